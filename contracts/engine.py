@@ -1,0 +1,69 @@
+"""Engine: evaluates a population; engines differ in transport only."""
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from jaxtyping import Float, Float64, Int
+
+from contracts.policy import Buffers
+from contracts.population import Population
+from contracts.randomness import Purpose
+
+
+@dataclass(frozen=True)
+class Context:
+    """How to evaluate: everything that is the same for all members."""
+
+    purpose: Purpose
+    """TRAINING applies the training-only wrappers, the others do not."""
+    generation: int
+    episodes: tuple[int, ...]
+    """Numbers of the episodes that every member meets, one after another."""
+    independent_seeds: bool
+    """False: all members meet the same start states. True: each member has its own."""
+    max_episode_steps: int | None
+    """Cap on the env steps of an episode; None leaves the environment's own limit alone."""
+    buffers: Buffers
+    observe: bool
+    """Whether to gather the moments of the observations."""
+
+
+@dataclass(frozen=True)
+class Moments:
+    """Count, mean and sum of squared deviations of observations, element by element, in float64."""
+
+    count: int
+    mean: Float64[np.ndarray, "..."]
+    squares: Float64[np.ndarray, "..."]
+
+
+@dataclass(frozen=True)
+class Rollouts:
+    """What an evaluation found, members in order."""
+
+    returns: Float64[np.ndarray, "members episodes"]
+    """Undiscounted; NaN where a reward, observation or output was not finite."""
+    env_steps: Int[np.ndarray, "members episodes"]
+    moments: Moments | None
+    """Of all observations that a policy acted on, merged in member order; None unless asked for."""
+
+    @property
+    def fitness(self) -> Float64[np.ndarray, " members"]:
+        """Mean return over a member's episodes; NaN for a failed member."""
+        return self.returns.mean(axis=1)
+
+
+class Engine(Protocol):
+    """Results depend on the population, the context and the chunk size, never on the number of workers."""
+
+    def evaluate(self, population: Population, context: Context) -> Rollouts:
+        """Lets every member act in its episodes."""
+
+    def combine(
+        self, population: Population, utilities: Float[np.ndarray, " members"]
+    ) -> Float64[np.ndarray, " params"]:
+        """Sum over members of utility times noise, made where the noise is, added in chunk order."""
+
+    def close(self) -> None:
+        """Frees simulators and workers; calling it twice is harmless."""

@@ -1,0 +1,22 @@
+"""Population: the members of one generation, described so that any slice can be made anywhere."""
+
+from collections.abc import Sequence
+from typing import Protocol
+
+import numpy as np
+from jaxtyping import Float, Float64
+
+from contracts.policy import Weights
+
+
+class Population(Protocol):
+    """Members 0..len-1. Picklable and small to send: workers get seeds, not weights."""
+
+    def __len__(self) -> int:
+        """Number of members to evaluate."""
+
+    def weights(self, ids: Sequence[int]) -> Weights:
+        """Parameters of the members named, one row each, the same bits wherever it is called."""
+
+    def combine(self, ids: Sequence[int], utilities: Float[np.ndarray, " ids"]) -> Float64[np.ndarray, " params"]:
+        """Sum over the members named of utility times unit-variance noise."""

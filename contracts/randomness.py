@@ -1,0 +1,37 @@
+"""Random streams: the only way in which the toolkit makes a generator.
+
+Every stream is a function of (seed, purpose, generation, member, episode), so that a draw depends neither on who
+shares a batch nor on how many workers there are.
+"""
+
+from enum import IntEnum
+
+import numpy as np
+
+
+class Purpose(IntEnum):
+    """What a stream, or an evaluation, is for. The numbers enter the streams: never change a released one."""
+
+    INITIAL_PARAMS = 0
+    NOISE = 1
+    TRAINING = 2
+    EVALUATION = 3
+    TEST = 4
+    BOOTSTRAP = 5
+
+
+def _sequence(seed: int, purpose: Purpose, generation: int, member: int, episode: int) -> np.random.SeedSequence:
+    return np.random.SeedSequence((seed, int(purpose), generation, member, episode))
+
+
+def stream(
+    seed: int, purpose: Purpose, *, generation: int = 0, member: int = 0, episode: int = 0
+) -> np.random.Generator:
+    """A generator that depends on these five numbers (each >= 0) and nothing else."""
+    return np.random.Generator(np.random.PCG64(_sequence(seed, purpose, generation, member, episode)))
+
+
+def simulator_seed(seed: int, purpose: Purpose, *, generation: int = 0, member: int = 0, episode: int = 0) -> int:
+    """A seed in [0, 2^31) from the same five numbers, for simulators that take an int32."""
+    words = _sequence(seed, purpose, generation, member, episode).generate_state(1, np.uint32)
+    return int(words[0] >> np.uint32(1))
