@@ -1,1 +1,1 @@
-"""The protocols and value types that every layer shares; nothing here computes, save the derivation of random streams."""
+"""The protocols and value types that every layer shares; nothing computes here, save deriving random streams."""

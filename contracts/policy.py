@@ -65,4 +65,4 @@ class Policy(Protocol):
         state: State,
         buffers: Buffers,
     ) -> Float32[np.ndarray, "members outputs"]:
-        """The network's outputs; updates `state` in place. Each member's row is independent of the others in the batch."""
+        """The network's outputs; updates `state` in place. A member's row does not depend on the others."""

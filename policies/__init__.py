@@ -1,0 +1,1 @@
+"""Networks, batched over members; a policy is named by the stem of its file."""

@@ -1,0 +1,1 @@
+"""Environments as batches, the one episode loop, and the engines that evaluate populations."""

@@ -1,0 +1,1 @@
+"""Search distributions; a strategy is named by the stem of its file."""

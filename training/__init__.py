@@ -1,0 +1,1 @@
+"""Configuration, the generation loop, policy files and evaluation."""

@@ -1,0 +1,54 @@
+# Two commands: `make train` evolves a policy, `make test` runs the tests. Both set up .venv first.
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
+.DELETE_ON_ERROR:
+.DEFAULT_GOAL := help
+.PHONY: help setup train test check clean
+
+PYTHON ?= python3
+# Not `?=`: shells know an environment variable ENV of their own.
+ENV := HalfCheetah-v5
+# Further flags, as typed in a shell: ARGS="--popsize 64 --folder 'my runs'"
+ARGS :=
+# Recipes read these as "$$NAME", so that no character in them means anything to the shell.
+export PYTHON ENV
+
+BIN := .venv/bin
+# Written last, so that an interrupted set-up is taken up again.
+RUNTIME := .venv/.requirements-installed
+DEVELOPMENT := .venv/.requirements-dev-installed
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' Makefile
+
+setup: $(RUNTIME) ## create .venv and install requirements.txt
+
+train: $(RUNTIME) ## evolve a policy: make train ENV=CarRacing-v3 ARGS="--popsize 64"
+	@$(BIN)/python train_static.py --environment "$$ENV" $(ARGS)
+
+test: $(DEVELOPMENT) ## run the tests: make test ARGS="-k wrappers"
+	$(BIN)/python -m pytest $(ARGS)
+
+check: $(DEVELOPMENT) ## lint, format, types, layers, tests (tests/test_layout.py holds the size limits)
+	$(BIN)/python -m ruff check
+	$(BIN)/python -m ruff format --check
+	$(BIN)/python -m mypy
+	$(BIN)/lint-imports
+	$(BIN)/python -m pytest
+
+clean: ## remove .venv and caches, never weights
+	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# A .venv without a working pip was interrupted, or its Python is gone: make it anew.
+$(RUNTIME): requirements.txt
+	@$(BIN)/python -m pip --version >/dev/null 2>&1 || { \
+	"$$PYTHON" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
+	echo "Python 3.11 or newer is needed, and '$$PYTHON' is not that; name one: make setup PYTHON=python3.11" >&2; exit 1; }; \
+	"$$PYTHON" -m venv --clear .venv; }
+	$(BIN)/python -m pip install -r requirements.txt
+	@touch $@
+
+$(DEVELOPMENT): requirements-dev.txt $(RUNTIME)
+	$(BIN)/python -m pip install -r requirements-dev.txt
+	@touch $@

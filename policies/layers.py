@@ -1,0 +1,109 @@
+"""Layers that read each member's own weights: the only way in which a policy touches a row of parameters.
+
+The kernels are serial and release the GIL, so that an engine can run several chunks of members in threads. They take
+members one after another: a member's result has the same bits alone and among others. Weights are read in place.
+"""
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+import numpy as np
+from jaxtyping import Float32
+from numba import int64, njit, types, void
+
+from contracts.policy import Layout, Weights
+from policies.convolution import conv_pool_kernel, pooled_size
+from policies.simd import unit_stride
+
+_ROWS = types.Array(types.float32, 2, "A", readonly=True)
+_INPUTS = types.Array(types.float32, 2, "C", readonly=True)
+_OUTPUTS = types.Array(types.float32, 2, "C")
+_ABSENT = -1
+
+
+@njit(
+    void(_ROWS, int64, int64, _INPUTS, _OUTPUTS), nogil=True, cache=True, fastmath={"contract", "reassoc", "nsz"}
+)  # sums in any order, but the same one every time; NaN and infinity kept
+def _linear_kernel(
+    weights: np.ndarray, start: int, bias_start: int, inputs: np.ndarray, outputs: np.ndarray
+) -> None:
+    num_inputs = inputs.shape[1]
+    for member in range(len(outputs)):
+        row, x = unit_stride(weights[member]), inputs[member]
+        for out in range(outputs.shape[1]):
+            first = start + out * num_inputs
+            kernel = row[first : first + num_inputs]
+            total = np.float32(0)
+            for i in range(num_inputs):
+                total += kernel[i] * x[i]
+            if bias_start >= 0:
+                total += row[bias_start + out]
+            outputs[member, out] = total
+
+
+def linear(
+    weights: Weights, layout: Layout, name: str, inputs: Float32[np.ndarray, "members in"], bias: str | None = None
+) -> Float32[np.ndarray, "members out"]:
+    """Each member's matrix `name`, of layout shape (out, in), times its inputs (contiguous), plus the vector `bias`."""
+    num_outputs, num_inputs = layout.shapes[name]
+    _check_rows(weights, layout, inputs)
+    if inputs.shape[1] != num_inputs:
+        raise ValueError(f"{name}: got inputs of size {inputs.shape[1]}, its matrix takes {num_inputs}")
+    outputs = np.empty((len(inputs), num_outputs), np.float32)
+    bias_start = _ABSENT if bias is None else layout.slices[bias].start
+    _linear_kernel(weights, layout.slices[name].start, bias_start, inputs, outputs)
+    return outputs
+
+
+def conv_pool(
+    weights: Weights, layout: Layout, name: str, inputs: Float32[np.ndarray, "members channels height width"], stride: int
+) -> Float32[np.ndarray, "members out_channels pooled_height pooled_width"]:
+    """Each member's valid convolution followed by 2x2 max pooling (stride 2, an odd last row or column dropped).
+
+    The kernels' layout shape is (out_channels, channels, size, size). `inputs` may be any strided view. A tanh belongs
+    after it: pooling first gives the same numbers, tanh being monotone, from a quarter of the tanhs.
+    """
+    out_channels, channels, size, _ = layout.shapes[name]
+    _check_rows(weights, layout, inputs)
+    height, width = (pooled_size(length, size, stride) for length in inputs.shape[2:])
+    if inputs.shape[1] != channels or min(height, width) < 1:
+        raise ValueError(
+            f"{name}: got (channels, height, width) {inputs.shape[1:]}, needs {channels} channels and a height and "
+            f"width of at least {size + stride}"
+        )
+    outputs = np.empty((len(inputs), out_channels, height, width), np.float32)
+    conv_pool_kernel(weights, layout.slices[name].start, inputs, size, stride, outputs)
+    return outputs
+
+
+def dense_shapes(sizes: Sequence[int], *, bias: bool) -> dict[str, tuple[int, ...]]:
+    """Layout of the fully connected layers between `sizes`, inputs first: dense1, dense1_bias, dense2, ..."""
+    shapes: dict[str, tuple[int, ...]] = {}
+    for number, (num_inputs, num_outputs) in enumerate(pairwise(sizes), start=1):
+        shapes[f"dense{number}"] = (num_outputs, num_inputs)
+        if bias:
+            shapes[f"dense{number}_bias"] = (num_outputs,)
+    return shapes
+
+
+def dense(
+    weights: Weights, layout: Layout, inputs: Float32[np.ndarray, "members in"]
+) -> Float32[np.ndarray, "members out"]:
+    """Outputs of all the layers named by `dense_shapes` in the layout, tanh between them."""
+    outputs, number = inputs, 1
+    while (name := f"dense{number}") in layout.shapes:
+        if number > 1:
+            np.tanh(outputs, out=outputs)
+        bias = f"{name}_bias"
+        outputs = linear(weights, layout, name, outputs, bias if bias in layout.shapes else None)
+        number += 1
+    return outputs
+
+
+def _check_rows(weights: Weights, layout: Layout, inputs: np.ndarray) -> None:
+    """Kernels check no bounds, so that this has to."""
+    if weights.dtype != np.float32 or weights.strides[1] != weights.itemsize:
+        raise ValueError(f"weights: rows must be contiguous float32, got {weights.dtype} with strides {weights.strides}")
+    if weights.shape != (len(inputs), layout.num_params):
+        expected = (len(inputs), layout.num_params)
+        raise ValueError(f"weights: got shape {weights.shape}, expected (members, params) = {expected}")

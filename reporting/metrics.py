@@ -1,0 +1,88 @@
+"""metrics.csv: one row a generation."""
+
+import csv
+from collections.abc import Mapping
+from math import isnan
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+import numpy as np
+from jaxtyping import Float64
+
+METRICS: Mapping[str, str] = {
+    "generation": "generations finished, counted from 1",
+    "env_steps": "environment steps of all training episodes so far",
+    "return_mean": "mean over the population of a member's return",
+    "return_std": "standard deviation over the population of a member's return",
+    "return_max": "best member's return",
+    "return_min": "worst member's return",
+    "unperturbed_return": "return of the unperturbed policy on the population's start states",
+    "unperturbed_rank": "its rank within the population; 1 means that no member beat it",
+    "failed_members": "members that met a non-finite reward, observation or output; left out of the returns above",
+    "eval_return": "mean return of the unperturbed policy over fresh episodes; empty when not evaluated",
+    "best_score": "highest eval_return so far, the score of best.dat; empty before the first evaluation",
+    "sigma": "standard deviation of the noise on the parameters",
+    "lr": "learning rate",
+    "update_norm": "Euclidean length of this generation's change of the parameters",
+    "mean_norm": "Euclidean length of the unperturbed policy's parameters",
+    "episode_length_mean": "mean over the population's episodes of their length in environment steps",
+    "env_steps_per_second": "environment steps of this generation over the wall time of this generation",
+    "seconds": "wall time since the start of the run, in seconds",
+}
+"""Every column that a training run writes, and what it means."""
+
+
+class MetricsWriter:
+    """Writes a new metrics.csv; every row is on disk, or on its way there, when `write` returns."""
+
+    def __init__(self, path: Path) -> None:
+        """Refuses, with FileExistsError, to write over another run's metrics."""
+        self._file = path.open("x", newline="", encoding="utf-8")
+        self._writer = csv.writer(self._file, lineterminator="\n")
+        self._columns: list[str] | None = None
+
+    def write(self, row: Mapping[str, float]) -> None:
+        """Appends one row; the first one fixes the columns. NaN becomes an empty cell, other floats keep every bit."""
+        if self._columns is None:
+            self._columns = list(row)
+            self._writer.writerow(self._columns)
+        if set(row) != set(self._columns):
+            missing, new = sorted(set(self._columns) - set(row)), sorted(set(row) - set(self._columns))
+            raise ValueError(f"metrics: a row must have the first row's columns; missing {missing}, new {new}")
+        self._writer.writerow([_cell(row[name]) for name in self._columns])
+        self._file.flush()
+
+    def close(self) -> None:
+        """Closes the file; calling it twice is harmless."""
+        self._file.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def _cell(value: float) -> str:
+    if isinstance(value, (int, np.integer)):
+        return str(int(value))
+    return "" if isnan(value) else repr(float(value))
+
+
+def read_metrics(path: Path) -> dict[str, Float64[np.ndarray, " generations"]]:
+    """The columns of a metrics.csv by name; empty cells are NaN."""
+    with path.open(newline="", encoding="utf-8") as file:
+        columns, *rows = list(csv.reader(file)) or [[]]
+    if not columns:
+        raise ValueError(f"{path}: no metrics in this file")
+    for number, row in enumerate(rows, start=1):
+        if len(row) != len(columns):
+            raise ValueError(f"{path}: row {number} has {len(row)} cells, expected {len(columns)}")
+    try:
+        values = np.array([[float(cell or "nan") for cell in row] for row in rows], dtype=np.float64)
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from None
+    return dict(zip(columns, values.reshape(len(rows), len(columns)).T, strict=True))

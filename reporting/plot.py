@@ -1,0 +1,66 @@
+"""The learning curve of a run as a PNG."""
+
+from io import BytesIO
+from pathlib import Path
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+from matplotlib.ticker import EngFormatter
+
+from reporting.atomic_file import write_atomically
+from reporting.metrics import read_metrics
+
+_POPULATION, _UNPERTURBED, _EVALUATION = "#4c72b0", "#dd8452", "#222222"
+
+
+def plot_learning_curve(metrics_csv: Path, png: Path) -> None:
+    """Draws returns over env steps from a metrics.csv of at least one row; needs no display."""
+    metrics = read_metrics(metrics_csv)
+    if len(metrics["generation"]) == 0:
+        raise ValueError(f"{metrics_csv}: no generation to plot")
+    figure = Figure(figsize=(8, 5), dpi=120, layout="constrained")
+    FigureCanvasAgg(figure)
+    axes = figure.add_subplot()
+    _draw_returns(axes, metrics)
+    axes.set_title("/".join(png.absolute().parts[-3:-1]), fontsize="medium")  # <environment>/<run>
+    axes.set_xlabel("environment steps")
+    axes.set_ylabel("return")
+    axes.xaxis.set_major_formatter(EngFormatter(sep=""))
+    axes.grid(alpha=0.3)
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.legend(loc="best", fontsize="small", framealpha=0.8)
+    picture = BytesIO()
+    figure.savefig(picture, format="png")
+    write_atomically(png, picture.getvalue())
+
+
+def _draw_returns(axes: Axes, metrics: dict[str, np.ndarray]) -> None:
+    steps = metrics["env_steps"]
+    dot = "o" if len(steps) == 1 else ""  # a line through one point is invisible
+    axes.fill_between(
+        steps,
+        metrics["return_min"],
+        metrics["return_max"],
+        color=_POPULATION,
+        alpha=0.15,
+        lw=0,
+        label="population, min to max",
+    )
+    axes.plot(steps, metrics["return_mean"], color=_POPULATION, lw=1.5, marker=dot, label="population, mean")
+    axes.plot(steps, metrics["unperturbed_return"], color=_UNPERTURBED, lw=1.2, marker=dot, label="unperturbed")
+    scores = metrics["eval_return"]
+    if np.isnan(scores).all():
+        return
+    best = np.nanargmax(scores)
+    axes.plot(steps, scores, "o", ms=4, color=_EVALUATION, label="evaluation")
+    axes.plot(
+        steps[best],
+        scores[best],
+        "*",
+        ms=14,
+        color="#c44e52",
+        mec="white",
+        label=f"best evaluation, {scores[best]:.1f}",
+    )

@@ -1,0 +1,30 @@
+"""Which engine evaluates: the in-process one, or worker processes for simulators written in Python."""
+
+import os
+
+from contracts.engine import Engine
+from rollouts.chunks import Task
+from rollouts.in_process import InProcessEngine
+from rollouts.workers import WorkerEngine
+
+ENGINES = ("auto", "in_process", "workers")
+
+
+def num_threads(threads: int) -> int:
+    """The number of threads that `--threads` asks for; -1 means all cores."""
+    if threads != -1 and threads < 1:
+        raise ValueError(f"threads must be >= 1, or -1 for all cores, got {threads}")
+    return threads if threads > 0 else len(os.sched_getaffinity(0))
+
+
+def make_engine(task: Task, *, chunk_size: int, threads: int, engine: str = "auto") -> Engine:
+    """The engine named; `auto` takes threads for EnvPool and worker processes for Gymnasium."""
+    if engine not in ENGINES:
+        raise ValueError(f"engine must be one of {', '.join(ENGINES)}, got {engine!r}")
+    if chunk_size < 1:
+        raise ValueError(f"chunk_size must be >= 1, got {chunk_size}")
+    count = num_threads(threads)
+    holds_lock = task.environment.backend == "gymnasium" and count > 1
+    if engine == "workers" or (engine == "auto" and holds_lock):
+        return WorkerEngine(task, chunk_size=chunk_size, workers=count)
+    return InProcessEngine(task, chunk_size=chunk_size, threads=count)

@@ -1,0 +1,194 @@
+"""Environments as batches: from a description that fits in a policy file to a wrapped BatchEnv."""
+
+import inspect
+from collections.abc import Mapping, Sequence
+from dataclasses import MISSING, asdict, dataclass, field, fields
+from importlib.util import find_spec
+from typing import Any
+
+import gymnasium
+
+from contracts.environment import BatchEnv
+from rollouts.environment_ids import register
+from rollouts.gymnasium_env import GymnasiumEnv
+from rollouts.registry import lookup
+
+BACKENDS = ("envpool", "gymnasium")
+
+
+@dataclass(frozen=True)
+class WrapperSpec:
+    """A wrapper and its options."""
+
+    name: str
+    """A file stem in `wrappers`, or "package.module:Class"."""
+    kwargs: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class EnvironmentSpec:
+    """Which environment, on which back end, in which wrappers."""
+
+    environment: str
+    """Today's id, from `rollouts.environment_ids.resolve`."""
+    backend: str
+    """One of `BACKENDS`, from `choose_backend`."""
+    env_kwargs: Mapping[str, Any] = field(default_factory=dict)
+    """Options of the simulator's constructor."""
+    imports: tuple[str, ...] = ()
+    """Packages that register the environment when imported."""
+    gymnasium_wrappers: tuple[WrapperSpec, ...] = ()
+    """`gymnasium.Wrapper` classes around each copy, innermost first; Gymnasium back end only."""
+    wrappers: tuple[WrapperSpec, ...] = ()
+    """Batch wrappers, innermost first."""
+    training_wrappers: tuple[WrapperSpec, ...] = ()
+    """Batch wrappers outside the others, in training only."""
+
+
+def spec_to_json(spec: EnvironmentSpec) -> dict[str, Any]:
+    """The description as plain dicts, lists and what the options hold."""
+    plain = asdict(spec)
+    return {key: list(value) if isinstance(value, tuple) else value for key, value in plain.items()}
+
+
+def spec_from_json(plain: Any) -> EnvironmentSpec:
+    """The description that `spec_to_json` wrote; ValueError for anything else. Imports and executes nothing."""
+    given = _checked_keys(plain, EnvironmentSpec, "environment description")
+    for key in ("environment", "backend"):
+        _check(isinstance(given[key], str), key, given[key], "text")
+    _check(given["backend"] in BACKENDS, "backend", given["backend"], f"one of {', '.join(BACKENDS)}")
+    imports = given.get("imports", [])
+    _check(isinstance(imports, list) and all(isinstance(name, str) for name in imports), "imports", imports, "names")
+    return EnvironmentSpec(
+        given["environment"],
+        given["backend"],
+        _options(given.get("env_kwargs", {}), "env_kwargs"),
+        tuple(imports),
+        *(_wrappers(given.get(key, []), key) for key in ("gymnasium_wrappers", "wrappers", "training_wrappers")),
+    )
+
+
+def choose_backend(
+    requested: str,
+    environment: str,
+    env_kwargs: Mapping[str, Any],
+    gymnasium_wrappers: Sequence[WrapperSpec],
+) -> str:
+    """The back end to use: for "auto" EnvPool where it can, else Gymnasium; ValueError where "envpool" cannot."""
+    if requested not in ("auto", *BACKENDS):
+        raise ValueError(f"backend must be one of auto, {', '.join(BACKENDS)}, got {requested!r}")
+    if requested == "gymnasium":
+        return "gymnasium"
+    refusal = _envpool_refusal(environment, env_kwargs, gymnasium_wrappers)
+    if refusal is None:
+        return "envpool"
+    if requested == "envpool":
+        raise ValueError(f"backend 'envpool' cannot be used: {refusal}")
+    return "gymnasium"
+
+
+def make_batch_env(
+    spec: EnvironmentSpec, seeds: Sequence[int], *, threads: int, training: bool, render_mode: str | None = None
+) -> BatchEnv:
+    """Copies of the environment, wrapped.
+
+    Args:
+        spec: what to make.
+        seeds: one environment seed in [0, 2^31) a copy; equal seeds meet equal start states.
+        threads: how many step the copies, >= 1; the Gymnasium back end uses the calling one.
+        training: whether to apply the training-only wrappers.
+        render_mode: Gymnasium's, for copy 0; Gymnasium back end only.
+    """
+    if not len(seeds) or not all(0 <= seed < 2**31 for seed in seeds):
+        raise ValueError(f"seeds must be at least one, each in [0, 2^31), got {list(seeds)}")
+    if threads < 1:
+        raise ValueError(f"threads must be >= 1, got {threads}")
+    env = _bare_env(spec, seeds, threads, render_mode)
+    try:
+        for wrapper in (*spec.wrappers, *(spec.training_wrappers if training else ())):
+            env = _batch_wrapper(env, wrapper)
+    except BaseException:
+        env.close()
+        raise
+    return env
+
+
+def _bare_env(spec: EnvironmentSpec, seeds: Sequence[int], threads: int, render_mode: str | None) -> BatchEnv:
+    register(spec.environment, spec.imports)
+    if spec.backend == "gymnasium":
+        wrappers = [(_gymnasium_wrapper(wrapper), wrapper.kwargs) for wrapper in spec.gymnasium_wrappers]
+        return GymnasiumEnv(spec.environment, seeds, spec.env_kwargs, wrappers=wrappers, render_mode=render_mode)
+    if render_mode is not None:
+        raise ValueError(f"render_mode {render_mode!r} needs backend 'gymnasium', got {spec.backend!r}")
+    choose_backend(spec.backend, spec.environment, spec.env_kwargs, spec.gymnasium_wrappers)
+    from rollouts.envpool_env import EnvPoolEnv  # EnvPool is not installed everywhere
+
+    return EnvPoolEnv(spec.environment, seeds, spec.env_kwargs, threads=threads)
+
+
+def _envpool_refusal(
+    environment: str, env_kwargs: Mapping[str, Any], gymnasium_wrappers: Sequence[WrapperSpec]
+) -> str | None:
+    if gymnasium_wrappers:
+        return "gymnasium_wrappers need the Gymnasium back end"
+    if find_spec("envpool") is None:
+        return "EnvPool is not installed"
+    from rollouts.envpool_env import refusal  # EnvPool is not installed everywhere
+
+    return refusal(environment, env_kwargs)
+
+
+def _gymnasium_wrapper(wrapper: WrapperSpec) -> type[gymnasium.Wrapper]:
+    found = lookup("wrappers", wrapper.name)
+    if not issubclass(found, gymnasium.Wrapper):
+        raise ValueError(f"gymnasium_wrappers: {wrapper.name!r} is not a gymnasium.Wrapper")
+    _check_options(found, wrapper)
+    return found
+
+
+def _batch_wrapper(env: BatchEnv, wrapper: WrapperSpec) -> BatchEnv:
+    found = lookup("wrappers", wrapper.name)
+    if issubclass(found, gymnasium.Wrapper):
+        raise ValueError(f"wrapper {wrapper.name!r} is a gymnasium.Wrapper, to be named in gymnasium_wrappers")
+    _check_options(found, wrapper)
+    return found(env, **wrapper.kwargs)
+
+
+def _check_options(found: type, wrapper: WrapperSpec) -> None:
+    try:
+        inspect.signature(found).bind("env", **wrapper.kwargs)
+    except TypeError as error:
+        raise ValueError(f"wrapper {wrapper.name!r} does not take {dict(wrapper.kwargs)}: {error}") from error
+
+
+def _check(holds: bool, key: str, value: Any, allowed: str) -> None:
+    if not holds:
+        raise ValueError(f"{key} must be {allowed}, got {value!r}")
+
+
+def _checked_keys(plain: Any, described: type, what: str) -> dict[str, Any]:
+    """A dict that has every key without a default, and no key that is not a field."""
+    _check(isinstance(plain, dict), what, plain, "a mapping")
+    known = {entry.name for entry in fields(described)}
+    optional = {
+        entry.name for entry in fields(described) if (entry.default, entry.default_factory) != (MISSING, MISSING)
+    }
+    unknown, missing = sorted(map(str, set(plain) - known)), sorted(known - optional - set(plain))
+    if unknown or missing:
+        raise ValueError(f"{what} has unknown keys {unknown} and lacks {missing}; known: {', '.join(sorted(known))}")
+    return plain
+
+
+def _options(value: Any, key: str) -> dict[str, Any]:
+    _check(isinstance(value, dict) and all(isinstance(option, str) for option in value), key, value, "a mapping")
+    return dict(value)
+
+
+def _wrappers(value: Any, key: str) -> tuple[WrapperSpec, ...]:
+    _check(isinstance(value, list), key, value, "a list")
+    found = []
+    for entry in value:
+        given = _checked_keys(entry, WrapperSpec, key)
+        _check(isinstance(given["name"], str), f"name in {key}", given["name"], "text")
+        found.append(WrapperSpec(given["name"], _options(given.get("kwargs", {}), f"kwargs in {key}")))
+    return tuple(found)

@@ -1,0 +1,158 @@
+"""GymnasiumEnv: copies of any Gymnasium environment, stepped one after another in this process."""
+
+import ctypes
+import os
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
+from threading import Lock
+from typing import Any
+
+import gymnasium
+import numpy as np
+from gymnasium.spaces import Discrete
+from gymnasium.wrappers import AtariPreprocessing, TimeLimit
+from jaxtyping import Int, Shaped, UInt8
+
+from contracts.environment import EnvStep
+from rollouts.copies import Copies, check_episode, check_spaces, episode_seeds
+from rollouts.environment_ids import atari_game
+
+ATARI_SCREEN = 160, 210
+"""Width and height of a full Atari frame."""
+
+ATARI_FRAMES = 108_000
+"""Longest Atari episode in frames of the game, half an hour of play."""
+
+_STDOUT_LOCK = Lock()
+
+
+class GymnasiumEnv:
+    """A BatchEnv over `gymnasium.make`; `info` has `elapsed_step`, and `lives` for Atari.
+
+    Args:
+        environment: today's id, already registered.
+        seeds: one environment seed a copy, in [0, 2^31).
+        env_kwargs: options of the simulator's constructor.
+        wrappers: a user's `gymnasium.Wrapper` classes with their options, innermost first.
+        render_mode: Gymnasium's, for copy 0.
+    """
+
+    def __init__(
+        self,
+        environment: str,
+        seeds: Sequence[int],
+        env_kwargs: Mapping[str, Any],
+        *,
+        wrappers: Sequence[tuple[type[gymnasium.Wrapper], Mapping[str, Any]]] = (),
+        render_mode: str | None = None,
+    ) -> None:
+        self.num_copies = len(seeds)
+        self._seeds = tuple(seeds)
+        self._render_mode = render_mode
+        self._envs: list[gymnasium.Env] = []
+        self._has_lives = atari_game(environment) is not None
+        try:
+            for copy in range(len(seeds)):
+                self._envs.append(_make(environment, env_kwargs, render_mode if copy == 0 else None))
+                for wrapper, kwargs in wrappers:
+                    self._envs[-1] = wrapper(self._envs[-1], **kwargs)
+            self.observation_space = self._envs[0].observation_space
+            self.action_space = self._envs[0].action_space
+            check_spaces(environment, self.observation_space, self.action_space)
+            self._copies = Copies(self.num_copies, self.action_space, np.dtype(self.action_space.dtype))
+            self._elapsed = np.zeros(self.num_copies, np.int32)
+            # PyBullet's first episode after loading differs in the last bits from later ones with the same seed.
+            with _c_prints_on_stderr() if os.name == "posix" else nullcontext():
+                self.start(0)
+        except BaseException:
+            self.close()
+            raise
+
+    def start(self, episode: int) -> Shaped[np.ndarray, "copies ..."]:
+        """Begins one episode in every copy and returns the first observations."""
+        check_episode(episode)
+        seeds = episode_seeds(self._seeds, episode)
+        first = [env.reset(seed=seed)[0] for env, seed in zip(self._envs, seeds, strict=True)]
+        self._copies.begin()
+        self._elapsed[:] = 0
+        return np.array(first, self.observation_space.dtype)
+
+    def step(self, actions: Shaped[np.ndarray, "active ..."], active: Int[np.ndarray, " active"]) -> EnvStep:
+        """Steps the copies named; row k of `actions` is for copy `active[k]`."""
+        ids = self._copies.named(active)
+        actions = self._copies.checked(actions, len(ids))
+        choices = actions.tolist() if isinstance(self.action_space, Discrete) else actions
+        steps = [self._envs[copy].step(action) for copy, action in zip(ids.tolist(), choices, strict=True)]
+        observations, rewards, terminated, truncated, infos = zip(*steps, strict=True)
+        ended = np.array(terminated, np.bool_), np.array(truncated, np.bool_)
+        self._copies.end(ids, ended[0] | ended[1])
+        self._elapsed[ids] += 1
+        info = {"elapsed_step": self._elapsed[ids]}
+        if self._has_lives:
+            info["lives"] = np.array([info["lives"] for info in infos], np.int32)
+        return EnvStep(
+            np.array(observations, self.observation_space.dtype), np.array(rewards, np.float64), *ended, info
+        )
+
+    def render(self) -> UInt8[np.ndarray, "height width 3"]:
+        """The frame that copy 0 shows, where it was made with `render_mode="rgb_array"`."""
+        if self._render_mode != "rgb_array":
+            raise ValueError(f"render needs render_mode 'rgb_array', got {self._render_mode!r}")
+        return np.asarray(self._envs[0].render(), np.uint8)
+
+    def close(self) -> None:
+        """Frees the simulators; calling it twice is harmless."""
+        while self._envs:
+            self._envs.pop().close()
+
+
+def _make(environment: str, env_kwargs: Mapping[str, Any], render_mode: str | None) -> gymnasium.Env:
+    """One copy; ValueError where the id, an option or a package is at fault."""
+    try:
+        if atari_game(environment) is not None:
+            return _make_atari(environment, env_kwargs, render_mode)
+        return gymnasium.make(environment, disable_env_checker=True, **_rendering(render_mode), **env_kwargs)
+    except (gymnasium.error.Error, ImportError, TypeError) as error:
+        options = f" with options {dict(env_kwargs)}" if env_kwargs else ""
+        raise ValueError(f"environment {environment!r} cannot be made{options}: {error}") from error
+
+
+def _make_atari(environment: str, env_kwargs: Mapping[str, Any], render_mode: str | None) -> gymnasium.Env:
+    """One copy of today's Atari id: what `rollouts.environment_ids` says that it means, as EnvPool has it."""
+    options = {"frameskip": 4, "repeat_action_probability": 0.0, **env_kwargs}
+    frameskip = options.pop("frameskip")
+    if not isinstance(frameskip, int) or frameskip < 1:
+        raise ValueError(f"frameskip of {environment!r} must be an integer >= 1, got {frameskip!r}")
+    env = gymnasium.make(
+        f"ALE/{environment}",
+        disable_env_checker=True,
+        frameskip=1,
+        max_num_frames_per_episode=None,
+        **_rendering(render_mode),
+        **options,
+    )
+    env = AtariPreprocessing(env, noop_max=1, frame_skip=frameskip, screen_size=ATARI_SCREEN, grayscale_obs=False)
+    return TimeLimit(env, ATARI_FRAMES // frameskip)
+
+
+def _rendering(render_mode: str | None) -> dict[str, Any]:
+    """Nothing where nothing is asked for: a user's environment need not know the argument."""
+    return {} if render_mode is None else {"render_mode": render_mode}
+
+
+@contextmanager
+def _c_prints_on_stderr() -> Iterator[None]:
+    """PyBullet prints `argv[0]=` whenever it connects; standard output belongs to the program's own results."""
+    c_library = ctypes.CDLL(None)
+    with _STDOUT_LOCK:
+        sys.stdout.flush()
+        c_library.fflush(None)
+        stdout = os.dup(1)
+        try:
+            os.dup2(2, 1)
+            yield
+        finally:
+            c_library.fflush(None)
+            os.dup2(stdout, 1)
+            os.close(stdout)

@@ -1,0 +1,63 @@
+"""Names become classes: a file stem in a package of ours, or `package.module:Class` in a user's own."""
+
+import difflib
+import importlib
+import pkgutil
+from collections.abc import Sequence
+from types import ModuleType
+from typing import Any
+
+
+def lookup(package: str, name: str) -> type[Any]:
+    """The class that `name` stands for.
+
+    Args:
+        package: where our own live, such as "wrappers".
+        name: "early_stop" for class EarlyStop in wrappers/early_stop.py, or "my_package.module:Class".
+
+    Raises:
+        ValueError: there is no such class; one line with the nearest name.
+    """
+    kind = f"{package.removesuffix('ies')}y" if package.endswith("ies") else package.removesuffix("s")
+    if ":" in name:
+        return _users_class(kind, name)
+    stems = _stems(package)
+    found = _class_of_stem(package, name) if name in stems else None
+    if found is None:
+        known = [stem for stem in stems if _class_of_stem(package, stem)]
+        raise ValueError(f"unknown {kind} {name!r}{did_you_mean(name, known)}. known: {', '.join(known)}")
+    return found
+
+
+def did_you_mean(name: str, known: Sequence[str]) -> str:
+    """ ", did you mean 'y'?" for the nearest known name, whatever its case; empty if none is near."""
+    by_lower_case = {candidate.lower(): candidate for candidate in known}
+    nearest = difflib.get_close_matches(name.lower(), by_lower_case, n=1)
+    return f", did you mean {by_lower_case[nearest[0]]!r}?" if nearest else ""
+
+
+def _stems(package: str) -> list[str]:
+    return sorted(module.name for module in pkgutil.iter_modules(importlib.import_module(package).__path__))
+
+
+def _class_of_stem(package: str, stem: str) -> type[Any] | None:
+    """The class that a module defines itself under its own stem in CamelCase."""
+    module = importlib.import_module(f"{package}.{stem}")
+    found = getattr(module, "".join(word.capitalize() for word in stem.split("_")), None)
+    return found if isinstance(found, type) and found.__module__ == module.__name__ else None
+
+
+def _users_class(kind: str, name: str) -> type[Any]:
+    module_name, _, class_name = name.partition(":")
+    found = getattr(import_module(f"{kind} {name!r}", module_name), class_name, None)
+    if not isinstance(found, type):
+        raise ValueError(f"{kind} {name!r}: module {module_name!r} has no class {class_name!r}")
+    return found
+
+
+def import_module(wanted_by: str, name: str) -> ModuleType:
+    """A user's module; ValueError, naming what wanted it, if it cannot be imported."""
+    try:
+        return importlib.import_module(name)
+    except (ImportError, TypeError, ValueError) as error:
+        raise ValueError(f"{wanted_by}: cannot import {name!r}: {error}") from error

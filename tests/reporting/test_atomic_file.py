@@ -1,0 +1,44 @@
+"""A file is either the old one or the new one."""
+
+import os
+import stat
+
+import pytest
+
+from reporting.atomic_file import write_atomically
+
+
+def test_the_new_file_replaces_the_old_one_readable_for_all(tmp_path):
+    path = tmp_path / "best.dat"
+    path.write_bytes(b"old and longer")
+    write_atomically(path, b"new")
+    assert path.read_bytes() == b"new"
+    assert stat.S_IMODE(path.stat().st_mode) == 0o644
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_the_data_is_on_disk_before_the_name_points_to_it(tmp_path, monkeypatch):
+    calls = []
+    monkeypatch.setattr(os, "fsync", lambda descriptor: calls.append(stat.S_ISDIR(os.fstat(descriptor).st_mode)))
+    replace = type(tmp_path).replace
+    monkeypatch.setattr(type(tmp_path), "replace", lambda *paths: (calls.append("replace"), replace(*paths)))
+    write_atomically(tmp_path / "best.dat", b"new")
+    assert calls == [False, "replace", True]  # the file, the renaming, the folder
+
+
+def test_a_failed_write_keeps_the_old_file_and_leaves_nothing_behind(tmp_path, monkeypatch):
+    def full_disk(descriptor):
+        raise OSError(28, "No space left on device")
+
+    path = tmp_path / "best.dat"
+    path.write_bytes(b"old")
+    monkeypatch.setattr(os, "fsync", full_disk)
+    with pytest.raises(OSError, match="No space left"):
+        write_atomically(path, b"new")
+    assert path.read_bytes() == b"old"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_missing_folder_is_an_error_that_names_it(tmp_path):
+    with pytest.raises(FileNotFoundError, match="missing"):
+        write_atomically(tmp_path / "missing" / "best.dat", b"new")

@@ -1,0 +1,66 @@
+"""The learning curve: its lines and points lie where the metrics say, and no display is needed."""
+
+from math import nan
+
+import matplotlib as mpl
+import matplotlib.image
+import numpy as np
+import pytest
+from matplotlib.figure import Figure
+
+from reporting import plot
+from reporting.metrics import MetricsWriter
+
+
+def write_metrics(path, evaluations):
+    with MetricsWriter(path) as writer:
+        for index, score in enumerate(evaluations):
+            writer.write(
+                {
+                    "generation": index + 1,
+                    "env_steps": 100 * (index + 1),
+                    "return_mean": 10.0 + index,
+                    "return_min": 0.0,
+                    "return_max": 20.0,
+                    "unperturbed_return": 12.0 + index,
+                    "eval_return": score,
+                }
+            )
+
+
+def test_lines_and_best_evaluation_lie_where_the_metrics_say(tmp_path):
+    write_metrics(tmp_path / "metrics.csv", [nan, 15.0, nan, 14.0])
+    axes = Figure().add_subplot()
+    plot._draw_returns(axes, plot.read_metrics(tmp_path / "metrics.csv"))
+    lines = {line.get_label(): line.get_xydata() for line in axes.get_lines()}
+    np.testing.assert_array_equal(lines["population, mean"], [[100, 10], [200, 11], [300, 12], [400, 13]])
+    np.testing.assert_array_equal(lines["unperturbed"][-1], [400, 15])
+    np.testing.assert_array_equal(lines["best evaluation, 15.0"], [[200, 15]])
+
+
+def test_a_single_generation_is_a_visible_point(tmp_path):
+    write_metrics(tmp_path / "metrics.csv", [nan])
+    axes = Figure().add_subplot()
+    plot._draw_returns(axes, plot.read_metrics(tmp_path / "metrics.csv"))
+    assert [(line.get_label(), line.get_marker()) for line in axes.get_lines()] == [
+        ("population, mean", "o"),
+        ("unperturbed", "o"),
+    ]
+
+
+@pytest.mark.parametrize("evaluations", [[3.0], [nan, nan], [1.0, 2.0, nan]])
+def test_any_number_of_rows_makes_a_png(tmp_path, monkeypatch, evaluations):
+    monkeypatch.delenv("DISPLAY", raising=False)
+    write_metrics(tmp_path / "metrics.csv", evaluations)
+    plot.plot_learning_curve(tmp_path / "metrics.csv", tmp_path / "curve.png")
+    picture = mpl.image.imread(tmp_path / "curve.png")
+    assert picture.shape == (600, 960, 4)
+    mean_line = mpl.colors.to_rgba(plot._POPULATION)
+    assert np.isclose(picture, mean_line, atol=1 / 255).all(axis=2).sum() > 50
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["curve.png", "metrics.csv"]
+
+
+def test_metrics_without_a_generation_are_refused(tmp_path):
+    (tmp_path / "metrics.csv").write_text("generation,env_steps\n")
+    with pytest.raises(ValueError, match="no generation to plot"):
+        plot.plot_learning_curve(tmp_path / "metrics.csv", tmp_path / "curve.png")

@@ -1,0 +1,50 @@
+import pickle
+
+import numpy as np
+import pytest
+
+from strategies.populations import GaussianPopulation, RepeatedPopulation
+
+CENTER = np.linspace(-1, 1, 7, dtype=np.float32)
+
+
+def population(**changes):
+    return GaussianPopulation(**{"center": CENTER, "sigma": 0.5, "seed": 3, "generation": 4, "popsize": 6, **changes})
+
+
+def test_twins_are_opposite_around_the_centre_and_the_last_member_is_the_centre():
+    rows = population().weights(range(7))
+    assert rows.dtype == np.float32
+    assert rows[0::2][:3] + rows[1::2] == pytest.approx(np.tile(2 * CENTER, (3, 1)), abs=1e-6)
+    assert np.array_equal(rows[6], CENTER)
+    assert len({row.tobytes() for row in rows}) == 7
+
+
+def test_any_slice_made_anywhere_is_the_same():
+    whole = population().weights(range(7))
+    elsewhere = pickle.loads(pickle.dumps(population()))
+    for ids in ([5], [3, 0, 6], [1, 4], range(2, 5)):
+        assert np.array_equal(elsewhere.weights(ids), whole[list(ids)])
+
+
+def test_noise_has_unit_variance_and_differs_by_seed_and_generation():
+    wide = GaussianPopulation(np.zeros(20_000, np.float32), 0.5, 3, 4, 2)
+    noise = wide.weights([0])[0]
+    assert noise.std() == pytest.approx(0.5, rel=0.02)
+    assert abs(noise.mean()) < 0.02
+    for other in (population(seed=4), population(generation=5)):
+        assert not np.array_equal(other.weights([0]), population().weights([0]))
+
+
+def test_combine_sums_utility_times_noise():
+    utilities = np.array([0.3, -0.1, 0.0, 0.25, -0.5, 0.05, 9.0])
+    noise = (population().weights(range(7)).astype(np.float64) - CENTER) / 0.5
+    assert population().combine(range(7), utilities) == pytest.approx(utilities @ noise, abs=1e-5)
+    halves = population().combine([0, 1, 2], utilities[:3]) + population().combine([3, 4, 5, 6], utilities[3:])
+    assert halves == pytest.approx(population().combine(range(7), utilities), abs=1e-12)
+
+
+def test_a_repeated_policy_is_the_same_row():
+    repeated = RepeatedPopulation(CENTER, 4)
+    assert len(repeated) == 4
+    assert np.array_equal(repeated.weights([1, 3]), [CENTER, CENTER])

@@ -1,0 +1,50 @@
+"""Training, evaluation and video where there is no screen: under the real xvfb-run, and without any display at all."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import cv2
+import pytest
+
+ROOT = Path(__file__).parent.parent
+XVFB = ["xvfb-run", "-a", "-s", "-screen 0 1400x900x24 +extension RANDR", "--"]
+needs_xvfb = pytest.mark.skipif(shutil.which("xvfb-run") is None, reason="xvfb-run is not installed (package xvfb)")
+
+
+def run(*command: str) -> None:
+    """Runs a command from the clone's root without the screen that whoever runs the tests may have."""
+    hidden = {"DISPLAY", "WAYLAND_DISPLAY", "MUJOCO_GL", "PYOPENGL_PLATFORM", "SDL_VIDEODRIVER"}
+    environment = {name: value for name, value in os.environ.items() if name not in hidden}
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def frames_in(video: Path) -> int:
+    """How many frames of the video can be decoded."""
+    capture = cv2.VideoCapture(str(video))
+    try:
+        assert capture.isOpened()
+        count = 0
+        while capture.read()[0]:
+            count += 1
+        return count
+    finally:
+        capture.release()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("display", [pytest.param(XVFB, id="xvfb", marks=needs_xvfb), pytest.param([], id="none")])
+@pytest.mark.parametrize("environment", ["CarRacing-v3", "HalfCheetah-v5"])
+def test_trains_evaluates_and_films(environment, display, tmp_path):
+    flags = ["--popsize", "4", "--generations", "1", "--max_episode_steps", "20", "--threads", "1", "--seed", "0"]
+    train = [sys.executable, "train_static.py", "--environment", environment, "--folder", str(tmp_path), *flags]
+    run(*display, *train)
+    (weights,) = tmp_path.rglob("best.dat")
+
+    video = tmp_path / "film.mp4"
+    evaluate = [sys.executable, "evaluate_static.py", "--path_weights", str(weights)]
+    run(*display, *evaluate, "--episodes", "1", "--video", str(video))
+    assert frames_in(video) > 20

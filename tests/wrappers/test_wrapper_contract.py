@@ -1,0 +1,211 @@
+"""What every wrapper must keep to; a new wrapper is held to it by one row of CASES."""
+
+import importlib
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from gymnasium.spaces import Box, Discrete
+
+import wrappers
+from contracts.environment import EnvStep
+from tests.scripted import ScriptedEnv
+from wrappers.base import BatchWrapper
+
+IMAGES = Box(0, 255, (8, 6, 3), np.uint8)
+BOUNDED = Box(np.array([-2.0, 0.0]), np.array([1.0, 5.0]), dtype=np.float64)
+COPIES = 5
+ENV_STEPS = 6
+NOT_WRAPPERS = {"__init__", "base", "opening"}
+ELSEWHERE = {"bullet_distance"}  # wraps gymnasium.Env
+
+CASES = [
+    ("clip_action", {}, {"action_space": BOUNDED, "action_weight": 1.0}),
+    ("rescale_action", {}, {"action_space": BOUNDED, "action_weight": 1.0}),
+    ("early_stop", {"negative_streak": 2, "grace_steps": 3}, {"rewards": np.tile([[-1], [1]], (3, 1))[:COPIES]}),
+    ("frame_stack", {"num_frames": 3}, {}),
+    ("frame_stack", {"num_frames": 2}, {"observation_space": IMAGES}),
+    ("grayscale", {}, {"observation_space": IMAGES}),
+    ("resize", {"height": 5, "width": 4}, {"observation_space": IMAGES}),
+    ("scale", {}, {"observation_space": IMAGES}),
+    ("one_hot", {}, {"observation_space": Discrete(7, start=2)}),
+    ("settle", {"num_steps": 3}, {"terminate_at": [0, 2, 0, 3, 0]}),
+    (
+        "fire_reset",
+        {"fire_action": 1},
+        {
+            "action_space": Discrete(4),
+            "lives": np.add.outer(np.arange(COPIES), [3, 3, 2, 2, 1, 1, 0]),
+            "terminate_at": [0, 1, 0, 0, 0],
+        },
+    ),
+]
+every_wrapper = pytest.mark.parametrize(("stem", "settings", "script"), CASES)
+
+
+def build(stem, settings, script):
+    inner = ScriptedEnv(COPIES, **script)
+    return getattr(importlib.import_module(f"wrappers.{stem}"), class_name(stem))(inner, **settings), inner
+
+
+def class_name(stem):
+    return "".join(word.capitalize() for word in stem.split("_"))
+
+
+def actions_of(env, active):
+    """Read-only, different for every copy, partly beyond the bounds of Box spaces."""
+    actions = np.ones(len(active), np.int64) if isinstance(env.action_space, Discrete) else active[:, None] - [1.0, 2.0]
+    actions.setflags(write=False)
+    return actions
+
+
+def play(env, episode, groups):
+    """One episode with the copies stepped in groups; returns the observations and, for each copy, its (row, step)s."""
+    first = env.start(episode)
+    rows, running = {copy: [] for copy in range(COPIES)}, np.ones(COPIES, bool)
+    steps = []
+    for _ in range(ENV_STEPS):
+        for group in groups:
+            active = np.array([copy for copy in group if running[copy]], np.int64)
+            if not active.size:
+                continue
+            step = env.step(actions_of(env, active), active)
+            running[active] = ~(step.terminated | step.truncated)
+            steps.append(step)
+            for row, copy in enumerate(active):
+                rows[copy].append((row, step))
+    return first, rows, steps
+
+
+def arrays(step: EnvStep):
+    return [step.observations, step.rewards, step.terminated, step.truncated, *step.info.values()]
+
+
+def assert_same_rows(left, right):
+    for copy in range(COPIES):
+        assert len(left[copy]) == len(right[copy]) > 0
+        for (i, a), (j, b) in zip(left[copy], right[copy], strict=True):
+            for x, y in zip(arrays(a), arrays(b), strict=True):
+                np.testing.assert_array_equal(x[i], y[j])
+
+
+def test_every_wrapper_has_a_case():
+    stems = {path.stem for path in Path(wrappers.__file__).parent.glob("*.py")}
+    assert {stem for stem, _, _ in CASES} == stems - NOT_WRAPPERS - ELSEWHERE
+
+
+@every_wrapper
+def test_settings_survive_json(stem, settings, script):
+    build(stem, json.loads(json.dumps(settings)), script)
+
+
+@every_wrapper
+def test_observations_lie_in_their_space(stem, settings, script):
+    env, _ = build(stem, settings, script)
+    first, _, steps = play(env, 0, [range(COPIES)])
+    for observations in (first, *(step.observations for step in steps)):
+        assert observations.dtype == env.observation_space.dtype
+        assert all(env.observation_space.contains(row) for row in observations)
+
+
+@every_wrapper
+def test_rows_follow_active(stem, settings, script):
+    together, _ = build(stem, settings, script)
+    apart, _ = build(stem, settings, script)
+    first, expected, _ = play(together, 1, [range(COPIES)])
+    second, rows, _ = play(apart, 1, [(3, 0), (4, 1, 2)])
+    np.testing.assert_array_equal(first, second)
+    assert_same_rows(rows, expected)
+
+
+@every_wrapper
+def test_nothing_of_an_episode_reaches_the_next(stem, settings, script):
+    reused, _ = build(stem, settings, script)
+    fresh, _ = build(stem, settings, script)
+    play(reused, 0, [range(COPIES)])
+    first, rows, _ = play(reused, 1, [range(COPIES)])
+    expected_first, expected, _ = play(fresh, 1, [range(COPIES)])
+    np.testing.assert_array_equal(first, expected_first)
+    assert_same_rows(rows, expected)
+
+
+@every_wrapper
+def test_returned_arrays_never_change_later(stem, settings, script):
+    env, _ = build(stem, settings, script)
+    kept, before = [], []
+    for _ in range(2):
+        first = env.start(0)
+        kept.append(first)
+        before.append(first.copy())
+        running = np.arange(COPIES)
+        for _ in range(4):
+            step = env.step(actions_of(env, running), running)
+            kept.extend(arrays(step))
+            before.extend(array.copy() for array in arrays(step))
+            running = running[~(step.terminated | step.truncated)]
+    for array, copy in zip(kept, before, strict=True):
+        np.testing.assert_array_equal(array, copy)
+
+
+@every_wrapper
+def test_forwards_the_rest(stem, settings, script):
+    env, inner = build(stem, settings, script)
+    assert env.num_copies == COPIES
+    env.close()
+    env.close()
+    assert inner.times_closed == 2
+    with pytest.raises(TypeError, match="ScriptedEnv cannot render"):
+        env.render()
+    inner.render = lambda: "frame"
+    assert env.render() == "frame"
+
+
+def test_the_base_wrapper_changes_nothing():
+    inner = ScriptedEnv(COPIES)
+    env = BatchWrapper(inner)
+    assert env.observation_space is inner.observation_space
+    assert env.action_space is inner.action_space
+    _, expected, _ = play(ScriptedEnv(COPIES), 2, [range(COPIES)])
+    _, rows, _ = play(env, 2, [range(COPIES)])
+    assert inner.episodes == [2]
+    assert_same_rows(rows, expected)
+
+
+@pytest.mark.parametrize(
+    ("stem", "settings", "script", "message"),
+    [
+        ("clip_action", {}, {"action_space": Discrete(3)}, "ClipAction needs a Box action space of floats, got Disc"),
+        ("rescale_action", {}, {"action_space": Discrete(3)}, "RescaleAction needs a Box action space of floats"),
+        ("rescale_action", {}, {"action_space": Box(0.0, np.inf, (1,))}, r"finite action bounds.*high=\[inf\]"),
+        ("early_stop", {"negative_streak": -1}, {}, "negative_streak must be an integer >= 0, got -1"),
+        ("early_stop", {"negative_streak": 2.5}, {}, "negative_streak must be an integer >= 0, got 2.5"),
+        ("early_stop", {"negative_streak": True}, {}, "negative_streak must be an integer >= 0, got True"),
+        ("early_stop", {"negative_streak": 1, "grace_steps": -2}, {}, "grace_steps must be an integer >= 0, got -2"),
+        ("frame_stack", {"num_frames": 0}, {}, "num_frames must be an integer >= 1, got 0"),
+        ("frame_stack", {"num_frames": 2}, {"observation_space": Discrete(2)}, "FrameStack needs vectors or images"),
+        ("grayscale", {}, {}, "Grayscale needs uint8 image observations"),
+        ("grayscale", {}, {"observation_space": Box(0, 255, (4, 4, 1), np.uint8)}, "of 3 channels, got 1"),
+        ("resize", {"height": 4, "width": 4}, {}, "Resize needs uint8 image observations"),
+        ("resize", {"height": 0, "width": 4}, {"observation_space": IMAGES}, "height must be an integer >= 1, got 0"),
+        (
+            "resize",
+            {"height": 4, "width": "9"},
+            {"observation_space": IMAGES},
+            "width must be an integer >= 1, got '9'",
+        ),
+        ("resize", {"height": 9, "width": 4}, {"observation_space": IMAGES}, "height=9, width=4 from 8x6"),
+        ("scale", {}, {}, "Scale needs uint8 observations"),
+        ("one_hot", {}, {}, "OneHot needs Discrete observations"),
+        ("settle", {"num_steps": 0}, {}, "num_steps must be an integer >= 1, got 0"),
+        ("settle", {"num_steps": 1}, {"action_space": Discrete(3)}, "Settle needs a Box action space with 0"),
+        ("settle", {"num_steps": 1}, {"action_space": Box(1.0, 2.0)}, "Settle needs a Box action space with 0"),
+        ("fire_reset", {}, {}, "fire_action must be in a Discrete action space, got 1 and Box"),
+        ("fire_reset", {"fire_action": 4}, {"action_space": Discrete(4)}, "fire_action must be .* got 4 and Discrete"),
+        ("fire_reset", {"fire_action": 1.0}, {"action_space": Discrete(4)}, "fire_action must be an integer >= 0"),
+    ],
+)
+def test_refuses_bad_input_in_one_line(stem, settings, script, message):
+    with pytest.raises(ValueError, match=message) as error:
+        build(stem, settings, script)
+    assert "\n" not in str(error.value)

@@ -1,0 +1,23 @@
+"""Evolves the static weights of a policy on any Gymnasium environment."""
+
+import sys
+
+from rollouts.workers import WorkerError
+from training.command_line import one_line_errors, parse_config
+from training.run import execute, prepare
+
+
+def main() -> None:
+    """Parses and checks, then trains."""
+    with one_line_errors():
+        run = prepare(parse_config("static", sys.argv[1:], __doc__))
+    try:
+        execute(run)
+    except WorkerError as error:
+        sys.exit(f"stopped after the last complete generation: {error}")
+    except KeyboardInterrupt:
+        sys.exit(130)
+
+
+if __name__ == "__main__":  # worker processes import this file
+    main()

@@ -1,0 +1,223 @@
+"""The command line: flags over `--config` over preset over defaults, checked before anything starts.
+
+argparse rather than a library that fills dataclasses, because it can return the flags given and no others: precedence
+is then one merge of dictionaries, and the keys of a YAML file are checked by turning them into flags.
+"""
+
+import difflib
+import sys
+from argparse import SUPPRESS, Action, ArgumentParser
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import MISSING, Field, fields
+from pathlib import Path
+from types import NoneType
+from typing import Any, NoReturn, get_args, get_origin, get_type_hints
+
+import yaml
+
+from rollouts.environment_ids import resolve
+from rollouts.registry import lookup
+from training.config import TrainConfig, flag_name
+
+CONFIGS = Path(__file__).resolve().parent.parent / "configs"
+MEASURED = "measured"
+"""The key under which a preset says what it scored; it is no option."""
+
+
+class OneLineParser(ArgumentParser):
+    """Reports a mistake in one line, suggests the nearest flag, and exits with status 2."""
+
+    def __init__(self, **settings: Any):
+        super().__init__(allow_abbrev=False, **settings)
+        self.source = ""
+
+    def error(self, message: str) -> NoReturn:
+        """Prints one line and exits."""
+        self.exit(2, f"{self.prog}: error: {self.source}{' '.join(message.split())}\n")
+
+    def parse(self, arguments: Sequence[str], source: str = "") -> dict[str, Any]:
+        """The options given, by name; `--max-env-steps` is read as `--max_env_steps`."""
+        self.source = f"{source}: " if source else ""
+        found, unknown = self.parse_known_args([_underscored(argument) for argument in arguments])
+        if unknown:
+            flags = [flag for action in self._actions for flag in action.option_strings]
+            near = difflib.get_close_matches(unknown[0].split("=")[0], flags, 1)
+            self.error(f"unknown option {unknown[0]}" + (f", did you mean {near[0]}?" if near else ""))
+        self.source = ""
+        return vars(found)
+
+
+def _underscored(argument: str) -> str:
+    flag, equals, value = argument.partition("=")
+    return "--" + flag[2:].replace("-", "_") + equals + value if flag.startswith("--") else argument
+
+
+def _reader(kind: type, optional: bool) -> Any:
+    """Reads one value from text; `none` where the option may be left unset."""
+
+    def read(text: str) -> Any:
+        if optional and text.lower() == "none":
+            return None
+        if kind is not dict:
+            return kind(text)
+        value = yaml.safe_load(text)
+        if not isinstance(value, dict):
+            raise ValueError(text)
+        return value
+
+    read.__name__ = "mapping" if kind is dict else kind.__name__  # argparse puts it into its message
+    return read
+
+
+def _default_text(option: Field) -> str:
+    default = option.default if option.default is not MISSING else None
+    if isinstance(default, bool):
+        return f" (default: {'on' if default else 'off'}; --no_{flag_name(option)} turns it off)"
+    if default is None or default == ():
+        return ""
+    return f" (default: {' '.join(map(str, default)) if isinstance(default, tuple) else default})"
+
+
+def _add_option(group: Any, option: Field, hint: Any) -> Action:
+    flag = flag_name(option)
+    text = (option.metadata["help"] + _default_text(option)).replace("%", "%%")
+    common = {"dest": flag, "default": SUPPRESS}
+    if hint is bool:
+        group.add_argument(f"--no_{flag}", action="store_false", help=SUPPRESS, **common)
+        return group.add_argument(f"--{flag}", action="store_true", help=text, **common)
+    kinds = [kind for kind in get_args(hint) if kind not in (NoneType, Ellipsis)]
+    is_list, is_mapping = get_origin(hint) is tuple, get_origin(hint) is Mapping.__origin__
+    return group.add_argument(
+        f"--{flag}",
+        type=_reader(dict if is_mapping else (kinds or [hint])[0], NoneType in get_args(hint)),
+        nargs="*" if is_list else None,
+        choices=option.metadata.get("choices") or None,
+        metavar=None if option.metadata.get("choices") else flag.upper(),
+        help=text,
+        **common,
+    )
+
+
+def add_options(parser: ArgumentParser, owner: type, title: str) -> None:
+    """A flag for every field of a dataclass that has a help text."""
+    group, hints = parser.add_argument_group(title), get_type_hints(owner)
+    for option in fields(owner):
+        if "help" in option.metadata:
+            _add_option(group, option, hints[option.name])
+
+
+def as_arguments(options: Mapping[str, Any]) -> list[str]:
+    """Options from YAML as the flags that say the same."""
+    arguments: list[str] = []
+    for name, value in options.items():
+        if isinstance(value, bool):
+            arguments.append(f"--{name}" if value else f"--no_{name}")
+        elif isinstance(value, list):
+            arguments += [f"--{name}", *map(str, value)]
+        elif isinstance(value, dict):
+            arguments.append(f"--{name}={yaml.safe_dump(value, default_flow_style=True)}")
+        else:
+            arguments.append(f"--{name}={'none' if value is None else value}")
+    return arguments
+
+
+def read_yaml(path: Path) -> dict[str, Any]:
+    """The mapping in a YAML file, without its note on what it measured; ValueError names the file."""
+    try:
+        found = yaml.safe_load(path.read_text())
+    except OSError as error:
+        raise ValueError(f"cannot read {path}: {error.strerror}") from error
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise ValueError(f"{path} is not valid YAML: {' '.join(str(error).split())}") from error
+    if not isinstance(found, dict) or not all(isinstance(key, str) for key in found):
+        raise ValueError(f"{path} must hold a mapping of options")
+    return {key: value for key, value in found.items() if key != MEASURED}
+
+
+def preset_path(trainer: str, environment: str, variant: str | None) -> Path | None:
+    """The preset of an environment, None if it has none; ValueError for a variant that does not exist."""
+    stem = environment.replace("/", "_")
+    path = CONFIGS / trainer / (f"{stem}.{variant}.yaml" if variant else f"{stem}.yaml")
+    if path.exists():
+        return path
+    if variant:
+        found = sorted(p.name.removesuffix(".yaml")[len(stem) + 1 :] for p in path.parent.glob(f"{stem}.*.yaml"))
+        raise ValueError(f"preset must be one of {', '.join(found) or '(none)'} for {environment}, got {variant!r}")
+    return None
+
+
+def _parser(description: str, strategy: str) -> OneLineParser:
+    parser = OneLineParser(description=description)
+    add_options(parser, TrainConfig, "run")
+    add_options(parser, lookup("strategies", strategy).Settings, f"strategy {strategy}")
+    parser.add_argument("--print_config", action="store_true", help="print the resolved options as YAML and exit")
+    return parser
+
+
+def _named(arguments: Sequence[str]) -> dict[str, Any]:
+    """The flags given that decide which files are read and which strategy's flags there are."""
+    probe = OneLineParser(add_help=False)
+    for name in ("environment", "preset", "config", "strategy"):
+        probe.add_argument(f"--{name}", default=SUPPRESS)
+    probe.add_argument("--import", nargs="*", default=SUPPRESS)
+    return vars(probe.parse_known_args([_underscored(argument) for argument in arguments])[0])
+
+
+@contextmanager
+def one_line_errors() -> Iterator[None]:
+    """Turns what a user got wrong, a ValueError or TypeError, into one line and status 2."""
+    try:
+        yield
+    except (ValueError, TypeError) as error:
+        print(f"{Path(sys.argv[0]).name}: error: {' '.join(str(error).split())}", file=sys.stderr)
+        sys.exit(2)
+
+
+def parse_config(trainer: str, arguments: Sequence[str], description: str) -> TrainConfig:
+    """The config that the command line asks for.
+
+    Ends the program with status 0 after `--help` and `--print_config`, and with status 2 after a mistake in one option;
+    ValueError says what does not fit together.
+    """
+    named = _named(arguments)
+    if not {"-h", "--help"}.isdisjoint(arguments):
+        _parser(description, named.get("strategy", TrainConfig.strategy)).parse(arguments)
+    from_file = read_yaml(Path(named["config"])) if "config" in named else {}
+    defaults = {"environment": TrainConfig.environment, "strategy": TrainConfig.strategy, "import": ()}
+    chosen = {**defaults, **from_file, **named}
+    resolved = resolve(chosen["environment"], chosen["import"])
+    preset = preset_path(trainer, resolved.environment, named.get("preset"))
+    from_preset = read_yaml(preset) if preset else {}
+    strategy = {**defaults, **from_preset, **from_file, **named}["strategy"]
+
+    parser = _parser(description, strategy)
+    options = parser.parse(as_arguments(from_preset), str(preset))
+    options |= parser.parse(as_arguments(from_file), str(named.get("config")))
+    options |= parser.parse(arguments)
+    options["environment"] = resolved.environment
+    options["env_kwargs"] = {**resolved.env_kwargs, **options.get("env_kwargs", {})}
+    if resolved.notice:
+        print(resolved.notice, file=sys.stderr)
+    print_only = options.pop("print_config")
+    settings_class = lookup("strategies", strategy).Settings
+    settings = settings_class(**{name: options.pop(name) for name in _flags(settings_class) if name in options})
+    own = {attribute: options[flag] for flag, attribute in _flags(TrainConfig).items() if flag in options}
+    config = TrainConfig(**own, settings=settings)
+    if print_only:
+        print(config.as_yaml(), end="")
+        sys.exit(0)
+    return config
+
+
+def parse_options(owner: type, arguments: Sequence[str], description: str) -> dict[str, Any]:
+    """The fields of a dataclass of options that the command line gives."""
+    parser = OneLineParser(description=description)
+    add_options(parser, owner, "options")
+    given = parser.parse(arguments)
+    return {attribute: given[flag] for flag, attribute in _flags(owner).items() if flag in given}
+
+
+def _flags(owner: type) -> dict[str, str]:
+    """Flag -> attribute, of every option of a dataclass."""
+    return {flag_name(option): option.name for option in fields(owner) if "help" in option.metadata}

@@ -1,0 +1,117 @@
+"""TrainConfig: every option of a training run; each field is a flag of the command line and a key of a preset."""
+
+from collections.abc import Mapping
+from dataclasses import Field, dataclass, field, fields
+from typing import Any
+
+import yaml
+
+from rollouts.engines import ENGINES, num_threads
+
+BACKENDS = ("auto", "envpool", "gymnasium")
+ACTION_BOUNDS = ("clip", "tanh", "rescale", "tanh_sigmoid")
+
+
+def option(default: Any, text: str, *, choices: tuple[str, ...] = (), flag: str | None = None) -> Any:
+    """A field with its help; `flag` where the flag's name is no valid field name."""
+    metadata = {"help": text, "choices": choices, "flag": flag}
+    if isinstance(default, dict):
+        return field(default_factory=lambda: dict(default), metadata=metadata)
+    return field(default=default, metadata=metadata)
+
+
+def flag_name(field_: Field) -> str:
+    """The flag and YAML key of a field."""
+    return field_.metadata.get("flag") or field_.name
+
+
+@dataclass(frozen=True)
+class TrainConfig:
+    """Options of a run; those of the strategy are in its own `Settings`."""
+
+    environment: str = option("CarRacing", "Gymnasium id; short and retired names are mapped to today's")
+    preset: str | None = option(None, "variant of the preset: configs/TRAINER/ENVIRONMENT.VARIANT.yaml")
+    config: str | None = option(None, "YAML file of options, over the preset and under the flags")
+    generations: int = option(300, "generations to run")
+    max_env_steps: int | None = option(None, "stop after the generation that reaches this many env steps")
+    seed: int = option(0, "seed of every random stream, >= 0")
+    threads: int = option(-1, "threads or worker processes; -1 means all cores")
+    folder: str = option("weights", "where runs go, as FOLDER/ENVIRONMENT/RUN_NAME")
+    run_name: str | None = option(None, "name of the run's folder (default: strategy, seed and time)")
+    print_every: int = option(1, "generations between lines of progress")
+    save_every: int = option(10, "generations between writes of latest.dat")
+
+    policy: str = option("auto", "policy by name, or package.module:Class; auto is cnn for images, else mlp")
+    hidden_sizes: tuple[int, ...] = option((128, 64), "units of each hidden layer of mlp and cnn")
+    bias: bool = option(False, "give the layers of linear and mlp biases")
+    observation_normalization: bool = option(
+        False, "standardise observations by the running mean and deviation of all seen in training"
+    )
+    init_from: str | None = option(None, "start from the weights of this policy file")
+
+    strategy: str = option("openai_es", "strategy by name, or package.module:Class")
+    episodes_per_member: int = option(1, "episodes whose mean return is a member's fitness")
+    episode_seeds: str = option(
+        "common",
+        "common: all members of a generation meet the same start states; independent: each its own",
+        choices=("common", "independent"),
+    )
+    max_episode_steps: int | None = option(
+        None, "cap on the env steps of a training episode (default: the environment's)"
+    )
+
+    backend: str = option("auto", "simulator; auto takes EnvPool where it has the environment", choices=BACKENDS)
+    env_kwargs: Mapping[str, Any] = option({}, "arguments of the simulator, as a YAML mapping")
+    imports: tuple[str, ...] = option((), "packages to import first, which register environments", flag="import")
+    action_bounds: str = option(
+        "clip",
+        "how outputs become actions within the bounds: clip; tanh, then clip; tanh, then rescale from [-1, 1]; "
+        "tanh_sigmoid (first output tanh, others sigmoid, for CarRacing)",
+        choices=ACTION_BOUNDS,
+    )
+    resize: tuple[int, ...] = option((84, 84), "height and width of image observations, in pixels; 0 0 keeps them")
+    grayscale: bool = option(False, "turn colour images grey")
+    frame_stack: int = option(1, "observations that the policy sees at once, the latest last")
+    settle_steps: int = option(0, "env steps of zero action at the start of every episode")
+    fire_reset: bool = option(False, "press FIRE at the start and after every lost life (Atari)")
+    early_stop_negative_streak: int | None = option(
+        None, "training only: end an episode after more than this many negative rewards in a row"
+    )
+    early_stop_grace_steps: int = option(0, "env steps before which no episode is stopped early")
+    gymnasium_wrappers: tuple[str, ...] = option(
+        (), "gymnasium.Wrapper classes as package.module:Class, innermost first; they select the gymnasium back end"
+    )
+    wrappers: tuple[str, ...] = option((), "further batch wrappers as package.module:Class, applied outermost")
+
+    engine: str = option("auto", "auto: threads for EnvPool, worker processes for Gymnasium", choices=ENGINES)
+    chunk_size: int = option(32, "members evaluated together, about; results depend on it in their last bits")
+    eval_every: int = option(10, "generations between evaluations of the unperturbed policy on fresh episodes")
+    eval_episodes: int = option(5, "fresh episodes of such an evaluation; their mean chooses best.dat")
+    test_episodes: int = option(20, "episodes of best.dat on Gymnasium's own environment after training; 0 for none")
+
+    settings: Any = None
+    """The strategy's own `Settings`."""
+
+    def __post_init__(self) -> None:
+        num_threads(self.threads)
+        at_least_1 = ("generations", "print_every", "save_every", "eval_every", "eval_episodes", "frame_stack")
+        at_least_1 += ("episodes_per_member", "chunk_size", "max_env_steps", "max_episode_steps")
+        at_least_0 = ("seed", "settle_steps", "early_stop_grace_steps", "early_stop_negative_streak", "test_episodes")
+        for names, least in ((at_least_1, 1), (at_least_0, 0)):
+            for name in names:
+                value = getattr(self, name)
+                if value is not None and value < least:
+                    raise ValueError(f"{name} must be >= {least}, got {value}")
+        if any(size < 1 for size in self.hidden_sizes):
+            raise ValueError(f"hidden_sizes must be >= 1, got {list(self.hidden_sizes)}")
+        if len(self.resize) != 2 or min(self.resize) < 0 or (0 in self.resize and any(self.resize)):
+            raise ValueError(f"resize must be a height and a width >= 1, or 0 0, got {list(self.resize)}")
+        if self.run_name is not None and (self.run_name in {"", ".", ".."} or "/" in self.run_name):
+            raise ValueError(f"run_name must be a plain folder name, got {self.run_name!r}")
+
+    def as_yaml(self) -> str:
+        """The config under the names of the flags, as `--config` reads it back."""
+        own = {flag_name(each): getattr(self, each.name) for each in fields(self) if each.name != "settings"}
+        strategy = {each.name: getattr(self.settings, each.name) for each in fields(self.settings)}
+        plain = {k: list(v) if isinstance(v, tuple) else v for k, v in {**own, **strategy}.items()}
+        return yaml.safe_dump({k: v for k, v in plain.items() if k not in ("preset", "config")}, sort_keys=False)

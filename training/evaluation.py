@@ -1,0 +1,174 @@
+"""Evaluation of a saved policy: episodes on fresh start states, their statistics, a video."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float64, Int, Shaped
+
+from contracts.engine import Context
+from contracts.environment import EnvStep
+from contracts.randomness import Purpose, simulator_seed, stream
+from reporting.video import VideoWriter
+from rollouts.chunks import Task
+from rollouts.engines import make_engine, num_threads
+from rollouts.environment_ids import resolve
+from rollouts.environments import EnvironmentSpec, choose_backend, make_batch_env
+from rollouts.episode import Agent, run_episode
+from strategies.populations import RepeatedPopulation
+from training.assembly import num_outputs, spaces
+from training.config import BACKENDS, option
+from training.policy_file import SavedPolicy, check_fits
+from training.statistics import Summary, as_json, json_number, summary
+from wrappers.base import BatchWrapper
+
+CHUNK_SIZE = 5
+"""Episodes that one worker plays side by side."""
+
+FRAMES_PER_SECOND = 50.0
+"""Of videos; near the pace of most simulated bodies."""
+
+
+@dataclass(frozen=True)
+class EvaluateConfig:
+    """Options of an evaluation."""
+
+    path_weights: str = option("", "the policy file to evaluate")
+    environment: str | None = option(None, "Gymnasium id (default: the one in the file)")
+    episodes: int = option(20, "episodes to play")
+    seed: int = option(0, "seed of the start states, >= 0; episode k depends on the seed and k alone")
+    backend: str = option("gymnasium", "simulator that plays", choices=BACKENDS)
+    threads: int = option(-1, "threads or worker processes; -1 means all cores")
+    training_wrappers: bool = option(False, "apply the wrappers meant for training too, such as early stopping")
+    render: bool = option(False, "show the episodes on the screen, one after another")
+    video: str | None = option(None, "write a video of the first episode to this .mp4 file")
+    json: bool = option(False, "print one JSON object and nothing else")
+    imports: tuple[str, ...] = option((), "packages to import first; the file may then name their code", flag="import")
+
+    def __post_init__(self) -> None:
+        num_threads(self.threads)
+        if not self.path_weights:
+            raise ValueError("path_weights must name a policy file")
+        for name, least in (("episodes", 1), ("seed", 0)):
+            if getattr(self, name) < least:
+                raise ValueError(f"{name} must be >= {least}, got {getattr(self, name)}")
+
+
+def environment_for(
+    saved: SavedPolicy, *, backend: str = "gymnasium", training_wrappers: bool = False, name: str | None = None
+) -> EnvironmentSpec:
+    """The environment of a saved policy, or the one named with the same wrappers, on a back end."""
+    spec = saved.environment
+    if name is not None:
+        resolved = resolve(name, spec.imports)
+        if resolved.environment != spec.environment:
+            spec = replace(spec, environment=resolved.environment, env_kwargs=resolved.env_kwargs)
+    return replace(
+        spec,
+        backend=choose_backend(backend, spec.environment, spec.env_kwargs, spec.gymnasium_wrappers),
+        wrappers=spec.wrappers + (spec.training_wrappers if training_wrappers else ()),
+        training_wrappers=(),
+    )
+
+
+def play(
+    saved: SavedPolicy,
+    environment: EnvironmentSpec,
+    *,
+    episodes: int,
+    seed: int,
+    threads: int,
+    render_mode: str | None = None,
+) -> Float64[np.ndarray, " episodes"]:
+    """The return of each episode; episode k depends on the seed and k alone. NaN for an episode that failed."""
+    task = Task(Agent(saved.policy, saved.action_head), environment, seed, render_mode)
+    # What is shown on a screen is shown in one window, one episode after another.
+    chunk_size, threads, kind = (1, 1, "in_process") if render_mode else (CHUNK_SIZE, threads, "auto")
+    engine = make_engine(task, chunk_size=chunk_size, threads=threads, engine=kind)
+    context = Context(
+        purpose=Purpose.TEST,
+        generation=0,
+        episodes=(0,),
+        independent_seeds=True,
+        max_episode_steps=None,
+        buffers=saved.buffers,
+        observe=False,
+    )
+    try:
+        return engine.evaluate(RepeatedPopulation(saved.weights, episodes), context).returns[:, 0]
+    finally:
+        engine.close()
+
+
+def summarise(returns: Float64[np.ndarray, " episodes"], seed: int) -> Summary:
+    """Statistics of the returns, with the bootstrap drawn from the evaluation's seed."""
+    return summary(returns, stream(seed, Purpose.BOOTSTRAP))
+
+
+class _Filmed(BatchWrapper):
+    """A batch of one copy whose every frame goes to a video."""
+
+    def __init__(self, env: Any, video: VideoWriter):
+        super().__init__(env)
+        self._video = video
+
+    def start(self, episode: int) -> Shaped[np.ndarray, "copies ..."]:
+        observations = super().start(episode)
+        self._video.write(self.render())
+        return observations
+
+    def step(self, actions: Shaped[np.ndarray, "active ..."], active: Int[np.ndarray, " active"]) -> EnvStep:
+        stepped = super().step(actions, active)
+        self._video.write(self.render())
+        return stepped
+
+
+def film(saved: SavedPolicy, environment: EnvironmentSpec, path: Path, *, seed: int) -> None:
+    """Writes a video of the first episode that `play` plays with this seed on Gymnasium's own environment."""
+    environment = replace(environment, backend="gymnasium")
+    seeds = [simulator_seed(seed, Purpose.TEST, member=0)]
+    with VideoWriter(path, FRAMES_PER_SECOND) as video:
+        env = make_batch_env(environment, seeds, threads=1, training=False, render_mode="rgb_array")
+        try:
+            run_episode(
+                Agent(saved.policy, saved.action_head),
+                _Filmed(env, video),
+                saved.weights[np.newaxis],
+                0,
+                [stream(seed, Purpose.TEST)],
+                buffers=saved.buffers,
+            )
+        finally:
+            env.close()
+
+
+def checked_environment(config: EvaluateConfig, saved: SavedPolicy) -> EnvironmentSpec:
+    """The environment to evaluate in; ValueError if the policy does not fit it or the video cannot be written."""
+    environment = environment_for(
+        saved, backend=config.backend, training_wrappers=config.training_wrappers, name=config.environment
+    )
+    if config.render and environment.backend != "gymnasium":
+        raise ValueError("render needs the gymnasium back end; leave --backend out")
+    if config.video is not None:
+        VideoWriter(Path(config.video), FRAMES_PER_SECOND)
+    observation_space, action_space = spaces(environment)
+    check_fits(
+        saved,
+        Path(config.path_weights),
+        observation_shape=observation_space.shape,
+        num_outputs=num_outputs(action_space),
+    )
+    return environment
+
+
+def as_object(config: EvaluateConfig, environment: EnvironmentSpec, returns: np.ndarray) -> Mapping[str, Any]:
+    """What `--json` prints."""
+    return {
+        **as_json(summarise(returns, config.seed)),
+        "episodes": config.episodes,
+        "returns": [json_number(value) for value in returns],
+        "environment": environment.environment,
+        "seed": config.seed,
+    }

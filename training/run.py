@@ -1,0 +1,88 @@
+"""One training run: everything is checked and made by `prepare`, then `execute` trains, draws and tests."""
+
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from jaxtyping import Float32
+from numpy import ndarray
+
+from contracts.engine import Engine
+from contracts.randomness import Purpose, stream
+from contracts.strategy import Strategy
+from reporting.console import Console
+from reporting.metrics import MetricsWriter
+from reporting.plot import plot_learning_curve
+from rollouts.chunks import Task
+from rollouts.engines import make_engine
+from rollouts.episode import Agent
+from rollouts.registry import lookup
+from training.assembly import environment_spec, make_agent, with_policy_chosen
+from training.config import TrainConfig
+from training.evaluation import environment_for, play, summarise
+from training.loop import Trainer
+from training.policy_file import check_fits, load_policy
+from training.run_folder import make_run_folder
+
+
+@dataclass(frozen=True)
+class Run:
+    """A run that is ready to start."""
+
+    config: TrainConfig
+    task: Task
+    strategy: Strategy
+    engine: Engine
+    folder: Path
+
+
+def prepare(config: TrainConfig) -> Run:
+    """Checks the options against the environment, then makes the run's folder and its workers.
+
+    Raises ValueError where something does not fit; nothing has been written then.
+    """
+    environment = environment_spec(config)
+    config = with_policy_chosen(config, environment)
+    agent = make_agent(config, environment)
+    initial = _initial_params(config, agent)
+    strategy = lookup("strategies", config.strategy)(config.settings, initial, config.seed)
+    task = Task(agent, environment, config.seed)
+    folder = make_run_folder(config)
+    engine = make_engine(task, chunk_size=config.chunk_size, threads=config.threads, engine=config.engine)
+    return Run(config, task, strategy, engine, folder)
+
+
+def _initial_params(config: TrainConfig, agent: Agent) -> Float32[ndarray, " params"]:
+    if config.init_from is None:
+        return agent.policy.initial_params(stream(config.seed, Purpose.INITIAL_PARAMS))
+    saved = load_policy(Path(config.init_from), config.imports)
+    check_fits(saved, Path(config.init_from), agent.policy)
+    return saved.weights
+
+
+def execute(run: Run) -> None:
+    """Trains, draws the learning curve, tests `best.dat` and says where everything is."""
+    config, metrics_csv, curve = run.config, run.folder / "metrics.csv", run.folder / "learning_curve.png"
+    budget = {"max_env_steps": config.max_env_steps, "print_every": config.print_every}
+    try:
+        with Console(config.generations, stream=sys.stdout, **budget) as console, MetricsWriter(metrics_csv) as metrics:
+            num_params = run.task.agent.policy.layout.num_params
+            console.message(f"{config.environment} on {run.task.environment.backend}, {num_params:,} parameters")
+            Trainer(config, run.task, run.strategy, run.engine, run.folder).run(console, metrics)
+    finally:
+        run.engine.close()
+        if metrics_csv.stat().st_size:
+            plot_learning_curve(metrics_csv, curve)
+        print(f"weights         {run.folder / 'best.dat'} (best), {run.folder / 'latest.dat'}")
+        print(f"log             {metrics_csv}\nlearning curve  {curve}", flush=True)
+    if config.test_episodes:
+        _test_best(run)
+
+
+def _test_best(run: Run) -> None:
+    """Plays `best.dat` on Gymnasium's own environment."""
+    config = run.config
+    saved = load_policy(run.folder / "best.dat", config.imports)
+    environment = environment_for(saved, backend="gymnasium", training_wrappers=False)
+    returns = play(saved, environment, episodes=config.test_episodes, seed=config.seed, threads=config.threads)
+    print(f"best policy     {summarise(returns, config.seed)} on Gymnasium")
