@@ -24,9 +24,7 @@ _ABSENT = -1
 @njit(
     void(_ROWS, int64, int64, _INPUTS, _OUTPUTS), nogil=True, cache=True, fastmath={"contract", "reassoc", "nsz"}
 )  # sums in any order, but the same one every time; NaN and infinity kept
-def _linear_kernel(
-    weights: np.ndarray, start: int, bias_start: int, inputs: np.ndarray, outputs: np.ndarray
-) -> None:
+def _linear_kernel(weights: np.ndarray, start: int, bias_start: int, inputs: np.ndarray, outputs: np.ndarray) -> None:
     num_inputs = inputs.shape[1]
     for member in range(len(outputs)):
         row, x = unit_stride(weights[member]), inputs[member]
@@ -56,7 +54,11 @@ def linear(
 
 
 def conv_pool(
-    weights: Weights, layout: Layout, name: str, inputs: Float32[np.ndarray, "members channels height width"], stride: int
+    weights: Weights,
+    layout: Layout,
+    name: str,
+    inputs: Float32[np.ndarray, "members channels height width"],
+    stride: int,
 ) -> Float32[np.ndarray, "members out_channels pooled_height pooled_width"]:
     """Each member's valid convolution followed by 2x2 max pooling (stride 2, an odd last row or column dropped).
 
@@ -103,7 +105,9 @@ def dense(
 def _check_rows(weights: Weights, layout: Layout, inputs: np.ndarray) -> None:
     """Kernels check no bounds, so that this has to."""
     if weights.dtype != np.float32 or weights.strides[1] != weights.itemsize:
-        raise ValueError(f"weights: rows must be contiguous float32, got {weights.dtype} with strides {weights.strides}")
+        raise ValueError(
+            f"weights: rows must be contiguous float32, got {weights.dtype} with strides {weights.strides}"
+        )
     if weights.shape != (len(inputs), layout.num_params):
         expected = (len(inputs), layout.num_params)
         raise ValueError(f"weights: got shape {weights.shape}, expected (members, params) = {expected}")

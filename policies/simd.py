@@ -7,7 +7,7 @@ Nothing here checks bounds. Numba's cache does not follow imports: after an edit
 
 from typing import Any
 
-from llvmlite import ir
+from llvmlite import ir  # type: ignore[import-untyped]
 from numba import types
 from numba.core.imputils import impl_ret_borrowed
 from numba.extending import intrinsic, models, register_model
@@ -16,6 +16,7 @@ LANES = 8
 _FLOATS = ir.VectorType(ir.FloatType(), LANES)
 _ALL_FROM_FIRST_LANE = ir.Constant(ir.VectorType(ir.IntType(32), LANES), [0] * LANES)
 _FLOAT_BYTES = 4
+_inlined: Any = intrinsic  # its own type would have callers pass the typing context
 
 
 class _Vector(types.Type):
@@ -37,7 +38,7 @@ def _pointer(context: Any, builder: Any, array_type: Any, array: Any, index: Any
     return builder.bitcast(builder.gep(data, [index]), _FLOATS.as_pointer())
 
 
-@intrinsic
+@_inlined
 def zeros(typing_context: Any) -> Any:
     """A vector of zeros."""
 
@@ -47,7 +48,7 @@ def zeros(typing_context: Any) -> Any:
     return _VECTOR(), generate
 
 
-@intrinsic
+@_inlined
 def load(typing_context: Any, array: Any, index: Any) -> Any:
     """The vector at `array[index : index + LANES]` of a contiguous float32 array of one dimension."""
 
@@ -57,7 +58,7 @@ def load(typing_context: Any, array: Any, index: Any) -> Any:
     return _VECTOR(array, types.intp), generate
 
 
-@intrinsic
+@_inlined
 def store(typing_context: Any, array: Any, index: Any, vector: Any) -> Any:
     """Writes the vector to `array[index : index + LANES]`."""
 
@@ -68,7 +69,7 @@ def store(typing_context: Any, array: Any, index: Any, vector: Any) -> Any:
     return types.void(array, types.intp, _VECTOR), generate
 
 
-@intrinsic
+@_inlined
 def multiply_add(typing_context: Any, scalar: Any, vector: Any, total: Any) -> Any:
     """`scalar * vector + total`, in one rounding where the processor can."""
 
@@ -81,7 +82,7 @@ def multiply_add(typing_context: Any, scalar: Any, vector: Any, total: Any) -> A
     return _VECTOR(types.float32, _VECTOR, _VECTOR), generate
 
 
-@intrinsic
+@_inlined
 def maximum(typing_context: Any, left: Any, right: Any) -> Any:
     """The greater of two vectors, lane by lane; NaN where either is NaN."""
 
@@ -93,7 +94,7 @@ def maximum(typing_context: Any, left: Any, right: Any) -> Any:
     return _VECTOR(_VECTOR, _VECTOR), generate
 
 
-@intrinsic
+@_inlined
 def unit_stride(typing_context: Any, row: Any) -> Any:
     """The same array of one dimension, known to be contiguous: the caller vouches for it."""
 

@@ -53,7 +53,7 @@ def refusal(environment: str, env_kwargs: Mapping[str, Any]) -> str | None:
     task, options = _translated(environment, env_kwargs)
     if task not in registry.specs:
         return f"EnvPool has no {environment!r}"
-    foreign = sorted(set(options) - _shared_options(environment, task))
+    foreign = sorted(set(options) - _shared_options(environment, task)) if options else []
     return f"EnvPool's {environment} has no option {', '.join(foreign)}" if foreign else None
 
 

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Bool, Float64, Int, Shaped
-from policies.heads import HEADS
 
 from contracts.environment import BatchEnv
 from contracts.policy import Buffers, Policy, State, Weights
+from policies.heads import HEADS
 from rollouts.moments import MomentTally
 
 

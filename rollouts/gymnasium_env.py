@@ -64,7 +64,7 @@ class GymnasiumEnv:
             self._elapsed = np.zeros(self.num_copies, np.int32)
             # PyBullet's first episode after loading differs in the last bits from later ones with the same seed.
             with _c_prints_on_stderr() if os.name == "posix" else nullcontext():
-                self.start(0)
+                self._reset(self._seeds)
         except BaseException:
             self.close()
             raise
@@ -72,8 +72,7 @@ class GymnasiumEnv:
     def start(self, episode: int) -> Shaped[np.ndarray, "copies ..."]:
         """Begins one episode in every copy and returns the first observations."""
         check_episode(episode)
-        seeds = episode_seeds(self._seeds, episode)
-        first = [env.reset(seed=seed)[0] for env, seed in zip(self._envs, seeds, strict=True)]
+        first = self._reset(episode_seeds(self._seeds, episode))
         self._copies.begin()
         self._elapsed[:] = 0
         return np.array(first, self.observation_space.dtype)
@@ -105,6 +104,9 @@ class GymnasiumEnv:
         """Frees the simulators; calling it twice is harmless."""
         while self._envs:
             self._envs.pop().close()
+
+    def _reset(self, seeds: Sequence[int]) -> list[Any]:
+        return [env.reset(seed=seed)[0] for env, seed in zip(self._envs, seeds, strict=True)]
 
 
 def _make(environment: str, env_kwargs: Mapping[str, Any], render_mode: str | None) -> gymnasium.Env:
@@ -138,7 +140,11 @@ def _make_atari(environment: str, env_kwargs: Mapping[str, Any], render_mode: st
 
 def _rendering(render_mode: str | None) -> dict[str, Any]:
     """Nothing where nothing is asked for: a user's environment need not know the argument."""
-    return {} if render_mode is None else {"render_mode": render_mode}
+    if render_mode is None:
+        return {}
+    if sys.platform == "linux" and not os.environ.get("DISPLAY") and not os.environ.get("WAYLAND_DISPLAY"):
+        os.environ.setdefault("MUJOCO_GL", "egl")  # MuJoCo would look for a display
+    return {"render_mode": render_mode}
 
 
 @contextmanager

@@ -87,7 +87,7 @@ def _add_option(group: Any, option: Field, hint: Any) -> Action:
         group.add_argument(f"--no_{flag}", action="store_false", help=SUPPRESS, **common)
         return group.add_argument(f"--{flag}", action="store_true", help=text, **common)
     kinds = [kind for kind in get_args(hint) if kind not in (NoneType, Ellipsis)]
-    is_list, is_mapping = get_origin(hint) is tuple, get_origin(hint) is Mapping.__origin__
+    is_list, is_mapping = get_origin(hint) is tuple, get_origin(hint) is Mapping
     return group.add_argument(
         f"--{flag}",
         type=_reader(dict if is_mapping else (kinds or [hint])[0], NoneType in get_args(hint)),

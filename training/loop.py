@@ -48,7 +48,7 @@ class Trainer:
         started = time.perf_counter()
         try:
             while not self._finished():
-                row = self._generation(started)
+                row = self.generation(started)
                 metrics.write(row)
                 console.generation(row)
                 if self._progress.generation % self._config.save_every == 0:
@@ -63,12 +63,14 @@ class Trainer:
             budget is not None and self._progress.env_steps >= budget
         )
 
-    def _buffers(self) -> Buffers:
+    def buffers(self) -> Buffers:
+        """The policy's constants as they stand."""
         if not self._config.observation_normalization:
             return {}
         return standardisation(self._progress.moments, self._task.agent.policy.observation_shape)
 
-    def _generation(self, run_started: float) -> dict[str, float]:
+    def generation(self, run_started: float) -> dict[str, float]:
+        """Runs one generation and returns its row of metrics; `run_started` is of `time.perf_counter`."""
         started = time.perf_counter()
         config, progress = self._config, self._progress
         generation = progress.generation
@@ -82,7 +84,7 @@ class Trainer:
                 episodes=tuple(range(first_episode, first_episode + config.episodes_per_member)),
                 independent_seeds=config.episode_seeds == "independent",
                 max_episode_steps=config.max_episode_steps,
-                buffers=self._buffers(),
+                buffers=self.buffers(),
                 observe=config.observation_normalization,
             ),
         )
@@ -124,7 +126,7 @@ class Trainer:
                 episodes=(progress.generation // config.eval_every,),
                 independent_seeds=True,
                 max_episode_steps=None,
-                buffers=self._buffers(),
+                buffers=self.buffers(),
                 observe=False,
             ),
         )
@@ -144,7 +146,7 @@ class Trainer:
                 policy=self._task.agent.policy,
                 policy_name=self._config.policy,
                 weights=self._strategy.mean,
-                buffers=dict(self._buffers()),
+                buffers=dict(self.buffers()),
                 action_head=self._task.agent.action_head,
                 environment=self._task.environment,
                 provenance=provenance,

@@ -56,7 +56,13 @@ def _initial_params(config: TrainConfig, agent: Agent) -> Float32[ndarray, " par
     if config.init_from is None:
         return agent.policy.initial_params(stream(config.seed, Purpose.INITIAL_PARAMS))
     saved = load_policy(Path(config.init_from), config.imports)
-    check_fits(saved, Path(config.init_from), agent.policy)
+    check_fits(
+        saved,
+        Path(config.init_from),
+        observation_shape=agent.policy.observation_shape,
+        num_outputs=agent.policy.num_outputs,
+        action_head=agent.action_head,
+    )
     return saved.weights
 
 

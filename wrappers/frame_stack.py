@@ -31,7 +31,6 @@ class FrameStack(BatchWrapper):
     def start(self, episode: int) -> Observations:
         """Begins one episode in every copy and returns the first observations, each repeated."""
         self._frames[:] = np.moveaxis(self.env.start(episode), -1, 1)[:, np.newaxis]
-        self._oldest[:] = 0
         return self._stacked(np.arange(self.num_copies))
 
     def step(self, actions: Actions, active: Active) -> EnvStep:

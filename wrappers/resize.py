@@ -44,7 +44,7 @@ class Resize(ObservationWrapper):
     def transform(self, observations: Observations) -> Observations:
         """Area means of every image, in a fresh array."""
         height, width, channels = self._size
-        images = np.ascontiguousarray(observations).reshape(len(observations), *self._lines)
+        images = observations.reshape(len(observations), *self._lines)
         shrunk = np.empty((len(images), height, width * channels), np.uint8)
         _mix(images, self._rows, self._row_weights, self._values, self._value_weights, shrunk)
         return shrunk.reshape(-1, *self._size)

@@ -1,21 +1,24 @@
 import numpy as np
+import pytest
 from gymnasium.spaces import Box
 
 from tests.scripted import ScriptedEnv
 from wrappers.clip_action import ClipAction
 from wrappers.rescale_action import RescaleAction
 
-BOUNDS = Box(np.array([-2.0, 0.0]), np.array([1.0, 5.0]), dtype=np.float64)
+
+def bounds(dtype):
+    return Box(np.array([-2, 0], dtype), np.array([1, 5], dtype), dtype=dtype)
 
 
-def sent(wrapper, actions):
-    inner = ScriptedEnv(3, action_space=BOUNDS)
+def sent(wrapper, actions, takes=np.float64, given=np.float32):
+    inner = ScriptedEnv(3, action_space=bounds(takes))
     env = wrapper(inner)
     env.start(0)
-    env.step(np.array(actions, np.float32), np.array([2, 0, 1]))
+    env.step(np.array(actions, given), np.array([2, 0, 1]))
     (received, active), *_ = inner.calls
     np.testing.assert_array_equal(active, [2, 0, 1])
-    assert received.dtype == np.float64
+    assert received.dtype == takes
     return received
 
 
@@ -33,7 +36,13 @@ def test_rescale_action_keeps_nan():
     assert np.isnan(sent(RescaleAction, [[np.nan, 0]] * 3)[:, 0]).all()
 
 
+@pytest.mark.parametrize("wrapper", [ClipAction, RescaleAction])
+def test_actions_arrive_in_the_dtype_of_the_space(wrapper):
+    sent(wrapper, np.zeros((3, 2)), takes=np.float32, given=np.float64)
+    sent(wrapper, np.zeros((3, 2)), takes=np.float64, given=np.float32)
+
+
 def test_action_spaces_say_what_is_taken():
-    inner = ScriptedEnv(1, action_space=BOUNDS)
+    inner = ScriptedEnv(1, action_space=bounds(np.float64))
     assert RescaleAction(inner).action_space == Box(-1, 1, (2,), np.float64)
     assert ClipAction(inner).action_space == Box(-np.inf, np.inf, (2,), np.float64)

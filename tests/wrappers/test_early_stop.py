@@ -40,6 +40,14 @@ def test_stops_at_the_right_env_step(rewards, options, expected):
     assert length(rewards, **options) == expected
 
 
+def test_a_streak_does_not_outlive_its_episode():
+    env = EarlyStop(ScriptedEnv(1, rewards=[-1]), negative_streak=2)
+    env.start(0)
+    env.step(ACTION, COPY)
+    env.start(1)
+    assert [bool(env.step(ACTION, COPY).truncated[0]) for _ in range(3)] == [False, False, True]
+
+
 def test_the_last_reward_is_returned():
     env = EarlyStop(ScriptedEnv(1, rewards=[-1, -2, -4]), negative_streak=2)
     env.start(0)

@@ -7,7 +7,7 @@ from tests.scripted import ScriptedEnv
 from wrappers.frame_stack import FrameStack
 from wrappers.grayscale import Grayscale
 from wrappers.one_hot import OneHot
-from wrappers.resize import Resize
+from wrappers.resize import Resize, area_taps
 from wrappers.scale import Scale
 
 
@@ -41,6 +41,12 @@ def test_resize_averages_areas_by_hand():
     # along a line of 3 -> 2: (2a + b) / 3 and (b + 2c) / 3; rows first: [[10, 80, 190], [143.3, 20, 96.7]]
     np.testing.assert_array_equal(resized(image, 2, 2)[0, :, :, 0], [[33, 153], [102, 71]])
     np.testing.assert_array_equal(resized(image, 1, 1).ravel(), [90])  # 810 / 9
+
+
+def test_area_weights_by_hand():
+    indices, weights = area_taps(3, 2)
+    assert indices.T.tolist() == [[0, 1], [1, 2]]
+    assert weights.T.tolist() == [[2731, 1365], [1365, 2731]]  # 2/3 and 1/3 of 4096
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from gymnasium.spaces import Box, Discrete
 import wrappers
 from contracts.environment import EnvStep
 from tests.scripted import ScriptedEnv
-from wrappers.base import BatchWrapper
+from wrappers.base import BatchWrapper, with_rows
 
 IMAGES = Box(0, 255, (8, 6, 3), np.uint8)
 BOUNDED = Box(np.array([-2.0, 0.0]), np.array([1.0, 5.0]), dtype=np.float64)
@@ -170,6 +170,17 @@ def test_the_base_wrapper_changes_nothing():
     _, rows, _ = play(env, 2, [range(COPIES)])
     assert inner.episodes == [2]
     assert_same_rows(rows, expected)
+
+
+def test_env_steps_are_joined_on_the_info_that_both_carry():
+    def env_step(value, rows, **info):
+        flags = np.zeros(rows, bool)
+        return EnvStep(np.full((rows, 1), value), np.full(rows, value), flags, flags, info)
+
+    whole = env_step(1.0, 3, lives=np.array([3, 3, 3]), colour=np.array([0, 0, 0]))
+    joined = with_rows(whole, np.array([2, 0]), env_step(5.0, 2, lives=np.array([1, 2])))
+    assert joined.rewards.tolist() == [5, 1, 5]
+    assert {key: values.tolist() for key, values in joined.info.items()} == {"lives": [2, 3, 1]}
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,136 @@
+"""Env steps per second of the whole training loop against bare stepping of the same simulator, in one run and in turns.
+
+    python benchmarks/throughput.py --environment HalfCheetah-v5 --policy mlp --hidden_sizes 64 64 --json
+
+The loop is what `train_static.py` runs, with all its flags: sampling, policy, stepping, wrappers, statistics, update.
+Bare stepping replays, in every copy at every step, actions recorded from the same policies, and counts the steps alone,
+no resets; it is the faster of one pool of all copies and one pool a chunk, both through EnvPool's lowest calls. Figures
+are medians over the turns. EnvPool environments only.
+"""
+
+import json
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from statistics import median
+
+import numpy as np
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from contracts.environment import BatchEnv, EnvStep
+from contracts.strategy import Strategy
+from rollouts.chunks import Task, cut
+from rollouts.engines import num_threads
+from rollouts.envpool_env import EnvPoolEnv
+from rollouts.episode import run_episode
+from rollouts.registry import lookup
+from training.command_line import one_line_errors, parse_config
+from training.loop import Trainer
+from training.run import Run, prepare
+from wrappers.base import BatchWrapper
+
+TURNS = 5
+BARE_STEPS = 250
+"""Recorded env steps; a turn of bare stepping replays them."""
+
+
+class Recorder(BatchWrapper):
+    """Keeps the actions that reach the simulator; a copy that has finished repeats its last one."""
+
+    def __init__(self, env: BatchEnv):
+        super().__init__(env)
+        self.actions: list[np.ndarray] = []
+
+    def step(self, actions: np.ndarray, active: np.ndarray) -> EnvStep:
+        """Records and steps."""
+        row = self.actions[-1].copy() if self.actions else np.zeros((self.num_copies, *actions.shape[1:]), actions.dtype)
+        row[active] = actions
+        self.actions.append(row)
+        return super().step(actions, active)
+
+
+def pool_env(task: Task, copies: int, threads: int) -> EnvPoolEnv:
+    """Copies of the bare environment."""
+    spec = task.environment
+    return EnvPoolEnv(spec.environment, [1] * copies, spec.env_kwargs, threads=threads)
+
+
+def record(task: Task, strategy: Strategy, buffers: dict[str, np.ndarray]) -> np.ndarray:
+    """Actions of shape (steps, members, ...) that the first population's members take."""
+    population = strategy.ask(0)
+    weights = population.weights(range(len(population)))
+    recorder = Recorder(pool_env(task, len(weights), 1))
+    env: BatchEnv = recorder
+    for wrapper in task.environment.wrappers:
+        env = lookup("wrappers", wrapper.name)(env, **wrapper.kwargs)
+    rngs = [np.random.default_rng(0)] * len(weights)
+    run_episode(task.agent, env, weights, 0, rngs, buffers=buffers, max_env_steps=BARE_STEPS)
+    env.close()
+    return np.stack(recorder.actions)
+
+
+class BareStepping:
+    """Pools that replay recorded actions, each driven by a Python thread of its own."""
+
+    def __init__(self, task: Task, actions: np.ndarray, chunks: Sequence[range], threads: int):
+        self._executor = ThreadPoolExecutor(len(chunks))
+        env_threads = max(1, threads // len(chunks))
+        self._envs = [pool_env(task, len(chunk), env_threads) for chunk in chunks]
+        self._actions = [np.ascontiguousarray(actions[:, chunk.start : chunk.stop]) for chunk in chunks]
+        self._num_steps = actions.shape[0] * actions.shape[1]
+
+    def env_steps_per_second(self) -> float:
+        """One pass over the recorded actions, from the start of an episode."""
+        for env in self._envs:
+            env.start(0)
+        started = time.perf_counter()
+        list(self._executor.map(self._replay, self._envs, self._actions))
+        return self._num_steps / (time.perf_counter() - started)
+
+    @staticmethod
+    def _replay(env: EnvPoolEnv, actions: np.ndarray) -> None:
+        ids = np.arange(env.num_copies, dtype=np.int32)
+        dtype = env._copies._action_dtype
+        pool = env._pool
+        for row in actions.astype(dtype):
+            pool._send([ids, ids, row])
+            pool._recv()
+
+
+def measure(run: Run) -> dict[str, float]:
+    """Medians over the turns; a first turn, which compiles kernels and fills caches, is not counted."""
+    config, threads = run.config, num_threads(run.config.threads)
+    trainer = Trainer(config, run.task, run.strategy, run.engine, run.folder)
+    actions = record(run.task, run.strategy, dict(trainer.buffers()))
+    whole = range(actions.shape[1])
+    layouts = [[whole], cut(len(whole), config.chunk_size)]
+    bare = [BareStepping(run.task, actions, layout, threads) for layout in layouts]
+    loops, bares = [], []
+    for _ in range(TURNS + 1):
+        loops.append(trainer.generation(time.perf_counter())["env_steps_per_second"])
+        bares.append([stepping.env_steps_per_second() for stepping in bare])
+    fastest = max(median(column[1:]) for column in zip(*bares, strict=True))
+    loop = median(loops[1:])
+    return {"env_steps_per_second": loop, "bare_env_steps_per_second": fastest, "ratio": loop / fastest}
+
+
+def main() -> None:
+    """Measures with the flags of `train_static.py`, and `--json`."""
+    arguments = [argument for argument in sys.argv[1:] if argument != "--json"]
+    with tempfile.TemporaryDirectory() as folder, one_line_errors():
+        flags = ["--folder", folder, "--eval_every", "1000000", "--generations", "1000000", *arguments]
+        run = prepare(parse_config("static", flags, __doc__))
+        figures = {"environment": run.config.environment, "threads": num_threads(run.config.threads), **measure(run)}
+        run.engine.close()
+    if "--json" in sys.argv:
+        print(json.dumps(figures))
+    else:
+        print(*(f"{name:26} {value}" for name, value in figures.items()), sep="\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,102 @@
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch.nn.functional import conv2d, max_pool2d
+
+from contracts.policy import Layout
+from policies.layers import conv_pool, dense, dense_shapes, linear
+
+
+def _weights(layout, members, seed=0):
+    return np.random.default_rng(seed).standard_normal((members, layout.num_params)).astype(np.float32)
+
+
+def test_linear_by_hand():
+    layout = Layout({"skipped": (1,), "matrix": (2, 3), "offset": (2,)})
+    weights = np.array([[9, 1, 2, 3, 4, 5, 6, 10, 20], [9, 0, 0, 1, 0, 1, 0, -1, -2]], np.float32)
+    inputs = np.array([[1, 0, -1], [3, 4, 5]], np.float32)
+    assert linear(weights, layout, "matrix", inputs).tolist() == [[-2, -2], [5, 4]]
+    assert linear(weights, layout, "matrix", inputs, "offset").tolist() == [[8, 18], [4, 2]]
+
+
+@pytest.mark.parametrize(("num_inputs", "num_outputs"), [(1, 1), (17, 64), (64, 6), (648, 128)])
+def test_linear_against_float64(num_inputs, num_outputs):
+    layout = Layout({"matrix": (num_outputs, num_inputs), "offset": (num_outputs,)})
+    weights = _weights(layout, members=4)
+    inputs = np.random.default_rng(1).standard_normal((4, num_inputs)).astype(np.float32)
+    matrices, offsets = (layout.view(weights, name).astype(np.float64) for name in layout.shapes)
+    expected = np.einsum("moi,mi->mo", matrices, inputs.astype(np.float64)) + offsets
+    found = linear(weights, layout, "matrix", inputs, "offset")
+    np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-5 * np.sqrt(num_inputs))
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    channels=st.sampled_from([1, 2, 3, 4, 12]),
+    out_channels=st.integers(1, 9),
+    size=st.integers(1, 5),
+    stride=st.integers(1, 3),
+    spare=st.tuples(st.integers(0, 25), st.integers(0, 25)),
+    channels_last=st.booleans(),
+)
+def test_conv_pool_against_torch(channels, out_channels, size, stride, spare, channels_last):
+    layout = Layout({"skipped": (5,), "kernels": (out_channels, channels, size, size)})
+    weights = _weights(layout, members=2)
+    shape = (2, channels, *(size + stride + extra for extra in spare))
+    images = np.random.default_rng(1).standard_normal(shape).astype(np.float32)
+    if channels_last:  # same numbers, other strides
+        images = np.moveaxis(np.moveaxis(images, 1, -1).copy(), -1, 1)
+    kernels = torch.from_numpy(layout.view(weights, "kernels")).double()
+    expected = [
+        max_pool2d(conv2d(torch.from_numpy(image).double(), kernel, stride=stride), 2).numpy()
+        for image, kernel in zip(images, kernels, strict=True)
+    ]
+    found = conv_pool(weights, layout, "kernels", images, stride)
+    np.testing.assert_allclose(found, np.stack(expected), atol=1e-6 * np.sqrt(channels) * size * 10)
+
+
+def test_conv_pool_of_the_reference_sizes():
+    for shape, kernels_shape, stride in (((3, 84, 84), (6, 3, 3, 3), 1), ((6, 41, 41), (8, 6, 5, 5), 2)):
+        layout = Layout({"kernels": kernels_shape})
+        weights = _weights(layout, members=1)
+        image = np.random.default_rng(1).random((1, *shape), dtype=np.float32)
+        kernels = torch.from_numpy(weights.reshape(kernels_shape)).double()
+        expected = max_pool2d(conv2d(torch.from_numpy(image).double(), kernels, stride=stride), 2).numpy()
+        np.testing.assert_allclose(conv_pool(weights, layout, "kernels", image, stride), expected, atol=1e-5)
+
+
+@pytest.mark.parametrize("place", [(0, 0), (0, 1), (1, 0), (1, 1)])
+def test_conv_pool_keeps_nan_wherever_it_stands_in_the_pool(place):
+    layout = Layout({"kernels": (1, 1, 1, 1)})
+    image = np.zeros((1, 1, 2, 2), np.float32)
+    image[0, 0][place] = np.nan
+    assert np.isnan(conv_pool(np.ones((1, 1), np.float32), layout, "kernels", image, 1)).all()
+
+
+def test_dense_by_hand():
+    layout = Layout(dense_shapes((2, 1, 1), bias=True))
+    assert list(layout.shapes) == ["dense1", "dense1_bias", "dense2", "dense2_bias"]
+    weights = np.array([[0.5, 0.25, -1, 2, 3]], np.float32)
+    outputs = dense(weights, layout, np.array([[1, 4]], np.float32))
+    assert outputs.item() == pytest.approx(2 * np.tanh(0.5) + 3, abs=1e-6)
+
+
+def test_wrong_arrays_are_refused():
+    layout = Layout({"matrix": (2, 3), "kernels": (1, 1, 3, 3)})
+    weights, inputs = _weights(layout, members=2), np.zeros((2, 3), np.float32)
+    with pytest.raises(ValueError, match="matrix: got inputs of size 4, its matrix takes 3"):
+        linear(weights, layout, "matrix", np.zeros((2, 4), np.float32))
+    with pytest.raises(ValueError, match="rows must be contiguous float32"):
+        linear(np.asfortranarray(weights), layout, "matrix", inputs)
+    with pytest.raises(ValueError, match="rows must be contiguous float32, got float64"):
+        linear(weights.astype(np.float64), layout, "matrix", inputs)
+    with pytest.raises(ValueError, match=r"got shape \(2, 14\), expected \(members, params\) = \(2, 15\)"):
+        linear(weights[:, :-1], layout, "matrix", inputs)
+    with pytest.raises(ValueError, match=r"expected \(members, params\) = \(3, 15\)"):
+        linear(weights, layout, "matrix", np.zeros((3, 3), np.float32))
+    with pytest.raises(ValueError, match="a height and width of at least 4"):
+        conv_pool(weights, layout, "kernels", np.zeros((2, 1, 8, 3), np.float32), 1)
+    with pytest.raises(ValueError, match="needs 1 channels"):
+        conv_pool(weights, layout, "kernels", np.zeros((2, 2, 8, 8), np.float32), 1)

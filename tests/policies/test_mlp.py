@@ -1,0 +1,35 @@
+import numpy as np
+import pytest
+
+from policies.mlp import Mlp
+
+
+def test_parameter_count_of_the_reference_on_ant():
+    assert Mlp((28,), 8).layout.num_params == 12_288
+
+
+def test_biases_add_one_parameter_a_unit():
+    assert Mlp((28,), 8, bias=True).layout.num_params == 12_288 + 128 + 64 + 8
+
+
+def test_by_hand():
+    policy = Mlp((2,), 1, hidden_sizes=(1, 1))
+    weights = np.array([[0.5, -0.25, 3, 2]], np.float32)
+    outputs = policy.act(weights, np.array([[1.0, 4.0]]), np.zeros(1, np.float32), None, {})
+    assert outputs.item() == pytest.approx(2 * np.tanh(3 * np.tanh(-0.5)), abs=1e-6)
+
+
+def test_the_start_is_xavier_uniform_with_zero_biases():
+    policy = Mlp((300,), 2, hidden_sizes=(100,), bias=True)
+    params = policy.initial_params(np.random.default_rng(0))
+    matrix = policy.layout.view(params[None], "dense1")
+    bound = np.sqrt(6 / 400)
+    assert 0.99 * bound < matrix.max() <= bound
+    assert matrix.var() == pytest.approx(bound**2 / 3, rel=0.02)
+    assert np.count_nonzero(params) == 300 * 100 + 100 * 2
+
+
+@pytest.mark.parametrize("sizes", [(64, 0), (-1,), (64.0,)])
+def test_sizes_that_are_no_sizes_are_refused(sizes):
+    with pytest.raises(ValueError, match=r"hidden_sizes: got .* at least 1"):
+        Mlp((28,), 8, hidden_sizes=sizes)

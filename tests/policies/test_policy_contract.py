@@ -1,0 +1,147 @@
+"""What every policy promises (contracts/policy.py), for each file of policies/ that holds a policy."""
+
+import json
+import pkgutil
+from dataclasses import asdict
+from importlib import import_module
+
+import numpy as np
+import pytest
+import torch
+
+import policies
+from policies.modules import as_module
+
+IMAGE = (20, 27, 3)
+OUTPUTS = 3
+MEMBERS = 5
+
+
+def _policy_classes():
+    for entry in pkgutil.iter_modules(policies.__path__):
+        module = import_module(f"policies.{entry.name}")
+        class_name = "".join(part.capitalize() for part in entry.name.split("_"))
+        if hasattr(module, class_name):
+            yield pytest.param(getattr(module, class_name), id=entry.name)
+
+
+CLASSES = list(_policy_classes())
+
+
+@pytest.fixture(params=CLASSES)
+def policy(request):
+    return request.param(IMAGE, OUTPUTS)
+
+
+@pytest.fixture
+def weights(policy):
+    return np.random.default_rng(1).normal(0, 0.2, (MEMBERS, policy.layout.num_params)).astype(np.float32)
+
+
+@pytest.fixture
+def observations():
+    return np.random.default_rng(2).random((MEMBERS, *IMAGE), dtype=np.float32)
+
+
+def _statistics(shape):
+    rng = np.random.default_rng(3)
+    return {
+        "observation_mean": rng.random(shape, dtype=np.float32),
+        "observation_std": rng.uniform(0.01, 1, shape).astype(np.float32),  # small enough for some clipping
+    }
+
+
+def _act(policy, weights, observations, buffers=None):
+    buffers = buffers or {}
+    rngs = [np.random.default_rng(i) for i in range(len(weights))]
+    state = policy.initial_state(weights, rngs, buffers)
+    return policy.act(weights, observations, np.zeros(len(weights), np.float32), state, buffers)
+
+
+def test_the_known_policies_are_found():
+    assert {"mlp", "linear", "cnn"} <= {parameter.id for parameter in CLASSES}
+
+
+def test_shapes(policy, weights, observations):
+    start = policy.initial_params(np.random.default_rng(0))
+    outputs = _act(policy, weights, observations)
+    assert (start.shape, start.dtype) == ((policy.layout.num_params,), np.float32)
+    assert (outputs.shape, outputs.dtype) == ((MEMBERS, OUTPUTS), np.float32)
+    assert len(np.unique(outputs)) == outputs.size
+
+
+def test_same_seed_same_start(policy):
+    starts = [policy.initial_params(np.random.default_rng(7)) for _ in range(2)]
+    assert np.array_equal(*starts)
+
+
+@pytest.mark.parametrize("buffers", [{}, _statistics(IMAGE)], ids=["plain", "statistics"])
+def test_a_member_does_not_depend_on_the_batch(policy, weights, observations, buffers):
+    together = _act(policy, weights, observations, buffers)
+    reversed_order = _act(policy, weights[::-1].copy(), observations[::-1].copy(), buffers)[::-1]
+    alone = [_act(policy, weights[i : i + 1], observations[i : i + 1], buffers)[0] for i in range(MEMBERS)]
+    assert np.array_equal(together, reversed_order)
+    assert np.array_equal(together, np.stack(alone))
+
+
+def test_rows_may_be_slices_of_a_larger_array(policy, weights, observations):
+    expected = _act(policy, weights, observations)
+    num_params = policy.layout.num_params
+    wide = np.full((2 * MEMBERS, num_params + 7), np.nan, np.float32)
+    every_other = wide[::2, 3 : 3 + num_params]
+    every_other[:] = weights
+    assert np.array_equal(_act(policy, every_other, observations), expected)
+    assert np.array_equal(_act(policy, weights[::-1], observations[::-1])[::-1], expected)
+
+
+def test_inputs_may_be_read_only(policy, weights, observations):
+    buffers = _statistics(IMAGE)
+    expected = _act(policy, weights.copy(), observations.copy(), buffers)
+    for array in (weights, observations, *buffers.values()):
+        array.flags.writeable = False
+    assert np.array_equal(_act(policy, weights, observations, buffers), expected)
+
+
+@pytest.mark.parametrize("buffers", [{}, _statistics(IMAGE)], ids=["plain", "statistics"])
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+def test_what_is_not_finite_reaches_the_output_of_its_member_alone(policy, weights, observations, buffers, value):
+    expected = _act(policy, weights, observations, buffers)
+    observations[1, 9, 9, 1] = value
+    outputs = _act(policy, weights, observations, buffers)
+    assert not np.isfinite(outputs[1]).any()
+    assert np.array_equal(np.delete(outputs, 1, axis=0), np.delete(expected, 1, axis=0))
+
+
+@pytest.mark.parametrize("buffers", [{}, _statistics(IMAGE)], ids=["plain", "statistics"])
+def test_the_module_gives_the_same_outputs(policy, weights, observations, buffers):
+    outputs = _act(policy, weights, observations, buffers)
+    module = as_module(policy, weights[2], buffers)
+    with torch.no_grad():
+        found = module(torch.from_numpy(observations)).numpy()
+    np.testing.assert_allclose(found[2], outputs[2], rtol=1e-5, atol=1e-5)
+
+
+def test_the_module_is_trainable_and_in_the_order_of_the_row(policy, weights, observations):
+    module = as_module(policy, weights[0], {})
+    row = torch.nn.utils.parameters_to_vector(module.parameters())
+    assert np.array_equal(row.detach().numpy(), weights[0])
+    module(torch.from_numpy(observations)).sum().backward()
+    assert all(parameter.grad.abs().sum() > 0 for parameter in module.parameters())
+
+
+def test_fields_survive_json(policy):
+    assert type(policy)(**json.loads(json.dumps(asdict(policy)))) == policy
+
+
+def test_another_shape_of_observation_is_refused(policy, weights, observations):
+    with pytest.raises(ValueError, match=r"observations: got shape \(27, 20, 3\)"):
+        _act(policy, weights, observations.swapaxes(1, 2))
+
+
+@pytest.mark.parametrize(
+    ("shape", "outputs", "option"), [((0, 20, 3), 3, "observation_shape"), (IMAGE, 0, "num_outputs")]
+)
+@pytest.mark.parametrize("policy_class", CLASSES)
+def test_sizes_below_one_are_refused(policy_class, shape, outputs, option):
+    with pytest.raises(ValueError, match=option):
+        policy_class(shape, outputs)

@@ -1,0 +1,172 @@
+"""Every engine gives the bits of the in-process one with a single thread, whatever its workers go through."""
+
+import os
+import signal
+import threading
+import time
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from contracts.engine import Context
+from contracts.randomness import Purpose
+from policies.linear import Linear
+from rollouts import workers
+from rollouts.chunks import Task, cut
+from rollouts.engines import make_engine, num_threads
+from rollouts.environments import EnvironmentSpec, WrapperSpec
+from rollouts.episode import Agent
+from rollouts.in_process import InProcessEngine
+from rollouts.workers import WorkerEngine, WorkerError
+from strategies.populations import GaussianPopulation
+
+CARTPOLE = EnvironmentSpec("CartPole-v1", "envpool")
+POPULATION = GaussianPopulation(np.zeros(8, np.float32), 0.5, 3, 4, 20)
+
+
+def scripted(**script):
+    options = {"truncate_at": 4, "action_weight": 1.0, **script}
+    return EnvironmentSpec("tests.scripted:Scripted-v0", "gymnasium", options)
+
+
+def task(spec=CARTPOLE, num_inputs=4, head="argmax", seed=11):
+    return Task(Agent(Linear((num_inputs,), 2), head), spec, seed)
+
+
+def scripted_task(**script):
+    return task(scripted(**script), num_inputs=2, head="tanh")
+
+
+def context(**changes):
+    defaults = {
+        "purpose": Purpose.TRAINING,
+        "generation": 4,
+        "episodes": (8, 9),
+        "independent_seeds": False,
+        "max_episode_steps": None,
+        "buffers": {},
+        "observe": True,
+    }
+    return Context(**{**defaults, **changes})
+
+
+def population(num_params):
+    return GaussianPopulation(np.zeros(num_params, np.float32), 0.5, 3, 4, 20)
+
+
+def everything(engine, num_params, rounds=(context(), context(generation=5, episodes=(10, 11)))):
+    """All that an engine answers, as bytes."""
+    members, answers = population(num_params), []
+    try:
+        for each in rounds:
+            rollouts = engine.evaluate(members, each)
+            arrays = [rollouts.returns, rollouts.env_steps, rollouts.moments.mean, rollouts.moments.squares]
+            answers += [array.tobytes() for array in arrays]
+        utilities = np.linspace(-0.5, 0.5, 21)
+        return [*answers, engine.combine(members, utilities).tobytes()]
+    finally:
+        engine.close()
+
+
+@given(st.integers(1, 500), st.integers(1, 200))
+def test_chunks_cover_the_members_once_in_order_and_evenly(num_members, chunk_size):
+    chunks = cut(num_members, chunk_size)
+    assert [member for chunk in chunks for member in chunk] == list(range(num_members))
+    assert max(map(len, chunks)) - min(map(len, chunks)) <= 1
+    assert all(len(chunk) < 2 * chunk_size for chunk in chunks)
+
+
+@pytest.mark.parametrize(
+    ("make_task", "num_params"), [(task, 8), (scripted_task, 4)], ids=["cartpole on envpool", "scripted on gymnasium"]
+)
+def test_the_same_bits_on_any_number_of_threads_and_workers(make_task, num_params):
+    alone = everything(InProcessEngine(make_task(), chunk_size=4, threads=1), num_params)
+    for threads in (2, 5):
+        assert everything(InProcessEngine(make_task(), chunk_size=4, threads=threads), num_params) == alone
+    for processes in (1, 3):
+        assert everything(WorkerEngine(make_task(), chunk_size=4, workers=processes), num_params) == alone
+
+
+def test_common_seeds_meet_the_same_start_and_independent_ones_do_not():
+    engine = InProcessEngine(scripted_task(), chunk_size=4, threads=2)
+    # the observation holds the draw made at the start, so its spread over members tells
+    spreads = []
+    for independent in (False, True):
+        rollouts = engine.evaluate(population(4), context(episodes=(0,), independent_seeds=independent))
+        spreads.append(rollouts.moments.squares[0])
+    engine.close()
+    assert spreads[0] < 1e-12
+    assert spreads[1] > 0.5
+
+
+def test_training_wrappers_are_left_out_of_evaluation():
+    early_stop = WrapperSpec("early_stop", {"negative_streak": 1})
+    spec = EnvironmentSpec(
+        "tests.scripted:Scripted-v0", "gymnasium", {"rewards": [-1.0], "truncate_at": 9}, training_wrappers=(early_stop,)
+    )
+    engine = InProcessEngine(task(spec, 2, "tanh"), chunk_size=30, threads=1)
+    lengths = [
+        engine.evaluate(population(4), context(purpose=purpose)).env_steps.max()
+        for purpose in (Purpose.TRAINING, Purpose.EVALUATION)
+    ]
+    engine.close()
+    assert lengths == [2, 9]
+
+
+def test_a_worker_that_is_killed_is_replaced_and_changes_nothing():
+    make = {"truncate_at": 2000}
+    alone = everything(InProcessEngine(scripted_task(**make), chunk_size=4, threads=1), 4)
+    engine = WorkerEngine(scripted_task(**make), chunk_size=4, workers=2)
+    killed = []
+
+    def kill_two():
+        for number in (0, 1):
+            time.sleep(0.7)
+            killed.append(engine._workers[number].process.pid)
+            os.kill(killed[-1], signal.SIGKILL)
+
+    killer = threading.Thread(target=kill_two)
+    killer.start()
+    answers = everything(engine, 4, rounds=[context(), context(generation=5, episodes=(10, 11))])
+    killer.join()
+    assert len(killed) == 2
+    assert answers == alone
+
+
+def test_workers_that_keep_dying_stop_the_run_with_a_clear_message(monkeypatch):
+    monkeypatch.setattr(workers, "MAX_DEATHS", 2)
+    engine = WorkerEngine(scripted_task(exit_at=2), chunk_size=30, workers=1)
+    with pytest.raises(WorkerError, match="2 workers died in one call, the last with exit code 3"):
+        engine.evaluate(population(4), context())
+    engine.close()
+
+
+def test_a_simulator_that_raises_is_reported():
+    engine = WorkerEngine(scripted_task(raise_at=2), chunk_size=30, workers=1)
+    with pytest.raises(WorkerError, match="scripted failure at env step 2"):
+        engine.evaluate(population(4), context())
+    engine.close()
+
+
+def test_no_worker_is_left_behind():
+    engine = WorkerEngine(scripted_task(), chunk_size=4, workers=2)
+    engine.evaluate(population(4), context())
+    processes = [worker.process for worker in engine._workers]
+    engine.close()
+    engine.close()
+    assert [process.is_alive() for process in processes] == [False, False]
+
+
+def test_auto_takes_threads_for_envpool_and_processes_for_gymnasium():
+    made = [make_engine(each, chunk_size=4, threads=2) for each in (task(), scripted_task())]
+    assert [type(engine) for engine in made] == [InProcessEngine, WorkerEngine]
+    for engine in made:
+        engine.close()
+
+
+@pytest.mark.parametrize("threads", [0, -2])
+def test_a_number_of_threads_that_makes_no_sense_is_refused(threads):
+    with pytest.raises(ValueError, match=f"threads must be >= 1, or -1 for all cores, got {threads}"):
+        num_threads(threads)

@@ -1,0 +1,308 @@
+"""From descriptions to wrapped environments."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import gymnasium
+import numpy as np
+import pytest
+from gymnasium import spaces
+
+from rollouts import environments
+from rollouts.environment_ids import resolve
+from rollouts.environments import (
+    EnvironmentSpec,
+    WrapperSpec,
+    choose_backend,
+    make_batch_env,
+    spec_from_json,
+    spec_to_json,
+)
+
+ROOT = Path(__file__).parents[2]
+
+SPEC = EnvironmentSpec(
+    environment="AntBulletEnv-v0",
+    backend="gymnasium",
+    env_kwargs={"render_mode": None, "scale": [1, 2.5]},
+    imports=("my_package",),
+    gymnasium_wrappers=(WrapperSpec("wrappers.bullet_distance:BulletDistance"),),
+    wrappers=(WrapperSpec("frame_stack", {"frames": 4}), WrapperSpec("clip_action")),
+    training_wrappers=(WrapperSpec("early_stop", {"negative_streak": 30}),),
+)
+
+
+class Doubled:
+    """A batch wrapper of the kind that a user writes: twice the reward, plus one."""
+
+    def __init__(self, env, *, plus: float = 1.0):
+        self.env = env
+        self.plus = plus
+        self.num_copies, self.action_space = env.num_copies, env.action_space
+        self.observation_space = env.observation_space
+
+    def start(self, episode):
+        return self.env.start(episode)
+
+    def step(self, actions, active):
+        step = self.env.step(actions, active)
+        return type(step)(
+            step.observations, 2 * step.rewards + self.plus, step.terminated, step.truncated, dict(step.info)
+        )
+
+    def close(self):
+        self.env.close()
+
+
+class MinusOne(gymnasium.RewardWrapper):
+    """A user's gymnasium.Wrapper."""
+
+    def __init__(self, env, *, minus: float = 1.0):
+        super().__init__(env)
+        self.minus = minus
+
+    def reward(self, reward):
+        return reward - self.minus
+
+
+class Odd(gymnasium.Env):
+    """An environment with whatever spaces it is given."""
+
+    def __init__(self, observation_space, action_space):
+        self.observation_space, self.action_space = observation_space, action_space
+
+    def reset(self, *, seed=None, options=None):
+        return self.observation_space.sample(), {}
+
+
+def first_reward(spec, **arguments) -> float:
+    """The first reward of CartPole, which is 1 by itself."""
+    env = make_batch_env(spec, [0], threads=1, **{"training": False, **arguments})
+    env.start(0)
+    return float(env.step(np.zeros(1, np.int64), np.array([0])).rewards[0])
+
+
+def cart_pole(backend="envpool", **parts) -> EnvironmentSpec:
+    return EnvironmentSpec("CartPole-v1", backend, **parts)
+
+
+def test_a_description_survives_json():
+    assert spec_from_json(json.loads(json.dumps(spec_to_json(SPEC)))) == SPEC
+    assert spec_from_json({"environment": "CartPole-v1", "backend": "envpool"}) == cart_pole()
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ({"environment": 3}, "environment must be text, got 3"),
+        ({"backend": "auto"}, "backend must be one of envpool, gymnasium, got 'auto'"),
+        ({"env_kwargs": [1]}, "env_kwargs must be a mapping"),
+        ({"env_kwargs": {1: 2}}, "env_kwargs must be a mapping"),
+        ({"imports": "os"}, "imports must be names, got 'os'"),
+        ({"imports": [1]}, "imports must be names"),
+        ({"wrappers": {"name": "x"}}, "wrappers must be a list"),
+        ({"wrappers": ["x"]}, "wrappers must be a mapping, got 'x'"),
+        ({"wrappers": [{"kwargs": {}}]}, r"wrappers has unknown keys \[\] and lacks \['name'\]"),
+        ({"wrappers": [{"name": "x", "extra": 1}]}, r"unknown keys \['extra'\]"),
+        ({"training_wrappers": [{"name": 1}]}, "name in training_wrappers must be text, got 1"),
+        ({"gymnasium_wrappers": [{"name": "x", "kwargs": 5}]}, "kwargs in gymnasium_wrappers must be a mapping"),
+        ({"surprise": 1}, r"unknown keys \['surprise'\]"),
+    ],
+)
+def test_nonsense_in_a_file_is_refused(change, reason):
+    with pytest.raises(ValueError, match=reason):
+        spec_from_json({**spec_to_json(SPEC), **change})
+
+
+@pytest.mark.parametrize("plain", [None, [], "CartPole-v1", {"environment": "CartPole-v1"}])
+def test_what_is_no_description_is_refused(plain):
+    with pytest.raises(ValueError, match="environment description"):
+        spec_from_json(plain)
+
+
+def test_reading_a_description_executes_nothing():
+    spec = spec_from_json({"environment": "X-v0", "backend": "gymnasium", "imports": ["no_such_package"]})
+    with pytest.raises(ValueError, match="cannot import 'no_such_package'"):
+        make_batch_env(spec, [0], threads=1, training=False)
+
+
+@pytest.mark.parametrize(
+    ("name", "env_kwargs", "expected"),
+    [
+        ("HalfCheetah-v5", {}, "envpool"),
+        ("HalfCheetah-v5", {"ctrl_cost_weight": 0.5}, "envpool"),
+        ("HalfCheetah-v5", {"xml_file": "mine.xml"}, "gymnasium"),
+        ("Ant-v5", {"include_cfrc_ext_in_observation": False}, "gymnasium"),
+        ("HalfCheetah-v5", {"num_envs": 3}, "gymnasium"),
+        ("LunarLander-v3", {"continuous": True}, "envpool"),
+        ("LunarLander-v3", {"gravity": -5.0}, "gymnasium"),
+        ("CarRacing-v3", {"continuous": False}, "gymnasium"),
+        ("FrozenLake-v1", {"is_slippery": False}, "gymnasium"),
+        ("Pong-v5", {"repeat_action_probability": 0.25, "frameskip": 2}, "envpool"),
+        ("Pong-v5", {"obs_type": "ram"}, "gymnasium"),
+        ("AntBulletEnv-v0", {}, "gymnasium"),
+    ],
+)
+def test_envpool_where_it_can(name, env_kwargs, expected):
+    assert choose_backend("auto", name, env_kwargs, ()) == expected
+    assert choose_backend("gymnasium", name, env_kwargs, ()) == "gymnasium"
+    if expected == "gymnasium":
+        with pytest.raises(ValueError, match=f"^backend 'envpool' cannot be used: EnvPool.*{name}"):
+            choose_backend("envpool", name, env_kwargs, ())
+
+
+def test_gymnasium_wrappers_need_gymnasium():
+    wrappers = (WrapperSpec("bullet_distance"),)
+    assert choose_backend("auto", "CartPole-v1", {}, wrappers) == "gymnasium"
+    with pytest.raises(ValueError, match="gymnasium_wrappers need the Gymnasium back end"):
+        choose_backend("envpool", "CartPole-v1", {}, wrappers)
+
+
+def test_an_unknown_back_end_is_refused():
+    with pytest.raises(ValueError, match="backend must be one of auto, envpool, gymnasium, got 'ray'"):
+        choose_backend("ray", "CartPole-v1", {}, ())
+
+
+def test_without_envpool_gymnasium_is_used(monkeypatch):
+    monkeypatch.setattr(environments, "find_spec", lambda package: None)
+    assert choose_backend("auto", "CartPole-v1", {}, ()) == "gymnasium"
+    with pytest.raises(ValueError, match="EnvPool is not installed"):
+        choose_backend("envpool", "CartPole-v1", {}, ())
+
+
+@pytest.mark.parametrize("backend", ["envpool", "gymnasium"])
+def test_options_reach_the_simulator(backend):
+    """HalfCheetah's control cost is its weight times the squared action, here 6."""
+    rewards = []
+    for weight in (0.0, 2.0):
+        spec = EnvironmentSpec("HalfCheetah-v5", backend, {"ctrl_cost_weight": weight})
+        env = make_batch_env(spec, [0], threads=1, training=False)
+        env.start(0)
+        rewards.append(env.step(np.ones((1, 6)), np.array([0])).rewards[0])
+    assert rewards[0] - rewards[1] == pytest.approx(12, abs=1e-5)
+
+
+@pytest.mark.parametrize("backend", ["envpool", "gymnasium"])
+def test_the_continuous_lander(backend):
+    resolved = resolve("LunarLanderContinuous-v2")
+    spec = EnvironmentSpec(resolved.environment, backend, resolved.env_kwargs)
+    env = make_batch_env(spec, [0, 1], threads=1, training=False)
+    assert env.action_space == spaces.Box(-1, 1, (2,), np.float32)
+    assert env.start(0).shape == (2, 8)
+
+
+def test_wrappers_nest_innermost_first_and_training_ones_outermost():
+    doubled = WrapperSpec("tests.rollouts.test_environments:Doubled")
+    plus_ten = WrapperSpec("tests.rollouts.test_environments:Doubled", {"plus": 10.0})
+    spec = cart_pole(wrappers=(doubled, plus_ten), training_wrappers=(doubled,))
+    assert first_reward(spec) == 2 * (2 * 1 + 1) + 10
+    assert first_reward(spec, training=True) == 2 * (2 * (2 * 1 + 1) + 10) + 1
+
+
+def test_a_users_gymnasium_wrapper_is_inside_the_batch_wrappers():
+    inner = WrapperSpec("tests.rollouts.test_environments:MinusOne", {"minus": 4.0})
+    outer = WrapperSpec("tests.rollouts.test_environments:Doubled")
+    assert first_reward(cart_pole("gymnasium", gymnasium_wrappers=(inner,), wrappers=(outer,))) == 2 * (1 - 4) + 1
+
+
+@pytest.mark.parametrize(
+    ("parts", "reason"),
+    [
+        ({"wrappers": (WrapperSpec("early_stopp"),)}, "unknown wrapper 'early_stopp', did you mean 'early_stop'"),
+        ({"wrappers": (WrapperSpec("tests.rollouts.test_environments:Doubled", {"minus": 1}),)}, "does not take"),
+        ({"wrappers": (WrapperSpec("bullet_distance"),)}, "to be named in gymnasium_wrappers"),
+        (
+            {"gymnasium_wrappers": (WrapperSpec("tests.rollouts.test_environments:Doubled"),)},
+            "is not a gymnasium.Wrapper",
+        ),
+        ({"gymnasium_wrappers": (WrapperSpec("bullet_distance"),)}, "BulletDistance needs a Bullet walker"),
+        ({"env_kwargs": {"wheels": 3}}, "'CartPole-v1' cannot be made with options {'wheels': 3}"),
+    ],
+)
+def test_wrong_parts_are_refused(parts, reason):
+    with pytest.raises(ValueError, match=reason):
+        make_batch_env(cart_pole("gymnasium", **parts), [0], threads=1, training=True)
+
+
+@pytest.mark.parametrize(
+    ("seeds", "arguments", "reason"),
+    [
+        ([], {}, "seeds must be at least one"),
+        ([-1], {}, "seeds must be .*got \\[-1\\]"),
+        ([2**31], {}, "seeds must be"),
+        ([0], {"threads": 0}, "threads must be >= 1, got 0"),
+        ([0], {"render_mode": "rgb_array"}, "render_mode 'rgb_array' needs backend 'gymnasium', got 'envpool'"),
+    ],
+)
+def test_wrong_arguments_are_refused(seeds, arguments, reason):
+    with pytest.raises(ValueError, match=reason):
+        make_batch_env(cart_pole(), seeds, **{"threads": 1, "training": True, **arguments})
+
+
+def test_a_file_that_asks_envpool_for_what_it_cannot_do_is_refused():
+    with pytest.raises(ValueError, match="backend 'envpool' cannot be used: EnvPool has no 'AntBulletEnv-v0'"):
+        make_batch_env(EnvironmentSpec("AntBulletEnv-v0", "envpool"), [0], threads=1, training=False)
+
+
+BOX = spaces.Box(-1, 1, (2,))
+DOG = spaces.Discrete(3)
+
+
+@pytest.mark.parametrize(
+    ("observation_space", "action_space", "named"),
+    [
+        (spaces.Dict(a=BOX), BOX, "observation space Dict"),
+        (spaces.Tuple([BOX, BOX]), BOX, "observation space Tuple"),
+        (spaces.MultiBinary(3), BOX, "observation space MultiBinary"),
+        (spaces.Text(3), BOX, "observation space Text"),
+        (spaces.Sequence(BOX), BOX, "observation space Sequence"),
+        (spaces.Graph(BOX, None), BOX, "observation space Graph"),
+        (BOX, spaces.MultiDiscrete([2, 3]), "action space MultiDiscrete"),
+        (DOG, spaces.Dict(a=DOG), "action space Dict"),
+    ],
+)
+def test_unsupported_spaces_are_named(observation_space, action_space, named, monkeypatch):
+    monkeypatch.setitem(gymnasium.registry, "Odd-v0", gymnasium.envs.registration.EnvSpec("Odd-v0", entry_point=Odd))
+    spec = EnvironmentSpec(
+        "Odd-v0", "gymnasium", {"observation_space": observation_space, "action_space": action_space}
+    )
+    with pytest.raises(ValueError, match=f"^environment 'Odd-v0' has {named}.*; supported are Box and Discrete$"):
+        make_batch_env(spec, [0], threads=1, training=False)
+
+
+def test_unsupported_spaces_of_envpool_are_named():
+    with pytest.raises(ValueError, match="'CartpoleBalance-v1' has observation space Dict"):
+        make_batch_env(EnvironmentSpec("CartpoleBalance-v1", "envpool"), [0], threads=1, training=False)
+
+
+def test_bullet_distance_is_the_way_made_towards_the_target():
+    """The target lies far ahead along x, and one unit is 0.0165 m, the simulated time of a step."""
+    spec = EnvironmentSpec("AntBulletEnv-v0", "gymnasium", gymnasium_wrappers=(WrapperSpec("bullet_distance"),))
+    env = make_batch_env(spec, [0], threads=1, training=False)
+    env.start(0)
+    robot = env._envs[0].unwrapped.robot
+
+    def distance() -> float:
+        return float(np.hypot(robot.walk_target_x - robot.body_xyz[0], robot.walk_target_y - robot.body_xyz[1]))
+
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        before = distance()
+        reward = env.step(rng.uniform(-1, 1, (1, 8)), np.array([0])).rewards[0]
+        assert reward == pytest.approx((before - distance()) / 0.0165, abs=1e-6)
+
+
+def test_nothing_of_the_simulators_is_loaded_or_printed_early():
+    """Standard output is for results, and each optional package is imported for the ids that need it only."""
+    program = """
+import sys
+from rollouts.environments import EnvironmentSpec, make_batch_env
+make_batch_env(EnvironmentSpec("CartPole-v1", "gymnasium"), [0], threads=1, training=False).start(0)
+print(sorted({"envpool", "ale_py", "pybullet", "pybullet_envs_gymnasium"} & set(sys.modules)))
+make_batch_env(EnvironmentSpec("AntBulletEnv-v0", "gymnasium"), [0, 1], threads=1, training=False).start(0)
+print("pybullet" in sys.modules)
+"""
+    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\nTrue\n"
