@@ -29,8 +29,8 @@ from rollouts.envpool_env import EnvPoolEnv
 from rollouts.episode import run_episode
 from rollouts.registry import lookup
 from training.command_line import one_line_errors, parse_config
-from training.loop import Trainer
-from training.run import Run, prepare
+from training.loop import Run, Trainer
+from training.run import prepare
 from wrappers.base import BatchWrapper
 
 TURNS = 5
@@ -47,7 +47,9 @@ class Recorder(BatchWrapper):
 
     def step(self, actions: np.ndarray, active: np.ndarray) -> EnvStep:
         """Records and steps."""
-        row = self.actions[-1].copy() if self.actions else np.zeros((self.num_copies, *actions.shape[1:]), actions.dtype)
+        row = (
+            self.actions[-1].copy() if self.actions else np.zeros((self.num_copies, *actions.shape[1:]), actions.dtype)
+        )
         row[active] = actions
         self.actions.append(row)
         return super().step(actions, active)
@@ -104,7 +106,7 @@ class BareStepping:
 def measure(run: Run) -> dict[str, float]:
     """Medians over the turns; a first turn, which compiles kernels and fills caches, is not counted."""
     config, threads = run.config, num_threads(run.config.threads)
-    trainer = Trainer(config, run.task, run.strategy, run.engine, run.folder)
+    trainer = Trainer(run)
     actions = record(run.task, run.strategy, dict(trainer.buffers()))
     whole = range(actions.shape[1])
     layouts = [[whole], cut(len(whole), config.chunk_size)]

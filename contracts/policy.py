@@ -48,6 +48,10 @@ class Policy(Protocol):
     """A network, batched over members. Implementations are frozen dataclasses whose fields a policy file can hold."""
 
     @property
+    def observation_shape(self) -> tuple[int, ...]:
+        """Shape of one member's observation."""
+
+    @property
     def layout(self) -> Layout:
         """Names and shapes of the searched parameters."""
 

@@ -18,12 +18,11 @@ from policies.simd import unit_stride
 _ROWS = types.Array(types.float32, 2, "A", readonly=True)
 _INPUTS = types.Array(types.float32, 2, "C", readonly=True)
 _OUTPUTS = types.Array(types.float32, 2, "C")
+_REORDERED = {"contract", "reassoc", "nsz"}  # sums in vectors, in the same order every time; NaN and infinity are kept
 _ABSENT = -1
 
 
-@njit(
-    void(_ROWS, int64, int64, _INPUTS, _OUTPUTS), nogil=True, cache=True, fastmath={"contract", "reassoc", "nsz"}
-)  # sums in any order, but the same one every time; NaN and infinity kept
+@njit(void(_ROWS, int64, int64, _INPUTS, _OUTPUTS), nogil=True, cache=True, fastmath=_REORDERED)
 def _linear_kernel(weights: np.ndarray, start: int, bias_start: int, inputs: np.ndarray, outputs: np.ndarray) -> None:
     num_inputs = inputs.shape[1]
     for member in range(len(outputs)):

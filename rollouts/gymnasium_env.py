@@ -1,10 +1,11 @@
 """GymnasiumEnv: copies of any Gymnasium environment, stepped one after another in this process."""
 
-import ctypes
+import importlib
 import os
 import sys
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from threading import Lock
 from typing import Any
 
@@ -63,7 +64,7 @@ class GymnasiumEnv:
             self._copies = Copies(self.num_copies, self.action_space, np.dtype(self.action_space.dtype))
             self._elapsed = np.zeros(self.num_copies, np.int32)
             # PyBullet's first episode after loading differs in the last bits from later ones with the same seed.
-            with _c_prints_on_stderr() if os.name == "posix" else nullcontext():
+            with _native_prints_on_stderr():
                 self._reset(self._seeds)
         except BaseException:
             self.close()
@@ -114,6 +115,8 @@ def _make(environment: str, env_kwargs: Mapping[str, Any], render_mode: str | No
     try:
         if atari_game(environment) is not None:
             return _make_atari(environment, env_kwargs, render_mode)
+        if str(gymnasium.spec(environment).entry_point).startswith("gymnasium.envs.mujoco"):
+            _quieten_mujoco()
         return gymnasium.make(environment, disable_env_checker=True, **_rendering(render_mode), **env_kwargs)
     except (gymnasium.error.Error, ImportError, TypeError) as error:
         options = f" with options {dict(env_kwargs)}" if env_kwargs else ""
@@ -138,6 +141,11 @@ def _make_atari(environment: str, env_kwargs: Mapping[str, Any], render_mode: st
     return TimeLimit(env, ATARI_FRAMES // frameskip)
 
 
+def _quieten_mujoco() -> None:
+    """MuJoCo's warnings become Python's; its own way is a MUJOCO_LOG.TXT in the working folder."""
+    importlib.import_module("mujoco").set_mju_user_warning(warnings.warn)
+
+
 def _rendering(render_mode: str | None) -> dict[str, Any]:
     """Nothing where nothing is asked for: a user's environment need not know the argument."""
     if render_mode is None:
@@ -148,17 +156,14 @@ def _rendering(render_mode: str | None) -> dict[str, Any]:
 
 
 @contextmanager
-def _c_prints_on_stderr() -> Iterator[None]:
+def _native_prints_on_stderr() -> Iterator[None]:
     """PyBullet prints `argv[0]=` whenever it connects; standard output belongs to the program's own results."""
-    c_library = ctypes.CDLL(None)
     with _STDOUT_LOCK:
         sys.stdout.flush()
-        c_library.fflush(None)
         stdout = os.dup(1)
         try:
             os.dup2(2, 1)
             yield
         finally:
-            c_library.fflush(None)
             os.dup2(stdout, 1)
             os.close(stdout)

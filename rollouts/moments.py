@@ -1,6 +1,6 @@
 """Moments of observations: gathered in blocks, merged in a fixed order, all in float64."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 import numpy as np
 from jaxtyping import Shaped
@@ -30,14 +30,29 @@ def merged(parts: Iterable[Moments]) -> Moments | None:
 
 
 def standardisation(moments: Moments | None, shape: tuple[int, ...]) -> dict[str, np.ndarray]:
-    """The buffers `observation_mean` and `observation_std` (float32); 0 and 1 before anything was seen."""
+    """The buffers `observation_mean`, `observation_std` (float32) and `observation_count`.
+
+    The mean is 0 and the deviation 1 before anything was seen.
+    """
     if moments is None:
-        return {"observation_mean": np.zeros(shape, np.float32), "observation_std": np.ones(shape, np.float32)}
-    variance = np.maximum(moments.squares / moments.count, MIN_VARIANCE)
+        moments = Moments(0, np.zeros(shape), np.zeros(shape))
+        variance = np.ones(shape)
+    else:
+        variance = np.maximum(moments.squares / moments.count, MIN_VARIANCE)
     return {
         "observation_mean": moments.mean.astype(np.float32),
         "observation_std": np.sqrt(variance).astype(np.float32),
+        "observation_count": np.array([moments.count], np.int64),
     }
+
+
+def moments_of(buffers: Mapping[str, np.ndarray]) -> Moments | None:
+    """The moments that `standardisation` made these buffers from, to float32; None if they hold none."""
+    count = int(buffers["observation_count"][0]) if "observation_count" in buffers else 0
+    if count == 0:
+        return None
+    deviation = buffers["observation_std"].astype(np.float64)
+    return Moments(count, buffers["observation_mean"].astype(np.float64), deviation**2 * count)
 
 
 class MomentTally:

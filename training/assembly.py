@@ -1,6 +1,6 @@
-"""From a config to what acts: the environment with its wrappers, the policy and its action head."""
+"""From a config to what acts and where: the policy, its action head, the environment and its wrappers."""
 
-from dataclasses import fields, replace
+from dataclasses import fields
 from math import prod
 from typing import Any
 
@@ -16,13 +16,13 @@ HEADS_OF_BOUNDS = {"clip": "identity", "tanh": "tanh", "rescale": "tanh", "tanh_
 
 
 def spaces(spec: EnvironmentSpec) -> tuple[Space, Space]:
-    """Observation and action space of the environment, wrapped as for training."""
+    """Observation and action space of the environment in its wrappers; makes one copy to learn them."""
     env = make_batch_env(spec, [0], threads=1, training=True)
     env.close()
     return env.observation_space, env.action_space
 
 
-def is_image(space: Space) -> bool:
+def _is_image(space: Space) -> bool:
     """Whether the observations are (height, width, channels) pictures."""
     return isinstance(space, Box) and len(space.shape) == 3 and space.dtype == "uint8"
 
@@ -31,15 +31,16 @@ def _observation_wrappers(config: TrainConfig, space: Space) -> list[WrapperSpec
     if isinstance(space, Discrete):
         return [WrapperSpec("one_hot", {})]
     chain = []
-    if is_image(space):
-        if config.grayscale and space.shape[2] == 3:
+    shape = space.shape or ()
+    if _is_image(space):
+        if config.grayscale and shape[2] == 3:
             chain.append(WrapperSpec("grayscale", {}))
         height, width = config.resize
-        if height and (height, width) != space.shape[:2]:
+        if height and (height, width) != shape[:2]:
             chain.append(WrapperSpec("resize", {"height": height, "width": width}))
     if config.frame_stack > 1:
         chain.append(WrapperSpec("frame_stack", {"num_frames": config.frame_stack}))
-    if is_image(space):
+    if _is_image(space):
         chain.append(WrapperSpec("scale", {}))
     return chain
 
@@ -51,7 +52,7 @@ def _action_wrappers(config: TrainConfig, space: Space) -> list[WrapperSpec]:
 
 
 def environment_spec(config: TrainConfig) -> EnvironmentSpec:
-    """The environment that the config describes; makes one copy to learn its spaces."""
+    """The environment that the config describes, with the wrappers that its spaces need."""
     gymnasium_wrappers = tuple(WrapperSpec(name, {}) for name in config.gymnasium_wrappers)
     backend = choose_backend(config.backend, config.environment, config.env_kwargs, gymnasium_wrappers)
     bare: dict[str, Any] = {
@@ -79,28 +80,14 @@ def environment_spec(config: TrainConfig) -> EnvironmentSpec:
     return EnvironmentSpec(**bare, wrappers=tuple(chain), training_wrappers=tuple(training_only))
 
 
-def num_outputs(action_space: Space) -> int:
-    """Outputs that a policy needs for this action space."""
-    return int(action_space.n) if isinstance(action_space, Discrete) else prod(action_space.shape)
-
-
-def with_policy_chosen(config: TrainConfig, spec: EnvironmentSpec) -> TrainConfig:
-    """The config with `auto` replaced by the name of a policy."""
-    if config.policy != "auto":
-        return config
-    return replace(config, policy="cnn" if len(spaces(spec)[0].shape) == 3 else "mlp")
-
-
-def make_agent(config: TrainConfig, spec: EnvironmentSpec) -> Agent:
-    """The policy that the config names, of the environment's sizes, and its action head."""
-    observation_space, action_space = spaces(spec)
-    shape = observation_space.shape
+def make_agent(config: TrainConfig, observation_space: Space, action_space: Space) -> Agent:
+    """The policy that the config names, of the spaces' sizes, and its action head."""
     policy_class = lookup("policies", config.policy)
-    settings = {option.name for option in fields(policy_class)} & {option.name for option in fields(TrainConfig)}
+    settings = {each.name for each in fields(policy_class)} & {each.name for each in fields(TrainConfig)}
+    discrete = isinstance(action_space, Discrete)
     policy: Policy = policy_class(
-        observation_shape=tuple(shape),
-        num_outputs=num_outputs(action_space),
-        **{option: getattr(config, option) for option in settings},
+        observation_shape=observation_space.shape,
+        num_outputs=int(action_space.n) if isinstance(action_space, Discrete) else prod(action_space.shape or ()),
+        **{name: getattr(config, name) for name in settings},
     )
-    head = "argmax" if isinstance(action_space, Discrete) else HEADS_OF_BOUNDS[config.action_bounds]
-    return Agent(policy, head)
+    return Agent(policy, "argmax" if discrete else HEADS_OF_BOUNDS[config.action_bounds])

@@ -11,6 +11,13 @@ from rollouts.engines import ENGINES, num_threads
 BACKENDS = ("auto", "envpool", "gymnasium")
 ACTION_BOUNDS = ("clip", "tanh", "rescale", "tanh_sigmoid")
 
+LEAST_VALUES = {
+    "generations print_every save_every eval_every eval_episodes episodes_per_member chunk_size frame_stack "
+    "max_env_steps max_episode_steps": 1,
+    "seed settle_steps early_stop_grace_steps early_stop_negative_streak test_episodes": 0,
+}
+"""The least value of options that count something."""
+
 
 def option(default: Any, text: str, *, choices: tuple[str, ...] = (), flag: str | None = None) -> Any:
     """A field with its help; `flag` where the flag's name is no valid field name."""
@@ -94,11 +101,8 @@ class TrainConfig:
 
     def __post_init__(self) -> None:
         num_threads(self.threads)
-        at_least_1 = ("generations", "print_every", "save_every", "eval_every", "eval_episodes", "frame_stack")
-        at_least_1 += ("episodes_per_member", "chunk_size", "max_env_steps", "max_episode_steps")
-        at_least_0 = ("seed", "settle_steps", "early_stop_grace_steps", "early_stop_negative_streak", "test_episodes")
-        for names, least in ((at_least_1, 1), (at_least_0, 0)):
-            for name in names:
+        for names, least in LEAST_VALUES.items():
+            for name in names.split():
                 value = getattr(self, name)
                 if value is not None and value < least:
                     raise ValueError(f"{name} must be >= {least}, got {value}")

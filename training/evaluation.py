@@ -18,7 +18,7 @@ from rollouts.environment_ids import resolve
 from rollouts.environments import EnvironmentSpec, choose_backend, make_batch_env
 from rollouts.episode import Agent, run_episode
 from strategies.populations import RepeatedPopulation
-from training.assembly import num_outputs, spaces
+from training.assembly import spaces
 from training.config import BACKENDS, option
 from training.policy_file import SavedPolicy, check_fits
 from training.statistics import Summary, as_json, json_number, summary
@@ -153,13 +153,7 @@ def checked_environment(config: EvaluateConfig, saved: SavedPolicy) -> Environme
         raise ValueError("render needs the gymnasium back end; leave --backend out")
     if config.video is not None:
         VideoWriter(Path(config.video), FRAMES_PER_SECOND)
-    observation_space, action_space = spaces(environment)
-    check_fits(
-        saved,
-        Path(config.path_weights),
-        observation_shape=observation_space.shape,
-        num_outputs=num_outputs(action_space),
-    )
+    check_fits(Path(config.path_weights), saved, *spaces(environment))
     return environment
 
 

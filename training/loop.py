@@ -33,15 +33,25 @@ class Progress:
     best_score: float = -inf
 
 
+@dataclass(frozen=True)
+class Run:
+    """A run that is ready to start."""
+
+    config: TrainConfig
+    task: Task
+    strategy: Strategy
+    engine: Engine
+    folder: Path
+    progress: Progress
+
+
 class Trainer:
     """Runs the generations of one run and keeps its files up to date."""
 
-    def __init__(self, config: TrainConfig, task: Task, strategy: Strategy, engine: Engine, folder: Path):
-        self._config, self._task = config, task
-        self._strategy, self._engine = strategy, engine
-        self._folder = folder
-        self._progress = Progress()
-        self._provenance = {"seed": config.seed, "commit": commit(), "packages": package_versions()}
+    def __init__(self, run: Run):
+        self._config, self._task, self._folder = run.config, run.task, run.folder
+        self._strategy, self._engine, self._progress = run.strategy, run.engine, run.progress
+        self._provenance = {"seed": run.config.seed, "commit": commit(), "packages": package_versions()}
 
     def run(self, console: Console, metrics: MetricsWriter) -> None:
         """Trains until the generations or the env steps are used up; saves `latest.dat` however it ends."""

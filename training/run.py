@@ -1,39 +1,28 @@
 """One training run: everything is checked and made by `prepare`, then `execute` trains, draws and tests."""
 
 import sys
-from dataclasses import dataclass
+from dataclasses import replace
 from pathlib import Path
 
 from jaxtyping import Float32
 from numpy import ndarray
 
-from contracts.engine import Engine
+from contracts.engine import Moments
 from contracts.randomness import Purpose, stream
-from contracts.strategy import Strategy
 from reporting.console import Console
 from reporting.metrics import MetricsWriter
 from reporting.plot import plot_learning_curve
 from rollouts.chunks import Task
 from rollouts.engines import make_engine
 from rollouts.episode import Agent
+from rollouts.moments import moments_of
 from rollouts.registry import lookup
-from training.assembly import environment_spec, make_agent, with_policy_chosen
+from training.assembly import environment_spec, make_agent, spaces
 from training.config import TrainConfig
 from training.evaluation import environment_for, play, summarise
-from training.loop import Trainer
-from training.policy_file import check_fits, load_policy
+from training.loop import Progress, Run, Trainer
+from training.policy_file import load_policy
 from training.run_folder import make_run_folder
-
-
-@dataclass(frozen=True)
-class Run:
-    """A run that is ready to start."""
-
-    config: TrainConfig
-    task: Task
-    strategy: Strategy
-    engine: Engine
-    folder: Path
 
 
 def prepare(config: TrainConfig) -> Run:
@@ -42,39 +31,50 @@ def prepare(config: TrainConfig) -> Run:
     Raises ValueError where something does not fit; nothing has been written then.
     """
     environment = environment_spec(config)
-    config = with_policy_chosen(config, environment)
-    agent = make_agent(config, environment)
-    initial = _initial_params(config, agent)
+    observation_space, action_space = spaces(environment)
+    if config.policy == "auto":
+        config = replace(config, policy="cnn" if len(observation_space.shape or ()) == 3 else "mlp")
+    agent = make_agent(config, observation_space, action_space)
+    initial, moments = _start(config, agent)
     strategy = lookup("strategies", config.strategy)(config.settings, initial, config.seed)
     task = Task(agent, environment, config.seed)
     folder = make_run_folder(config)
     engine = make_engine(task, chunk_size=config.chunk_size, threads=config.threads, engine=config.engine)
-    return Run(config, task, strategy, engine, folder)
+    return Run(config, task, strategy, engine, folder, Progress(moments=moments))
 
 
-def _initial_params(config: TrainConfig, agent: Agent) -> Float32[ndarray, " params"]:
+def _start(config: TrainConfig, agent: Agent) -> tuple[Float32[ndarray, " params"], Moments | None]:
+    """Parameters and observation statistics to start from; ValueError if a file's are of another network."""
     if config.init_from is None:
-        return agent.policy.initial_params(stream(config.seed, Purpose.INITIAL_PARAMS))
+        return agent.policy.initial_params(stream(config.seed, Purpose.INITIAL_PARAMS)), None
     saved = load_policy(Path(config.init_from), config.imports)
-    check_fits(
-        saved,
-        Path(config.init_from),
-        observation_shape=agent.policy.observation_shape,
-        num_outputs=agent.policy.num_outputs,
-        action_head=agent.action_head,
-    )
-    return saved.weights
+    if saved.policy != agent.policy:
+        raise ValueError(f"init_from {config.init_from} holds {saved.policy}, but these options make {agent.policy}")
+    moments = moments_of(saved.buffers)
+    if (moments is not None) != config.observation_normalization:
+        raise ValueError(
+            f"init_from {config.init_from} was trained {'with' if moments else 'without'} observation_normalization, "
+            f"which is {'on' if config.observation_normalization else 'off'} here"
+        )
+    return saved.weights, moments
 
 
 def execute(run: Run) -> None:
     """Trains, draws the learning curve, tests `best.dat` and says where everything is."""
     config, metrics_csv, curve = run.config, run.folder / "metrics.csv", run.folder / "learning_curve.png"
-    budget = {"max_env_steps": config.max_env_steps, "print_every": config.print_every}
     try:
-        with Console(config.generations, stream=sys.stdout, **budget) as console, MetricsWriter(metrics_csv) as metrics:
+        with (
+            Console(
+                config.generations,
+                max_env_steps=config.max_env_steps,
+                print_every=config.print_every,
+                stream=sys.stdout,
+            ) as console,
+            MetricsWriter(metrics_csv) as metrics,
+        ):
             num_params = run.task.agent.policy.layout.num_params
             console.message(f"{config.environment} on {run.task.environment.backend}, {num_params:,} parameters")
-            Trainer(config, run.task, run.strategy, run.engine, run.folder).run(console, metrics)
+            Trainer(run).run(console, metrics)
     finally:
         run.engine.close()
         if metrics_csv.stat().st_size:

@@ -2,12 +2,15 @@
 
 import json
 import pkgutil
+import subprocess
+import sys
 from dataclasses import asdict
 from importlib import import_module
 
 import numpy as np
 import pytest
 import torch
+from numba.extending import is_jitted
 
 import policies
 from policies.modules import as_module
@@ -17,12 +20,15 @@ OUTPUTS = 3
 MEMBERS = 5
 
 
+STEMS = [entry.name for entry in pkgutil.iter_modules(policies.__path__)]
+
+
 def _policy_classes():
-    for entry in pkgutil.iter_modules(policies.__path__):
-        module = import_module(f"policies.{entry.name}")
-        class_name = "".join(part.capitalize() for part in entry.name.split("_"))
+    for stem in STEMS:
+        module = import_module(f"policies.{stem}")
+        class_name = "".join(part.capitalize() for part in stem.split("_"))
         if hasattr(module, class_name):
-            yield pytest.param(getattr(module, class_name), id=entry.name)
+            yield pytest.param(getattr(module, class_name), id=stem)
 
 
 CLASSES = list(_policy_classes())
@@ -60,6 +66,19 @@ def _act(policy, weights, observations, buffers=None):
 
 def test_the_known_policies_are_found():
     assert {"mlp", "linear", "cnn"} <= {parameter.id for parameter in CLASSES}
+
+
+def test_every_kernel_is_serial_and_releases_the_gil():
+    objects = [value for stem in STEMS for value in vars(import_module(f"policies.{stem}")).values()]
+    kernels = {value for value in objects if is_jitted(value)}
+    assert {"_linear_kernel", "conv_pool_kernel", "_normalized_kernel"} <= {kernel.__name__ for kernel in kernels}
+    assert all(kernel.targetoptions.get("nogil") and not kernel.targetoptions.get("parallel") for kernel in kernels)
+
+
+def test_only_modules_imports_torch():
+    imports = "; ".join(f"import policies.{stem}" for stem in STEMS if stem != "modules")
+    command = f"import sys; {imports}; sys.exit('torch' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", command], timeout=120).returncode == 0
 
 
 def test_shapes(policy, weights, observations):

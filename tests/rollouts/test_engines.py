@@ -4,6 +4,7 @@ import os
 import signal
 import threading
 import time
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -23,7 +24,6 @@ from rollouts.workers import WorkerEngine, WorkerError
 from strategies.populations import GaussianPopulation
 
 CARTPOLE = EnvironmentSpec("CartPole-v1", "envpool")
-POPULATION = GaussianPopulation(np.zeros(8, np.float32), 0.5, 3, 4, 20)
 
 
 def scripted(**script):
@@ -56,11 +56,11 @@ def population(num_params):
     return GaussianPopulation(np.zeros(num_params, np.float32), 0.5, 3, 4, 20)
 
 
-def everything(engine, num_params, rounds=(context(), context(generation=5, episodes=(10, 11)))):
-    """All that an engine answers, as bytes."""
+def everything(engine, num_params):
+    """All that an engine answers in two generations, as bytes."""
     members, answers = population(num_params), []
     try:
-        for each in rounds:
+        for each in (context(), context(generation=5, episodes=(10, 11))):
             rollouts = engine.evaluate(members, each)
             arrays = [rollouts.returns, rollouts.env_steps, rollouts.moments.mean, rollouts.moments.squares]
             answers += [array.tobytes() for array in arrays]
@@ -103,9 +103,7 @@ def test_common_seeds_meet_the_same_start_and_independent_ones_do_not():
 
 def test_training_wrappers_are_left_out_of_evaluation():
     early_stop = WrapperSpec("early_stop", {"negative_streak": 1})
-    spec = EnvironmentSpec(
-        "tests.scripted:Scripted-v0", "gymnasium", {"rewards": [-1.0], "truncate_at": 9}, training_wrappers=(early_stop,)
-    )
+    spec = replace(scripted(rewards=[-1.0], truncate_at=9), training_wrappers=(early_stop,))
     engine = InProcessEngine(task(spec, 2, "tanh"), chunk_size=30, threads=1)
     lengths = [
         engine.evaluate(population(4), context(purpose=purpose)).env_steps.max()
@@ -129,7 +127,7 @@ def test_a_worker_that_is_killed_is_replaced_and_changes_nothing():
 
     killer = threading.Thread(target=kill_two)
     killer.start()
-    answers = everything(engine, 4, rounds=[context(), context(generation=5, episodes=(10, 11))])
+    answers = everything(engine, 4)
     killer.join()
     assert len(killed) == 2
     assert answers == alone
