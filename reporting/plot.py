@@ -45,7 +45,7 @@ def _draw_returns(axes: Axes, metrics: dict[str, np.ndarray]) -> None:
         metrics["return_max"],
         color=_POPULATION,
         alpha=0.15,
-        lw=0,
+        lw=2,  # the edge is all there is of a single generation
         label="population, min to max",
     )
     axes.plot(steps, metrics["return_mean"], color=_POPULATION, lw=1.5, marker=dot, label="population, mean")

@@ -34,7 +34,7 @@ def _serve(connection: Connection, task: Task) -> None:
     while True:
         try:
             method, arguments = connection.recv()
-        except EOFError:
+        except (EOFError, OSError):  # the parent closed it, or died
             evaluator.close()
             return
         try:

@@ -45,7 +45,7 @@ class OneLineParser(ArgumentParser):
             near = difflib.get_close_matches(unknown[0].split("=")[0], flags, 1)
             self.error(f"unknown option {unknown[0]}" + (f", did you mean {near[0]}?" if near else ""))
         self.source = ""
-        return vars(found)
+        return {name: tuple(value) if isinstance(value, list) else value for name, value in vars(found).items()}
 
 
 def _underscored(argument: str) -> str:
@@ -61,7 +61,10 @@ def _reader(kind: type, optional: bool) -> Any:
             return None
         if kind is not dict:
             return kind(text)
-        value = yaml.safe_load(text)
+        try:
+            value = yaml.safe_load(text)
+        except yaml.YAMLError as error:
+            raise ValueError(text) from error
         if not isinstance(value, dict):
             raise ValueError(text)
         return value

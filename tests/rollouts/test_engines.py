@@ -28,7 +28,7 @@ CARTPOLE = EnvironmentSpec("CartPole-v1", "envpool")
 
 def scripted(**script):
     options = {"truncate_at": 4, "action_weight": 1.0, **script}
-    return EnvironmentSpec("tests.scripted:Scripted-v0", "gymnasium", options)
+    return EnvironmentSpec("Scripted-v0", "gymnasium", options, imports=("tests.scripted",))
 
 
 def task(spec=CARTPOLE, num_inputs=4, head="argmax", seed=11):
@@ -103,7 +103,7 @@ def test_common_seeds_meet_the_same_start_and_independent_ones_do_not():
 
 def test_training_wrappers_are_left_out_of_evaluation():
     early_stop = WrapperSpec("early_stop", {"negative_streak": 1})
-    spec = replace(scripted(rewards=[-1.0], truncate_at=9), training_wrappers=(early_stop,))
+    spec = replace(scripted(rewards=[-1.0], truncate_at=9, action_weight=0.0), training_wrappers=(early_stop,))
     engine = InProcessEngine(task(spec, 2, "tanh"), chunk_size=30, threads=1)
     lengths = [
         engine.evaluate(population(4), context(purpose=purpose)).env_steps.max()
