@@ -22,7 +22,7 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from contracts.environment import BatchEnv, EnvStep
-from contracts.strategy import Strategy
+from contracts.policy import Buffers
 from rollouts.chunks import Task, cut
 from rollouts.engines import num_threads
 from rollouts.envpool_env import EnvPoolEnv
@@ -34,8 +34,8 @@ from training.run import prepare
 from wrappers.base import BatchWrapper
 
 TURNS = 5
-BARE_STEPS = 250
-"""Recorded env steps; a turn of bare stepping replays them."""
+RECORDED_STEPS = 1000
+"""Env steps of each member that are recorded and replayed, if no `--max_episode_steps` is given."""
 
 
 class Recorder(BatchWrapper):
@@ -61,16 +61,17 @@ def pool_env(task: Task, copies: int, threads: int) -> EnvPoolEnv:
     return EnvPoolEnv(spec.environment, [1] * copies, spec.env_kwargs, threads=threads)
 
 
-def record(task: Task, strategy: Strategy, buffers: dict[str, np.ndarray]) -> np.ndarray:
-    """Actions of shape (steps, members, ...) that the first population's members take."""
-    population = strategy.ask(0)
+def record(run: Run, buffers: Buffers) -> np.ndarray:
+    """Actions of shape (steps, members, ...) that the next population's members take."""
+    task, population = run.task, run.strategy.ask(run.progress.generation)
     weights = population.weights(range(len(population)))
     recorder = Recorder(pool_env(task, len(weights), 1))
     env: BatchEnv = recorder
     for wrapper in task.environment.wrappers:
         env = lookup("wrappers", wrapper.name)(env, **wrapper.kwargs)
     rngs = [np.random.default_rng(0)] * len(weights)
-    run_episode(task.agent, env, weights, 0, rngs, buffers=buffers, max_env_steps=BARE_STEPS)
+    steps = run.config.max_episode_steps or RECORDED_STEPS
+    run_episode(task.agent, env, weights, 0, rngs, buffers=buffers, max_env_steps=steps)
     env.close()
     return np.stack(recorder.actions)
 
@@ -78,20 +79,19 @@ def record(task: Task, strategy: Strategy, buffers: dict[str, np.ndarray]) -> np
 class BareStepping:
     """Pools that replay recorded actions, each driven by a Python thread of its own."""
 
-    def __init__(self, task: Task, actions: np.ndarray, chunks: Sequence[range], threads: int):
-        self._executor = ThreadPoolExecutor(len(chunks))
+    def __init__(self, task: Task, chunks: Sequence[range], threads: int):
+        self._chunks, self._executor = chunks, ThreadPoolExecutor(len(chunks))
         env_threads = max(1, threads // len(chunks))
         self._envs = [pool_env(task, len(chunk), env_threads) for chunk in chunks]
-        self._actions = [np.ascontiguousarray(actions[:, chunk.start : chunk.stop]) for chunk in chunks]
-        self._num_steps = actions.shape[0] * actions.shape[1]
 
-    def env_steps_per_second(self) -> float:
-        """One pass over the recorded actions, from the start of an episode."""
+    def env_steps_per_second(self, actions: np.ndarray) -> float:
+        """One pass over recorded actions of shape (steps, members, ...), from the start of an episode."""
+        shares = [np.ascontiguousarray(actions[:, chunk.start : chunk.stop]) for chunk in self._chunks]
         for env in self._envs:
             env.start(0)
         started = time.perf_counter()
-        list(self._executor.map(self._replay, self._envs, self._actions))
-        return self._num_steps / (time.perf_counter() - started)
+        list(self._executor.map(self._replay, self._envs, shares))
+        return actions.shape[0] * actions.shape[1] / (time.perf_counter() - started)
 
     @staticmethod
     def _replay(env: EnvPoolEnv, actions: np.ndarray) -> None:
@@ -106,15 +106,14 @@ class BareStepping:
 def measure(run: Run) -> dict[str, float]:
     """Medians over the turns; a first turn, which compiles kernels and fills caches, is not counted."""
     config, threads = run.config, num_threads(run.config.threads)
-    trainer = Trainer(run)
-    actions = record(run.task, run.strategy, dict(trainer.buffers()))
-    whole = range(actions.shape[1])
-    layouts = [[whole], cut(len(whole), config.chunk_size)]
-    bare = [BareStepping(run.task, actions, layout, threads) for layout in layouts]
+    trainer, members = Trainer(run), len(run.strategy.ask(0))
+    layouts = [[range(members)], cut(members, config.chunk_size)]
+    bare = [BareStepping(run.task, layout, threads) for layout in layouts]
     loops, bares = [], []
     for _ in range(TURNS + 1):
+        actions = record(run, trainer.buffers())
         loops.append(trainer.generation(time.perf_counter())["env_steps_per_second"])
-        bares.append([stepping.env_steps_per_second() for stepping in bare])
+        bares.append([stepping.env_steps_per_second(actions) for stepping in bare])
     fastest = max(median(column[1:]) for column in zip(*bares, strict=True))
     loop = median(loops[1:])
     return {"env_steps_per_second": loop, "bare_env_steps_per_second": fastest, "ratio": loop / fastest}
