@@ -91,6 +91,11 @@ def atari_game(environment: str) -> str | None:
     return stem if f"ALE/{environment}" in gymnasium.registry else None
 
 
+def is_in_gymnasium(environment: str) -> bool:
+    """Whether Gymnasium has today's id, once it is registered; EnvPool has some of its own."""
+    return environment in gymnasium.registry or atari_game(environment) is not None
+
+
 def _split(name: str) -> tuple[str, int | None]:
     """("CarRacing", 3) of "CarRacing-v3"; a bare name has no version."""
     stem, separator, version = name.rpartition("-v")

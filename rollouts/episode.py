@@ -81,9 +81,7 @@ def run_episode(
     """Lets member k (row k of `weights`) act in copy k of the environment until every episode has ended.
 
     Args:
-        agent: what acts.
-        env: as many copies as there are members.
-        weights: one row a member.
+        env: as many copies as there are members, rows of `weights`.
         episode: number of the episode, which with the copies' seeds fixes the start states.
         rngs: one generator a member, for the policy's state.
         buffers: the policy's constants.

@@ -144,6 +144,7 @@ def _make_atari(environment: str, env_kwargs: Mapping[str, Any], render_mode: st
 def _quieten_mujoco() -> None:
     """MuJoCo's warnings become Python's; its own way is a MUJOCO_LOG.TXT in the working folder."""
     importlib.import_module("mujoco").set_mju_user_warning(warnings.warn)
+    warnings.filterwarnings("ignore", "compiler attribute .* is deprecated")  # in Gymnasium's own models
 
 
 def _rendering(render_mode: str | None) -> dict[str, Any]:

@@ -31,17 +31,16 @@ def _serve(connection: Connection, task: Task) -> None:
     """A worker's life: does one call after another until the other end closes."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole group; the parent decides
     evaluator = ChunkEvaluator(task)
-    while True:
-        try:
+    try:
+        while True:
             method, arguments = connection.recv()
-        except (EOFError, OSError):  # the parent closed it, or died
-            evaluator.close()
-            return
-        try:
-            reply = (True, getattr(evaluator, method)(*arguments))
-        except Exception:  # whatever a user's simulator raises is reported, not swallowed
-            reply = (False, traceback.format_exc())
-        connection.send(reply)
+            try:
+                reply = (True, getattr(evaluator, method)(*arguments))
+            except Exception:  # whatever a user's simulator raises is reported, not swallowed
+                reply = (False, traceback.format_exc())
+            connection.send(reply)
+    except (EOFError, OSError):  # the other end was closed, or died
+        evaluator.close()
 
 
 class _Worker:

@@ -14,7 +14,7 @@ from contracts.randomness import Purpose, simulator_seed, stream
 from reporting.video import VideoWriter
 from rollouts.chunks import Task
 from rollouts.engines import make_engine, num_threads
-from rollouts.environment_ids import resolve
+from rollouts.environment_ids import is_in_gymnasium, register, resolve
 from rollouts.environments import EnvironmentSpec, choose_backend, make_batch_env
 from rollouts.episode import Agent, run_episode
 from strategies.populations import RepeatedPopulation
@@ -39,7 +39,9 @@ class EvaluateConfig:
     environment: str | None = option(None, "Gymnasium id (default: the one in the file)")
     episodes: int = option(20, "episodes to play")
     seed: int = option(0, "seed of the start states, >= 0; episode k depends on the seed and k alone")
-    backend: str = option("gymnasium", "simulator that plays", choices=BACKENDS)
+    backend: str | None = option(
+        None, "simulator that plays (default: gymnasium; envpool for ids that only EnvPool has)", choices=BACKENDS
+    )
     threads: int = option(-1, "threads or worker processes; -1 means all cores")
     training_wrappers: bool = option(False, "apply the wrappers meant for training too, such as early stopping")
     render: bool = option(False, "show the episodes on the screen, one after another")
@@ -57,14 +59,23 @@ class EvaluateConfig:
 
 
 def environment_for(
-    saved: SavedPolicy, *, backend: str = "gymnasium", training_wrappers: bool = False, name: str | None = None
+    spec: EnvironmentSpec,
+    *,
+    backend: str | None = None,
+    training_wrappers: bool = False,
+    name: str | None = None,
 ) -> EnvironmentSpec:
-    """The environment of a saved policy, or the one named with the same wrappers, on a back end."""
-    spec = saved.environment
+    """A policy's environment, or the one named in the same wrappers, for evaluation.
+
+    The back end is Gymnasium's own unless another is asked for or Gymnasium lacks the environment.
+    """
     if name is not None:
         resolved = resolve(name, spec.imports)
         if resolved.environment != spec.environment:
             spec = replace(spec, environment=resolved.environment, env_kwargs=resolved.env_kwargs)
+    if backend is None:
+        register(spec.environment, spec.imports)
+        backend = "gymnasium" if is_in_gymnasium(spec.environment) else "envpool"
     return replace(
         spec,
         backend=choose_backend(backend, spec.environment, spec.env_kwargs, spec.gymnasium_wrappers),
@@ -147,7 +158,7 @@ def film(saved: SavedPolicy, environment: EnvironmentSpec, path: Path, *, seed: 
 def checked_environment(config: EvaluateConfig, saved: SavedPolicy) -> EnvironmentSpec:
     """The environment to evaluate in; ValueError if the policy does not fit it or the video cannot be written."""
     environment = environment_for(
-        saved, backend=config.backend, training_wrappers=config.training_wrappers, name=config.environment
+        saved.environment, backend=config.backend, training_wrappers=config.training_wrappers, name=config.environment
     )
     if config.render and environment.backend != "gymnasium":
         raise ValueError("render needs the gymnasium back end; leave --backend out")

@@ -4,6 +4,7 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
+from gymnasium import Space
 from jaxtyping import Float32
 from numpy import ndarray
 
@@ -14,6 +15,7 @@ from reporting.metrics import MetricsWriter
 from reporting.plot import plot_learning_curve
 from rollouts.chunks import Task
 from rollouts.engines import make_engine
+from rollouts.environments import EnvironmentSpec
 from rollouts.episode import Agent
 from rollouts.moments import moments_of
 from rollouts.registry import lookup
@@ -24,6 +26,8 @@ from training.loop import Progress, Run, Trainer
 from training.policy_file import load_policy
 from training.run_folder import make_run_folder
 
+METRICS_CSV = "metrics.csv"
+
 
 def prepare(config: TrainConfig) -> Run:
     """Checks the options against the environment, then makes the run's folder and its workers.
@@ -32,6 +36,7 @@ def prepare(config: TrainConfig) -> Run:
     """
     environment = environment_spec(config)
     observation_space, action_space = spaces(environment)
+    _check_test(environment, observation_space, action_space)
     if config.policy == "auto":
         config = replace(config, policy="cnn" if len(observation_space.shape or ()) == 3 else "mlp")
     agent = make_agent(config, observation_space, action_space)
@@ -41,6 +46,17 @@ def prepare(config: TrainConfig) -> Run:
     folder = make_run_folder(config)
     engine = make_engine(task, chunk_size=config.chunk_size, threads=config.threads, engine=config.engine)
     return Run(config, task, strategy, engine, folder, Progress(moments=moments))
+
+
+def _check_test(environment: EnvironmentSpec, *trained_in: Space) -> None:
+    """Refuses, before the training, an environment in which the test after it could not be played."""
+    reference = environment_for(environment)
+    for trained, tested in zip(trained_in, spaces(reference), strict=True):
+        if (type(trained), trained.shape) != (type(tested), tested.shape):
+            raise ValueError(
+                f"environment {environment.environment!r} has {trained} on {environment.backend}, "
+                f"but {tested} on {reference.backend}; train with --backend {reference.backend}"
+            )
 
 
 def _start(config: TrainConfig, agent: Agent) -> tuple[Float32[ndarray, " params"], Moments | None]:
@@ -61,34 +77,42 @@ def _start(config: TrainConfig, agent: Agent) -> tuple[Float32[ndarray, " params
 
 def execute(run: Run) -> None:
     """Trains, draws the learning curve, tests `best.dat` and says where everything is."""
-    config, metrics_csv, curve = run.config, run.folder / "metrics.csv", run.folder / "learning_curve.png"
     try:
-        with (
-            Console(
-                config.generations,
-                max_env_steps=config.max_env_steps,
-                print_every=config.print_every,
-                stream=sys.stdout,
-            ) as console,
-            MetricsWriter(metrics_csv) as metrics,
-        ):
-            num_params = run.task.agent.policy.layout.num_params
-            console.message(f"{config.environment} on {run.task.environment.backend}, {num_params:,} parameters")
-            Trainer(run).run(console, metrics)
+        _train(run)
     finally:
         run.engine.close()
-        if metrics_csv.stat().st_size:
-            plot_learning_curve(metrics_csv, curve)
-        print(f"weights         {run.folder / 'best.dat'} (best), {run.folder / 'latest.dat'}")
-        print(f"log             {metrics_csv}\nlearning curve  {curve}", flush=True)
-    if config.test_episodes:
+        _draw(run.folder)
+    if run.config.test_episodes:
         _test_best(run)
+
+
+def _train(run: Run) -> None:
+    config = run.config
+    with (
+        Console(
+            config.generations, max_env_steps=config.max_env_steps, print_every=config.print_every, stream=sys.stdout
+        ) as console,
+        MetricsWriter(run.folder / METRICS_CSV) as metrics,
+    ):
+        num_params = run.task.agent.policy.layout.num_params
+        console.message(f"{config.environment} on {run.task.environment.backend}, {num_params:,} parameters")
+        Trainer(run).run(console, metrics)
+
+
+def _draw(folder: Path) -> None:
+    """Draws the learning curve if a generation was finished, and says where everything is."""
+    metrics, curve = folder / METRICS_CSV, folder / "learning_curve.png"
+    if metrics.exists() and metrics.stat().st_size:
+        plot_learning_curve(metrics, curve)
+        print(f"weights         {folder / 'best.dat'}, {folder / 'latest.dat'}")
+        print(f"log             {metrics}")
+        print(f"learning curve  {curve}", flush=True)
 
 
 def _test_best(run: Run) -> None:
     """Plays `best.dat` on Gymnasium's own environment."""
     config = run.config
     saved = load_policy(run.folder / "best.dat", config.imports)
-    environment = environment_for(saved, backend="gymnasium", training_wrappers=False)
+    environment = environment_for(saved.environment)
     returns = play(saved, environment, episodes=config.test_episodes, seed=config.seed, threads=config.threads)
-    print(f"best policy     {summarise(returns, config.seed)} on Gymnasium")
+    print(f"best policy     {summarise(returns, config.seed)} on {environment.backend}")

@@ -28,6 +28,16 @@ class Summary:
     ci_high: float
     failed: int
     """Episodes whose return is not finite."""
+    episodes: int
+
+    def __str__(self) -> str:
+        """One line for a person."""
+        if self.failed:
+            return f"{self.failed} of {self.episodes} episodes failed"
+        return (
+            f"mean {self.mean:.2f} (95 % interval {self.ci_low:.2f} to {self.ci_high:.2f}), std {self.std:.2f}, "
+            f"median {self.median:.2f}, min {self.minimum:.2f}, max {self.maximum:.2f} over {self.episodes} episodes"
+        )
 
 
 def summary(returns: Float64[np.ndarray, " episodes"], rng: np.random.Generator) -> Summary:
@@ -36,7 +46,7 @@ def summary(returns: Float64[np.ndarray, " episodes"], rng: np.random.Generator)
         raise ValueError(f"returns must be one row of at least one episode, not of shape {returns.shape}")
     failed = int(np.count_nonzero(~np.isfinite(returns)))
     if failed:
-        return Summary(nan, nan, nan, nan, nan, nan, nan, failed=failed)
+        return Summary(nan, nan, nan, nan, nan, nan, nan, failed=failed, episodes=len(returns))
     ci_low, ci_high = _mean_interval(returns, rng)
     return Summary(
         mean=float(returns.mean()),
@@ -47,6 +57,7 @@ def summary(returns: Float64[np.ndarray, " episodes"], rng: np.random.Generator)
         ci_low=ci_low,
         ci_high=ci_high,
         failed=0,
+        episodes=len(returns),
     )
 
 

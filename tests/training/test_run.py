@@ -168,7 +168,7 @@ def test_workers_that_keep_dying_leave_the_last_complete_generation(config):
 
 def test_evaluation_depends_on_the_seed_alone(config):
     saved = load(run(config) / "best.dat")
-    environment = environment_for(saved)
+    environment = environment_for(saved.environment)
     options = {"episodes": 7, "seed": 3}
     alone = play(saved, environment, threads=1, **options)
     assert np.array_equal(play(saved, environment, threads=3, **options), alone)

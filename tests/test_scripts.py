@@ -1,0 +1,155 @@
+"""The scripts as a user runs them."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from safetensors import safe_open
+
+ROOT = Path(__file__).parent.parent
+TINY = ["--popsize", "4", "--generations", "2", "--test_episodes", "2", "--max_episode_steps", "20", "--threads", "1"]
+
+
+def run(script, *arguments):
+    """The finished process."""
+    command = [sys.executable, str(ROOT / script), *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, timeout=120, cwd=ROOT)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A finished run on CartPole."""
+    where = tmp_path_factory.mktemp("runs")
+    done = run("train_static.py", "--environment", "CartPole-v1", "--folder", where, "--run_name", "a", *TINY)
+    assert done.returncode == 0, done.stderr
+    for name in ("best.dat", "metrics.csv", "learning_curve.png"):
+        path = where / "CartPole-v1" / "a" / name
+        assert str(path) in done.stdout
+        assert path.stat().st_size
+    assert "best policy     mean " in done.stdout
+    return where / "CartPole-v1" / "a"
+
+
+def test_evaluation_prints_one_json_object_and_nothing_else(folder):
+    done = run("evaluate_static.py", "--path_weights", folder / "best.dat", "--episodes", 3, "--seed", 5, "--json")
+    found = json.loads(done.stdout)
+    assert done.stdout.count("\n") == 1
+    assert set(found) == {
+        "mean", "std", "median", "min", "max", "ci_low", "ci_high", "episodes", "returns", "environment", "seed"
+    }  # fmt: skip
+    assert (found["episodes"], found["seed"], found["environment"]) == (3, 5, "CartPole-v1")
+    assert found["mean"] == pytest.approx(sum(found["returns"]) / 3)
+    assert (
+        run("evaluate_static.py", "--path-weights", folder / "best.dat", "--episodes=3", "--seed=5", "--json").stdout
+        == done.stdout
+    )
+
+
+def test_evaluation_on_both_back_ends_reads_well(folder):
+    for backend in ("gymnasium", "envpool"):
+        done = run("evaluate_static.py", "--path_weights", folder / "best.dat", "--episodes", 2, "--backend", backend)
+        assert done.stdout.startswith(f"CartPole-v1 on {backend}, seed 0: mean ")
+
+
+def test_weights_are_plain_safetensors(folder):
+    with safe_open(folder / "best.dat", "numpy") as file:
+        assert set(file.keys()) == {"weights"}
+        assert json.loads(file.metadata()["hebbes"])["environment"]["environment"] == "CartPole-v1"
+
+
+def test_output_to_a_file_has_no_control_characters(folder):
+    done = run("train_static.py", "--environment", "CartPole-v1", "--folder", folder, "--print_every", 2, *TINY)
+    assert done.stdout.replace("\n", "").isprintable()
+    assert [line.split()[0] for line in done.stdout.splitlines()[1:4]] == ["gen", "1", "2"]
+
+
+def test_the_config_of_a_run_makes_the_same_run(folder, tmp_path):
+    again = run("train_static.py", "--config", folder / "config.yaml", "--folder", tmp_path)
+    assert again.returncode == 0, again.stderr
+    (weights,) = tmp_path.rglob("latest.dat")
+    with safe_open(folder / "latest.dat", "numpy") as one, safe_open(weights, "numpy") as two:
+        assert (one.get_tensor("weights") == two.get_tensor("weights")).all()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (["--environment", "HalfCheeta-v5"], "unknown environment 'HalfCheeta-v5', did you mean 'HalfCheetah-v5'"),
+        (["--environment", "Blackjack-v1"], "'Blackjack-v1' has observation space Tuple"),
+        (["--environment", "CartPole-v1", "--popsize", "5"], "popsize must be an even number"),
+        (["--environment", "CartPole-v1", "--sigma", "0"], "sigma must be a finite number > 0, got 0.0"),
+        (["--environment", "CartPole-v1", "--threads", "0"], "threads must be >= 1, or -1 for all cores, got 0"),
+        (["--environment", "CartPole-v1", "--folder", "/proc/no"], "cannot write to run folder /proc/no"),
+        (["--environment", "CartPole-v1", "--init_from", "LICENSE"], "LICENSE: "),
+        (["--environment", "CartPole-v1", "--policy", "mpl"], "unknown policy 'mpl', did you mean 'mlp'"),
+        (["--environment", "CartPole-v1", "--policy", "cnn"], "cnn takes images"),
+        (["--environment", "AntBulletEnv-v0", "--backend", "envpool"], "backend 'envpool' cannot be used"),
+        (["--environment", "CartPole-v1", "--wrappers", "wrappers.early_stop:EarlyStop"], "does not take"),
+        (["--environment", "CartPole-v1", "--settle_steps", "3"], "Settle"),
+    ],
+)
+def test_bad_input_is_one_line_with_status_2_and_leaves_nothing(arguments, expected, tmp_path):
+    folder = [] if "--folder" in arguments else ["--folder", tmp_path]
+    done = run("train_static.py", *folder, *arguments)
+    assert done.returncode == 2, done.stdout + done.stderr
+    assert expected in done.stderr
+    (line,) = done.stderr.splitlines()
+    assert line.startswith("train_static.py: error: ")
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        ([], "path_weights must name a policy file"),
+        (["--path_weights", "no.dat"], "no.dat: "),
+        (["--path_weights", "README.md"], "README.md: "),
+        (["--path_weights", "{best}", "--environment", "Acrobot-v1"], "observations of shape (4,)"),
+        (["--path_weights", "{best}", "--environment", "CartPole-v9"], "unknown environment 'CartPole-v9'"),
+        (["--path_weights", "{best}", "--episodes", "0"], "episodes must be >= 1, got 0"),
+        (["--path_weights", "{best}", "--video", "film.avi"], ".mp4"),
+        (["--path_weights", "{best}", "--video", "/no/such/film.mp4"], "/no/such"),
+        (["--path_weights", "{best}", "--backend", "envpool", "--render"], "render needs the gymnasium back end"),
+        (["--path_weights", "{best}", "--episode", "3"], "unknown option --episode, did you mean --episodes?"),
+    ],
+)
+def test_bad_input_to_evaluation_is_one_line_with_status_2(folder, arguments, expected):
+    done = run("evaluate_static.py", *[str(argument).format(best=folder / "best.dat") for argument in arguments])
+    assert done.returncode == 2, done.stdout + done.stderr
+    assert expected in done.stderr
+    (line,) = done.stderr.splitlines()
+    assert line.startswith("evaluate_static.py: error: ")
+
+
+def test_a_truncated_file_is_refused(folder, tmp_path):
+    half = tmp_path / "half.dat"
+    half.write_bytes((folder / "best.dat").read_bytes()[:-5])
+    done = run("evaluate_static.py", "--path_weights", half)
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+    assert str(half) in done.stderr
+
+
+def test_a_users_own_environment_policy_and_wrapper(tmp_path):
+    (tmp_path / "mine.py").write_text(
+        "import gymnasium\n"
+        "from policies.linear import Linear\n"
+        "from wrappers.base import BatchWrapper\n"
+        "gymnasium.register('Mine-v0', entry_point='tests.scripted:ScriptedGymnasiumEnv', kwargs={'truncate_at': 5})\n"
+        "class MyPolicy(Linear):\n    pass\n"
+        "class MyWrapper(BatchWrapper):\n    pass\n"
+    )
+    flags = ["--environment", "Mine-v0", "--import", "mine", "--policy", "mine:MyPolicy"]
+    flags += ["--wrappers", "mine:MyWrapper", "--folder", str(tmp_path), "--run_name", "a", "--threads", "2"]
+    command = [sys.executable, str(ROOT / "train_static.py"), *flags, "--popsize", "4", "--generations", "2"]
+    path = {"PYTHONPATH": str(tmp_path), "PATH": "/usr/bin:/bin"}
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, cwd=ROOT, env=path)
+    assert done.returncode == 0, done.stderr
+    best = tmp_path / "Mine-v0" / "a" / "best.dat"
+    command = [sys.executable, str(ROOT / "evaluate_static.py"), "--path_weights", str(best), "--import", "mine"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, cwd=ROOT, env=path)
+    assert "Mine-v0 on gymnasium, seed 0: mean 5.00" in done.stdout, done.stderr
+    done = subprocess.run(command[:-2], capture_output=True, text=True, timeout=120, cwd=ROOT, env=path)
+    assert done.returncode == 2
+    assert "give --import mine" in done.stderr

@@ -1,0 +1,55 @@
+"""Every environment that we promise trains for one tiny generation, is saved, and is evaluated on Gymnasium."""
+
+import numpy as np
+import pytest
+
+from training.command_line import parse_config
+from training.evaluation import environment_for, play
+from training.policy_file import load_policy
+from training.run import execute, prepare
+
+BACKENDS = {
+    "CartPole-v1": "envpool",
+    "Pendulum-v1": "envpool",
+    "MountainCarContinuous-v0": "envpool",
+    "Acrobot-v1": "envpool",
+    "LunarLander-v3": "envpool",
+    "LunarLanderContinuous-v3": "envpool",
+    "BipedalWalker-v3": "envpool",
+    "CarRacing-v3": "envpool",
+    "HalfCheetah-v5": "envpool",
+    "Ant-v5": "envpool",
+    "Hopper-v5": "envpool",
+    "Walker2d-v5": "envpool",
+    "Swimmer-v5": "envpool",
+    "Humanoid-v5": "envpool",
+    "AntBulletEnv-v0": "gymnasium",
+    "Pong-v5": "envpool",
+    "FrozenLake-v1": "envpool",
+}
+
+TINY = [
+    "--popsize",
+    "2",
+    "--generations",
+    "1",
+    "--max_episode_steps",
+    "3",
+    "--eval_episodes",
+    "1",
+    "--test_episodes",
+    "0",
+]
+
+
+@pytest.mark.parametrize(("environment", "backend"), BACKENDS.items())
+def test_trains_and_evaluates(environment, backend, tmp_path):
+    flags = [*TINY, "--threads", "1", "--run_name", "tiny", "--folder", str(tmp_path)]
+    run = prepare(parse_config("static", ["--environment", environment, *flags], "test"))
+    assert run.task.environment.backend == backend
+    execute(run)
+    saved = load_policy(run.folder / "best.dat")
+    assert np.array_equal(saved.weights, run.strategy.mean)
+    assert saved.provenance["env_steps"] <= 9
+    returns = play(saved, environment_for(saved.environment), episodes=1, seed=0, threads=1)
+    assert returns.shape == (1,) and np.isfinite(returns).all()
