@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from examples import minimal_es
+from strategies.openai_es import OpenaiEs, OpenaiEsSettings
 
 EXAMPLE = Path(minimal_es.__file__)
 
@@ -63,3 +64,14 @@ def test_update_is_the_published_sum():
 def test_members_that_all_tie_move_nothing(returns):
     mean = np.array([0.25, -4.0])
     assert np.array_equal(minimal_es.update(mean, np.eye(4, 2), np.full(4, returns), 0.2, 0.1), mean)
+
+
+def test_steps_as_the_toolkits_own_strategy_does():
+    settings = OpenaiEsSettings(popsize=12, lr=0.3, sigma=0.2, fitness_shaping="centered_rank", weight_penalty=0.0)
+    strategy = OpenaiEs(settings, np.linspace(-1, 1, 5, dtype=np.float32), seed=0)
+    population, mean = strategy.ask(0), strategy.mean.astype(np.float64)
+    noise = (population.weights(range(12)).astype(np.float64) - mean) / 0.2
+    fitness = np.array([3.0, 1.0, 1.0, 7.0, -2.0, 0.0, 9.0, 9.0, 4.0, 5.0, 6.0, 8.0])
+    expected = minimal_es.update(mean, noise, fitness, 0.3, 0.2)
+    strategy.tell(population, np.append(fitness, 0.0), lambda members, u: members.combine(range(13), u))
+    assert strategy.mean == pytest.approx(expected, abs=1e-5)

@@ -1,6 +1,7 @@
 """The scripts as a user runs them."""
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -153,3 +154,10 @@ def test_a_users_own_environment_policy_and_wrapper(tmp_path):
     done = subprocess.run(command[:-2], capture_output=True, text=True, timeout=120, cwd=ROOT, env=path)
     assert done.returncode == 2
     assert "give --import mine" in done.stderr
+
+
+def test_the_readme_lists_every_flag():
+    readme = (ROOT / "README.md").read_text()
+    flags = set(re.findall(r"^  (--\w+)", run("train_static.py", "--help").stdout, re.MULTILINE))
+    listed = set(re.findall(r"^\| `(--\w+)`", readme, re.MULTILINE))
+    assert flags - {"--print_config"} == listed
