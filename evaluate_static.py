@@ -21,10 +21,11 @@ def main() -> None:
         episodes=config.episodes,
         seed=config.seed,
         threads=config.threads,
+        max_episode_steps=config.max_episode_steps,
         render_mode="human" if config.render else None,
     )
     if config.video is not None:
-        film(saved, environment, Path(config.video), seed=config.seed)
+        film(saved, environment, Path(config.video), seed=config.seed, max_episode_steps=config.max_episode_steps)
     if config.json:
         print(json.dumps(as_object(config, environment, returns)))
     else:

@@ -39,12 +39,13 @@ def frames_in(video: Path) -> int:
 @pytest.mark.parametrize("display", [pytest.param(XVFB, id="xvfb", marks=needs_xvfb), pytest.param([], id="none")])
 @pytest.mark.parametrize("environment", ["CarRacing-v3", "HalfCheetah-v5"])
 def test_trains_evaluates_and_films(environment, display, tmp_path):
-    flags = ["--popsize", "4", "--generations", "1", "--max_episode_steps", "20", "--threads", "1", "--seed", "0"]
+    flags = ["--popsize", "4", "--generations", "1", "--max_episode_steps", "20", "--eval_episodes", "1"]
+    flags += ["--test_episodes", "1", "--threads", "1", "--seed", "0"]
     train = [sys.executable, "train_static.py", "--environment", environment, "--folder", str(tmp_path), *flags]
     run(*display, *train)
     (weights,) = tmp_path.rglob("best.dat")
 
     video = tmp_path / "film.mp4"
     evaluate = [sys.executable, "evaluate_static.py", "--path_weights", str(weights)]
-    run(*display, *evaluate, "--episodes", "1", "--video", str(video))
-    assert frames_in(video) > 20
+    run(*display, *evaluate, "--episodes", "1", "--max_episode_steps", "30", "--video", str(video))
+    assert frames_in(video) == 31

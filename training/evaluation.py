@@ -43,6 +43,7 @@ class EvaluateConfig:
         None, "simulator that plays (default: gymnasium; envpool for ids that only EnvPool has)", choices=BACKENDS
     )
     threads: int = option(-1, "threads or worker processes; -1 means all cores")
+    max_episode_steps: int | None = option(None, "cap on the env steps of an episode (default: the environment's)")
     training_wrappers: bool = option(False, "apply the wrappers meant for training too, such as early stopping")
     render: bool = option(False, "show the episodes on the screen, one after another")
     video: str | None = option(None, "write a video of the first episode to this .mp4 file")
@@ -53,9 +54,10 @@ class EvaluateConfig:
         num_threads(self.threads)
         if not self.path_weights:
             raise ValueError("path_weights must name a policy file")
-        for name, least in (("episodes", 1), ("seed", 0)):
-            if getattr(self, name) < least:
-                raise ValueError(f"{name} must be >= {least}, got {getattr(self, name)}")
+        for name, least in (("episodes", 1), ("seed", 0), ("max_episode_steps", 1)):
+            value = getattr(self, name)
+            if value is not None and value < least:
+                raise ValueError(f"{name} must be >= {least}, got {value}")
 
 
 def environment_for(
@@ -91,6 +93,7 @@ def play(
     episodes: int,
     seed: int,
     threads: int,
+    max_episode_steps: int | None = None,
     render_mode: str | None = None,
 ) -> Float64[np.ndarray, " episodes"]:
     """The return of each episode; episode k depends on the seed and k alone. NaN for an episode that failed."""
@@ -103,7 +106,7 @@ def play(
         generation=0,
         episodes=(0,),
         independent_seeds=True,
-        max_episode_steps=None,
+        max_episode_steps=max_episode_steps,
         buffers=saved.buffers,
         observe=False,
     )
@@ -136,7 +139,9 @@ class _Filmed(BatchWrapper):
         return stepped
 
 
-def film(saved: SavedPolicy, environment: EnvironmentSpec, path: Path, *, seed: int) -> None:
+def film(
+    saved: SavedPolicy, environment: EnvironmentSpec, path: Path, *, seed: int, max_episode_steps: int | None = None
+) -> None:
     """Writes a video of the first episode that `play` plays with this seed on Gymnasium's own environment."""
     environment = replace(environment, backend="gymnasium")
     seeds = [simulator_seed(seed, Purpose.TEST, member=0)]
@@ -150,6 +155,7 @@ def film(saved: SavedPolicy, environment: EnvironmentSpec, path: Path, *, seed: 
                 0,
                 [stream(seed, Purpose.TEST)],
                 buffers=saved.buffers,
+                max_env_steps=max_episode_steps,
             )
         finally:
             env.close()
