@@ -24,7 +24,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from contracts.environment import BatchEnv, EnvStep
 from contracts.policy import Buffers
 from rollouts.chunks import Task, cut
-from rollouts.engines import num_threads
+from rollouts.engines import CHUNK_SIZES, num_threads
 from rollouts.envpool_env import EnvPoolEnv
 from rollouts.episode import run_episode
 from rollouts.registry import lookup
@@ -107,7 +107,7 @@ def measure(run: Run) -> dict[str, float]:
     """Medians over the turns; a first turn, which compiles kernels and fills caches, is not counted."""
     config, threads = run.config, num_threads(run.config.threads)
     trainer, members = Trainer(run), len(run.strategy.ask(0))
-    layouts = [[range(members)], cut(members, config.chunk_size)]
+    layouts = [[range(members)], cut(members, config.chunk_size or CHUNK_SIZES["envpool"])]
     bare = [BareStepping(run.task, layout, threads) for layout in layouts]
     loops, bares = [], []
     for _ in range(TURNS + 1):

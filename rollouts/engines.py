@@ -9,6 +9,10 @@ from rollouts.workers import WorkerEngine
 
 ENGINES = ("auto", "in_process", "workers")
 
+CHUNK_SIZES = {"envpool": 32, "gymnasium": 4}
+"""Members to a chunk where none is given: EnvPool steps a batch faster than its parts; Gymnasium does not, and small
+chunks keep all workers busy."""
+
 
 def num_threads(threads: int) -> int:
     """The number of threads that `--threads` asks for; -1 means all cores."""
@@ -17,8 +21,10 @@ def num_threads(threads: int) -> int:
     return threads if threads > 0 else len(os.sched_getaffinity(0))
 
 
-def make_engine(task: Task, *, chunk_size: int, threads: int, engine: str = "auto") -> Engine:
+def make_engine(task: Task, *, chunk_size: int | None, threads: int, engine: str = "auto") -> Engine:
     """The engine named; `auto` takes threads for EnvPool and worker processes for Gymnasium."""
+    if chunk_size is None:
+        chunk_size = CHUNK_SIZES[task.environment.backend]
     if engine not in ENGINES:
         raise ValueError(f"engine must be one of {', '.join(ENGINES)}, got {engine!r}")
     if chunk_size < 1:

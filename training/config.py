@@ -91,7 +91,11 @@ class TrainConfig:
     wrappers: tuple[str, ...] = option((), "further batch wrappers as package.module:Class, applied outermost")
 
     engine: str = option("auto", "auto: threads for EnvPool, worker processes for Gymnasium", choices=ENGINES)
-    chunk_size: int = option(32, "members evaluated together, about; results depend on it in their last bits")
+    chunk_size: int | None = option(
+        None,
+        "members evaluated together, about; results depend on it in their last bits "
+        "(default: 32 on EnvPool, 4 on Gymnasium)",
+    )
     eval_every: int = option(10, "generations between evaluations of the unperturbed policy on fresh episodes")
     eval_episodes: int = option(5, "fresh episodes of such an evaluation; their mean chooses best.dat")
     test_episodes: int = option(20, "episodes of best.dat on Gymnasium's own environment after training; 0 for none")

@@ -24,9 +24,6 @@ from training.policy_file import SavedPolicy, check_fits
 from training.statistics import Summary, as_json, json_number, summary
 from wrappers.base import BatchWrapper
 
-CHUNK_SIZE = 5
-"""Episodes that one worker plays side by side."""
-
 FRAMES_PER_SECOND = 50.0
 """Of videos; near the pace of most simulated bodies."""
 
@@ -99,7 +96,7 @@ def play(
     """The return of each episode; episode k depends on the seed and k alone. NaN for an episode that failed."""
     task = Task(Agent(saved.policy, saved.action_head), environment, seed, render_mode)
     # What is shown on a screen is shown in one window, one episode after another.
-    chunk_size, threads, kind = (1, 1, "in_process") if render_mode else (CHUNK_SIZE, threads, "auto")
+    chunk_size, threads, kind = (1, 1, "in_process") if render_mode else (None, threads, "auto")
     engine = make_engine(task, chunk_size=chunk_size, threads=threads, engine=kind)
     context = Context(
         purpose=Purpose.TEST,
