@@ -133,7 +133,7 @@ class Trainer:
             Context(
                 purpose=Purpose.EVALUATION,
                 generation=progress.generation,
-                episodes=(progress.generation // config.eval_every,),
+                episodes=(progress.generation,),
                 independent_seeds=True,
                 max_episode_steps=None,
                 buffers=self.buffers(),

@@ -104,7 +104,8 @@ def _draw(folder: Path) -> None:
     metrics, curve = folder / METRICS_CSV, folder / "learning_curve.png"
     if metrics.exists() and metrics.stat().st_size:
         plot_learning_curve(metrics, curve)
-        print(f"weights         {folder / 'best.dat'}, {folder / 'latest.dat'}")
+        for weights in sorted(folder.glob("*.dat")):
+            print(f"weights         {weights}")
         print(f"log             {metrics}")
         print(f"learning curve  {curve}", flush=True)
 
