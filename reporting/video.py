@@ -11,22 +11,26 @@ import numpy as np
 from jaxtyping import UInt8
 
 
+def check_video_path(path: Path) -> None:
+    """Refuses, before any episode is played, a path that no video can be written to."""
+    if path.suffix != ".mp4":
+        raise ValueError(f"--video must name an .mp4 file, not {str(path)!r}")
+    if not path.parent.is_dir():
+        raise ValueError(f"--video {path}: the folder {path.parent} does not exist")
+    if path.is_dir() or not os.access(path.parent, os.W_OK):
+        raise ValueError(f"--video {path}: no file can be written there")
+
+
 class VideoWriter:
     """Writes frames to an .mp4 file (MPEG-4 part 2); use it as a context manager. Needs no display.
 
-    Everything that can be refused is refused here, before any episode is played. The encoder drops the last row or
-    column of frames with an odd height or width.
+    The encoder drops the last row or column of frames with an odd height or width.
     """
 
     def __init__(self, path: Path, fps: float) -> None:
-        if path.suffix != ".mp4":
-            raise ValueError(f"--video must name an .mp4 file, not {str(path)!r}")
+        check_video_path(path)
         if not (isfinite(fps) and fps > 0):
             raise ValueError(f"frames per second must be positive and finite, not {fps}")
-        if not path.parent.is_dir():
-            raise ValueError(f"--video {path}: the folder {path.parent} does not exist")
-        if not os.access(path.parent, os.W_OK):
-            raise ValueError(f"--video {path}: the folder {path.parent} is not writable")
         self._path = path
         self._fps = fps
         self._shape: tuple[int, ...] | None = None

@@ -3,17 +3,25 @@
 import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
+from threading import Lock
+from typing import TypeAlias
 
 import numpy as np
-from jaxtyping import Float, Float64, Int
+from jaxtyping import Float, Float64
 
-from contracts.engine import Context, Moments, Rollouts
+from contracts.engine import Context, Rollouts
 from contracts.environment import BatchEnv
 from contracts.population import Population
 from contracts.randomness import Purpose, simulator_seed, stream
 from rollouts.environments import EnvironmentSpec, make_batch_env
 from rollouts.episode import Agent, run_episode
 from rollouts.moments import MomentTally, merged
+
+IDLE_PER_THREAD = 2
+"""Environments of the Gymnasium back end that are kept for each thread: chunks come in two sizes."""
+
+Key: TypeAlias = tuple[Purpose, tuple[int, ...], range | None]
+"""What an environment was made for: purpose, seeds of its copies, and the chunk where it belongs to one."""
 
 
 @dataclass(frozen=True)
@@ -23,17 +31,6 @@ class Task:
     agent: Agent
     environment: EnvironmentSpec
     seed: int
-    render_mode: str | None = None
-    """As in Gymnasium; only its back end can render."""
-
-
-@dataclass(frozen=True)
-class ChunkRollouts:
-    """What the members of one chunk did."""
-
-    returns: Float64[np.ndarray, "members episodes"]
-    env_steps: Int[np.ndarray, "members episodes"]
-    moments: Moments | None
 
 
 def cut(num_members: int, chunk_size: int) -> list[range]:
@@ -43,7 +40,7 @@ def cut(num_members: int, chunk_size: int) -> list[range]:
     return [range(start, stop) for start, stop in itertools.pairwise(edges)]
 
 
-def joined(chunks: Sequence[ChunkRollouts]) -> Rollouts:
+def joined(chunks: Sequence[Rollouts]) -> Rollouts:
     """The rollouts of all chunks, merged in chunk order."""
     return Rollouts(
         returns=np.concatenate([chunk.returns for chunk in chunks]),
@@ -58,18 +55,40 @@ def added(parts: Sequence[Float64[np.ndarray, " params"]]) -> Float64[np.ndarray
 
 
 class ChunkEvaluator:
-    """Evaluates and combines chunks, and keeps their environments from one generation to the next.
+    """Evaluates and combines chunks; different chunks may be evaluated at the same time from several threads.
 
-    Different chunks may be evaluated at the same time from several threads, one chunk from one thread only.
+    Environments are kept from one generation to the next. EnvPool's are kept for each chunk, because a pool can only go
+    on to later episodes; Gymnasium's serve any chunk of their size, and few are kept, because a PyBullet world takes
+    some 30 MB.
     """
 
-    def __init__(self, task: Task):
+    def __init__(self, task: Task, threads: int):
         self._task = task
-        self._environments: dict[tuple[Purpose, range, bool], BatchEnv] = {}
+        self._idle: list[tuple[Key, BatchEnv]] = []
+        self._lock = Lock()
+        self._max_idle = IDLE_PER_THREAD * threads if task.environment.backend == "gymnasium" else None
 
-    def evaluate(self, population: Population, ids: range, context: Context, env_threads: int) -> ChunkRollouts:
+    def evaluate(self, population: Population, ids: range, context: Context, env_threads: int) -> Rollouts:
         """Every member of the chunk in every episode of the context."""
-        env = self._environment(ids, context, env_threads)
+        key = self._key(ids, context)
+        env = self._take(key, context, env_threads)
+        try:
+            return self._play(env, population, ids, context)
+        finally:
+            self._give_back(key, env)
+
+    def combine(
+        self, population: Population, ids: range, utilities: Float[np.ndarray, " members"]
+    ) -> Float64[np.ndarray, " params"]:
+        """The chunk's share of the population's sum of utility times noise."""
+        return population.combine(ids, utilities[ids.start : ids.stop])
+
+    def close(self) -> None:
+        """Frees the simulators."""
+        while self._idle:
+            self._idle.pop()[1].close()
+
+    def _play(self, env: BatchEnv, population: Population, ids: range, context: Context) -> Rollouts:
         weights = population.weights(ids)
         tally = MomentTally() if context.observe else None
         results = [
@@ -85,36 +104,34 @@ class ChunkEvaluator:
             )
             for episode in context.episodes
         ]
-        return ChunkRollouts(
+        return Rollouts(
             returns=np.stack([result.returns for result in results], axis=1),
             env_steps=np.stack([result.env_steps for result in results], axis=1),
             moments=None if tally is None else tally.result(),
         )
 
-    def combine(
-        self, population: Population, ids: range, utilities: Float[np.ndarray, " members"]
-    ) -> Float64[np.ndarray, " params"]:
-        """The chunk's share of the population's sum of utility times noise."""
-        return population.combine(ids, utilities[ids.start : ids.stop])
-
-    def close(self) -> None:
-        """Frees the simulators."""
-        for env in self._environments.values():
-            env.close()
-        self._environments.clear()
-
     def _rng(self, context: Context, member: int, episode: int) -> np.random.Generator:
         return stream(self._task.seed, context.purpose, generation=context.generation, member=member, episode=episode)
 
-    def _environment(self, ids: range, context: Context, env_threads: int) -> BatchEnv:
-        key = (context.purpose, ids, context.independent_seeds)
-        if key not in self._environments:
-            members = [member if context.independent_seeds else 0 for member in ids]
-            self._environments[key] = make_batch_env(
-                self._task.environment,
-                [simulator_seed(self._task.seed, context.purpose, member=member) for member in members],
-                threads=env_threads,
-                training=context.purpose is Purpose.TRAINING,
-                render_mode=self._task.render_mode,
-            )
-        return self._environments[key]
+    def _key(self, ids: range, context: Context) -> Key:
+        members = [member if context.independent_seeds else 0 for member in ids]
+        seeds = tuple(simulator_seed(self._task.seed, context.purpose, member=member) for member in members)
+        return context.purpose, seeds, ids if self._max_idle is None else None
+
+    def _take(self, key: Key, context: Context, env_threads: int) -> BatchEnv:
+        """An idle environment of these seeds, or a new one."""
+        with self._lock:
+            for number, (other, env) in enumerate(self._idle):
+                if other == key:
+                    del self._idle[number]
+                    return env
+        training = context.purpose is Purpose.TRAINING
+        return make_batch_env(self._task.environment, key[1], threads=env_threads, training=training)
+
+    def _give_back(self, key: Key, env: BatchEnv) -> None:
+        """Keeps the environment for the next chunk or generation, and frees the one unused for longest."""
+        with self._lock:
+            self._idle.append((key, env))
+            surplus = self._idle.pop(0)[1] if self._max_idle is not None and len(self._idle) > self._max_idle else None
+        if surplus is not None:
+            surplus.close()

@@ -18,7 +18,9 @@ def num_threads(threads: int) -> int:
     """The number of threads that `--threads` asks for; -1 means all cores."""
     if threads != -1 and threads < 1:
         raise ValueError(f"threads must be >= 1, or -1 for all cores, got {threads}")
-    return threads if threads > 0 else len(os.sched_getaffinity(0))
+    if threads > 0:
+        return threads
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def make_engine(task: Task, *, chunk_size: int | None, threads: int, engine: str = "auto") -> Engine:

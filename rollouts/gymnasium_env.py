@@ -118,9 +118,10 @@ def _make(environment: str, env_kwargs: Mapping[str, Any], render_mode: str | No
         if str(gymnasium.spec(environment).entry_point).startswith("gymnasium.envs.mujoco"):
             _quieten_mujoco()
         return gymnasium.make(environment, disable_env_checker=True, **_rendering(render_mode), **env_kwargs)
-    except (gymnasium.error.Error, ImportError, TypeError) as error:
+    except Exception as error:  # whatever a constructor raises, a user's own included
         options = f" with options {dict(env_kwargs)}" if env_kwargs else ""
-        raise ValueError(f"environment {environment!r} cannot be made{options}: {error}") from error
+        reason = f"{type(error).__name__}: {error}"
+        raise ValueError(f"environment {environment!r} cannot be made{options}: {reason}") from error
 
 
 def _make_atari(environment: str, env_kwargs: Mapping[str, Any], render_mode: str | None) -> gymnasium.Env:

@@ -18,7 +18,7 @@ class InProcessEngine:
     """Evaluates in this process with `threads` threads."""
 
     def __init__(self, task: Task, *, chunk_size: int, threads: int):
-        self._evaluator = ChunkEvaluator(task)
+        self._evaluator = ChunkEvaluator(task, threads)
         self._chunk_size = chunk_size
         self._threads = threads
         self._executor = ThreadPoolExecutor(threads)

@@ -4,11 +4,13 @@ A worker that dies is replaced and its chunk evaluated again, with the same bits
 call the engine gives up.
 """
 
+import itertools
 import multiprocessing
 import signal
 import traceback
 from collections import deque
 from collections.abc import Sequence
+from contextlib import suppress
 from multiprocessing.connection import Connection, wait
 from typing import Any
 
@@ -30,14 +32,14 @@ class WorkerError(RuntimeError):
 def _serve(connection: Connection, task: Task) -> None:
     """A worker's life: does one call after another until the other end closes."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole group; the parent decides
-    evaluator = ChunkEvaluator(task)
+    evaluator = ChunkEvaluator(task, threads=1)
     try:
         while True:
-            method, arguments = connection.recv()
+            ticket, method, arguments = connection.recv()
             try:
-                reply = (True, getattr(evaluator, method)(*arguments))
+                reply = (ticket, True, getattr(evaluator, method)(*arguments))
             except Exception:  # whatever a user's simulator raises is reported, not swallowed
-                reply = (False, traceback.format_exc())
+                reply = (ticket, False, traceback.format_exc())
             connection.send(reply)
     except (EOFError, OSError):  # the other end was closed, or died
         evaluator.close()
@@ -51,12 +53,32 @@ class _Worker:
         self.process.start()
         child.close()
 
+    def send(self, call: tuple[int, str, tuple[Any, ...]]) -> None:
+        """Sends a call; a worker that has died is found out when its answer is awaited."""
+        with suppress(OSError):
+            self.connection.send(call)
+
+    def receive(self) -> tuple[int, bool, Any] | None:
+        """Ticket, success and value of an answer that has come; None from a worker that has died."""
+        try:
+            return self.connection.recv()
+        except (EOFError, OSError):
+            return None
+
     def stop(self) -> None:
+        """Ends the process."""
         self.connection.close()
         self.process.join(timeout=1)
         if self.process.is_alive():
             self.process.kill()
             self.process.join()
+
+
+def _value(method: str, answer: tuple[int, bool, Any]) -> Any:
+    _, succeeded, value = answer
+    if not succeeded:
+        raise WorkerError(f"a worker failed in {method}:\n{value}")
+    return value
 
 
 class WorkerEngine:
@@ -65,7 +87,9 @@ class WorkerEngine:
     def __init__(self, task: Task, *, chunk_size: int, workers: int):
         self._task = task
         self._chunk_size = chunk_size
-        self._workers = [_Worker(task) for _ in range(workers)]
+        self._num_workers = workers
+        self._workers: list[_Worker] = []
+        self._tickets = itertools.count()
 
     def evaluate(self, population: Population, context: Context) -> Rollouts:
         """Lets every member act in its episodes."""
@@ -87,41 +111,28 @@ class WorkerEngine:
 
     def _map(self, method: str, calls: Sequence[tuple[Any, ...]]) -> list[Any]:
         """The answers to all calls, in their order, whoever gives them."""
+        while len(self._workers) < min(self._num_workers, len(calls)):
+            self._workers.append(_Worker(self._task))
+        ticket = next(self._tickets)
         answers: dict[int, Any] = {}
         waiting = deque(range(len(calls)))
         busy: dict[int, int] = {}  # number of a worker -> number of its call
         deaths = 0
         while len(answers) < len(calls):
-            for number in range(len(self._workers)):
+            for number, worker in enumerate(self._workers):
                 if waiting and number not in busy:
                     busy[number] = waiting.popleft()
-                    self._send(number, (method, calls[busy[number]]))
+                    worker.send((ticket, method, calls[busy[number]]))
             ready = wait([self._workers[number].connection for number in busy])
             for number in [number for number in busy if self._workers[number].connection in ready]:
-                call = busy.pop(number)
-                answer = self._receive(number)
+                answer = self._workers[number].receive()
                 if answer is None:
                     deaths += 1
-                    waiting.appendleft(call)
+                    waiting.appendleft(busy.pop(number))
                     self._replace(number, deaths)
-                    continue
-                succeeded, value = answer
-                if not succeeded:
-                    raise WorkerError(f"a worker failed in {method}:\n{value}")
-                answers[call] = value
+                elif answer[0] == ticket:  # else it answers a call that an error made us leave
+                    answers[busy.pop(number)] = _value(method, answer)
         return [answers[call] for call in range(len(calls))]
-
-    def _send(self, number: int, call: tuple[str, tuple[Any, ...]]) -> None:
-        try:
-            self._workers[number].connection.send(call)
-        except OSError:
-            return  # it died while idle: its connection reads as closed, which `_map` sees next
-
-    def _receive(self, number: int) -> tuple[bool, Any] | None:
-        try:
-            return self._workers[number].connection.recv()
-        except (EOFError, OSError):
-            return None
 
     def _replace(self, number: int, deaths: int) -> None:
         worker = self._workers[number]

@@ -10,9 +10,10 @@ from contracts.policy import Policy
 from rollouts.environments import EnvironmentSpec, WrapperSpec, choose_backend, make_batch_env
 from rollouts.episode import Agent
 from rollouts.registry import lookup
-from training.config import TrainConfig
+from training.config import HEADS_OF_BOUNDS, TrainConfig
 
-HEADS_OF_BOUNDS = {"clip": "identity", "tanh": "tanh", "rescale": "tanh", "tanh_sigmoid": "tanh_sigmoid"}
+DEFAULT_SIZE = (84, 84)
+"""Height and width, in pixels, that larger images are shrunk to; the reference's (Najarro & Risi 2020)."""
 
 
 def spaces(spec: EnvironmentSpec) -> tuple[Space, Space]:
@@ -28,27 +29,41 @@ def _is_image(space: Space) -> bool:
 
 
 def _observation_wrappers(config: TrainConfig, space: Space) -> list[WrapperSpec]:
+    image, shape = _is_image(space), space.shape or ()
+    if config.frame_stack > 1 and isinstance(space, Discrete):
+        raise ValueError(f"frame_stack stacks images and vectors; {config.environment} has {space} observations")
+    if config.grayscale and not (image and shape[2] == 3):
+        raise ValueError(f"grayscale needs colour images; {config.environment} has observations {space}")
+    if config.resize is not None and not image:
+        raise ValueError(f"resize needs images; {config.environment} has observations {space}")
     if isinstance(space, Discrete):
         return [WrapperSpec("one_hot", {})]
     chain = []
-    shape = space.shape or ()
-    if _is_image(space):
-        if config.grayscale and shape[2] == 3:
-            chain.append(WrapperSpec("grayscale", {}))
-        height, width = config.resize
-        if height and (height, width) != shape[:2]:
-            chain.append(WrapperSpec("resize", {"height": height, "width": width}))
+    if config.grayscale:
+        chain.append(WrapperSpec("grayscale", {}))
+    if image and (size := _image_size(config, shape)) != shape[:2]:
+        chain.append(WrapperSpec("resize", {"height": size[0], "width": size[1]}))
     if config.frame_stack > 1:
         chain.append(WrapperSpec("frame_stack", {"num_frames": config.frame_stack}))
-    if _is_image(space):
+    if image:
         chain.append(WrapperSpec("scale", {}))
     return chain
 
 
+def _image_size(config: TrainConfig, shape: tuple[int, ...]) -> tuple[int, ...]:
+    """Height and width that the policy sees."""
+    smaller = all(wanted <= given for wanted, given in zip(config.resize or DEFAULT_SIZE, shape[:2], strict=True))
+    if config.resize is not None and not smaller:
+        raise ValueError(f"resize only shrinks: got {list(config.resize)} for images of {list(shape[:2])}")
+    return config.resize or (DEFAULT_SIZE if smaller else shape[:2])
+
+
 def _action_wrappers(config: TrainConfig, space: Space) -> list[WrapperSpec]:
-    if isinstance(space, Discrete):
-        return []
-    return [WrapperSpec("rescale_action" if config.action_bounds == "rescale" else "clip_action", {})]
+    if not isinstance(space, Discrete):
+        return [WrapperSpec("rescale_action" if config.action_bounds == "rescale" else "clip_action", {})]
+    if config.action_bounds != "clip":
+        raise ValueError(f"action_bounds {config.action_bounds!r} needs Box actions; {config.environment} has {space}")
+    return []
 
 
 def environment_spec(config: TrainConfig) -> EnvironmentSpec:

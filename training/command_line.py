@@ -45,7 +45,14 @@ class OneLineParser(ArgumentParser):
             near = difflib.get_close_matches(unknown[0].split("=")[0], flags, 1)
             self.error(f"unknown option {unknown[0]}" + (f", did you mean {near[0]}?" if near else ""))
         self.source = ""
-        return {name: tuple(value) if isinstance(value, list) else value for name, value in vars(found).items()}
+        return {name: _plain(value) for name, value in vars(found).items()}
+
+
+def _plain(value: Any) -> Any:
+    """A list as a tuple; a list of nothing but `none` as None."""
+    if isinstance(value, list):
+        return None if value == [None] else tuple(value)
+    return value
 
 
 def _underscored(argument: str) -> str:
@@ -89,11 +96,13 @@ def _add_option(group: Any, option: Field, hint: Any) -> Action:
     if hint is bool:
         group.add_argument(f"--no_{flag}", action="store_false", help=SUPPRESS, **common)
         return group.add_argument(f"--{flag}", action="store_true", help=text, **common)
-    kinds = [kind for kind in get_args(hint) if kind not in (NoneType, Ellipsis)]
-    is_list, is_mapping = get_origin(hint) is tuple, get_origin(hint) is Mapping
+    optional = NoneType in get_args(hint)
+    given = next(kind for kind in get_args(hint) if kind is not NoneType) if optional else hint
+    is_list, is_mapping = get_origin(given) is tuple, get_origin(given) is Mapping
+    kind = dict if is_mapping else get_args(given)[0] if is_list else given
     return group.add_argument(
         f"--{flag}",
-        type=_reader(dict if is_mapping else (kinds or [hint])[0], NoneType in get_args(hint)),
+        type=_reader(kind, optional),
         nargs="*" if is_list else None,
         choices=option.metadata.get("choices") or None,
         metavar=None if option.metadata.get("choices") else flag.upper(),
@@ -187,12 +196,12 @@ def parse_config(trainer: str, arguments: Sequence[str], description: str) -> Tr
     if not {"-h", "--help"}.isdisjoint(arguments):
         _parser(description, named.get("strategy", TrainConfig.strategy)).parse(arguments)
     from_file = read_yaml(Path(named["config"])) if "config" in named else {}
-    defaults = {"environment": TrainConfig.environment, "strategy": TrainConfig.strategy, "import": ()}
-    chosen = {**defaults, **from_file, **named}
-    resolved = resolve(chosen["environment"], chosen["import"])
-    preset = preset_path(trainer, resolved.environment, named.get("preset"))
+    defaults = {"environment": TrainConfig.environment, "strategy": TrainConfig.strategy}
+    chosen = {**_named(as_arguments(from_file)), **named}
+    resolved = resolve({**defaults, **chosen}["environment"], chosen.get("import", ()))
+    preset = preset_path(trainer, resolved.environment, chosen.get("preset"))
     from_preset = read_yaml(preset) if preset else {}
-    strategy = {**defaults, **from_preset, **from_file, **named}["strategy"]
+    strategy = {**defaults, **_named(as_arguments(from_preset)), **chosen}["strategy"]
 
     parser = _parser(description, strategy)
     options = parser.parse(as_arguments(from_preset), str(preset))

@@ -7,9 +7,10 @@ from typing import Any
 import yaml
 
 from rollouts.engines import ENGINES, num_threads
+from rollouts.environments import BACKENDS
 
-BACKENDS = ("auto", "envpool", "gymnasium")
-ACTION_BOUNDS = ("clip", "tanh", "rescale", "tanh_sigmoid")
+HEADS_OF_BOUNDS = {"clip": "identity", "tanh": "tanh", "rescale": "tanh", "tanh_sigmoid": "tanh_sigmoid"}
+"""The action head of each way to keep Box actions within their bounds."""
 
 LEAST_VALUES = {
     "generations print_every save_every eval_every eval_episodes episodes_per_member chunk_size frame_stack "
@@ -67,16 +68,20 @@ class TrainConfig:
         None, "cap on the env steps of a training episode (default: the environment's)"
     )
 
-    backend: str = option("auto", "simulator; auto takes EnvPool where it has the environment", choices=BACKENDS)
+    backend: str = option(
+        "auto", "simulator; auto takes EnvPool where it has the environment", choices=("auto", *BACKENDS)
+    )
     env_kwargs: Mapping[str, Any] = option({}, "arguments of the simulator, as a YAML mapping")
     imports: tuple[str, ...] = option((), "packages to import first, which register environments", flag="import")
     action_bounds: str = option(
         "clip",
         "how outputs become actions within the bounds: clip; tanh, then clip; tanh, then rescale from [-1, 1]; "
         "tanh_sigmoid (first output tanh, others sigmoid, for CarRacing)",
-        choices=ACTION_BOUNDS,
+        choices=tuple(HEADS_OF_BOUNDS),
     )
-    resize: tuple[int, ...] = option((84, 84), "height and width of image observations, in pixels; 0 0 keeps them")
+    resize: tuple[int, ...] | None = option(
+        None, "height and width to shrink images to, in pixels (default: 84 84 where that is smaller)"
+    )
     grayscale: bool = option(False, "turn colour images grey")
     frame_stack: int = option(1, "observations that the policy sees at once, the latest last")
     settle_steps: int = option(0, "env steps of zero action at the start of every episode")
@@ -112,8 +117,8 @@ class TrainConfig:
                     raise ValueError(f"{name} must be >= {least}, got {value}")
         if any(size < 1 for size in self.hidden_sizes):
             raise ValueError(f"hidden_sizes must be >= 1, got {list(self.hidden_sizes)}")
-        if len(self.resize) != 2 or min(self.resize) < 0 or (0 in self.resize and any(self.resize)):
-            raise ValueError(f"resize must be a height and a width >= 1, or 0 0, got {list(self.resize)}")
+        if self.resize is not None and (len(self.resize) != 2 or min(self.resize) < 1):
+            raise ValueError(f"resize must be a height and a width >= 1, got {list(self.resize)}")
         if self.run_name is not None and (self.run_name in {"", ".", ".."} or "/" in self.run_name):
             raise ValueError(f"run_name must be a plain folder name, got {self.run_name!r}")
 

@@ -1,5 +1,6 @@
 """Evaluation of a saved policy: episodes on fresh start states, their statistics, a video."""
 
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -11,15 +12,15 @@ from jaxtyping import Float64, Int, Shaped
 from contracts.engine import Context
 from contracts.environment import EnvStep
 from contracts.randomness import Purpose, simulator_seed, stream
-from reporting.video import VideoWriter
+from reporting.video import VideoWriter, check_video_path
 from rollouts.chunks import Task
 from rollouts.engines import make_engine, num_threads
-from rollouts.environment_ids import is_in_gymnasium, register, resolve
-from rollouts.environments import EnvironmentSpec, choose_backend, make_batch_env
+from rollouts.environment_ids import ResolvedId, is_in_gymnasium, register, resolve
+from rollouts.environments import BACKENDS, EnvironmentSpec, choose_backend, make_batch_env
 from rollouts.episode import Agent, run_episode
 from strategies.populations import RepeatedPopulation
 from training.assembly import spaces
-from training.config import BACKENDS, option
+from training.config import option
 from training.policy_file import SavedPolicy, check_fits
 from training.statistics import Summary, as_json, json_number, summary
 from wrappers.base import BatchWrapper
@@ -37,7 +38,9 @@ class EvaluateConfig:
     episodes: int = option(20, "episodes to play")
     seed: int = option(0, "seed of the start states, >= 0; episode k depends on the seed and k alone")
     backend: str | None = option(
-        None, "simulator that plays (default: gymnasium; envpool for ids that only EnvPool has)", choices=BACKENDS
+        None,
+        "simulator that plays (default: gymnasium; envpool for ids that only EnvPool has)",
+        choices=("auto", *BACKENDS),
     )
     threads: int = option(-1, "threads or worker processes; -1 means all cores")
     max_episode_steps: int | None = option(None, "cap on the env steps of an episode (default: the environment's)")
@@ -62,16 +65,15 @@ def environment_for(
     *,
     backend: str | None = None,
     training_wrappers: bool = False,
-    name: str | None = None,
+    named: ResolvedId | None = None,
 ) -> EnvironmentSpec:
     """A policy's environment, or the one named in the same wrappers, for evaluation.
 
     The back end is Gymnasium's own unless another is asked for or Gymnasium lacks the environment.
     """
-    if name is not None:
-        resolved = resolve(name, spec.imports)
-        if resolved.environment != spec.environment:
-            spec = replace(spec, environment=resolved.environment, env_kwargs=resolved.env_kwargs)
+    if named is not None:
+        kept = spec.env_kwargs if named.environment == spec.environment else {}
+        spec = replace(spec, environment=named.environment, env_kwargs={**kept, **named.env_kwargs})
     if backend is None:
         register(spec.environment, spec.imports)
         backend = "gymnasium" if is_in_gymnasium(spec.environment) else "envpool"
@@ -91,13 +93,10 @@ def play(
     seed: int,
     threads: int,
     max_episode_steps: int | None = None,
-    render_mode: str | None = None,
 ) -> Float64[np.ndarray, " episodes"]:
     """The return of each episode; episode k depends on the seed and k alone. NaN for an episode that failed."""
-    task = Task(Agent(saved.policy, saved.action_head), environment, seed, render_mode)
-    # What is shown on a screen is shown in one window, one episode after another.
-    chunk_size, threads, kind = (1, 1, "in_process") if render_mode else (None, threads, "auto")
-    engine = make_engine(task, chunk_size=chunk_size, threads=threads, engine=kind)
+    task = Task(Agent(saved.policy, saved.action_head), environment, seed)
+    engine = make_engine(task, chunk_size=None, threads=threads)
     context = Context(
         purpose=Purpose.TEST,
         generation=0,
@@ -111,6 +110,38 @@ def play(
         return engine.evaluate(RepeatedPopulation(saved.weights, episodes), context).returns[:, 0]
     finally:
         engine.close()
+
+
+def watch(
+    saved: SavedPolicy,
+    environment: EnvironmentSpec,
+    *,
+    episode: int,
+    seed: int,
+    max_episode_steps: int | None = None,
+    video: VideoWriter | None = None,
+) -> float:
+    """Plays the episode of `play` with this number on the screen, or into a video if given; returns its return."""
+    env = make_batch_env(
+        environment,
+        [simulator_seed(seed, Purpose.TEST, member=episode)],
+        threads=1,
+        training=False,
+        render_mode="human" if video is None else "rgb_array",
+    )
+    try:
+        played = run_episode(
+            Agent(saved.policy, saved.action_head),
+            env if video is None else _Filmed(env, video),
+            saved.weights[np.newaxis],
+            0,
+            [stream(seed, Purpose.TEST, member=episode)],
+            buffers=saved.buffers,
+            max_env_steps=max_episode_steps,
+        )
+        return float(played.returns[0])
+    finally:
+        env.close()
 
 
 def summarise(returns: Float64[np.ndarray, " episodes"], seed: int) -> Summary:
@@ -136,39 +167,38 @@ class _Filmed(BatchWrapper):
         return stepped
 
 
-def film(
-    saved: SavedPolicy, environment: EnvironmentSpec, path: Path, *, seed: int, max_episode_steps: int | None = None
-) -> None:
-    """Writes a video of the first episode that `play` plays with this seed on Gymnasium's own environment."""
-    environment = replace(environment, backend="gymnasium")
-    seeds = [simulator_seed(seed, Purpose.TEST, member=0)]
-    with VideoWriter(path, FRAMES_PER_SECOND) as video:
-        env = make_batch_env(environment, seeds, threads=1, training=False, render_mode="rgb_array")
-        try:
-            run_episode(
-                Agent(saved.policy, saved.action_head),
-                _Filmed(env, video),
-                saved.weights[np.newaxis],
-                0,
-                [stream(seed, Purpose.TEST)],
-                buffers=saved.buffers,
-                max_env_steps=max_episode_steps,
-            )
-        finally:
-            env.close()
-
-
 def checked_environment(config: EvaluateConfig, saved: SavedPolicy) -> EnvironmentSpec:
     """The environment to evaluate in; ValueError if the policy does not fit it or the video cannot be written."""
+    imports = tuple(dict.fromkeys((*saved.environment.imports, *config.imports)))
+    named = resolve(config.environment, imports) if config.environment is not None else None
+    if named is not None and named.notice:
+        print(named.notice, file=sys.stderr)
     environment = environment_for(
-        saved.environment, backend=config.backend, training_wrappers=config.training_wrappers, name=config.environment
+        replace(saved.environment, imports=imports),
+        backend=config.backend,
+        training_wrappers=config.training_wrappers,
+        named=named,
     )
-    if config.render and environment.backend != "gymnasium":
-        raise ValueError("render needs the gymnasium back end; leave --backend out")
     if config.video is not None:
-        VideoWriter(Path(config.video), FRAMES_PER_SECOND)
+        check_video_path(Path(config.video))
+    for option_name in ("render", "video"):
+        if getattr(config, option_name) and environment.backend != "gymnasium":
+            raise ValueError(f"{option_name} needs the gymnasium back end, got {environment.backend}")
     check_fits(Path(config.path_weights), saved, *spaces(environment))
     return environment
+
+
+def played_episodes(
+    config: EvaluateConfig, saved: SavedPolicy, environment: EnvironmentSpec
+) -> Float64[np.ndarray, " episodes"]:
+    """The return of each episode, shown on the screen or filmed where the config says so."""
+    options: dict[str, Any] = {"seed": config.seed, "max_episode_steps": config.max_episode_steps}
+    if config.video is not None:
+        with VideoWriter(Path(config.video), FRAMES_PER_SECOND) as video:
+            watch(saved, environment, episode=0, video=video, **options)
+    if config.render:
+        return np.array([watch(saved, environment, episode=k, **options) for k in range(config.episodes)])
+    return play(saved, environment, episodes=config.episodes, threads=config.threads, **options)
 
 
 def as_object(config: EvaluateConfig, environment: EnvironmentSpec, returns: np.ndarray) -> Mapping[str, Any]:

@@ -36,7 +36,8 @@ def prepare(config: TrainConfig) -> Run:
     """
     environment = environment_spec(config)
     observation_space, action_space = spaces(environment)
-    _check_test(environment, observation_space, action_space)
+    if config.test_episodes:
+        _check_test(environment, observation_space, action_space)
     if config.policy == "auto":
         config = replace(config, policy="cnn" if len(observation_space.shape or ()) == 3 else "mlp")
     agent = make_agent(config, observation_space, action_space)
@@ -64,8 +65,9 @@ def _start(config: TrainConfig, agent: Agent) -> tuple[Float32[ndarray, " params
     if config.init_from is None:
         return agent.policy.initial_params(stream(config.seed, Purpose.INITIAL_PARAMS)), None
     saved = load_policy(Path(config.init_from), config.imports)
-    if saved.policy != agent.policy:
-        raise ValueError(f"init_from {config.init_from} holds {saved.policy}, but these options make {agent.policy}")
+    found = Agent(saved.policy, saved.action_head)
+    if found != agent:
+        raise ValueError(f"init_from {config.init_from} holds {found}, but these options make {agent}")
     moments = moments_of(saved.buffers)
     if (moments is not None) != config.observation_normalization:
         raise ValueError(

@@ -45,12 +45,12 @@ def test_what_cannot_be_written_is_refused_before_the_first_frame(tmp_path, name
 
 
 def test_a_path_that_cannot_be_opened_is_an_error_and_not_a_lost_video(tmp_path):
-    (tmp_path / "episode.mp4").mkdir()
-    with (
-        VideoWriter(tmp_path / "episode.mp4", 30) as video,
-        pytest.raises(OSError, match=r"cannot write .*episode\.mp4"),
-    ):
-        video.write(frame(RED))
+    with VideoWriter(tmp_path / "episode.mp4", 30) as video:
+        (tmp_path / "episode.mp4").mkdir()
+        with pytest.raises(OSError, match=r"cannot write .*episode\.mp4"):
+            video.write(frame(RED))
+    with pytest.raises(ValueError, match="no file can be written there"):
+        VideoWriter(tmp_path / "episode.mp4", 30)
 
 
 @pytest.mark.parametrize(

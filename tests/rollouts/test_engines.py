@@ -15,7 +15,7 @@ from contracts.engine import Context
 from contracts.randomness import Purpose
 from policies.linear import Linear
 from rollouts import workers
-from rollouts.chunks import Task, cut
+from rollouts.chunks import ChunkEvaluator, Task, cut
 from rollouts.engines import make_engine, num_threads
 from rollouts.environments import EnvironmentSpec, WrapperSpec
 from rollouts.episode import Agent
@@ -146,6 +146,27 @@ def test_a_simulator_that_raises_is_reported():
     with pytest.raises(WorkerError, match="scripted failure at env step 2"):
         engine.evaluate(population(4), context())
     engine.close()
+
+
+def test_an_answer_that_comes_after_an_error_is_not_taken_for_another(monkeypatch):
+    engine = WorkerEngine(scripted_task(raise_at=3, truncate_at=9), chunk_size=4, workers=2)
+    with pytest.raises(WorkerError):
+        engine.evaluate(population(4), context())  # the other worker's answer is still to come
+    utilities = np.linspace(-0.5, 0.5, 21)
+    expected = InProcessEngine(scripted_task(), chunk_size=4, threads=1).combine(population(4), utilities)
+    assert np.array_equal(engine.combine(population(4), utilities), expected)
+    engine.close()
+
+
+@pytest.mark.parametrize("independent", [False, True])
+def test_gymnasium_keeps_few_environments_however_many_chunks(independent):
+    evaluator = ChunkEvaluator(scripted_task(), threads=1)
+    for ids in cut(41, 4):
+        evaluator.evaluate(
+            GaussianPopulation(np.zeros(4, np.float32), 0.5, 3, 4, 40), ids, context(independent_seeds=independent), 1
+        )
+    assert len(evaluator._idle) <= 2
+    evaluator.close()
 
 
 def test_no_worker_is_left_behind():

@@ -63,6 +63,13 @@ def test_a_config_may_name_the_environment_whose_preset_lies_below_it(presets, t
     assert (config.environment, config.settings.popsize) == ("CartPole-v1", 10)
 
 
+def test_a_config_may_name_the_variant_and_one_import_without_a_list(presets, tmp_path):
+    presets("CartPole-v1.wide.yaml", "sigma: 0.7\n")
+    (tmp_path / "mine.yaml").write_text("environment: CartPole-v1\npreset: wide\nimport: math\n")
+    config = parse("--config", str(tmp_path / "mine.yaml"))
+    assert (config.settings.sigma, config.imports) == (0.7, ("math",))
+
+
 def test_a_variant_replaces_the_preset(presets):
     presets("CartPole-v1.yaml", "popsize: 10\n")
     presets("CartPole-v1.wide.yaml", "sigma: 0.7\n")
@@ -150,7 +157,7 @@ def test_a_file_that_is_no_mapping_of_options_is_refused(presets, tmp_path, text
         (["--max_episode_steps", "0"], "max_episode_steps must be >= 1, got 0"),
         (["--seed", "-1"], "seed must be >= 0, got -1"),
         (["--hidden_sizes", "8", "0"], r"hidden_sizes must be >= 1, got \[8, 0\]"),
-        (["--resize", "84"], r"resize must be a height and a width >= 1, or 0 0, got \[84\]"),
+        (["--resize", "84"], r"resize must be a height and a width >= 1, got \[84\]"),
         (["--run_name", "../up"], "run_name must be a plain folder name"),
         (["--strategy", "openai_e"], "unknown strategy 'openai_e', did you mean 'openai_es'"),
         (["--preset", "no"], r"preset must be one of \(none\) for CartPole-v1, got 'no'"),

@@ -44,7 +44,7 @@ TINY = [
 
 @pytest.mark.parametrize(("environment", "backend"), BACKENDS.items())
 def test_trains_and_evaluates(environment, backend, tmp_path):
-    flags = [*TINY, "--threads", "1", "--run_name", "tiny", "--folder", str(tmp_path)]
+    flags = [*TINY, "--episodes_per_member", "1", "--threads", "1", "--run_name", "tiny", "--folder", str(tmp_path)]
     run = prepare(parse_config("static", ["--environment", environment, *flags], "test"))
     assert run.task.environment.backend == backend
     execute(run)

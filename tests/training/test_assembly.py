@@ -1,0 +1,115 @@
+"""From options to the wrappers, the policy and the action head."""
+
+import numpy as np
+import pytest
+from gymnasium.spaces import Box, Discrete
+
+from strategies.openai_es import OpenaiEsSettings
+from training import assembly
+from training.assembly import environment_spec, make_agent
+from training.config import TrainConfig
+
+COLOUR = Box(0, 255, (96, 100, 3), np.uint8)
+VECTOR = Box(-1, 1, (5,), np.float32)
+ACTIONS = Box(-1, 1, (3,), np.float32)
+
+
+@pytest.fixture
+def wrappers_for(monkeypatch):
+    """A function that gives the wrappers, by name, of an environment with these spaces."""
+
+    def wrappers(observation_space, action_space=ACTIONS, **options):
+        monkeypatch.setattr(assembly, "spaces", lambda spec: (observation_space, action_space))
+        spec = environment_spec(TrainConfig(environment="CartPole-v1", settings=OpenaiEsSettings(), **options))
+        return [(wrapper.name, dict(wrapper.kwargs)) for wrapper in (*spec.wrappers, *spec.training_wrappers)]
+
+    return wrappers
+
+
+def test_images_are_turned_grey_shrunk_stacked_and_scaled_in_this_order(wrappers_for):
+    assert wrappers_for(COLOUR, grayscale=True, frame_stack=4, resize=(40, 30)) == [
+        ("grayscale", {}),
+        ("resize", {"height": 40, "width": 30}),
+        ("frame_stack", {"num_frames": 4}),
+        ("scale", {}),
+        ("clip_action", {}),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("shape", "resize", "expected"),
+    [
+        ((96, 100, 3), None, {"height": 84, "width": 84}),
+        ((210, 160, 3), None, {"height": 84, "width": 84}),
+        ((84, 84, 3), None, None),
+        ((64, 64, 3), None, None),
+        ((64, 100, 1), None, None),
+        ((64, 64, 3), (64, 32), {"height": 64, "width": 32}),
+        ((64, 64, 3), (64, 64), None),
+    ],
+)
+def test_images_are_only_ever_shrunk(wrappers_for, shape, resize, expected):
+    found = wrappers_for(Box(0, 255, shape, np.uint8), resize=resize)
+    assert dict(found).get("resize") == expected
+
+
+@pytest.mark.parametrize(
+    ("observation_space", "options", "expected"),
+    [
+        (VECTOR, {}, ["clip_action"]),
+        (VECTOR, {"frame_stack": 2}, ["frame_stack", "clip_action"]),
+        (Discrete(7), {}, ["one_hot", "clip_action"]),
+        (VECTOR, {"action_bounds": "tanh"}, ["clip_action"]),
+        (VECTOR, {"action_bounds": "rescale"}, ["rescale_action"]),
+        (VECTOR, {"settle_steps": 3, "fire_reset": True}, ["settle", "fire_reset", "clip_action"]),
+        (
+            VECTOR,
+            {"wrappers": ("mine:Own",), "early_stop_negative_streak": 0},
+            ["clip_action", "mine:Own", "early_stop"],
+        ),
+    ],
+)
+def test_options_become_wrappers(wrappers_for, observation_space, options, expected):
+    assert [name for name, _ in wrappers_for(observation_space, **options)] == expected
+
+
+def test_discrete_actions_are_not_wrapped(wrappers_for):
+    assert wrappers_for(VECTOR, Discrete(2)) == []
+
+
+@pytest.mark.parametrize(
+    ("spaces", "options", "expected"),
+    [
+        ((Discrete(7), ACTIONS), {"frame_stack": 2}, "frame_stack stacks images and vectors"),
+        ((VECTOR, ACTIONS), {"grayscale": True}, "grayscale needs colour images"),
+        ((Box(0, 255, (40, 40, 1), np.uint8), ACTIONS), {"grayscale": True}, "grayscale needs colour images"),
+        ((VECTOR, ACTIONS), {"resize": (8, 8)}, "resize needs images"),
+        ((COLOUR, ACTIONS), {"resize": (97, 20)}, r"resize only shrinks: got \[97, 20\] for images of \[96, 100\]"),
+        ((VECTOR, Discrete(2)), {"action_bounds": "tanh"}, "action_bounds 'tanh' needs Box actions"),
+    ],
+)
+def test_an_option_that_would_do_nothing_is_refused(wrappers_for, spaces, options, expected):
+    with pytest.raises(ValueError, match=expected):
+        wrappers_for(*spaces, **options)
+
+
+@pytest.mark.parametrize(
+    ("action_space", "bounds", "outputs", "head"),
+    [
+        (Discrete(4), "clip", 4, "argmax"),
+        (ACTIONS, "clip", 3, "identity"),
+        (ACTIONS, "rescale", 3, "tanh"),
+        (ACTIONS, "tanh_sigmoid", 3, "tanh_sigmoid"),
+    ],
+)
+def test_the_agent_fits_the_spaces(action_space, bounds, outputs, head):
+    config = TrainConfig(policy="mlp", hidden_sizes=(9,), bias=True, action_bounds=bounds, settings=OpenaiEsSettings())
+    agent = make_agent(config, VECTOR, action_space)
+    policy = agent.policy
+    assert (policy.observation_shape, policy.num_outputs, policy.hidden_sizes, policy.bias) == (
+        (5,),
+        outputs,
+        (9,),
+        True,
+    )
+    assert agent.action_head == head
