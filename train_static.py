@@ -14,7 +14,7 @@ def main() -> None:
     try:
         execute(run)
     except WorkerError as error:
-        sys.exit(f"stopped after the last complete generation: {error}")
+        sys.exit(f"stopped, {run.folder} holds what was finished: {error}")
     except KeyboardInterrupt:
         sys.exit(130)
 

@@ -1,4 +1,4 @@
-"""Random streams: the only way in which the toolkit makes a generator.
+"""Random streams: the only way in which the toolkit makes a generator or the seed of a simulator's copy.
 
 Every stream is a function of (seed, purpose, generation, member, episode), so that a draw depends neither on who
 shares a batch nor on how many workers there are.

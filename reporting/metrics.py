@@ -27,7 +27,7 @@ METRICS: Mapping[str, str] = {
     "update_norm": "Euclidean length of this generation's change of the parameters",
     "mean_norm": "Euclidean length of the unperturbed policy's parameters",
     "episode_length_mean": "mean over the population's episodes of their length in environment steps",
-    "env_steps_per_second": "environment steps of this generation over the wall time of this generation",
+    "env_steps_per_second": "environment steps of this generation over its wall time, evaluation left out",
     "seconds": "wall time since the start of the run, in seconds",
 }
 """Every column that a training run writes, and what it means."""

@@ -7,11 +7,12 @@ import pytest
 
 from contracts.randomness import Purpose
 from reporting.metrics import METRICS, read_metrics
+from reporting.video import VideoWriter
 from rollouts.workers import WorkerError
 from strategies.openai_es import OpenaiEsSettings
 from training import policy_file
 from training.config import TrainConfig
-from training.evaluation import environment_for, play
+from training.evaluation import environment_for, play, watch
 from training.run import execute, prepare
 
 SCRIPTED = "Scripted-v0"
@@ -204,3 +205,21 @@ def test_evaluation_depends_on_the_seed_alone(config):
     assert np.array_equal(play(saved, environment, threads=3, **options), alone)
     assert np.array_equal(play(saved, environment, threads=1, episodes=3, seed=3), alone[:3])
     assert not np.array_equal(play(saved, environment, threads=1, episodes=7, seed=4), alone)
+
+
+def test_training_wrappers_join_an_evaluation_only_when_asked_for(config):
+    stopping = replace(config, env_kwargs={"rewards": [-1.0], "truncate_at": 8}, early_stop_negative_streak=3)
+    saved = load(run(stopping) / "best.dat")
+    for training_wrappers, expected in ((False, -8), (True, -4)):
+        environment = environment_for(saved.environment, training_wrappers=training_wrappers)
+        assert play(saved, environment, episodes=1, seed=0, threads=1).tolist() == [expected]
+
+
+def test_an_episode_that_is_filmed_is_the_one_that_is_played(config, tmp_path):
+    script = {"rewards": [0.0], "truncate_at": 8, "action_weight": 1.0}
+    saved = load(run(replace(config, env_kwargs=script)) / "best.dat")
+    environment = environment_for(saved.environment)
+    returns = play(saved, environment, episodes=3, seed=0, threads=1)
+    with VideoWriter(tmp_path / "film.mp4", 30) as video:
+        filmed = [watch(saved, environment, episode=k, seed=0, video=video) for k in range(3)]
+    assert filmed == pytest.approx(returns, rel=1e-12)
