@@ -1,7 +1,11 @@
 """Progress of a run: a table that reads the same in a log file, and on a terminal a live bar below it."""
 
-from collections.abc import Mapping
+import os
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from datetime import timedelta
+from io import StringIO
 from math import isfinite, nan
 from types import TracebackType
 from typing import Self, TextIO
@@ -23,6 +27,15 @@ _COLUMNS = {
     "elapsed": 8,
     "left": 8,
 }
+
+
+@contextmanager
+def only_results_on_stdout() -> Iterator[TextIO]:
+    """Gives the real standard output, while whatever else writes there, simulators in C++ too, writes to stderr."""
+    sys.stdout.flush()
+    with os.fdopen(os.dup(1), "w") as results:
+        os.dup2(2, 1)
+        yield results
 
 
 class Console:
@@ -74,8 +87,11 @@ class Console:
     def message(self, text: str) -> None:
         """Prints a line between the rows."""
         if self._progress is None:
-            self._stream.write(f"{text}\n")
-            self._stream.flush()
+            try:
+                self._stream.write(f"{text}\n")
+                self._stream.flush()
+            except OSError:  # a closed pipe or a full disk must not end a long run
+                self._stream = StringIO()
         else:
             self._progress.console.print(text, markup=False, highlight=False, soft_wrap=True)
 

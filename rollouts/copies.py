@@ -25,6 +25,14 @@ def check_spaces(environment: str, observation_space: Space, action_space: Space
     for kind, space in (("observation", observation_space), ("action", action_space)):
         if not isinstance(space, Box | Discrete):
             raise ValueError(f"environment {environment!r} has {kind} space {space}; supported are Box and Discrete")
+    if isinstance(observation_space, Box) and observation_space.dtype == np.float16:
+        raise ValueError(f"environment {environment!r} has float16 observations; supported are float32 and float64")
+    if isinstance(action_space, Discrete) and action_space.start != 0:
+        raise ValueError(f"environment {environment!r} has action space {action_space}; supported is a start of 0")
+    if isinstance(action_space, Box) and len(action_space.shape) != 1:
+        raise ValueError(
+            f"environment {environment!r} has action space {action_space}; supported is one row of numbers"
+        )
 
 
 class Copies:

@@ -96,6 +96,12 @@ def is_in_gymnasium(environment: str) -> bool:
     return environment in gymnasium.registry or atari_game(environment) is not None
 
 
+def has_time_limit(environment: str) -> bool:
+    """Whether today's id, once it is registered, ends its episodes by itself after some env steps."""
+    registered = gymnasium.registry.get(environment)
+    return registered is None or registered.max_episode_steps is not None
+
+
 def _split(name: str) -> tuple[str, int | None]:
     """("CarRacing", 3) of "CarRacing-v3"; a bare name has no version."""
     stem, separator, version = name.rpartition("-v")

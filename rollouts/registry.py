@@ -25,7 +25,7 @@ def lookup(package: str, name: str) -> type[Any]:
     found = _class_of_stem(package, name) if name in stems else None
     if found is None:
         known = [stem for stem in stems if _class_of_stem(package, stem)]
-        raise ValueError(f"unknown {kind} {name!r}{did_you_mean(name, known)}. known: {', '.join(known)}")
+        raise ValueError(f"unknown {kind} {name!r}{did_you_mean(name, known) or ','} known: {', '.join(known)}")
     return found
 
 
@@ -59,5 +59,5 @@ def import_module(wanted_by: str, name: str) -> ModuleType:
     """A user's module; ValueError, naming what wanted it, if it cannot be imported."""
     try:
         return importlib.import_module(name)
-    except (ImportError, TypeError, ValueError) as error:
-        raise ValueError(f"{wanted_by}: cannot import {name!r}: {error}") from error
+    except Exception as error:  # whatever a user's module raises
+        raise ValueError(f"{wanted_by}: cannot import {name!r}: {type(error).__name__}: {error}") from error

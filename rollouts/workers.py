@@ -8,6 +8,7 @@ import itertools
 import multiprocessing
 import signal
 import traceback
+import warnings
 from collections import deque
 from collections.abc import Sequence
 from contextlib import suppress
@@ -31,7 +32,6 @@ class WorkerError(RuntimeError):
 
 def _serve(connection: Connection, task: Task) -> None:
     """A worker's life: does one call after another until the other end closes."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole group; the parent decides
     evaluator = ChunkEvaluator(task, threads=1)
     try:
         while True:
@@ -50,7 +50,9 @@ class _Worker:
         context = multiprocessing.get_context("spawn")  # a forked process hangs in EnvPool
         self.connection, child = context.Pipe()
         self.process = context.Process(target=_serve, args=(child, task), daemon=True)
+        inherited = signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole group; the parent decides
         self.process.start()
+        signal.signal(signal.SIGINT, inherited)
         child.close()
 
     def send(self, call: tuple[int, str, tuple[Any, ...]]) -> None:
@@ -142,4 +144,5 @@ class WorkerEngine:
                 f"{deaths} workers died in one call, the last with exit code {worker.process.exitcode}; "
                 "the simulator may be crashing, or memory may be short (fewer --threads need less)"
             )
+        warnings.warn(f"a worker died with exit code {worker.process.exitcode} and was replaced", stacklevel=2)
         self._workers[number] = _Worker(self._task)

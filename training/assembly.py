@@ -17,9 +17,17 @@ DEFAULT_SIZE = (84, 84)
 
 
 def spaces(spec: EnvironmentSpec) -> tuple[Space, Space]:
-    """Observation and action space of the environment in its wrappers; makes one copy to learn them."""
+    """Observation and action space of the environment in its wrappers; makes and starts one copy to learn them.
+
+    Raises ValueError where that fails, so that no run begins which could not play its first episode.
+    """
     env = make_batch_env(spec, [0], threads=1, training=True)
-    env.close()
+    try:
+        env.start(0)
+    except Exception as error:  # whatever a user's own environment or wrapper raises
+        raise ValueError(f"environment {spec.environment!r} cannot be started: {error}") from error
+    finally:
+        env.close()
     return env.observation_space, env.action_space
 
 

@@ -5,6 +5,7 @@ is then one merge of dictionaries, and the keys of a YAML file are checked by tu
 """
 
 import difflib
+import signal
 import sys
 from argparse import SUPPRESS, Action, ArgumentParser
 from collections.abc import Iterator, Mapping, Sequence
@@ -23,6 +24,8 @@ from training.config import TrainConfig, flag_name
 CONFIGS = Path(__file__).resolve().parent.parent / "configs"
 MEASURED = "measured"
 """The key under which a preset says what it scored; it is no option."""
+
+COMMAND_LINE_ONLY = {"config", "print_config", "help"}
 
 
 class OneLineParser(ArgumentParser):
@@ -84,7 +87,7 @@ def _default_text(option: Field) -> str:
     default = option.default if option.default is not MISSING else None
     if isinstance(default, bool):
         return f" (default: {'on' if default else 'off'}; --no_{flag_name(option)} turns it off)"
-    if default is None or default == ():
+    if default in (None, (), ""):
         return ""
     return f" (default: {' '.join(map(str, default)) if isinstance(default, tuple) else default})"
 
@@ -144,6 +147,8 @@ def read_yaml(path: Path) -> dict[str, Any]:
         raise ValueError(f"{path} is not valid YAML: {' '.join(str(error).split())}") from error
     if not isinstance(found, dict) or not all(isinstance(key, str) for key in found):
         raise ValueError(f"{path} must hold a mapping of options")
+    if not COMMAND_LINE_ONLY.isdisjoint(found):
+        raise ValueError(f"{path}: {', '.join(sorted(COMMAND_LINE_ONLY & set(found)))} belongs on the command line")
     return {key: value for key, value in found.items() if key != MEASURED}
 
 
@@ -186,6 +191,18 @@ def one_line_errors() -> Iterator[None]:
         sys.exit(2)
 
 
+@contextmanager
+def signals_end_cleanly() -> Iterator[None]:
+    """Ends the program with status 128 + signal, without a traceback, once everything has been saved and closed."""
+
+    def leave(number: int, _: object) -> NoReturn:
+        raise SystemExit(128 + number)
+
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, leave)
+    yield
+
+
 def parse_config(trainer: str, arguments: Sequence[str], description: str) -> TrainConfig:
     """The config that the command line asks for.
 
@@ -209,8 +226,6 @@ def parse_config(trainer: str, arguments: Sequence[str], description: str) -> Tr
     options |= parser.parse(arguments)
     options["environment"] = resolved.environment
     options["env_kwargs"] = {**resolved.env_kwargs, **options.get("env_kwargs", {})}
-    if resolved.notice:
-        print(resolved.notice, file=sys.stderr)
     print_only = options.pop("print_config")
     settings_class = lookup("strategies", strategy).Settings
     settings = settings_class(**{name: options.pop(name) for name in _flags(settings_class) if name in options})
@@ -219,6 +234,8 @@ def parse_config(trainer: str, arguments: Sequence[str], description: str) -> Tr
     if print_only:
         print(config.as_yaml(), end="")
         sys.exit(0)
+    if resolved.notice:
+        print(resolved.notice, file=sys.stderr)
     return config
 
 

@@ -1,5 +1,6 @@
 """TrainConfig: every option of a training run; each field is a flag of the command line and a key of a preset."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import Field, dataclass, field, fields
 from typing import Any
@@ -119,8 +120,18 @@ class TrainConfig:
             raise ValueError(f"hidden_sizes must be >= 1, got {list(self.hidden_sizes)}")
         if self.resize is not None and (len(self.resize) != 2 or min(self.resize) < 1):
             raise ValueError(f"resize must be a height and a width >= 1, got {list(self.resize)}")
-        if self.run_name is not None and (self.run_name in {"", ".", ".."} or "/" in self.run_name):
-            raise ValueError(f"run_name must be a plain folder name, got {self.run_name!r}")
+        if self.run_name is not None and not re.fullmatch(r"(?!\.)[^/\x00-\x1f]{1,200}", self.run_name):
+            raise ValueError(f"run_name must be a plain folder name of at most 200 characters, got {self.run_name!r}")
+        if not self.folder:
+            raise ValueError("folder must name a folder, got ''")
+        if "render_mode" in self.env_kwargs:
+            raise ValueError("env_kwargs must not hold render_mode; evaluate_static.py --render shows episodes")
+
+    @property
+    def trusted_modules(self) -> list[str]:
+        """Modules of the user's own code that these options name, which a policy file of the run may name too."""
+        named = (self.policy, *self.wrappers, *self.gymnasium_wrappers)
+        return [*self.imports, *(name.partition(":")[0] for name in named if ":" in name)]
 
     def as_yaml(self) -> str:
         """The config under the names of the flags, as `--config` reads it back."""

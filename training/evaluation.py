@@ -1,7 +1,8 @@
 """Evaluation of a saved policy: episodes on fresh start states, their statistics, a video."""
 
+import json
+import os
 import sys
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -184,29 +185,48 @@ def checked_environment(config: EvaluateConfig, saved: SavedPolicy) -> Environme
     for option_name in ("render", "video"):
         if getattr(config, option_name) and environment.backend != "gymnasium":
             raise ValueError(f"{option_name} needs the gymnasium back end, got {environment.backend}")
+    if config.render and not has_display():
+        raise ValueError("render needs a display, and neither DISPLAY nor WAYLAND_DISPLAY is set; --video needs none")
     check_fits(Path(config.path_weights), saved, *spaces(environment))
     return environment
 
 
-def played_episodes(
+def has_display() -> bool:
+    """Whether there is a screen, where one can tell."""
+    return sys.platform != "linux" or any(os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY"))
+
+
+def played_returns(
     config: EvaluateConfig, saved: SavedPolicy, environment: EnvironmentSpec
 ) -> Float64[np.ndarray, " episodes"]:
-    """The return of each episode, shown on the screen or filmed where the config says so."""
+    """The return of each episode, shown on the screen where the config says so."""
     options: dict[str, Any] = {"seed": config.seed, "max_episode_steps": config.max_episode_steps}
-    if config.video is not None:
-        with VideoWriter(Path(config.video), FRAMES_PER_SECOND) as video:
-            watch(saved, environment, episode=0, video=video, **options)
     if config.render:
         return np.array([watch(saved, environment, episode=k, **options) for k in range(config.episodes)])
     return play(saved, environment, episodes=config.episodes, threads=config.threads, **options)
 
 
-def as_object(config: EvaluateConfig, environment: EnvironmentSpec, returns: np.ndarray) -> Mapping[str, Any]:
-    """What `--json` prints."""
-    return {
-        **as_json(summarise(returns, config.seed)),
-        "episodes": config.episodes,
-        "returns": [json_number(value) for value in returns],
-        "environment": environment.environment,
-        "seed": config.seed,
-    }
+def film(config: EvaluateConfig, saved: SavedPolicy, environment: EnvironmentSpec) -> None:
+    """Writes the video of the first episode; ends the program with status 1 where that cannot be done."""
+    try:
+        with VideoWriter(Path(config.video or ""), FRAMES_PER_SECOND) as video:
+            options: dict[str, Any] = {"seed": config.seed, "max_episode_steps": config.max_episode_steps}
+            watch(saved, environment, episode=0, video=video, **options)
+    except (OSError, ValueError, NotImplementedError) as error:
+        sys.exit(f"no video: {' '.join(str(error).split()) or type(error).__name__}")
+
+
+def report(config: EvaluateConfig, environment: EnvironmentSpec, returns: Float64[np.ndarray, " episodes"]) -> str:
+    """A line for a person, or the object that `--json` prints."""
+    figures = summarise(returns, config.seed)
+    if not config.json:
+        return f"{environment.environment} on {environment.backend}, seed {config.seed}: {figures}"
+    return json.dumps(
+        {
+            **as_json(figures),
+            "episodes": config.episodes,
+            "returns": [json_number(value) for value in returns],
+            "environment": environment.environment,
+            "seed": config.seed,
+        }
+    )

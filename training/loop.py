@@ -15,6 +15,7 @@ from contracts.strategy import Strategy
 from reporting.console import Console
 from reporting.metrics import MetricsWriter
 from rollouts.chunks import Task
+from rollouts.environment_ids import has_time_limit
 from rollouts.moments import merged, standardisation
 from strategies.populations import RepeatedPopulation
 from training.config import TrainConfig
@@ -135,7 +136,7 @@ class Trainer:
                 generation=progress.generation,
                 episodes=(progress.generation,),
                 independent_seeds=True,
-                max_episode_steps=None,
+                max_episode_steps=evaluation_cap(config),
                 buffers=self.buffers(),
                 observe=False,
             ),
@@ -162,6 +163,11 @@ class Trainer:
                 provenance=provenance,
             ),
         )
+
+
+def evaluation_cap(config: TrainConfig) -> int | None:
+    """The cap on training episodes where the environment has no limit of its own, which would let it go on for ever."""
+    return None if has_time_limit(config.environment) else config.max_episode_steps
 
 
 def _return_figures(rollouts: Rollouts) -> dict[str, float]:

@@ -22,7 +22,7 @@ from rollouts.registry import lookup
 from training.assembly import environment_spec, make_agent, spaces
 from training.config import TrainConfig
 from training.evaluation import environment_for, play, summarise
-from training.loop import Progress, Run, Trainer
+from training.loop import Progress, Run, Trainer, evaluation_cap
 from training.policy_file import load_policy
 from training.run_folder import make_run_folder
 
@@ -64,7 +64,7 @@ def _start(config: TrainConfig, agent: Agent) -> tuple[Float32[ndarray, " params
     """Parameters and observation statistics to start from; ValueError if a file's are of another network."""
     if config.init_from is None:
         return agent.policy.initial_params(stream(config.seed, Purpose.INITIAL_PARAMS)), None
-    saved = load_policy(Path(config.init_from), config.imports)
+    saved = load_policy(Path(config.init_from), config.trusted_modules)
     found = Agent(saved.policy, saved.action_head)
     if found != agent:
         raise ValueError(f"init_from {config.init_from} holds {found}, but these options make {agent}")
@@ -115,7 +115,14 @@ def _draw(folder: Path) -> None:
 def _test_best(run: Run) -> None:
     """Plays `best.dat` on Gymnasium's own environment."""
     config = run.config
-    saved = load_policy(run.folder / "best.dat", config.imports)
+    saved = load_policy(run.folder / "best.dat", config.trusted_modules)
     environment = environment_for(saved.environment)
-    returns = play(saved, environment, episodes=config.test_episodes, seed=config.seed, threads=config.threads)
+    returns = play(
+        saved,
+        environment,
+        episodes=config.test_episodes,
+        seed=config.seed,
+        threads=config.threads,
+        max_episode_steps=evaluation_cap(config),
+    )
     print(f"best policy     {summarise(returns, config.seed)} on {environment.backend}")

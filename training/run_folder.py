@@ -1,5 +1,6 @@
 """The folder of a run: made before anything starts, refused if it is there already."""
 
+import itertools
 import shlex
 import subprocess
 import sys
@@ -33,10 +34,19 @@ def package_versions() -> dict[str, str]:
     return versions
 
 
+def _chosen(config: TrainConfig) -> Path:
+    """The folder named, or one named after strategy, seed and time that is not there yet."""
+    parent = Path(config.folder).expanduser() / config.environment.replace("/", "_")
+    if config.run_name is not None:
+        return parent / config.run_name
+    stem = f"{config.strategy}-seed{config.seed}-{datetime.now(UTC):%Y%m%d-%H%M%S}"
+    names = itertools.chain([stem], (f"{stem}-{number}" for number in itertools.count(2)))
+    return next(parent / name for name in names if not (parent / name).exists())
+
+
 def make_run_folder(config: TrainConfig) -> Path:
     """FOLDER/ENVIRONMENT/RUN_NAME with config.yaml and command.txt in it; ValueError if it cannot be made."""
-    name = config.run_name or f"{config.strategy}-seed{config.seed}-{datetime.now(UTC):%Y%m%d-%H%M%S}"
-    folder = Path(config.folder) / config.environment.replace("/", "_") / name
+    folder = _chosen(config)
     try:
         folder.mkdir(parents=True)
         (folder / "config.yaml").write_text(config.as_yaml())

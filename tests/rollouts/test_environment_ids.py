@@ -94,7 +94,9 @@ def test_a_users_package_is_imported_first(tmp_path, monkeypatch):
 
 
 def test_a_users_package_that_is_not_there():
-    with pytest.raises(ValueError, match=r"^--import: cannot import 'no_such_package': No module named"):
+    with pytest.raises(
+        ValueError, match=r"^--import: cannot import 'no_such_package': ModuleNotFoundError: No module named"
+    ):
         register("CartPole-v1", ["no_such_package"])
 
 

@@ -36,7 +36,7 @@ def test_our_own_wrapper():
 
 
 def test_an_unknown_name_gets_a_suggestion_and_the_known_ones(package):
-    with pytest.raises(ValueError, match=r"^unknown gadget 'big_whel', did you mean 'big_wheel'\?. known: big_wheel$"):
+    with pytest.raises(ValueError, match=r"^unknown gadget 'big_whel', did you mean 'big_wheel'\? known: big_wheel$"):
         lookup(package, "big_whel")
 
 

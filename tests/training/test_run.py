@@ -10,7 +10,7 @@ from reporting.metrics import METRICS, read_metrics
 from reporting.video import VideoWriter
 from rollouts.workers import WorkerError
 from strategies.openai_es import OpenaiEsSettings
-from training import policy_file
+from training import loop, policy_file
 from training.config import TrainConfig
 from training.evaluation import environment_for, play, watch
 from training.run import execute, prepare
@@ -187,7 +187,8 @@ def test_failed_members_are_counted_and_the_run_goes_on(config):
     assert load(folder / "best.dat").provenance["score"] is None
 
 
-def test_workers_that_keep_dying_leave_the_last_complete_generation(config):
+def test_workers_that_keep_dying_leave_the_last_complete_generation(config, monkeypatch):
+    monkeypatch.setattr(loop, "has_time_limit", lambda environment: True)
     script = {"rewards": [0.0], "action_weight": 1.0, "truncate_at": 40, "exit_at": 30}
     dying = prepare(replace(config, env_kwargs=script, max_episode_steps=20, eval_every=3, engine="workers"))
     with pytest.raises(WorkerError, match="workers died"):  # the third generation's evaluation has no cap of 20 steps
@@ -195,6 +196,11 @@ def test_workers_that_keep_dying_leave_the_last_complete_generation(config):
     saved = load(dying.folder / "latest.dat")
     assert saved.provenance["generation"] == 3
     assert len(read_metrics(dying.folder / "metrics.csv")["generation"]) == 2
+
+
+def test_an_environment_without_end_is_evaluated_with_the_cap_of_its_training(config):
+    endless = replace(config, env_kwargs={"rewards": [1.0]}, max_episode_steps=6, generations=1, test_episodes=1)
+    assert read_metrics(run(endless) / "metrics.csv")["eval_return"].tolist() == [6]
 
 
 def test_evaluation_depends_on_the_seed_alone(config):
