@@ -161,3 +161,26 @@ def test_the_readme_lists_every_flag():
     flags = set(re.findall(r"^  (--\w+)", run("train_static.py", "--help").stdout, re.MULTILINE))
     listed = set(re.findall(r"^\| `(--\w+)`", readme, re.MULTILINE))
     assert flags - {"--print_config"} == listed
+
+
+def test_what_a_simulator_prints_stays_out_of_the_json(tmp_path):
+    (tmp_path / "loud.py").write_text(
+        "import gymnasium, os\n"
+        "from tests.scripted import ScriptedGymnasiumEnv\n"
+        "class Loud(ScriptedGymnasiumEnv):\n"
+        "    def step(self, action):\n"
+        "        print('LOUD', flush=True)\n"
+        "        os.write(1, b'LOUDER')\n"
+        "        return super().step(action)\n"
+        "gymnasium.register('Loud-v0', entry_point=Loud, kwargs={'truncate_at': 3})\n"
+    )
+    path = {"PYTHONPATH": str(tmp_path), "PATH": "/usr/bin:/bin"}
+    common = {"capture_output": True, "text": True, "timeout": 120, "cwd": ROOT, "env": path}
+    flags = ["--environment", "Loud-v0", "--import", "loud", "--folder", str(tmp_path), "--run_name", "a", *TINY]
+    assert subprocess.run([sys.executable, "train_static.py", *flags], **common).returncode == 0
+    best = tmp_path / "Loud-v0" / "a" / "best.dat"
+    command = [sys.executable, "evaluate_static.py", "--path_weights", str(best), "--import", "loud", "--episodes", "2"]
+    for threads in ("1", "2"):
+        done = subprocess.run([*command, "--threads", threads, "--json"], **common)
+        assert json.loads(done.stdout)["returns"] == [3, 3]
+        assert "LOUDER" in done.stderr

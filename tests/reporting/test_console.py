@@ -86,3 +86,13 @@ def test_a_terminal_also_gets_a_bar_with_every_generation(monkeypatch):
     assert "generation 2/10, mean 12.35" in text
     assert " 20 %" in text
     assert "\x1b[?25h" in text  # the cursor is shown again
+
+
+def test_a_stream_that_can_no_longer_be_written_does_not_end_the_run():
+    class Full(io.StringIO):
+        def write(self, text):
+            raise OSError(28, "No space left on device")
+
+    with Console(10, max_env_steps=None, print_every=1, stream=Full()) as console:
+        console.message("lost")
+        console.message("lost too")
