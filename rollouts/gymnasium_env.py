@@ -148,11 +148,16 @@ def _quieten_mujoco() -> None:
     warnings.filterwarnings("ignore", "compiler attribute .* is deprecated")  # in Gymnasium's own models
 
 
+def has_display() -> bool:
+    """Whether there is a screen, where one can tell."""
+    return sys.platform != "linux" or any(os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY"))
+
+
 def _rendering(render_mode: str | None) -> dict[str, Any]:
     """Nothing where nothing is asked for: a user's environment need not know the argument."""
     if render_mode is None:
         return {}
-    if sys.platform == "linux" and not os.environ.get("DISPLAY") and not os.environ.get("WAYLAND_DISPLAY"):
+    if not has_display():
         os.environ.setdefault("MUJOCO_GL", "egl")  # MuJoCo would look for a display
     return {"render_mode": render_mode}
 

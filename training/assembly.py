@@ -1,7 +1,6 @@
 """From a config to what acts and where: the policy, its action head, the environment and its wrappers."""
 
 from dataclasses import fields
-from math import prod
 from typing import Any
 
 from gymnasium.spaces import Box, Discrete, Space
@@ -11,6 +10,7 @@ from rollouts.environments import EnvironmentSpec, WrapperSpec, choose_backend, 
 from rollouts.episode import Agent
 from rollouts.registry import lookup
 from training.config import HEADS_OF_BOUNDS, TrainConfig
+from training.policy_file import num_outputs
 
 DEFAULT_SIZE = (84, 84)
 """Height and width, in pixels, that larger images are shrunk to; the reference's (Najarro & Risi 2020)."""
@@ -107,10 +107,9 @@ def make_agent(config: TrainConfig, observation_space: Space, action_space: Spac
     """The policy that the config names, of the spaces' sizes, and its action head."""
     policy_class = lookup("policies", config.policy)
     settings = {each.name for each in fields(policy_class)} & {each.name for each in fields(TrainConfig)}
-    discrete = isinstance(action_space, Discrete)
     policy: Policy = policy_class(
         observation_shape=observation_space.shape,
-        num_outputs=int(action_space.n) if isinstance(action_space, Discrete) else prod(action_space.shape or ()),
+        num_outputs=num_outputs(action_space),
         **{name: getattr(config, name) for name in settings},
     )
-    return Agent(policy, "argmax" if discrete else HEADS_OF_BOUNDS[config.action_bounds])
+    return Agent(policy, "argmax" if isinstance(action_space, Discrete) else HEADS_OF_BOUNDS[config.action_bounds])

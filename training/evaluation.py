@@ -1,7 +1,6 @@
 """Evaluation of a saved policy: episodes on fresh start states, their statistics, a video."""
 
 import json
-import os
 import sys
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -19,6 +18,7 @@ from rollouts.engines import make_engine, num_threads
 from rollouts.environment_ids import ResolvedId, is_in_gymnasium, register, resolve
 from rollouts.environments import BACKENDS, EnvironmentSpec, choose_backend, make_batch_env
 from rollouts.episode import Agent, run_episode
+from rollouts.gymnasium_env import has_display
 from strategies.populations import RepeatedPopulation
 from training.assembly import spaces
 from training.config import option
@@ -189,11 +189,6 @@ def checked_environment(config: EvaluateConfig, saved: SavedPolicy) -> Environme
         raise ValueError("render needs a display, and neither DISPLAY nor WAYLAND_DISPLAY is set; --video needs none")
     check_fits(Path(config.path_weights), saved, *spaces(environment))
     return environment
-
-
-def has_display() -> bool:
-    """Whether there is a screen, where one can tell."""
-    return sys.platform != "linux" or any(os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY"))
 
 
 def played_returns(

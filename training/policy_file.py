@@ -83,21 +83,25 @@ def load_policy(path: Path, allow_imports: Sequence[str] = ()) -> SavedPolicy:
         raise WeightFileError(f"{path}: {' '.join(str(error).split())}") from error
 
 
+def num_outputs(action_space: Space) -> int:
+    """Outputs that a policy needs for this action space: one a Discrete action, one a number of a Box."""
+    return int(action_space.n) if isinstance(action_space, Discrete) else prod(action_space.shape or ())
+
+
 def check_fits(path: Path, saved: SavedPolicy, observation_space: Space, action_space: Space) -> None:
     """Refuses, with both shapes in the line, the policy of `path` where one copy of an environment has other spaces."""
     fields = _fields(saved.policy)
-    discrete = isinstance(action_space, Discrete)
-    num_outputs = int(action_space.n) if isinstance(action_space, Discrete) else prod(action_space.shape or ())
+    discrete, outputs = isinstance(action_space, Discrete), num_outputs(action_space)
     kind = "discrete" if discrete else "continuous"
     if (
         fields["observation_shape"] != observation_space.shape
-        or fields["num_outputs"] != num_outputs
+        or fields["num_outputs"] != outputs
         or discrete != (saved.action_head == "argmax")
     ):
         raise WeightFileError(
             f"{path}: the policy takes observations of shape {fields['observation_shape']} and gives "
             f"{fields['num_outputs']} outputs to {saved.action_head}, but the environment has observations of shape "
-            f"{observation_space.shape} and {kind} actions for {num_outputs} outputs"
+            f"{observation_space.shape} and {kind} actions for {outputs} outputs"
         )
 
 
