@@ -14,6 +14,7 @@ import tempfile
 import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from io import StringIO
 from pathlib import Path
 from statistics import median
 
@@ -23,12 +24,14 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from contracts.environment import BatchEnv, EnvStep
 from contracts.policy import Buffers
+from reporting.console import Console
 from rollouts.chunks import Task, cut
 from rollouts.engines import CHUNK_SIZES, num_threads
 from rollouts.envpool_env import EnvPoolEnv
 from rollouts.episode import run_episode
 from rollouts.registry import lookup
-from training.command_line import one_line_errors, parse_config
+from training.command_line import parse_config
+from training.exit_status import one_line_errors
 from training.loop import Run, Trainer
 from training.run import prepare
 from wrappers.base import BatchWrapper
@@ -61,9 +64,9 @@ def pool_env(task: Task, copies: int, threads: int) -> EnvPoolEnv:
     return EnvPoolEnv(spec.environment, [1] * copies, spec.env_kwargs, threads=threads)
 
 
-def record(run: Run, buffers: Buffers) -> np.ndarray:
+def record(run: Run, generation: int, buffers: Buffers) -> np.ndarray:
     """Actions of shape (steps, members, ...) that the next population's members take."""
-    task, population = run.task, run.strategy.ask(run.progress.generation)
+    task, population = run.task, run.strategy.ask(generation)
     weights = population.weights(range(len(population)))
     recorder = Recorder(pool_env(task, len(weights), 1))
     env: BatchEnv = recorder
@@ -106,13 +109,14 @@ class BareStepping:
 def measure(run: Run) -> dict[str, float]:
     """Medians over the turns; a first turn, which compiles kernels and fills caches, is not counted."""
     config, threads = run.config, num_threads(run.config.threads)
-    trainer, members = Trainer(run), len(run.strategy.ask(0))
+    console = Console(config.generations, max_env_steps=None, print_every=1, stream=StringIO())
+    trainer, members = Trainer(run, console), len(run.strategy.ask(0))
     layouts = [[range(members)], cut(members, config.chunk_size or CHUNK_SIZES["envpool"])]
     bare = [BareStepping(run.task, layout, threads) for layout in layouts]
     loops, bares = [], []
-    for _ in range(TURNS + 1):
-        actions = record(run, trainer.buffers())
-        loops.append(trainer.generation(time.perf_counter())["env_steps_per_second"])
+    for turn in range(TURNS + 1):
+        actions = record(run, turn, trainer.buffers())
+        loops.append(trainer.generation()["env_steps_per_second"])
         bares.append([stepping.env_steps_per_second(actions) for stepping in bare])
     fastest = max(median(column[1:]) for column in zip(*bares, strict=True))
     loop = median(loops[1:])
@@ -125,7 +129,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         flags = ["--folder", folder, "--eval_every", "1000000", "--generations", "1000000", *arguments]
         with one_line_errors():
-            run = prepare(parse_config("static", flags, __doc__))
+            (run,) = prepare(parse_config("static", flags, __doc__))
         figures = {"environment": run.config.environment, "threads": num_threads(run.config.threads), **measure(run)}
         run.engine.close()
     if "--json" in sys.argv:

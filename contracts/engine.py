@@ -1,6 +1,7 @@
 """Engine: evaluates a population; engines differ in transport only."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Protocol
 
 import numpy as np
@@ -9,6 +10,10 @@ from jaxtyping import Float, Float64, Int
 from contracts.policy import Buffers
 from contracts.population import Population
 from contracts.randomness import Purpose
+
+
+class EngineError(RuntimeError):
+    """The work could not be done: a simulator cannot be made or begun, or workers keep dying."""
 
 
 @dataclass(frozen=True)
@@ -43,10 +48,12 @@ class Rollouts:
     """What an evaluation found, members in order."""
 
     returns: Float64[np.ndarray, "members episodes"]
-    """Undiscounted; NaN where a reward, observation or output was not finite."""
+    """Undiscounted; NaN where the episode failed, never infinite."""
     env_steps: Int[np.ndarray, "members episodes"]
     moments: Moments | None
     """Of all observations that a policy acted on, merged in member order; None unless asked for."""
+    faults: Mapping[str, int] = field(default_factory=dict)
+    """How many episodes failed for each reason, a short text; in an order that no number of workers changes."""
 
     @property
     def fitness(self) -> Float64[np.ndarray, " members"]:
@@ -58,7 +65,7 @@ class Engine(Protocol):
     """Results depend on the population, the context and the chunk size, never on the number of workers."""
 
     def evaluate(self, population: Population, context: Context) -> Rollouts:
-        """Lets every member act in its episodes."""
+        """Lets every member act in its episodes; EngineError where that cannot be done."""
 
     def combine(
         self, population: Population, utilities: Float[np.ndarray, " members"]
@@ -66,4 +73,4 @@ class Engine(Protocol):
         """Sum over members of utility times noise, made where the noise is, added in chunk order."""
 
     def close(self) -> None:
-        """Frees simulators and workers; calling it twice is harmless."""
+        """Frees simulators and workers, soon even when an `evaluate` was interrupted; calling it twice is harmless."""

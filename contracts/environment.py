@@ -1,7 +1,7 @@
 """BatchEnv: many copies of one environment, stepped together."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 import numpy as np
@@ -18,6 +18,8 @@ class EnvStep:
     terminated: Bool[np.ndarray, " active"]
     truncated: Bool[np.ndarray, " active"]
     info: Mapping[str, Shaped[np.ndarray, "active ..."]]
+    faults: Mapping[int, str] = field(default_factory=dict)
+    """Copies whose simulator failed in this env step, and why. Their reward is NaN and they have terminated."""
 
 
 class BatchEnv(Protocol):

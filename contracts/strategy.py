@@ -20,7 +20,10 @@ class Strategy(Protocol):
         """The unperturbed policy's parameters."""
 
     def ask(self, generation: int) -> Population:
-        """The members to try; the last one is the unperturbed policy."""
+        """The members to try; the last one is the unperturbed policy.
+
+        FloatingPointError, with the reason, where the numbers no longer allow it.
+        """
 
     def tell(
         self,
@@ -30,7 +33,7 @@ class Strategy(Protocol):
     ) -> Mapping[str, float]:
         """Moves the distribution towards the fitter members; returns figures for the metrics.
 
-        `fitness` covers every member of `population`, NaN for a failed one, which ranks last.
+        `fitness` covers every member of `population`, NaN for a failed one, which ranks last; it is never infinite.
         """
 
     def state_dict(self) -> dict[str, np.ndarray]:

@@ -4,13 +4,15 @@ import os
 import tempfile
 from pathlib import Path
 
+_SUFFIX = ".tmp"
+
 
 def write_atomically(path: Path, data: bytes) -> None:
     """Replaces `path` (mode 0644) by a file that holds `data`; a write cut short leaves the old file as it was.
 
-    What a killed process leaves behind is a hidden `.<name>.*.tmp` file, which nothing ever reads.
+    What a killed process leaves behind is a hidden `.<name>.*.tmp` file, which nothing ever reads; `sweep` deletes it.
     """
-    descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".tmp", dir=path.parent)
+    descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=_SUFFIX, dir=path.parent)
     temporary = Path(name)
     try:
         with os.fdopen(descriptor, "wb") as file:
@@ -22,13 +24,19 @@ def write_atomically(path: Path, data: bytes) -> None:
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
-    _sync_folder(path.parent)
+    sync_folder(path.parent)
 
 
-def _sync_folder(folder: Path) -> None:
-    """Makes the renaming itself survive a power cut."""
+def sync_folder(folder: Path) -> None:
+    """Makes renamings in a folder themselves survive a power cut."""
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+def sweep(folder: Path) -> None:
+    """Deletes what killed writers left in a folder to which nobody else is writing."""
+    for path in folder.glob(f".*{_SUFFIX}"):
+        path.unlink(missing_ok=True)

@@ -1,7 +1,8 @@
 """metrics.csv: one row a generation."""
 
 import csv
-from collections.abc import Mapping
+import os
+from collections.abc import Mapping, Sequence
 from math import isnan
 from pathlib import Path
 from types import TracebackType
@@ -28,34 +29,59 @@ METRICS: Mapping[str, str] = {
     "mean_norm": "Euclidean length of the unperturbed policy's parameters",
     "episode_length_mean": "mean over the population's episodes of their length in environment steps",
     "env_steps_per_second": "environment steps of this generation over its wall time, evaluation left out",
-    "seconds": "wall time since the start of the run, in seconds",
+    "seconds": "wall time of the training so far, in seconds, pauses before a resume left out",
 }
 """Every column that a training run writes, and what it means."""
 
 
 class MetricsWriter:
-    """Writes a new metrics.csv; every row is on disk, or on its way there, when `write` returns."""
+    """Appends rows to metrics.csv; every row is on disk, or on its way there, when `write` returns.
 
-    def __init__(self, path: Path) -> None:
-        """Refuses, with FileExistsError, to write over another run's metrics."""
-        self._file = path.open("x", newline="", encoding="utf-8")
-        self._writer = csv.writer(self._file, lineterminator="\n")
-        self._columns: list[str] | None = None
+    Rows that a full disk refuses are kept and written with the next one.
+    """
+
+    def __init__(self, path: Path, generation: int = 0) -> None:
+        """Goes on behind the row of `generation`: later ones, which a run cut short has left, are dropped."""
+        self._file = path.open("ab", buffering=0)
+        try:
+            kept, self._columns = _rows_until(path.read_bytes(), generation)
+        except ValueError as error:
+            raise ValueError(f"{path}: {error}") from None
+        self._size = len(kept)
+        self._file.truncate(self._size)
+        self._pending = b""
 
     def write(self, row: Mapping[str, float]) -> None:
         """Appends one row; the first one fixes the columns. NaN becomes an empty cell, other floats keep every bit."""
         if self._columns is None:
             self._columns = list(row)
-            self._writer.writerow(self._columns)
+            self._pending += _line(self._columns)
         if set(row) != set(self._columns):
             missing, new = sorted(set(self._columns) - set(row)), sorted(set(row) - set(self._columns))
             raise ValueError(f"metrics: a row must have the first row's columns; missing {missing}, new {new}")
-        self._writer.writerow([_cell(row[name]) for name in self._columns])
-        self._file.flush()
+        self._pending += _line([_cell(row[name]) for name in self._columns])
+        self._flush()
+
+    def sync(self) -> None:
+        """Makes the rows so far survive a power cut."""
+        self._flush()
+        os.fsync(self._file.fileno())
 
     def close(self) -> None:
         """Closes the file; calling it twice is harmless."""
         self._file.close()
+
+    def _flush(self) -> None:
+        """Writes what is pending; a write cut short leaves whole rows."""
+        try:
+            written = 0
+            while written < len(self._pending):
+                written += self._file.write(self._pending[written:])
+        except BaseException:
+            self._file.truncate(self._size)
+            raise
+        self._size += len(self._pending)
+        self._pending = b""
 
     def __enter__(self) -> Self:
         return self
@@ -64,6 +90,28 @@ class MetricsWriter:
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         self.close()
+
+
+def _rows_until(data: bytes, generation: int) -> tuple[bytes, list[str] | None]:
+    """The head of a metrics.csv up to the row of a generation, and its columns; None if it has no rows."""
+    lines = data.splitlines(keepends=True)
+    if generation == 0 or not lines:
+        return b"", None
+    columns = lines[0].decode(errors="replace").strip().split(",")
+    if "generation" not in columns:
+        raise ValueError("no rows of metrics in this file")
+    place, count = columns.index("generation"), 1
+    for line in lines[1:]:
+        cells = line.decode(errors="replace").rstrip("\n").split(",")
+        whole = line.endswith(b"\n") and len(cells) == len(columns) and cells[place].isdecimal()
+        if not whole or int(cells[place]) > generation:
+            break
+        count += 1
+    return b"".join(lines[:count]), columns
+
+
+def _line(cells: Sequence[str]) -> bytes:
+    return (",".join(cells) + "\n").encode()
 
 
 def _cell(value: float) -> str:

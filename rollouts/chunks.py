@@ -1,9 +1,10 @@
 """Chunks: the units of work. They are cut by the config, so results do not depend on the number of workers."""
 
 import itertools
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from threading import Lock
+from threading import Event, Lock
 from typing import TypeAlias
 
 import numpy as np
@@ -14,7 +15,7 @@ from contracts.environment import BatchEnv
 from contracts.population import Population
 from contracts.randomness import Purpose, simulator_seed, stream
 from rollouts.environments import EnvironmentSpec, make_batch_env
-from rollouts.episode import Agent, run_episode
+from rollouts.episode import OVERFLOWED, Agent, run_episode
 from rollouts.moments import MomentTally, merged
 
 IDLE_PER_THREAD = 2
@@ -46,12 +47,34 @@ def joined(chunks: Sequence[Rollouts]) -> Rollouts:
         returns=np.concatenate([chunk.returns for chunk in chunks]),
         env_steps=np.concatenate([chunk.env_steps for chunk in chunks]),
         moments=merged(chunk.moments for chunk in chunks if chunk.moments is not None),
+        faults=_summed(chunk.faults for chunk in chunks),
     )
+
+
+def failed(ids: range, context: Context, reason: str) -> Rollouts:
+    """The rollouts of a chunk of which nothing is known but that it cannot be evaluated."""
+    shape = len(ids), len(context.episodes)
+    return Rollouts(np.full(shape, np.nan), np.zeros(shape, np.int64), None, {reason: shape[0] * shape[1]})
 
 
 def added(parts: Sequence[Float64[np.ndarray, " params"]]) -> Float64[np.ndarray, " params"]:
     """Sum in chunk order."""
     return np.add.reduce(parts)
+
+
+def _summed(parts: Iterable[Mapping[str, int]]) -> dict[str, int]:
+    total: Counter[str] = Counter()
+    for part in parts:
+        total.update(part)
+    return dict(total)
+
+
+def _overflowing_means(returns: Float64[np.ndarray, "members episodes"]) -> dict[str, int]:
+    """Makes the returns of members NaN whose mean is infinite, and says how many episodes that were."""
+    with np.errstate(over="ignore"):
+        infinite = np.isinf(returns.mean(axis=1))
+    returns[infinite] = np.nan
+    return {OVERFLOWED: int(infinite.sum()) * returns.shape[1]} if infinite.any() else {}
 
 
 class ChunkEvaluator:
@@ -66,6 +89,7 @@ class ChunkEvaluator:
         self._task = task
         self._idle: list[tuple[Key, BatchEnv]] = []
         self._lock = Lock()
+        self._abandoned = Event()
         self._max_idle = IDLE_PER_THREAD * threads if task.environment.backend == "gymnasium" else None
 
     def evaluate(self, population: Population, ids: range, context: Context, env_threads: int) -> Rollouts:
@@ -73,15 +97,22 @@ class ChunkEvaluator:
         key = self._key(ids, context)
         env = self._take(key, context, env_threads)
         try:
-            return self._play(env, population, ids, context)
-        finally:
-            self._give_back(key, env)
+            rollouts = self._play(env, population, ids, context)
+        except BaseException:
+            env.close()
+            raise
+        self._give_back(key, env)
+        return rollouts
 
     def combine(
         self, population: Population, ids: range, utilities: Float[np.ndarray, " members"]
     ) -> Float64[np.ndarray, " params"]:
         """The chunk's share of the population's sum of utility times noise."""
         return population.combine(ids, utilities[ids.start : ids.stop])
+
+    def abandon(self) -> None:
+        """Ends `evaluate`, for good and in all threads, with AbandonedError at the next env step."""
+        self._abandoned.set()
 
     def close(self) -> None:
         """Frees the simulators."""
@@ -101,13 +132,16 @@ class ChunkEvaluator:
                 buffers=context.buffers,
                 max_env_steps=context.max_episode_steps,
                 tally=tally,
+                abandoned=self._abandoned,
             )
             for episode in context.episodes
         ]
+        returns = np.stack([result.returns for result in results], axis=1)
         return Rollouts(
-            returns=np.stack([result.returns for result in results], axis=1),
+            returns=returns,
             env_steps=np.stack([result.env_steps for result in results], axis=1),
             moments=None if tally is None else tally.result(),
+            faults=_summed([*(result.faults for result in results), _overflowing_means(returns)]),
         )
 
     def _rng(self, context: Context, member: int, episode: int) -> np.random.Generator:

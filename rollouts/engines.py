@@ -1,6 +1,7 @@
 """Which engine evaluates: the in-process one, or worker processes for simulators written in Python."""
 
 import os
+from math import inf
 
 from contracts.engine import Engine
 from rollouts.chunks import Task
@@ -23,16 +24,30 @@ def num_threads(threads: int) -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def make_engine(task: Task, *, chunk_size: int | None, threads: int, engine: str = "auto") -> Engine:
-    """The engine named; `auto` takes threads for EnvPool and worker processes for Gymnasium."""
+def make_engine(
+    task: Task,
+    *,
+    chunk_size: int | None,
+    threads: int,
+    engine: str = "auto",
+    episode_timeout: float | None = None,
+) -> Engine:
+    """The engine named; `auto` takes threads for EnvPool and worker processes for Gymnasium.
+
+    Where an episode may take only `episode_timeout` seconds, it takes worker processes, which can be killed, for both.
+    """
     if chunk_size is None:
         chunk_size = CHUNK_SIZES[task.environment.backend]
     if engine not in ENGINES:
         raise ValueError(f"engine must be one of {', '.join(ENGINES)}, got {engine!r}")
     if chunk_size < 1:
         raise ValueError(f"chunk_size must be >= 1, got {chunk_size}")
+    if episode_timeout is not None and not 0 < episode_timeout < inf:
+        raise ValueError(f"episode_timeout must be a finite number of seconds > 0, got {episode_timeout}")
+    if episode_timeout is not None and engine == "in_process":
+        raise ValueError("episode_timeout needs an engine whose simulators can be killed, workers, got 'in_process'")
     count = num_threads(threads)
     holds_lock = task.environment.backend == "gymnasium" and count > 1
-    if engine == "workers" or (engine == "auto" and holds_lock):
-        return WorkerEngine(task, chunk_size=chunk_size, workers=count)
+    if engine == "workers" or (engine == "auto" and (holds_lock or episode_timeout is not None)):
+        return WorkerEngine(task, chunk_size=chunk_size, workers=count, episode_timeout=episode_timeout)
     return InProcessEngine(task, chunk_size=chunk_size, threads=count)

@@ -30,6 +30,9 @@ from contracts.environment import EnvStep
 from rollouts.copies import Copies, check_episode, check_spaces, episode_seeds
 from rollouts.gymnasium_env import ATARI_FRAMES, ATARI_SCREEN
 
+# Of float64 bounds of float32 spaces. Set once, here: a filter for the time of a call would not be thread-safe.
+warnings.filterwarnings("ignore", ".*Box (low|high)'s precision lowered by casting", UserWarning)
+
 _ATARI, _MUJOCO = "envpool.atari", "envpool.mujoco.gym"
 
 _ATARI_CONFIG = {
@@ -122,10 +125,8 @@ class EnvPoolEnv:
     def _describe(self, environment: str) -> None:
         """Spaces, and where in EnvPool's lists of arrays everything lies."""
         spec = _made(envpool.make_spec, environment, self._task, self._config)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # float64 bounds of float32 spaces
-            self.observation_space: Space = spec.gymnasium_observation_space
-            self.action_space: Space = spec.gymnasium_action_space
+        self.observation_space: Space = spec.gymnasium_observation_space
+        self.action_space: Space = spec.gymnasium_action_space
         check_spaces(environment, self.observation_space, self.action_space)
         if self._family == _ATARI:
             channels, height, width = spec.gymnasium_observation_space.shape

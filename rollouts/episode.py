@@ -1,19 +1,27 @@
 """The episode loop: the only place where rewards are summed and env steps are counted.
 
 A terminal reward counts once and nothing after it counts. Rewards add up in float64. A non-finite observation, output
-or reward ends the member's episode and makes its return NaN.
+or reward, or a simulator that fails, ends the member's episode and makes its return NaN; so does a sum that overflows.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from threading import Event
 
 import numpy as np
 from jaxtyping import Bool, Float64, Int, Shaped
 
-from contracts.environment import BatchEnv
+from contracts.environment import BatchEnv, EnvStep
 from contracts.policy import Buffers, Policy, State, Weights
 from policies.heads import HEADS
 from rollouts.moments import MomentTally
+
+OVERFLOWED = "return overflowed"
+"""Reason of failure of finite rewards whose sum, or mean over episodes, is not finite."""
+
+
+class AbandonedError(Exception):
+    """Nobody waits for the episode's result any more."""
 
 
 @dataclass(frozen=True)
@@ -30,11 +38,17 @@ class EpisodeResult:
 
     returns: Float64[np.ndarray, " members"]
     env_steps: Int[np.ndarray, " members"]
+    faults: dict[str, int]
+    """How many members failed for each reason."""
+
+
+def _all_finite(array: Shaped[np.ndarray, "rows ..."]) -> bool:
+    return array.dtype.kind != "f" or bool(np.isfinite(array).all())
 
 
 def _failed_rows(array: Shaped[np.ndarray, "rows ..."]) -> Bool[np.ndarray, " rows"]:
     """Which rows hold a number that is not finite."""
-    if array.dtype.kind != "f" or np.isfinite(array).all():
+    if array.dtype.kind != "f":
         return np.zeros(len(array), np.bool_)
     return ~np.isfinite(array.reshape(len(array), -1)).all(axis=1)
 
@@ -49,9 +63,10 @@ def _taken(state: State, keep: Bool[np.ndarray, " members"]) -> State:
 
 
 class _Live:
-    """The members whose episode goes on: row k of every array belongs to member `members[k]`."""
+    """The members whose episode goes on, and the results of all: row k of every array is of member `members[k]`."""
 
     def __init__(self, weights: Weights, observations: Shaped[np.ndarray, "members ..."], state: State):
+        self.result = EpisodeResult(np.zeros(len(weights)), np.zeros(len(weights), np.int64), {})
         self.members = np.arange(len(weights))
         self.weights = weights
         self.observations = observations
@@ -66,6 +81,34 @@ class _Live:
             self.observations, self.rewards = self.observations[kept], self.rewards[kept]
             self.state = _taken(self.state, kept)
 
+    def fail(self, members: Int[np.ndarray, " failed"], reason: str) -> None:
+        """The episodes of these members have failed."""
+        if len(members):
+            self.result.returns[members] = np.nan
+            self.result.faults[reason] = self.result.faults.get(reason, 0) + len(members)
+
+    def take(self, stepped: EnvStep) -> None:
+        """Counts an env step of all rows, and drops those that it ended."""
+        self.result.returns[self.members] += stepped.rewards
+        self.result.env_steps[self.members] += 1
+        self.observations, self.rewards = stepped.observations, stepped.rewards.astype(np.float32)
+        gone = stepped.terminated | stepped.truncated
+        if stepped.faults or not (_all_finite(stepped.observations) and _all_finite(stepped.rewards)):
+            gone = gone | self._fail_some(stepped)
+        self.drop(gone)
+
+    def _fail_some(self, stepped: EnvStep) -> Bool[np.ndarray, " live"]:
+        """Fails every row that has reason to, for the first that it has."""
+        failed = np.zeros(len(self.members), np.bool_)
+        for copy, reason in stepped.faults.items():
+            self.fail(np.array([copy]), reason)
+            failed |= self.members == copy
+        for what, array in (("observation", stepped.observations), ("reward", stepped.rewards)):
+            ill = _failed_rows(array) & ~failed
+            self.fail(self.members[ill], f"non-finite {what}")
+            failed |= ill
+        return failed
+
 
 def run_episode(
     agent: Agent,
@@ -77,6 +120,7 @@ def run_episode(
     buffers: Buffers,
     max_env_steps: int | None = None,
     tally: MomentTally | None = None,
+    abandoned: Event | None = None,
 ) -> EpisodeResult:
     """Lets member k (row k of `weights`) act in copy k of the environment until every episode has ended.
 
@@ -87,32 +131,29 @@ def run_episode(
         buffers: the policy's constants.
         max_env_steps: cap on the length of an episode; None leaves the environment's own limit alone.
         tally: gathers the observations acted on, if given.
+        abandoned: once set, the next env step raises AbandonedError instead.
     """
     head = HEADS[agent.action_head]
-    returns = np.zeros(len(weights))
-    env_steps = np.zeros(len(weights), np.int64)
     observations = env.start(episode)
     live = _Live(weights, observations, agent.policy.initial_state(weights, rngs, buffers))
-
     failed = _failed_rows(observations)
-    returns[failed] = np.nan
+    live.fail(live.members[failed], "non-finite observation")
     live.drop(failed)
     step_count = 0
     while len(live.members) and step_count != max_env_steps:
+        if abandoned is not None and abandoned.is_set():
+            raise AbandonedError
         if tally is not None:
             tally.add(live.observations)
         outputs = agent.policy.act(live.weights, live.observations, live.rewards, live.state, buffers)
-        failed = _failed_rows(outputs)
-        returns[live.members[failed]] = np.nan
-        live.drop(failed)
-        if not len(live.members):
-            break
-        stepped = env.step(head(outputs[~failed]), live.members)
+        if not _all_finite(outputs):
+            failed = _failed_rows(outputs)
+            live.fail(live.members[failed], "non-finite output")
+            live.drop(failed)
+            outputs = outputs[~failed]
+            if not len(live.members):
+                break
+        live.take(env.step(head(outputs), live.members))
         step_count += 1
-        returns[live.members] += stepped.rewards
-        env_steps[live.members] += 1
-        live.observations, live.rewards = stepped.observations, stepped.rewards.astype(np.float32)
-        failed = _failed_rows(stepped.observations) | _failed_rows(stepped.rewards)
-        returns[live.members[failed]] = np.nan
-        live.drop(failed | stepped.terminated | stepped.truncated)
-    return EpisodeResult(returns, env_steps)
+    live.fail(np.flatnonzero(np.isinf(live.result.returns)), OVERFLOWED)
+    return live.result

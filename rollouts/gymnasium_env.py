@@ -5,7 +5,7 @@ import os
 import sys
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from threading import Lock
 from typing import Any
 
@@ -18,6 +18,7 @@ from jaxtyping import Int, Shaped, UInt8
 from contracts.environment import EnvStep
 from rollouts.copies import Copies, check_episode, check_spaces, episode_seeds
 from rollouts.environment_ids import atari_game
+from rollouts.faults import Result, Results, gathered, reason, show_once, stacked
 
 ATARI_SCREEN = 160, 210
 """Width and height of a full Atari frame."""
@@ -30,6 +31,9 @@ _STDOUT_LOCK = Lock()
 
 class GymnasiumEnv:
     """A BatchEnv over `gymnasium.make`; `info` has `elapsed_step`, and `lives` for Atari.
+
+    Where `step` of a copy raises or returns what it should not, that copy alone has failed, and is made anew before
+    the next episode. What happens in a constructor or in `reset` is raised.
 
     Args:
         environment: today's id, already registered.
@@ -50,14 +54,14 @@ class GymnasiumEnv:
     ) -> None:
         self.num_copies = len(seeds)
         self._seeds = tuple(seeds)
+        self._environment, self._env_kwargs, self._wrappers = environment, env_kwargs, tuple(wrappers)
         self._render_mode = render_mode
         self._envs: list[gymnasium.Env] = []
+        self._broken: set[int] = set()
         self._has_lives = atari_game(environment) is not None
         try:
             for copy in range(len(seeds)):
-                self._envs.append(_make(environment, env_kwargs, render_mode if copy == 0 else None))
-                for wrapper, kwargs in wrappers:
-                    self._envs[-1] = wrapper(self._envs[-1], **kwargs)
+                self._envs.append(self._made(copy))
             self.observation_space = self._envs[0].observation_space
             self.action_space = self._envs[0].action_space
             check_spaces(environment, self.observation_space, self.action_space)
@@ -65,7 +69,7 @@ class GymnasiumEnv:
             self._elapsed = np.zeros(self.num_copies, np.int32)
             # PyBullet's first episode after loading differs in the last bits from later ones with the same seed.
             with _native_prints_on_stderr():
-                self._reset(self._seeds)
+                self._first = self._reset(self._seeds)
         except BaseException:
             self.close()
             raise
@@ -73,27 +77,32 @@ class GymnasiumEnv:
     def start(self, episode: int) -> Shaped[np.ndarray, "copies ..."]:
         """Begins one episode in every copy and returns the first observations."""
         check_episode(episode)
-        first = self._reset(episode_seeds(self._seeds, episode))
+        while self._broken:
+            self._renew(self._broken.pop())
+        self._first = self._reset(episode_seeds(self._seeds, episode))
         self._copies.begin()
         self._elapsed[:] = 0
-        return np.array(first, self.observation_space.dtype)
+        return self._first
 
     def step(self, actions: Shaped[np.ndarray, "active ..."], active: Int[np.ndarray, " active"]) -> EnvStep:
         """Steps the copies named; row k of `actions` is for copy `active[k]`."""
         ids = self._copies.named(active)
         actions = self._copies.checked(actions, len(ids))
         choices = actions.tolist() if isinstance(self.action_space, Discrete) else actions
-        steps = [self._envs[copy].step(action) for copy, action in zip(ids.tolist(), choices, strict=True)]
-        observations, rewards, terminated, truncated, infos = zip(*steps, strict=True)
-        ended = np.array(terminated, np.bool_), np.array(truncated, np.bool_)
-        self._copies.end(ids, ended[0] | ended[1])
+        faults: dict[int, str] = {}
+        results = []
+        for copy, action in zip(ids.tolist(), choices, strict=True):
+            try:
+                results.append(self._envs[copy].step(action))
+            except Exception as error:  # whatever a user's simulator raises
+                results.append(self._failed(copy, error, faults))
+        rows = self._gathered(ids, results, faults)
+        self._copies.end(ids, rows.terminated | rows.truncated)
         self._elapsed[ids] += 1
         info = {"elapsed_step": self._elapsed[ids]}
         if self._has_lives:
-            info["lives"] = np.array([info["lives"] for info in infos], np.int32)
-        return EnvStep(
-            np.array(observations, self.observation_space.dtype), np.array(rewards, np.float64), *ended, info
-        )
+            info["lives"] = np.array([info.get("lives", 0) for info in rows.infos], np.int32)
+        return EnvStep(rows.observations, rows.rewards, rows.terminated, rows.truncated, info, faults)
 
     def render(self) -> UInt8[np.ndarray, "height width 3"]:
         """The frame that copy 0 shows, where it was made with `render_mode="rgb_array"`."""
@@ -104,10 +113,56 @@ class GymnasiumEnv:
     def close(self) -> None:
         """Frees the simulators; calling it twice is harmless."""
         while self._envs:
-            self._envs.pop().close()
+            _close(self._envs.pop())
 
-    def _reset(self, seeds: Sequence[int]) -> list[Any]:
-        return [env.reset(seed=seed)[0] for env, seed in zip(self._envs, seeds, strict=True)]
+    def _made(self, copy: int) -> gymnasium.Env:
+        env = _make(self._environment, self._env_kwargs, self._render_mode if copy == 0 else None)
+        try:
+            for wrapper, kwargs in self._wrappers:
+                env = wrapper(env, **kwargs)
+        except BaseException:
+            _close(env)
+            raise
+        return env
+
+    def _renew(self, copy: int) -> None:
+        """Puts a simulator in the place of one that failed, in the state in which the constructor leaves it."""
+        _close(self._envs[copy])
+        self._envs[copy] = self._made(copy)
+        with _native_prints_on_stderr():
+            self._envs[copy].reset(seed=self._seeds[copy])
+
+    def _reset(self, seeds: Sequence[int]) -> Shaped[np.ndarray, "copies ..."]:
+        first = [env.reset(seed=seed)[0] for env, seed in zip(self._envs, seeds, strict=True)]
+        return stacked("observation of reset", first, self.observation_space)
+
+    def _gathered(self, ids: Int[np.ndarray, " active"], results: list[Result], faults: dict[int, str]) -> Results:
+        """The results in arrays, those of copies that returned what they should not replaced."""
+        with suppress(Exception):
+            return gathered(results, self.observation_space)
+        sound = []
+        for copy, result in zip(ids.tolist(), results, strict=True):
+            try:
+                row = gathered([result], self.observation_space)
+            except Exception as error:  # whatever NumPy makes of it
+                row = gathered([self._failed(copy, error, faults)], self.observation_space)
+            sound.append((row.observations[0], row.rewards[0], row.terminated[0], row.truncated[0], row.infos[0]))
+        return gathered(sound, self.observation_space)
+
+    def _failed(self, copy: int, error: Exception, faults: dict[int, str]) -> Result:
+        """What stands for the result of a copy that failed."""
+        show_once(f"{self._environment} failed in an env step", error)
+        faults[copy] = reason(error)
+        self._broken.add(copy)
+        return self._first[copy], np.nan, True, False, {}
+
+
+def _close(env: gymnasium.Env) -> None:
+    """Frees a simulator, which may be broken."""
+    try:
+        env.close()
+    except Exception as error:  # nobody needs it any more
+        show_once("an environment failed to close", error)
 
 
 def _make(environment: str, env_kwargs: Mapping[str, Any], render_mode: str | None) -> gymnasium.Env:

@@ -4,14 +4,19 @@ Simulators and kernels let go of the interpreter lock, so while one chunk's simu
 act, and no core waits for the slowest copy of a batch.
 """
 
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable
 
 import numpy as np
 from jaxtyping import Float, Float64
 
-from contracts.engine import Context, Rollouts
+from contracts.engine import Context, EngineError, Rollouts
 from contracts.population import Population
 from rollouts.chunks import ChunkEvaluator, Task, added, cut, joined
+from rollouts.daemon_threads import DaemonThreads, Result
+from rollouts.faults import report
+
+STOP_SECONDS = 2.0
+"""How long `close` waits for a simulator that is within an env step; one that is stuck cannot be ended."""
 
 
 class InProcessEngine:
@@ -20,27 +25,33 @@ class InProcessEngine:
     def __init__(self, task: Task, *, chunk_size: int, threads: int):
         self._evaluator = ChunkEvaluator(task, threads)
         self._chunk_size = chunk_size
-        self._threads = threads
-        self._executor = ThreadPoolExecutor(threads)
+        self._num_threads = threads
+        self._threads = DaemonThreads(threads)
 
     def evaluate(self, population: Population, context: Context) -> Rollouts:
-        """Lets every member act in its episodes."""
+        """Lets every member act in its episodes; EngineError where that cannot be done."""
         chunks = cut(len(population), self._chunk_size)
-        env_threads = max(1, self._threads // len(chunks))
-        return joined(
-            list(
-                self._executor.map(lambda ids: self._evaluator.evaluate(population, ids, context, env_threads), chunks)
-            )
-        )
+        env_threads = max(1, self._num_threads // len(chunks))
+        return joined(self._map(lambda ids: self._evaluator.evaluate(population, ids, context, env_threads), chunks))
 
     def combine(
         self, population: Population, utilities: Float[np.ndarray, " members"]
     ) -> Float64[np.ndarray, " params"]:
         """Sum over members of utility times noise, added in chunk order."""
         chunks = cut(len(population), self._chunk_size)
-        return added(list(self._executor.map(lambda ids: self._evaluator.combine(population, ids, utilities), chunks)))
+        return added(self._map(lambda ids: self._evaluator.combine(population, ids, utilities), chunks))
 
     def close(self) -> None:
-        """Frees the simulators and the threads."""
-        self._executor.shutdown()
+        """Ends what still runs at its next env step, then frees the simulators and the threads."""
+        self._evaluator.abandon()
+        self._threads.close(STOP_SECONDS)
         self._evaluator.close()
+
+    def _map(self, function: Callable[[range], Result], chunks: list[range]) -> list[Result]:
+        def guarded(ids: range) -> Result:  # in the threads, so as not to catch what a signal's handler raises here
+            try:
+                return function(ids)
+            except Exception as error:  # whatever a user's simulator raises
+                raise EngineError(report(error)) from error
+
+        return self._threads.map(guarded, chunks)

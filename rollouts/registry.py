@@ -3,9 +3,12 @@
 import difflib
 import importlib
 import pkgutil
-from collections.abc import Sequence
+import re
+from collections.abc import Iterable, Sequence
 from types import ModuleType
 from typing import Any
+
+_OWN_MODULES = re.compile(r"(policies|wrappers|strategies)(\.\w+)+")
 
 
 def lookup(package: str, name: str) -> type[Any]:
@@ -27,6 +30,19 @@ def lookup(package: str, name: str) -> type[Any]:
         known = [stem for stem in stems if _class_of_stem(package, stem)]
         raise ValueError(f"unknown {kind} {name!r}{did_you_mean(name, known) or ','} known: {', '.join(known)}")
     return found
+
+
+def is_ours(name: str) -> bool:
+    """Whether "module:Class" is a class of our own, and not merely one that a module of ours imports."""
+    module = name.partition(":")[0]
+    return _OWN_MODULES.fullmatch(module) is not None and _users_class("class", name).__module__ == module
+
+
+def check_allowed(modules: Iterable[str], allowed: Sequence[str]) -> None:
+    """Refuses, with ValueError, a module that is in none of the packages that the user allows to be imported."""
+    for module in modules:
+        if not any(module == package or module.startswith(f"{package}.") for package in allowed):
+            raise ValueError(f"needs code from the module {module!r}; if you trust it, give --import {module}")
 
 
 def did_you_mean(name: str, known: Sequence[str]) -> str:

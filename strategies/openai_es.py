@@ -96,8 +96,14 @@ class OpenaiEs:
         return self._mean.astype(np.float32)
 
     def ask(self, generation: int) -> GaussianPopulation:
-        """Antithetic pairs around the mean, then the mean itself."""
-        return GaussianPopulation(self.mean, self._sigma, self._seed, generation, self._settings.popsize)
+        """Antithetic pairs around the mean, then the mean itself; FloatingPointError if sigma has become too small."""
+        mean = self.mean
+        if (mean + np.float32(self._sigma) == mean).all():
+            raise FloatingPointError(
+                f"sigma {self._sigma:.3g} changes no weight in float32 any more, the largest being "
+                f"{np.abs(mean).max():.3g}; sigma_min may be too small or lr too large"
+            )
+        return GaussianPopulation(mean, self._sigma, self._seed, generation, self._settings.popsize)
 
     def tell(
         self, population: Population, fitness: Float64[np.ndarray, " members"], combine: Combine

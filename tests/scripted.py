@@ -4,7 +4,9 @@
 `Scripted-v0`, so a worker process finds it as `tests.scripted:Scripted-v0`. Env steps are numbered from 1.
 """
 
+import ctypes
 import os
+import time
 from collections.abc import Sequence
 from typing import Any
 
@@ -23,6 +25,7 @@ class ScriptedEnv:
     - `rewards`: one a step, the last one repeated for ever; or one such row a copy, rows of the same length.
     - `terminate_at`, `truncate_at`, `nan_at`: the env step that does so (`nan_at`: its observation is NaN), one number
       for all copies or one a copy, 0 for never.
+    - `fault_at`: the env step in which the simulator fails, numbered as above.
     - `lives`: info["lives"] after each env step, scripted as the rewards are.
     - `action_weight`: the reward grows by this times the sum of the action.
     - `observation_space`: a float Box of shape (3,), a Discrete, or a uint8 Box of images; see `observe`.
@@ -39,6 +42,7 @@ class ScriptedEnv:
         terminate_at: int | Sequence[int] = 0,
         truncate_at: int | Sequence[int] = 0,
         nan_at: int | Sequence[int] = 0,
+        fault_at: int | Sequence[int] = 0,
         lives: Sequence[int] | Sequence[Sequence[int]] | None = None,
         action_weight: float = 0.0,
         observation_space: Space | None = None,
@@ -50,8 +54,8 @@ class ScriptedEnv:
         self.action_space = unit_square if action_space is None else action_space
         self._rewards = self._per_copy(np.atleast_1d(rewards).astype(np.float32))
         self._lives = None if lives is None else self._per_copy(np.atleast_1d(lives))
-        self._terminate_at, self._truncate_at, self._nan_at = (
-            np.broadcast_to(at, num_copies) for at in (terminate_at, truncate_at, nan_at)
+        self._terminate_at, self._truncate_at, self._nan_at, self._fault_at = (
+            np.broadcast_to(at, num_copies) for at in (terminate_at, truncate_at, nan_at, fault_at)
         )
         self._action_weight = action_weight
         self._env_steps = np.zeros(num_copies, np.int64)
@@ -74,7 +78,9 @@ class ScriptedEnv:
         env_steps = self._env_steps[active]
         rewards = _scripted(self._rewards, active, env_steps)
         rewards = rewards + np.float32(self._action_weight) * actions.reshape(len(active), -1).sum(axis=1)
-        terminated = env_steps == self._terminate_at[active]
+        faulty = env_steps == self._fault_at[active]
+        rewards[faulty] = np.nan
+        terminated = (env_steps == self._terminate_at[active]) | faulty
         truncated = env_steps == self._truncate_at[active]
         self._finished[active] = terminated | truncated
         info = {"env_step": env_steps}
@@ -82,7 +88,8 @@ class ScriptedEnv:
             info["lives"] = _scripted(self._lives, active, env_steps)
         for array in (rewards, terminated, truncated, *info.values()):
             array.setflags(write=False)
-        return EnvStep(self._observations(active), rewards, terminated, truncated, info)
+        faults = {int(copy): f"fault of copy {copy}" for copy in active[faulty]}
+        return EnvStep(self._observations(active), rewards, terminated, truncated, info, faults)
 
     def close(self) -> None:
         self.times_closed += 1
@@ -128,7 +135,11 @@ class ScriptedGymnasiumEnv(gymnasium.Env):
     """Observes (a draw in [0, 1) made at reset, env step); its keyword arguments are JSON.
 
     - `rewards`, `terminate_at`, `truncate_at`, `nan_at`, `action_weight`: as for `ScriptedEnv`.
-    - `raise_at`: the env step that raises RuntimeError; `exit_at`: the one that ends the process with status 3.
+    - `raise_at`: the env step that raises RuntimeError; `exit_at`: the one that ends the process with status 3;
+      `hang_at`: the one that prints "hanging in process PID" and never returns, holding on to the interpreter lock
+      where `hang_holds_lock`.
+    - `only_above`: these three strike only where the action's sum is above this; None for wherever.
+    - `raise_in`: "constructor", "reset" or "close" raises RuntimeError.
     - `num_actions`: Discrete actions, as many; 0 means a Box of shape (2,) in [-1, 1].
     """
 
@@ -142,6 +153,10 @@ class ScriptedGymnasiumEnv(gymnasium.Env):
         nan_at: int = 0,
         raise_at: int = 0,
         exit_at: int = 0,
+        hang_at: int = 0,
+        hang_holds_lock: bool = False,
+        only_above: float | None = None,
+        raise_in: str = "",
         action_weight: float = 0.0,
         num_actions: int = 0,
         render_mode: str | None = None,
@@ -151,11 +166,14 @@ class ScriptedGymnasiumEnv(gymnasium.Env):
         self.render_mode = render_mode
         self._rewards = rewards
         self._terminate_at, self._truncate_at = terminate_at, truncate_at
-        self._nan_at, self._raise_at, self._exit_at = nan_at, raise_at, exit_at
+        self._nan_at, self._raise_at, self._exit_at, self._hang_at = nan_at, raise_at, exit_at, hang_at
+        self._hang_holds_lock, self._only_above, self._raise_in = hang_holds_lock, only_above, raise_in
         self._action_weight = action_weight
+        self._raise_where("constructor")
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[np.ndarray, dict]:
         super().reset(seed=seed)
+        self._raise_where("reset")
         self._start = self.np_random.random()
         self._env_step = 0
         return self._observation(), {}
@@ -163,10 +181,8 @@ class ScriptedGymnasiumEnv(gymnasium.Env):
     def step(self, action: Any) -> tuple[np.ndarray, float, bool, bool, dict]:
         assert self.action_space.contains(action), f"action {action!r} not in {self.action_space}"
         self._env_step += 1
-        if self._env_step == self._raise_at:
-            raise RuntimeError(f"scripted failure at env step {self._env_step}")
-        if self._env_step == self._exit_at:
-            os._exit(3)
+        if self._only_above is None or np.sum(action) > self._only_above:
+            self._fail()
         reward = self._rewards[min(self._env_step, len(self._rewards)) - 1]
         reward += self._action_weight * float(np.sum(action))
         terminated, truncated = self._env_step == self._terminate_at, self._env_step == self._truncate_at
@@ -175,6 +191,23 @@ class ScriptedGymnasiumEnv(gymnasium.Env):
     def render(self) -> np.ndarray:
         """A 32x32 image whose grey is the env step's number."""
         return np.full((32, 32, 3), self._env_step % 256, np.uint8)
+
+    def close(self) -> None:
+        self._raise_where("close")
+
+    def _fail(self) -> None:
+        if self._env_step == self._raise_at:
+            raise RuntimeError(f"scripted failure at env step {self._env_step}")
+        if self._env_step == self._exit_at:
+            os._exit(3)
+        if self._env_step == self._hang_at:
+            print("hanging in process", os.getpid(), flush=True)
+            sleep = ctypes.PyDLL(None).sleep if self._hang_holds_lock else time.sleep
+            sleep(3600)
+
+    def _raise_where(self, place: str) -> None:
+        if self._raise_in == place:
+            raise RuntimeError(f"scripted failure in {place}")
 
     def _observation(self) -> np.ndarray:
         if self._env_step and self._env_step == self._nan_at:

@@ -10,12 +10,21 @@ ROOT = Path(__file__).parent.parent
 MAX_FILE_LINES = 300
 MAX_FUNCTION_LINES = 50
 VAGUE_NAMES = {"util", "utils", "helper", "helpers", "manager", "managers", "common", "misc"}
-UNSAFE_CALLS = {
-    *("eval", "exec", "builtins.eval", "builtins.exec", "marshal.load", "marshal.loads"),
-    *("pickle.load", "pickle.loads", "pickle.Unpickler", "dill.load", "dill.loads", "joblib.load"),
-    *("yaml.load", "yaml.load_all", "yaml.full_load", "yaml.unsafe_load", "yaml.full_load_all", "yaml.unsafe_load_all"),
+UNSAFE_MODULES = {"pickle", "_pickle", "marshal", "shelve", "dill", "cloudpickle", "joblib"}
+UNSAFE = {
+    *("eval", "exec", "builtins.eval", "builtins.exec", "runpy.run_path", "shelve.open", "shelve.Shelf", "joblib.load"),
+    *(f"{module}.{name}" for module in UNSAFE_MODULES for name in ("load", "loads", "Unpickler", "_Unpickler")),
+    *(f"yaml.{name}" for name in ("load", "load_all", "full_load", "full_load_all", "unsafe_load", "unsafe_load_all")),
+    *("yaml.Loader", "yaml.FullLoader", "yaml.UnsafeLoader", "pandas.read_pickle"),
+    *("torch.hub.load", "torch.jit.load", "torch.package.PackageImporter", "torch.package"),
 }
-MUST_SAY = {"torch.load": ("weights_only", True), "numpy.load": ("allow_pickle", False)}
+"""May run code that they read; not even to be named, whether called at once, passed on or inherited from."""
+SAFE_ONLY_WITH = {
+    "torch.load": "weights_only",
+    "torch.serialization.load": "weights_only",
+    "numpy.load": "allow_pickle",
+}
+SAFE_VALUES = {"weights_only": True, "allow_pickle": False}
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -52,20 +61,30 @@ def dotted(node: ast.expr, names: dict[str, str]) -> str:
     return ""
 
 
-def is_unsafe(call: ast.Call, name: str) -> bool:
-    if name not in MUST_SAY:
-        return name in UNSAFE_CALLS
-    option, value = MUST_SAY[name]
+def says(call: ast.Call, option: str) -> bool | None:
+    """Whether the call sets an option to its safe value in plain sight; None where it does not mention it."""
     said = [keyword.value for keyword in call.keywords if keyword.arg == option]
-    return not any(isinstance(node, ast.Constant) and node.value is value for node in said)
+    return isinstance(said[0], ast.Constant) and said[0].value is SAFE_VALUES[option] if said else None
 
 
-def unsafe_calls(source: str) -> list[str]:
-    """Line and name of every call in the source that may execute code from its argument."""
+def unsafe_uses(source: str) -> list[str]:
+    """Line and name of everything in the source that may execute code from what it reads."""
     tree = ast.parse(source)
     names = imported_names(tree)
-    calls = [(node, dotted(node.func, names)) for node in ast.walk(tree) if isinstance(node, ast.Call)]
-    return [f"line {call.lineno}: {name}" for call, name in calls if is_unsafe(call, name)]
+    nodes = list(ast.walk(tree))
+    calls = [node for node in nodes if isinstance(node, ast.Call)]
+    owners = {node.value for node in nodes if isinstance(node, ast.Attribute)}
+    call_of = {call.func: call for call in calls}
+    found = {(call.lineno, dotted(call.func, names)) for call in calls for o in SAFE_VALUES if says(call, o) is False}
+    for node in nodes:
+        name = dotted(node, names) if isinstance(node, ast.Name | ast.Attribute) else ""
+        as_a_whole = name in UNSAFE_MODULES and node not in owners  # getattr(pickle, "load") or load = pickle
+        unguarded = name in SAFE_ONLY_WITH and not (node in call_of and says(call_of[node], SAFE_ONLY_WITH[name]))
+        if name in UNSAFE or as_a_whole or unguarded:
+            found.add((node.lineno, name))
+        if isinstance(node, ast.ImportFrom) and node.module in UNSAFE_MODULES and node.names[0].name == "*":
+            found.add((node.lineno, f"{node.module}.*"))
+    return [f"line {line}: {name}" for line, name in sorted(found)]
 
 
 def long_functions(source: str) -> Iterator[str]:
@@ -99,7 +118,7 @@ def test_names_say_what_is_inside():
 
 
 def test_nothing_executes_what_it_reads():
-    assert [f"{path}: {what}" for path, source in OUTSIDE_TESTS.items() for what in unsafe_calls(source)] == []
+    assert [f"{path}: {what}" for path, source in OUTSIDE_TESTS.items() for what in unsafe_uses(source)] == []
 
 
 @pytest.mark.parametrize(
@@ -115,10 +134,27 @@ def test_nothing_executes_what_it_reads():
         "import yaml\nyaml.load(file, yaml.Loader)",
         "import numpy as np\nnp.load(file)",
         "import numpy as np\nnp.load(file, allow_pickle=chosen)",
+        "from numpy.lib.format import read_array\nread_array(file, allow_pickle=True)",
+        "from numpy import load as read\nread(file)",
+        "import torch as t\nt.serialization.load(file)",
+        "import torch\ntorch.jit.load(file)",
+        "import torch\ntorch.load(file, allow_pickle=False)",
+        "import torch\nread = torch.load",
+        "import torch\nread(torch.load, weights_only=True)",
+        "from torch.package import PackageImporter\nPackageImporter(file)",
+        "import pickle\nread = pickle.load",
+        "import pickle\ngetattr(pickle, 'load')(file)",
+        "import pickle\nimport torch\ntorch.load(file, weights_only=True, pickle_module=pickle)",
+        "import pickle\nclass Reader(pickle.Unpickler): pass",
+        "from pickle import *",
+        "import _pickle\n_pickle.loads(data)",
+        "import shelve\nshelve.open(path)",
+        "import pandas as pd\npd.read_pickle(path)",
+        "import yaml\nread(file, Loader=yaml.FullLoader)",
     ],
 )
-def test_unsafe_calls_are_seen(source):
-    assert len(unsafe_calls(source)) == 1
+def test_unsafe_uses_are_seen(source):
+    assert len({use.partition(":")[0] for use in unsafe_uses(source)}) == 1
 
 
 @pytest.mark.parametrize(
@@ -129,10 +165,11 @@ def test_unsafe_calls_are_seen(source):
         "import yaml\nyaml.safe_load(file)",
         "import numpy as np\nnp.load(file, allow_pickle=False)",
         "import json\njson.load(file)",
+        "import pickle\npickle.dumps(value)",
     ],
 )
-def test_safe_calls_pass(source):
-    assert unsafe_calls(source) == []
+def test_safe_uses_pass(source):
+    assert unsafe_uses(source) == []
 
 
 @pytest.mark.parametrize(

@@ -6,8 +6,13 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 from safetensors import safe_open
+
+from policies.linear import Linear
+from rollouts.environments import EnvironmentSpec
+from training.policy_file import SavedPolicy, save_policy
 
 ROOT = Path(__file__).parent.parent
 TINY = ["--popsize", "4", "--generations", "2", "--test_episodes", "2", "--max_episode_steps", "20", "--threads", "1"]
@@ -37,11 +42,14 @@ def test_evaluation_prints_one_json_object_and_nothing_else(folder):
     done = run("evaluate_static.py", "--path_weights", folder / "best.dat", "--episodes", 3, "--seed", 5, "--json")
     found = json.loads(done.stdout)
     assert done.stdout.count("\n") == 1
-    assert set(found) == {
-        "mean", "std", "median", "min", "max", "ci_low", "ci_high", "episodes", "returns", "environment", "seed"
+    assert (found["episodes"], found["seeds"], found["runs"], found["comparisons"]) == (3, [5], {}, [])
+    (file,) = found["files"]
+    assert set(file) == {
+        "path", "environment", "backend", "mean", "mean_ci", "iqm", "iqm_ci", "median", "median_ci", "std", "min",
+        "max", "failed", "faults", "returns"
     }  # fmt: skip
-    assert (found["episodes"], found["seed"], found["environment"]) == (3, 5, "CartPole-v1")
-    assert found["mean"] == pytest.approx(sum(found["returns"]) / 3)
+    assert (file["path"], file["environment"], file["failed"]) == (str(folder / "best.dat"), "CartPole-v1", 0)
+    assert file["mean"] == pytest.approx(sum(file["returns"][0]) / 3)
     assert (
         run("evaluate_static.py", "--path-weights", folder / "best.dat", "--episodes=3", "--seed=5", "--json").stdout
         == done.stdout
@@ -51,7 +59,42 @@ def test_evaluation_prints_one_json_object_and_nothing_else(folder):
 def test_evaluation_on_both_back_ends_reads_well(folder):
     for backend in ("gymnasium", "envpool"):
         done = run("evaluate_static.py", "--path_weights", folder / "best.dat", "--episodes", 2, "--backend", backend)
-        assert done.stdout.startswith(f"CartPole-v1 on {backend}, seed 0: mean ")
+        assert done.stdout.startswith(f"CartPole-v1 on {backend}, seed 0, 2 episodes; 95 % intervals in brackets\n")
+        assert done.stdout.splitlines()[1] == f"1  {folder / 'best.dat'}"
+
+
+def test_files_are_compared_on_common_start_states(folder):
+    best, latest = str(folder / "best.dat"), str(folder / "latest.dat")
+    flags = ["--seed", 5, "--seeds", 2, "--episodes", 3, "--backend", "envpool"]
+    done = run("evaluate_static.py", "--path_weights", best, latest, *flags)
+    assert done.returncode == 0, done.stderr
+    assert max(map(len, done.stdout.splitlines()[3:])) <= 100
+    assert "1 over 2: probability of improvement " in done.stdout
+    swapped = json.loads(run("evaluate_static.py", "--path_weights", latest, best, *flags, "--json").stdout)
+    alone = json.loads(run("evaluate_static.py", "--path_weights", best, *flags, "--json").stdout)
+    assert swapped["files"][1] == alone["files"][0]
+    assert swapped["runs"]["CartPole-v1"]["count"] == 2
+
+
+def test_an_evaluation_whose_episodes_fail_says_why_and_ends_with_status_0(tmp_path):
+    spec = EnvironmentSpec("Scripted-v0", "gymnasium", {"truncate_at": 3, "raise_at": 2}, ("tests.scripted",))
+    saved = SavedPolicy(Linear((2,), 2), "linear", np.zeros(4, np.float32), {}, "identity", spec, {})
+    save_policy(tmp_path / "a.dat", saved)
+    done = run("evaluate_static.py", "--path_weights", tmp_path / "a.dat", "--import=tests.scripted", "--episodes", 2)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[-1] == "1  2 of 2 episodes failed: RuntimeError: scripted failure at env step 2 (2)"
+
+
+def test_an_evaluation_that_cannot_be_played_is_one_line_with_status_1(folder):
+    program = (
+        "import sys, evaluate_static, contracts.engine\n"
+        "def broken(*_, **__):\n    raise contracts.engine.EngineError('no\\nworkers')\n"
+        "evaluate_static.play_seeds = broken\n"
+        "evaluate_static.main()\n"
+    )
+    command = [sys.executable, "-c", program, "--path_weights", str(folder / "best.dat")]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, cwd=ROOT)
+    assert (done.returncode, done.stdout, done.stderr) == (1, "", "evaluation stopped: no workers\n")
 
 
 def test_weights_are_plain_safetensors(folder):
@@ -104,12 +147,16 @@ def test_bad_input_is_one_line_with_status_2_and_leaves_nothing(arguments, expec
 @pytest.mark.parametrize(
     ("arguments", "expected"),
     [
-        ([], "path_weights must name a policy file"),
+        ([], "path_weights must name policy files"),
         (["--path_weights", "no.dat"], "no.dat: "),
         (["--path_weights", "README.md"], "README.md: "),
         (["--path_weights", "{best}", "--environment", "Acrobot-v1"], "observations of shape (4,)"),
         (["--path_weights", "{best}", "--environment", "CartPole-v9"], "unknown environment 'CartPole-v9'"),
         (["--path_weights", "{best}", "--episodes", "0"], "episodes must be >= 1, got 0"),
+        (["--path_weights", "{best}", "--seeds", "0"], "seeds must be >= 1, got 0"),
+        (["--path_weights", "{best}", "{best}"], "best.dat twice"),
+        (["--path_weights", "{best}", "no.dat"], "no.dat: no such file"),
+        (["--path_weights", "{best}", "--policy", "mlp", "--environment", "CartPole-v1"], "says itself what it holds"),
         (["--path_weights", "{best}", "--video", "film.avi"], ".mp4"),
         (["--path_weights", "{best}", "--video", "/no/such/film.mp4"], "/no/such"),
         (["--path_weights", "{best}", "--backend", "envpool", "--render"], "render needs the gymnasium back end"),
@@ -150,7 +197,7 @@ def test_a_users_own_environment_policy_and_wrapper(tmp_path):
     best = tmp_path / "Mine-v0" / "a" / "best.dat"
     command = [sys.executable, str(ROOT / "evaluate_static.py"), "--path_weights", str(best), "--import", "mine"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120, cwd=ROOT, env=path)
-    assert "Mine-v0 on gymnasium, seed 0: mean 5.00" in done.stdout, done.stderr
+    assert done.stdout.splitlines()[-1].startswith("1  5.00 [5.00, 5.00]"), done.stderr
     done = subprocess.run(command[:-2], capture_output=True, text=True, timeout=120, cwd=ROOT, env=path)
     assert done.returncode == 2
     assert "give --import mine" in done.stderr
@@ -182,5 +229,5 @@ def test_what_a_simulator_prints_stays_out_of_the_json(tmp_path):
     command = [sys.executable, "evaluate_static.py", "--path_weights", str(best), "--import", "loud", "--episodes", "2"]
     for threads in ("1", "2"):
         done = subprocess.run([*command, "--threads", threads, "--json"], **common)
-        assert json.loads(done.stdout)["returns"] == [3, 3]
+        assert json.loads(done.stdout)["files"][0]["returns"] == [[3, 3]]
         assert "LOUDER" in done.stderr

@@ -1,5 +1,7 @@
-"""A run that is told to stop saves what it has, leaves no process behind, and exits with 128 + signal."""
+"""A run that is told to stop saves what it has, says how to go on, leaves no process, and exits with 128 + signal."""
 
+import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -8,26 +10,82 @@ from pathlib import Path
 
 import pytest
 
+from reporting.metrics import read_metrics
+from training.checkpoint import newest_checkpoint
 from training.policy_file import load_policy
 
 ROOT = Path(__file__).parent.parent
-SCRIPTED = ["--environment", "Scripted-v0", "--import", "tests.scripted", "--env_kwargs", "{truncate_at: 50}"]
+SCRIPTED = ["--environment", "Scripted-v0", "--import", "tests.scripted"]
+TINY = ["--threads", "2", "--popsize", "8", "--test_episodes", "0", "--run_name", "a"]
+HANGING = ["--env_kwargs", "{truncate_at: 50, hang_at: 9}"]
+
+
+def start(*flags):
+    command = [sys.executable, "train_static.py", *map(str, flags)]
+    return subprocess.Popen(
+        command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+    )
+
+
+def session_is_empty(session):
+    """Whether every process that the run started has ended, zombies apart."""
+    found = subprocess.run(["ps", "-o", "stat=", "-s", str(session)], capture_output=True, text=True).stdout.split()
+    return all(state.startswith("Z") for state in found)
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 @pytest.mark.parametrize("engine", ["in_process", "workers"])
 def test_a_signal_ends_the_run_cleanly(number, engine, tmp_path):
-    flags = [*SCRIPTED, "--engine", engine, "--threads", "2", "--popsize", "8", "--generations", "1000000"]
-    flags += ["--save_every", "1000000", "--folder", str(tmp_path), "--run_name", "a"]
-    command = [sys.executable, "train_static.py", *flags]
-    process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    endless = ["--generations", "1000000", "--checkpoint_every", "1000000", "--eval_every", "1000000"]
+    script = ["--env_kwargs", "{truncate_at: 50}", "--engine", engine]
+    process = start(*SCRIPTED, *script, *TINY, *endless, "--folder", tmp_path)
     metrics = tmp_path / "Scripted-v0" / "a" / "metrics.csv"
     while not (metrics.exists() and metrics.read_text().count("\n") > 5):
         assert process.poll() is None, process.stderr.read()
         time.sleep(0.05)
-    process.send_signal(number)
+    os.killpg(process.pid, number)  # as a terminal does; the workers leave it to the run
     out, err = process.communicate(timeout=30)  # the pipes close when no worker holds them any more
     assert process.returncode == 128 + number
-    assert "Traceback" not in err
+    assert session_is_empty(process.pid)
+    assert "Traceback" not in err and "worker died" not in err
     assert str(metrics) in out
-    assert load_policy(metrics.with_name("latest.dat"), ["tests.scripted"]).provenance["generation"] > 4
+    generation = load_policy(metrics.with_name("latest.dat"), ["tests.scripted"]).provenance["generation"]
+    assert generation > 4
+    last = out.splitlines()[-1]
+    assert last.startswith("to go on        python train_static.py --resume ")
+    if number != signal.SIGTERM:
+        return  # one of them goes on, which takes a while
+    resumed = start(*shlex.split(last)[5:], "--generations", generation + 2)
+    assert resumed.wait(60) == 0, resumed.stderr.read()
+    assert read_metrics(metrics)["generation"].tolist() == list(range(1, generation + 3))
+
+
+@pytest.mark.parametrize("engine", ["in_process", "workers"])
+def test_a_second_signal_stops_a_run_that_hangs_at_once(engine, tmp_path):
+    process = start(*SCRIPTED, *HANGING, *TINY, "--engine", engine, "--folder", tmp_path)
+    assert "parameters" in process.stdout.readline()
+    time.sleep(3 if engine == "workers" else 0.5)  # until it hangs
+    process.send_signal(signal.SIGINT)
+    time.sleep(0.1)
+    sent = time.monotonic()
+    process.send_signal(signal.SIGINT)
+    assert process.wait(10) == 130
+    assert time.monotonic() - sent < 5
+    process.communicate(timeout=10)
+    assert session_is_empty(process.pid)
+    saved, damaged = newest_checkpoint(tmp_path / "Scripted-v0" / "a" / "checkpoint")
+    assert (saved.progress.generation, damaged) == (0, [])
+
+
+def test_a_killed_run_takes_its_workers_along(tmp_path):
+    process = start(*SCRIPTED, *HANGING, *TINY, "--engine", "workers", "--folder", tmp_path)
+    assert "parameters" in process.stdout.readline()
+    time.sleep(3)
+    assert not session_is_empty(process.pid)
+    process.kill()
+    process.communicate(timeout=20)
+    for _ in range(50):
+        if session_is_empty(process.pid):
+            return
+        time.sleep(0.1)
+    pytest.fail("workers outlived the run")

@@ -5,11 +5,9 @@ is then one merge of dictionaries, and the keys of a YAML file are checked by tu
 """
 
 import difflib
-import signal
 import sys
 from argparse import SUPPRESS, Action, ArgumentParser
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, Field, fields
 from pathlib import Path
 from types import NoneType
@@ -18,14 +16,17 @@ from typing import Any, NoReturn, get_args, get_origin, get_type_hints
 import yaml
 
 from rollouts.environment_ids import resolve
-from rollouts.registry import lookup
-from training.config import TrainConfig, flag_name
+from rollouts.registry import check_allowed, lookup
+from training.checkpoint import FOLDER as CHECKPOINTS
+from training.checkpoint import newest_checkpoint
+from training.config import CHANGEABLE, TrainConfig, flag_name, modules_named
+from training.run_folder import runs_in
 
 CONFIGS = Path(__file__).resolve().parent.parent / "configs"
 MEASURED = "measured"
 """The key under which a preset says what it scored; it is no option."""
 
-COMMAND_LINE_ONLY = {"config", "print_config", "help"}
+COMMAND_LINE_ONLY = {"config", "resume", "print_config", "help"}
 
 
 class OneLineParser(ArgumentParser):
@@ -175,32 +176,10 @@ def _parser(description: str, strategy: str) -> OneLineParser:
 def _named(arguments: Sequence[str]) -> dict[str, Any]:
     """The flags given that decide which files are read and which strategy's flags there are."""
     probe = OneLineParser(add_help=False)
-    for name in ("environment", "preset", "config", "strategy"):
+    for name in ("environment", "preset", "config", "strategy", "resume"):
         probe.add_argument(f"--{name}", default=SUPPRESS)
     probe.add_argument("--import", nargs="*", default=SUPPRESS)
     return vars(probe.parse_known_args([_underscored(argument) for argument in arguments])[0])
-
-
-@contextmanager
-def one_line_errors() -> Iterator[None]:
-    """Turns what a user got wrong, a ValueError or TypeError, into one line and status 2."""
-    try:
-        yield
-    except (ValueError, TypeError) as error:
-        print(f"{Path(sys.argv[0]).name}: error: {' '.join(str(error).split())}", file=sys.stderr)
-        sys.exit(2)
-
-
-@contextmanager
-def signals_end_cleanly() -> Iterator[None]:
-    """Ends the program with status 128 + signal, without a traceback, once everything has been saved and closed."""
-
-    def leave(number: int, _: object) -> NoReturn:
-        raise SystemExit(128 + number)
-
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, leave)
-    yield
 
 
 def parse_config(trainer: str, arguments: Sequence[str], description: str) -> TrainConfig:
@@ -212,6 +191,8 @@ def parse_config(trainer: str, arguments: Sequence[str], description: str) -> Tr
     named = _named(arguments)
     if not {"-h", "--help"}.isdisjoint(arguments):
         _parser(description, named.get("strategy", TrainConfig.strategy)).parse(arguments)
+    if "resume" in named:
+        return _resumed_config(Path(named["resume"]), named.get("import", ()), arguments, description)
     from_file = read_yaml(Path(named["config"])) if "config" in named else {}
     defaults = {"environment": TrainConfig.environment, "strategy": TrainConfig.strategy}
     chosen = {**_named(as_arguments(from_file)), **named}
@@ -227,16 +208,39 @@ def parse_config(trainer: str, arguments: Sequence[str], description: str) -> Tr
     options["environment"] = resolved.environment
     options["env_kwargs"] = {**resolved.env_kwargs, **options.get("env_kwargs", {})}
     print_only = options.pop("print_config")
-    settings_class = lookup("strategies", strategy).Settings
-    settings = settings_class(**{name: options.pop(name) for name in _flags(settings_class) if name in options})
-    own = {attribute: options[flag] for flag, attribute in _flags(TrainConfig).items() if flag in options}
-    config = TrainConfig(**own, settings=settings)
+    config = _config(options)
     if print_only:
         print(config.as_yaml(), end="")
         sys.exit(0)
     if resolved.notice:
         print(resolved.notice, file=sys.stderr)
     return config
+
+
+def _config(options: Mapping[str, Any]) -> TrainConfig:
+    """The config with these options, under the names of their flags."""
+    settings_class = lookup("strategies", options.get("strategy", TrainConfig.strategy)).Settings
+    settings = {attribute: options[flag] for flag, attribute in _flags(settings_class).items() if flag in options}
+    own = {attribute: options[flag] for flag, attribute in _flags(TrainConfig).items() if flag in options}
+    return TrainConfig(**own, settings=settings_class(**settings))
+
+
+def _resumed_config(folder: Path, imports: Sequence[str], arguments: Sequence[str], description: str) -> TrainConfig:
+    """The config of the run in a folder, with the flags that may change when it goes on."""
+    saved = newest_checkpoint(runs_in(folder)[0] / CHECKPOINTS)[0].config
+    try:
+        check_allowed(modules_named(saved), imports)
+    except ValueError as error:
+        raise ValueError(f"the run in {folder} {error}") from error
+    given = _parser(description, saved["strategy"]).parse(arguments)
+    given.pop("print_config", None)
+    then = {name: _plain(value) for name, value in saved.items()}
+    for name, value in given.items():
+        if name not in CHANGEABLE and value != then.get(name):
+            raise ValueError(
+                f"{name} cannot change when a run goes on: it is {then.get(name)!r} in {folder}, got {value!r}"
+            )
+    return _config({**then, **given, "import": then["import"], "resume": str(folder)})
 
 
 def parse_options(owner: type, arguments: Sequence[str], description: str) -> dict[str, Any]:

@@ -3,19 +3,27 @@
 import re
 from collections.abc import Mapping
 from dataclasses import Field, dataclass, field, fields
+from math import inf
 from typing import Any
 
 import yaml
 
 from rollouts.engines import ENGINES, num_threads
 from rollouts.environments import BACKENDS
+from rollouts.registry import is_ours
 
 HEADS_OF_BOUNDS = {"clip": "identity", "tanh": "tanh", "rescale": "tanh", "tanh_sigmoid": "tanh_sigmoid"}
 """The action head of each way to keep Box actions within their bounds."""
 
+CHANGEABLE = {
+    *("resume", "import", "generations", "max_env_steps", "threads", "engine", "chunk_size", "episode_timeout"),
+    *("print_every", "checkpoint_every", "test_episodes"),
+}
+"""Flags that may differ when a run goes on."""
+
 LEAST_VALUES = {
-    "generations print_every save_every eval_every eval_episodes episodes_per_member chunk_size frame_stack "
-    "max_env_steps max_episode_steps": 1,
+    "generations print_every checkpoint_every eval_every eval_episodes episodes_per_member chunk_size frame_stack "
+    "seeds max_env_steps max_episode_steps": 1,
     "seed settle_steps early_stop_grace_steps early_stop_negative_streak test_episodes": 0,
 }
 """The least value of options that count something."""
@@ -41,14 +49,18 @@ class TrainConfig:
     environment: str = option("CarRacing", "Gymnasium id; short and retired names are mapped to today's")
     preset: str | None = option(None, "variant of the preset: configs/TRAINER/ENVIRONMENT.VARIANT.yaml")
     config: str | None = option(None, "YAML file of options, over the preset and under the flags")
+    resume: str | None = option(None, "go on with the run, or the runs of several seeds, in this folder")
     generations: int = option(300, "generations to run")
     max_env_steps: int | None = option(None, "stop after the generation that reaches this many env steps")
     seed: int = option(0, "seed of every random stream, >= 0")
+    seeds: int = option(1, "runs one after the other, of this seed and those that follow it")
     threads: int = option(-1, "threads or worker processes; -1 means all cores")
     folder: str = option("weights", "where runs go, as FOLDER/ENVIRONMENT/RUN_NAME")
     run_name: str | None = option(None, "name of the run's folder (default: strategy, seed and time)")
     print_every: int = option(1, "generations between lines of progress")
-    save_every: int = option(10, "generations between writes of latest.dat")
+    checkpoint_every: int = option(
+        10, "generations between checkpoints, each with latest.dat; a better best.dat brings one too"
+    )
 
     policy: str = option("auto", "policy by name, or package.module:Class; auto is cnn for images, else mlp")
     hidden_sizes: tuple[int, ...] = option((128, 64), "units of each hidden layer of mlp and cnn")
@@ -56,7 +68,9 @@ class TrainConfig:
     observation_normalization: bool = option(
         False, "standardise observations by the running mean and deviation of all seen in training"
     )
-    init_from: str | None = option(None, "start from the weights of this policy file")
+    init_from: str | None = option(
+        None, "start from the weights of this policy file, or of one that the reference wrote with torch.save"
+    )
 
     strategy: str = option("openai_es", "strategy by name, or package.module:Class")
     episodes_per_member: int = option(1, "episodes whose mean return is a member's fitness")
@@ -97,6 +111,9 @@ class TrainConfig:
     wrappers: tuple[str, ...] = option((), "further batch wrappers as package.module:Class, applied outermost")
 
     engine: str = option("auto", "auto: threads for EnvPool, worker processes for Gymnasium", choices=ENGINES)
+    episode_timeout: float | None = option(
+        None, "seconds of wall time an episode may take before its worker process is replaced (default: no limit)"
+    )
     chunk_size: int | None = option(
         None,
         "members evaluated together, about; results depend on it in their last bits "
@@ -111,6 +128,8 @@ class TrainConfig:
 
     def __post_init__(self) -> None:
         num_threads(self.threads)
+        if self.episode_timeout is not None and not 0 < self.episode_timeout < inf:
+            raise ValueError(f"episode_timeout must be a finite number of seconds > 0, got {self.episode_timeout}")
         for names, least in LEAST_VALUES.items():
             for name in names.split():
                 value = getattr(self, name)
@@ -129,13 +148,23 @@ class TrainConfig:
 
     @property
     def trusted_modules(self) -> list[str]:
-        """Modules of the user's own code that these options name, which a policy file of the run may name too."""
-        named = (self.policy, *self.wrappers, *self.gymnasium_wrappers)
-        return [*self.imports, *(name.partition(":")[0] for name in named if ":" in name)]
+        """Modules of the user's own code that these options name, which a file of the run may name too."""
+        return modules_named(self.as_options())
 
-    def as_yaml(self) -> str:
-        """The config under the names of the flags, as `--config` reads it back."""
+    def as_options(self) -> dict[str, Any]:
+        """The config as plain values under the names of the flags, without those that say where it was read from."""
         own = {flag_name(each): getattr(self, each.name) for each in fields(self) if each.name != "settings"}
         strategy = {each.name: getattr(self.settings, each.name) for each in fields(self.settings)}
         plain = {k: list(v) if isinstance(v, tuple) else v for k, v in {**own, **strategy}.items()}
-        return yaml.safe_dump({k: v for k, v in plain.items() if k not in ("preset", "config")}, sort_keys=False)
+        return {k: v for k, v in plain.items() if k not in ("preset", "config", "resume")}
+
+    def as_yaml(self) -> str:
+        """The config under the names of the flags, as `--config` reads it back."""
+        return yaml.safe_dump(self.as_options(), sort_keys=False)
+
+
+def modules_named(options: Mapping[str, Any]) -> list[str]:
+    """Modules of the user's own that options, by flag, bring in: packages to import, and those of `module:Class`."""
+    classes = (*options["gymnasium_wrappers"], *options["wrappers"], options["policy"], options["strategy"])
+    named = [name for name in (options["environment"], *classes) if ":" in name and not is_ours(name)]
+    return [*options["import"], *(name.partition(":")[0] for name in named)]

@@ -1,14 +1,16 @@
 """The generation loop: ask, evaluate, tell, record, save."""
 
 import time
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
 from math import inf, isfinite, nan
 from pathlib import Path
 
 import numpy as np
 
-from contracts.engine import Context, Engine, Moments, Rollouts
+from contracts.engine import Context, Engine, Rollouts
 from contracts.policy import Buffers
 from contracts.randomness import Purpose
 from contracts.strategy import Strategy
@@ -18,123 +20,170 @@ from rollouts.chunks import Task
 from rollouts.environment_ids import has_time_limit
 from rollouts.moments import merged, standardisation
 from strategies.populations import RepeatedPopulation
+from training.checkpoint import Checkpoint, Progress, Snapshot
 from training.config import TrainConfig
-from training.policy_file import SavedPolicy, save_policy
-from training.run_folder import commit, package_versions
+from training.machine import conditions
+from training.run_folder import RunFiles
 
 
-@dataclass
-class Progress:
-    """What changes from generation to generation, beside the strategy."""
-
-    generation: int = 0
-    """Generations finished."""
-    env_steps: int = 0
-    moments: Moments | None = None
-    best_score: float = -inf
+class TrainingError(RuntimeError):
+    """Training cannot go on, or its results cannot be saved; one line that says why."""
 
 
 @dataclass(frozen=True)
 class Run:
-    """A run that is ready to start."""
+    """A run that is ready to start, or to go on."""
 
     config: TrainConfig
     task: Task
     strategy: Strategy
     engine: Engine
     folder: Path
+    lock: int
+    """Descriptor that keeps other processes out of the folder."""
     progress: Progress
 
 
 class Trainer:
     """Runs the generations of one run and keeps its files up to date."""
 
-    def __init__(self, run: Run):
-        self._config, self._task, self._folder = run.config, run.task, run.folder
-        self._strategy, self._engine, self._progress = run.strategy, run.engine, run.progress
-        self._provenance = {"seed": run.config.seed, "commit": commit(), "packages": package_versions()}
+    def __init__(self, run: Run, console: Console):
+        self._run, self._config, self._progress = run, run.config, run.progress
+        self._strategy, self._engine = run.strategy, run.engine
+        self._console = console
+        self._resumed_at = time.perf_counter() - run.progress.seconds
+        self._conditions = conditions()
+        self._files = RunFiles(run.folder, run.task, run.config)
+        self._checkpoint = captured(run, self._conditions)
+        self._saved: Checkpoint | None = None
+        self._noticed = self._trouble = ""
 
-    def run(self, console: Console, metrics: MetricsWriter) -> None:
-        """Trains until the generations or the env steps are used up; saves `latest.dat` however it ends."""
-        started = time.perf_counter()
+    def run(self, metrics: MetricsWriter) -> None:
+        """Trains until the generations or the env steps are used up.
+
+        However it ends, the last finished generation is saved; TrainingError if it could not be.
+        """
         try:
-            while not self._finished():
-                row = self.generation(started)
-                metrics.write(row)
-                console.generation(row)
-                if self._progress.generation % self._config.save_every == 0:
-                    self._save("latest.dat", nan)
+            self._save(metrics)
+            while not self._finished(self._progress):
+                best = self._progress.best
+                try:
+                    row = self.generation()
+                except FloatingPointError as error:
+                    raise TrainingError(f"generation {self._progress.generation + 1}: {error}") from error
+                self._write(partial(metrics.write, row))
+                self._checkpoint = captured(replace(self._run, progress=self._progress), self._conditions)
+                self._console.generation(row)
+                if self._progress.best is not best or self._progress.generation % self._config.checkpoint_every == 0:
+                    self._save(metrics)
         finally:
-            if self._progress.generation:
-                self._save("latest.dat", nan)
-
-    def _finished(self) -> bool:
-        budget = self._config.max_env_steps
-        return self._progress.generation >= self._config.generations or (
-            budget is not None and self._progress.env_steps >= budget
-        )
+            if self._saved is not self._checkpoint:
+                self._save(metrics)
+        if self._saved is not self._checkpoint:
+            raise TrainingError(f"generation {self._progress.generation} could not be saved: {self._trouble}")
 
     def buffers(self) -> Buffers:
         """The policy's constants as they stand."""
-        if not self._config.observation_normalization:
-            return {}
-        return standardisation(self._progress.moments, self._task.agent.policy.observation_shape)
+        return _buffers(self._run, self._progress)
 
-    def generation(self, run_started: float) -> dict[str, float]:
-        """Runs one generation and returns its row of metrics; `run_started` is of `time.perf_counter`."""
-        started = time.perf_counter()
-        config, progress = self._config, self._progress
-        generation = progress.generation
-        population = self._strategy.ask(generation)
-        first_episode = generation * config.episodes_per_member
-        rollouts = self._engine.evaluate(
-            population,
-            Context(
-                purpose=Purpose.TRAINING,
-                generation=generation,
-                episodes=tuple(range(first_episode, first_episode + config.episodes_per_member)),
-                independent_seeds=config.episode_seeds == "independent",
-                max_episode_steps=config.max_episode_steps,
-                buffers=self.buffers(),
-                observe=config.observation_normalization,
-            ),
-        )
+    def generation(self) -> dict[str, float]:
+        """Runs one generation and returns its row of metrics."""
+        started, before = time.perf_counter(), self._progress
+        population = self._strategy.ask(before.generation)
+        rollouts = self._engine.evaluate(population, self._training_context(before.generation))
+        self._notice(before.generation + 1, rollouts)
         figures = self._strategy.tell(population, rollouts.fitness, self._engine.combine)
-        env_steps = int(rollouts.env_steps.sum())
-        progress.env_steps += env_steps
-        progress.generation += 1
-        progress.moments = merged(m for m in (progress.moments, rollouts.moments) if m is not None)
         seconds = time.perf_counter() - started
+        self._progress = replace(
+            before,
+            generation=before.generation + 1,
+            env_steps=before.env_steps + int(rollouts.env_steps.sum()),
+            moments=merged(m for m in (before.moments, rollouts.moments) if m is not None),
+        )
+        self._check_finite()
+        score = self._score()
+        self._progress = replace(self._progress, seconds=time.perf_counter() - self._resumed_at)
+        best = self._progress.best
         return {
-            "generation": progress.generation,
-            "env_steps": progress.env_steps,
+            "generation": self._progress.generation,
+            "env_steps": self._progress.env_steps,
             **_return_figures(rollouts),
-            **self._scores(),
+            "eval_return": score,
+            "best_score": nan if best is None else best.score,
             **figures,
             "episode_length_mean": float(rollouts.env_steps.mean()),
-            "env_steps_per_second": env_steps / seconds,
-            "seconds": time.perf_counter() - run_started,
+            "env_steps_per_second": (self._progress.env_steps - before.env_steps) / seconds,
+            "seconds": self._progress.seconds,
         }
 
-    def _scores(self) -> dict[str, float]:
-        """Evaluates the unperturbed policy where it is due, and keeps it as `best.dat` if none was better."""
-        progress, score = self._progress, nan
-        if progress.generation % self._config.eval_every == 0 or self._finished():
-            score = self._evaluate()
-            if score > progress.best_score or not (self._folder / "best.dat").exists():
-                progress.best_score = score if isfinite(score) else -inf
-                self._save("best.dat", score)
-        return {"eval_return": score, "best_score": progress.best_score if isfinite(progress.best_score) else nan}
+    def _finished(self, progress: Progress) -> bool:
+        budget = self._config.max_env_steps
+        return progress.generation >= self._config.generations or (budget is not None and progress.env_steps >= budget)
+
+    def _training_context(self, generation: int) -> Context:
+        config = self._config
+        first_episode = generation * config.episodes_per_member
+        return Context(
+            purpose=Purpose.TRAINING,
+            generation=generation,
+            episodes=tuple(range(first_episode, first_episode + config.episodes_per_member)),
+            independent_seeds=config.episode_seeds == "independent",
+            max_episode_steps=config.max_episode_steps,
+            buffers=self.buffers(),
+            observe=config.observation_normalization,
+        )
+
+    def _notice(self, generation: int, rollouts: Rollouts) -> None:
+        """Says what went wrong with the members, once for each kind of it; TrainingError if nobody is left."""
+        fitness = rollouts.fitness[:-1]
+        failed = int(np.isnan(fitness).sum())
+        reasons = ", ".join(f"{reason} in {count} episodes" for reason, count in Counter(rollouts.faults).most_common())
+        if failed == len(fitness):
+            raise TrainingError(f"every member of generation {generation} failed: {reasons}")
+        valid = fitness[~np.isnan(fitness)]
+        kind, line = "", ""
+        if failed:
+            kind = ", ".join(sorted(rollouts.faults))
+            line = f"{failed} of {len(fitness)} members failed: {reasons}"
+        elif len(valid) > 1 and (valid == valid[0]).all():
+            kind = "tied"
+            line = f"all members have the same return, {valid[0]:g}: the returns say nothing about the weights"
+        if line and kind != self._noticed:
+            self._console.message(f"generation {generation}: {line}")
+        self._noticed = kind
+
+    def _check_finite(self) -> None:
+        moments = self._progress.moments
+        if not np.isfinite(self._strategy.mean).all():
+            raise TrainingError(
+                f"the weights are no longer finite after generation {self._progress.generation}; is lr too large?"
+            )
+        if moments is not None and not (np.isfinite(moments.mean).all() and np.isfinite(moments.squares).all()):
+            raise TrainingError(
+                f"the observation statistics are no longer finite after generation {self._progress.generation}; "
+                "the environment's observations are too large"
+            )
+
+    def _score(self) -> float:
+        """Evaluates the unperturbed policy where it is due, and keeps it as the best if none was better."""
+        progress = self._progress
+        if progress.generation % self._config.eval_every and not self._finished(progress):
+            return nan
+        score = self._evaluate()
+        best_score = -inf if progress.best is None or not isfinite(progress.best.score) else progress.best.score
+        if progress.best is None or score > best_score:
+            self._progress = replace(progress, best=_snapshot(self._run, progress, score))
+        return score
 
     def _evaluate(self) -> float:
         """Mean return of the unperturbed policy over fresh episodes, without the training-only wrappers."""
-        config, progress = self._config, self._progress
+        config, generation = self._config, self._progress.generation
         rollouts = self._engine.evaluate(
             RepeatedPopulation(self._strategy.mean, config.eval_episodes),
             Context(
                 purpose=Purpose.EVALUATION,
-                generation=progress.generation,
-                episodes=(progress.generation,),
+                generation=generation,
+                episodes=(generation,),
                 independent_seeds=True,
                 max_episode_steps=evaluation_cap(config),
                 buffers=self.buffers(),
@@ -143,26 +192,44 @@ class Trainer:
         )
         return float(rollouts.returns.mean())
 
-    def _save(self, name: str, score: float) -> None:
-        provenance: Mapping[str, object] = {
-            **self._provenance,
-            "generation": self._progress.generation,
-            "env_steps": self._progress.env_steps,
-            "score": score,
-            "score_episodes": self._config.eval_episodes,
-        }
-        save_policy(
-            self._folder / name,
-            SavedPolicy(
-                policy=self._task.agent.policy,
-                policy_name=self._config.policy,
-                weights=self._strategy.mean,
-                buffers=dict(self.buffers()),
-                action_head=self._task.agent.action_head,
-                environment=self._task.environment,
-                provenance=provenance,
-            ),
-        )
+    def _save(self, metrics: MetricsWriter) -> None:
+        """Writes the last finished generation; where the disk refuses, the checkpoint before it stays."""
+
+        def write() -> None:
+            metrics.sync()
+            self._files.save(self._checkpoint)
+            self._saved = self._checkpoint
+
+        self._write(write)
+
+    def _write(self, write: Callable[[], None]) -> None:
+        """Writes; what the disk refuses is said once, and tried again at the next write."""
+        trouble = ""
+        try:
+            write()
+        except OSError as error:
+            trouble = f"{error.strerror}: {error.filename}" if error.filename else str(error.strerror)
+            if trouble != self._trouble:
+                self._console.message(f"generation {self._progress.generation} not saved ({trouble}); training goes on")
+        self._trouble = trouble
+
+
+def captured(run: Run, made_under: Mapping[str, str]) -> Checkpoint:
+    """The run as it stands, of which nothing changes when the run goes on; `made_under` are `machine.conditions`."""
+    strategy = {name: np.array(array) for name, array in run.strategy.state_dict().items()}
+    latest = _snapshot(run, run.progress, nan)
+    return Checkpoint(run.config.as_options(), made_under, run.progress, strategy, latest)
+
+
+def _snapshot(run: Run, progress: Progress, score: float) -> Snapshot:
+    buffers = _buffers(run, progress)
+    return Snapshot(progress.generation, progress.env_steps, score, run.strategy.mean, buffers)
+
+
+def _buffers(run: Run, progress: Progress) -> Buffers:
+    if not run.config.observation_normalization:
+        return {}
+    return standardisation(progress.moments, run.task.agent.policy.observation_shape)
 
 
 def evaluation_cap(config: TrainConfig) -> int | None:

@@ -1,11 +1,11 @@
-"""Policy files (`.dat`): weights and everything needed to use them. `training.policy_format` has the bytes.
+"""Policy files (`.dat`): weights and everything needed to use them. `training.checked_file` has the bytes.
 
 Loading runs no code that the file brings or chooses: names are looked up among ours, and a module of the user's own is
 imported only if the caller names it. A file that is not exactly what `save_policy` wrote is refused.
 """
 
 import dataclasses
-import re
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
@@ -21,15 +21,17 @@ from contracts.policy import Buffers, Policy
 from policies.heads import HEADS
 from reporting.atomic_file import write_atomically
 from rollouts.environments import EnvironmentSpec, spec_from_json, spec_to_json
-from rollouts.registry import lookup
-from training.policy_format import Arrays, Header, decode, encode
+from rollouts.registry import check_allowed, is_ours, lookup
+from training.checked_file import MAX_HEADER_BYTES, Entries, Header, Listing, decode, encode, peek
+from training.legacy_file import is_legacy
+from training.weight_file import WeightFileError as WeightFileError
+from training.weight_file import opened, refusals
 
-MAX_FILE_BYTES = 4 * 2**30
-_OWN_MODULES = re.compile(r"(policies|wrappers)(\.\w+)+")
-
-
-class WeightFileError(ValueError):
-    """A policy file that cannot be used; one line that names the file and what is wrong with it."""
+MAX_FILE_BYTES = 64 * 2**20  # 16 million weights; a file that is refused costs no more than twice this in memory
+MAX_DESCRIPTION_BYTES = 2**16  # of policy, head and environment: a layout of many thousand layers costs time and memory
+_ENTRIES: Entries = {"policy": dict, "action_head": str, "environment": dict, "provenance": dict}
+_LARGER = "for larger policies raise MAX_FILE_BYTES in training/policy_file.py"
+_NO_WEIGHTS = np.empty(0, np.float32)
 
 
 @dataclass(frozen=True)
@@ -58,29 +60,42 @@ def save_policy(path: Path, saved: SavedPolicy) -> None:
 
     ValueError for what could not be loaded again, such as weights that are not finite.
     """
-    _check_arrays(saved.policy, saved.weights, saved.buffers)
     header = {
         "policy": {"name": saved.policy_name, **_fields(saved.policy)},
         "action_head": saved.action_head,
         "environment": spec_to_json(saved.environment),
         "provenance": {name: _finite_or_none(value) for name, value in saved.provenance.items()},
     }
+    _check_description(header)
+    _check_arrays(saved.policy, saved.weights, saved.buffers)
     arrays = {"weights": saved.weights} | {f"buffers.{name}": array for name, array in saved.buffers.items()}
-    write_atomically(path, encode(header, arrays))
+    data = encode("policy", header, arrays)
+    if len(data) > MAX_FILE_BYTES:
+        raise ValueError(f"the policy file would have {len(data)} bytes, more than {MAX_FILE_BYTES}; {_LARGER}")
+    write_atomically(path, data)
 
 
 def load_policy(path: Path, allow_imports: Sequence[str] = ()) -> SavedPolicy:
     """Rebuilds what `save_policy` wrote; `allow_imports` names the packages of the user's own that it may import from.
 
+    What the header says is checked before any array is read.
+
     Raises:
         WeightFileError: the file is missing, damaged, foreign, newer, or names code that is unknown or not allowed.
     """
-    try:
-        return _rebuild(*decode(_bytes_of(path)), allow_imports)
-    except OSError as error:
-        raise WeightFileError(f"{path}: {error.strerror}") from error
-    except (ValueError, RecursionError) as error:
-        raise WeightFileError(f"{path}: {' '.join(str(error).split())}") from error
+    with refusals(path):
+        if is_legacy(path):
+            raise ValueError("written by torch.save, which keeps bare numbers: give --environment and --policy with it")
+        with opened(path, MAX_FILE_BYTES, _LARGER) as file:
+            header, listing = peek(file.read(8 + MAX_HEADER_BYTES), "policy", _ENTRIES)
+            saved = _described(header, allow_imports)
+            _check_listing(saved.policy, listing)
+            file.seek(0)
+            _, arrays = decode(file.read(MAX_FILE_BYTES), "policy", _ENTRIES)
+        weights = arrays.pop("weights")
+        buffers = {name.removeprefix("buffers."): array for name, array in arrays.items()}
+        _check_arrays(saved.policy, weights, buffers)
+        return dataclasses.replace(saved, weights=weights, buffers=buffers)
 
 
 def num_outputs(action_space: Space) -> int:
@@ -116,41 +131,50 @@ def _finite_or_none(value: Any) -> Any:
 def _check_arrays(policy: Policy, weights: np.ndarray, buffers: Buffers) -> None:
     if weights.dtype != np.float32:
         raise ValueError(f"weights must be float32, not {weights.dtype}")
-    if weights.shape != (policy.layout.num_params,):
-        raise ValueError(f"weights of shape {weights.shape}, but the policy has {policy.layout.num_params} parameters")
+    _check_shape(policy, weights.shape)
     for name, array in {"weights": weights, **buffers}.items():
         if array.dtype.kind == "f" and not np.isfinite(array).all():
             raise ValueError(f"{name} holds numbers that are not finite")
 
 
-def _bytes_of(path: Path) -> bytes:
-    if not path.exists():
-        raise ValueError("no such file")
-    if not path.is_file():
-        raise ValueError("not a file")
-    size = path.stat().st_size
-    if size == 0:
-        raise ValueError("the file is empty")
-    if size > MAX_FILE_BYTES:
-        raise ValueError(f"the file has {size} bytes, more than the {MAX_FILE_BYTES} of the largest policy file")
-    return path.read_bytes()
+def _check_shape(policy: Policy, shape: tuple[int, ...]) -> None:
+    if shape != (policy.layout.num_params,):
+        raise ValueError(f"weights of shape {shape}, but the policy has {policy.layout.num_params} parameters")
 
 
-def _rebuild(header: Header, arrays: Arrays, allow_imports: Sequence[str]) -> SavedPolicy:
+def _check_description(header: Mapping[str, Any]) -> None:
+    size = len(json.dumps({name: header[name] for name in ("policy", "action_head", "environment")}))
+    if size > MAX_DESCRIPTION_BYTES:
+        raise ValueError(
+            f"the description of policy and environment has {size} bytes, at most {MAX_DESCRIPTION_BYTES} are allowed"
+        )
+
+
+def _check_listing(policy: Policy, listing: Listing) -> None:
+    """Refuses arrays other than the policy's before they are read."""
+    unknown = [name for name in listing if name != "weights" and not name.startswith("buffers.")]
+    if unknown or "weights" not in listing:
+        raise ValueError(f"the arrays must be 'weights' and 'buffers.<name>', not {sorted(listing)}")
+    if policy.layout.num_params > MAX_FILE_BYTES // _NO_WEIGHTS.itemsize:
+        raise ValueError(f"the policy has more parameters than a file of {MAX_FILE_BYTES} bytes can hold; {_LARGER}")
+    dtype, shape = listing["weights"]
+    if dtype != "F32":
+        raise ValueError(f"weights must be float32, not {dtype}")
+    _check_shape(policy, shape)
+
+
+def _described(header: Header, allow_imports: Sequence[str]) -> SavedPolicy:
+    """All that the header says, without weights and buffers."""
+    _check_description(header)
     environment = spec_from_json(header["environment"])
     _check_imports(header, environment.imports, allow_imports)
     name, policy = _policy(header["policy"])
     if header["action_head"] not in HEADS:
         raise ValueError(f"unknown action head {header['action_head']!r}; known are {', '.join(HEADS)}")
-    for wrapper in (*environment.gymnasium_wrappers, *environment.wrappers, *environment.training_wrappers):
-        lookup("wrappers", wrapper.name)  # refuses an unknown one now, not when the environment is made
-    unknown = [array for array in arrays if array != "weights" and not array.startswith("buffers.")]
-    if unknown or "weights" not in arrays:
-        raise ValueError(f"the arrays must be 'weights' and 'buffers.<name>', not {sorted(arrays)}")
-    weights = arrays.pop("weights")
-    buffers = {array.removeprefix("buffers."): values for array, values in arrays.items()}
-    _check_arrays(policy, weights, buffers)
-    return SavedPolicy(policy, name, weights, buffers, header["action_head"], environment, header["provenance"])
+    wrappers = (*environment.gymnasium_wrappers, *environment.wrappers, *environment.training_wrappers)
+    for wrapper in {wrapper.name for wrapper in wrappers}:
+        lookup("wrappers", wrapper)  # refuses an unknown one now, not when the environment is made
+    return SavedPolicy(policy, name, _NO_WEIGHTS, {}, header["action_head"], environment, header["provenance"])
 
 
 def _policy(description: Mapping[str, Any]) -> tuple[str, Policy]:
@@ -172,28 +196,22 @@ def _check_imports(header: Header, imports: Sequence[str], allow_imports: Sequen
 
     Any text with a colon may be such a name, wherever it stands: Gymnasium too takes ids like `module:Name-v0`.
     """
-    texts = _texts([header["policy"], header["environment"]])
-    foreign = [text for text in texts if ":" in text and not _is_ours(text)]
-    for module in (*imports, *(name.partition(":")[0] for name in foreign)):
-        if not any(module == allowed or module.startswith(f"{allowed}.") for allowed in allow_imports):
-            raise ValueError(f"needs code from the module {module!r}; if you trust it, give --import {module}")
+    named = {text for text in _texts([header["policy"], header["environment"]]) if ":" in text}
+    foreign = sorted(text for text in named if not is_ours(text))
+    check_allowed((*imports, *(name.partition(":")[0] for name in foreign)), allow_imports)
 
 
-def _is_ours(name: str) -> bool:
-    """Whether "module:Class" is a class of our own, and not merely one that a module of ours imports."""
-    module = name.partition(":")[0]
-    return _OWN_MODULES.fullmatch(module) is not None and lookup("wrappers", name).__module__ == module
-
-
-def _texts(value: Any) -> Iterator[str]:
+def _texts(tree: Any) -> Iterator[str]:
     """Every text in a tree of JSON values."""
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, dict):
-        yield from _texts([*value, *value.values()])
-    elif isinstance(value, list):
-        for item in value:
-            yield from _texts(item)
+    waiting = [tree]
+    while waiting:
+        match waiting.pop():
+            case str() as text:
+                yield text
+            case dict() as entries:
+                waiting += [*entries, *entries.values()]
+            case list() as items:
+                waiting += items
 
 
 def _tuples(value: Any) -> Any:

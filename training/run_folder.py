@@ -1,59 +1,140 @@
-"""The folder of a run: made before anything starts, refused if it is there already."""
+"""The folder of a run: made whole or not at all, held by one process at a time, its files kept up to date."""
 
+import fcntl
 import itertools
+import os
 import shlex
-import subprocess
+import shutil
 import sys
+import tempfile
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from typing import Any
 
+from reporting.atomic_file import sweep, sync_folder, write_atomically
+from rollouts.chunks import Task
+from training import checkpoint as checkpoints
+from training.checkpoint import Checkpoint, Snapshot, save_checkpoint
 from training.config import TrainConfig
-
-REPOSITORY = Path(__file__).resolve().parent.parent
-PACKAGES = ("numpy", "numba", "gymnasium", "envpool", "mujoco", "box2d", "pybullet", "ale-py", "opencv-python-headless")
-
-
-def commit() -> str:
-    """The commit that is checked out, with `+` if files differ from it; empty outside a checkout."""
-    git = ["git", "-C", str(REPOSITORY), "describe", "--always", "--dirty=+", "--abbrev=12", "--exclude=*"]
-    try:
-        return subprocess.run(git, capture_output=True, text=True, check=True).stdout.strip()  # noqa: S603
-    except (OSError, subprocess.CalledProcessError):
-        return ""
+from training.machine import conditions
+from training.policy_file import SavedPolicy, save_policy
 
 
-def package_versions() -> dict[str, str]:
-    """Versions of Python and of the packages that results depend on, those that are installed."""
-    versions = {"python": sys.version.split()[0]}
-    for package in PACKAGES:
-        try:
-            versions[package] = version(package)
-        except PackageNotFoundError:
-            continue
-    return versions
-
-
-def _chosen(config: TrainConfig) -> Path:
-    """The folder named, or one named after strategy, seed and time that is not there yet."""
+def chosen_folder(config: TrainConfig) -> Path:
+    """FOLDER/ENVIRONMENT/RUN_NAME, or one named after strategy, seed and time; ValueError if it is there already."""
     parent = Path(config.folder).expanduser() / config.environment.replace("/", "_")
-    if config.run_name is not None:
-        return parent / config.run_name
-    stem = f"{config.strategy}-seed{config.seed}-{datetime.now(UTC):%Y%m%d-%H%M%S}"
-    names = itertools.chain([stem], (f"{stem}-{number}" for number in itertools.count(2)))
-    return next(parent / name for name in names if not (parent / name).exists())
+    if config.run_name is None:
+        stem = f"{config.strategy}-seed{config.seed}-{datetime.now(UTC):%Y%m%d-%H%M%S}"
+        names = itertools.chain([stem], (f"{stem}-{number}" for number in itertools.count(2)))
+        return next(parent / name for name in names if not (parent / name).exists())
+    folder = parent / config.run_name
+    if folder.exists():
+        raise ValueError(f"run folder {folder} exists already; --resume it, or choose another --run_name or --folder")
+    return folder
 
 
-def make_run_folder(config: TrainConfig) -> Path:
-    """FOLDER/ENVIRONMENT/RUN_NAME with config.yaml and command.txt in it; ValueError if it cannot be made."""
-    folder = _chosen(config)
+def make_folder(folder: Path, starts: Mapping[str, tuple[TrainConfig, Checkpoint]]) -> None:
+    """Makes a folder with one run in each subfolder named, at its start; ValueError if that cannot be done."""
     try:
-        folder.mkdir(parents=True)
-        (folder / "config.yaml").write_text(config.as_yaml())
-        versions = "".join(f"{package} {number}\n" for package, number in package_versions().items())
-        (folder / "command.txt").write_text(f"{shlex.join(sys.argv)}\ncommit {commit()}\n{versions}")
-    except FileExistsError as error:
-        raise ValueError(f"run folder {folder} exists already; choose another --run_name or --folder") from error
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        unfinished = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", suffix=".tmp", dir=folder.parent))
+        try:
+            for name, (config, checkpoint) in starts.items():
+                (unfinished / name / checkpoints.FOLDER).mkdir(parents=True)
+                (unfinished / name / "config.yaml").write_text(config.as_yaml())
+                save_checkpoint(unfinished / name / checkpoints.FOLDER, checkpoint)
+                note_command(unfinished / name)
+            unfinished.chmod(0o755)
+            unfinished.rename(folder)
+            sync_folder(folder.parent)
+        except BaseException:
+            shutil.rmtree(unfinished, ignore_errors=True)
+            raise
     except OSError as error:
         raise ValueError(f"cannot write to run folder {folder}: {error.strerror}") from error
-    return folder
+
+
+def runs_in(folder: Path) -> list[Path]:
+    """The folder of each run that `--resume FOLDER` means: itself, or its subfolders of several seeds, by seed."""
+    if (folder / checkpoints.FOLDER).is_dir():
+        return [folder]
+    found = [path.parent for path in folder.glob(f"seed*/{checkpoints.FOLDER}")]
+    if not found:
+        raise ValueError(f"resume must name the folder of a run, got {folder}, which has no checkpoint in it")
+    return sorted(found, key=lambda path: (len(path.name), path.name))
+
+
+def hold(folder: Path) -> int:
+    """Keeps other processes from writing to a run until this one ends; ValueError if one does so already.
+
+    Returns the descriptor that holds it.
+    """
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(descriptor)
+        raise ValueError(f"run folder {folder} is in use by another process") from None
+    except OSError as error:  # some network file systems have no locks
+        print(f"{folder} cannot be locked ({error.strerror}); see that no other process resumes it", file=sys.stderr)
+    return descriptor
+
+
+def note_command(folder: Path) -> None:
+    """Adds this command line, the commit, the package versions and the processor to command.txt."""
+    facts = "".join(f"{name} {value}\n" for name, value in conditions().items())
+    with (folder / "command.txt").open("a") as file:
+        file.write(f"{shlex.join(sys.argv)}\n{facts}")
+
+
+class RunFiles:
+    """Keeps what can be made from a checkpoint as new as the checkpoint itself."""
+
+    def __init__(self, folder: Path, task: Task, config: TrainConfig):
+        self._folder, self._task, self._config = folder, task, config
+        self._best: Snapshot | None = None
+        sweep(folder)
+
+    def save(self, checkpoint: Checkpoint) -> None:
+        """Writes the checkpoint first, so that no policy file is ever ahead of it; OSError if the disk refuses."""
+        save_checkpoint(self._folder / checkpoints.FOLDER, checkpoint)
+        best = checkpoint.progress.best
+        if best is not None and best is not self._best:
+            self._save_policy("best.dat", best, checkpoint.conditions)
+            self._best = best
+        if checkpoint.progress.generation:
+            self._save_policy("latest.dat", checkpoint.latest, checkpoint.conditions)
+
+    def _save_policy(self, name: str, snapshot: Snapshot, made_under: Mapping[str, str]) -> None:
+        provenance: dict[str, Any] = {
+            "seed": self._config.seed,
+            "generation": snapshot.generation,
+            "env_steps": snapshot.env_steps,
+            "score": snapshot.score,
+            "score_episodes": self._config.eval_episodes,
+            **made_under,
+        }
+        save_policy(
+            self._folder / name,
+            SavedPolicy(
+                policy=self._task.agent.policy,
+                policy_name=self._config.policy,
+                weights=snapshot.weights,
+                buffers=snapshot.buffers,
+                action_head=self._task.agent.action_head,
+                environment=self._task.environment,
+                provenance=provenance,
+            ),
+        )
+
+
+def resume_command(folder: Path, imports: Sequence[str]) -> str:
+    """The command line that goes on with a run, `imports` being the modules that it needs."""
+    needed = ["--import", *dict.fromkeys(imports)] if imports else []
+    return shlex.join(["python", sys.argv[0], "--resume", str(folder), *needed])
+
+
+def update_config(folder: Path, config: TrainConfig) -> None:
+    """Makes config.yaml say what the run now goes on with."""
+    write_atomically(folder / "config.yaml", config.as_yaml().encode())

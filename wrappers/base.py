@@ -70,14 +70,15 @@ def has_ended(env_step: EnvStep) -> Bool[np.ndarray, " active"]:
     return env_step.terminated | env_step.truncated
 
 
-def take_rows(env_step: EnvStep, rows: Int[np.ndarray, " taken"]) -> EnvStep:
-    """The rows named, in arrays of their own."""
+def take_copies(env_step: EnvStep, copies: Int[np.ndarray, " taken"]) -> EnvStep:
+    """The copies named of an env step of every copy, in arrays of their own."""
     return EnvStep(
-        observations=env_step.observations[rows],
-        rewards=env_step.rewards[rows],
-        terminated=env_step.terminated[rows],
-        truncated=env_step.truncated[rows],
-        info={key: values[rows] for key, values in env_step.info.items()},
+        observations=env_step.observations[copies],
+        rewards=env_step.rewards[copies],
+        terminated=env_step.terminated[copies],
+        truncated=env_step.truncated[copies],
+        info={key: values[copies] for key, values in env_step.info.items()},
+        faults={copy: reason for copy, reason in env_step.faults.items() if copy in copies},
     )
 
 
@@ -95,6 +96,7 @@ def with_rows(env_step: EnvStep, rows: Int[np.ndarray, " replaced"], part: EnvSt
         terminated=merged(env_step.terminated, part.terminated),
         truncated=merged(env_step.truncated, part.truncated),
         info={key: merged(values, part.info[key]) for key, values in env_step.info.items() if key in part.info},
+        faults={**env_step.faults, **part.faults},
     )
 
 

@@ -6,14 +6,14 @@ import numpy as np
 from jaxtyping import Shaped
 
 from contracts.environment import BatchEnv, EnvStep
-from wrappers.base import Actions, Active, BatchWrapper, has_ended, take_rows, with_rows
+from wrappers.base import Actions, Active, BatchWrapper, has_ended, take_copies, with_rows
 
 
 class Opening(BatchWrapper):
     """Plays an opening before the policy acts; its env steps are not counted as the policy's.
 
     A copy whose episode ends in the opening is not stepped inside again: its first `step` returns the opening's last
-    observation, flags and info, and no reward.
+    observation, flags, info and fault, and no reward, or NaN if its simulator failed.
     """
 
     def __init__(self, env: BatchEnv) -> None:
@@ -32,7 +32,9 @@ class Opening(BatchWrapper):
                 break
             opened = with_rows(opened, active, self.env.step(actions[active], active))
         self._ended = has_ended(opened)
-        self._opened = replace(opened, rewards=np.zeros_like(opened.rewards))
+        rewards = np.zeros_like(opened.rewards)
+        rewards[list(opened.faults)] = np.nan
+        self._opened = replace(opened, rewards=rewards)
         return opened
 
     def step(self, actions: Actions, active: Active) -> EnvStep:
@@ -40,7 +42,7 @@ class Opening(BatchWrapper):
         ended = self._ended[active]
         if self._opened is None or not ended.any():
             return self.env.step(actions, active)
-        reported = take_rows(self._opened, active)
+        reported = take_copies(self._opened, active)
         going = np.flatnonzero(~ended)
         if not going.size:
             return reported

@@ -1,11 +1,12 @@
 """A file is either the old one or the new one."""
 
 import os
+import signal
 import stat
 
 import pytest
 
-from reporting.atomic_file import write_atomically
+from reporting.atomic_file import sweep, write_atomically
 
 
 def test_the_new_file_replaces_the_old_one_readable_for_all(tmp_path):
@@ -42,3 +43,17 @@ def test_a_failed_write_keeps_the_old_file_and_leaves_nothing_behind(tmp_path, m
 def test_a_missing_folder_is_an_error_that_names_it(tmp_path):
     with pytest.raises(FileNotFoundError, match="missing"):
         write_atomically(tmp_path / "missing" / "best.dat", b"new")
+
+
+def test_what_a_killed_writer_leaves_is_swept_and_nothing_else(tmp_path):
+    path = tmp_path / "best.dat"
+    write_atomically(path, b"whole")
+    (tmp_path / "notes.tmp").write_text("a user's own")
+    if os.fork() == 0:
+        type(path).replace = lambda *paths: os.kill(os.getpid(), signal.SIGKILL)
+        write_atomically(path, b"never renamed")
+    assert os.WIFSIGNALED(os.wait()[1])
+    assert len(list(tmp_path.iterdir())) == 3
+    sweep(tmp_path)
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["best.dat", "notes.tmp"]
+    assert path.read_bytes() == b"whole"

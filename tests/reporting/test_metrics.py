@@ -1,5 +1,7 @@
 """metrics.csv: what is written is what is read, and a row is on disk as soon as it is written."""
 
+import resource
+import signal
 from math import nan
 
 import numpy as np
@@ -37,11 +39,41 @@ def test_a_row_with_other_columns_is_refused_and_not_written(tmp_path):
     assert read_metrics(tmp_path / "metrics.csv")["generation"].tolist() == [1]
 
 
-def test_the_metrics_of_another_run_are_never_overwritten(tmp_path):
-    (tmp_path / "metrics.csv").write_text("precious\n")
-    with pytest.raises(FileExistsError):
-        MetricsWriter(tmp_path / "metrics.csv")
-    assert (tmp_path / "metrics.csv").read_text() == "precious\n"
+def test_goes_on_behind_a_generation_and_drops_what_a_run_cut_short_has_left(tmp_path):
+    path = tmp_path / "metrics.csv"
+    path.write_text("lr,generation\n0.5,1\n0.25,2\n0.125,3\n0.0")
+    with MetricsWriter(path, generation=2) as writer:
+        writer.write({"generation": 3, "lr": 7.0})
+    assert path.read_text() == "lr,generation\n0.5,1\n0.25,2\n7.0,3\n"
+    with MetricsWriter(path) as writer:
+        writer.write({"generation": 1, "sigma": 1.0})
+    assert path.read_text() == "generation,sigma\n1,1.0\n"
+
+
+def test_a_foreign_file_is_left_alone(tmp_path):
+    path = tmp_path / "metrics.csv"
+    path.write_text("precious\n")
+    with pytest.raises(ValueError, match=r"metrics.csv: no rows of metrics in this file"):
+        MetricsWriter(path, generation=2)
+    assert path.read_text() == "precious\n"
+
+
+def test_rows_that_the_disk_refuses_are_written_once_there_is_room(tmp_path):
+    path = tmp_path / "metrics.csv"
+    limits, handler = resource.getrlimit(resource.RLIMIT_FSIZE), signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    with MetricsWriter(path) as writer:
+        writer.write({"generation": 1})
+        resource.setrlimit(resource.RLIMIT_FSIZE, (path.stat().st_size + 1, limits[1]))  # room for half a row
+        try:
+            for generation in (2, 3):
+                with pytest.raises(OSError, match="too large"):
+                    writer.write({"generation": generation})
+                assert path.read_text() == "generation\n1\n"
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+            signal.signal(signal.SIGXFSZ, handler)
+        writer.sync()
+    assert path.read_text() == "generation\n1\n2\n3\n"
 
 
 @pytest.mark.parametrize(

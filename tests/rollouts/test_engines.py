@@ -5,13 +5,14 @@ import signal
 import threading
 import time
 from dataclasses import replace
+from multiprocessing.connection import wait
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from contracts.engine import Context
+from contracts.engine import Context, Moments
 from contracts.randomness import Purpose
 from policies.linear import Linear
 from rollouts import workers
@@ -20,7 +21,8 @@ from rollouts.engines import make_engine, num_threads
 from rollouts.environments import EnvironmentSpec, WrapperSpec
 from rollouts.episode import Agent
 from rollouts.in_process import InProcessEngine
-from rollouts.workers import WorkerEngine, WorkerError
+from rollouts.moments import standardisation
+from rollouts.workers import WorkerEngine
 from strategies.populations import GaussianPopulation
 
 CARTPOLE = EnvironmentSpec("CartPole-v1", "envpool")
@@ -79,13 +81,15 @@ def test_chunks_cover_the_members_once_in_order_and_evenly(num_members, chunk_si
 
 
 @pytest.mark.parametrize(
-    ("make_task", "num_params"), [(task, 8), (scripted_task, 4)], ids=["cartpole on envpool", "scripted on gymnasium"]
+    ("make_task", "num_params", "crews"),
+    [(task, 8, [2]), (scripted_task, 4, [1, 2])],
+    ids=["cartpole on envpool", "scripted on gymnasium"],
 )
-def test_the_same_bits_on_any_number_of_threads_and_workers(make_task, num_params):
+def test_the_same_bits_on_any_number_of_threads_and_workers(make_task, num_params, crews):
     alone = everything(InProcessEngine(make_task(), chunk_size=4, threads=1), num_params)
     for threads in (2, 5):
         assert everything(InProcessEngine(make_task(), chunk_size=4, threads=threads), num_params) == alone
-    for processes in (1, 3):
+    for processes in crews:
         assert everything(WorkerEngine(make_task(), chunk_size=4, workers=processes), num_params) == alone
 
 
@@ -114,7 +118,7 @@ def test_training_wrappers_are_left_out_of_evaluation():
 
 
 def test_a_worker_that_is_killed_is_replaced_and_changes_nothing():
-    make = {"truncate_at": 2000}
+    make = {"truncate_at": 1000}
     alone = everything(InProcessEngine(scripted_task(**make), chunk_size=4, threads=1), 4)
     engine = WorkerEngine(scripted_task(**make), chunk_size=4, workers=2)
     killed = []
@@ -122,7 +126,7 @@ def test_a_worker_that_is_killed_is_replaced_and_changes_nothing():
     def kill_two():
         for number in (0, 1):
             time.sleep(0.7)
-            killed.append(engine._workers[number].process.pid)
+            killed.append(engine._crew.workers[number].process.pid)
             os.kill(killed[-1], signal.SIGKILL)
 
     killer = threading.Thread(target=kill_two)
@@ -133,29 +137,29 @@ def test_a_worker_that_is_killed_is_replaced_and_changes_nothing():
     assert answers == alone
 
 
-def test_workers_that_keep_dying_stop_the_run_with_a_clear_message(monkeypatch):
-    monkeypatch.setattr(workers, "MAX_DEATHS", 2)
-    engine = WorkerEngine(scripted_task(exit_at=2), chunk_size=30, workers=1)
-    with pytest.raises(WorkerError, match="2 workers died in one call, the last with exit code 3"):
-        engine.evaluate(population(4), context())
-    engine.close()
+def test_five_workers_whose_answers_come_in_an_adverse_order_change_nothing(monkeypatch):
+    alone = everything(InProcessEngine(scripted_task(), chunk_size=4, threads=1), 4)
+    sizes = []
+
+    def last_of_all(connections, timeout=None):
+        for connection in connections:
+            wait([connection])
+        sizes.append(len(connections))
+        return connections[-1:]
+
+    monkeypatch.setattr(workers, "wait", last_of_all)
+    assert everything(WorkerEngine(scripted_task(), chunk_size=4, workers=5), 4) == alone
+    assert max(sizes) == 5
 
 
-def test_a_simulator_that_raises_is_reported():
-    engine = WorkerEngine(scripted_task(raise_at=2), chunk_size=30, workers=1)
-    with pytest.raises(WorkerError, match="scripted failure at env step 2"):
-        engine.evaluate(population(4), context())
-    engine.close()
-
-
-def test_an_answer_that_comes_after_an_error_is_not_taken_for_another(monkeypatch):
-    engine = WorkerEngine(scripted_task(raise_at=3, truncate_at=9), chunk_size=4, workers=2)
-    with pytest.raises(WorkerError):
-        engine.evaluate(population(4), context())  # the other worker's answer is still to come
-    utilities = np.linspace(-0.5, 0.5, 21)
-    expected = InProcessEngine(scripted_task(), chunk_size=4, threads=1).combine(population(4), utilities)
-    assert np.array_equal(engine.combine(population(4), utilities), expected)
-    engine.close()
+def test_an_evaluation_gives_no_moments_and_leaves_no_trace():
+    buffers = standardisation(Moments(9, np.full(2, 0.5), np.full(2, 4.0)), (2,))
+    before = {name: array.copy() for name, array in buffers.items()}
+    engine = InProcessEngine(scripted_task(), chunk_size=4, threads=2)
+    unobserved = context(purpose=Purpose.EVALUATION, buffers=buffers, observe=False)
+    assert engine.evaluate(population(4), unobserved).moments is None
+    assert all(np.array_equal(buffers[name], before[name]) for name in before)
+    assert everything(engine, 4) == everything(InProcessEngine(scripted_task(), chunk_size=4, threads=1), 4)
 
 
 @pytest.mark.parametrize("independent", [False, True])
@@ -171,8 +175,12 @@ def test_gymnasium_keeps_few_environments_however_many_chunks(independent):
 
 def test_no_worker_is_left_behind():
     engine = WorkerEngine(scripted_task(), chunk_size=4, workers=2)
-    engine.evaluate(population(4), context())
-    processes = [worker.process for worker in engine._workers]
+    user = threading.Thread(target=engine.evaluate, args=(population(4), context()))
+    user.start()
+    user.join()
+    time.sleep(0.3)
+    processes = [worker.process for worker in engine._crew.workers]
+    assert [process.is_alive() for process in processes] == [True, True]  # they outlive the thread that made them
     engine.close()
     engine.close()
     assert [process.is_alive() for process in processes] == [False, False]
@@ -181,8 +189,19 @@ def test_no_worker_is_left_behind():
 def test_auto_takes_threads_for_envpool_and_processes_for_gymnasium():
     made = [make_engine(each, chunk_size=4, threads=2) for each in (task(), scripted_task())]
     assert [type(engine) for engine in made] == [InProcessEngine, WorkerEngine]
-    for engine in made:
-        engine.close()
+
+
+def test_a_time_limit_takes_processes_which_can_be_killed():
+    for each in (task(), scripted_task()):
+        assert type(make_engine(each, chunk_size=4, threads=1, episode_timeout=9.0)) is WorkerEngine
+    with pytest.raises(ValueError, match=r"episode_timeout needs .* workers, got 'in_process'"):
+        make_engine(task(), chunk_size=4, threads=1, engine="in_process", episode_timeout=9.0)
+
+
+@pytest.mark.parametrize("seconds", [0, -1.0, float("inf"), float("nan")])
+def test_a_time_limit_that_makes_no_sense_is_refused(seconds):
+    with pytest.raises(ValueError, match=f"episode_timeout must be a finite number of seconds > 0, got {seconds}"):
+        make_engine(task(), chunk_size=4, threads=1, episode_timeout=seconds)
 
 
 @pytest.mark.parametrize("threads", [0, -2])

@@ -1,12 +1,13 @@
 """The loop that sums rewards and counts env steps, against a script."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from threading import Event
 
 import numpy as np
 import pytest
 
 from contracts.randomness import Purpose, stream
-from rollouts.episode import Agent, run_episode
+from rollouts.episode import AbandonedError, Agent, run_episode
 from rollouts.moments import MomentTally
 from tests.scripted import ScriptedEnv
 
@@ -71,6 +72,7 @@ def test_a_reward_that_is_not_finite_fails_its_member_only(bad):
     result = run(ScriptedEnv(2, rewards=rewards, terminate_at=3))
     assert result.returns[0] == 3.0 and np.isnan(result.returns[1])
     assert result.env_steps.tolist() == [3, 2]
+    assert result.faults == {"non-finite reward": 1}
 
 
 @pytest.mark.parametrize("last", [True, False])
@@ -79,6 +81,7 @@ def test_an_observation_that_is_not_finite_fails_its_member_only(last):
     result = run(env)
     assert np.isnan(result.returns).tolist() == [False, True, False]
     assert result.env_steps[1] == 2
+    assert result.faults == {"non-finite observation": 1}
 
 
 def test_an_output_that_is_not_finite_never_reaches_the_environment():
@@ -86,11 +89,55 @@ def test_an_output_that_is_not_finite_never_reaches_the_environment():
     result = run(env, policy=Echo(nan_at=2), values=[0.0, 1.0, 0.0])
     assert np.isnan(result.returns).tolist() == [False, True, False]
     assert result.env_steps.tolist() == [4, 1, 4]
+    assert result.faults == {"non-finite output": 1}
     assert all(np.isfinite(actions).all() for actions, _ in env.calls)
 
 
 def test_every_member_may_fail():
-    assert np.isnan(run(ScriptedEnv(2, terminate_at=4), policy=Echo(nan_at=1), values=[1.0, 1.0]).returns).all()
+    result = run(ScriptedEnv(2, terminate_at=4), policy=Echo(nan_at=1), values=[1.0, 1.0])
+    assert np.isnan(result.returns).all()
+    assert result.faults == {"non-finite output": 2}
+
+
+def test_a_simulator_that_fails_fails_its_member_only():
+    result = run(ScriptedEnv(3, fault_at=[0, 2, 0], terminate_at=4))
+    assert result.returns.tolist() == pytest.approx([4, np.nan, 4], nan_ok=True)
+    assert result.env_steps.tolist() == [4, 2, 4]
+    assert result.faults == {"fault of copy 1": 1}
+
+
+def test_each_episode_fails_for_one_reason_the_first():
+    rewards = [[1.0, np.nan], [1.0, 1.0], [np.nan, np.nan], [1.0, 1.0]]
+    result = run(ScriptedEnv(4, rewards=rewards, nan_at=[2, 2, 1, 0], fault_at=[2, 0, 0, 0], terminate_at=2))
+    assert list(result.faults.items()) == [("non-finite observation", 2), ("fault of copy 0", 1)]
+    assert np.isnan(result.returns).tolist() == [True, True, True, False]
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_finite_rewards_whose_sum_is_not_finite_fail_their_member(sign):
+    class Huge(ScriptedEnv):
+        def step(self, actions, active):
+            step = super().step(actions, active)
+            return replace(step, rewards=np.where(active == 1, sign * 1e308, 1.0))
+
+    result = run(Huge(2, terminate_at=3))
+    assert result.returns.tolist() == pytest.approx([3, np.nan], nan_ok=True)
+    assert result.faults == {"return overflowed": 1}
+
+
+def test_an_abandoned_episode_ends_at_the_next_env_step():
+    abandoned = Event()
+
+    class Leaving(ScriptedEnv):
+        def step(self, actions, active):
+            if len(self.calls) == 2:
+                abandoned.set()
+            return super().step(actions, active)
+
+    env = Leaving(2)
+    with pytest.raises(AbandonedError):
+        run(env, abandoned=abandoned)
+    assert len(env.calls) == 3
 
 
 def test_state_and_previous_rewards_stay_with_their_member():

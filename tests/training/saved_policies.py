@@ -11,8 +11,8 @@ from safetensors.numpy import save
 
 from policies.mlp import Mlp
 from rollouts.environments import EnvironmentSpec, WrapperSpec
+from training.checked_file import digest
 from training.policy_file import SavedPolicy, WeightFileError, load_policy, save_policy
-from training.policy_format import digest
 
 SPEC = EnvironmentSpec(
     "HalfCheetah-v5",
@@ -42,7 +42,7 @@ def same(one, other):
         np.testing.assert_array_equal(left, right)
 
 
-def file_with(path, saved, edit=lambda header: None, arrays=None, resign=True):
+def file_with(path, saved, edit=lambda header: None, arrays=None, resign=True, respell=str):
     """A policy file whose header was edited, or its arrays replaced, and signed again as a forger would."""
     save_policy(path, saved)
     with safetensors.safe_open(path, framework="np") as file:
@@ -51,7 +51,8 @@ def file_with(path, saved, edit=lambda header: None, arrays=None, resign=True):
     edit(header)
     if resign:
         header["sha256"] = digest(header, arrays)
-    path.write_bytes(save(arrays, metadata={"hebbes": json.dumps(header)}))
+    text = respell(json.dumps(header, sort_keys=True, separators=(",", ":")))
+    path.write_bytes(save(arrays, metadata={"hebbes": text}))
     return path
 
 

@@ -55,7 +55,7 @@ def needs_bullet(environment):
 )
 def test_trains_and_evaluates(environment, backend, tmp_path):
     flags = [*TINY, "--episodes_per_member", "1", "--threads", "1", "--run_name", "tiny", "--folder", str(tmp_path)]
-    run = prepare(parse_config("static", ["--environment", environment, *flags], "test"))
+    (run,) = prepare(parse_config("static", ["--environment", environment, *flags], "test"))
     assert run.task.environment.backend == backend
     execute(run)
     saved = load_policy(run.folder / "best.dat")

@@ -10,6 +10,7 @@ import sys
 import time
 from dataclasses import replace
 from math import nan
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -78,9 +79,15 @@ def test_anyone_can_read_the_file_with_safetensors(tmp_path):
     assert header["policy"] == {
         "name": "mlp", "observation_shape": [3], "num_outputs": 2, "hidden_sizes": [4], "bias": False
     }  # fmt: skip
-    assert header["format_version"] == 1
+    assert (header["kind"], header["format_version"]) == ("policy", 2)
     assert header["environment"]["environment"] == "HalfCheetah-v5"
     assert header["provenance"] == {"score": 1.5, "seed": 7}
+
+
+def test_a_file_of_version_1_still_opens():
+    # written by the release before kinds of files were told apart
+    version_1 = Path(__file__).parent / "files" / "format_1.dat"
+    same(load_policy(version_1), saved_policy(buffers={"observation_mean": np.arange(3.0)}))
 
 
 def test_same_policy_same_bytes_in_any_process(tmp_path):
@@ -144,6 +151,8 @@ def test_a_save_killed_at_any_moment_leaves_a_valid_file(tmp_path):
         ({"weights": np.full(20, nan, np.float32)}, "weights holds numbers that are not finite"),
         ({"weights": np.zeros(20)}, "float32, not float64"),
         ({"buffers": {"observation_std": np.array([np.inf])}}, "observation_std holds numbers that are not finite"),
+        ({"policy": Mlp((3,), 2, hidden_sizes=(1,) * 30_000)}, "the description of policy and environment has 90"),
+        ({"buffers": {"stack": np.zeros(2**23 + 1)}}, "the policy file would have 67109.* bytes, more than 67108864"),
         ({"provenance": {"notes": "x" * 2**20}}, "the header would exceed 1048576 bytes"),
     ],
 )

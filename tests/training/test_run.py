@@ -4,15 +4,13 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+import torch
 
 from contracts.randomness import Purpose
 from reporting.metrics import METRICS, read_metrics
-from reporting.video import VideoWriter
-from rollouts.workers import WorkerError
 from strategies.openai_es import OpenaiEsSettings
-from training import loop, policy_file
+from training import policy_file
 from training.config import TrainConfig
-from training.evaluation import environment_for, play, watch
 from training.run import execute, prepare
 
 SCRIPTED = "Scripted-v0"
@@ -44,14 +42,14 @@ def load(path):
 
 def run(config):
     """Trains; returns the folder."""
-    prepared = prepare(config)
+    (prepared,) = prepare(config)
     execute(prepared)
     return prepared.folder
 
 
 def contexts_of(config):
     """Trains; returns every context that the engine was given, and the folder."""
-    prepared = prepare(config)
+    (prepared,) = prepare(config)
     contexts, evaluate = [], prepared.engine.evaluate
 
     def spied(population, context):
@@ -66,7 +64,7 @@ def contexts_of(config):
 def test_learns_and_leaves_every_file(config):
     folder = run(config)
     assert {path.name for path in folder.iterdir()} == {
-        "best.dat", "latest.dat", "config.yaml", "command.txt", "metrics.csv", "learning_curve.png"
+        "best.dat", "latest.dat", "config.yaml", "command.txt", "metrics.csv", "learning_curve.png", "checkpoint"
     }  # fmt: skip
     metrics = read_metrics(folder / "metrics.csv")
     assert list(metrics) == list(METRICS)
@@ -153,6 +151,18 @@ def test_starts_from_a_saved_policy(config):
     assert load(on / "latest.dat").weights == pytest.approx(load(folder / "latest.dat").weights)
 
 
+def test_starts_from_a_file_of_the_reference(config, tmp_path):
+    legacy = tmp_path / "legacy.dat"
+    config = replace(config, policy="mlp", bias=False, hidden_sizes=(3,), generations=1)
+    row = np.arange(12) / 10
+    torch.save(row, legacy)
+    (prepared,) = prepare(replace(config, init_from=str(legacy)))
+    assert prepared.strategy.mean == pytest.approx(row)
+    torch.save(row[:-1], legacy)
+    with pytest.raises(ValueError, match=r"legacy.dat: .*11.*12"):
+        prepare(replace(config, init_from=str(legacy), run_name="other"))
+
+
 def test_a_policy_of_another_network_or_other_statistics_is_refused_before_anything_is_written(config, tmp_path):
     start = str(run(config) / "latest.dat")
     for changes, expected in [
@@ -162,15 +172,15 @@ def test_a_policy_of_another_network_or_other_statistics_is_refused_before_anyth
     ]:
         with pytest.raises(ValueError, match=expected):
             prepare(replace(config, init_from=start, run_name="refused", **changes))
-    assert {path.name for path in tmp_path.rglob("*") if path.is_dir()} == {SCRIPTED, "run"}
+    assert {path.name for path in tmp_path.rglob("*") if path.is_dir()} == {SCRIPTED, "run", "checkpoint"}
 
 
 def test_an_existing_folder_is_refused_and_left_alone(config):
     folder = run(config)
-    before = {path: path.read_bytes() for path in folder.iterdir()}
-    with pytest.raises(ValueError, match=r"run folder .*run exists already; choose another --run_name or --folder"):
+    before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    with pytest.raises(ValueError, match=r"run folder .*run exists already; --resume it, or choose another --run_name"):
         prepare(config)
-    assert {path: path.read_bytes() for path in folder.iterdir()} == before
+    assert {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()} == before
 
 
 def test_a_folder_that_cannot_be_made_is_refused(config, tmp_path):
@@ -179,53 +189,12 @@ def test_a_folder_that_cannot_be_made_is_refused(config, tmp_path):
         prepare(replace(config, folder=str(tmp_path / "file")))
 
 
-def test_failed_members_are_counted_and_the_run_goes_on(config):
-    folder = run(replace(config, env_kwargs={"nan_at": 3, "truncate_at": 8}, generations=2))
-    metrics = read_metrics(folder / "metrics.csv")
-    assert metrics["failed_members"].tolist() == [20, 20]
-    assert np.isnan(metrics["return_mean"]).all() and np.isnan(metrics["unperturbed_rank"]).all()
-    assert load(folder / "best.dat").provenance["score"] is None
-
-
-def test_workers_that_keep_dying_leave_the_last_complete_generation(config, monkeypatch):
-    monkeypatch.setattr(loop, "has_time_limit", lambda environment: True)
-    script = {"rewards": [0.0], "action_weight": 1.0, "truncate_at": 40, "exit_at": 30}
-    dying = prepare(replace(config, env_kwargs=script, max_episode_steps=20, eval_every=3, engine="workers"))
-    with pytest.raises(WorkerError, match="workers died"):  # the third generation's evaluation has no cap of 20 steps
-        execute(dying)
-    saved = load(dying.folder / "latest.dat")
-    assert saved.provenance["generation"] == 3
-    assert len(read_metrics(dying.folder / "metrics.csv")["generation"]) == 2
-
-
 def test_an_environment_without_end_is_evaluated_with_the_cap_of_its_training(config):
     endless = replace(config, env_kwargs={"rewards": [1.0]}, max_episode_steps=6, generations=1, test_episodes=1)
     assert read_metrics(run(endless) / "metrics.csv")["eval_return"].tolist() == [6]
 
 
-def test_evaluation_depends_on_the_seed_alone(config):
-    saved = load(run(config) / "best.dat")
-    environment = environment_for(saved.environment)
-    options = {"episodes": 7, "seed": 3}
-    alone = play(saved, environment, threads=1, **options)
-    assert np.array_equal(play(saved, environment, threads=3, **options), alone)
-    assert np.array_equal(play(saved, environment, threads=1, episodes=3, seed=3), alone[:3])
-    assert not np.array_equal(play(saved, environment, threads=1, episodes=7, seed=4), alone)
-
-
-def test_training_wrappers_join_an_evaluation_only_when_asked_for(config):
-    stopping = replace(config, env_kwargs={"rewards": [-1.0], "truncate_at": 8}, early_stop_negative_streak=3)
-    saved = load(run(stopping) / "best.dat")
-    for training_wrappers, expected in ((False, -8), (True, -4)):
-        environment = environment_for(saved.environment, training_wrappers=training_wrappers)
-        assert play(saved, environment, episodes=1, seed=0, threads=1).tolist() == [expected]
-
-
-def test_an_episode_that_is_filmed_is_the_one_that_is_played(config, tmp_path):
-    script = {"rewards": [0.0], "truncate_at": 8, "action_weight": 1.0}
-    saved = load(run(replace(config, env_kwargs=script)) / "best.dat")
-    environment = environment_for(saved.environment)
-    returns = play(saved, environment, episodes=3, seed=0, threads=1)
-    with VideoWriter(tmp_path / "film.mp4", 30) as video:
-        filmed = [watch(saved, environment, episode=k, seed=0, video=video) for k in range(3)]
-    assert filmed == pytest.approx(returns, rel=1e-12)
+def test_a_policy_that_no_file_could_hold_is_refused_before_anything_is_written(config, tmp_path):
+    with pytest.raises(ValueError, match="the policy has 40000000 parameters; a policy file holds 16515072"):
+        prepare(replace(config, policy="mlp", bias=False, hidden_sizes=(10_000_000,)))
+    assert not list(tmp_path.iterdir())

@@ -26,6 +26,14 @@ def test_follows_its_script():
     assert [active.tolist() for _, active in env.calls] == [[1, 0], [1, 0], [0]]
 
 
+def test_faults_come_on_cue():
+    env = ScriptedEnv(3, fault_at=[0, 1, 0])
+    env.start(0)
+    step = env.step(np.zeros((2, 2)), ids(2, 1))
+    assert dict(step.faults) == {1: "fault of copy 1"}
+    assert np.isnan(step.rewards).tolist() == step.terminated.tolist() == [False, True]
+
+
 @pytest.mark.parametrize(
     ("rows", "active", "message"),
     [
@@ -76,3 +84,12 @@ def test_gymnasium_twin_fails_on_cue():
     env.reset(seed=0)
     with pytest.raises(RuntimeError, match="env step 1"):
         env.step(np.zeros(2, np.float32))
+    env = gymnasium.make("tests.scripted:Scripted-v0", raise_at=1, only_above=0.5)
+    env.reset(seed=0)
+    env.step(np.full(2, 0.25, np.float32))
+    for place in ("reset", "close"):
+        env = gymnasium.make("tests.scripted:Scripted-v0", raise_in=place)
+        with pytest.raises(RuntimeError, match=f"scripted failure in {place}"):
+            getattr(env, place)()
+    with pytest.raises(RuntimeError, match="scripted failure in constructor"):
+        gymnasium.make("tests.scripted:Scripted-v0", raise_in="constructor")

@@ -2,6 +2,7 @@
 
 import importlib
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -161,6 +162,18 @@ def test_forwards_the_rest(stem, settings, script):
     assert env.render() == "frame"
 
 
+@every_wrapper
+def test_a_failed_simulator_is_reported_as_such(stem, settings, script):
+    # the first in an opening, where there is one; copy 2 after the longest of them
+    env, _ = build(stem, settings, {**script, "terminate_at": 0, "fault_at": [0, 1, 4, 0, 0]})
+    _, rows, steps = play(env, 0, [(4, 1, 2), (0, 3)])
+    for copy in (1, 2):
+        row, last = rows[copy][-1]
+        assert last.faults[copy] == f"fault of copy {copy}"
+        assert np.isnan(last.rewards[row]) and last.terminated[row]
+    assert sum(len(step.faults) for step in steps) == 2
+
+
 def test_the_base_wrapper_changes_nothing():
     inner = ScriptedEnv(COPIES)
     env = BatchWrapper(inner)
@@ -181,6 +194,8 @@ def test_env_steps_are_joined_on_the_info_that_both_carry():
     joined = with_rows(whole, np.array([2, 0]), env_step(5.0, 2, lives=np.array([1, 2])))
     assert joined.rewards.tolist() == [5, 1, 5]
     assert {key: values.tolist() for key, values in joined.info.items()} == {"lives": [2, 3, 1]}
+    faulty = replace(env_step(5.0, 1), faults={2: "theirs"})
+    assert with_rows(replace(whole, faults={0: "ours"}), np.array([2]), faulty).faults == {0: "ours", 2: "theirs"}
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,170 @@
+"""Pickles that run code or make giants, in every container that torch or others put one into. Nothing loads them."""
+
+import bz2
+import gzip
+import io
+import lzma
+import os
+import pickle
+import struct
+import subprocess
+import tarfile
+import zipfile
+import zlib
+from pathlib import Path
+
+import numpy as np
+import torch
+
+
+class Calls:
+    """Pickled, a program that calls `function` when it is loaded."""
+
+    def __init__(self, function, *arguments):
+        self.call = (function, arguments)
+
+    def __reduce__(self):
+        return self.call
+
+
+def exploits(marker):
+    """Programs that would leave a folder at `marker`."""
+    return {
+        "os.mkdir": Calls(os.mkdir, marker),
+        "eval": Calls(eval, f"__import__('os').mkdir({marker!r})"),
+        "exec": Calls(exec, f"import os; os.mkdir({marker!r})"),
+        "subprocess": Calls(subprocess.check_call, ["mkdir", marker]),
+        "pathlib": Calls(Path.mkdir, Path(marker)),
+    }
+
+
+def zipped(name, content, compression=zipfile.ZIP_STORED):
+    data = io.BytesIO()
+    with zipfile.ZipFile(data, "w", compression) as archive:
+        archive.writestr(name, content)
+        archive.writestr("weights/version", b"3\n")
+    return data.getvalue()
+
+
+def tarred(content):
+    data = io.BytesIO()
+    with tarfile.open(fileobj=data, mode="w", format=tarfile.PAX_FORMAT) as archive:
+        for name in ("storages", "tensors", "pickle"):  # torch unpickles each of them
+            record = tarfile.TarInfo(name)
+            record.size = len(content)
+            archive.addfile(record, io.BytesIO(content))
+    return data.getvalue()
+
+
+def torch_saved(value, zip_file):
+    data = io.BytesIO()
+    torch.save(value, data, _use_new_zipfile_serialization=zip_file)
+    return data.getvalue()
+
+
+STREAM_START, STREAM_END = torch_saved(None, False).split(pickle.dumps(None, 2))
+
+
+def contained(pickled):
+    """The pickle in each container, by name."""
+    npy = io.BytesIO()
+    np.lib.format.write_array_header_1_0(npy, {"descr": "|O", "fortran_order": False, "shape": (1,)})
+    return {
+        "bare": pickled,
+        "stream": STREAM_START + pickled + STREAM_END,
+        "stream-first": pickled + STREAM_START,
+        "stream-keys": STREAM_START + pickle.dumps(None, 2) + pickled,
+        "stream-system": STREAM_START.split(b"}q")[0][:-2] + pickled,
+        "zip": zipped("weights/data.pkl", pickled),
+        "zip-deflated": zipped("weights/data.pkl", pickled, zipfile.ZIP_DEFLATED),
+        "zip-other-name": zipped("weights/weights.pkl", pickled),
+        "zip-constants": zipped("weights/constants.pkl", pickled),
+        "tar": tarred(pickled),
+        "npy": npy.getvalue() + pickled,
+        "npz": zipped("weights.npy", npy.getvalue() + pickled),
+        "gzip": gzip.compress(pickled),  # as joblib and dill users compress
+        "zlib": zlib.compress(pickled),
+        "bz2": bz2.compress(pickled),
+        "lzma": lzma.compress(pickled),
+        "safetensors-header": struct.pack("<Q", len(pickled)) + pickled,
+    }
+
+
+def code_running(marker):
+    """Every exploit in every container and pickle protocol, by name."""
+    found = {}
+    for name, exploit in exploits(marker).items():
+        for container, data in contained(pickle.dumps(exploit, 2)).items():
+            found[f"code-{name}-{container}"] = data
+        for protocol in range(pickle.HIGHEST_PROTOCOL + 1):
+            found[f"code-{name}-protocol-{protocol}"] = pickle.dumps(exploit, protocol)
+        found[f"code-{name}-torch-zip"] = torch_saved(exploit, True)
+        found[f"code-{name}-torch-stream"] = torch_saved([np.zeros(3), exploit], False)
+        found[f"code-{name}-object-array"] = torch_saved(np.array([exploit], object), True)
+    old_opcodes = {
+        "inst": b"(S'" + marker.encode() + b"'\nios\nmkdir\n.",
+        "obj": b"(cos\nmkdir\nS'" + marker.encode() + b"'\no.",
+        "build": b"cos\nmkdir\n(S'" + marker.encode() + b"'\ntR0(K\x01tb.",
+    }
+    for name, pickled in old_opcodes.items():
+        found |= {f"code-{name}-{container}": pickled_ for container, pickled_ in contained(pickled).items()}
+    return found
+
+
+def giants():
+    """Pickles of allowed types that would fill the memory, by name."""
+    huge = 10**12
+    array = np.zeros(12_288, np.float32)  # as many as the policy has that the corpus is loaded for
+    reconstruct = array.__reduce__()[0]
+    float32 = np.dtype(np.float32)
+    doubled = (
+        b"]q\x00" + b"".join(b"(h%ch%ce0]q%c(h%ch%ce" % ((k,) * 2 + (k + 1,) + (k,) * 2) for k in range(40)) + b"."
+    )
+    pickles = {
+        "bytearray": pickle.dumps(Calls(bytearray, huge), 2),
+        "ndarray": pickle.dumps(Calls(np.ndarray, (huge,), float32), 2),
+        "stride-0": pickle.dumps(Calls(np.ndarray, (huge,), float32, bytearray(4), 0, (0,)), 2),
+        "negative-shape": pickle.dumps(Calls(np.ndarray, (-1,), float32), 2),
+        "reconstruct": pickle.dumps(Calls(reconstruct, np.ndarray, (huge,), b"b"), 2),
+        "reconstruct-dtype": pickle.dumps(Calls(reconstruct, np.dtype, (0,), b"b"), 2),
+        "tensor": pickle.dumps(Calls(torch.Tensor, huge), 2),
+        "shared-lists": b"\x80\x02" + doubled,
+        "repeated-array": pickle.dumps([array] * 100_000, 2),
+        "long1": b"\x80\x02\x8a\xff" + b"\x7f" * 255 + b".",
+        "long4": b"\x80\x02\x8b" + struct.pack("<i", 2**31 - 1) + b"\x7f" * 100 + b".",
+        "long-digits": b"L" + b"9" * 1_000_000 + b"L\n.",
+        "binbytes8": b"\x80\x04\x8e" + struct.pack("<Q", 2**62) + b"x.",
+        "binunicode8": b"\x80\x04\x8d" + struct.pack("<Q", 2**62) + b"x.",
+        "binunicode": b"\x80\x02X" + struct.pack("<I", 2**32 - 1) + b"x.",
+        "bytearray8": b"\x80\x05\x96" + struct.pack("<Q", 2**40) + b"x.",
+        "frame": b"\x80\x04\x95" + struct.pack("<Q", 2**62) + b".",
+        "long-binput": b"\x80\x02Kr\x72\xff\xff\xff\xff.",
+        "marks": b"\x80\x02" + b"(" * 1_000_000 + b".",
+        "tuples": b"\x80\x02)" + b"\x85" * 1_000_000 + b".",
+        "wide-text": b"\x80\x02X" + struct.pack("<I", 7 * 2**20) + b"x" * (7 * 2**20 - 4) + "😀".encode() + b".",
+        "no-stop": pickle.dumps(array, 2)[:-1],
+        "empty": b"",
+    }
+    for name, old, new in [
+        ("shape", b"M\x000\x85", b"\x8a\x06" + huge.to_bytes(6, "little") + b"\x85"),
+        ("shape-2-d", b"M\x000\x85", b"J\xff\xff\xff\x7fJ\xff\xff\xff\x7f\x86"),
+        ("item-size", b"J\xff\xff\xff\xff", b"J\xff\xff\xff\x7f"),
+        ("object-type", b"f4", b"O8"),
+        ("void-type", b"f4", b"V9"),
+        ("subclass", b"numpy\nndarray", b"numpy\nmatrix"),
+    ]:
+        pickled = pickle.dumps(array, 2)
+        assert old in pickled
+        pickles[f"array-{name}"] = pickled.replace(old, new)
+    inside = {
+        f"giant-{name}-{container}": data
+        for name, pickled in pickles.items()
+        for container, data in contained(pickled).items()
+        if container in ("bare", "stream", "zip", "npz")
+    }
+    tensor = torch.zeros(1).expand(huge)
+    sparse = torch.sparse_coo_tensor([[huge]], [1.0], (huge + 1,))
+    for zip_file in (True, False):
+        inside[f"giant-tensor-stride-0-{zip_file}"] = torch_saved(tensor, zip_file)
+        inside[f"giant-tensor-sparse-{zip_file}"] = torch_saved(sparse, zip_file)
+    return inside

@@ -1,0 +1,136 @@
+"""What a run does when numbers or simulators fail: it goes on, or stops with the last good generation saved."""
+
+import numpy as np
+import pytest
+from scripted_runs import outcome, resume, scripted_config, train
+
+from contracts.engine import EngineError
+from contracts.randomness import Purpose
+from reporting.metrics import read_metrics
+from strategies.openai_es import OpenaiEsSettings
+from training import loop
+from training.checkpoint import newest_checkpoint
+from training.loop import TrainingError
+from training.policy_file import load_policy
+from training.run import execute, prepare
+
+SCRIPT = {"rewards": [0.0], "truncate_at": 5, "action_weight": 1.0}
+
+
+def script(folder, **changes):
+    return scripted_config(folder, env_kwargs={**SCRIPT, **changes})
+
+
+def stopped(config, match, error=TrainingError):
+    """The newest checkpoint of a run that stops with this error."""
+    (run,) = prepare(config)
+    with pytest.raises(error, match=match):
+        execute(run)
+    return newest_checkpoint(run.folder / "checkpoint")[0]
+
+
+def test_failed_members_are_counted_named_once_and_the_run_goes_on(tmp_path, capsys):
+    folder = train(script(tmp_path, raise_at=3, only_above=0.5))
+    metrics = read_metrics(folder / "metrics.csv")
+    assert metrics["generation"][-1] == 9
+    assert 0 < metrics["failed_members"].max() < 8
+    assert np.isfinite(metrics["return_mean"]).all()
+    said = [line for line in capsys.readouterr().out.splitlines() if "members failed" in line]
+    assert " of 8 members failed: RuntimeError: scripted failure at env step 3 in " in said[0]
+    assert len(said) <= np.count_nonzero(metrics["failed_members"])
+
+
+def test_when_every_member_fails_the_run_stops_and_can_go_on_in_a_mended_environment(tmp_path, monkeypatch):
+    whole = outcome(train(scripted_config(tmp_path, run_name="whole")))
+    (run,) = prepare(scripted_config(tmp_path))
+    evaluate = run.engine.evaluate
+
+    def broken_after_four(population, context):
+        rollouts = evaluate(population, context)
+        if context.generation == 4 and context.purpose is Purpose.TRAINING:
+            rollouts.returns[:-1] = np.nan
+            rollouts.faults["non-finite reward"] = 8
+        return rollouts
+
+    monkeypatch.setattr(run.engine, "evaluate", broken_after_four)
+    with pytest.raises(TrainingError, match="every member of generation 5 failed: non-finite reward in 8 episodes"):
+        execute(run)
+    assert newest_checkpoint(run.folder / "checkpoint")[0].progress.generation == 4
+    assert outcome(resume(run.folder)) == whole
+
+
+def test_non_finite_observations_fail_their_members(tmp_path):
+    saved = stopped(script(tmp_path, nan_at=3), "every member of generation 1 failed: non-finite observation in 9")
+    assert saved.progress.generation == 0
+
+
+def test_when_all_members_tie_the_returns_change_nothing_and_it_is_said_once(tmp_path, capsys):
+    settings = OpenaiEsSettings(popsize=8, weight_penalty=0.0)
+    config = script(tmp_path, action_weight=0.0, rewards=[1.0])
+    folder = train(scripted_config(tmp_path, env_kwargs=config.env_kwargs, settings=settings, generations=4))
+    assert capsys.readouterr().out.count("all members have the same return, 5: ") == 1
+    metrics = read_metrics(folder / "metrics.csv")
+    assert metrics["update_norm"].tolist() == [0, 0, 0, 0]
+
+
+def test_a_learning_rate_that_blows_up_stops_at_the_last_finite_weights(tmp_path):
+    settings = OpenaiEsSettings(popsize=8, lr=1e39, optimizer="adam", decay=1.0)
+    with np.errstate(over="ignore"):
+        config = scripted_config(tmp_path, settings=settings, observation_normalization=False)
+        saved = stopped(config, "the weights are no longer finite after generation .*; is lr too large")
+    assert np.isfinite(saved.latest.weights).all()
+    assert saved.progress.generation == 0
+
+
+def test_sigma_that_underflows_stops_the_run(tmp_path):
+    settings = OpenaiEsSettings(popsize=8, sigma_decay=1e-6, sigma_min=0.0)
+    saved = stopped(scripted_config(tmp_path, settings=settings), "changes no weight in float32 any more")
+    assert 1 < saved.progress.generation < 9
+    assert np.isfinite(saved.latest.weights).all()
+
+
+def test_observations_too_large_for_their_statistics_stop_the_run(tmp_path, monkeypatch):
+    def overflowing(parts):
+        moments = merged(parts)
+        moments.squares[:] = np.inf
+        return moments
+
+    merged = loop.merged
+    monkeypatch.setattr(loop, "merged", overflowing)
+    saved = stopped(scripted_config(tmp_path), "the observation statistics are no longer finite after generation 1")
+    assert saved.progress.generation == 0
+
+
+def test_a_simulator_that_cannot_start_stops_the_run_with_its_last_generation(tmp_path, monkeypatch):
+    (run,) = prepare(scripted_config(tmp_path, eval_every=3, eval_episodes=3))
+    evaluate = run.engine.evaluate
+
+    def failing(population, context):
+        if context.purpose is Purpose.EVALUATION:
+            raise EngineError("a simulator cannot be made")
+        return evaluate(population, context)
+
+    monkeypatch.setattr(run.engine, "evaluate", failing)
+    with pytest.raises(EngineError):
+        execute(run)
+    saved, _ = newest_checkpoint(run.folder / "checkpoint")
+    assert saved.progress.generation == 2  # the third was not finished: its evaluation is part of it
+    assert saved.latest.generation == 2
+
+
+def test_evaluation_failing_leaves_no_score_and_no_better_policy(tmp_path, monkeypatch):
+    (run,) = prepare(scripted_config(tmp_path, eval_every=2, generations=4))
+    evaluate = run.engine.evaluate
+
+    def failing_once(population, context):
+        rollouts = evaluate(population, context)
+        if context.purpose is Purpose.EVALUATION and context.generation == 2:
+            rollouts.returns[0] = np.nan
+        return rollouts
+
+    monkeypatch.setattr(run.engine, "evaluate", failing_once)
+    execute(run)
+    scores = read_metrics(run.folder / "metrics.csv")["eval_return"]
+    assert np.isnan(scores[1]) and np.isfinite(scores[3])
+    best = load_policy(run.folder / "best.dat", ["tests.scripted"]).provenance
+    assert (best["generation"], best["score"]) == (4, scores[3])

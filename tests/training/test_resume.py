@@ -1,0 +1,173 @@
+"""A run that goes on equals, bit for bit, one that was never interrupted."""
+
+import os
+from dataclasses import replace
+
+import pytest
+from scripted_runs import outcome, resume, scripted_config, train
+
+from reporting.metrics import read_metrics
+from strategies.openai_es import OpenaiEsSettings
+from training import run as run_module
+from training.checkpoint import newest_checkpoint
+from training.command_line import parse_config
+from training.run import execute_all, prepare
+from training.run_folder import hold
+
+IMPORT = ["--import", "tests.scripted"]
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    """The outcome of a run that was never interrupted."""
+    return outcome(train(scripted_config(tmp_path_factory.mktemp("whole"))))
+
+
+def flip_a_bit(path):
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2] ^= 4
+    path.write_bytes(data)
+
+
+@pytest.mark.parametrize("stop", [1, 4, 8])
+def test_a_run_stopped_and_resumed_is_the_run_never_stopped(stop, whole, tmp_path):
+    folder = train(scripted_config(tmp_path, generations=stop))
+    assert newest_checkpoint(folder / "checkpoint")[0].progress.generation == stop
+    assert outcome(resume(folder)) == whole
+
+
+def test_other_strategy_settings_resume_too(tmp_path):
+    settings = OpenaiEsSettings(popsize=6, lr=0.1, momentum=0.9, weight_decay=0.01)
+    config = scripted_config(tmp_path, settings=settings, observation_normalization=True, episodes_per_member=2)
+    uninterrupted = outcome(train(replace(config, run_name="whole")))
+    folder = train(replace(config, generations=3))
+    assert outcome(resume(folder, settings=settings, episodes_per_member=2)) == uninterrupted
+
+
+def test_rows_behind_the_checkpoint_and_a_torn_one_are_written_again(whole, tmp_path):
+    folder = train(scripted_config(tmp_path, generations=4))
+    metrics = folder / "metrics.csv"
+    with metrics.open("a") as file:
+        file.write(metrics.read_text().splitlines()[-1].replace("4,", "5,", 1) + "\n6,1")
+    assert outcome(resume(folder)) == whole
+
+
+def test_only_the_last_three_checkpoints_are_kept(tmp_path):
+    folder = train(scripted_config(tmp_path, eval_every=100)) / "checkpoint"
+    assert sorted(path.name for path in folder.iterdir()) == ["00000006.ckpt", "00000008.ckpt", "00000009.ckpt"]
+
+
+def test_a_damaged_checkpoint_is_passed_over_for_the_one_before_it(whole, tmp_path, capsys):
+    folder = train(scripted_config(tmp_path, generations=7, eval_every=100))
+    for name in ("00000007.ckpt", "00000006.ckpt"):
+        flip_a_bit(folder / "checkpoint" / name)
+    (run,) = prepare(scripted_config(tmp_path, resume=str(folder)))
+    assert run.progress.generation == 4
+    os.close(run.lock)
+    said = capsys.readouterr().err
+    assert "00000007.ckpt: " in said and "00000006.ckpt: " in said
+    assert outcome(resume(folder))["mean"] == whole["mean"]
+
+
+def test_without_a_whole_checkpoint_nothing_is_resumed(tmp_path):
+    folder = train(scripted_config(tmp_path, generations=3))
+    for path in (folder / "checkpoint").iterdir():
+        flip_a_bit(path)
+    with pytest.raises(ValueError, match=r"has no checkpoint that can be used; .*00000003.ckpt: "):
+        resume(folder)
+
+
+def test_leftovers_of_killed_writers_are_swept(tmp_path):
+    folder = train(scripted_config(tmp_path, generations=2))
+    left = [folder / ".best.dat.x.tmp", folder / "checkpoint" / ".00000004.ckpt.x.tmp"]
+    for path in left:
+        path.write_text("half")
+    resume(folder)
+    assert not any(path.exists() for path in left)
+
+
+def test_policy_files_are_made_again_from_the_checkpoint(whole, tmp_path):
+    folder = train(scripted_config(tmp_path))
+    (folder / "best.dat").unlink()
+    (folder / "latest.dat").write_bytes(b"damaged")
+    assert outcome(resume(folder)) == whole
+
+
+def test_a_run_can_be_resumed_at_its_very_start(whole, tmp_path):
+    (run,) = prepare(scripted_config(tmp_path))
+    os.close(run.lock)
+    assert outcome(resume(run.folder)) == whole
+
+
+def test_another_machine_is_named_and_the_run_goes_on(tmp_path, monkeypatch, capsys):
+    folder = train(scripted_config(tmp_path, generations=2))
+    monkeypatch.setattr(run_module, "conditions", lambda: {"cpu": "another", "numpy": "0.1"})
+    resume(folder, generations=3, chunk_size=2)
+    line = next(line for line in capsys.readouterr().err.splitlines() if str(folder) in line)
+    assert "is another" in line and "is 0.1" in line and "chunk_size was 4, is 2" in line
+
+
+def test_one_process_at_a_time(tmp_path):
+    folder = train(scripted_config(tmp_path, generations=2))
+    lock = hold(folder)
+    with pytest.raises(ValueError, match="in use by another process"):
+        resume(folder)
+    os.close(lock)
+    resume(folder)
+
+
+def test_the_options_come_from_the_run_and_only_some_may_change(tmp_path):
+    folder = train(scripted_config(tmp_path, generations=2))
+    flags = ["--resume", str(folder), *IMPORT]
+    config = parse_config("static", [*flags, "--generations", "4", "--threads", "2"], "")
+    assert (config.settings, config.observation_normalization) == (scripted_config(tmp_path).settings, True)
+    assert (config.generations, config.threads, config.imports) == (4, 2, ("tests.scripted",))
+    assert parse_config("static", [*flags, "--popsize", "8"], "").settings.popsize == 8  # as it was
+    with pytest.raises(ValueError, match=r"sigma cannot change when a run goes on: it is 0.1 in .*, got 0.2"):
+        parse_config("static", [*flags, "--sigma", "0.2"], "")
+
+
+def test_code_that_a_checkpoint_names_is_imported_only_where_the_user_says_so(tmp_path):
+    folder = train(scripted_config(tmp_path, generations=1))
+    with pytest.raises(
+        ValueError, match=r"needs code from the module 'tests.scripted'; .* give --import tests.scripted"
+    ):
+        parse_config("static", ["--resume", str(folder)], "")
+
+
+@pytest.mark.parametrize("name", ["nowhere", "."])
+def test_a_folder_without_a_run_is_refused(name, tmp_path):
+    with pytest.raises(ValueError, match=r"resume must name the folder of a run, got .*, which has no checkpoint"):
+        parse_config("static", ["--resume", str(tmp_path / name)], "")
+
+
+def test_several_seeds_run_under_one_name_and_resume_together(tmp_path):
+    config = scripted_config(tmp_path, seed=9, seeds=2, generations=3)
+    runs = prepare(config)
+    assert [run.folder.name for run in runs] == ["seed9", "seed10"]
+    top = runs[0].folder.parent
+    execute_all(runs[:1])
+    os.close(runs[1].lock)
+    resumed = prepare(parse_config("static", ["--resume", str(top), *IMPORT, "--generations", "5"], ""))
+    assert [(run.config.seed, run.progress.generation) for run in resumed] == [(9, 3), (10, 0)]
+    execute_all(resumed)
+    for seed in (9, 10):
+        alone = train(scripted_config(tmp_path, seed=seed, generations=5, run_name=f"alone{seed}"))
+        assert outcome(top / f"seed{seed}") == outcome(alone)
+
+
+def test_several_seeds_are_refused_together_or_not_at_all(tmp_path):
+    train(scripted_config(tmp_path, generations=1))
+    before = sorted(tmp_path.rglob("*"))
+    with pytest.raises(ValueError, match="exists already"):
+        prepare(scripted_config(tmp_path, seeds=3))
+    with pytest.raises(ValueError, match="seeds must be >= 1, got 0"):
+        scripted_config(tmp_path, seeds=0)
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_the_clock_goes_on_too(tmp_path):
+    folder = train(scripted_config(tmp_path, generations=2))
+    resume(folder)
+    seconds = read_metrics(folder / "metrics.csv")["seconds"]
+    assert (seconds[1:] > seconds[:-1]).all()

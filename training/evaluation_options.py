@@ -1,0 +1,149 @@
+"""The options of an evaluation, and the policies that they name, checked before anything is played."""
+
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from math import isfinite
+from pathlib import Path
+from typing import Any
+
+from reporting.video import check_video_path
+from rollouts.engines import num_threads
+from rollouts.environment_ids import resolve
+from rollouts.environments import BACKENDS, EnvironmentSpec
+from rollouts.gymnasium_env import has_display
+from training.assembly import environment_spec, make_agent, spaces
+from training.command_line import as_arguments, parse_config
+from training.config import option
+from training.evaluation import environment_for
+from training.legacy_file import is_legacy, legacy_weights
+from training.policy_file import SavedPolicy, check_fits, load_policy
+
+
+@dataclass(frozen=True)
+class EvaluateConfig:
+    """Options of an evaluation."""
+
+    path_weights: tuple[str, ...] = option((), "the policy files to evaluate")
+    environment: str | None = option(None, "Gymnasium id (default: the one in the file)")
+    policy: str | None = option(
+        None, "policy of files written by torch.save; the rest comes from the preset of --environment"
+    )
+    hidden_sizes: tuple[int, ...] | None = option(None, "hidden layers of that policy (default: the preset's)")
+    episodes: int = option(20, "episodes to play for each seed")
+    seed: int = option(0, "first seed of the start states, >= 0; episode k depends on the seed and k alone")
+    seeds: int = option(1, "how many seeds: the first and those that follow it")
+    backend: str | None = option(
+        None,
+        "simulator that plays (default: gymnasium; envpool for ids that only EnvPool has)",
+        choices=("auto", *BACKENDS),
+    )
+    threads: int = option(-1, "threads or worker processes; -1 means all cores")
+    max_episode_steps: int | None = option(None, "cap on the env steps of an episode (default: the environment's)")
+    episode_timeout: float | None = option(
+        None, "seconds of wall time after which an episode has failed (default: no limit)"
+    )
+    training_wrappers: bool = option(False, "apply the wrappers meant for training too, such as early stopping")
+    render: bool = option(False, "show the episodes of one file and one seed on the screen, one after another")
+    video: str | None = option(None, "write a video of the first episode of one file to this .mp4 file")
+    json: bool = option(False, "print one JSON object and nothing else")
+    imports: tuple[str, ...] = option((), "packages to import first; the files may then name their code", flag="import")
+
+    def __post_init__(self) -> None:
+        num_threads(self.threads)
+        if not all(self.path_weights) or not self.path_weights:
+            raise ValueError("path_weights must name policy files")
+        for name, least in (("episodes", 1), ("seed", 0), ("seeds", 1), ("max_episode_steps", 1)):
+            value = getattr(self, name)
+            if value is not None and value < least:
+                raise ValueError(f"{name} must be >= {least}, got {value}")
+        if self.episode_timeout is not None and not (isfinite(self.episode_timeout) and self.episode_timeout > 0):
+            raise ValueError(f"episode_timeout must be a finite number > 0, got {self.episode_timeout}")
+        self._check_together()
+
+    def _check_together(self) -> None:
+        resolved = [Path(path).resolve() for path in self.path_weights]
+        for number, path in enumerate(resolved):
+            if path in resolved[:number]:
+                raise ValueError(f"path_weights names {self.path_weights[number]} twice")
+        if self.policy is not None and self.environment is None:
+            raise ValueError("policy needs environment: the two describe what a file of torch.save is for")
+        if self.hidden_sizes is not None and self.policy is None:
+            raise ValueError("hidden_sizes needs policy, for a file of torch.save; other files hold their own")
+        for name in ("render", "video"):
+            if getattr(self, name) and (len(resolved) > 1 or self.seeds > 1):
+                raise ValueError(f"{name} takes one file and one seed, got {len(resolved)} and {self.seeds}")
+        if self.render and self.episode_timeout is not None:
+            raise ValueError("episode_timeout cannot be used with render, which plays in this process")
+
+    @property
+    def all_seeds(self) -> tuple[int, ...]:
+        """The evaluation's seeds."""
+        return tuple(range(self.seed, self.seed + self.seeds))
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A policy to evaluate, and where."""
+
+    path: str
+    """As the user gave it."""
+    saved: SavedPolicy
+    environment: EnvironmentSpec
+
+
+def checked_entries(config: EvaluateConfig) -> list[Entry]:
+    """The policies in the order given; ValueError if one cannot be played or the video cannot be written."""
+    if config.video is not None:
+        check_video_path(Path(config.video))
+    loaded = _legacy(config) if config.policy is not None else _self_describing(config)
+    entries = [_entry(config, path, saved) for path, saved in zip(config.path_weights, loaded, strict=True)]
+    if config.render and not has_display():
+        raise ValueError("render needs a display, and neither DISPLAY nor WAYLAND_DISPLAY is set; --video needs none")
+    return entries
+
+
+def _entry(config: EvaluateConfig, path: str, saved: SavedPolicy) -> Entry:
+    environment = environment_for(saved.environment, backend=config.backend, training_wrappers=config.training_wrappers)
+    for name in ("render", "video"):
+        if getattr(config, name) and environment.backend != "gymnasium":
+            raise ValueError(f"{name} needs the gymnasium back end, got {environment.backend}")
+    check_fits(Path(path), saved, *spaces(environment))
+    return Entry(path, saved, environment)
+
+
+def _self_describing(config: EvaluateConfig) -> Iterator[SavedPolicy]:
+    """What the files hold, in the environment that the options name."""
+    notices = set()
+    for path in config.path_weights:
+        saved = load_policy(Path(path), config.imports)
+        imports = tuple(dict.fromkeys((*saved.environment.imports, *config.imports)))
+        environment = replace(saved.environment, imports=imports)
+        if config.environment is not None:
+            named = resolve(config.environment, imports)
+            notices.add(named.notice)
+            kept = environment.env_kwargs if named.environment == environment.environment else {}
+            environment = replace(environment, environment=named.environment, env_kwargs={**kept, **named.env_kwargs})
+        yield replace(saved, environment=environment)
+    for notice in notices - {None}:
+        print(notice, file=sys.stderr)
+
+
+def _legacy(config: EvaluateConfig) -> Iterator[SavedPolicy]:
+    """The weights that torch.save wrote, in the policy and the environment of the options and the preset."""
+    options: dict[str, Any] = {
+        "environment": config.environment,
+        "policy": config.policy,
+        "import": list(config.imports),
+    }
+    if config.hidden_sizes is not None:
+        options["hidden_sizes"] = list(config.hidden_sizes)
+    trained = parse_config("static", as_arguments(options), "")
+    environment = environment_spec(trained)
+    agent = make_agent(trained, *spaces(environment))
+    for path in config.path_weights:
+        if not is_legacy(Path(path)):
+            load_policy(Path(path), config.imports)  # raises for a file that is neither
+            raise ValueError(f"policy is for files that torch.save wrote; {path} says itself what it holds")
+        weights = legacy_weights(Path(path), agent.policy)
+        yield SavedPolicy(agent.policy, trained.policy, weights, {}, agent.action_head, environment, {})

@@ -1,0 +1,44 @@
+"""How the programs end: 2 after bad input, with one line; 128 + signal when told to stop."""
+
+import os
+import signal
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NoReturn
+
+STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+"""Signals that tell a run to stop."""
+
+
+@contextmanager
+def one_line_errors() -> Iterator[None]:
+    """Turns what a user got wrong, a ValueError or TypeError, into one line and status 2."""
+    try:
+        yield
+    except (ValueError, TypeError) as error:
+        print(f"{Path(sys.argv[0]).name}: error: {' '.join(str(error).split())}", file=sys.stderr)
+        sys.exit(2)
+
+
+@contextmanager
+def signals_end_cleanly() -> Iterator[None]:
+    """Ends the program with status 128 + signal, once everything has been saved and closed; at once at a second signal.
+
+    Worker processes end with the program in either case, and no file is left half written.
+    """
+
+    def leave(number: int, _: object) -> NoReturn:
+        for other in STOPPING:
+            signal.signal(other, leave_at_once)
+        raise SystemExit(128 + number)
+
+    def leave_at_once(number: int, _: object) -> NoReturn:
+        if os.isatty(1):
+            os.write(1, b"\x1b[?25h")  # the cursor, which the progress bar hides
+        os._exit(128 + number)
+
+    for number in STOPPING:
+        signal.signal(number, leave)
+    yield

@@ -1,0 +1,46 @@
+"""Tables of summaries: a numbered line for each policy file or run, and one over all of them."""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from jaxtyping import Float64
+
+from reporting.table import number, table
+from training.evaluation import summarise
+from training.statistics import Summary
+
+FEW_RUNS = 5
+"""Below this many runs there are too few different resamples for an interval to be one."""
+_HEADER = ("", "mean", "IQM", "median", "std", "min", "max")
+
+
+def runs_table(
+    names: Sequence[str], returns_by_run: Sequence[Float64[np.ndarray, "*seeds episodes"]], seed: int
+) -> str:
+    """The figures of each run's episodes, then those over the runs; `seed` is the first that they were played with."""
+    rows = [row_of(summarise(returns, seed), {}) for returns in returns_by_run]
+    return summary_table(dict(enumerate(names, 1)), rows, runs_summary(returns_by_run, seed))
+
+
+def runs_summary(returns_by_run: Sequence[Float64[np.ndarray, "*seeds episodes"]], seed: int) -> Summary:
+    """Figures over runs, each with the mean of its episodes; all NaN when a run has failed episodes."""
+    return summarise(np.array([returns.mean() for returns in returns_by_run]), seed)
+
+
+def row_of(figures: Summary, faults: Mapping[str, int], what: str = "episodes") -> Sequence[str]:
+    """The cells of a line, or why there are no figures: how many failed, and why."""
+    if figures.failed:
+        reasons = "; ".join(f"{reason} ({count})" for reason, count in faults.items())
+        return [f"{figures.failed} of {figures.units} {what} failed" + (f": {reasons}" if reasons else "")]
+    averages = (figures.mean, figures.iqm, figures.median)
+    return [*map(str, averages), *map(number, (figures.std, figures.minimum, figures.maximum))]
+
+
+def summary_table(names: Mapping[int, str], rows: Sequence[Sequence[str]], runs: Summary | None) -> str:
+    """The names by their numbers, then a line of figures for each number, then one over all if given."""
+    lines = [(str(position), *row) for position, row in zip(names, rows, strict=True)]
+    if runs is not None:
+        lines.append((f"{runs.units} runs", *row_of(runs, {}, "runs")))
+        if runs.units < FEW_RUNS and not runs.failed:
+            lines.append(("", f"few runs: with fewer than {FEW_RUNS}, an interval over them is barely one"))
+    return "\n".join([*(f"{position}  {name}" for position, name in names.items()), table(_HEADER, lines)])
