@@ -17,6 +17,8 @@ from training.policy_file import SavedPolicy, save_policy
 ROOT = Path(__file__).parent.parent
 TINY = ["--popsize", "4", "--generations", "2", "--test_episodes", "2", "--max_episode_steps", "20", "--threads", "1"]
 
+SCRIPTED = ["--environment", "Scripted-v0", "--import", "tests.scripted"]
+
 
 def run(script, *arguments):
     """The finished process."""
@@ -106,7 +108,8 @@ def test_weights_are_plain_safetensors(folder):
 def test_output_to_a_file_has_no_control_characters(folder):
     done = run("train_static.py", "--environment", "CartPole-v1", "--folder", folder, "--print_every", 2, *TINY)
     assert done.stdout.replace("\n", "").isprintable()
-    assert [line.split()[0] for line in done.stdout.splitlines()[1:4]] == ["gen", "1", "2"]
+    lines = [line for line in done.stdout.splitlines() if not line.startswith("generation ")]  # remarks
+    assert [line.split()[0] for line in lines[1:4]] == ["gen", "1", "2"]
 
 
 def test_the_config_of_a_run_makes_the_same_run(folder, tmp_path):
@@ -132,6 +135,8 @@ def test_the_config_of_a_run_makes_the_same_run(folder, tmp_path):
         (["--environment", "AntBulletEnv-v0", "--backend", "envpool"], "backend 'envpool' cannot be used"),
         (["--environment", "CartPole-v1", "--wrappers", "wrappers.early_stop:EarlyStop"], "does not take"),
         (["--environment", "CartPole-v1", "--settle_steps", "3"], "Settle"),
+        (["--environment", "CartPole-v1", "--env_kwargs", "{x: .nan}"], "env_kwargs must hold finite numbers"),
+        ([*SCRIPTED, "--env_kwargs", "{raise_in: reset}"], "'Scripted-v0' cannot be started: RuntimeError: scripted"),
     ],
 )
 def test_bad_input_is_one_line_with_status_2_and_leaves_nothing(arguments, expected, tmp_path):

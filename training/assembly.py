@@ -21,13 +21,17 @@ def spaces(spec: EnvironmentSpec) -> tuple[Space, Space]:
 
     Raises ValueError where that fails, so that no run begins which could not play its first episode.
     """
-    env = make_batch_env(spec, [0], threads=1, training=True)
     try:
-        env.start(0)
+        env = make_batch_env(spec, [0], threads=1, training=True)
+        try:
+            env.start(0)
+        finally:
+            env.close()
+    except ValueError:
+        raise
     except Exception as error:  # whatever a user's own environment or wrapper raises
-        raise ValueError(f"environment {spec.environment!r} cannot be started: {error}") from error
-    finally:
-        env.close()
+        reason = f"{type(error).__name__}: {error}"
+        raise ValueError(f"environment {spec.environment!r} cannot be started: {reason}") from error
     return env.observation_space, env.action_space
 
 

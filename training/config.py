@@ -1,5 +1,6 @@
 """TrainConfig: every option of a training run; each field is a flag of the command line and a key of a preset."""
 
+import json
 import re
 from collections.abc import Mapping
 from dataclasses import Field, dataclass, field, fields
@@ -143,6 +144,10 @@ class TrainConfig:
             raise ValueError(f"run_name must be a plain folder name of at most 200 characters, got {self.run_name!r}")
         if not self.folder:
             raise ValueError("folder must name a folder, got ''")
+        try:
+            json.dumps(dict(self.env_kwargs), allow_nan=False)
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"env_kwargs must hold finite numbers, texts, lists and mappings ({error})") from error
         if "render_mode" in self.env_kwargs:
             raise ValueError("env_kwargs must not hold render_mode; evaluate_static.py --render shows episodes")
 

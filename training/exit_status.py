@@ -41,4 +41,8 @@ def signals_end_cleanly() -> Iterator[None]:
 
     for number in STOPPING:
         signal.signal(number, leave)
-    yield
+    try:
+        yield
+    finally:
+        for number in STOPPING:  # all is done; on its way out the interpreter would put the default actions back
+            signal.signal(number, signal.SIG_IGN)

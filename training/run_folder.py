@@ -1,6 +1,7 @@
 """The folder of a run: made whole or not at all, held by one process at a time, its files kept up to date."""
 
 import fcntl
+import glob
 import itertools
 import os
 import shlex
@@ -38,6 +39,8 @@ def make_folder(folder: Path, starts: Mapping[str, tuple[TrainConfig, Checkpoint
     """Makes a folder with one run in each subfolder named, at its start; ValueError if that cannot be done."""
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
+        for leftover in folder.parent.glob(f".{glob.escape(folder.name)}.*.tmp"):
+            shutil.rmtree(leftover, ignore_errors=True)  # of a process that was killed in here
         unfinished = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", suffix=".tmp", dir=folder.parent))
         try:
             for name, (config, checkpoint) in starts.items():

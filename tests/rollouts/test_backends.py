@@ -87,6 +87,20 @@ def test_start_depends_on_seed_and_episode_alone(backend, name, env_kwargs):
     fresh.close()
 
 
+def test_an_episode_that_has_ended_does_not_disturb_the_start_of_the_next():
+    # CarRacing is replayed, like MuJoCo, but ends at different env steps: straight on leaves the field
+    reused, fresh = make("envpool", "CarRacing-v3", [3, 4]), make("envpool", "CarRacing-v3", [3, 4])
+    reused.start(0)
+    active = np.arange(2)
+    for _ in range(1000):
+        step = reused.step(np.repeat([[0.0, 1.0, 0.0]], len(active), axis=0), active)
+        active = active[~(step.terminated | step.truncated)]
+        if len(active) < 2:
+            break
+    assert len(active) < 2
+    assert_same(play(reused, 1, actions_seed=3, length=12), play(fresh, 1, actions_seed=3, length=12))
+
+
 @pytest.mark.parametrize("backend", ["envpool", "gymnasium"])
 @pytest.mark.parametrize("name", ["LunarLander-v3", "FrozenLake-v1", "CartPole-v1"])
 def test_copies_of_one_seed_meet_the_same_chances_and_do_not_disturb_each_other(backend, name):

@@ -86,6 +86,13 @@ def test_leftovers_of_killed_writers_are_swept(tmp_path):
     assert not any(path.exists() for path in left)
 
 
+def test_folders_of_processes_killed_at_their_start_are_swept(tmp_path):
+    left = tmp_path / "Scripted-v0" / ".run.abc.tmp" / "checkpoint"
+    left.mkdir(parents=True)
+    train(scripted_config(tmp_path, generations=1))
+    assert [path.name for path in (tmp_path / "Scripted-v0").iterdir()] == ["run"]
+
+
 def test_policy_files_are_made_again_from_the_checkpoint(whole, tmp_path):
     folder = train(scripted_config(tmp_path))
     (folder / "best.dat").unlink()

@@ -1,0 +1,137 @@
+"""Runs that are killed at random moments and resumed until they end, then compared with one that was left alone."""
+
+import itertools
+import os
+import signal
+import time
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from training_process import (
+    TrainingProcess,
+    check_files,
+    differences,
+    generations_in,
+    temporary_files,
+    wait_for_generation,
+    wait_until,
+)
+
+GYMNASIUM = "--backend gymnasium --engine workers --threads 2 --chunk_size 2"
+CONFIGURATIONS = {
+    "CartPole-v1": "--popsize 8 --generations 120 --max_episode_steps 100 --checkpoint_every 2 --eval_every 3 "
+    "--observation_normalization",
+    "HalfCheetah-v5": "--popsize 8 --generations 60 --max_episode_steps 60 --checkpoint_every 10 --eval_every 7",
+    "CarRacing-v3": "--popsize 4 --generations 30 --max_episode_steps 45 --checkpoint_every 1 --eval_every 15 "
+    "--eval_episodes 1",
+    "Pong-v5": "--popsize 4 --generations 30 --max_episode_steps 80 --checkpoint_every 3 --eval_every 20 "
+    "--eval_episodes 1",
+    "Pendulum-v1": f"--popsize 8 --generations 60 --max_episode_steps 50 --checkpoint_every 3 --eval_every 4 "
+    f"{GYMNASIUM}",
+}
+"""Environment -> the options of its run, a few seconds of work; the last one with worker processes."""
+
+MOMENTS = ("generation", "start", "write")
+"""Kills fall, in turns: at a random time within and after a generation, while the process starts, and at the moment
+when a temporary file is there."""
+
+
+def flags(environment):
+    """The options of an environment's run."""
+    options = CONFIGURATIONS[environment].split()
+    return ["--environment", environment, "--test_episodes", "0", "--eval_episodes", "2", "--threads", "2", *options]
+
+
+@dataclass
+class KilledRun:
+    """A run in `top` that is killed again and again; `figures` counts what was hit."""
+
+    environment: str
+    top: Path
+    rng: np.random.Generator
+
+    def __post_init__(self):
+        self.figures = Counter()
+        self._longest_survival = 0.0
+        self.whole = self.top / self.environment / "whole"
+        self.folder = self.top / self.environment / "killed"
+
+    def execute(self, kills):
+        """Runs once undisturbed and once with so many kills; the names of what differs in the end."""
+        self._run_whole()
+        total = generations_in(self.whole)
+        targets = np.sort(self.rng.integers(1, total - 2, kills))
+        for target, moment in zip(targets, itertools.cycle(MOMENTS), strict=False):
+            self._kill_once(min(max(int(target), generations_in(self.folder) + 1), total - 1), moment)
+        process = self._start()
+        assert process.finish() == 0, process.output
+        assert not process.left_behind()
+        assert not temporary_files(self.folder)
+        return differences(self.folder, self.whole)
+
+    def line(self, found):
+        """The figures in a line."""
+        counted = ", ".join(f"{name} {count}" for name, count in sorted(self.figures.items()) if name != "kills")
+        verdict = f"NOT EQUAL: {', '.join(found)}" if found else "EQUAL"
+        return (
+            f"{self.environment}: {self.figures['kills']} kills ({counted}), "
+            f"last worker gone after {self._longest_survival:.1f} s, {verdict}"
+        )
+
+    def _run_whole(self):
+        began = time.monotonic()
+        process = self._start(self.whole)
+        wait_for_generation(process, self.whole, 1)
+        self._start_seconds = time.monotonic() - began
+        assert process.finish() == 0, process.output
+        generations = generations_in(self.whole) - 1
+        self._generation_seconds = (time.monotonic() - began - self._start_seconds) / generations
+
+    def _start(self, folder=None):
+        """Begins the run, or resumes it where there is a folder to resume."""
+        output = self.top / "output.txt"
+        folder = folder or self.folder
+        if folder.exists():
+            self.figures["resumes"] += 1
+            return TrainingProcess(["--resume", folder], output)
+        return TrainingProcess([*flags(self.environment), "--folder", self.top, "--run_name", folder.name], output)
+
+    def _kill_once(self, target, moment):
+        process, before = self._start(), generations_in(self.folder)
+        if moment == "start":
+            time.sleep(self.rng.uniform(0, self._start_seconds))
+        else:
+            alive = wait_for_generation(process, self.folder, target)
+            if alive and moment == "generation":
+                self._kill_a_worker(process, target)
+                time.sleep(self.rng.uniform(0, 2 * self._generation_seconds))
+            elif alive:
+                self._stop_at_write(process)
+        process.send(signal.SIGKILL)
+        status = process.finish()
+        assert status in (-signal.SIGKILL, 0), process.output
+        if status:
+            self.figures["kills"] += 1
+            self.figures["in training" if generations_in(self.folder) > before else "in start-up"] += 1
+        ended = time.monotonic()
+        left = process.left_behind()
+        self._longest_survival = max(self._longest_survival, time.monotonic() - ended)
+        assert not left, f"{self.environment}: processes {left} outlived their parent"
+        check_files(self.folder)
+
+    def _stop_at_write(self, process):
+        """Halts the process as soon as a temporary file is there, so that the kill hits the write."""
+        wait_until(lambda: temporary_files(self.folder) or not process.running, 10.0, interval=0.0)
+        process.send(signal.SIGSTOP)
+        if temporary_files(self.folder):
+            self.figures["of these in a write"] += 1
+
+    def _kill_a_worker(self, process, target):
+        """Kills one worker where there are any; the run goes on with another."""
+        workers = process.workers()
+        if workers:
+            os.kill(int(self.rng.choice(workers)), signal.SIGKILL)
+            self.figures["workers killed"] += 1
+            wait_for_generation(process, self.folder, target + 1)

@@ -1,0 +1,78 @@
+"""Kills a run at each of its operations on files, one after the other, and resumes it; prints figures as JSON.
+
+Python announces every operation to audit hooks before it is done, so nothing has to be replaced. A process of its own
+is killed each time, forked from this one, which has imported everything and done nothing yet.
+"""
+
+import itertools
+import json
+import os
+import signal
+import sys
+import traceback
+from pathlib import Path
+
+import matplotlib.pyplot  # noqa: F401
+
+from tests.training.scripted_runs import outcome, resume, scripted_config, train
+
+OPTIONS = {"generations": 2, "checkpoint_every": 1}
+LATER = 40
+"""The process that resumes is killed as well, at one of so many operations."""
+EVENTS = {"open", "os.rename", "os.remove", "os.mkdir", "os.rmdir", "os.chmod", "os.truncate"}
+
+
+def die_at(number, top):
+    """Has this process killed just before its so manieth operation on a file below a folder; 0 for never."""
+    counted = itertools.count(1)
+
+    def watch(event, arguments):
+        if event in EVENTS and str(arguments[0]).startswith(str(top)) and next(counted) == number:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    sys.addaudithook(watch)
+
+
+def forked(top, number, name):
+    """Exit status of a process that begins or resumes a run and is killed at its so manieth operation."""
+    child = os.fork()
+    if child:
+        return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    status = 1
+    try:
+        die_at(number, top)
+        with Path(os.devnull).open("w") as nowhere:
+            os.dup2(nowhere.fileno(), 1)
+        go_on(top, name)
+        status = 0
+    except Exception:
+        traceback.print_exc()
+    finally:
+        os._exit(status)
+
+
+def go_on(top, name):
+    """Begins the run, or resumes it where there is a folder to resume; the folder."""
+    folder = top / "Scripted-v0" / name
+    return resume(folder, **OPTIONS) if folder.exists() else train(scripted_config(top, run_name=name, **OPTIONS))
+
+
+def main():
+    top = Path(sys.argv[1])
+    assert forked(top, 0, "whole") == 0
+    whole = outcome(top / "Scripted-v0" / "whole")
+    kills, wrong = 0, []
+    for number in itertools.count(1):
+        name = f"killed{number}"
+        statuses = [forked(top, number, name), forked(top, 1 + number % LATER, name), forked(top, 0, name)]
+        folder = top / "Scripted-v0" / name
+        kills += statuses.count(-signal.SIGKILL)
+        if statuses[-1] or outcome(folder) != whole or [*folder.rglob(".*.tmp")]:
+            wrong.append([number, *statuses])
+        if statuses[0] == 0:
+            break
+    print(json.dumps({"operations": number - 1, "kills": kills, "wrong": wrong}))
+
+
+if __name__ == "__main__":
+    main()

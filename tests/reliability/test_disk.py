@@ -1,0 +1,165 @@
+"""A disk that is full, or turns read-only, costs no run: training goes on, and what it could not save is said."""
+
+import re
+import signal
+import subprocess
+from pathlib import Path
+
+import pytest
+from training_process import (
+    ROOT,
+    TrainingProcess,
+    check_files,
+    checkpoints_of,
+    differences,
+    generations_in,
+    temporary_files,
+    wait_for_generation,
+    wait_until,
+)
+
+CARTPOLE = [
+    *("--environment", "CartPole-v1", "--popsize", "8", "--max_episode_steps", "50", "--threads", "1"),
+    *("--eval_every", "5", "--eval_episodes", "2", "--checkpoint_every", "2", "--test_episodes", "0"),
+    *("--generations", "100"),
+]
+
+
+class SmallDisk:
+    """A disk of 400 kB at `inside`, in a mount namespace of its own; from outside its files are seen below `path`."""
+
+    def __init__(self, inside):
+        self.inside = inside
+        inside.mkdir()
+        mount = f"mount -t tmpfs -o size=400k tmpfs '{inside}' && echo mounted && exec sleep 600"
+        self._holder = subprocess.Popen(
+            ["unshare", "--user", "--map-root-user", "--mount", "sh", "-c", mount],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+        said = self._holder.stdout.readline()
+        if said != "mounted\n":
+            self.close()
+            pytest.skip(f"no disk can be mounted here: {said.strip()}")
+        self.path = Path(f"/proc/{self._holder.pid}/root{inside}")
+        enter = ["nsenter", "--target", str(self._holder.pid), "--user", "--mount", "--preserve-credentials"]
+        self._enter = [*enter, "env", f"--chdir={ROOT}"]
+
+    def train(self, *arguments):
+        return TrainingProcess(arguments, self.inside.parent / "output.txt", prefix=self._enter)
+
+    def fill(self):
+        with (self.path / "filler").open("wb", buffering=0) as file, pytest.raises(OSError, match="No space left"):
+            while True:
+                file.write(bytes(4096))
+
+    def free(self):
+        (self.path / "filler").unlink()
+
+    def forbid_writing(self, folder):
+        """Makes a folder read-only, save for files that are open already."""
+        self._run("mount", "--bind", folder, folder)
+        self._run("mount", "-o", "remount,bind,ro", folder)
+
+    def allow_writing(self, folder):
+        self._run("umount", "--lazy", folder)
+
+    def close(self):
+        self._holder.kill()
+        self._holder.communicate()
+
+    def _run(self, *command):
+        subprocess.run([*self._enter, *map(str, command)], check=True)
+
+
+@pytest.fixture
+def disk(tmp_path):
+    made = SmallDisk(tmp_path / "disk")
+    yield made
+    made.close()
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    """A run that had no trouble."""
+    top = tmp_path_factory.mktemp("whole")
+    process = TrainingProcess([*CARTPOLE, "--folder", top, "--run_name", "a"], top / "output.txt")
+    assert process.finish() == 0, process.output
+    return top / "CartPole-v1" / "a"
+
+
+def begun(disk):
+    """A run on the disk that has come to generation 20, and its folder as seen from outside."""
+    process = disk.train(*CARTPOLE, "--folder", disk.inside, "--run_name", "a")
+    folder = disk.path / "CartPole-v1" / "a"
+    assert wait_for_generation(process, folder, 20), process.output
+    return process, folder
+
+
+def wait_for_message(process, text):
+    wait_until(lambda: text in process.output or not process.running, 60)
+    assert text in process.output
+    assert process.running, process.output
+
+
+def goes_on_saving(process, folder):
+    """Whether a checkpoint is written that is newer than all that are there, or the run ends well."""
+    newest = max(checkpoints_of_halted(process, folder))
+    paths = folder / "checkpoint"
+    return wait_until(lambda: any(int(path.stem) > newest for path in paths.glob("*.ckpt")), 60)
+
+
+def checkpoints_of_halted(process, folder):
+    """The checkpoints, none of which may be damaged, of a process that is halted while they are read."""
+    process.send(signal.SIGSTOP)
+    try:
+        check_files(folder)
+        return checkpoints_of(folder)
+    finally:
+        process.send(signal.SIGCONT)
+
+
+def resume_to_the_end(disk, whole):
+    process = disk.train("--resume", disk.inside / "CartPole-v1" / "a")
+    assert process.finish() == 0, process.output
+    folder = disk.path / "CartPole-v1" / "a"
+    assert not temporary_files(folder)
+    assert differences(folder, whole) == []
+
+
+def test_a_full_disk_that_is_freed_again(disk, whole, tell):
+    process, folder = begun(disk)
+    disk.fill()
+    wait_for_message(process, "not saved (No space left on device")
+    full = generations_in(folder)
+    assert max(checkpoints_of_halted(process, folder)) <= full
+    disk.free()
+    assert goes_on_saving(process, folder)
+    assert process.finish() == 0, process.output
+    assert differences(folder, whole) == []
+    tell("fault: disk full, then freed: previous checkpoint whole, training went on and saved, EQUAL", faults=1)
+
+
+def test_a_disk_that_stays_full(disk, whole, tell):
+    process, folder = begun(disk)
+    disk.fill()
+    assert process.finish() == 1, process.output
+    assert re.search(r"^stopped: generation \d+ could not be saved: No space left on device", process.output, re.M)
+    assert "Traceback" not in process.output
+    check_files(folder)
+    disk.free()
+    resume_to_the_end(disk, whole)
+    tell("fault: disk full to the end: exit status 1, previous checkpoint whole, resumed EQUAL", faults=1)
+
+
+def test_a_folder_that_turns_read_only(disk, whole, tell):
+    process, folder = begun(disk)
+    inside = disk.inside / "CartPole-v1" / "a"
+    disk.forbid_writing(inside)
+    wait_for_message(process, "not saved (Read-only file system")
+    disk.allow_writing(inside)
+    assert goes_on_saving(process, folder)
+    assert process.finish() == 0, process.output
+    assert differences(folder, whole) == []
+    tell("fault: folder read-only for a while: training went on and saved, EQUAL", faults=1)
