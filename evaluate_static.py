@@ -10,7 +10,7 @@ from training.command_line import parse_options
 from training.evaluation import film, play_seeds, watch_all
 from training.evaluation_options import Entry, EvaluateConfig, checked_entries
 from training.evaluation_report import Evaluated, report
-from training.exit_status import one_line_errors, signals_end_cleanly
+from training.exit_status import one_line_errors, signals_end_cleanly, stopped
 
 
 def evaluate(config: EvaluateConfig, entry: Entry) -> Evaluated:
@@ -41,7 +41,7 @@ def main() -> None:
             try:
                 evaluated = [evaluate(config, entry) for entry in entries]
             except EngineError as error:
-                sys.exit(f"evaluation stopped: {' '.join(str(error).split())}")
+                sys.exit(stopped(error))
             print(report(config, evaluated), file=results, flush=True)
             if config.video is not None:
                 write_video(config, config.video, entries[0])

@@ -3,21 +3,23 @@
 import sys
 
 from contracts.engine import EngineError
-from training.command_line import parse_config
-from training.exit_status import one_line_errors, signals_end_cleanly
+from training.command_line import parse_configs
+from training.exit_status import one_line_errors, signals_end_cleanly, stopped
 from training.loop import TrainingError
-from training.run import execute_all, prepare
+from training.preparation import prepare
+from training.run import execute_all
 
 
 def main() -> None:
     """Parses and checks, then trains."""
     with signals_end_cleanly():
         with one_line_errors():
-            runs = prepare(parse_config("static", sys.argv[1:], __doc__))
+            configs = parse_configs("static", sys.argv[1:], __doc__)
+            runs = [run for config in configs for run in prepare(config)]
         try:
             execute_all(runs)
         except (EngineError, TrainingError) as error:
-            sys.exit(f"stopped: {error}")
+            sys.exit(stopped(error))
 
 
 if __name__ == "__main__":  # worker processes import this file

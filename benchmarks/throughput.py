@@ -33,7 +33,7 @@ from rollouts.registry import lookup
 from training.command_line import parse_config
 from training.exit_status import one_line_errors
 from training.loop import Run, Trainer
-from training.run import prepare
+from training.preparation import prepare
 from wrappers.base import BatchWrapper
 
 TURNS = 5

@@ -37,7 +37,10 @@ class Strategy(Protocol):
         """
 
     def state_dict(self) -> dict[str, np.ndarray]:
-        """Everything that changes, as named arrays."""
+        """Everything that the settings and the seed do not say, the start included where it still matters."""
 
     def load_state_dict(self, state: Mapping[str, np.ndarray]) -> None:
-        """Goes on from what `state_dict` returned."""
+        """Goes on from what `state_dict` returned, whatever mean this one was made with.
+
+        ValueError or KeyError for the state of another strategy.
+        """

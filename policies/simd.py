@@ -7,7 +7,7 @@ Nothing here checks bounds. Numba's cache does not follow imports: after an edit
 
 from typing import Any
 
-from llvmlite import ir  # type: ignore[import-untyped]
+from llvmlite import ir
 from numba import types
 from numba.core.imputils import impl_ret_borrowed
 from numba.extending import intrinsic, models, register_model

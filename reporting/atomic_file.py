@@ -39,4 +39,5 @@ def sync_folder(folder: Path) -> None:
 def sweep(folder: Path) -> None:
     """Deletes what killed writers left in a folder to which nobody else is writing."""
     for path in folder.glob(f".*{_SUFFIX}"):
-        path.unlink(missing_ok=True)
+        if path.is_file():
+            path.unlink(missing_ok=True)

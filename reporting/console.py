@@ -38,6 +38,19 @@ def only_results_on_stdout() -> Iterator[TextIO]:
         yield results
 
 
+def say(text: str) -> None:
+    """Prints a line on standard output; if nobody reads it any more, it goes nowhere."""
+    try:
+        print(text, flush=True)
+    except OSError:
+        _silence_stdout()
+
+
+def _silence_stdout() -> None:
+    """A closed pipe or a full disk must not end a long run, nor spoil its exit status."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+
+
 class Console:
     """Shows the rows of metrics.csv as they come; use it as a context manager, which clears the bar at the end.
 
@@ -90,7 +103,9 @@ class Console:
             try:
                 self._stream.write(f"{text}\n")
                 self._stream.flush()
-            except OSError:  # a closed pipe or a full disk must not end a long run
+            except OSError:
+                if self._stream is sys.stdout:
+                    _silence_stdout()
                 self._stream = StringIO()
         else:
             self._progress.console.print(text, markup=False, highlight=False, soft_wrap=True)

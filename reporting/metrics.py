@@ -11,6 +11,10 @@ from typing import Self
 import numpy as np
 from jaxtyping import Float64
 
+from reporting.atomic_file import write_atomically
+
+METRICS_CSV = "metrics.csv"
+
 METRICS: Mapping[str, str] = {
     "generation": "generations finished, counted from 1",
     "env_steps": "environment steps of all training episodes so far",
@@ -41,26 +45,43 @@ class MetricsWriter:
     """
 
     def __init__(self, path: Path, generation: int = 0) -> None:
-        """Goes on behind the row of `generation`: later ones, which a run cut short has left, are dropped."""
-        self._file = path.open("ab", buffering=0)
-        try:
-            kept, self._columns = _rows_until(path.read_bytes(), generation)
-        except ValueError as error:
-            raise ValueError(f"{path}: {error}") from None
-        self._size = len(kept)
-        self._file.truncate(self._size)
-        self._pending = b""
+        """Goes on behind the row of `generation`: later ones, which a run cut short has left, are dropped.
+
+        ValueError for a file that holds no metrics.
+        """
+        self._path = path
+        found = path.read_bytes() if path.exists() else b""
+        kept, self._columns = _rows_until(path, found, generation)
+        if found != kept:
+            write_atomically(path, kept)
+        self._begin(len(kept))
+
+    def _begin(self, size: int) -> None:
+        self._file = self._path.open("ab", buffering=0)
+        self._size, self._pending, self._has_written = size, b"", False
 
     def write(self, row: Mapping[str, float]) -> None:
-        """Appends one row; the first one fixes the columns. NaN becomes an empty cell, other floats keep every bit."""
+        """Appends one row; the first one fixes the columns. NaN becomes an empty cell, other floats keep every bit.
+
+        Rows of an earlier version of this program that have other columns are set aside in a file beside.
+        """
+        if self._columns is not None and set(row) != set(self._columns):
+            missing, new = sorted(set(self._columns) - set(row)), sorted(set(row) - set(self._columns))
+            if self._has_written:
+                raise ValueError(f"metrics: a row must have the first row's columns; missing {missing}, new {new}")
+            self._set_aside(int(row["generation"]) - 1)
         if self._columns is None:
             self._columns = list(row)
             self._pending += _line(self._columns)
-        if set(row) != set(self._columns):
-            missing, new = sorted(set(self._columns) - set(row)), sorted(set(row) - set(self._columns))
-            raise ValueError(f"metrics: a row must have the first row's columns; missing {missing}, new {new}")
         self._pending += _line([_cell(row[name]) for name in self._columns])
+        self._has_written = True
         self._flush()
+
+    def _set_aside(self, generation: int) -> None:
+        self._file.close()
+        self._path.replace(self._path.with_name(f"{self._path.stem}.until-{generation}{self._path.suffix}"))
+        self._columns = None
+        self._begin(0)
 
     def sync(self) -> None:
         """Makes the rows so far survive a power cut."""
@@ -92,22 +113,36 @@ class MetricsWriter:
         self.close()
 
 
-def _rows_until(data: bytes, generation: int) -> tuple[bytes, list[str] | None]:
-    """The head of a metrics.csv up to the row of a generation, and its columns; None if it has no rows."""
+def missing_rows(path: Path, generation: int) -> int:
+    """How many of the rows up to a generation are damaged or not there; ValueError for a file that holds no metrics."""
+    kept, _ = _rows_until(path, path.read_bytes() if path.exists() else b"", generation)
+    return generation - max(0, kept.count(b"\n") - 1)
+
+
+def _rows_until(path: Path, data: bytes, generation: int) -> tuple[bytes, list[str] | None]:
+    """The whole rows of a metrics.csv up to a generation, and its columns; None if it has no rows."""
     lines = data.splitlines(keepends=True)
     if generation == 0 or not lines:
         return b"", None
     columns = lines[0].decode(errors="replace").strip().split(",")
     if "generation" not in columns:
-        raise ValueError("no rows of metrics in this file")
-    place, count = columns.index("generation"), 1
-    for line in lines[1:]:
-        cells = line.decode(errors="replace").rstrip("\n").split(",")
-        whole = line.endswith(b"\n") and len(cells) == len(columns) and cells[place].isdecimal()
-        if not whole or int(cells[place]) > generation:
-            break
-        count += 1
-    return b"".join(lines[:count]), columns
+        raise ValueError(f"{path} holds no metrics; move it away")
+    place = columns.index("generation")
+    rows = [line for line in lines[1:] if _is_row(line, len(columns), place, generation)]
+    return b"".join([lines[0], *rows]), columns
+
+
+def _is_row(line: bytes, num_columns: int, place: int, last: int) -> bool:
+    """Whether a line is a whole row of a generation up to the last."""
+    cells = line.decode(errors="replace").rstrip("\n").split(",")
+    try:
+        return line.endswith(b"\n") and len(cells) == num_columns and 0 < _numbers(cells)[place] <= last
+    except ValueError:
+        return False
+
+
+def _numbers(cells: Sequence[str]) -> list[float]:
+    return [float(cell or "nan") for cell in cells]
 
 
 def _line(cells: Sequence[str]) -> bytes:
@@ -130,7 +165,7 @@ def read_metrics(path: Path) -> dict[str, Float64[np.ndarray, " generations"]]:
         if len(row) != len(columns):
             raise ValueError(f"{path}: row {number} has {len(row)} cells, expected {len(columns)}")
     try:
-        values = np.array([[float(cell or "nan") for cell in row] for row in rows], dtype=np.float64)
+        values = np.array([_numbers(row) for row in rows], dtype=np.float64)
     except ValueError as error:
         raise ValueError(f"{path}: {error}") from None
     return dict(zip(columns, values.reshape(len(rows), len(columns)).T, strict=True))

@@ -47,7 +47,7 @@ def joined(chunks: Sequence[Rollouts]) -> Rollouts:
         returns=np.concatenate([chunk.returns for chunk in chunks]),
         env_steps=np.concatenate([chunk.env_steps for chunk in chunks]),
         moments=merged(chunk.moments for chunk in chunks if chunk.moments is not None),
-        faults=_summed(chunk.faults for chunk in chunks),
+        faults=summed_faults(chunk.faults for chunk in chunks),
     )
 
 
@@ -57,16 +57,17 @@ def failed(ids: range, context: Context, reason: str) -> Rollouts:
     return Rollouts(np.full(shape, np.nan), np.zeros(shape, np.int64), None, {reason: shape[0] * shape[1]})
 
 
-def added(parts: Sequence[Float64[np.ndarray, " params"]]) -> Float64[np.ndarray, " params"]:
-    """Sum in chunk order."""
-    return np.add.reduce(parts)
-
-
-def _summed(parts: Iterable[Mapping[str, int]]) -> dict[str, int]:
+def summed_faults(parts: Iterable[Mapping[str, int]]) -> dict[str, int]:
+    """How many episodes failed for each reason in all the parts; reasons in the order in which they come first."""
     total: Counter[str] = Counter()
     for part in parts:
         total.update(part)
     return dict(total)
+
+
+def added(parts: Sequence[Float64[np.ndarray, " params"]]) -> Float64[np.ndarray, " params"]:
+    """Sum in chunk order."""
+    return np.add.reduce(parts)
 
 
 def _overflowing_means(returns: Float64[np.ndarray, "members episodes"]) -> dict[str, int]:
@@ -141,7 +142,7 @@ class ChunkEvaluator:
             returns=returns,
             env_steps=np.stack([result.env_steps for result in results], axis=1),
             moments=None if tally is None else tally.result(),
-            faults=_summed([*(result.faults for result in results), _overflowing_means(returns)]),
+            faults=summed_faults([*(result.faults for result in results), _overflowing_means(returns)]),
         )
 
     def _rng(self, context: Context, member: int, episode: int) -> np.random.Generator:

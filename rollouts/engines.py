@@ -24,6 +24,12 @@ def num_threads(threads: int) -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
+def check_episode_timeout(seconds: float | None) -> None:
+    """Refuses an `--episode_timeout` that is no time; None means no limit."""
+    if seconds is not None and not 0 < seconds < inf:
+        raise ValueError(f"episode_timeout must be a finite number of seconds > 0, got {seconds}")
+
+
 def make_engine(
     task: Task,
     *,
@@ -34,7 +40,8 @@ def make_engine(
 ) -> Engine:
     """The engine named; `auto` takes threads for EnvPool and worker processes for Gymnasium.
 
-    Where an episode may take only `episode_timeout` seconds, it takes worker processes, which can be killed, for both.
+    One thread alone plays in this process, which a simulator that crashes takes with it. Where an episode may take only
+    `episode_timeout` seconds, `auto` takes worker processes, which can be killed, whatever the back end and the number.
     """
     if chunk_size is None:
         chunk_size = CHUNK_SIZES[task.environment.backend]
@@ -42,8 +49,7 @@ def make_engine(
         raise ValueError(f"engine must be one of {', '.join(ENGINES)}, got {engine!r}")
     if chunk_size < 1:
         raise ValueError(f"chunk_size must be >= 1, got {chunk_size}")
-    if episode_timeout is not None and not 0 < episode_timeout < inf:
-        raise ValueError(f"episode_timeout must be a finite number of seconds > 0, got {episode_timeout}")
+    check_episode_timeout(episode_timeout)
     if episode_timeout is not None and engine == "in_process":
         raise ValueError("episode_timeout needs an engine whose simulators can be killed, workers, got 'in_process'")
     count = num_threads(threads)

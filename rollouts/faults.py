@@ -1,8 +1,9 @@
 """What simulators get wrong: results of env steps checked, exceptions told in a line, tracebacks shown once."""
 
+import sys
 import traceback
-import warnings
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -67,7 +68,11 @@ def _numbers(what: str, values: Sequence[Any], shape: tuple[int, ...], dtype: np
 
 def reason(error: BaseException) -> str:
     """The exception in one short line."""
-    return f"{type(error).__name__}: {error}".split("\n", 1)[0][:REASON_LENGTH]
+    try:
+        text = str(error)
+    except Exception:  # a user's exception may fail at this too
+        text = "<its text cannot be had>"
+    return f"{type(error).__name__}: {text}".split("\n", 1)[0][:REASON_LENGTH]
 
 
 def report(error: BaseException) -> str:
@@ -76,11 +81,16 @@ def report(error: BaseException) -> str:
 
 
 def show_once(what: str, error: BaseException) -> None:
-    """Warns, with the traceback, of the first exception of its type from its line of code in this process."""
+    """Says, with the traceback, the first exception of its type from its line of code in this process."""
     frames = traceback.extract_tb(error.__traceback__)
     origin = (type(error), frames[-1].filename, frames[-1].lineno)
     if origin not in _shown:
         _shown.add(origin)
-        warnings.warn(
-            f"{what}; from here on this is counted, not shown:\n{report(error)}", RuntimeWarning, stacklevel=3
-        )
+        say(f"{what}; from here on this is counted, not shown:\n{report(error)}")
+
+
+def say(text: str) -> None:
+    """Prints on standard error at once; never raises, since nobody may be there to read it."""
+    if sys.stderr is not None:
+        with suppress(OSError, ValueError):
+            print(text, file=sys.stderr, flush=True)

@@ -9,6 +9,7 @@ import threading
 import time
 from collections.abc import Sequence
 from contextlib import suppress
+from enum import Enum, auto
 from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection, wait
 from typing import Any, TypeAlias
@@ -28,19 +29,30 @@ Call: TypeAlias = tuple[str, tuple[Any, ...]]
 Answer: TypeAlias = tuple[bool, Any]
 """True and the value, or False and the report of an exception."""
 
+
+class Stage(Enum):
+    """How far a worker has come."""
+
+    STARTING = auto()
+    """It has yet to say that it runs."""
+    RUNNING = auto()
+    """It has imported what it needs, and may have done calls."""
+    REHEARSED = auto()
+    """It has also rehearsed a call; see `rollouts.workers`."""
+
+
 _PR_SET_PDEATHSIG = 1
 
 
 class Worker:
-    """A process that does one call after another."""
+    """A process that first says that it runs, by an answer, then does one call after another."""
 
     def __init__(self, task: Task) -> None:
         context = multiprocessing.get_context("spawn")  # a forked process hangs in EnvPool
         self.connection, child = context.Pipe()
         dies_with_thread = threading.current_thread() is threading.main_thread()
         self.process = context.Process(target=_serve, args=(child, task, dies_with_thread), daemon=True)
-        self.new = True
-        """Whether it has yet to answer for the first time."""
+        self.stage = Stage.STARTING
         resource_tracker.ensure_running()  # its start, else within the next lines, would unblock the signals
         blocked = signal.pthread_sigmask(signal.SIG_BLOCK, PARENTS_SIGNALS)  # the process inherits this
         try:
@@ -57,19 +69,18 @@ class Worker:
     def receive(self) -> Answer | None:
         """An answer that has come; None from a worker that has died."""
         try:
-            answer = self.connection.recv()
+            return self.connection.recv()
         except (EOFError, OSError):
             return None
-        self.new = False
-        return answer
 
     def end(self, patience: float) -> int | None:
-        """Kills the process unless it ends within `patience` seconds; returns its exit code, -9 for one killed."""
+        """The exit code of a process that ends by itself within `patience` seconds; None for one killed after that."""
         self.connection.close()
         self.process.join(patience)
+        exit_code = self.process.exitcode
         self.process.kill()
         self.process.join()
-        return self.process.exitcode
+        return exit_code
 
 
 def stop(workers: list[Worker]) -> None:
@@ -91,6 +102,7 @@ def _serve(connection: Connection, task: Task, dies_with_thread: bool) -> None:
     _end_with_parent(dies_with_thread)
     evaluator = ChunkEvaluator(task, threads=1)
     try:
+        connection.send((True, None))
         while True:
             method, arguments = connection.recv()
             answer: Answer

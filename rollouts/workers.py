@@ -1,18 +1,27 @@
 """The worker engine: chunks run in spawned processes, for simulators that hold Python's interpreter lock.
 
-A worker that dies is replaced and its chunk given to another, with the same bits. A chunk that has cost `MAX_TRIES`
-workers is to blame itself: its members have failed, and the evaluation goes on. So it is with one that takes too long,
-whose worker is killed; only there does a result depend on the wall clock.
+A worker that is lost is replaced and its chunk given to another, with the same bits. Who is to blame depends on how:
+
+- It died in its chunk, or was killed here because the chunk took longer than `episode_timeout`. A chunk that has cost
+  `MAX_TRIES` workers so is to blame itself: its members have failed, and the evaluation goes on, however many they are.
+- It was killed from outside (SIGKILL: an operator, or the kernel that lacks memory), or never came as far as to say
+  that it runs. Nobody's fault; but `MAX_DEATHS` such losses with no answer in between end the evaluation.
+- It was killed here because its rehearsal, a chunk's first env step, took longer than `START_SECONDS`. That counts
+  against the chunk; and, until some worker has done a rehearsal, towards the end of the evaluation too. So a simulator
+  that is stuck in its constructor or first env step ends the run after a few times `START_SECONDS`, and one that is
+  stuck there for some members only fails theirs.
+
+Time is limited only where there is an `episode_timeout`; only there can a result depend on the wall clock.
 """
 
 import time
-import warnings
 from collections import Counter, deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from math import inf
 from multiprocessing.connection import wait
 from multiprocessing.util import Finalize
+from signal import SIGKILL
 from typing import Any
 
 import numpy as np
@@ -21,25 +30,26 @@ from jaxtyping import Float, Float64
 from contracts.engine import Context, EngineError, Rollouts
 from contracts.population import Population
 from rollouts.chunks import Task, added, cut, failed, joined
-from rollouts.worker_process import STOP_SECONDS, Answer, Call, Worker, stop
+from rollouts.faults import say
+from rollouts.worker_process import STOP_SECONDS, Call, Stage, Worker, stop
 
 MAX_TRIES = 2
 """Workers that a chunk may cost."""
 
 MAX_DEATHS = 5
-"""Workers that may be lost one after another, with no answer in between, before it is clear that none can work; more
-where more of them work, since one cause may kill all at once."""
+"""Workers that may be lost through no chunk's fault, with no answer in between, before it is clear that none can work;
+more where more of them work, since one cause may kill all at once."""
 
 START_SECONDS = 60.0
-"""What a new worker's rehearsal may take: imports, compilation, making simulators, the first env step."""
+"""What a new worker may take to start (imports), and then to rehearse: making simulators, compilation, an env step."""
 
 
 @dataclass(frozen=True)
 class _Limit:
-    """How long the answers to calls may take, once a worker has answered a rehearsal: a smaller call of the kind."""
+    """How long the answers to calls may take, once a worker has done a rehearsal: a smaller call of the kind."""
 
-    seconds: float
-    rehearsals: Sequence[Call]
+    seconds: float = inf
+    rehearsals: Sequence[Call] = ()
 
 
 class _Crew:
@@ -48,7 +58,10 @@ class _Crew:
     def __init__(self, task: Task, size: int):
         self._task = task
         self._size = size
-        self._deaths = 0
+        self.deaths = 0
+        """Workers lost through no chunk's fault since the last answer."""
+        self.has_rehearsed = False
+        """Whether any worker ever has."""
         self.workers: list[Worker] = []
 
     def gather(self, num_calls: int) -> None:
@@ -59,25 +72,14 @@ class _Crew:
         while len(self.workers) < min(self._size, num_calls):
             self.workers.append(Worker(self._task))
 
-    def take_answer(self, number: int) -> Answer | None:
-        """What a worker answers; None from one that has died."""
-        answer = self.workers[number].receive()
-        if answer is not None:
-            self._deaths = 0
-        return answer
-
-    def replace(self, number: int, *, timed_out: bool) -> str:
-        """Puts another worker in the place of one that has died or must; returns the reason, or raises EngineError."""
-        exit_code = self.workers[number].end(0.0 if timed_out else STOP_SECONDS)
-        reason = "episode_timeout" if timed_out else f"worker died (exit code {exit_code})"
-        self._deaths += 1
-        if self._deaths >= max(MAX_DEATHS, self._size + 1):
+    def replace(self, number: int, reason: str) -> None:
+        """Puts another worker in the place of one that was lost; EngineError where that has become pointless."""
+        if self.deaths >= max(MAX_DEATHS, self._size + 1):
             raise EngineError(
-                f"{self._deaths} workers were lost one after another, the last one: {reason}; "
-                "the simulator may be crashing, or memory may be short (fewer --threads need less)"
+                f"{self.deaths} workers were lost with no answer in between, the last one: {reason}; "
+                "memory may be short, or the machine overloaded (fewer --threads need less)"
             )
         self.workers[number] = Worker(self._task)
-        return reason
 
 
 class WorkerEngine:
@@ -97,7 +99,7 @@ class WorkerEngine:
         """Lets every member act in its episodes; EngineError where that cannot be done."""
         chunks = cut(len(population), self._chunk_size)
         calls = [("evaluate", (population, ids, context, 1)) for ids in chunks]
-        limit = None
+        limit = _Limit()
         if self._episode_timeout is not None:
             shortest = replace(context, episodes=context.episodes[:1], max_episode_steps=1)
             rehearsals = [("evaluate", (population, ids, shortest, 1)) for ids in chunks]
@@ -105,10 +107,9 @@ class WorkerEngine:
 
         def give_up(number: int, reason: str) -> Rollouts:
             ids = chunks[number]
-            warnings.warn(
+            say(
                 f"members {ids.start} to {ids.stop - 1} failed in {context.purpose.name.lower()} at generation "
-                f"{context.generation}: {reason}",
-                stacklevel=2,
+                f"{context.generation}: {reason}"
             )
             return failed(ids, context, reason)
 
@@ -123,13 +124,13 @@ class WorkerEngine:
             raise EngineError(f"the sum of noise over members {chunks[number]} failed: {reason}")
 
         chunks = cut(len(population), self._chunk_size)
-        return added(self._map([("combine", (population, ids, utilities)) for ids in chunks], give_up, None))
+        return added(self._map([("combine", (population, ids, utilities)) for ids in chunks], give_up, _Limit()))
 
     def close(self) -> None:
         """Ends the workers."""
         stop(self._crew.workers)
 
-    def _map(self, calls: Sequence[Call], give_up: Callable[[int, str], Any], limit: _Limit | None) -> list[Any]:
+    def _map(self, calls: Sequence[Call], give_up: Callable[[int, str], Any], limit: _Limit) -> list[Any]:
         """The answers to all calls, in their order, whoever gives them; `give_up` answers what costs too much."""
         self._crew.gather(len(calls))
         try:
@@ -142,7 +143,7 @@ class WorkerEngine:
 class _Dispatch:
     """Gives calls to a crew until all are answered; see `WorkerEngine._map`."""
 
-    def __init__(self, crew: _Crew, calls: Sequence[Call], give_up: Callable[[int, str], Any], limit: _Limit | None):
+    def __init__(self, crew: _Crew, calls: Sequence[Call], give_up: Callable[[int, str], Any], limit: _Limit):
         self._crew, self._calls, self._give_up, self._limit = crew, calls, give_up, limit
         self._answers: dict[int, Any] = {}
         self._waiting = deque(range(len(calls)))
@@ -168,16 +169,18 @@ class _Dispatch:
                 self._send(number)
 
     def _send(self, number: int) -> None:
+        """Has a worker start, rehearse and do its call, whichever is next."""
         worker, call = self._crew.workers[number], self._busy[number]
-        if self._limit is None:
-            worker.send(self._calls[call])
-            self._deadlines[number] = inf
-        elif worker.new:
+        seconds = START_SECONDS
+        if self._rehearses(worker):
             worker.send(self._limit.rehearsals[call])
-            self._deadlines[number] = time.monotonic() + START_SECONDS
-        else:
+        elif worker.stage is not Stage.STARTING:
             worker.send(self._calls[call])
-            self._deadlines[number] = time.monotonic() + self._limit.seconds
+            seconds = self._limit.seconds
+        self._deadlines[number] = inf if self._limit.seconds == inf else time.monotonic() + seconds
+
+    def _rehearses(self, worker: Worker) -> bool:
+        return bool(self._limit.rehearsals) and worker.stage is Stage.RUNNING
 
     def _ready(self) -> list[int]:
         """Workers that have answered or died; none if the time of one is up before that."""
@@ -187,26 +190,50 @@ class _Dispatch:
         return [number for number in self._busy if self._crew.workers[number].connection in ready]
 
     def _take_answer(self, number: int) -> None:
-        rehearsed = self._limit is not None and self._crew.workers[number].new
-        answer = self._crew.take_answer(number)
+        worker = self._crew.workers[number]
+        answer = worker.receive()
         if answer is None:
             self._lose(number, timed_out=False)
             return
         succeeded, value = answer
         if not succeeded:
             raise EngineError(value)
-        if rehearsed:
+        if worker.stage is Stage.STARTING:
+            worker.stage = Stage.RUNNING
+            self._send(number)
+        elif self._rehearses(worker):
+            worker.stage = Stage.REHEARSED
+            self._crew.has_rehearsed = True
             self._send(number)
         else:
+            self._crew.deaths = 0
             self._answers[self._busy.pop(number)] = value
 
     def _lose(self, number: int, *, timed_out: bool) -> None:
-        """Has the call of a dead or late worker tried again, or given up."""
-        reason = self._crew.replace(number, timed_out=timed_out)
+        """Replaces a dead or late worker, and has its call tried again or given up."""
+        worker = self._crew.workers[number]
+        exit_code = worker.end(0.0 if timed_out else STOP_SECONDS)
+        killed_from_outside = not timed_out and exit_code == -SIGKILL
+        reason = self._too_late(worker) if timed_out else _died(worker, exit_code)
+        blameless = killed_from_outside or worker.stage is Stage.STARTING
+        cannot_begin = timed_out and self._rehearses(worker) and not self._crew.has_rehearsed
+        self._crew.deaths += blameless or cannot_begin
+        self._crew.replace(number, reason)
         call = self._busy.pop(number)
-        self._cost[call] += 1
+        self._cost[call] += not blameless
         if self._cost[call] < MAX_TRIES:
-            warnings.warn(f"a worker was replaced: {reason}", stacklevel=2)
+            say(f"a worker was replaced: {reason}")
             self._waiting.appendleft(call)
         else:
             self._answers[call] = self._give_up(call, reason)
+
+    def _too_late(self, worker: Worker) -> str:
+        if worker.stage is Stage.STARTING:
+            return f"worker did not start in {START_SECONDS:g} s"
+        return f"simulator did not begin in {START_SECONDS:g} s" if self._rehearses(worker) else "episode_timeout"
+
+
+def _died(worker: Worker, exit_code: int | None) -> str:
+    if exit_code == -SIGKILL:
+        return "worker was killed from outside"
+    return f"worker died{' at its start' if worker.stage is Stage.STARTING else ''} (exit code {exit_code})"

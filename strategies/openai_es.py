@@ -142,6 +142,8 @@ class OpenaiEs:
 
     def load_state_dict(self, state: Mapping[str, np.ndarray]) -> None:
         """Goes on from what `state_dict` returned."""
+        if state["mean"].shape != self._mean.shape:
+            raise ValueError(f"a mean of shape {state['mean'].shape} for {len(self._mean)} parameters")
         self._mean = np.array(state["mean"], np.float64)
         self._lr, self._sigma = float(state["lr"]), float(state["sigma"])
         prefix = "optimizer."

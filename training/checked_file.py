@@ -30,6 +30,10 @@ Listing: TypeAlias = Mapping[str, tuple[str, tuple[int, ...]]]
 """Number type, in safetensors' words, and shape of every array that a file says it has."""
 
 
+class NewerFormatError(ValueError):
+    """A file that a newer version of this program wrote."""
+
+
 def encode(kind: str, header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> bytes:
     """The bytes of a file with these arrays and this header, to which kind, version and checksum are added.
 
@@ -90,7 +94,7 @@ def _check_entries(header: Header, kind: str, entries: Entries) -> None:
     if type(version) is not int or version < 1:
         raise ValueError(f"the header has a bad or missing format_version {version!r}")
     if version > FORMAT_VERSION:
-        raise ValueError(
+        raise NewerFormatError(
             f"format version {version}, but this program reads up to {FORMAT_VERSION}; update hebbes to open it"
         )
     expected: Entries = {**entries, "format_version": int, "sha256": str}

@@ -6,6 +6,7 @@ Every other file of a run can be made again from it, save the rows of metrics.cs
 """
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from math import nan
 from pathlib import Path
@@ -17,10 +18,12 @@ from jaxtyping import Float32
 from contracts.engine import Moments
 from contracts.policy import Buffers
 from reporting.atomic_file import sweep, write_atomically
-from training.checked_file import Arrays, Entries, decode, encode
+from training.checked_file import Arrays, Entries, NewerFormatError, decode, encode
+from training.weight_file import opened
 
 FOLDER = "checkpoint"
 KEPT = 3
+MAX_FILE_BYTES = 2**30  # twice what the largest policy needs, with the state of Adam
 _ENTRIES: Entries = {"config": dict, "conditions": dict, "progress": dict}
 
 
@@ -66,23 +69,28 @@ class Checkpoint:
 
 
 def save_checkpoint(folder: Path, checkpoint: Checkpoint) -> None:
-    """Writes a run's checkpoint and deletes all but the newest three; OSError leaves those before it as they were."""
+    """Writes a run's checkpoint and deletes those before the newest three; OSError leaves them all as they were."""
     generation = checkpoint.progress.generation
     write_atomically(folder / f"{generation:08d}.ckpt", _encoded(checkpoint))
-    numbered = {path: int(path.stem) for path in _paths(folder)}
-    kept = sorted((number for number in numbered.values() if number <= generation), reverse=True)[:KEPT]
-    for path, number in numbered.items():
-        if number not in kept:  # those of later generations are damaged, or this run would have gone on from them
+    earlier = [path for path in _paths(folder) if int(path.stem) <= generation]
+    for path in earlier[:-KEPT]:
+        with suppress(OSError):  # what cannot be deleted does no harm
             path.unlink()
     sweep(folder)
 
 
 def newest_checkpoint(folder: Path) -> tuple[Checkpoint, list[str]]:
-    """The newest checkpoint that is whole, and a line about each newer one; ValueError if there is none."""
+    """The newest checkpoint that is whole, and a line about each newer one, which is damaged.
+
+    ValueError if there is none, or if a newer version of this program wrote it.
+    """
     damaged: list[str] = []
     for path in reversed(_paths(folder)):
         try:
-            return _decoded(path.read_bytes()), damaged
+            with opened(path, MAX_FILE_BYTES, "no checkpoint is that large") as file:
+                return _decoded(file.read()), damaged
+        except NewerFormatError as error:
+            raise ValueError(f"{path}: {error}") from error
         except OSError as error:
             damaged.append(f"{path}: {error.strerror}")
         except (ValueError, RecursionError) as error:
@@ -124,7 +132,10 @@ def _decoded(data: bytes) -> Checkpoint:
         if found["observations"] is not None:
             moments = Moments(found["observations"], arrays["moments.mean"], arrays["moments.squares"])
         best = None if found["best"] is None else _snapshot("best", found["best"], arrays)
-        progress = Progress(found["generation"], found["env_steps"], found["seconds"], moments, best)
+        counters = found["generation"], found["env_steps"]
+        if not all(type(count) is int and count >= 0 for count in counters) or not found["seconds"] >= 0:
+            raise ValueError(f"its counters make no sense: {counters}, {found['seconds']}")
+        progress = Progress(*counters, found["seconds"], moments, best)
         latest = _snapshot("latest", found["latest"], arrays)
     except (KeyError, TypeError) as error:
         raise ValueError(f"not a checkpoint of this version ({type(error).__name__}: {error})") from error
@@ -144,6 +155,8 @@ def _described(snapshot: Snapshot) -> dict[str, Any]:
 def _snapshot(name: str, described: Mapping[str, Any], arrays: Arrays) -> Snapshot:
     score = nan if described["score"] is None else described["score"]
     weights, buffers = arrays[f"{name}.weights"], _below(f"{name}.buffers", arrays)
+    if weights.dtype != np.float32 or weights.ndim != 1 or not np.isfinite(weights).all():
+        raise ValueError(f"its {name} weights are not a row of finite float32")
     return Snapshot(described["generation"], described["env_steps"], score, weights, buffers)
 
 

@@ -19,7 +19,7 @@ from rollouts.environment_ids import resolve
 from rollouts.registry import check_allowed, lookup
 from training.checkpoint import FOLDER as CHECKPOINTS
 from training.checkpoint import newest_checkpoint
-from training.config import CHANGEABLE, TrainConfig, flag_name, modules_named
+from training.config import CHANGEABLE, NOT_SAVED, TrainConfig, flag_name, modules_named
 from training.run_folder import runs_in
 
 CONFIGS = Path(__file__).resolve().parent.parent / "configs"
@@ -141,7 +141,10 @@ def as_arguments(options: Mapping[str, Any]) -> list[str]:
 def read_yaml(path: Path) -> dict[str, Any]:
     """The mapping in a YAML file, without its note on what it measured; ValueError names the file."""
     try:
-        found = yaml.safe_load(path.read_text())
+        text = path.read_text()
+        if any(isinstance(event, yaml.AliasEvent) for event in yaml.parse(text, Loader=yaml.SafeLoader)):
+            raise ValueError(f"{path}: YAML aliases (*name) are not taken, a few of them can stand for gigabytes")
+        found = yaml.safe_load(text)
     except OSError as error:
         raise ValueError(f"cannot read {path}: {error.strerror}") from error
     except (yaml.YAMLError, UnicodeDecodeError) as error:
@@ -182,17 +185,24 @@ def _named(arguments: Sequence[str]) -> dict[str, Any]:
     return vars(probe.parse_known_args([_underscored(argument) for argument in arguments])[0])
 
 
-def parse_config(trainer: str, arguments: Sequence[str], description: str) -> TrainConfig:
-    """The config that the command line asks for.
+def parse_configs(trainer: str, arguments: Sequence[str], description: str) -> list[TrainConfig]:
+    """The config that the command line asks for, or that of each run that it resumes.
 
     Ends the program with status 0 after `--help` and `--print_config`, and with status 2 after a mistake in one option;
     ValueError says what does not fit together.
     """
     named = _named(arguments)
+    if "resume" not in named:
+        return [parse_config(trainer, arguments, description)]
+    folders = runs_in(Path(named["resume"]))
+    return [_resumed_config(folder, named.get("import", ()), arguments, description) for folder in folders]
+
+
+def parse_config(trainer: str, arguments: Sequence[str], description: str) -> TrainConfig:
+    """The config of a new run, as `parse_configs` gives it."""
+    named = _named(arguments)
     if not {"-h", "--help"}.isdisjoint(arguments):
         _parser(description, named.get("strategy", TrainConfig.strategy)).parse(arguments)
-    if "resume" in named:
-        return _resumed_config(Path(named["resume"]), named.get("import", ()), arguments, description)
     from_file = read_yaml(Path(named["config"])) if "config" in named else {}
     defaults = {"environment": TrainConfig.environment, "strategy": TrainConfig.strategy}
     chosen = {**_named(as_arguments(from_file)), **named}
@@ -210,11 +220,16 @@ def parse_config(trainer: str, arguments: Sequence[str], description: str) -> Tr
     print_only = options.pop("print_config")
     config = _config(options)
     if print_only:
-        print(config.as_yaml(), end="")
-        sys.exit(0)
+        _show(config)
     if resolved.notice:
         print(resolved.notice, file=sys.stderr)
     return config
+
+
+def _show(config: TrainConfig) -> NoReturn:
+    """Prints the options instead of running them."""
+    print(config.as_yaml(), end="")
+    sys.exit(0)
 
 
 def _config(options: Mapping[str, Any]) -> TrainConfig:
@@ -227,20 +242,32 @@ def _config(options: Mapping[str, Any]) -> TrainConfig:
 
 def _resumed_config(folder: Path, imports: Sequence[str], arguments: Sequence[str], description: str) -> TrainConfig:
     """The config of the run in a folder, with the flags that may change when it goes on."""
-    saved = newest_checkpoint(runs_in(folder)[0] / CHECKPOINTS)[0].config
+    then = {name: _plain(value) for name, value in newest_checkpoint(folder / CHECKPOINTS)[0].config.items()}
     try:
-        check_allowed(modules_named(saved), imports)
+        check_allowed(modules_named(then), imports)
+    except KeyError as error:
+        raise ValueError(f"the run in {folder} lacks the option {error}") from error
     except ValueError as error:
         raise ValueError(f"the run in {folder} {error}") from error
-    given = _parser(description, saved["strategy"]).parse(arguments)
-    given.pop("print_config", None)
-    then = {name: _plain(value) for name, value in saved.items()}
+    strategy = then["strategy"]
+    known = {*_flags(TrainConfig), *_flags(lookup("strategies", strategy).Settings)} - NOT_SAVED
+    if unknown := sorted(then.keys() - known):
+        raise ValueError(f"the run in {folder} has the option {unknown[0]}, which this version does not know")
+    if new := sorted(known - then.keys()):
+        print(f"{folder}: the run knows nothing of {', '.join(new)}; the defaults are taken", file=sys.stderr)
+    given = _parser(description, strategy).parse(arguments)
+    print_only = given.pop("print_config")
     for name, value in given.items():
+        if name in NOT_SAVED - {"resume"}:
+            raise ValueError(f"{name} cannot be given when a run goes on: its options come from {folder}")
         if name not in CHANGEABLE and value != then.get(name):
             raise ValueError(
                 f"{name} cannot change when a run goes on: it is {then.get(name)!r} in {folder}, got {value!r}"
             )
-    return _config({**then, **given, "import": then["import"], "resume": str(folder)})
+    config = _config({**then, **given, "import": then["import"], "resume": str(folder)})
+    if print_only:
+        _show(config)
+    return config
 
 
 def parse_options(owner: type, arguments: Sequence[str], description: str) -> dict[str, Any]:

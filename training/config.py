@@ -4,12 +4,11 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import Field, dataclass, field, fields
-from math import inf
 from typing import Any
 
 import yaml
 
-from rollouts.engines import ENGINES, num_threads
+from rollouts.engines import ENGINES, check_episode_timeout, num_threads
 from rollouts.environments import BACKENDS
 from rollouts.registry import is_ours
 
@@ -21,6 +20,9 @@ CHANGEABLE = {
     *("print_every", "checkpoint_every", "test_episodes"),
 }
 """Flags that may differ when a run goes on."""
+
+NOT_SAVED = {"preset", "config", "resume"}
+"""Flags that say where options are read from, and are no part of them."""
 
 LEAST_VALUES = {
     "generations print_every checkpoint_every eval_every eval_episodes episodes_per_member chunk_size frame_stack "
@@ -111,7 +113,12 @@ class TrainConfig:
     )
     wrappers: tuple[str, ...] = option((), "further batch wrappers as package.module:Class, applied outermost")
 
-    engine: str = option("auto", "auto: threads for EnvPool, worker processes for Gymnasium", choices=ENGINES)
+    engine: str = option(
+        "auto",
+        "auto: threads for EnvPool, worker processes for Gymnasium; one thread alone plays in this process, which a "
+        "simulator that crashes takes with it",
+        choices=ENGINES,
+    )
     episode_timeout: float | None = option(
         None, "seconds of wall time an episode may take before its worker process is replaced (default: no limit)"
     )
@@ -129,8 +136,7 @@ class TrainConfig:
 
     def __post_init__(self) -> None:
         num_threads(self.threads)
-        if self.episode_timeout is not None and not 0 < self.episode_timeout < inf:
-            raise ValueError(f"episode_timeout must be a finite number of seconds > 0, got {self.episode_timeout}")
+        check_episode_timeout(self.episode_timeout)
         for names, least in LEAST_VALUES.items():
             for name in names.split():
                 value = getattr(self, name)
@@ -148,6 +154,8 @@ class TrainConfig:
             json.dumps(dict(self.env_kwargs), allow_nan=False)
         except (TypeError, ValueError) as error:
             raise ValueError(f"env_kwargs must hold finite numbers, texts, lists and mappings ({error})") from error
+        if not all(isinstance(name, str) for name in self.env_kwargs):
+            raise ValueError(f"env_kwargs must have names for keys, got {dict(self.env_kwargs)}")
         if "render_mode" in self.env_kwargs:
             raise ValueError("env_kwargs must not hold render_mode; evaluate_static.py --render shows episodes")
 
@@ -161,7 +169,7 @@ class TrainConfig:
         own = {flag_name(each): getattr(self, each.name) for each in fields(self) if each.name != "settings"}
         strategy = {each.name: getattr(self.settings, each.name) for each in fields(self.settings)}
         plain = {k: list(v) if isinstance(v, tuple) else v for k, v in {**own, **strategy}.items()}
-        return {k: v for k, v in plain.items() if k not in ("preset", "config", "resume")}
+        return {k: v for k, v in plain.items() if k not in NOT_SAVED}
 
     def as_yaml(self) -> str:
         """The config under the names of the flags, as `--config` reads it back."""

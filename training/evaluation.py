@@ -1,7 +1,6 @@
 """Evaluation of a saved policy: episodes on fresh start states, shown or filmed where asked."""
 
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -13,7 +12,7 @@ from contracts.engine import Context
 from contracts.environment import EnvStep
 from contracts.randomness import Purpose, simulator_seed, stream
 from reporting.video import VideoWriter
-from rollouts.chunks import Task
+from rollouts.chunks import Task, summed_faults
 from rollouts.engines import make_engine
 from rollouts.environment_ids import is_in_gymnasium, register
 from rollouts.environments import EnvironmentSpec, choose_backend, make_batch_env
@@ -107,14 +106,7 @@ def play_seeds(
             rollouts.append(engine.evaluate(population, context))
         finally:
             engine.close()
-    return Played(np.stack([each.returns[:, 0] for each in rollouts]), _added(each.faults for each in rollouts))
-
-
-def _added(faults: Iterable[Mapping[str, int]]) -> dict[str, int]:
-    total: Counter[str] = Counter()
-    for each in faults:
-        total.update(each)
-    return dict(total)
+    return Played(np.stack([each.returns[:, 0] for each in rollouts]), summed_faults(each.faults for each in rollouts))
 
 
 def watch(
@@ -155,12 +147,12 @@ def watch_all(
     watched = [
         watch(saved, environment, episode=k, seed=seed, max_episode_steps=max_episode_steps) for k in range(episodes)
     ]
-    return Played(np.array([[each.returns[0] for each in watched]]), _added(each.faults for each in watched))
+    return Played(np.array([[each.returns[0] for each in watched]]), summed_faults(each.faults for each in watched))
 
 
-def summarise(returns: Float64[np.ndarray, "*seeds episodes"], seed: int) -> Summary:
-    """Statistics of episodes of one seed or several, with the bootstrap drawn from the evaluation's first seed."""
-    return summary(np.atleast_2d(returns), stream(seed, Purpose.BOOTSTRAP))
+def summarise(returns: Float64[np.ndarray, "*seeds episodes"]) -> Summary:
+    """Statistics of episodes of one seed or several; the same returns always give the same interval."""
+    return summary(np.atleast_2d(returns), stream(0, Purpose.BOOTSTRAP))
 
 
 class _Filmed(BatchWrapper):

@@ -3,12 +3,11 @@
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from math import isfinite
 from pathlib import Path
 from typing import Any
 
 from reporting.video import check_video_path
-from rollouts.engines import num_threads
+from rollouts.engines import check_episode_timeout, num_threads
 from rollouts.environment_ids import resolve
 from rollouts.environments import BACKENDS, EnvironmentSpec
 from rollouts.gymnasium_env import has_display
@@ -57,8 +56,7 @@ class EvaluateConfig:
             value = getattr(self, name)
             if value is not None and value < least:
                 raise ValueError(f"{name} must be >= {least}, got {value}")
-        if self.episode_timeout is not None and not (isfinite(self.episode_timeout) and self.episode_timeout > 0):
-            raise ValueError(f"episode_timeout must be a finite number > 0, got {self.episode_timeout}")
+        check_episode_timeout(self.episode_timeout)
         self._check_together()
 
     def _check_together(self) -> None:

@@ -46,13 +46,11 @@ def environment_label(spec: EnvironmentSpec) -> str:
     return " ".join([spec.environment, *options, *wrappers])
 
 
-def comparisons(group: Mapping[int, Evaluated], seed: int) -> dict[tuple[int, int], Comparison]:
+def comparisons(group: Mapping[int, Evaluated]) -> dict[tuple[int, int], Comparison]:
     """The first file of an environment beside each of the others, by their positions."""
     first, *others = group
     return {
-        (first, other): compare(
-            group[first].played.returns, group[other].played.returns, stream(seed, Purpose.BOOTSTRAP)
-        )
+        (first, other): compare(group[first].played.returns, group[other].played.returns, stream(0, Purpose.BOOTSTRAP))
         for other in others
     }
 
@@ -62,13 +60,13 @@ def _text(config: EvaluateConfig, label: str, group: Mapping[int, Evaluated]) ->
     seeds = f"seed {first}" if first == last else f"seeds {first} to {last}"
     backend = next(iter(group.values())).entry.environment.backend
     episodes = f"{config.episodes} episodes" + (" each" if first != last else "")
-    rows = [row_of(summarise(each.played.returns, config.seed), each.played.faults) for each in group.values()]
-    runs = runs_summary([each.played.returns for each in group.values()], config.seed) if len(group) > 1 else None
+    rows = [row_of(summarise(each.played.returns), each.played.faults) for each in group.values()]
+    runs = runs_summary([each.played.returns for each in group.values()]) if len(group) > 1 else None
     return "\n".join(
         [
             f"{label} on {backend}, {seeds}, {episodes}; 95 % intervals in brackets",
             summary_table({position: each.entry.path for position, each in group.items()}, rows, runs),
-            *(_compared(*pair, found, group) for pair, found in comparisons(group, config.seed).items()),
+            *(_compared(*pair, found, group) for pair, found in comparisons(group).items()),
         ]
     )
 
@@ -88,9 +86,9 @@ def _object(config: EvaluateConfig, groups: Mapping[str, Mapping[int, Evaluated]
     return {
         "seeds": list(config.all_seeds),
         "episodes": config.episodes,
-        "files": [_file_object(files[position], config.seed) for position in sorted(files)],
+        "files": [_file_object(files[position]) for position in sorted(files)],
         "runs": {
-            label: _runs_object([each.played.returns for each in group.values()], config.seed)
+            label: _runs_object([each.played.returns for each in group.values()])
             for label, group in groups.items()
             if len(group) > 1
         },
@@ -103,13 +101,13 @@ def _object(config: EvaluateConfig, groups: Mapping[str, Mapping[int, Evaluated]
                 **json_estimate("mean_difference", found.mean_difference),
             }
             for label, group in groups.items()
-            for (first, second), found in comparisons(group, config.seed).items()
+            for (first, second), found in comparisons(group).items()
         ],
     }
 
 
-def _file_object(each: Evaluated, seed: int) -> dict[str, Any]:
-    figures = summarise(each.played.returns, seed)
+def _file_object(each: Evaluated) -> dict[str, Any]:
+    figures = summarise(each.played.returns)
     return {
         "path": each.entry.path,
         "environment": environment_label(each.entry.environment),
@@ -121,6 +119,6 @@ def _file_object(each: Evaluated, seed: int) -> dict[str, Any]:
     }
 
 
-def _runs_object(returns_by_run: Sequence[Float64[np.ndarray, "seeds episodes"]], seed: int) -> dict[str, Any]:
-    figures = runs_summary(returns_by_run, seed)
+def _runs_object(returns_by_run: Sequence[Float64[np.ndarray, "seeds episodes"]]) -> dict[str, Any]:
+    figures = runs_summary(returns_by_run)
     return {"count": figures.units, **as_json(figures), "failed": figures.failed}

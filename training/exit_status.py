@@ -8,8 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NoReturn
 
-STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-"""Signals that tell a run to stop."""
+from rollouts.worker_process import PARENTS_SIGNALS
 
 
 @contextmanager
@@ -30,19 +29,27 @@ def signals_end_cleanly() -> Iterator[None]:
     """
 
     def leave(number: int, _: object) -> NoReturn:
-        for other in STOPPING:
+        for other in PARENTS_SIGNALS:
             signal.signal(other, leave_at_once)
+        os.write(2, b"stopping; again to stop at once\n")
         raise SystemExit(128 + number)
 
     def leave_at_once(number: int, _: object) -> NoReturn:
         if os.isatty(1):
             os.write(1, b"\x1b[?25h")  # the cursor, which the progress bar hides
+        os.write(2, b"stopped at once; --resume goes on from the last checkpoint of a training run\n")
         os._exit(128 + number)
 
-    for number in STOPPING:
+    for number in PARENTS_SIGNALS:
         signal.signal(number, leave)
     try:
         yield
     finally:
-        for number in STOPPING:  # all is done; on its way out the interpreter would put the default actions back
+        for number in PARENTS_SIGNALS:  # all is done; on its way out the interpreter would put the default actions back
             signal.signal(number, signal.SIG_IGN)
+
+
+def stopped(error: Exception) -> str:
+    """What to print of an error that ended the work: its details, if any, then the line that says what happened."""
+    line, _, details = str(error).partition("\n")
+    return "\n".join(filter(None, (details.rstrip(), f"stopped: {line}")))

@@ -2,9 +2,9 @@
 
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import partial
 from math import inf, isfinite, nan
 from pathlib import Path
 
@@ -39,9 +39,9 @@ class Run:
     strategy: Strategy
     engine: Engine
     folder: Path
-    lock: int
-    """Descriptor that keeps other processes out of the folder."""
     progress: Progress
+    lock: int | None = None
+    """Descriptor that keeps other processes out of the folder."""
 
 
 class Trainer:
@@ -65,16 +65,17 @@ class Trainer:
         """
         try:
             self._save(metrics)
-            while not self._finished(self._progress):
+            while not self.finished:
                 best = self._progress.best
                 try:
                     row = self.generation()
                 except FloatingPointError as error:
                     raise TrainingError(f"generation {self._progress.generation + 1}: {error}") from error
-                self._write(partial(metrics.write, row))
+                with suppress(OSError):  # the row is kept, and `_save` says what is wrong with the disk
+                    metrics.write(row)
                 self._checkpoint = captured(replace(self._run, progress=self._progress), self._conditions)
                 self._console.generation(row)
-                if self._progress.best is not best or self._progress.generation % self._config.checkpoint_every == 0:
+                if self._progress.best is not best or self._is_due(self._config.checkpoint_every):
                     self._save(metrics)
         finally:
             if self._saved is not self._checkpoint:
@@ -100,7 +101,8 @@ class Trainer:
             env_steps=before.env_steps + int(rollouts.env_steps.sum()),
             moments=merged(m for m in (before.moments, rollouts.moments) if m is not None),
         )
-        self._check_finite()
+        if not np.isfinite(self._strategy.mean).all():
+            raise FloatingPointError("the weights are no longer finite; is lr too large?")
         score = self._score()
         self._progress = replace(self._progress, seconds=time.perf_counter() - self._resumed_at)
         best = self._progress.best
@@ -116,9 +118,16 @@ class Trainer:
             "seconds": self._progress.seconds,
         }
 
-    def _finished(self, progress: Progress) -> bool:
-        budget = self._config.max_env_steps
-        return progress.generation >= self._config.generations or (budget is not None and progress.env_steps >= budget)
+    def _is_due(self, every: int) -> bool:
+        """Whether it is a generation for what is done every so many of them, and after the last one."""
+        return self._progress.generation % every == 0 or self.finished
+
+    @property
+    def finished(self) -> bool:
+        """Whether the generations or the env steps are used up."""
+        config, progress = self._config, self._progress
+        spent = config.max_env_steps is not None and progress.env_steps >= config.max_env_steps
+        return spent or progress.generation >= config.generations
 
     def _training_context(self, generation: int) -> Context:
         config = self._config
@@ -134,40 +143,27 @@ class Trainer:
         )
 
     def _notice(self, generation: int, rollouts: Rollouts) -> None:
-        """Says what went wrong with the members, once for each kind of it; TrainingError if nobody is left."""
-        fitness = rollouts.fitness[:-1]
-        failed = int(np.isnan(fitness).sum())
+        """Says what went wrong with the members, once for each kind of it; TrainingError if none can be ranked."""
+        fitness = rollouts.fitness
+        failed, ranked = int(np.isnan(fitness).sum()), fitness[:-1][~np.isnan(fitness[:-1])]  # unperturbed comes last
         reasons = ", ".join(f"{reason} in {count} episodes" for reason, count in Counter(rollouts.faults).most_common())
-        if failed == len(fitness):
+        if not len(ranked):
             raise TrainingError(f"every member of generation {generation} failed: {reasons}")
-        valid = fitness[~np.isnan(fitness)]
         kind, line = "", ""
         if failed:
             kind = ", ".join(sorted(rollouts.faults))
             line = f"{failed} of {len(fitness)} members failed: {reasons}"
-        elif len(valid) > 1 and (valid == valid[0]).all():
+        elif (ranked == ranked[0]).all():
             kind = "tied"
-            line = f"all members have the same return, {valid[0]:g}: the returns say nothing about the weights"
+            line = f"all members have the same return, {ranked[0]:g}: the returns say nothing about the weights"
         if line and kind != self._noticed:
             self._console.message(f"generation {generation}: {line}")
         self._noticed = kind
 
-    def _check_finite(self) -> None:
-        moments = self._progress.moments
-        if not np.isfinite(self._strategy.mean).all():
-            raise TrainingError(
-                f"the weights are no longer finite after generation {self._progress.generation}; is lr too large?"
-            )
-        if moments is not None and not (np.isfinite(moments.mean).all() and np.isfinite(moments.squares).all()):
-            raise TrainingError(
-                f"the observation statistics are no longer finite after generation {self._progress.generation}; "
-                "the environment's observations are too large"
-            )
-
     def _score(self) -> float:
         """Evaluates the unperturbed policy where it is due, and keeps it as the best if none was better."""
         progress = self._progress
-        if progress.generation % self._config.eval_every and not self._finished(progress):
+        if not self._is_due(self._config.eval_every):
             return nan
         score = self._evaluate()
         best_score = -inf if progress.best is None or not isfinite(progress.best.score) else progress.best.score
@@ -194,23 +190,19 @@ class Trainer:
 
     def _save(self, metrics: MetricsWriter) -> None:
         """Writes the last finished generation; where the disk refuses, the checkpoint before it stays."""
-
-        def write() -> None:
+        try:
             metrics.sync()
             self._files.save(self._checkpoint)
-            self._saved = self._checkpoint
-
-        self._write(write)
-
-    def _write(self, write: Callable[[], None]) -> None:
-        """Writes; what the disk refuses is said once, and tried again at the next write."""
-        trouble = ""
-        try:
-            write()
         except OSError as error:
-            trouble = f"{error.strerror}: {error.filename}" if error.filename else str(error.strerror)
-            if trouble != self._trouble:
-                self._console.message(f"generation {self._progress.generation} not saved ({trouble}); training goes on")
+            self._say_unsaved(error)
+        else:
+            self._saved, self._trouble = self._checkpoint, ""
+
+    def _say_unsaved(self, error: OSError) -> None:
+        """Says once that the disk refuses to take what is written; every later generation tries again."""
+        trouble = f"{error.strerror}: {error.filename}" if error.filename else str(error.strerror)
+        if trouble != self._trouble:
+            self._console.message(f"generation {self._progress.generation} not saved ({trouble}); training goes on")
         self._trouble = trouble
 
 
@@ -222,8 +214,8 @@ def captured(run: Run, made_under: Mapping[str, str]) -> Checkpoint:
 
 
 def _snapshot(run: Run, progress: Progress, score: float) -> Snapshot:
-    buffers = _buffers(run, progress)
-    return Snapshot(progress.generation, progress.env_steps, score, run.strategy.mean, buffers)
+    weights = np.array(run.strategy.mean)  # a copy, whatever a strategy goes on to do with its own
+    return Snapshot(progress.generation, progress.env_steps, score, weights, _buffers(run, progress))
 
 
 def _buffers(run: Run, progress: Progress) -> Buffers:

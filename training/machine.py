@@ -6,6 +6,8 @@ import sys
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
+from llvmlite.binding import get_host_cpu_name
+
 REPOSITORY = Path(__file__).resolve().parent.parent
 PACKAGES = (
     *("numpy", "scipy", "numba", "llvmlite", "gymnasium", "envpool", "mujoco", "box2d", "pybullet", "ale-py"),
@@ -34,14 +36,16 @@ def package_versions() -> dict[str, str]:
 
 
 def cpu_model() -> str:
-    """The processor's name: kernels are compiled for it, and its vector units round as they please."""
+    """The processor's name, and LLVM's: kernels are compiled for it, and its vector units round in their own way."""
     try:
         lines = Path("/proc/cpuinfo").read_text().splitlines()
     except OSError:
         lines = []
-    return next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), platform.machine())
+    names = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
+    return f"{next(names, platform.machine())} ({get_host_cpu_name()})"
 
 
 def conditions() -> dict[str, str]:
     """Everything that must be the same for a run to give the same bits again."""
-    return {"hebbes": commit(), **package_versions(), "cpu": cpu_model()}
+    libc = " ".join(platform.libc_ver())  # its tanh and exp may be in use
+    return {"hebbes": commit(), **package_versions(), "libc": libc, "cpu": cpu_model()}

@@ -13,6 +13,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import yaml
+
 from reporting.atomic_file import sweep, sync_folder, write_atomically
 from rollouts.chunks import Task
 from training import checkpoint as checkpoints
@@ -20,6 +22,8 @@ from training.checkpoint import Checkpoint, Snapshot, save_checkpoint
 from training.config import TrainConfig
 from training.machine import conditions
 from training.policy_file import SavedPolicy, save_policy
+
+CONFIG_YAML = "config.yaml"
 
 
 def chosen_folder(config: TrainConfig) -> Path:
@@ -35,17 +39,21 @@ def chosen_folder(config: TrainConfig) -> Path:
     return folder
 
 
-def make_folder(folder: Path, starts: Mapping[str, tuple[TrainConfig, Checkpoint]]) -> None:
-    """Makes a folder with one run in each subfolder named, at its start; ValueError if that cannot be done."""
+def make_folder(folder: Path, config: TrainConfig, starts: Mapping[str, tuple[TrainConfig, Checkpoint]]) -> None:
+    """Makes a folder with one run in each subfolder named, at its start; ValueError if that cannot be done.
+
+    `config` asked for them all.
+    """
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
         for leftover in folder.parent.glob(f".{glob.escape(folder.name)}.*.tmp"):
             shutil.rmtree(leftover, ignore_errors=True)  # of a process that was killed in here
         unfinished = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", suffix=".tmp", dir=folder.parent))
         try:
-            for name, (config, checkpoint) in starts.items():
+            (unfinished / CONFIG_YAML).write_text(config.as_yaml())
+            for name, (own, checkpoint) in starts.items():
                 (unfinished / name / checkpoints.FOLDER).mkdir(parents=True)
-                (unfinished / name / "config.yaml").write_text(config.as_yaml())
+                (unfinished / name / CONFIG_YAML).write_text(own.as_yaml())
                 save_checkpoint(unfinished / name / checkpoints.FOLDER, checkpoint)
                 note_command(unfinished / name)
             unfinished.chmod(0o755)
@@ -59,13 +67,19 @@ def make_folder(folder: Path, starts: Mapping[str, tuple[TrainConfig, Checkpoint
 
 
 def runs_in(folder: Path) -> list[Path]:
-    """The folder of each run that `--resume FOLDER` means: itself, or its subfolders of several seeds, by seed."""
+    """The folder of each run that `--resume FOLDER` means: itself, or those of the seeds that its config.yaml names."""
     if (folder / checkpoints.FOLDER).is_dir():
         return [folder]
-    found = [path.parent for path in folder.glob(f"seed*/{checkpoints.FOLDER}")]
-    if not found:
+    if not (folder / CONFIG_YAML).is_file():
         raise ValueError(f"resume must name the folder of a run, got {folder}, which has no checkpoint in it")
-    return sorted(found, key=lambda path: (len(path.name), path.name))
+    try:
+        asked = yaml.safe_load((folder / CONFIG_YAML).read_text())
+        found = [folder / f"seed{asked['seed'] + number}" for number in range(asked["seeds"])]
+    except (OSError, ValueError, TypeError, LookupError, yaml.YAMLError) as error:
+        raise ValueError(f"{folder / CONFIG_YAML} does not say which seeds were asked for") from error
+    if missing := [path.name for path in found if not (path / checkpoints.FOLDER).is_dir()]:
+        raise ValueError(f"resume {folder}: {', '.join(missing)} has no checkpoint; resume the others singly")
+    return found
 
 
 def hold(folder: Path) -> int:
@@ -140,4 +154,4 @@ def resume_command(folder: Path, imports: Sequence[str]) -> str:
 
 def update_config(folder: Path, config: TrainConfig) -> None:
     """Makes config.yaml say what the run now goes on with."""
-    write_atomically(folder / "config.yaml", config.as_yaml().encode())
+    write_atomically(folder / CONFIG_YAML, config.as_yaml().encode())

@@ -14,17 +14,15 @@ FEW_RUNS = 5
 _HEADER = ("", "mean", "IQM", "median", "std", "min", "max")
 
 
-def runs_table(
-    names: Sequence[str], returns_by_run: Sequence[Float64[np.ndarray, "*seeds episodes"]], seed: int
-) -> str:
-    """The figures of each run's episodes, then those over the runs; `seed` is the first that they were played with."""
-    rows = [row_of(summarise(returns, seed), {}) for returns in returns_by_run]
-    return summary_table(dict(enumerate(names, 1)), rows, runs_summary(returns_by_run, seed))
+def runs_table(names: Sequence[str], returns_by_run: Sequence[Float64[np.ndarray, "*seeds episodes"]]) -> str:
+    """The figures of each run's episodes, then those over the runs."""
+    rows = [row_of(summarise(returns), {}) for returns in returns_by_run]
+    return summary_table(dict(enumerate(names, 1)), rows, runs_summary(returns_by_run))
 
 
-def runs_summary(returns_by_run: Sequence[Float64[np.ndarray, "*seeds episodes"]], seed: int) -> Summary:
+def runs_summary(returns_by_run: Sequence[Float64[np.ndarray, "*seeds episodes"]]) -> Summary:
     """Figures over runs, each with the mean of its episodes; all NaN when a run has failed episodes."""
-    return summarise(np.array([returns.mean() for returns in returns_by_run]), seed)
+    return summarise(np.array([returns.mean() for returns in returns_by_run]))
 
 
 def row_of(figures: Summary, faults: Mapping[str, int], what: str = "episodes") -> Sequence[str]:
@@ -41,6 +39,8 @@ def summary_table(names: Mapping[int, str], rows: Sequence[Sequence[str]], runs:
     lines = [(str(position), *row) for position, row in zip(names, rows, strict=True)]
     if runs is not None:
         lines.append((f"{runs.units} runs", *row_of(runs, {}, "runs")))
+        if not runs.failed:
+            lines.append(("", "a run's mean is one value: for runs of one method with different seeds"))
         if runs.units < FEW_RUNS and not runs.failed:
             lines.append(("", f"few runs: with fewer than {FEW_RUNS}, an interval over them is barely one"))
     return "\n".join([*(f"{position}  {name}" for position, name in names.items()), table(_HEADER, lines)])

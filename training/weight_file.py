@@ -35,7 +35,7 @@ def opened(path: Path, max_bytes: int, advice: str) -> Iterator[BinaryIO]:
     if not path.exists():
         raise ValueError("no such file")
     if not S_ISREG(path.stat().st_mode):  # opening a pipe waits, reading a device may never end
-        raise ValueError("not a file")
+        raise ValueError("a folder; give a file in it" if path.is_dir() else "not a file")
     size = path.stat().st_size
     if size == 0:
         raise ValueError("the file is empty")

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reporting.metrics import MetricsWriter, read_metrics
+from reporting.metrics import MetricsWriter, missing_rows, read_metrics
 
 
 @given(values=st.lists(st.floats(), min_size=1, max_size=5))
@@ -42,6 +42,7 @@ def test_a_row_with_other_columns_is_refused_and_not_written(tmp_path):
 def test_goes_on_behind_a_generation_and_drops_what_a_run_cut_short_has_left(tmp_path):
     path = tmp_path / "metrics.csv"
     path.write_text("lr,generation\n0.5,1\n0.25,2\n0.125,3\n0.0")
+    assert missing_rows(path, 2) == 0
     with MetricsWriter(path, generation=2) as writer:
         writer.write({"generation": 3, "lr": 7.0})
     assert path.read_text() == "lr,generation\n0.5,1\n0.25,2\n7.0,3\n"
@@ -50,10 +51,28 @@ def test_goes_on_behind_a_generation_and_drops_what_a_run_cut_short_has_left(tmp
     assert path.read_text() == "generation,sigma\n1,1.0\n"
 
 
+def test_a_damaged_row_costs_no_other(tmp_path):
+    path = tmp_path / "metrics.csv"
+    path.write_text("generation,lr\n1,0.5\n2,0.\x002\n3,0.1\n")
+    assert missing_rows(path, 3) == 1
+    MetricsWriter(path, generation=3).close()
+    assert path.read_text() == "generation,lr\n1,0.5\n3,0.1\n"
+    assert missing_rows(tmp_path / "gone.csv", 3) == 3
+
+
+def test_rows_with_the_columns_of_another_version_are_set_aside(tmp_path):
+    path = tmp_path / "metrics.csv"
+    path.write_text("generation,lr\n1,0.5\n")
+    with MetricsWriter(path, generation=1) as writer:
+        writer.write({"generation": 2, "sigma": 1.0})
+    assert path.read_text() == "generation,sigma\n2,1.0\n"
+    assert (tmp_path / "metrics.until-1.csv").read_text() == "generation,lr\n1,0.5\n"
+
+
 def test_a_foreign_file_is_left_alone(tmp_path):
     path = tmp_path / "metrics.csv"
     path.write_text("precious\n")
-    with pytest.raises(ValueError, match=r"metrics.csv: no rows of metrics in this file"):
+    with pytest.raises(ValueError, match=r"metrics.csv holds no metrics; move it away"):
         MetricsWriter(path, generation=2)
     assert path.read_text() == "precious\n"
 

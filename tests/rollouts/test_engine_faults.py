@@ -1,7 +1,8 @@
 """Simulators that raise, crash and hang, in every engine: who has failed, and that all others go on."""
 
 import os
-import warnings
+import sys
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -14,6 +15,7 @@ from rollouts.chunks import Task
 from rollouts.environments import EnvironmentSpec
 from rollouts.envpool_env import EnvPoolEnv
 from rollouts.episode import Agent
+from rollouts.faults import say
 from rollouts.in_process import InProcessEngine
 from rollouts.workers import WorkerEngine
 from strategies.populations import GaussianPopulation
@@ -32,6 +34,13 @@ def evaluated(engine, *contexts):
         return [engine.evaluate(POPULATION, each) for each in contexts or (context(),)]
     finally:
         engine.close()
+
+
+class Stillborn:
+    """Ends the process that unpickles it."""
+
+    def __reduce__(self):
+        return os._exit, (5,)
 
 
 class Deadly(GaussianPopulation):
@@ -93,21 +102,22 @@ def chunk_with_a_failure():
     return blamed
 
 
-def test_a_policy_that_crashes_the_simulator_fails_its_chunk_and_the_run_goes_on():
+def test_a_policy_that_crashes_the_simulator_fails_its_chunk_and_the_run_goes_on(capfd):
     (sound,) = evaluated(in_process())
     blamed = chunk_with_a_failure()
     assert 0 < blamed.sum() < 21
     engine = WorkerEngine(task(exit_at=2, only_above=ABOVE), chunk_size=4, workers=2)
-    with warnings.catch_warnings(record=True) as shown:
-        warnings.simplefilter("always")
-        (rollouts,) = evaluated(engine)
+    (rollouts,) = evaluated(engine)
     assert rollouts.faults == {"worker died (exit code 3)": 2 * blamed.sum()}
     assert np.isnan(rollouts.returns).all(axis=1).tolist() == blamed.tolist()
     assert rollouts.returns[~blamed].tobytes() == sound.returns[~blamed].tobytes()
     assert not rollouts.env_steps[blamed].any()
     first = np.flatnonzero(blamed)[0]
-    told = [str(each.message) for each in shown]
-    assert any(f"members {first} to" in text and "training at generation 4" in text for text in told)
+    last = first + blamed.sum() - 1
+    assert capfd.readouterr().err.splitlines() == [
+        "a worker was replaced: worker died (exit code 3)",
+        f"members {first} to {last} failed in training at generation 4: worker died (exit code 3)",
+    ]
 
 
 def test_a_policy_that_hangs_the_simulator_fails_its_chunk_and_the_run_goes_on():
@@ -124,15 +134,32 @@ def test_a_new_worker_has_time_for_its_imports_but_not_for_ever(monkeypatch):
     monkeypatch.setattr(workers, "MAX_DEATHS", 2)
     monkeypatch.setattr(workers, "START_SECONDS", 0.1)
     engine = WorkerEngine(task(), chunk_size=4, workers=1, episode_timeout=1e6)
-    with pytest.raises(EngineError, match="2 workers were lost one after another, the last one: episode_timeout"):
+    with pytest.raises(EngineError, match=r"2 workers were lost .* the last one: worker did not start in 0\.1 s"):
         evaluated(engine)
+
+
+@pytest.mark.parametrize("crew", [1, 2, 5])
+def test_chunks_that_all_crash_fail_on_any_number_of_workers(crew):
+    (rollouts,) = evaluated(WorkerEngine(task(exit_at=3), chunk_size=7, workers=crew))  # three chunks, six deaths
+    assert rollouts.faults == {"worker died (exit code 3)": 42}
+    assert np.isnan(rollouts.returns).all()
 
 
 def test_workers_that_cannot_work_at_all_stop_the_run(monkeypatch):
     monkeypatch.setattr(workers, "MAX_DEATHS", 2)
-    engine = WorkerEngine(task(exit_at=1), chunk_size=4, workers=1)
-    with pytest.raises(EngineError, match=r"2 workers were lost .* the last one: worker died \(exit code 3\)"):
+    engine = WorkerEngine(replace(task(), seed=Stillborn()), chunk_size=4, workers=1)
+    with pytest.raises(EngineError, match=r"2 workers .* the last one: worker died at its start \(exit code 5\)"):
         evaluated(engine)
+
+
+def test_a_standard_error_that_is_closed_harms_nobody(monkeypatch):
+    class Closed:
+        def write(self, text):
+            raise BrokenPipeError
+
+    for stderr in (Closed(), None):
+        monkeypatch.setattr(sys, "stderr", stderr)
+        assert say("a worker was replaced") is None
 
 
 def test_a_sum_that_kills_its_workers_stops_the_run():

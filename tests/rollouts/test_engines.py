@@ -17,11 +17,12 @@ from contracts.randomness import Purpose
 from policies.linear import Linear
 from rollouts import workers
 from rollouts.chunks import ChunkEvaluator, Task, cut
-from rollouts.engines import make_engine, num_threads
+from rollouts.engines import check_episode_timeout, make_engine, num_threads
 from rollouts.environments import EnvironmentSpec, WrapperSpec
 from rollouts.episode import Agent
 from rollouts.in_process import InProcessEngine
 from rollouts.moments import standardisation
+from rollouts.worker_process import Stage
 from rollouts.workers import WorkerEngine
 from strategies.populations import GaussianPopulation
 
@@ -117,24 +118,24 @@ def test_training_wrappers_are_left_out_of_evaluation():
     assert lengths == [2, 9]
 
 
-def test_a_worker_that_is_killed_is_replaced_and_changes_nothing():
-    make = {"truncate_at": 1000}
-    alone = everything(InProcessEngine(scripted_task(**make), chunk_size=4, threads=1), 4)
-    engine = WorkerEngine(scripted_task(**make), chunk_size=4, workers=2)
+def test_a_chunk_whose_worker_is_killed_three_times_changes_nothing():
+    make = {"truncate_at": 2000}
+    alone = everything(InProcessEngine(scripted_task(**make), chunk_size=30, threads=1), 4)
+    engine = WorkerEngine(scripted_task(**make), chunk_size=30, workers=1)
     killed = []
 
-    def kill_two():
-        for number in (0, 1):
-            time.sleep(0.7)
-            killed.append(engine._crew.workers[number].process.pid)
-            os.kill(killed[-1], signal.SIGKILL)
+    def kill_three():
+        while len(killed) < 3:
+            time.sleep(0.1)
+            worker = next(iter(engine._crew.workers), None)
+            if worker is not None and worker not in killed and worker.stage is not Stage.STARTING:
+                os.kill(worker.process.pid, signal.SIGKILL)
+                killed.append(worker)
 
-    killer = threading.Thread(target=kill_two)
+    killer = threading.Thread(target=kill_three, daemon=True)
     killer.start()
-    answers = everything(engine, 4)
-    killer.join()
-    assert len(killed) == 2
-    assert answers == alone
+    assert everything(engine, 4) == alone
+    assert len(killed) == 3
 
 
 def test_five_workers_whose_answers_come_in_an_adverse_order_change_nothing(monkeypatch):
@@ -189,6 +190,7 @@ def test_no_worker_is_left_behind():
 def test_auto_takes_threads_for_envpool_and_processes_for_gymnasium():
     made = [make_engine(each, chunk_size=4, threads=2) for each in (task(), scripted_task())]
     assert [type(engine) for engine in made] == [InProcessEngine, WorkerEngine]
+    assert type(make_engine(scripted_task(), chunk_size=4, threads=1)) is InProcessEngine
 
 
 def test_a_time_limit_takes_processes_which_can_be_killed():
@@ -200,8 +202,12 @@ def test_a_time_limit_takes_processes_which_can_be_killed():
 
 @pytest.mark.parametrize("seconds", [0, -1.0, float("inf"), float("nan")])
 def test_a_time_limit_that_makes_no_sense_is_refused(seconds):
-    with pytest.raises(ValueError, match=f"episode_timeout must be a finite number of seconds > 0, got {seconds}"):
-        make_engine(task(), chunk_size=4, threads=1, episode_timeout=seconds)
+    for refuse in (
+        check_episode_timeout,
+        lambda wrong: make_engine(task(), chunk_size=4, threads=1, episode_timeout=wrong),
+    ):
+        with pytest.raises(ValueError, match=f"episode_timeout must be a finite number of seconds > 0, got {seconds}"):
+            refuse(seconds)
 
 
 @pytest.mark.parametrize("threads", [0, -2])

@@ -8,7 +8,8 @@ from reporting.metrics import METRICS, read_metrics
 from strategies.openai_es import OpenaiEsSettings
 from training.checkpoint import newest_checkpoint
 from training.config import TrainConfig
-from training.run import execute, prepare
+from training.preparation import prepare
+from training.run import execute
 
 SETTINGS = OpenaiEsSettings(popsize=8, lr=0.05, optimizer="adam")
 

@@ -110,8 +110,8 @@ def config(*paths, **options):
     ("options", "expected"),
     [
         ({"seeds": 0}, "seeds must be >= 1, got 0"),
-        ({"episode_timeout": 0.0}, "episode_timeout must be a finite number > 0, got 0.0"),
-        ({"episode_timeout": float("nan")}, "episode_timeout must be a finite number > 0, got nan"),
+        ({"episode_timeout": 0.0}, "episode_timeout must be a finite number of seconds > 0, got 0.0"),
+        ({"episode_timeout": float("nan")}, "episode_timeout must be a finite number of seconds > 0, got nan"),
         ({"policy": "mlp"}, "policy needs environment"),
         ({"hidden_sizes": (3,)}, "hidden_sizes needs policy"),
         ({"seeds": 2, "video": "a.mp4"}, "video takes one file and one seed, got 1 and 2"),
@@ -199,8 +199,8 @@ def test_report_of_two_files_two_seeds_and_a_failure():
 
 
 def test_table_over_runs_takes_each_runs_mean_as_one_value():
-    few = runs_table(["x", "y"], [np.array([0.0, 2]), np.array([3.0, 5])], 0).splitlines()
+    few = runs_table(["x", "y"], [np.array([0.0, 2]), np.array([3.0, 5])]).splitlines()
     assert few[:2] == ["1  x", "2  y"]
-    assert few[-2] == "2 runs  2.50 [1.00, 4.00]  2.50 [1.00, 4.00]  2.50 [1.00, 4.00]  2.12  1.00  4.00"
+    assert few[-3] == "2 runs  2.50 [1.00, 4.00]  2.50 [1.00, 4.00]  2.50 [1.00, 4.00]  2.12  1.00  4.00"
     assert "few runs" in few[-1]
-    assert "few runs" not in runs_table(list("abcde"), [np.array([1.0])] * 5, 0)
+    assert "few runs" not in runs_table(list("abcde"), [np.array([1.0])] * 5)

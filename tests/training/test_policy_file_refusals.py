@@ -72,7 +72,7 @@ def test_a_foreign_file_is_refused_and_runs_nothing(tmp_path, monkeypatch, conte
 
 
 def test_what_is_no_file_or_too_large_is_refused(tmp_path):
-    assert complaint(tmp_path) == "not a file"
+    assert complaint(tmp_path) == "a folder; give a file in it"
     assert complaint(tmp_path / "missing.dat") == "no such file"
     with (tmp_path / "huge.dat").open("wb") as file:
         file.truncate(2**26 + 1)

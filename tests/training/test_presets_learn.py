@@ -5,7 +5,8 @@ import pytest
 from training.command_line import parse_config
 from training.evaluation import environment_for, play
 from training.policy_file import load_policy
-from training.run import execute, prepare
+from training.preparation import prepare
+from training.run import execute
 
 
 @pytest.mark.slow

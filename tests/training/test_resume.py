@@ -8,10 +8,11 @@ from scripted_runs import outcome, resume, scripted_config, train
 
 from reporting.metrics import read_metrics
 from strategies.openai_es import OpenaiEsSettings
-from training import run as run_module
+from training import preparation
 from training.checkpoint import newest_checkpoint
-from training.command_line import parse_config
-from training.run import execute_all, prepare
+from training.command_line import parse_configs
+from training.preparation import prepare
+from training.run import execute_all
 from training.run_folder import hold
 
 IMPORT = ["--import", "tests.scripted"]
@@ -108,7 +109,7 @@ def test_a_run_can_be_resumed_at_its_very_start(whole, tmp_path):
 
 def test_another_machine_is_named_and_the_run_goes_on(tmp_path, monkeypatch, capsys):
     folder = train(scripted_config(tmp_path, generations=2))
-    monkeypatch.setattr(run_module, "conditions", lambda: {"cpu": "another", "numpy": "0.1"})
+    monkeypatch.setattr(preparation, "conditions", lambda: {"hebbes": "0", "cpu": "another", "numpy": "0.1"})
     resume(folder, generations=3, chunk_size=2)
     line = next(line for line in capsys.readouterr().err.splitlines() if str(folder) in line)
     assert "is another" in line and "is 0.1" in line and "chunk_size was 4, is 2" in line
@@ -126,12 +127,13 @@ def test_one_process_at_a_time(tmp_path):
 def test_the_options_come_from_the_run_and_only_some_may_change(tmp_path):
     folder = train(scripted_config(tmp_path, generations=2))
     flags = ["--resume", str(folder), *IMPORT]
-    config = parse_config("static", [*flags, "--generations", "4", "--threads", "2"], "")
+    (config,) = parse_configs("static", [*flags, "--generations", "4", "--threads", "2"], "")
     assert (config.settings, config.observation_normalization) == (scripted_config(tmp_path).settings, True)
     assert (config.generations, config.threads, config.imports) == (4, 2, ("tests.scripted",))
-    assert parse_config("static", [*flags, "--popsize", "8"], "").settings.popsize == 8  # as it was
+    (config,) = parse_configs("static", [*flags, "--popsize", "8"], "")  # as it was
+    assert config.settings.popsize == 8
     with pytest.raises(ValueError, match=r"sigma cannot change when a run goes on: it is 0.1 in .*, got 0.2"):
-        parse_config("static", [*flags, "--sigma", "0.2"], "")
+        parse_configs("static", [*flags, "--sigma", "0.2"], "")
 
 
 def test_code_that_a_checkpoint_names_is_imported_only_where_the_user_says_so(tmp_path):
@@ -139,13 +141,13 @@ def test_code_that_a_checkpoint_names_is_imported_only_where_the_user_says_so(tm
     with pytest.raises(
         ValueError, match=r"needs code from the module 'tests.scripted'; .* give --import tests.scripted"
     ):
-        parse_config("static", ["--resume", str(folder)], "")
+        parse_configs("static", ["--resume", str(folder)], "")
 
 
 @pytest.mark.parametrize("name", ["nowhere", "."])
 def test_a_folder_without_a_run_is_refused(name, tmp_path):
     with pytest.raises(ValueError, match=r"resume must name the folder of a run, got .*, which has no checkpoint"):
-        parse_config("static", ["--resume", str(tmp_path / name)], "")
+        parse_configs("static", ["--resume", str(tmp_path / name)], "")
 
 
 def test_several_seeds_run_under_one_name_and_resume_together(tmp_path):
@@ -155,7 +157,8 @@ def test_several_seeds_run_under_one_name_and_resume_together(tmp_path):
     top = runs[0].folder.parent
     execute_all(runs[:1])
     os.close(runs[1].lock)
-    resumed = prepare(parse_config("static", ["--resume", str(top), *IMPORT, "--generations", "5"], ""))
+    configs = parse_configs("static", ["--resume", str(top), *IMPORT, "--generations", "5"], "")
+    resumed = [run for config in configs for run in prepare(config)]
     assert [(run.config.seed, run.progress.generation) for run in resumed] == [(9, 3), (10, 0)]
     execute_all(resumed)
     for seed in (9, 10):

@@ -11,7 +11,8 @@ from reporting.metrics import METRICS, read_metrics
 from strategies.openai_es import OpenaiEsSettings
 from training import policy_file
 from training.config import TrainConfig
-from training.run import execute, prepare
+from training.preparation import prepare
+from training.run import execute
 
 SCRIPTED = "Scripted-v0"
 

@@ -1,0 +1,196 @@
+"""Resumes of runs that are unusual, interrupted at an awkward moment, or no longer as they were left."""
+
+import os
+import shutil
+from dataclasses import replace
+from types import MethodType
+
+import numpy as np
+import pytest
+from scripted_runs import outcome, resume, scripted_config, train
+
+from contracts.randomness import Purpose
+from reporting.metrics import read_metrics
+from strategies.openai_es import OpenaiEs
+from training import checked_file
+from training.checkpoint import newest_checkpoint
+from training.command_line import parse_configs
+from training.loop import TrainingError
+from training.policy_file import load_policy
+from training.preparation import prepare
+from training.run import execute, execute_all
+from training.run_folder import RunFiles, runs_in
+
+IMPORT = ["--import", "tests.scripted"]
+
+
+class InPlace(OpenaiEs):
+    """A strategy that goes on to use the very array that it has shown."""
+
+    @property
+    def mean(self):
+        self._shown = getattr(self, "_shown", np.empty(len(self._mean), np.float32))
+        self._shown[:] = self._mean
+        return self._shown
+
+
+class Growing(OpenaiEs):
+    """A strategy whose state grows by a number a generation, and matters."""
+
+    def __init__(self, *arguments):
+        super().__init__(*arguments)
+        self._lineage = np.empty(0)
+
+    def tell(self, population, fitness, combine):
+        self._lineage = np.append(self._lineage, fitness[0])
+        self._mean = self._mean + 1e-3 * self._lineage.sum()
+        return super().tell(population, fitness, combine)
+
+    def state_dict(self):
+        return {**super().state_dict(), "lineage": self._lineage}
+
+    def load_state_dict(self, state):
+        super().load_state_dict(state)
+        self._lineage = np.array(state["lineage"])
+
+
+@pytest.mark.parametrize("name", ["InPlace", "Growing"])
+def test_a_users_strategy_resumes_too(name, tmp_path):
+    config = scripted_config(tmp_path, strategy=f"{__name__}:{name}", eval_every=4)
+    whole = train(replace(config, run_name="whole"))
+    before = outcome(whole)
+    assert outcome(resume(whole, strategy=config.strategy, eval_every=4)) == before
+    folder = train(replace(config, generations=4))
+    assert outcome(resume(folder, strategy=config.strategy, eval_every=4)) == before
+
+
+@pytest.mark.parametrize("purpose", [Purpose.TRAINING, Purpose.EVALUATION])
+@pytest.mark.parametrize("generation", [0, 3, 8])
+def test_interrupted_in_the_middle_of_a_generation(generation, purpose, tmp_path):
+    config = scripted_config(tmp_path, eval_every=4, checkpoint_every=100)
+    whole = outcome(train(replace(config, run_name="whole")))
+    (run,) = prepare(config)
+    evaluate = run.engine.evaluate
+
+    def interrupted(population, context):
+        rollouts = evaluate(population, context)
+        if context.generation >= generation and context.purpose is purpose:
+            raise KeyboardInterrupt
+        return rollouts
+
+    run.engine.evaluate = interrupted
+    with pytest.raises(KeyboardInterrupt):
+        execute(run)
+    assert outcome(resume(run.folder, eval_every=4, checkpoint_every=100)) == whole
+
+
+def test_interrupted_in_the_last_save_it_is_saved_all_the_same(tmp_path, monkeypatch):
+    (run,) = prepare(scripted_config(tmp_path, eval_every=100, checkpoint_every=100))
+    save, struck = RunFiles.save, []
+
+    def interrupted_once(self, checkpoint):
+        if checkpoint.progress.generation == 9 and not struck:
+            struck.append(True)
+            raise KeyboardInterrupt
+        save(self, checkpoint)
+
+    monkeypatch.setattr(RunFiles, "save", interrupted_once)
+    with pytest.raises(KeyboardInterrupt):
+        execute(run)
+    assert newest_checkpoint(run.folder / "checkpoint")[0].progress.generation == 9
+
+
+def test_a_checkpoint_of_a_newer_version_is_refused_and_kept(tmp_path, monkeypatch):
+    folder = train(scripted_config(tmp_path, generations=3))
+    monkeypatch.setattr(checked_file, "FORMAT_VERSION", 1)
+    before = sorted(path.read_bytes() for path in (folder / "checkpoint").iterdir())
+    with pytest.raises(ValueError, match=r"00000003.ckpt: format version 2, .* up to 1; update hebbes"):
+        resume(folder)
+    assert sorted(path.read_bytes() for path in (folder / "checkpoint").iterdir()) == before
+
+
+def test_what_is_no_file_among_the_checkpoints_does_no_harm(tmp_path):
+    whole = outcome(train(scripted_config(tmp_path, run_name="whole")))
+    folder = train(scripted_config(tmp_path, generations=3))
+    os.mkfifo(folder / "checkpoint" / "00000004.ckpt")  # reading it would wait for ever
+    (folder / "checkpoint" / "00000000.ckpt").mkdir()
+    (folder / ".x.tmp").mkdir()
+    (folder / "checkpoint" / "00000004.ckpt").rename(folder / "checkpoint" / "00000044.ckpt")
+    assert outcome(resume(folder)) == whole
+
+
+@pytest.mark.parametrize("damage", ["gone", "torn"])
+def test_lost_rows_of_metrics_are_told(damage, tmp_path, capsys):
+    folder = train(scripted_config(tmp_path, generations=4))
+    lines = (folder / "metrics.csv").read_text().splitlines(keepends=True)
+    if damage == "gone":
+        (folder / "metrics.csv").unlink()
+    else:
+        (folder / "metrics.csv").write_text("".join([*lines[:2], "2,\x00\n", *lines[3:]]))
+    resume(folder)
+    lost = {"gone": 4, "torn": 1}[damage]
+    assert f"metrics.csv: {lost} rows are damaged or missing" in capsys.readouterr().err
+    assert len(read_metrics(folder / "metrics.csv")["generation"]) == 9 - lost
+
+
+def test_metrics_that_are_none_refuse_the_resume(tmp_path):
+    folder = train(scripted_config(tmp_path, generations=2))
+    (folder / "metrics.csv").write_text("precious\n")
+    with pytest.raises(ValueError, match=r"metrics.csv holds no metrics"):
+        resume(folder)
+    (folder / "metrics.csv").unlink()
+    (folder / "metrics.csv").mkdir()
+    with pytest.raises(ValueError, match=r"cannot resume .*: Is a directory"):
+        resume(folder)
+
+
+def test_each_of_several_seeds_goes_on_with_its_own_options(tmp_path):
+    runs = prepare(scripted_config(tmp_path, seeds=2, generations=2))
+    top = runs[0].folder.parent
+    execute_all(runs)
+    (config,) = parse_configs("static", ["--resume", str(top / "seed1"), *IMPORT, "--chunk_size", "3"], "")
+    execute_all(prepare(config))
+    configs = parse_configs("static", ["--resume", str(top), *IMPORT, "--generations", "3"], "")
+    assert [(each.seed, each.chunk_size, each.generations) for each in configs] == [(0, 4, 3), (1, 3, 3)]
+
+
+def test_a_seed_that_is_gone_is_missed(tmp_path):
+    runs = prepare(scripted_config(tmp_path, seeds=3, generations=1))
+    execute_all(runs)
+    top = runs[0].folder.parent
+    shutil.copytree(top / "seed0", top / "seed7")  # not one of those asked for
+    assert [path.name for path in runs_in(top)] == ["seed0", "seed1", "seed2"]
+    shutil.rmtree(top / "seed1" / "checkpoint")
+    with pytest.raises(ValueError, match="seed1 has no checkpoint"):
+        runs_in(top)
+
+
+def test_a_resume_with_nothing_to_do_says_so(tmp_path, capsys):
+    folder = train(scripted_config(tmp_path, generations=2))
+    resume(folder, generations=9, max_env_steps=10)
+    assert "nothing to do: 9 generations or 10 env steps asked for, 2 and 90 done" in capsys.readouterr().out
+
+
+def test_a_seed_that_fails_does_not_keep_the_others_from_their_turn(tmp_path, capsys):
+    runs = prepare(scripted_config(tmp_path, seeds=3, generations=2))
+
+    def failing(self):
+        raise TrainingError("scripted")
+
+    runs[0].strategy.ask = MethodType(lambda self, generation: failing(self), runs[0].strategy)
+    with pytest.raises(TrainingError, match="scripted"):
+        execute_all(runs)
+    said = capsys.readouterr().out
+    assert f"stopped         {runs[0].folder}: scripted" in said
+    assert said.splitlines()[-1].startswith("to go on")
+    done = [newest_checkpoint(run.folder / "checkpoint")[0].progress.generation for run in runs]
+    assert done == [0, 2, 2]
+    assert load_policy(runs[2].folder / "best.dat", ["tests.scripted"]).provenance["seed"] == 2
+
+
+def test_printing_the_options_of_a_run_does_not_run_it(tmp_path, capsys):
+    folder = train(scripted_config(tmp_path, generations=2))
+    with pytest.raises(SystemExit) as ended:
+        parse_configs("static", ["--resume", str(folder), *IMPORT, "--generations", "7", "--print_config"], "")
+    assert ended.value.code == 0
+    assert "generations: 7\n" in capsys.readouterr().out
