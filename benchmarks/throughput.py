@@ -124,12 +124,13 @@ def measure(run: Run) -> dict[str, float]:
 
 
 def main() -> None:
-    """Measures with the flags of `train_static.py`, and `--json`."""
-    arguments = [argument for argument in sys.argv[1:] if argument != "--json"]
+    """Measures with the flags of `train_static.py`, or with `--hebbian` those of `train_hebbian.py`, and `--json`."""
+    arguments = [argument for argument in sys.argv[1:] if argument not in ("--json", "--hebbian")]
+    trainer = "hebbian" if "--hebbian" in sys.argv else "static"
     with tempfile.TemporaryDirectory() as folder:
         flags = ["--folder", folder, "--eval_every", "1000000", "--generations", "1000000", *arguments]
         with one_line_errors():
-            (run,) = prepare(parse_config("static", flags, __doc__))
+            (run,) = prepare(parse_config(trainer, flags, __doc__))
         figures = {"environment": run.config.environment, "threads": num_threads(run.config.threads), **measure(run)}
         run.engine.close()
     if "--json" in sys.argv:

@@ -10,7 +10,6 @@ channels is taken.
 
 from dataclasses import dataclass
 from functools import cached_property
-from math import prod
 
 import numpy as np
 from jaxtyping import Float32
@@ -26,6 +25,32 @@ STRIDES = (1, 2)
 LEAST_SIZE = 16  # 16 -> conv 14 -> pool 7 -> conv 2 -> pool 1
 
 
+def conv_shapes(observation_shape: tuple[int, ...]) -> tuple[dict[str, tuple[int, ...]], int]:
+    """Shapes of the two kernels for observations (height, width, channels), and how many features they leave."""
+    if len(observation_shape) != 3 or min(observation_shape[:2]) < LEAST_SIZE:
+        raise ValueError(
+            f"observation_shape: got {observation_shape}, convolutions take images (height, width, channels) of at "
+            f"least {LEAST_SIZE} x {LEAST_SIZE} pixels"
+        )
+    height, width, channels = observation_shape
+    shapes: dict[str, tuple[int, ...]] = {}
+    for number, (out_channels, size, stride) in enumerate(zip(CHANNELS, KERNEL_SIZES, STRIDES, strict=True), 1):
+        shapes[f"conv{number}"] = (out_channels, channels, size, size)
+        channels, height, width = out_channels, pooled_size(height, size, stride), pooled_size(width, size, stride)
+    return shapes, channels * height * width
+
+
+def conv_features(
+    weights: Weights, layout: Layout, inputs: Float32[np.ndarray, "members height width channels"]
+) -> Float32[np.ndarray, "members features"]:
+    """What the kernels of a layout see in an image, in the order (channels, height, width)."""
+    maps = inputs.transpose(0, 3, 1, 2)
+    for number, stride in enumerate(STRIDES, 1):
+        maps = conv_pool(weights, layout, f"conv{number}", maps, stride)
+        np.tanh(maps, out=maps)
+    return maps.reshape(len(maps), -1)
+
+
 @dataclass(frozen=True)
 class Cnn(StaticPolicy):
     """Takes observations (height, width, channels) of pixels in [0, 1], at least 16 high and wide."""
@@ -35,29 +60,16 @@ class Cnn(StaticPolicy):
     def __post_init__(self) -> None:
         super().__post_init__()
         object.__setattr__(self, "hidden_sizes", positive_sizes("hidden_sizes", self.hidden_sizes))
-        if len(self.observation_shape) != 3 or min(self.observation_shape[:2]) < LEAST_SIZE:
-            raise ValueError(
-                f"observation_shape: got {self.observation_shape}, cnn takes images (height, width, channels) of at "
-                f"least {LEAST_SIZE} x {LEAST_SIZE} pixels"
-            )
+        conv_shapes(self.observation_shape)  # refuses what is no image
 
     @cached_property
     def layout(self) -> Layout:
         """Two kernels, then the matrices."""
-        height, width, channels = self.observation_shape
-        shapes: dict[str, tuple[int, ...]] = {}
-        for number, (out_channels, size, stride) in enumerate(zip(CHANNELS, KERNEL_SIZES, STRIDES, strict=True), 1):
-            shapes[f"conv{number}"] = (out_channels, channels, size, size)
-            channels, height, width = out_channels, pooled_size(height, size, stride), pooled_size(width, size, stride)
-        features = prod((channels, height, width))
-        return Layout(shapes | dense_shapes((features, *self.hidden_sizes, self.num_outputs), bias=False))
+        kernels, features = conv_shapes(self.observation_shape)
+        return Layout(kernels | dense_shapes((features, *self.hidden_sizes, self.num_outputs), bias=False))
 
     def forward(
         self, weights: Weights, inputs: Float32[np.ndarray, "members height width channels"]
     ) -> Float32[np.ndarray, "members outputs"]:
         """The network's outputs."""
-        maps = inputs.transpose(0, 3, 1, 2)
-        for number, stride in enumerate(STRIDES, 1):
-            maps = conv_pool(weights, self.layout, f"conv{number}", maps, stride)
-            np.tanh(maps, out=maps)
-        return dense(weights, self.layout, maps.reshape(len(maps), -1))
+        return dense(weights, self.layout, conv_features(weights, self.layout, inputs))

@@ -18,21 +18,28 @@ from policies.simd import unit_stride
 _ROWS = types.Array(types.float32, 2, "A", readonly=True)
 _INPUTS = types.Array(types.float32, 2, "C", readonly=True)
 _OUTPUTS = types.Array(types.float32, 2, "C")
-_REORDERED = {"contract", "reassoc", "nsz"}  # sums in vectors, in the same order every time; NaN and infinity are kept
+REORDERED = {"contract", "reassoc", "nsz"}
+"""Fast-math flags for sums in vectors, in the same order every time; NaN and infinity are kept."""
 _ABSENT = -1
 
 
-@njit(void(_ROWS, int64, int64, _INPUTS, _OUTPUTS), nogil=True, cache=True, fastmath=_REORDERED)
+@njit(nogil=True, cache=True, fastmath=REORDERED)
+def dot(matrix: np.ndarray, out: int, inputs: np.ndarray) -> np.float32:
+    """Row `out` of a contiguous matrix times a vector; every layer takes it, so that all add in the same order."""
+    total = np.float32(0)
+    for i in range(len(inputs)):
+        total += matrix[out, i] * inputs[i]
+    return total
+
+
+@njit(void(_ROWS, int64, int64, _INPUTS, _OUTPUTS), nogil=True, cache=True)
 def _linear_kernel(weights: np.ndarray, start: int, bias_start: int, inputs: np.ndarray, outputs: np.ndarray) -> None:
-    num_inputs = inputs.shape[1]
+    shape = outputs.shape[1], inputs.shape[1]
     for member in range(len(outputs)):
         row, x = unit_stride(weights[member]), inputs[member]
-        for out in range(outputs.shape[1]):
-            first = start + out * num_inputs
-            kernel = row[first : first + num_inputs]
-            total = np.float32(0)
-            for i in range(num_inputs):
-                total += kernel[i] * x[i]
+        matrix = row[start : start + shape[0] * shape[1]].reshape(shape)
+        for out in range(shape[0]):
+            total = dot(matrix, out, x)
             if bias_start >= 0:
                 total += row[bias_start + out]
             outputs[member, out] = total
@@ -43,7 +50,7 @@ def linear(
 ) -> Float32[np.ndarray, "members out"]:
     """Each member's matrix `name`, of layout shape (out, in), times its inputs (contiguous), plus the vector `bias`."""
     num_outputs, num_inputs = layout.shapes[name]
-    _check_rows(weights, layout, inputs)
+    check_rows(weights, layout, inputs)
     if inputs.shape[1] != num_inputs:
         raise ValueError(f"{name}: got inputs of size {inputs.shape[1]}, its matrix takes {num_inputs}")
     outputs = np.empty((len(inputs), num_outputs), np.float32)
@@ -65,7 +72,7 @@ def conv_pool(
     after it: pooling first gives the same numbers, tanh being monotone, from a quarter of the tanhs.
     """
     out_channels, channels, size, _ = layout.shapes[name]
-    _check_rows(weights, layout, inputs)
+    check_rows(weights, layout, inputs)
     height, width = (pooled_size(length, size, stride) for length in inputs.shape[2:])
     if inputs.shape[1] != channels or min(height, width) < 1:
         raise ValueError(
@@ -101,7 +108,7 @@ def dense(
     return outputs
 
 
-def _check_rows(weights: Weights, layout: Layout, inputs: np.ndarray) -> None:
+def check_rows(weights: Weights, layout: Layout, inputs: np.ndarray) -> None:
     """Kernels check no bounds, so that this has to."""
     if weights.dtype != np.float32 or weights.strides[1] != weights.itemsize:
         raise ValueError(

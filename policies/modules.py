@@ -38,7 +38,7 @@ def as_module(policy: StaticPolicy, row: Float32[np.ndarray, " params"], buffers
     Its parameters are copies, in the order of the layout: `torch.nn.utils.parameters_to_vector` gives the row back.
     """
     if not isinstance(policy, Mlp | Linear | Cnn):
-        raise TypeError(f"as_module: got {type(policy).__name__}, knows Mlp, Linear and Cnn")
+        raise TypeError(f"as_module: got {type(policy).__name__}, takes Mlp, Linear and Cnn, whose weights are fixed")
     layout = policy.layout
     strides = iter(STRIDES)
     stages: list[nn.Module] = [_Observations(policy, buffers)]

@@ -102,3 +102,23 @@ def unit_stride(typing_context: Any, row: Any) -> Any:
         return impl_ret_borrowed(context, builder, signature.return_type, args[0])
 
     return row.copy(layout="C")(row), generate
+
+
+@_inlined
+def bits(typing_context: Any, number: Any) -> Any:
+    """The bits of a float32 as an int32."""
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return builder.bitcast(args[0], ir.IntType(32))
+
+    return types.int32(types.float32), generate
+
+
+@_inlined
+def float_of(typing_context: Any, number: Any) -> Any:
+    """The float32 that has the bits of an int32."""
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return builder.bitcast(args[0], ir.FloatType())
+
+    return types.float32(types.int32), generate

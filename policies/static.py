@@ -1,4 +1,4 @@
-"""What policies without state share: their fields' checks, the Xavier start, and observations made ready."""
+"""What policies share: their fields' checks, observations made ready, the Xavier start; those without state, more."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
@@ -14,8 +14,8 @@ from policies.observations import normalized
 
 
 @dataclass(frozen=True)
-class StaticPolicy(ABC):
-    """A feedforward network. A subclass gives the layout and the forward pass."""
+class SizedPolicy:
+    """A network of given observations and number of outputs."""
 
     observation_shape: tuple[int, ...]
     """Shape of one member's observation."""
@@ -25,6 +25,19 @@ class StaticPolicy(ABC):
         # a policy file hands lists where tuples were saved
         object.__setattr__(self, "observation_shape", positive_sizes("observation_shape", self.observation_shape))
         object.__setattr__(self, "num_outputs", positive_sizes("num_outputs", (self.num_outputs,))[0])
+
+    def inputs(
+        self, observations: Shaped[np.ndarray, "members ..."], buffers: Buffers
+    ) -> Float32[np.ndarray, "members ..."]:
+        """Observations made ready: float32, normalised, contiguous. What is not finite becomes NaN."""
+        if observations.shape[1:] != self.observation_shape:
+            raise ValueError(f"observations: got shape {observations.shape[1:]}, expected {self.observation_shape}")
+        return normalized(observations, buffers)
+
+
+@dataclass(frozen=True)
+class StaticPolicy(SizedPolicy, ABC):
+    """A feedforward network. A subclass gives the layout and the forward pass."""
 
     @property
     @abstractmethod
@@ -54,9 +67,7 @@ class StaticPolicy(ABC):
         buffers: Buffers,
     ) -> Float32[np.ndarray, "members outputs"]:
         """The network's outputs; rewards and state are ignored. An observation that is not finite gives NaN."""
-        if observations.shape[1:] != self.observation_shape:
-            raise ValueError(f"observations: got shape {observations.shape[1:]}, expected {self.observation_shape}")
-        return self.forward(weights, normalized(observations, buffers))
+        return self.forward(weights, self.inputs(observations, buffers))
 
 
 def positive_sizes(option: str, sizes: Iterable[int]) -> tuple[int, ...]:

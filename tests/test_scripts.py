@@ -89,10 +89,10 @@ def test_an_evaluation_whose_episodes_fail_says_why_and_ends_with_status_0(tmp_p
 
 def test_an_evaluation_that_cannot_be_played_is_one_line_with_status_1(folder):
     program = (
-        "import sys, evaluate_static, contracts.engine\n"
+        "import sys, training.programs, contracts.engine\n"
         "def broken(*_, **__):\n    raise contracts.engine.EngineError('no\\nworkers')\n"
-        "evaluate_static.play_seeds = broken\n"
-        "evaluate_static.main()\n"
+        "training.programs.play_seeds = broken\n"
+        "training.programs.evaluate('')\n"
     )
     command = [sys.executable, "-c", program, "--path_weights", str(folder / "best.dat")]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120, cwd=ROOT)
@@ -131,7 +131,7 @@ def test_the_config_of_a_run_makes_the_same_run(folder, tmp_path):
         (["--environment", "CartPole-v1", "--folder", "/proc/no"], "cannot write to run folder /proc/no"),
         (["--environment", "CartPole-v1", "--init_from", "LICENSE"], "LICENSE: "),
         (["--environment", "CartPole-v1", "--policy", "mpl"], "unknown policy 'mpl', did you mean 'mlp'"),
-        (["--environment", "CartPole-v1", "--policy", "cnn"], "cnn takes images"),
+        (["--environment", "CartPole-v1", "--policy", "cnn"], "convolutions take images"),
         (["--environment", "AntBulletEnv-v0", "--backend", "envpool"], "backend 'envpool' cannot be used"),
         (["--environment", "CartPole-v1", "--wrappers", "wrappers.early_stop:EarlyStop"], "does not take"),
         (["--environment", "CartPole-v1", "--settle_steps", "3"], "Settle"),
@@ -210,9 +210,30 @@ def test_a_users_own_environment_policy_and_wrapper(tmp_path):
 
 def test_the_readme_lists_every_flag():
     readme = (ROOT / "README.md").read_text()
-    flags = set(re.findall(r"^  (--\w+)", run("train_static.py", "--help").stdout, re.MULTILINE))
+    static, hebbian = (
+        set(re.findall(r"^  (--\w+)", run(script, "--help").stdout, re.MULTILINE))
+        for script in ("train_static.py", "train_hebbian.py")
+    )
     listed = set(re.findall(r"^\| `(--\w+)`", readme, re.MULTILINE))
-    assert flags - {"--print_config"} == listed
+    assert static < hebbian
+    assert hebbian - {"--print_config"} == listed
+
+
+def test_learning_rules_are_trained_evaluated_and_refused_by_name(tmp_path):
+    common = ["--environment", "CartPole-v1", "--folder", tmp_path, *TINY]
+    done = run("train_hebbian.py", *common, "--hebb_rule", "ABC", "--init_weights", "normal", "--run_name", "a")
+    assert done.returncode == 0, done.stderr
+    best = tmp_path / "CartPole-v1" / "a" / "best.dat"
+    done = run("evaluate_hebbian.py", "--path_weights", best, "--episodes", 3, "--json")
+    assert [len(row) for row in json.loads(done.stdout)["files"][0]["returns"]] == [3], done.stderr
+    for flags, expected in [
+        (["--hebb_rule", "ABCD_rl"], "'ABCD_rl' (choose from"),
+        (["--init_weights", "unit"], "'unit' (choose from"),
+        (["--sharing", "modulo", "--num_rules", "0"], "num_rules"),
+    ]:
+        done = run("train_hebbian.py", *common, *flags)
+        assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+        assert expected in done.stderr
 
 
 def test_what_a_simulator_prints_stays_out_of_the_json(tmp_path):

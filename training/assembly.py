@@ -110,10 +110,22 @@ def environment_spec(config: TrainConfig) -> EnvironmentSpec:
 def make_agent(config: TrainConfig, observation_space: Space, action_space: Space) -> Agent:
     """The policy that the config names, of the spaces' sizes, and its action head."""
     policy_class = lookup("policies", config.policy)
-    settings = {each.name for each in fields(policy_class)} & {each.name for each in fields(TrainConfig)}
+    settings = _policy_settings(config, policy_class)
     policy: Policy = policy_class(
         observation_shape=observation_space.shape,
         num_outputs=num_outputs(action_space),
         **{name: getattr(config, name) for name in settings},
     )
     return Agent(policy, "argmax" if isinstance(action_space, Discrete) else HEADS_OF_BOUNDS[config.action_bounds])
+
+
+def _policy_settings(config: TrainConfig, policy_class: type[Any]) -> set[str]:
+    """The options that are the policy's; ValueError where this program and this policy are not made for each other."""
+    own = {each.name: "help" in each.metadata for each in fields(policy_class)}
+    asked = {each.name for each in fields(config)}
+    lacking = sorted(name for name, is_option in own.items() if is_option and name not in asked)
+    surplus = sorted(asked - {each.name for each in fields(TrainConfig)} - own.keys())
+    if lacking or surplus:
+        verb, names = ("needs", lacking) if lacking else ("does not take", surplus)
+        raise ValueError(f"policy {config.policy!r} {verb} {', '.join(names)}; train it with the program made for it")
+    return own.keys() & asked

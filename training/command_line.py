@@ -19,7 +19,7 @@ from rollouts.environment_ids import resolve
 from rollouts.registry import check_allowed, lookup
 from training.checkpoint import FOLDER as CHECKPOINTS
 from training.checkpoint import newest_checkpoint
-from training.config import CHANGEABLE, NOT_SAVED, TrainConfig, flag_name, modules_named
+from training.config import CHANGEABLE, NOT_SAVED, TRAINERS, TrainConfig, flag_name, modules_named
 from training.run_folder import runs_in
 
 CONFIGS = Path(__file__).resolve().parent.parent / "configs"
@@ -168,9 +168,9 @@ def preset_path(trainer: str, environment: str, variant: str | None) -> Path | N
     return None
 
 
-def _parser(description: str, strategy: str) -> OneLineParser:
+def _parser(owner: type[TrainConfig], description: str, strategy: str) -> OneLineParser:
     parser = OneLineParser(description=description)
-    add_options(parser, TrainConfig, "run")
+    add_options(parser, owner, "run")
     add_options(parser, lookup("strategies", strategy).Settings, f"strategy {strategy}")
     parser.add_argument("--print_config", action="store_true", help="print the resolved options as YAML and exit")
     return parser
@@ -195,14 +195,15 @@ def parse_configs(trainer: str, arguments: Sequence[str], description: str) -> l
     if "resume" not in named:
         return [parse_config(trainer, arguments, description)]
     folders = runs_in(Path(named["resume"]))
-    return [_resumed_config(folder, named.get("import", ()), arguments, description) for folder in folders]
+    owner, imports = TRAINERS[trainer], named.get("import", ())
+    return [_resumed_config(owner, folder, imports, arguments, description) for folder in folders]
 
 
 def parse_config(trainer: str, arguments: Sequence[str], description: str) -> TrainConfig:
     """The config of a new run, as `parse_configs` gives it."""
-    named = _named(arguments)
+    owner, named = TRAINERS[trainer], _named(arguments)
     if not {"-h", "--help"}.isdisjoint(arguments):
-        _parser(description, named.get("strategy", TrainConfig.strategy)).parse(arguments)
+        _parser(owner, description, named.get("strategy", TrainConfig.strategy)).parse(arguments)
     from_file = read_yaml(Path(named["config"])) if "config" in named else {}
     defaults = {"environment": TrainConfig.environment, "strategy": TrainConfig.strategy}
     chosen = {**_named(as_arguments(from_file)), **named}
@@ -211,14 +212,14 @@ def parse_config(trainer: str, arguments: Sequence[str], description: str) -> Tr
     from_preset = read_yaml(preset) if preset else {}
     strategy = {**defaults, **_named(as_arguments(from_preset)), **chosen}["strategy"]
 
-    parser = _parser(description, strategy)
+    parser = _parser(owner, description, strategy)
     options = parser.parse(as_arguments(from_preset), str(preset))
     options |= parser.parse(as_arguments(from_file), str(named.get("config")))
     options |= parser.parse(arguments)
     options["environment"] = resolved.environment
     options["env_kwargs"] = {**resolved.env_kwargs, **options.get("env_kwargs", {})}
     print_only = options.pop("print_config")
-    config = _config(options)
+    config = _config(owner, options)
     if print_only:
         _show(config)
     if resolved.notice:
@@ -232,15 +233,17 @@ def _show(config: TrainConfig) -> NoReturn:
     sys.exit(0)
 
 
-def _config(options: Mapping[str, Any]) -> TrainConfig:
+def _config(owner: type[TrainConfig], options: Mapping[str, Any]) -> TrainConfig:
     """The config with these options, under the names of their flags."""
     settings_class = lookup("strategies", options.get("strategy", TrainConfig.strategy)).Settings
     settings = {attribute: options[flag] for flag, attribute in _flags(settings_class).items() if flag in options}
-    own = {attribute: options[flag] for flag, attribute in _flags(TrainConfig).items() if flag in options}
-    return TrainConfig(**own, settings=settings_class(**settings))
+    own = {attribute: options[flag] for flag, attribute in _flags(owner).items() if flag in options}
+    return owner(**own, settings=settings_class(**settings))
 
 
-def _resumed_config(folder: Path, imports: Sequence[str], arguments: Sequence[str], description: str) -> TrainConfig:
+def _resumed_config(
+    owner: type[TrainConfig], folder: Path, imports: Sequence[str], arguments: Sequence[str], description: str
+) -> TrainConfig:
     """The config of the run in a folder, with the flags that may change when it goes on."""
     then = {name: _plain(value) for name, value in newest_checkpoint(folder / CHECKPOINTS)[0].config.items()}
     try:
@@ -250,12 +253,12 @@ def _resumed_config(folder: Path, imports: Sequence[str], arguments: Sequence[st
     except ValueError as error:
         raise ValueError(f"the run in {folder} {error}") from error
     strategy = then["strategy"]
-    known = {*_flags(TrainConfig), *_flags(lookup("strategies", strategy).Settings)} - NOT_SAVED
+    known = {*_flags(owner), *_flags(lookup("strategies", strategy).Settings)} - NOT_SAVED
     if unknown := sorted(then.keys() - known):
-        raise ValueError(f"the run in {folder} has the option {unknown[0]}, which this version does not know")
+        raise ValueError(f"the run in {folder} has the option {unknown[0]}, which this program does not know")
     if new := sorted(known - then.keys()):
         print(f"{folder}: the run knows nothing of {', '.join(new)}; the defaults are taken", file=sys.stderr)
-    given = _parser(description, strategy).parse(arguments)
+    given = _parser(owner, description, strategy).parse(arguments)
     print_only = given.pop("print_config")
     for name, value in given.items():
         if name in NOT_SAVED - {"resume"}:
@@ -264,7 +267,7 @@ def _resumed_config(folder: Path, imports: Sequence[str], arguments: Sequence[st
             raise ValueError(
                 f"{name} cannot change when a run goes on: it is {then.get(name)!r} in {folder}, got {value!r}"
             )
-    config = _config({**then, **given, "import": then["import"], "resume": str(folder)})
+    config = _config(owner, {**then, **given, "import": then["import"], "resume": str(folder)})
     if print_only:
         _show(config)
     return config

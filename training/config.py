@@ -8,6 +8,7 @@ from typing import Any
 
 import yaml
 
+from policies.hebbian import Hebbian
 from rollouts.engines import ENGINES, check_episode_timeout, num_threads
 from rollouts.environments import BACKENDS
 from rollouts.registry import is_ours
@@ -66,7 +67,7 @@ class TrainConfig:
     )
 
     policy: str = option("auto", "policy by name, or package.module:Class; auto is cnn for images, else mlp")
-    hidden_sizes: tuple[int, ...] = option((128, 64), "units of each hidden layer of mlp and cnn")
+    hidden_sizes: tuple[int, ...] = option((128, 64), "units of each hidden layer of mlp, cnn and hebbian")
     bias: bool = option(False, "give the layers of linear and mlp biases")
     observation_normalization: bool = option(
         False, "standardise observations by the running mean and deviation of all seen in training"
@@ -174,6 +175,31 @@ class TrainConfig:
     def as_yaml(self) -> str:
         """The config under the names of the flags, as `--config` reads it back."""
         return yaml.safe_dump(self.as_options(), sort_keys=False)
+
+
+def _as_in(policy: type, name: str) -> Any:
+    """The option that is this field of a policy."""
+    (found,) = (each for each in fields(policy) if each.name == name)
+    return option(found.default, found.metadata["help"], choices=found.metadata.get("choices", ()))
+
+
+@dataclass(frozen=True)
+class HebbianConfig(TrainConfig):
+    """Options of a run that evolves plasticity."""
+
+    policy: str = option("hebbian", "policy by name, or package.module:Class")
+    hebb_rule: str = _as_in(Hebbian, "hebb_rule")
+    init_weights: str = _as_in(Hebbian, "init_weights")
+    normalisation: str = _as_in(Hebbian, "normalisation")
+    output_activity: str = _as_in(Hebbian, "output_activity")
+    update_every: int = _as_in(Hebbian, "update_every")
+    sharing: str = _as_in(Hebbian, "sharing")
+    num_rules: int = _as_in(Hebbian, "num_rules")
+    distribution: str = _as_in(Hebbian, "distribution")
+
+
+TRAINERS = {"static": TrainConfig, "hebbian": HebbianConfig}
+"""The options of each training program; presets lie in configs/PROGRAM."""
 
 
 def modules_named(options: Mapping[str, Any]) -> list[str]:

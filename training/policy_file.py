@@ -19,6 +19,7 @@ from jaxtyping import Float32, Shaped
 
 from contracts.policy import Buffers, Policy
 from policies.heads import HEADS
+from policies.static import StaticPolicy
 from reporting.atomic_file import write_atomically
 from rollouts.environments import EnvironmentSpec, spec_from_json, spec_to_json
 from rollouts.registry import check_allowed, is_ours, lookup
@@ -49,7 +50,12 @@ class SavedPolicy:
     """Where the weights come from: JSON values by name. A figure that is not finite is kept as None."""
 
     def act(self, observations: Shaped[np.ndarray, "batch ..."]) -> Shaped[np.ndarray, "batch ..."]:
-        """Actions of a static policy for the wrapped environment, from observations of that environment."""
+        """Actions of a static policy for the wrapped environment, from observations of that environment.
+
+        ValueError for a policy that changes while it acts; `training.evaluation.play` plays whole episodes of it.
+        """
+        if not isinstance(self.policy, StaticPolicy):
+            raise ValueError(f"policy {self.policy_name!r} changes while it acts; play whole episodes instead")
         weights = np.repeat(self.weights[np.newaxis], len(observations), axis=0)
         previous_rewards = np.zeros(len(observations), np.float32)
         return HEADS[self.action_head](self.policy.act(weights, observations, previous_rewards, None, self.buffers))

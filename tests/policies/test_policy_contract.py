@@ -14,6 +14,7 @@ from numba.extending import is_jitted
 
 import policies
 from policies.modules import as_module
+from policies.static import StaticPolicy
 
 IMAGE = (20, 27, 3)
 OUTPUTS = 3
@@ -32,6 +33,8 @@ def _policy_classes():
 
 
 CLASSES = list(_policy_classes())
+STATIC = [parameter for parameter in CLASSES if issubclass(parameter.values[0], StaticPolicy)]
+PLASTIC = [parameter for parameter in CLASSES if parameter not in STATIC]
 
 
 @pytest.fixture(params=CLASSES)
@@ -57,21 +60,49 @@ def _statistics(shape):
     }
 
 
-def _act(policy, weights, observations, buffers=None):
+def _start(policy, weights, buffers, members=None):
+    members = range(len(weights)) if members is None else members
+    return policy.initial_state(weights, [np.random.default_rng(member) for member in members], buffers)
+
+
+def _go_on(policy, weights, observations, state, buffers, steps=3):
+    """Outputs of the last of several env steps, in each of which every member sees its own observation."""
+    for _ in range(steps):
+        outputs = policy.act(weights, observations, np.zeros(len(weights), np.float32), state, buffers)
+    return outputs
+
+
+def _act(policy, weights, observations, buffers=None, members=None):
     buffers = buffers or {}
-    rngs = [np.random.default_rng(i) for i in range(len(weights))]
-    state = policy.initial_state(weights, rngs, buffers)
-    return policy.act(weights, observations, np.zeros(len(weights), np.float32), state, buffers)
+    return _go_on(policy, weights, observations, _start(policy, weights, buffers, members), buffers)
+
+
+def _taken(state, rows):
+    """What the episode loop leaves of a state when it drops members."""
+    if isinstance(state, dict):
+        return {name: _taken(branch, rows) for name, branch in state.items()}
+    if isinstance(state, list | tuple):
+        return type(state)(_taken(branch, rows) for branch in state)
+    return None if state is None else state[rows]
+
+
+def _all_arrays(state):
+    if isinstance(state, np.ndarray):
+        return [state]
+    branches = state.values() if isinstance(state, dict) else state or ()
+    return [array for branch in branches for array in _all_arrays(branch)]
 
 
 def test_the_known_policies_are_found():
-    assert {"mlp", "linear", "cnn"} <= {parameter.id for parameter in CLASSES}
+    assert {"mlp", "linear", "cnn", "hebbian"} <= {parameter.id for parameter in CLASSES}
 
 
 def test_every_kernel_is_serial_and_releases_the_gil():
     objects = [value for stem in STEMS for value in vars(import_module(f"policies.{stem}")).values()]
     kernels = {value for value in objects if is_jitted(value)}
-    assert {"_linear_kernel", "conv_pool_kernel", "_normalized_kernel"} <= {kernel.__name__ for kernel in kernels}
+    assert {"_linear_kernel", "conv_pool_kernel", "_normalized_kernel", "_plastic_kernel"} <= {
+        kernel.__name__ for kernel in kernels
+    }
     assert all(kernel.targetoptions.get("nogil") and not kernel.targetoptions.get("parallel") for kernel in kernels)
 
 
@@ -97,10 +128,27 @@ def test_same_seed_same_start(policy):
 @pytest.mark.parametrize("buffers", [{}, _statistics(IMAGE)], ids=["plain", "statistics"])
 def test_a_member_does_not_depend_on_the_batch(policy, weights, observations, buffers):
     together = _act(policy, weights, observations, buffers)
-    reversed_order = _act(policy, weights[::-1].copy(), observations[::-1].copy(), buffers)[::-1]
-    alone = [_act(policy, weights[i : i + 1], observations[i : i + 1], buffers)[0] for i in range(MEMBERS)]
+    backwards = range(MEMBERS)[::-1]
+    reversed_order = _act(policy, weights[::-1].copy(), observations[::-1].copy(), buffers, backwards)[::-1]
+    alone = [_act(policy, weights[i : i + 1], observations[i : i + 1], buffers, [i])[0] for i in range(MEMBERS)]
     assert np.array_equal(together, reversed_order)
     assert np.array_equal(together, np.stack(alone))
+
+
+def test_a_member_does_not_notice_when_others_are_dropped(policy, weights, observations):
+    whole, dropped = _start(policy, weights, {}), _start(policy, weights, {})
+    kept = np.array([False, True, True, False, True])
+    for state in (whole, dropped):
+        _go_on(policy, weights, observations, state, {})
+    rest = _go_on(policy, weights[kept], observations[kept], _taken(dropped, kept), {})
+    assert np.array_equal(rest, _go_on(policy, weights, observations, whole, {})[kept])
+
+
+def test_a_state_holds_arrays_of_members_and_shares_none_with_what_the_caller_gets(policy, weights, observations):
+    state = _start(policy, weights, {})
+    outputs = _go_on(policy, weights, observations, state, {}, steps=1)
+    assert all(len(array) == MEMBERS for array in _all_arrays(state))
+    assert not any(np.shares_memory(array, other) for array in _all_arrays(state) for other in (outputs, weights))
 
 
 def test_rows_may_be_slices_of_a_larger_array(policy, weights, observations):
@@ -110,7 +158,8 @@ def test_rows_may_be_slices_of_a_larger_array(policy, weights, observations):
     every_other = wide[::2, 3 : 3 + num_params]
     every_other[:] = weights
     assert np.array_equal(_act(policy, every_other, observations), expected)
-    assert np.array_equal(_act(policy, weights[::-1], observations[::-1])[::-1], expected)
+    backwards = _act(policy, weights[::-1], observations[::-1], members=range(MEMBERS)[::-1])
+    assert np.array_equal(backwards[::-1], expected)
 
 
 def test_inputs_may_be_read_only(policy, weights, observations):
@@ -132,6 +181,7 @@ def test_what_is_not_finite_reaches_the_output_of_its_member_alone(policy, weigh
 
 
 @pytest.mark.parametrize("buffers", [{}, _statistics(IMAGE)], ids=["plain", "statistics"])
+@pytest.mark.parametrize("policy", STATIC, indirect=True)
 def test_the_module_gives_the_same_outputs(policy, weights, observations, buffers):
     outputs = _act(policy, weights, observations, buffers)
     module = as_module(policy, weights[2], buffers)
@@ -140,6 +190,13 @@ def test_the_module_gives_the_same_outputs(policy, weights, observations, buffer
     np.testing.assert_allclose(found[2], outputs[2], rtol=1e-5, atol=1e-5)
 
 
+@pytest.mark.parametrize("policy", PLASTIC, indirect=True)
+def test_a_plastic_policy_is_no_module(policy, weights):
+    with pytest.raises(TypeError, match=r"as_module: got .* takes Mlp, Linear and Cnn, whose weights are fixed"):
+        as_module(policy, weights[0], {})
+
+
+@pytest.mark.parametrize("policy", STATIC, indirect=True)
 def test_the_module_is_trainable_and_in_the_order_of_the_row(policy, weights, observations):
     module = as_module(policy, weights[0], {})
     row = torch.nn.utils.parameters_to_vector(module.parameters())

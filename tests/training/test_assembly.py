@@ -7,7 +7,7 @@ from gymnasium.spaces import Box, Discrete
 from strategies.openai_es import OpenaiEsSettings
 from training import assembly
 from training.assembly import environment_spec, make_agent
-from training.config import TrainConfig
+from training.config import HebbianConfig, TrainConfig
 
 COLOUR = Box(0, 255, (96, 100, 3), np.uint8)
 VECTOR = Box(-1, 1, (5,), np.float32)
@@ -113,3 +113,25 @@ def test_the_agent_fits_the_spaces(action_space, bounds, outputs, head):
         True,
     )
     assert agent.action_head == head
+
+
+def test_a_plastic_policy_gets_its_own_options():
+    settings = {"hebb_rule": "ABC", "init_weights": "zeros", "sharing": "layer", "update_every": 3}
+    policy = make_agent(HebbianConfig(**settings, settings=OpenaiEsSettings()), VECTOR, Discrete(4)).policy
+    assert {name: getattr(policy, name) for name in settings} == settings
+
+
+@pytest.mark.parametrize(
+    ("config", "complaint"),
+    [
+        (
+            TrainConfig(policy="hebbian"),
+            "policy 'hebbian' needs distribution, .*; train it with the program",
+        ),
+        (HebbianConfig(policy="mlp"), "policy 'mlp' does not take distribution, hebb_rule, "),
+        (HebbianConfig(hebb_rule="ABCE"), "hebb_rule: got 'ABCE', allowed: A, AD, "),
+    ],
+)
+def test_options_of_one_kind_of_policy_are_refused_with_another(config, complaint):
+    with pytest.raises(ValueError, match=complaint):
+        make_agent(config, VECTOR, Discrete(4))

@@ -6,7 +6,7 @@ import yaml
 
 from training import command_line
 from training.command_line import parse_config
-from training.config import TrainConfig
+from training.config import TRAINERS
 
 REFERENCE = {"popsize": 200, "lr": 0.2, "decay": 0.995, "sigma": 0.1}
 
@@ -171,9 +171,9 @@ def test_values_that_make_no_sense_are_refused_with_what_is_allowed(presets, arg
         parse("--environment", "CartPole-v1", *arguments)
 
 
-@pytest.mark.parametrize("path", sorted(Path("configs/static").glob("*.yaml")), ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", sorted(Path("configs").glob("*/*.yaml")), ids=lambda path: path.stem)
 def test_our_presets_parse_and_say_what_they_measured(path):
     assert isinstance(yaml.safe_load(path.read_text())["measured"], str)
     environment, _, variant = path.stem.partition(".")
-    config = parse("--environment", environment, *(["--preset", variant] if variant else []))
-    assert isinstance(config, TrainConfig)
+    flags = ["--environment", environment, *(["--preset", variant] if variant else [])]
+    assert type(parse_config(path.parent.name, flags, "test")) is TRAINERS[path.parent.name]

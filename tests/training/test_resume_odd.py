@@ -2,7 +2,7 @@
 
 import os
 import shutil
-from dataclasses import replace
+from dataclasses import fields, replace
 from types import MethodType
 
 import numpy as np
@@ -15,6 +15,7 @@ from strategies.openai_es import OpenaiEs
 from training import checked_file
 from training.checkpoint import newest_checkpoint
 from training.command_line import parse_configs
+from training.config import HebbianConfig, TrainConfig
 from training.loop import TrainingError
 from training.policy_file import load_policy
 from training.preparation import prepare
@@ -62,6 +63,18 @@ def test_a_users_strategy_resumes_too(name, tmp_path):
     assert outcome(resume(whole, strategy=config.strategy, eval_every=4)) == before
     folder = train(replace(config, generations=4))
     assert outcome(resume(folder, strategy=config.strategy, eval_every=4)) == before
+
+
+def test_a_plastic_policy_resumes_too(tmp_path):
+    common = {field.name: getattr(scripted_config(tmp_path), field.name) for field in fields(TrainConfig)}
+    config = HebbianConfig(**{**common, "policy": "hebbian", "hidden_sizes": (3,), "update_every": 2})
+    whole = outcome(train(replace(config, run_name="whole")))
+    folder = train(replace(config, generations=4))
+    flags = ["--resume", str(folder), *IMPORT, "--generations", "9"]
+    (again,) = parse_configs("hebbian", flags, "")
+    assert outcome(train(again)) == whole
+    with pytest.raises(ValueError, match="has the option distribution, which this program does not know"):
+        parse_configs("static", flags, "")
 
 
 @pytest.mark.parametrize("purpose", [Purpose.TRAINING, Purpose.EVALUATION])

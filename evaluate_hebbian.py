@@ -1,0 +1,6 @@
+"""Plays episodes with the learning rules of policy files, and reports and compares their returns."""
+
+from training.programs import evaluate
+
+if __name__ == "__main__":  # worker processes import this file
+    evaluate(__doc__)

@@ -1,0 +1,201 @@
+"""Hebbian network: its dense layers learn while it lives, by rules whose coefficients are searched.
+
+Najarro & Risi, "Meta-Learning through Hebbian Plasticity in Random Networks", NeurIPS 2020, arXiv 2007.02686. The
+layers are those of `policies.mlp` without biases or, for images, of `policies.cnn`, whose convolutions are searched and
+never plastic. An episode begins with weights that are drawn anew, or searched too (`coevolve`). After every env step,
+save the last, weights change by the activities of that step and are normalised: `act` does so before it goes on.
+
+Departures from the authors' code: convolutions start Xavier uniform, as those of a static network do, and so do
+searched initial weights; rules may be shared (`policies.sharing`) or neural (`policies.neural_rule`).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, fields
+from functools import cached_property
+from math import prod
+
+import numpy as np
+from jaxtyping import Float32, Shaped
+
+from contracts.policy import Buffers, Layout, State, Weights
+from policies.cnn import conv_features, conv_shapes
+from policies.initial_weights import COEVOLVE, INITIAL_WEIGHTS
+from policies.layers import check_rows, dense_shapes
+from policies.neural_rule import NEURAL_RULES, num_network_params
+from policies.plasticity import NORMALISATIONS, RULES, LayerRule, Plastic, columns_of, plastic_linear
+from policies.sharing import SHARINGS, sets_and_tables
+from policies.static import SizedPolicy, positive_sizes, xavier_uniform
+
+NEURAL_SHARINGS = ("layer", "global")
+
+
+@dataclass(frozen=True)
+class Hebbian(SizedPolicy):
+    """Plastic fully connected layers, after two evolved convolutions if observations are images."""
+
+    hidden_sizes: tuple[int, ...] = field(default=(128, 64), metadata={"help": "units of each hidden layer"})
+    hebb_rule: str = field(
+        default="ABCD_lr", metadata={"help": "how weights learn", "choices": (*RULES, *NEURAL_RULES)}
+    )
+    init_weights: str = field(
+        default="uni",
+        metadata={"help": "weights at the start of an episode", "choices": (*INITIAL_WEIGHTS, COEVOLVE)},
+    )
+    normalisation: str = field(
+        default="max_abs", metadata={"help": "what keeps learning weights bounded", "choices": NORMALISATIONS}
+    )
+    output_activity: str = field(
+        default="raw",
+        metadata={
+            "help": "what the last layer learns from: the output, or its tanh, the action on Bullet",
+            "choices": ("raw", "action"),
+        },
+    )
+    update_every: int = field(default=1, metadata={"help": "env steps between updates, which use the latest of them"})
+    sharing: str = field(
+        default="synapse", metadata={"help": "which synapses have a rule in common", "choices": SHARINGS}
+    )
+    num_rules: int = field(default=128, metadata={"help": "sets of coefficients with sharing modulo"})
+    distribution: str = field(
+        default="normal",
+        metadata={"help": "start of the coefficients: N(0, 1) or U(-1, 1)", "choices": ("normal", "uniform")},
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        object.__setattr__(self, "hidden_sizes", positive_sizes("hidden_sizes", self.hidden_sizes))
+        for option in ("update_every", "num_rules"):
+            object.__setattr__(self, option, positive_sizes(option, (getattr(self, option),))[0])
+        for each in fields(self):
+            choices = each.metadata.get("choices")
+            if choices and getattr(self, each.name) not in choices:
+                raise ValueError(f"{each.name}: got {getattr(self, each.name)!r}, allowed: {', '.join(choices)}")
+        if self.hebb_rule in NEURAL_RULES and self.sharing not in NEURAL_SHARINGS:
+            raise ValueError(f"sharing: got {self.sharing!r}, {self.hebb_rule} takes {' or '.join(NEURAL_SHARINGS)}")
+        num_synapses = sum(prod(shape) for shape in self._matrices.values())
+        if self.sharing == "modulo" and self.num_rules > num_synapses:
+            raise ValueError(f"num_rules: got {self.num_rules}, the network has {num_synapses} synapses")
+
+    @cached_property
+    def _convolutions(self) -> tuple[dict[str, tuple[int, ...]], int]:
+        """Kernels by name, and how many numbers enter the first plastic layer."""
+        if len(self.observation_shape) == 3:
+            return conv_shapes(self.observation_shape)
+        return {}, prod(self.observation_shape)
+
+    @cached_property
+    def _sizes(self) -> tuple[int, ...]:
+        return (self._convolutions[1], *self.hidden_sizes, self.num_outputs)
+
+    @cached_property
+    def _matrices(self) -> dict[str, tuple[int, ...]]:
+        return dense_shapes(self._sizes, bias=False)
+
+    @cached_property
+    def layout(self) -> Layout:
+        """Kernels, searched initial weights and coefficients; the first two are a static network's row."""
+        initial = self._matrices if self.init_weights == COEVOLVE else {}
+        return Layout(self._convolutions[0] | initial | self._coefficients)
+
+    @cached_property
+    def _coefficients(self) -> dict[str, tuple[int, ...]]:
+        if self.hebb_rule in NEURAL_RULES:
+            count = num_network_params(*NEURAL_RULES[self.hebb_rule])
+            return {"rules": (len(self._matrices) if self.sharing == "layer" else 1, count)}
+        names = RULES[self.hebb_rule]
+        if self.sharing == "synapse":
+            return {f"{layer}_rules": (out, len(names), into) for layer, (out, into) in self._matrices.items()}
+        num_sets, _ = sets_and_tables(self.sharing, self._sizes, self.num_rules)
+        return {"rules": (len(names), num_sets)}
+
+    @cached_property
+    def _rules(self) -> list[LayerRule]:
+        """Where each layer finds what it learns by."""
+        starts = {name: where.start for name, where in self.layout.slices.items()}
+        if self.hebb_rule in NEURAL_RULES:
+            num_sets, size = self._coefficients["rules"]
+            deep, bias = (flag or None for flag in NEURAL_RULES[self.hebb_rule])
+            numbers = [min(layer, num_sets - 1) for layer in range(len(self._matrices))]
+            return [
+                LayerRule(None, columns_of(()), network=starts["rules"] + number * size, deep=deep, bias=bias)
+                for number in numbers
+            ]
+        names = RULES[self.hebb_rule]
+        if self.sharing == "synapse":
+            return [LayerRule(starts[f"{layer}_rules"], columns_of(names)) for layer in self._matrices]
+        num_sets, tables = sets_and_tables(self.sharing, self._sizes, self.num_rules)
+        factors = {"B": slice(0, 1), "C": slice(-1, None)}  # of pre, of post
+        return [
+            LayerRule(
+                starts["rules"],
+                columns_of(names),
+                tuple(table[factors.get(name, slice(None))] for name in names),
+                num_sets,
+            )
+            for table in tables
+        ]
+
+    def initial_params(self, rng: np.random.Generator) -> Float32[np.ndarray, " params"]:
+        """Coefficients N(0, 1) or U(-1, 1); kernels and searched initial weights Xavier uniform."""
+        num_coefficients = sum(prod(shape) for shape in self._coefficients.values())
+        params = np.zeros(self.layout.num_params, np.float32)
+        static = Layout({name: shape for name, shape in self.layout.shapes.items() if name not in self._coefficients})
+        params[: static.num_params] = xavier_uniform(static, rng)
+        normal = self.distribution == "normal"
+        params[static.num_params :] = (
+            rng.standard_normal(num_coefficients) if normal else rng.uniform(-1, 1, num_coefficients)
+        )
+        return params
+
+    def initial_state(self, weights: Weights, rngs: Sequence[np.random.Generator], buffers: Buffers) -> State:
+        """Each member's weights as its generator, or its row, gives them; nothing to learn from yet."""
+        members = len(weights)
+        return {
+            "weights": self._initial_weights(weights, rngs),
+            "divisors": [np.ones(members, np.float32) for _ in self._matrices],
+            "activities": [np.zeros((members, size), np.float32) for size in self._sizes],
+            "env_steps": np.zeros(members, np.int64),
+        }
+
+    def _initial_weights(
+        self, weights: Weights, rngs: Sequence[np.random.Generator]
+    ) -> list[Float32[np.ndarray, "members out in"]]:
+        if self.init_weights == COEVOLVE:
+            return [self.layout.view(weights, name).copy() for name in self._matrices]
+        draw = INITIAL_WEIGHTS[self.init_weights]
+        drawn = [[draw(rng, shape) for shape in self._matrices.values()] for rng in rngs]
+        return [np.stack(layer) for layer in zip(*drawn, strict=True)]
+
+    def act(
+        self,
+        weights: Weights,
+        observations: Shaped[np.ndarray, "members ..."],
+        previous_rewards: Float32[np.ndarray, " members"],
+        state: State,
+        buffers: Buffers,
+    ) -> Float32[np.ndarray, "members outputs"]:
+        """Learns from the previous env step, if an update is due, then returns the outputs of the new weights."""
+        inputs = self.inputs(observations, buffers)
+        check_rows(weights, self.layout, inputs)
+        if self._convolutions[0]:
+            inputs = conv_features(weights, self.layout, inputs)
+        inputs = np.ascontiguousarray(inputs.reshape(len(inputs), -1))
+        old, new = state["activities"], [inputs]
+        due = (state["env_steps"] > 0) & (state["env_steps"] % self.update_every == 0)
+        outputs = inputs
+        for number, rule in enumerate(self._rules):
+            layer = Plastic(state["weights"][number], state["divisors"][number], old[number], old[number + 1], due)
+            outputs = plastic_linear(weights, rule, layer, self.normalisation, new[-1])
+            new.append(np.tanh(outputs))
+        if self.output_activity == "raw":
+            new[-1] = outputs.copy()  # the caller may change what it gets
+        state["activities"] = new
+        state["env_steps"] += 1
+        return outputs
+
+
+def synaptic_weights(state: State) -> list[Float32[np.ndarray, "members out in"]]:
+    """The weights that act, layer by layer, as new arrays: those of the latest `act` of `Hebbian`."""
+    return [
+        weights / divisors[:, None, None] for weights, divisors in zip(state["weights"], state["divisors"], strict=True)
+    ]

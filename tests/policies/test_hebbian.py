@@ -1,0 +1,153 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from policies.cnn import Cnn
+from policies.hebbian import Hebbian, synaptic_weights
+from policies.initial_weights import INITIAL_WEIGHTS
+from policies.mlp import Mlp
+from policies.neural_rule import _tanh
+from policies.reference_coefficients import reference_row
+
+ANT = 28 * 128 + 128 * 64 + 64 * 8
+
+
+def _rngs(members):
+    return [np.random.default_rng(member) for member in members]
+
+
+@pytest.mark.parametrize(
+    ("shape", "outputs", "options", "expected"),
+    [
+        ((84, 84, 3), 3, {}, 458_002),
+        ((28,), 8, {}, 61_440),
+        ((28,), 8, {"init_weights": "coevolve"}, 61_440 + ANT),
+        ((28,), 8, {"hebb_rule": "A"}, ANT),
+        ((28,), 8, {"hebb_rule": "ABCD_lr_D_in_and_out"}, 6 * ANT),
+        ((28,), 8, {"sharing": "modulo"}, 640),
+        ((28,), 8, {"sharing": "layer"}, 15),
+        ((28,), 8, {"sharing": "global"}, 5),
+        ((28,), 8, {"sharing": "neuron"}, 5 * (28 + 128 + 64 + 8)),
+        ((28,), 8, {"hebb_rule": "neural_9", "sharing": "global"}, 9),
+        ((28,), 8, {"hebb_rule": "neural_18", "sharing": "global"}, 18),
+        ((28,), 8, {"hebb_rule": "neural_25", "sharing": "layer"}, 75),
+    ],
+)
+def test_parameter_counts(shape, outputs, options, expected):
+    assert Hebbian(shape, outputs, **options).layout.num_params == expected
+
+
+@pytest.mark.parametrize("kind", list(INITIAL_WEIGHTS))
+def test_initial_weights_come_from_the_members_own_generator(kind):
+    policy = Hebbian((30,), 2, hidden_sizes=(20,), init_weights=kind)
+    rows = np.zeros((3, policy.layout.num_params), np.float32)
+    together = synaptic_weights(policy.initial_state(rows, _rngs([0, 1, 2]), {}))
+    alone = synaptic_weights(policy.initial_state(rows[:1], _rngs([1]), {}))
+    expected = [INITIAL_WEIGHTS[kind](rng, (20, 30)) for rng in _rngs([0, 1, 2])]
+    assert np.array_equal(together[0], expected)
+    assert all(np.array_equal(layer[1], only[0]) for layer, only in zip(together, alone, strict=True))
+
+
+@pytest.mark.parametrize(("shape", "static"), [((28,), Mlp((28,), 8)), ((20, 27, 3), Cnn((20, 27, 3), 8))])
+def test_a_coevolved_network_begins_as_the_static_network_of_its_row(shape, static):
+    policy = Hebbian(shape, 8, init_weights="coevolve")
+    rows = np.stack([policy.initial_params(rng) for rng in _rngs([0, 1])])
+    observations = np.random.default_rng(2).random((2, *shape), dtype=np.float32)
+    before, reward = rows.copy(), np.zeros(2, np.float32)
+    state = policy.initial_state(rows, _rngs([0, 1]), {})
+    expected = static.act(rows[:, : static.layout.num_params].copy(), observations, reward, None, {})
+    assert np.array_equal(policy.act(rows, observations, reward, state, {}), expected)
+    assert not np.array_equal(policy.act(rows, observations, reward, state, {}), expected)
+    assert np.array_equal(rows, before)
+
+
+@pytest.mark.parametrize(("distribution", "deviation", "greatest"), [("normal", 1, 6), ("uniform", 3**-0.5, 1)])
+def test_coefficients_start_as_asked_and_kernels_as_those_of_a_static_network(distribution, deviation, greatest):
+    policy = Hebbian((84, 84, 3), 3, distribution=distribution)
+    params = policy.initial_params(np.random.default_rng(0))
+    coefficients = params[1_362:]
+    assert coefficients.std() == pytest.approx(deviation, rel=0.01)
+    assert 0.99 * deviation * 3**0.5 < np.abs(coefficients).max() <= greatest
+    assert np.array_equal(params[:1_362], Cnn((84, 84, 3), 3).initial_params(np.random.default_rng(0))[:1_362])
+
+
+def test_nothing_is_learned_before_the_first_or_after_the_last_env_step():
+    policy = Hebbian((3,), 2, hidden_sizes=(4,))
+    rows = policy.initial_params(np.random.default_rng(0))[None]
+    state = policy.initial_state(rows, _rngs([0]), {})
+    start = synaptic_weights(state)
+    policy.act(rows, np.ones((1, 3)), np.zeros(1, np.float32), state, {})
+    assert all(np.array_equal(layer, old) for layer, old in zip(synaptic_weights(state), start, strict=True))
+    policy.act(rows, np.ones((1, 3)), np.zeros(1, np.float32), state, {})
+    for layer, old in zip(synaptic_weights(state), start, strict=True):
+        assert np.abs(layer).max() == 1
+        assert not np.array_equal(layer, old)
+
+
+def test_reference_coefficients_land_at_their_synapses():
+    policy = Hebbian((2,), 2, hidden_sizes=(3,), hebb_rule="AD_lr", init_weights="coevolve")
+    # numbers tell layer, presynaptic and postsynaptic neuron, and column
+    table = [
+        [1000 * layer + 100 * i + 10 * j + k for k in range(3)]
+        for layer, (into, out) in enumerate([(2, 3), (3, 2)], start=1)
+        for i in range(into)
+        for j in range(out)
+    ]
+    row = reference_row(policy, np.array(table), np.arange(12.0))
+    layout = policy.layout
+    views = {name: layout.view(row[None], name)[0] for name in layout.shapes}
+    assert views["dense1"].tolist() == [[0, 1], [2, 3], [4, 5]]
+    assert views["dense2_rules"][:, 0].tolist() == [[2000, 2100, 2200], [2010, 2110, 2210]]
+    assert views["dense1_rules"][:, 1].tolist() == [[1001, 1101], [1011, 1111], [1021, 1121]]
+    assert views["dense1_rules"][:, 2].tolist() == [[1002, 1102], [1012, 1112], [1022, 1122]]
+
+
+def test_reference_coefficients_of_another_rule_or_network_are_refused():
+    policy = Hebbian((2,), 2, hidden_sizes=(3,), hebb_rule="AD")
+    with pytest.raises(ValueError, match=r"coefficients: got shape \(12, 3\), AD takes \(12, 2\)"):
+        reference_row(policy, np.zeros((12, 3)), np.zeros(0))
+    with pytest.raises(ValueError, match="evolved: got 5 parameters, the network has 0"):
+        reference_row(policy, np.zeros((12, 2)), np.zeros(5))
+    with pytest.raises(ValueError, match="sharing: got 'layer'"):
+        reference_row(Hebbian((2,), 2, sharing="layer"), np.zeros((12, 2)), np.zeros(0))
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"hebb_rule": "ABCDE"}, "hebb_rule: got 'ABCDE', allowed: A, AD, AD_lr"),
+        ({"init_weights": "unif"}, "init_weights: got 'unif', allowed: uni, .*, coevolve"),
+        ({"normalisation": "l2"}, "normalisation: got 'l2', allowed: max_abs, none, clip, oja"),
+        ({"output_activity": "tanh"}, "output_activity: got 'tanh', allowed: raw, action"),
+        ({"sharing": "row"}, "sharing: got 'row', allowed: synapse, modulo, layer, global, neuron"),
+        ({"distribution": "gamma"}, "distribution: got 'gamma', allowed: normal, uniform"),
+        ({"update_every": 0}, "update_every: got .*at least 1"),
+        ({"num_rules": 0}, "num_rules: got .*at least 1"),
+        ({"sharing": "modulo", "num_rules": 12_289}, "num_rules: got 12289, the network has 12288 synapses"),
+        ({"hebb_rule": "neural_9"}, "sharing: got 'synapse', neural_9 takes layer or global"),
+        ({"hidden_sizes": (0,)}, "hidden_sizes"),
+    ],
+)
+def test_bad_options_are_refused(options, message):
+    with pytest.raises(ValueError, match=message):
+        Hebbian((28,), 8, **options)
+
+
+def test_weights_of_another_network_are_refused():
+    policy = Hebbian((3,), 2)
+    rows = np.zeros((1, policy.layout.num_params), np.float32)
+    state = policy.initial_state(rows, _rngs([0]), {})
+    with pytest.raises(ValueError, match="weights: got shape"):
+        policy.act(rows[:, 1:], np.ones((1, 3)), np.zeros(1, np.float32), state, {})
+    with pytest.raises(ValueError, match="rows must be contiguous float32"):
+        policy.act(rows.astype(np.float64), np.ones((1, 3)), np.zeros(1, np.float32), state, {})
+
+
+@given(st.floats(-30, 30, width=32))
+def test_the_fast_tanh_is_one(x):
+    assert _tanh(np.float32(x)) == pytest.approx(np.tanh(x), rel=1e-6, abs=1e-30)
+
+
+def test_the_fast_tanh_keeps_nan():
+    assert np.isnan(_tanh(np.float32(np.nan)))

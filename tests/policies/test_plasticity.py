@@ -1,0 +1,232 @@
+"""Plastic networks against a slow version, one synapse after another, written from the table of rules."""
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from policies.hebbian import Hebbian, synaptic_weights
+from policies.layers import dense
+from policies.reference_coefficients import reference_row
+
+TABLE = {
+    "A": (1, lambda c, x, y: c[0] * x * y),
+    "AD": (2, lambda c, x, y: c[0] * x * y + c[1]),
+    "AD_lr": (3, lambda c, x, y: c[2] * (c[0] * x * y + c[1])),
+    "ABC": (3, lambda c, x, y: c[0] * x * y + c[1] * x + c[2] * y),
+    "ABC_lr": (4, lambda c, x, y: c[3] * (c[0] * x * y + c[1] * x + c[2] * y)),
+    "ABCD": (4, lambda c, x, y: c[0] * x * y + c[1] * x + c[2] * y + c[3]),
+    "ABCD_lr": (5, lambda c, x, y: c[3] * (c[0] * x * y + c[1] * x + c[2] * y + c[4])),
+    "ABCD_lr_D_out": (5, lambda c, x, y: c[3] * (c[0] * x * y + c[1] * x + c[2] * y) + c[4]),
+    "ABCD_lr_D_in_and_out": (6, lambda c, x, y: c[3] * (c[0] * x * y + c[1] * x + c[2] * y + c[4]) + c[5]),
+}
+ETA = {"AD_lr": 2, "ABC_lr": 3, "ABCD_lr": 3, "ABCD_lr_D_out": 3, "ABCD_lr_D_in_and_out": 3}
+SIZES = (5, 4, 3, 2)
+SYNAPSES = 5 * 4 + 4 * 3 + 3 * 2
+NUM_SETS = {"synapse": SYNAPSES, "modulo": 7, "layer": 3, "global": 1, "neuron": 5 + 4 + 3 + 2}
+NEURAL = {
+    "neural_9": ((2, 3, 1), False, 9),
+    "neural_18": ((2, 3, 3, 1), False, 18),
+    "neural_25": ((2, 3, 3, 1), True, 25),
+}
+
+
+def _coefficients(sharing, rule, sets, sizes, layer, i, j):
+    """The coefficients of the synapse from neuron i of a layer to neuron j of the next."""
+    before = sum(a * b for a, b in list(pairwise(sizes))[:layer])
+    number = before + sizes[layer + 1] * i + j
+    if sharing != "neuron":
+        return sets[{"synapse": number, "modulo": number % 7, "layer": layer, "global": 0}[sharing]]
+    pre, post = sets[sum(sizes[:layer]) + i], sets[sum(sizes[: layer + 1]) + j]
+    product = pre * post
+    if rule.startswith("ABC"):
+        product[1], product[2] = pre[1], post[2]
+    return product
+
+
+def _network(kind, parameters, x, y):
+    sizes, bias, _ = NEURAL[kind]
+    activity, first = np.array([x, y]), 0
+    for into, out in pairwise(sizes):
+        total = parameters[first : first + into * out].reshape(out, into) @ activity
+        first += into * out
+        if bias:
+            total, first = total + parameters[first : first + out], first + out
+        activity = np.tanh(total)
+    return total[0]
+
+
+def _slow_episode(change_of, eta_of, weights, observations, normalisation, update_every, output_activity="raw"):
+    """Outputs of every env step; change_of(layer, i, j, x, y) is a rule's change of a weight."""
+    weights, outputs = [matrix.astype(np.float64) for matrix in weights], []
+    for env_step, observation in enumerate(observations, start=1):
+        activities = [observation.astype(np.float64)]
+        for matrix in weights:
+            activities.append(np.tanh(matrix @ activities[-1]))
+            last = matrix @ activities[-2]
+        outputs.append(last)
+        if output_activity == "raw":
+            activities[-1] = last
+        if env_step % update_every:
+            continue
+        for layer, matrix in enumerate(weights):
+            for j in range(matrix.shape[0]):
+                for i in range(matrix.shape[1]):
+                    x, y = activities[layer][i], activities[layer + 1][j]
+                    change = change_of(layer, i, j, x, y)
+                    if normalisation == "oja":
+                        change -= eta_of(layer, i, j) * y**2 * matrix[j, i]
+                    matrix[j, i] += change
+            if normalisation == "max_abs":
+                matrix /= np.abs(matrix).max()
+            elif normalisation == "clip":
+                np.clip(matrix, -1, 1, out=matrix)
+    return np.array(outputs)
+
+
+def _episode(policy, row, observations, seed=3):
+    """Outputs of every env step of one member, its initial weights, and the state at the end."""
+    weights = row[None]
+    state = policy.initial_state(weights, [np.random.default_rng(seed)], {})
+    initial = [matrix[0].copy() for matrix in synaptic_weights(state)]
+    reward = np.zeros(1, np.float32)
+    outputs = [policy.act(weights, observation[None], reward, state, {})[0].copy() for observation in observations]
+    return np.array(outputs), initial, state
+
+
+@pytest.mark.parametrize("output_activity", ["raw", "action"])
+@pytest.mark.parametrize("update_every", [1, 2])
+@pytest.mark.parametrize("normalisation", ["none", "max_abs", "clip", "oja"])
+@pytest.mark.parametrize("sharing", list(NUM_SETS))
+@pytest.mark.parametrize("rule", list(TABLE))
+def test_every_rule_against_the_slow_version(rule, sharing, normalisation, update_every, output_activity):
+    policy = Hebbian(
+        SIZES[:1],
+        SIZES[-1],
+        hidden_sizes=SIZES[1:-1],
+        hebb_rule=rule,
+        init_weights="uni_big",
+        normalisation=normalisation,
+        update_every=update_every,
+        sharing=sharing,
+        num_rules=7,
+        output_activity=output_activity,
+    )
+    count, change = TABLE[rule]
+    rng = np.random.default_rng(0)
+    sets = rng.normal(0, 0.7, (NUM_SETS[sharing], count)).astype(np.float32)
+    row = reference_row(policy, sets, np.zeros(0)) if sharing == "synapse" else sets.T.ravel().copy()
+    observations = rng.standard_normal((4, SIZES[0])).astype(np.float32)
+    found, initial, _ = _episode(policy, row, observations)
+
+    def of(layer, i, j):
+        return _coefficients(sharing, rule, sets.astype(np.float64), SIZES, layer, i, j)
+
+    expected = _slow_episode(
+        lambda layer, i, j, x, y: change(of(layer, i, j), x, y),
+        lambda layer, i, j: of(layer, i, j)[ETA[rule]] if rule in ETA else 1.0,
+        initial,
+        observations,
+        normalisation,
+        update_every,
+        output_activity,
+    )
+    np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("normalisation", ["max_abs", "clip", "oja"])
+@pytest.mark.parametrize("sharing", ["layer", "global"])
+@pytest.mark.parametrize("rule", list(NEURAL))
+def test_neural_rules_against_the_slow_version(rule, sharing, normalisation):
+    policy = Hebbian(SIZES[:1], SIZES[-1], SIZES[1:-1], hebb_rule=rule, sharing=sharing, normalisation=normalisation)
+    rng = np.random.default_rng(0)
+    sets = rng.normal(0, 0.7, (NUM_SETS[sharing], NEURAL[rule][2])).astype(np.float32)
+    observations = rng.standard_normal((3, SIZES[0])).astype(np.float32)
+    found, initial, _ = _episode(policy, sets.ravel(), observations)
+    expected = _slow_episode(
+        lambda layer, i, j, x, y: _network(rule, sets[layer % len(sets)].astype(np.float64), x, y),
+        lambda layer, i, j: 1.0,
+        initial,
+        observations,
+        normalisation,
+        1,
+    )
+    np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
+
+
+@settings(max_examples=15, deadline=None)
+@given(st.integers(1, 150), st.integers(1, 40), st.integers(1, 3), st.integers(0, 2**31))
+def test_any_width_against_the_slow_version(num_inputs, hidden, num_outputs, seed):
+    policy = Hebbian((num_inputs,), num_outputs, hidden_sizes=(hidden,), init_weights="uni_big")
+    rng = np.random.default_rng(seed)
+    sizes = (num_inputs, hidden, num_outputs)
+    sets = rng.normal(0, 0.7, (num_inputs * hidden + hidden * num_outputs, 5)).astype(np.float32)
+    observations = rng.standard_normal((2, num_inputs)).astype(np.float32)
+    found, initial, _ = _episode(policy, reference_row(policy, sets, np.zeros(0)), observations)
+    expected = _slow_episode(
+        lambda layer, i, j, x, y: TABLE["ABCD_lr"][1](
+            _coefficients("synapse", "ABCD_lr", sets.astype(np.float64), sizes, layer, i, j), x, y
+        ),
+        None,
+        initial,
+        observations,
+        "max_abs",
+        1,
+    )
+    np.testing.assert_allclose(found, expected, rtol=2e-4, atol=2e-4)
+
+
+def test_the_first_update_by_hand():
+    policy = Hebbian((2,), 1, hidden_sizes=(1,), init_weights="coevolve", hebb_rule="ABCD_lr", normalisation="max_abs")
+    initial = [0.5, -0.25, 2.0]
+    a, b, c, eta, d = [1, 2, 0], [0, 1, 1], [2, 0, 1], [0.5, 1, -1], [0, 1, 3]
+    row = np.array(initial + [z for k in (a, b, c, eta, d) for z in k[:2]] + [k[2] for k in (a, b, c, eta, d)])
+    outputs, _, state = _episode(policy, row.astype(np.float32), np.array([[1, 3], [0, 0]], np.float32))
+    h = np.tanh(0.5 - 0.75)
+    y = 2 * h
+    first = 0.5 + 0.5 * (1 * 1 * h + 0 + 2 * h + 0)
+    second = -0.25 + (2 * 3 * h + 1 * 3 + 0 + 1)
+    third = 2 - (0 + 1 * h + 1 * y + 3)
+    largest = max(abs(first), abs(second))
+    assert outputs[0, 0] == pytest.approx(y, abs=1e-6)
+    found = [matrix[0].tolist() for matrix in synaptic_weights(state)]
+    assert found[0] == [pytest.approx([first / largest, second / largest], abs=1e-6)]
+    assert found[1] == [pytest.approx([third / abs(third)], abs=1e-6)]
+
+
+@pytest.mark.parametrize("sharing", ["synapse", "modulo"])
+@pytest.mark.parametrize("normalisation", ["none", "oja", "clip"])
+def test_coefficients_of_zero_are_the_static_network_bit_for_bit(normalisation, sharing):
+    # oja keeps to its name with eta = 0, and no weight is above 1
+    policy = Hebbian((70,), 8, normalisation=normalisation, sharing=sharing)
+    row = np.zeros(policy.layout.num_params, np.float32)
+    observations = np.random.default_rng(0).standard_normal((3, 70)).astype(np.float32)
+    found, initial, _ = _episode(policy, row, observations)
+    layout = Hebbian((70,), 8, init_weights="coevolve").layout
+    static = np.zeros((3, layout.num_params), np.float32)
+    static[:, : sum(matrix.size for matrix in initial)] = np.concatenate([matrix.ravel() for matrix in initial])
+    assert np.array_equal(found, dense(static, layout, observations))
+
+
+def test_a_layer_of_zeros_stays_finite():
+    policy = Hebbian((3,), 2, hidden_sizes=(4,), init_weights="zeros")
+    outputs, _, _ = _episode(policy, np.zeros(policy.layout.num_params, np.float32), np.ones((4, 3), np.float32))
+    assert np.array_equal(outputs, np.zeros((4, 2)))
+
+
+def test_max_abs_divides_by_weights_however_small():
+    policy = Hebbian((2,), 1, hidden_sizes=(1,), init_weights="coevolve", hebb_rule="A")
+    row = np.array([1e-40, -5e-41, 1e-40, 0, 0, 0], np.float32)
+    _, _, state = _episode(policy, row, np.ones((2, 2), np.float32))
+    assert synaptic_weights(state)[0][0, 0] == pytest.approx([1, -0.5], rel=1e-3)
+
+
+def test_weights_that_overflow_behind_a_tanh_reach_the_output():
+    policy = Hebbian((2,), 1, hidden_sizes=(2,), init_weights="ones", hebb_rule="AD", normalisation="none")
+    row = np.zeros(policy.layout.num_params, np.float32)
+    policy.layout.view(row[None], "dense1_rules")[:, :, 1] = 3e38  # D
+    outputs, _, _ = _episode(policy, row, np.ones((4, 2), np.float32))
+    assert np.isfinite(outputs[0]).all()
+    assert np.isnan(outputs[1:]).all()
