@@ -13,6 +13,8 @@ from gymnasium import spaces
 
 from rollouts.environment_ids import resolve
 from rollouts.environments import EnvironmentSpec, WrapperSpec, make_batch_env
+from training.assembly import environment_spec
+from training.command_line import parse_config
 from wrappers.base import BatchWrapper
 
 
@@ -177,6 +179,22 @@ def test_bullet_distance_is_the_way_made_towards_the_target():
         before = distance()
         reward = env.step(rng.uniform(-1, 1, (1, 8)), np.array([0])).rewards[0]
         assert reward == pytest.approx((before - distance()) / 0.0165, abs=1e-6)
+
+
+def test_the_ant_of_our_presets_may_get_up_from_the_floor():
+    spec = environment_spec(parse_config("static", ["--environment", "AntBulletEnv-v0"], ""))
+    env = make_batch_env(spec, [0], threads=1, training=True)
+    for episode in range(2):
+        env.start(episode)
+        inner = env
+        while isinstance(inner, BatchWrapper):
+            inner = inner.env
+        height = inner._envs[0].unwrapped.robot.body_xyz[2]
+        assert height < 0.26  # lower is the end for the simulator, and zero actions lead there
+        ended = [env.step(np.zeros((1, 8), np.float32), np.array([0])).terminated[0] for _ in range(200)]
+        assert not any(ended)
+        assert env.step(np.zeros((1, 8), np.float32), np.array([0])).terminated[0]
+    env.close()
 
 
 def test_nothing_of_the_simulators_is_loaded_or_printed_early(tmp_path):

@@ -19,7 +19,7 @@ BOUNDED = Box(np.array([-2.0, 0.0]), np.array([1.0, 5.0]), dtype=np.float64)
 COPIES = 5
 ENV_STEPS = 6
 NOT_WRAPPERS = {"__init__", "base", "opening"}
-ELSEWHERE = {"bullet_distance"}  # wraps gymnasium.Env
+ELSEWHERE = {"bullet_distance", "bullet_grace"}  # wrap gymnasium.Env
 
 CASES = [
     ("clip_action", {}, {"action_space": BOUNDED, "action_weight": 1.0}),
