@@ -11,8 +11,9 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scripted_tasks import context
 
-from contracts.engine import Context, Moments
+from contracts.engine import Moments
 from contracts.randomness import Purpose
 from policies.linear import Linear
 from rollouts import workers
@@ -40,19 +41,6 @@ def task(spec=CARTPOLE, num_inputs=4, head="argmax", seed=11):
 
 def scripted_task(**script):
     return task(scripted(**script), num_inputs=2, head="tanh")
-
-
-def context(**changes):
-    defaults = {
-        "purpose": Purpose.TRAINING,
-        "generation": 4,
-        "episodes": (8, 9),
-        "independent_seeds": False,
-        "max_episode_steps": None,
-        "buffers": {},
-        "observe": True,
-    }
-    return Context(**{**defaults, **changes})
 
 
 def population(num_params):
