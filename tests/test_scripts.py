@@ -227,8 +227,8 @@ def test_learning_rules_are_trained_evaluated_and_refused_by_name(tmp_path):
     done = run("evaluate_hebbian.py", "--path_weights", best, "--episodes", 3, "--json")
     assert [len(row) for row in json.loads(done.stdout)["files"][0]["returns"]] == [3], done.stderr
     for flags, expected in [
-        (["--hebb_rule", "ABCD_rl"], "'ABCD_rl' (choose from"),
-        (["--init_weights", "unit"], "'unit' (choose from"),
+        (["--hebb_rule", "ABCD_rl"], "got 'ABCD_rl', did you mean 'ABCD_lr'? allowed: A, AD, "),
+        (["--init_weights", "unit"], "got 'unit', did you mean 'uni'? allowed: uni, normal, "),
         (["--sharing", "modulo", "--num_rules", "0"], "num_rules"),
     ]:
         done = run("train_hebbian.py", *common, *flags)

@@ -6,7 +6,7 @@ is then one merge of dictionaries, and the keys of a YAML file are checked by tu
 
 import difflib
 import sys
-from argparse import SUPPRESS, Action, ArgumentParser
+from argparse import SUPPRESS, Action, ArgumentError, ArgumentParser
 from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, Field, fields
 from pathlib import Path
@@ -16,18 +16,14 @@ from typing import Any, NoReturn, get_args, get_origin, get_type_hints
 import yaml
 
 from rollouts.environment_ids import resolve
-from rollouts.registry import check_allowed, lookup
+from rollouts.registry import check_allowed, did_you_mean, lookup
 from training.checkpoint import FOLDER as CHECKPOINTS
 from training.checkpoint import newest_checkpoint
 from training.config import CHANGEABLE, NOT_SAVED, TRAINERS, TrainConfig, flag_name, modules_named
+from training.option_file import read_yaml
 from training.run_folder import runs_in
 
 CONFIGS = Path(__file__).resolve().parent.parent / "configs"
-MEASURED = "measured"
-"""The key under which a preset says what it scored; it is no option."""
-
-COMMAND_LINE_ONLY = {"config", "resume", "print_config", "help"}
-
 
 class OneLineParser(ArgumentParser):
     """Reports a mistake in one line, suggests the nearest flag, and exits with status 2."""
@@ -39,6 +35,12 @@ class OneLineParser(ArgumentParser):
     def error(self, message: str) -> NoReturn:
         """Prints one line and exits."""
         self.exit(2, f"{self.prog}: error: {self.source}{' '.join(message.split())}\n")
+
+    def _check_value(self, action: Action, value: Any) -> None:
+        if action.choices is not None and value not in action.choices:
+            allowed = list(map(str, action.choices))
+            hint = did_you_mean(str(value), allowed) or ","
+            raise ArgumentError(action, f"got {value!r}{hint} allowed: {', '.join(allowed)}")
 
     def parse(self, arguments: Sequence[str], source: str = "") -> dict[str, Any]:
         """The options given, by name; `--max-env-steps` is read as `--max_env_steps`."""
@@ -136,24 +138,6 @@ def as_arguments(options: Mapping[str, Any]) -> list[str]:
         else:
             arguments.append(f"--{name}={'none' if value is None else value}")
     return arguments
-
-
-def read_yaml(path: Path) -> dict[str, Any]:
-    """The mapping in a YAML file, without its note on what it measured; ValueError names the file."""
-    try:
-        text = path.read_text()
-        if any(isinstance(event, yaml.AliasEvent) for event in yaml.parse(text, Loader=yaml.SafeLoader)):
-            raise ValueError(f"{path}: YAML aliases (*name) are not taken, a few of them can stand for gigabytes")
-        found = yaml.safe_load(text)
-    except OSError as error:
-        raise ValueError(f"cannot read {path}: {error.strerror}") from error
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise ValueError(f"{path} is not valid YAML: {' '.join(str(error).split())}") from error
-    if not isinstance(found, dict) or not all(isinstance(key, str) for key in found):
-        raise ValueError(f"{path} must hold a mapping of options")
-    if not COMMAND_LINE_ONLY.isdisjoint(found):
-        raise ValueError(f"{path}: {', '.join(sorted(COMMAND_LINE_ONLY & set(found)))} belongs on the command line")
-    return {key: value for key, value in found.items() if key != MEASURED}
 
 
 def preset_path(trainer: str, environment: str, variant: str | None) -> Path | None:

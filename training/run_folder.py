@@ -13,14 +13,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from reporting.atomic_file import sweep, sync_folder, write_atomically
 from rollouts.chunks import Task
 from training import checkpoint as checkpoints
 from training.checkpoint import Checkpoint, Snapshot, save_checkpoint
 from training.config import TrainConfig
 from training.machine import conditions
+from training.option_file import read_yaml
 from training.policy_file import SavedPolicy, save_policy
 
 CONFIG_YAML = "config.yaml"
@@ -73,9 +72,9 @@ def runs_in(folder: Path) -> list[Path]:
     if not (folder / CONFIG_YAML).is_file():
         raise ValueError(f"resume must name the folder of a run, got {folder}, which has no checkpoint in it")
     try:
-        asked = yaml.safe_load((folder / CONFIG_YAML).read_text())
+        asked = read_yaml(folder / CONFIG_YAML)
         found = [folder / f"seed{asked['seed'] + number}" for number in range(asked["seeds"])]
-    except (OSError, ValueError, TypeError, LookupError, yaml.YAMLError) as error:
+    except (ValueError, TypeError, LookupError) as error:
         raise ValueError(f"{folder / CONFIG_YAML} does not say which seeds were asked for") from error
     if missing := [path.name for path in found if not (path / checkpoints.FOLDER).is_dir()]:
         raise ValueError(f"resume {folder}: {', '.join(missing)} has no checkpoint; resume the others singly")

@@ -118,7 +118,7 @@ def test_help_explains_every_flag_with_its_default(presets, capsys):
     [
         (["--popsiz", "4"], "unknown option --popsiz, did you mean --popsize?"),
         (["--popsize", "many"], "argument --popsize: invalid int value: 'many'"),
-        (["--backend", "mine"], "argument --backend: invalid choice: 'mine'"),
+        (["--backend", "mine"], "argument --backend: got 'mine', allowed: auto, envpool, gymnasium"),
         (["--lr", ""], "argument --lr: invalid float value: ''"),
         (["--env_kwargs", "[1"], "argument --env_kwargs: invalid mapping value: '[1'"),
         (["--sigma"], "argument --sigma: expected one argument"),
