@@ -25,6 +25,7 @@ from training.run_folder import runs_in
 
 CONFIGS = Path(__file__).resolve().parent.parent / "configs"
 
+
 class OneLineParser(ArgumentParser):
     """Reports a mistake in one line, suggests the nearest flag, and exits with status 2."""
 
