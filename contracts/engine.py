@@ -24,7 +24,7 @@ class Context:
     """TRAINING applies the training-only wrappers, the others do not."""
     generation: int
     episodes: tuple[int, ...]
-    """Numbers of the episodes that every member meets, one after another."""
+    """Numbers of the episodes that every member meets, one after another, and in each body of the environment."""
     independent_seeds: bool
     """False: all members meet the same start states. True: each member has its own."""
     max_episode_steps: int | None
@@ -45,11 +45,14 @@ class Moments:
 
 @dataclass(frozen=True)
 class Rollouts:
-    """What an evaluation found, members in order."""
+    """What an evaluation found, members in order.
 
-    returns: Float64[np.ndarray, "members episodes"]
+    A case is an episode in a body. Cases are ordered by episode, then by body, and reshape to (episodes, bodies).
+    """
+
+    returns: Float64[np.ndarray, "members cases"]
     """Undiscounted; NaN where the episode failed, never infinite."""
-    env_steps: Int[np.ndarray, "members episodes"]
+    env_steps: Int[np.ndarray, "members cases"]
     moments: Moments | None
     """Of all observations that a policy acted on, merged in member order; None unless asked for."""
     faults: Mapping[str, int] = field(default_factory=dict)
@@ -57,7 +60,7 @@ class Rollouts:
 
     @property
     def fitness(self) -> Float64[np.ndarray, " members"]:
-        """Mean return over a member's episodes; NaN for a failed member."""
+        """Mean return over a member's cases; NaN for a failed member."""
         return self.returns.mean(axis=1)
 
 

@@ -12,17 +12,18 @@ from jaxtyping import Float, Float64
 
 from contracts.engine import Context, Rollouts
 from contracts.environment import BatchEnv
+from contracts.policy import Weights
 from contracts.population import Population
 from contracts.randomness import Purpose, simulator_seed, stream
 from rollouts.environments import EnvironmentSpec, make_batch_env
-from rollouts.episode import OVERFLOWED, Agent, run_episode
+from rollouts.episode import OVERFLOWED, Agent, EpisodeResult, run_episode
 from rollouts.moments import MomentTally, merged
 
 IDLE_PER_THREAD = 2
-"""Environments of the Gymnasium back end that are kept for each thread: chunks come in two sizes."""
+"""Environments of the Gymnasium back end that are kept for each thread and body: chunks come in two sizes."""
 
-Key: TypeAlias = tuple[Purpose, tuple[int, ...], range | None]
-"""What an environment was made for: purpose, seeds of its copies, and the chunk where it belongs to one."""
+Key: TypeAlias = tuple[Purpose, tuple[int, ...], str, range | None]
+"""What an environment was made for: purpose, seeds and body of its copies, and the chunk where it belongs to one."""
 
 
 @dataclass(frozen=True)
@@ -32,6 +33,10 @@ class Task:
     agent: Agent
     environment: EnvironmentSpec
     seed: int
+
+    def num_cases(self, context: Context) -> int:
+        """How many episodes a member plays: each of the context's in each body."""
+        return len(context.episodes) * len(self.environment.bodies)
 
 
 def cut(num_members: int, chunk_size: int) -> list[range]:
@@ -51,9 +56,9 @@ def joined(chunks: Sequence[Rollouts]) -> Rollouts:
     )
 
 
-def failed(ids: range, context: Context, reason: str) -> Rollouts:
+def failed(ids: range, num_cases: int, reason: str) -> Rollouts:
     """The rollouts of a chunk of which nothing is known but that it cannot be evaluated."""
-    shape = len(ids), len(context.episodes)
+    shape = len(ids), num_cases
     return Rollouts(np.full(shape, np.nan), np.zeros(shape, np.int64), None, {reason: shape[0] * shape[1]})
 
 
@@ -70,7 +75,7 @@ def added(parts: Sequence[Float64[np.ndarray, " params"]]) -> Float64[np.ndarray
     return np.add.reduce(parts)
 
 
-def _overflowing_means(returns: Float64[np.ndarray, "members episodes"]) -> dict[str, int]:
+def _overflowing_means(returns: Float64[np.ndarray, "members cases"]) -> dict[str, int]:
     """Makes the returns of members NaN whose mean is infinite, and says how many episodes that were."""
     with np.errstate(over="ignore"):
         infinite = np.isinf(returns.mean(axis=1))
@@ -91,19 +96,31 @@ class ChunkEvaluator:
         self._idle: list[tuple[Key, BatchEnv]] = []
         self._lock = Lock()
         self._abandoned = Event()
-        self._max_idle = IDLE_PER_THREAD * threads if task.environment.backend == "gymnasium" else None
+        most = IDLE_PER_THREAD * threads * len(task.environment.bodies)
+        self._max_idle = most if task.environment.backend == "gymnasium" else None
 
     def evaluate(self, population: Population, ids: range, context: Context, env_threads: int) -> Rollouts:
-        """Every member of the chunk in every episode of the context."""
-        key = self._key(ids, context)
-        env = self._take(key, context, env_threads)
-        try:
-            rollouts = self._play(env, population, ids, context)
-        except BaseException:
-            env.close()
-            raise
-        self._give_back(key, env)
-        return rollouts
+        """Every member of the chunk in every episode of the context, in every body."""
+        weights = population.weights(ids)
+        tally = MomentTally() if context.observe else None
+        by_body = []
+        for body in self._task.environment.bodies:
+            key = self._key(ids, context, body)
+            env = self._take(key, context, env_threads)
+            try:
+                by_body.append(self._play(env, weights, ids, context, tally))
+            except BaseException:
+                env.close()
+                raise
+            self._give_back(key, env)
+        results = [result for of_episode in zip(*by_body, strict=True) for result in of_episode]
+        returns = np.stack([result.returns for result in results], axis=1)
+        return Rollouts(
+            returns=returns,
+            env_steps=np.stack([result.env_steps for result in results], axis=1),
+            moments=None if tally is None else tally.result(),
+            faults=summed_faults([*(result.faults for result in results), _overflowing_means(returns)]),
+        )
 
     def combine(
         self, population: Population, ids: range, utilities: Float[np.ndarray, " members"]
@@ -120,10 +137,11 @@ class ChunkEvaluator:
         while self._idle:
             self._idle.pop()[1].close()
 
-    def _play(self, env: BatchEnv, population: Population, ids: range, context: Context) -> Rollouts:
-        weights = population.weights(ids)
-        tally = MomentTally() if context.observe else None
-        results = [
+    def _play(
+        self, env: BatchEnv, weights: Weights, ids: range, context: Context, tally: MomentTally | None
+    ) -> list[EpisodeResult]:
+        """The context's episodes, one after another."""
+        return [
             run_episode(
                 self._task.agent,
                 env,
@@ -137,31 +155,24 @@ class ChunkEvaluator:
             )
             for episode in context.episodes
         ]
-        returns = np.stack([result.returns for result in results], axis=1)
-        return Rollouts(
-            returns=returns,
-            env_steps=np.stack([result.env_steps for result in results], axis=1),
-            moments=None if tally is None else tally.result(),
-            faults=summed_faults([*(result.faults for result in results), _overflowing_means(returns)]),
-        )
 
     def _rng(self, context: Context, member: int, episode: int) -> np.random.Generator:
         return stream(self._task.seed, context.purpose, generation=context.generation, member=member, episode=episode)
 
-    def _key(self, ids: range, context: Context) -> Key:
+    def _key(self, ids: range, context: Context, body: str) -> Key:
         members = [member if context.independent_seeds else 0 for member in ids]
         seeds = tuple(simulator_seed(self._task.seed, context.purpose, member=member) for member in members)
-        return context.purpose, seeds, ids if self._max_idle is None else None
+        return context.purpose, seeds, body, ids if self._max_idle is None else None
 
     def _take(self, key: Key, context: Context, env_threads: int) -> BatchEnv:
-        """An idle environment of these seeds, or a new one."""
+        """An idle environment of these seeds in this body, or a new one."""
         with self._lock:
             for number, (other, env) in enumerate(self._idle):
                 if other == key:
                     del self._idle[number]
                     return env
         training = context.purpose is Purpose.TRAINING
-        return make_batch_env(self._task.environment, key[1], threads=env_threads, training=training)
+        return make_batch_env(self._task.environment, key[1], threads=env_threads, training=training, body=key[2])
 
     def _give_back(self, key: Key, env: BatchEnv) -> None:
         """Keeps the environment for the next chunk or generation, and frees the one unused for longest."""

@@ -9,6 +9,7 @@ from typing import Any
 import gymnasium
 
 from contracts.environment import BatchEnv
+from rollouts.bodies import INTACT, check_bodies
 from rollouts.environment_ids import register
 from rollouts.gymnasium_env import GymnasiumEnv
 from rollouts.registry import lookup
@@ -43,6 +44,8 @@ class EnvironmentSpec:
     """Batch wrappers, innermost first."""
     training_wrappers: tuple[WrapperSpec, ...] = ()
     """Batch wrappers outside the others, in training only."""
+    bodies: tuple[str, ...] = (INTACT,)
+    """The bodies in which every episode is played: see `rollouts.bodies.body_file`."""
 
 
 def spec_to_json(spec: EnvironmentSpec) -> dict[str, Any]:
@@ -59,12 +62,17 @@ def spec_from_json(plain: Any) -> EnvironmentSpec:
     _check(given["backend"] in BACKENDS, "backend", given["backend"], f"one of {', '.join(BACKENDS)}")
     imports = given.get("imports", [])
     _check(isinstance(imports, list) and all(isinstance(name, str) for name in imports), "imports", imports, "names")
+    bodies = given.get("bodies", [INTACT])
+    _check(isinstance(bodies, list) and all(isinstance(body, str) for body in bodies), "bodies", bodies, "names")
+    check_bodies(bodies)
+    wrappers = ("gymnasium_wrappers", "wrappers", "training_wrappers")
     return EnvironmentSpec(
         given["environment"],
         given["backend"],
         _options(given.get("env_kwargs", {}), "env_kwargs"),
         tuple(imports),
-        *(_wrappers(given.get(key, []), key) for key in ("gymnasium_wrappers", "wrappers", "training_wrappers")),
+        **{key: _wrappers(given.get(key, []), key) for key in wrappers},
+        bodies=tuple(bodies),
     )
 
 
@@ -88,7 +96,13 @@ def choose_backend(
 
 
 def make_batch_env(
-    spec: EnvironmentSpec, seeds: Sequence[int], *, threads: int, training: bool, render_mode: str | None = None
+    spec: EnvironmentSpec,
+    seeds: Sequence[int],
+    *,
+    threads: int,
+    training: bool,
+    body: str | None = None,
+    render_mode: str | None = None,
 ) -> BatchEnv:
     """Copies of the environment, wrapped.
 
@@ -97,13 +111,14 @@ def make_batch_env(
         seeds: one environment seed in [0, 2^31) a copy; equal seeds meet equal start states.
         threads: how many step the copies, >= 1; the Gymnasium back end uses the calling one.
         training: whether to apply the training-only wrappers.
+        body: the one in which the copies are; the first of the description's where none is given.
         render_mode: Gymnasium's, for copy 0; Gymnasium back end only.
     """
     if not len(seeds) or not all(0 <= seed < 2**31 for seed in seeds):
         raise ValueError(f"seeds must be at least one, each in [0, 2^31), got {list(seeds)}")
     if threads < 1:
         raise ValueError(f"threads must be >= 1, got {threads}")
-    env = _bare_env(spec, seeds, threads, render_mode)
+    env = _bare_env(spec, seeds, threads, spec.bodies[0] if body is None else body, render_mode)
     try:
         for wrapper in (*spec.wrappers, *(spec.training_wrappers if training else ())):
             env = _batch_wrapper(env, wrapper)
@@ -113,17 +128,23 @@ def make_batch_env(
     return env
 
 
-def _bare_env(spec: EnvironmentSpec, seeds: Sequence[int], threads: int, render_mode: str | None) -> BatchEnv:
+def _bare_env(
+    spec: EnvironmentSpec, seeds: Sequence[int], threads: int, body: str, render_mode: str | None
+) -> BatchEnv:
     register(spec.environment, spec.imports)
+    if body != INTACT and "xml_file" in spec.env_kwargs:
+        raise ValueError(f"bodies has {body!r} and env_kwargs an xml_file: only one of them can say what the body is")
     if spec.backend == "gymnasium":
         wrappers = [(_gymnasium_wrapper(wrapper), wrapper.kwargs) for wrapper in spec.gymnasium_wrappers]
-        return GymnasiumEnv(spec.environment, seeds, spec.env_kwargs, wrappers=wrappers, render_mode=render_mode)
+        return GymnasiumEnv(
+            spec.environment, seeds, spec.env_kwargs, wrappers=wrappers, body=body, render_mode=render_mode
+        )
     if render_mode is not None:
         raise ValueError(f"render_mode {render_mode!r} needs backend 'gymnasium', got {spec.backend!r}")
     choose_backend(spec.backend, spec.environment, spec.env_kwargs, spec.gymnasium_wrappers)
     from rollouts.envpool_env import EnvPoolEnv  # EnvPool is not installed everywhere
 
-    return EnvPoolEnv(spec.environment, seeds, spec.env_kwargs, threads=threads)
+    return EnvPoolEnv(spec.environment, seeds, spec.env_kwargs, threads=threads, body=body)
 
 
 def _envpool_refusal(

@@ -14,8 +14,10 @@ place of `step`, which converts and checks the same again.
 """
 
 import inspect
+import os
 import warnings
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import envpool
@@ -28,6 +30,7 @@ from gymnasium.spaces import Box
 from jaxtyping import Int, Shaped
 
 from contracts.environment import EnvStep
+from rollouts.bodies import INTACT, body_file
 from rollouts.copies import Copies, check_episode, check_spaces, episode_seeds
 from rollouts.gymnasium_env import ATARI_FRAMES, ATARI_SCREEN
 
@@ -51,7 +54,7 @@ _POOL_CONFIG = {"num_envs", "batch_size", "num_threads", "max_num_players", "thr
 """What EnvPool's config has for the pool."""
 
 _NOT_OPTIONS = {"seed", "env_seed", "gym_reset_return_info", "reward_threshold", "max_episode_steps", "xml_file"}
-"""What else is no option of an environment; `xml_file` means another folder than Gymnasium's."""
+"""What else is no option of an environment; `xml_file` means another folder than Gymnasium's, see `_body_config`."""
 
 
 def refusal(environment: str, env_kwargs: Mapping[str, Any]) -> str | None:
@@ -71,9 +74,18 @@ class EnvPoolEnv:
         seeds: one environment seed a copy, in [0, 2^31).
         env_kwargs: options of the simulator's constructor, by their Gymnasium names.
         threads: how many step the copies, >= 1.
+        body: as `rollouts.bodies.body_file` takes it.
     """
 
-    def __init__(self, environment: str, seeds: Sequence[int], env_kwargs: Mapping[str, Any], *, threads: int) -> None:
+    def __init__(
+        self,
+        environment: str,
+        seeds: Sequence[int],
+        env_kwargs: Mapping[str, Any],
+        *,
+        threads: int,
+        body: str = INTACT,
+    ) -> None:
         self.num_copies = len(seeds)
         self._seeds = tuple(seeds)
         self._task, options = _translated(environment, env_kwargs)
@@ -85,6 +97,7 @@ class EnvPoolEnv:
         }
         self._all = np.arange(self.num_copies, dtype=np.int32)
         self._way = _way(self._task, self._family, options)
+        self._body = body
         self._pool: Any = None
         self._resets = 0
         self._describe(environment)
@@ -143,8 +156,9 @@ class EnvPoolEnv:
 
     def _build(self, seeds: Sequence[int]) -> None:
         self._pool = None  # frees the old pool's threads before there are new ones
-        config = {**self._config, "seed": list(seeds)}
-        self._pool = _made(envpool.make_gymnasium, self._environment, self._task, config)
+        with body_file(self._environment, self._body) as path:
+            config = {**self._config, **_body_config(self._task, path), "seed": list(seeds)}
+            self._pool = _made(envpool.make_gymnasium, self._environment, self._task, config)
         self._resets = 0
 
     def _observations(self, state: Sequence[np.ndarray]) -> Shaped[np.ndarray, "rows ..."]:
@@ -183,6 +197,14 @@ def _fixed_config(environment: str, family: str, options: Mapping[str, Any]) -> 
     if registered is not None and registered.max_episode_steps is not None:
         config["max_episode_steps"] = registered.max_episode_steps
     return config
+
+
+def _body_config(task: str, body: Path | None) -> dict[str, str]:
+    """The option for a body in this file, whose name EnvPool appends to its own folder even if it is absolute."""
+    if body is None:
+        return {}
+    folder = Path(envpool.make_spec(task).config.base_path, "mujoco", "assets_gym")
+    return {"xml_file": os.path.relpath(body.resolve(), folder.resolve())}
 
 
 def _way(task: str, family: str, options: Mapping[str, Any]) -> str:

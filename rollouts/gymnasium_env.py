@@ -6,6 +6,7 @@ import sys
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from pathlib import Path
 from threading import Lock
 from typing import Any
 
@@ -16,6 +17,7 @@ from gymnasium.wrappers import AtariPreprocessing, TimeLimit
 from jaxtyping import Int, Shaped, UInt8
 
 from contracts.environment import EnvStep
+from rollouts.bodies import INTACT, SPECIES, body_file
 from rollouts.copies import Copies, check_episode, check_spaces, episode_seeds
 from rollouts.environment_ids import atari_game
 from rollouts.faults import Result, Results, gathered, reason, show_once, stacked
@@ -40,6 +42,7 @@ class GymnasiumEnv:
         seeds: one environment seed a copy, in [0, 2^31).
         env_kwargs: options of the simulator's constructor.
         wrappers: a user's `gymnasium.Wrapper` classes with their options, innermost first.
+        body: as `rollouts.bodies.body_file` takes it.
         render_mode: Gymnasium's, for copy 0.
     """
 
@@ -50,26 +53,19 @@ class GymnasiumEnv:
         env_kwargs: Mapping[str, Any],
         *,
         wrappers: Sequence[tuple[type[gymnasium.Wrapper], Mapping[str, Any]]] = (),
+        body: str = INTACT,
         render_mode: str | None = None,
     ) -> None:
         self.num_copies = len(seeds)
         self._seeds = tuple(seeds)
         self._environment, self._env_kwargs, self._wrappers = environment, env_kwargs, tuple(wrappers)
-        self._render_mode = render_mode
+        self._body, self._render_mode = body, render_mode
         self._envs: list[gymnasium.Env] = []
         self._broken: set[int] = set()
         self._has_lives = atari_game(environment) is not None
         try:
-            for copy in range(len(seeds)):
-                self._envs.append(self._made(copy))
-            self.observation_space = self._envs[0].observation_space
-            self.action_space = self._envs[0].action_space
-            check_spaces(environment, self.observation_space, self.action_space)
-            self._copies = Copies(self.num_copies, self.action_space, np.dtype(self.action_space.dtype))
-            self._elapsed = np.zeros(self.num_copies, np.int32)
-            # PyBullet's first episode after loading differs in the last bits from later ones with the same seed.
-            with _native_prints_on_stderr():
-                self._first = self._reset(self._seeds)
+            with body_file(environment, body) as path:
+                self._build(path)
         except BaseException:
             self.close()
             raise
@@ -115,8 +111,25 @@ class GymnasiumEnv:
         while self._envs:
             _close(self._envs.pop())
 
-    def _made(self, copy: int) -> gymnasium.Env:
-        env = _make(self._environment, self._env_kwargs, self._render_mode if copy == 0 else None)
+    def _build(self, body: Path | None) -> None:
+        """Makes the copies, each with the body in this file, which is not read after the first reset."""
+        for copy in range(self.num_copies):
+            self._envs.append(self._made(copy, body))
+        self.observation_space = self._envs[0].observation_space
+        self.action_space = self._envs[0].action_space
+        check_spaces(self._environment, self.observation_space, self.action_space)
+        self._copies = Copies(self.num_copies, self.action_space, np.dtype(self.action_space.dtype))
+        self._elapsed = np.zeros(self.num_copies, np.int32)
+        # PyBullet's first episode after loading differs in the last bits from later ones with the same seed.
+        with _native_prints_on_stderr():
+            self._first = self._reset(self._seeds)
+
+    def _made(self, copy: int, body: Path | None) -> gymnasium.Env:
+        def make(**options: Any) -> gymnasium.Env:
+            render_mode = self._render_mode if copy == 0 else None
+            return _make(self._environment, {**self._env_kwargs, **options}, render_mode)
+
+        env = make() if body is None else SPECIES[self._environment].embodied(make, body)
         try:
             for wrapper, kwargs in self._wrappers:
                 env = wrapper(env, **kwargs)
@@ -128,9 +141,10 @@ class GymnasiumEnv:
     def _renew(self, copy: int) -> None:
         """Puts a simulator in the place of one that failed, in the state in which the constructor leaves it."""
         _close(self._envs[copy])
-        self._envs[copy] = self._made(copy)
-        with _native_prints_on_stderr():
-            self._envs[copy].reset(seed=self._seeds[copy])
+        with body_file(self._environment, self._body) as path:
+            self._envs[copy] = self._made(copy, path)
+            with _native_prints_on_stderr():
+                self._envs[copy].reset(seed=self._seeds[copy])
 
     def _reset(self, seeds: Sequence[int]) -> Shaped[np.ndarray, "copies ..."]:
         first = [env.reset(seed=seed)[0] for env, seed in zip(self._envs, seeds, strict=True)]

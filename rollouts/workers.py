@@ -89,6 +89,7 @@ class WorkerEngine:
     """
 
     def __init__(self, task: Task, *, chunk_size: int, workers: int, episode_timeout: float | None = None):
+        self._task = task
         self._crew = _Crew(task, workers)
         self._chunk_size = chunk_size
         self._episode_timeout = episode_timeout
@@ -99,11 +100,11 @@ class WorkerEngine:
         """Lets every member act in its episodes; EngineError where that cannot be done."""
         chunks = cut(len(population), self._chunk_size)
         calls = [("evaluate", (population, ids, context, 1)) for ids in chunks]
-        limit = _Limit()
+        limit, num_cases = _Limit(), self._task.num_cases(context)
         if self._episode_timeout is not None:
             shortest = replace(context, episodes=context.episodes[:1], max_episode_steps=1)
             rehearsals = [("evaluate", (population, ids, shortest, 1)) for ids in chunks]
-            limit = _Limit(self._episode_timeout * max(map(len, chunks)) * len(context.episodes), rehearsals)
+            limit = _Limit(self._episode_timeout * max(map(len, chunks)) * num_cases, rehearsals)
 
         def give_up(number: int, reason: str) -> Rollouts:
             ids = chunks[number]
@@ -111,7 +112,7 @@ class WorkerEngine:
                 f"members {ids.start} to {ids.stop - 1} failed in {context.purpose.name.lower()} at generation "
                 f"{context.generation}: {reason}"
             )
-            return failed(ids, context, reason)
+            return failed(ids, num_cases, reason)
 
         return joined(self._map(calls, give_up, limit))
 

@@ -19,10 +19,18 @@ DEFAULT_SIZE = (84, 84)
 def spaces(spec: EnvironmentSpec) -> tuple[Space, Space]:
     """Observation and action space of the environment in its wrappers; makes and starts one copy to learn them.
 
-    Raises ValueError where that fails, so that no run begins which could not play its first episode.
+    Raises ValueError where that fails in any body, so that no run begins which could not play its first episode.
     """
+    first, *others = [_spaces_in(spec, body) for body in spec.bodies]
+    for body, other in zip(spec.bodies[1:], others, strict=True):
+        if other != first:
+            raise ValueError(f"bodies: {body!r} has the spaces {other}, but {spec.bodies[0]!r} has {first}")
+    return first
+
+
+def _spaces_in(spec: EnvironmentSpec, body: str) -> tuple[Space, Space]:
     try:
-        env = make_batch_env(spec, [0], threads=1, training=True)
+        env = make_batch_env(spec, [0], threads=1, training=True, body=body)
         try:
             env.start(0)
         finally:
@@ -88,6 +96,7 @@ def environment_spec(config: TrainConfig) -> EnvironmentSpec:
         "env_kwargs": config.env_kwargs,
         "imports": config.imports,
         "gymnasium_wrappers": gymnasium_wrappers,
+        "bodies": config.bodies,
     }
     observation_space, action_space = spaces(EnvironmentSpec(**bare))
     chain = []

@@ -96,6 +96,13 @@ def _default_text(option: Field) -> str:
     return f" (default: {' '.join(map(str, default)) if isinstance(default, tuple) else default})"
 
 
+class _SplitAtCommas(Action):
+    """Takes `a,b c` for `a b c`."""
+
+    def __call__(self, parser: Any, namespace: Any, values: Any, option_string: Any = None) -> None:
+        setattr(namespace, self.dest, [part for text in values for part in text.split(",")])
+
+
 def _add_option(group: Any, option: Field, hint: Any) -> Action:
     flag = flag_name(option)
     text = (option.metadata["help"] + _default_text(option)).replace("%", "%%")
@@ -111,6 +118,7 @@ def _add_option(group: Any, option: Field, hint: Any) -> Action:
         f"--{flag}",
         type=_reader(kind, optional),
         nargs="*" if is_list else None,
+        action=_SplitAtCommas if option.metadata.get("commas") else "store",
         choices=option.metadata.get("choices") or None,
         metavar=None if option.metadata.get("choices") else flag.upper(),
         help=text,

@@ -9,6 +9,7 @@ from typing import Any
 import yaml
 
 from policies.hebbian import Hebbian
+from rollouts.bodies import INTACT, check_bodies
 from rollouts.engines import ENGINES, check_episode_timeout, num_threads
 from rollouts.environments import BACKENDS
 from rollouts.registry import is_ours
@@ -33,9 +34,11 @@ LEAST_VALUES = {
 """The least value of options that count something."""
 
 
-def option(default: Any, text: str, *, choices: tuple[str, ...] = (), flag: str | None = None) -> Any:
-    """A field with its help; `flag` where the flag's name is no valid field name."""
-    metadata = {"help": text, "choices": choices, "flag": flag}
+def option(
+    default: Any, text: str, *, choices: tuple[str, ...] = (), flag: str | None = None, commas: bool = False
+) -> Any:
+    """A field with its help; `flag` where the flag's name is no valid field name, `commas` where they part a list."""
+    metadata = {"help": text, "choices": choices, "flag": flag, "commas": commas}
     if isinstance(default, dict):
         return field(default_factory=lambda: dict(default), metadata=metadata)
     return field(default=default, metadata=metadata)
@@ -92,6 +95,12 @@ class TrainConfig:
     )
     env_kwargs: Mapping[str, Any] = option({}, "arguments of the simulator, as a YAML mapping")
     imports: tuple[str, ...] = option((), "packages to import first, which register environments", flag="import")
+    bodies: tuple[str, ...] = option(
+        (INTACT,),
+        "bodies in which every episode is played, the mean return being the fitness: none (intact), left, right "
+        "(an ankle shortened) or the path of an XML file; for AntBulletEnv-v0 and Ant-v5",
+        commas=True,
+    )
     action_bounds: str = option(
         "clip",
         "how outputs become actions within the bounds: clip; tanh, then clip; tanh, then rescale from [-1, 1]; "
@@ -138,6 +147,7 @@ class TrainConfig:
     def __post_init__(self) -> None:
         num_threads(self.threads)
         check_episode_timeout(self.episode_timeout)
+        check_bodies(self.bodies)
         for names, least in LEAST_VALUES.items():
             for name in names.split():
                 value = getattr(self, name)

@@ -64,7 +64,10 @@ def play(
     max_episode_steps: int | None = None,
     episode_timeout: float | None = None,
 ) -> Float64[np.ndarray, " episodes"]:
-    """The return of each episode; episode k depends on the seed and k alone. NaN for an episode that failed."""
+    """The return of each episode, the mean over the environment's bodies. NaN for an episode that failed in one.
+
+    Episode k depends on the seed and k alone.
+    """
     played = play_seeds(
         saved,
         environment,
@@ -87,7 +90,10 @@ def play_seeds(
     max_episode_steps: int | None = None,
     episode_timeout: float | None = None,
 ) -> Played:
-    """Plays as many episodes for each seed. The policy, its observation statistics too, stays as it is."""
+    """Plays as many episodes for each seed, each in every body of the environment, of which the mean return counts.
+
+    The policy, its observation statistics too, stays as it is.
+    """
     context = Context(
         purpose=Purpose.TEST,
         generation=0,
@@ -106,7 +112,7 @@ def play_seeds(
             rollouts.append(engine.evaluate(population, context))
         finally:
             engine.close()
-    return Played(np.stack([each.returns[:, 0] for each in rollouts]), summed_faults(each.faults for each in rollouts))
+    return Played(np.stack([each.fitness for each in rollouts]), summed_faults(each.faults for each in rollouts))
 
 
 def watch(
@@ -118,7 +124,7 @@ def watch(
     max_episode_steps: int | None = None,
     video: VideoWriter | None = None,
 ) -> EpisodeResult:
-    """Plays the episode of `play` with this number on the screen, or into a video if given."""
+    """Plays the episode of `play` with this number in the first body, on the screen, or into a video if given."""
     env = make_batch_env(
         environment,
         [simulator_seed(seed, Purpose.TEST, member=episode)],

@@ -1,7 +1,7 @@
 """What an evaluation found: tables for a person, or one JSON object; one shape for any number of files and seeds.
 
-Files are compared within one environment: the same id, options of the simulator and `gymnasium_wrappers`. The first
-file of an environment is compared with each of the others.
+Files are compared within one environment: the same id, options of the simulator, `gymnasium_wrappers` and bodies. The
+first file of an environment is compared with each of the others.
 """
 
 import json
@@ -13,6 +13,7 @@ import numpy as np
 from jaxtyping import Float64
 
 from contracts.randomness import Purpose, stream
+from rollouts.bodies import INTACT
 from rollouts.environments import EnvironmentSpec
 from training.comparison import Comparison, compare
 from training.evaluation import Played, summarise
@@ -40,10 +41,11 @@ def report(config: EvaluateConfig, evaluated: Sequence[Evaluated]) -> str:
 
 
 def environment_label(spec: EnvironmentSpec) -> str:
-    """The environment's id, with the options and wrappers that make it another one."""
+    """The environment's id, with the options, wrappers and bodies that make it another one."""
     options = [f"{name}={value}" for name, value in sorted(spec.env_kwargs.items())]
     wrappers = [f"{each.name}{dict(each.kwargs) or ''}" for each in spec.gymnasium_wrappers]
-    return " ".join([spec.environment, *options, *wrappers])
+    bodies = [] if spec.bodies == (INTACT,) else [f"in the bodies {', '.join(spec.bodies)}"]
+    return " ".join([spec.environment, *options, *wrappers, *bodies])
 
 
 def comparisons(group: Mapping[int, Evaluated]) -> dict[tuple[int, int], Comparison]:
