@@ -1,6 +1,7 @@
 """Plays episodes with the weights of policy files, and reports and compares their returns."""
 
+from training.evaluation_options import EvaluateConfig
 from training.programs import evaluate
 
 if __name__ == "__main__":  # worker processes import this file
-    evaluate(__doc__)
+    evaluate(EvaluateConfig, __doc__)

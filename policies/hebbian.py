@@ -151,6 +151,8 @@ class Hebbian(SizedPolicy):
         """Each member's weights as its generator, or its row, gives them; nothing to learn from yet."""
         members = len(weights)
         return {
+            "learning": np.ones(members, np.bool_),
+            "silent": [],  # hidden neurons, layer by layer: see policies.interventions
             "weights": self._initial_weights(weights, rngs),
             "divisors": [np.ones(members, np.float32) for _ in self._matrices],
             "activities": [np.zeros((members, size), np.float32) for size in self._sizes],
@@ -181,12 +183,14 @@ class Hebbian(SizedPolicy):
             inputs = conv_features(weights, self.layout, inputs)
         inputs = np.ascontiguousarray(inputs.reshape(len(inputs), -1))
         old, new = state["activities"], [inputs]
-        due = (state["env_steps"] > 0) & (state["env_steps"] % self.update_every == 0)
+        due = state["learning"] & (state["env_steps"] > 0) & (state["env_steps"] % self.update_every == 0)
         outputs = inputs
         for number, rule in enumerate(self._rules):
             layer = Plastic(state["weights"][number], state["divisors"][number], old[number], old[number + 1], due)
             outputs = plastic_linear(weights, rule, layer, self.normalisation, new[-1])
             new.append(np.tanh(outputs))
+            if number < len(state["silent"]):
+                new[-1][state["silent"][number]] = 0
         if self.output_activity == "raw":
             new[-1] = outputs.copy()  # the caller may change what it gets
         state["activities"] = new

@@ -47,8 +47,8 @@ def test_evaluation_prints_one_json_object_and_nothing_else(folder):
     assert (found["episodes"], found["seeds"], found["runs"], found["comparisons"]) == (3, [5], {}, [])
     (file,) = found["files"]
     assert set(file) == {
-        "path", "environment", "backend", "mean", "mean_ci", "iqm", "iqm_ci", "median", "median_ci", "std", "min",
-        "max", "failed", "faults", "returns"
+        "path", "variant", "environment", "body", "body_in_training", "backend", "mean", "mean_ci", "iqm", "iqm_ci",
+        "median", "median_ci", "std", "min", "max", "failed", "faults", "returns"
     }  # fmt: skip
     assert (file["path"], file["environment"], file["failed"]) == (str(folder / "best.dat"), "CartPole-v1", 0)
     assert file["mean"] == pytest.approx(sum(file["returns"][0]) / 3)
@@ -87,16 +87,23 @@ def test_an_evaluation_whose_episodes_fail_says_why_and_ends_with_status_0(tmp_p
     assert done.stdout.splitlines()[-1] == "1  2 of 2 episodes failed: RuntimeError: scripted failure at env step 2 (2)"
 
 
-def test_an_evaluation_that_cannot_be_played_is_one_line_with_status_1(folder):
+def test_a_file_that_cannot_be_played_is_reported_beside_the_others_with_status_1(folder):
     program = (
-        "import sys, training.programs, contracts.engine\n"
-        "def broken(*_, **__):\n    raise contracts.engine.EngineError('no\\nworkers')\n"
-        "training.programs.play_seeds = broken\n"
-        "training.programs.evaluate('')\n"
+        "import training.programs as programs\n"
+        "play = programs.play_seeds\n"
+        "def broken_once(*arguments, **options):\n"
+        "    programs.play_seeds = play\n"
+        "    raise programs.EngineError('no\\nworkers')\n"
+        "programs.play_seeds = broken_once\n"
+        "programs.evaluate(programs.EvaluateConfig, '')\n"
     )
-    command = [sys.executable, "-c", program, "--path_weights", str(folder / "best.dat")]
+    files = [str(folder / name) for name in ("best.dat", "latest.dat")]
+    command = [sys.executable, "-c", program, "--path_weights", *files, "--episodes", "2", "--json"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120, cwd=ROOT)
-    assert (done.returncode, done.stdout, done.stderr) == (1, "", "workers\nstopped: no\n")
+    assert (done.returncode, done.stderr) == (1, f"workers\nstopped: {files[0]}: no\n")
+    first, second = json.loads(done.stdout)["files"]
+    assert (first["failed"], first["faults"], first["returns"]) == (2, {"no": 2}, [[None, None]])
+    assert second["failed"] == 0 and len(second["returns"][0]) == 2
 
 
 def test_weights_are_plain_safetensors(folder):

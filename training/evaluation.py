@@ -115,6 +115,36 @@ def play_seeds(
     return Played(np.stack([each.fitness for each in rollouts]), summed_faults(each.faults for each in rollouts))
 
 
+def play_one(
+    saved: SavedPolicy,
+    environment: EnvironmentSpec,
+    *,
+    episode: int,
+    seed: int,
+    max_episode_steps: int | None = None,
+    render_mode: str | None = None,
+    video: VideoWriter | None = None,
+) -> EpisodeResult:
+    """Plays the episode of `play` with this number in this process, in the first body.
+
+    `video` takes the frames of the render mode "rgb_array".
+    """
+    seeds, rngs = [simulator_seed(seed, Purpose.TEST, member=episode)], [stream(seed, Purpose.TEST, member=episode)]
+    env = make_batch_env(environment, seeds, threads=1, training=False, render_mode=render_mode)
+    try:
+        return run_episode(
+            Agent(saved.policy, saved.action_head),
+            env if video is None else _Filmed(env, video),
+            saved.weights[np.newaxis],
+            0,
+            rngs,
+            buffers=saved.buffers,
+            max_env_steps=max_episode_steps,
+        )
+    finally:
+        env.close()
+
+
 def watch(
     saved: SavedPolicy,
     environment: EnvironmentSpec,
@@ -125,25 +155,15 @@ def watch(
     video: VideoWriter | None = None,
 ) -> EpisodeResult:
     """Plays the episode of `play` with this number in the first body, on the screen, or into a video if given."""
-    env = make_batch_env(
+    return play_one(
+        saved,
         environment,
-        [simulator_seed(seed, Purpose.TEST, member=episode)],
-        threads=1,
-        training=False,
+        episode=episode,
+        seed=seed,
+        max_episode_steps=max_episode_steps,
         render_mode="human" if video is None else "rgb_array",
+        video=video,
     )
-    try:
-        return run_episode(
-            Agent(saved.policy, saved.action_head),
-            env if video is None else _Filmed(env, video),
-            saved.weights[np.newaxis],
-            0,
-            [stream(seed, Purpose.TEST, member=episode)],
-            buffers=saved.buffers,
-            max_env_steps=max_episode_steps,
-        )
-    finally:
-        env.close()
 
 
 def watch_all(

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from contracts.policy import Policy
 from reporting.video import check_video_path
 from rollouts.engines import check_episode_timeout, num_threads
 from rollouts.environment_ids import resolve
@@ -17,6 +18,9 @@ from training.config import option
 from training.evaluation import environment_for
 from training.legacy_file import is_legacy, legacy_weights
 from training.policy_file import SavedPolicy, check_fits, load_policy
+
+ALL_BODIES = ("none", "left", "right")
+"""Those that `--damage all` stands for."""
 
 
 @dataclass(frozen=True)
@@ -42,9 +46,14 @@ class EvaluateConfig:
     episode_timeout: float | None = option(
         None, "seconds of wall time after which an episode has failed (default: no limit)"
     )
+    damage: tuple[str, ...] = option(
+        (), "bodies to play on, in a table: none, left, right, FILE.xml; all is the first three (default: the trained)"
+    )
     training_wrappers: bool = option(False, "apply the wrappers meant for training too, such as early stopping")
     render: bool = option(False, "show the episodes of one file and one seed on the screen, one after another")
-    video: str | None = option(None, "write a video of the first episode of one file to this .mp4 file")
+    video: str | None = option(
+        None, "write a video of the first episode of one file, intact on its first body, to this .mp4 file"
+    )
     json: bool = option(False, "print one JSON object and nothing else")
     imports: tuple[str, ...] = option((), "packages to import first; the files may then name their code", flag="import")
 
@@ -79,6 +88,15 @@ class EvaluateConfig:
         """The evaluation's seeds."""
         return tuple(range(self.seed, self.seed + self.seeds))
 
+    def bodies(self, trained: tuple[str, ...]) -> tuple[str, ...]:
+        """The bodies that a policy trained on these plays on, each once."""
+        named = [body for name in self.damage or trained for body in (ALL_BODIES if name == "all" else (name,))]
+        return tuple(dict.fromkeys(named))
+
+    def variants(self, path: str, policy: Policy) -> dict[str, Policy]:
+        """The policy of a file intact, under "", and with each intervention; ValueError where one is not for it."""
+        return {"": policy}
+
 
 @dataclass(frozen=True)
 class Entry:
@@ -87,27 +105,47 @@ class Entry:
     path: str
     """As the user gave it."""
     saved: SavedPolicy
+    """What the file holds, its policy perhaps changed by an intervention."""
     environment: EnvironmentSpec
+    """Of one body."""
+    variant: str = ""
+    """What intervenes in the policy's life; "" for the intact one."""
+
+    @property
+    def body(self) -> str:
+        """The body that it acts with."""
+        (body,) = self.environment.bodies
+        return body
+
+    @property
+    def seen(self) -> bool:
+        """Whether it was trained on that body."""
+        return self.body in self.saved.environment.bodies
 
 
 def checked_entries(config: EvaluateConfig) -> list[Entry]:
-    """The policies in the order given; ValueError if one cannot be played or the video cannot be written."""
+    """Each file on each body, intact and then its variants; ValueError if one cannot be played or filmed."""
     if config.video is not None:
         check_video_path(Path(config.video))
     loaded = _legacy(config) if config.policy is not None else _self_describing(config)
-    entries = [_entry(config, path, saved) for path, saved in zip(config.path_weights, loaded, strict=True)]
+    by_path = zip(config.path_weights, loaded, strict=True)
+    entries = [entry for path, saved in by_path for entry in _entries(config, path, saved)]
     if config.render and not has_display():
         raise ValueError("render needs a display, and neither DISPLAY nor WAYLAND_DISPLAY is set; --video needs none")
     return entries
 
 
-def _entry(config: EvaluateConfig, path: str, saved: SavedPolicy) -> Entry:
+def _entries(config: EvaluateConfig, path: str, saved: SavedPolicy) -> Iterator[Entry]:
     environment = environment_for(saved.environment, backend=config.backend, training_wrappers=config.training_wrappers)
     for name in ("render", "video"):
         if getattr(config, name) and environment.backend != "gymnasium":
             raise ValueError(f"{name} needs the gymnasium back end, got {environment.backend}")
-    check_fits(Path(path), saved, *spaces(environment))
-    return Entry(path, saved, environment)
+    variants = config.variants(path, saved.policy)
+    for body in config.bodies(environment.bodies):
+        on_body = replace(environment, bodies=(body,))
+        check_fits(Path(path), saved, *spaces(on_body))
+        for variant, policy in variants.items():
+            yield Entry(path, replace(saved, policy=policy), on_body, variant)
 
 
 def _self_describing(config: EvaluateConfig) -> Iterator[SavedPolicy]:

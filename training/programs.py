@@ -1,16 +1,21 @@
 """The programs behind the scripts of the top level: train, evaluate."""
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from contracts.engine import EngineError
 from reporting.console import only_results_on_stdout
 from training.command_line import parse_configs, parse_options
-from training.evaluation import film, play_seeds, watch_all
+from training.evaluation import Played, film, play_seeds, watch_all
 from training.evaluation_options import Entry, EvaluateConfig, checked_entries
+from training.evaluation_plots import write_plots
 from training.evaluation_report import Evaluated, report
 from training.exit_status import one_line_errors, signals_end_cleanly, stopped
+from training.hebbian_evaluation import HebbianEvaluateConfig
 from training.loop import TrainingError
 from training.preparation import prepare
 from training.run import execute_all
@@ -28,30 +33,49 @@ def train(trainer: str, description: str) -> None:
             sys.exit(stopped(error))
 
 
-def evaluate(description: str) -> None:
-    """Parses and checks, then plays episodes with policy files of any kind, and reports and compares their returns."""
+def evaluate(owner: type[EvaluateConfig], description: str) -> None:
+    """Parses and checks, then plays episodes with policy files of any kind, and reports and compares their returns.
+
+    `owner` has the options. What cannot be played is reported beside what can, and the status is 1.
+    """
     with signals_end_cleanly():
         with one_line_errors():
-            config = EvaluateConfig(**parse_options(EvaluateConfig, sys.argv[1:], description))
+            config = owner(**parse_options(owner, sys.argv[1:], description))
         with only_results_on_stdout() as results:
             with one_line_errors():
                 entries = checked_entries(config)
-            try:
-                evaluated = [_evaluated(config, entry) for entry in entries]
-            except EngineError as error:
-                sys.exit(stopped(error))
+            evaluated, all_played = _played(config, entries)
             print(report(config, evaluated), file=results, flush=True)
+            if not all_played:
+                sys.exit(1)
             if config.video is not None:
                 _write_video(config, config.video, entries[0])
+            if isinstance(config, HebbianEvaluateConfig) and config.plots is not None:
+                _write_plots(config, evaluated)
 
 
-def _evaluated(config: EvaluateConfig, entry: Entry) -> Evaluated:
+def _played(config: EvaluateConfig, entries: Sequence[Entry]) -> tuple[list[Evaluated], bool]:
+    """Plays every entry, and says whether that could be done; where not, all its episodes have failed."""
+    evaluated, all_played = [], True
+    for entry in entries:
+        try:
+            played = _play(config, entry)
+        except EngineError as error:
+            print(stopped(EngineError(f"{entry.path}: {error}")), file=sys.stderr)
+            shape = len(config.all_seeds), config.episodes
+            played = Played(np.full(shape, np.nan), {str(error).partition("\n")[0]: shape[0] * shape[1]})
+            all_played = False
+        evaluated.append(Evaluated(entry, played))
+    return evaluated, all_played
+
+
+def _play(config: EvaluateConfig, entry: Entry) -> Played:
     """Plays the episodes, on the screen where the config says so."""
     common: dict[str, Any] = {"episodes": config.episodes, "max_episode_steps": config.max_episode_steps}
     if config.render:
-        return Evaluated(entry, watch_all(entry.saved, entry.environment, seed=config.seed, **common))
+        return watch_all(entry.saved, entry.environment, seed=config.seed, **common)
     common |= {"threads": config.threads, "episode_timeout": config.episode_timeout}
-    return Evaluated(entry, play_seeds(entry.saved, entry.environment, seeds=config.all_seeds, **common))
+    return play_seeds(entry.saved, entry.environment, seeds=config.all_seeds, **common)
 
 
 def _write_video(config: EvaluateConfig, path: str, entry: Entry) -> None:
@@ -60,3 +84,12 @@ def _write_video(config: EvaluateConfig, path: str, entry: Entry) -> None:
         film(Path(path), entry.saved, entry.environment, seed=config.seed, max_episode_steps=config.max_episode_steps)
     except (OSError, ValueError, NotImplementedError) as error:
         sys.exit(f"no video: {' '.join(str(error).split()) or type(error).__name__}")
+
+
+def _write_plots(config: HebbianEvaluateConfig, evaluated: Sequence[Evaluated]) -> None:
+    """Writes the figures and names them; ends the program with status 1 where that cannot be done."""
+    try:
+        for path in write_plots(config, evaluated):
+            print(f"plot  {path}", flush=True)
+    except (OSError, ValueError) as error:
+        sys.exit(f"no plots: {' '.join(str(error).split()) or type(error).__name__}")

@@ -33,7 +33,8 @@ def execute_all(runs: Sequence[Run]) -> None:
             try:
                 returns[run.folder.name] = execute(run)
             except (EngineError, TrainingError) as error:
-                say(f"stopped         {run.folder}: {error}")
+                if len(runs) > 1:  # the error of a single run is the caller's to tell
+                    say(f"stopped         {run.folder}: {error}")
                 failure = error
         if failure is not None:
             raise failure

@@ -1,4 +1,4 @@
-"""Tables of summaries: a numbered line for each policy file or run, and one over all of them."""
+"""Tables: of summaries, a line for each policy file, variant or run and one over all; of variants; of bodies."""
 
 from collections.abc import Mapping, Sequence
 
@@ -6,6 +6,7 @@ import numpy as np
 from jaxtyping import Float64
 
 from reporting.table import number, table
+from training.comparison import Comparison
 from training.evaluation import summarise
 from training.statistics import Summary
 
@@ -16,7 +17,7 @@ _HEADER = ("", "mean", "IQM", "median", "std", "min", "max")
 
 def runs_table(names: Sequence[str], returns_by_run: Sequence[Float64[np.ndarray, "*seeds episodes"]]) -> str:
     """The figures of each run's episodes, then those over the runs."""
-    rows = [row_of(summarise(returns), {}) for returns in returns_by_run]
+    rows = {str(number): row_of(summarise(returns), {}) for number, returns in enumerate(returns_by_run, 1)}
     return summary_table(dict(enumerate(names, 1)), rows, runs_summary(returns_by_run))
 
 
@@ -34,9 +35,9 @@ def row_of(figures: Summary, faults: Mapping[str, int], what: str = "episodes") 
     return [*map(str, averages), *map(number, (figures.std, figures.minimum, figures.maximum))]
 
 
-def summary_table(names: Mapping[int, str], rows: Sequence[Sequence[str]], runs: Summary | None) -> str:
-    """The names by their numbers, then a line of figures for each number, then one over all if given."""
-    lines = [(str(position), *row) for position, row in zip(names, rows, strict=True)]
+def summary_table(names: Mapping[int, str], rows: Mapping[str, Sequence[str]], runs: Summary | None) -> str:
+    """The names by their numbers, then a line of figures for each row, then one over all if given."""
+    lines = [(label, *row) for label, row in rows.items()]
     if runs is not None:
         lines.append((f"{runs.units} runs", *row_of(runs, {}, "runs")))
         if not runs.failed:
@@ -44,3 +45,16 @@ def summary_table(names: Mapping[int, str], rows: Sequence[Sequence[str]], runs:
         if runs.units < FEW_RUNS and not runs.failed:
             lines.append(("", f"few runs: with fewer than {FEW_RUNS}, an interval over them is barely one"))
     return "\n".join([*(f"{position}  {name}" for position, name in names.items()), table(_HEADER, lines)])
+
+
+def comparison_table(variants: Mapping[str, Comparison]) -> str:
+    """A line for each variant: how it did beside the intact policy of its file."""
+    header = ("beside the intact policy", "probability of improvement", "mean difference")
+    rows = [(name, str(it.probability_of_improvement), str(it.mean_difference)) for name, it in variants.items()]
+    return table(header, rows)
+
+
+def body_table(rows: Mapping[str, Mapping[str, str]]) -> str:
+    """A line for each row, a column for each body that any row has; "-" where a row lacks it."""
+    bodies = dict.fromkeys(body for cells in rows.values() for body in cells)
+    return table(("", *bodies), [(name, *(cells.get(body, "- ") for body in bodies)) for name, cells in rows.items()])

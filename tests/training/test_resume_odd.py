@@ -201,6 +201,20 @@ def test_a_seed_that_fails_does_not_keep_the_others_from_their_turn(tmp_path, ca
     assert load_policy(runs[2].folder / "best.dat", ["tests.scripted"]).provenance["seed"] == 2
 
 
+def test_why_a_single_run_was_stopped_is_left_to_the_caller_to_say(tmp_path, capsys):
+    (run,) = prepare(scripted_config(tmp_path, generations=2))
+
+    def failing(generation):
+        raise TrainingError("out of luck")
+
+    run.strategy.ask = failing
+    with pytest.raises(TrainingError, match="out of luck"):
+        execute_all([run])
+    said = capsys.readouterr().out
+    assert "out of luck" not in said
+    assert said.splitlines()[-1].startswith("to go on")
+
+
 def test_printing_the_options_of_a_run_does_not_run_it(tmp_path, capsys):
     folder = train(scripted_config(tmp_path, generations=2))
     with pytest.raises(SystemExit) as ended:

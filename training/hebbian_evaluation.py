@@ -1,0 +1,70 @@
+"""The options of an evaluation of plastic networks: interventions in their lives, and plots of their learning."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from contracts.policy import Policy
+from policies.hebbian import Hebbian
+from policies.initial_weights import INITIAL_WEIGHTS
+from policies.interventions import Frozen, Lesioned, Reset, with_initial_weights
+from training.config import option
+from training.evaluation_options import EvaluateConfig
+
+INTERVENTIONS = ("freeze_at", "reset_weights_at", "lesion", "init_weights")
+
+
+@dataclass(frozen=True)
+class HebbianEvaluateConfig(EvaluateConfig):
+    """Options of an evaluation; each value of an intervention is played by itself and compared with the intact life."""
+
+    freeze_at: tuple[int, ...] = option((), "play without learning from this env step on, >= 0")
+    reset_weights_at: tuple[int, ...] = option((), "play with weights drawn anew in this env step, >= 0")
+    lesion: tuple[float, ...] = option((), "play with this fraction of each hidden layer silent, drawn per episode")
+    init_weights: tuple[str, ...] = option(
+        (), "play with other weights at the start of an episode", choices=tuple(INITIAL_WEIGHTS)
+    )
+    plots: str | None = option(None, "folder for figures of what plastic policies learn in their first episodes")
+    plot_layers: tuple[int, ...] = option((), "layers whose weights are plotted, from 1 (default: all)")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for name in INTERVENTIONS:
+            values = getattr(self, name)
+            if len(set(values)) < len(values):
+                raise ValueError(f"{name} names a value twice, got {' '.join(map(str, values))}")
+        for name in ("freeze_at", "reset_weights_at"):
+            if min(getattr(self, name), default=0) < 0:
+                raise ValueError(f"{name} must be >= 0, got {min(getattr(self, name))}")
+        for fraction in self.lesion:
+            if not 0 <= fraction <= 1:
+                raise ValueError(f"lesion must be in [0, 1], got {fraction}")
+        if self.plots is not None and (not self.plots or Path(self.plots).is_file()):
+            raise ValueError(f"plots must name a folder, got {self.plots!r}" + (", which is a file" * bool(self.plots)))
+        if self.plot_layers and self.plots is None:
+            raise ValueError("plot_layers needs plots, the folder for them")
+
+    def variants(self, path: str, policy: Policy) -> dict[str, Policy]:
+        """The policy of a file intact, under "", and with each intervention; ValueError where one is not for it."""
+        asked = [name for name in (*INTERVENTIONS, "plots") if getattr(self, name)]
+        if not isinstance(policy, Hebbian):
+            if asked:
+                raise ValueError(f"{asked[0]} is for plastic policies, and that of {path} is none")
+            return super().variants(path, policy)
+        num_layers = len(policy.hidden_sizes) + 1
+        if not all(1 <= layer <= num_layers for layer in self.plot_layers):
+            raise ValueError(f"plot_layers must be in 1 to {num_layers} for {path}, got {list(self.plot_layers)}")
+        return super().variants(path, policy) | self._intervened(path, policy)
+
+    def _intervened(self, path: str, policy: Hebbian) -> dict[str, Policy]:
+        found: dict[str, Policy] = {f"freeze_at {at}": Frozen(policy, at) for at in self.freeze_at}
+        found |= {f"reset_weights_at {at}": Reset(policy, at) for at in self.reset_weights_at}
+        for fraction in self.lesion:
+            lesioned = Lesioned(policy, fraction)
+            silent, of = sum(lesioned.num_silent), sum(policy.hidden_sizes)
+            found[f"lesion {fraction:g} ({silent} of {of} neurons)"] = lesioned
+        for kind in self.init_weights:
+            try:
+                found[f"init_weights {kind}"] = with_initial_weights(policy, kind)
+            except ValueError as error:
+                raise ValueError(f"{path}: {error}") from error
+        return found
