@@ -55,6 +55,9 @@ class Policy(Protocol):
     def layout(self) -> Layout:
         """Names and shapes of the searched parameters."""
 
+    def check_buffers(self, buffers: Buffers) -> None:
+        """ValueError, which says what to do, unless these are constants with which `act` is safe."""
+
     def initial_params(self, rng: np.random.Generator) -> Float32[np.ndarray, " params"]:
         """Where the search starts."""
 

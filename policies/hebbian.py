@@ -23,10 +23,11 @@ from policies.initial_weights import COEVOLVE, INITIAL_WEIGHTS
 from policies.layers import check_rows, dense_shapes
 from policies.neural_rule import NEURAL_RULES, num_network_params
 from policies.plasticity import NORMALISATIONS, RULES, LayerRule, Plastic, columns_of, plastic_linear
-from policies.sharing import SHARINGS, sets_and_tables
+from policies.sharing import SHARINGS, Table, clustered_tables, count_sets, tables
 from policies.static import SizedPolicy, positive_sizes, xavier_uniform
 
 NEURAL_SHARINGS = ("layer", "global")
+MAX_SYNAPSES = 2**24  # where rules are shared, a small file can describe a network that no memory holds
 
 
 @dataclass(frozen=True)
@@ -55,7 +56,7 @@ class Hebbian(SizedPolicy):
     sharing: str = field(
         default="synapse", metadata={"help": "which synapses have a rule in common", "choices": SHARINGS}
     )
-    num_rules: int = field(default=128, metadata={"help": "sets of coefficients with sharing modulo"})
+    num_rules: int = field(default=128, metadata={"help": "sets of coefficients with sharing modulo or clusters"})
     distribution: str = field(
         default="normal",
         metadata={"help": "start of the coefficients: N(0, 1) or U(-1, 1)", "choices": ("normal", "uniform")},
@@ -73,7 +74,9 @@ class Hebbian(SizedPolicy):
         if self.hebb_rule in NEURAL_RULES and self.sharing not in NEURAL_SHARINGS:
             raise ValueError(f"sharing: got {self.sharing!r}, {self.hebb_rule} takes {' or '.join(NEURAL_SHARINGS)}")
         num_synapses = sum(prod(shape) for shape in self._matrices.values())
-        if self.sharing == "modulo" and self.num_rules > num_synapses:
+        if num_synapses > MAX_SYNAPSES:
+            raise ValueError(f"hidden_sizes: the network has {num_synapses} synapses, at most {MAX_SYNAPSES} are taken")
+        if self.sharing in ("modulo", "clusters") and self.num_rules > num_synapses:
             raise ValueError(f"num_rules: got {self.num_rules}, the network has {num_synapses} synapses")
 
     @cached_property
@@ -105,12 +108,11 @@ class Hebbian(SizedPolicy):
         names = RULES[self.hebb_rule]
         if self.sharing == "synapse":
             return {f"{layer}_rules": (out, len(names), into) for layer, (out, into) in self._matrices.items()}
-        num_sets, _ = sets_and_tables(self.sharing, self._sizes, self.num_rules)
-        return {"rules": (len(names), num_sets)}
+        return {"rules": (len(names), count_sets(self.sharing, self._sizes, self.num_rules))}
 
     @cached_property
     def _rules(self) -> list[LayerRule]:
-        """Where each layer finds what it learns by."""
+        """Where each layer finds what it learns by; not for sharing clusters, see `_rules_in`."""
         starts = {name: where.start for name, where in self.layout.slices.items()}
         if self.hebb_rule in NEURAL_RULES:
             num_sets, size = self._coefficients["rules"]
@@ -123,17 +125,36 @@ class Hebbian(SizedPolicy):
         names = RULES[self.hebb_rule]
         if self.sharing == "synapse":
             return [LayerRule(starts[f"{layer}_rules"], columns_of(names)) for layer in self._matrices]
-        num_sets, tables = sets_and_tables(self.sharing, self._sizes, self.num_rules)
+        return self._shared_rules(tables(self.sharing, self._sizes, self.num_rules))
+
+    def _rules_in(self, buffers: Buffers) -> list[LayerRule]:
+        if self.sharing != "clusters":
+            return self._rules
+        return self._shared_rules(clustered_tables(buffers, self._matrices, self.num_rules))
+
+    def _shared_rules(self, layers: Sequence[Table]) -> list[LayerRule]:
+        names, num_sets = RULES[self.hebb_rule], self._coefficients["rules"][1]
         factors = {"B": slice(0, 1), "C": slice(-1, None)}  # of pre, of post
         return [
             LayerRule(
-                starts["rules"],
+                self.layout.slices["rules"].start,
                 columns_of(names),
                 tuple(table[factors.get(name, slice(None))] for name in names),
                 num_sets,
             )
-            for table in tables
+            for table in layers
         ]
+
+    @property
+    def plastic_shapes(self) -> dict[str, tuple[int, ...]]:
+        """(out, in) of each plastic layer, by name."""
+        return dict(self._matrices)
+
+    def check_buffers(self, buffers: Buffers) -> None:
+        """ValueError where sharing clusters lacks a table, or one names a set that there is not."""
+        super().check_buffers(buffers)
+        if self.sharing == "clusters":
+            clustered_tables(buffers, self._matrices, self.num_rules)
 
     def initial_params(self, rng: np.random.Generator) -> Float32[np.ndarray, " params"]:
         """Coefficients N(0, 1) or U(-1, 1); kernels and searched initial weights Xavier uniform."""
@@ -185,7 +206,7 @@ class Hebbian(SizedPolicy):
         old, new = state["activities"], [inputs]
         due = state["learning"] & (state["env_steps"] > 0) & (state["env_steps"] % self.update_every == 0)
         outputs = inputs
-        for number, rule in enumerate(self._rules):
+        for number, rule in enumerate(self._rules_in(buffers)):
             layer = Plastic(state["weights"][number], state["divisors"][number], old[number], old[number + 1], due)
             outputs = plastic_linear(weights, rule, layer, self.normalisation, new[-1])
             new.append(np.tanh(outputs))

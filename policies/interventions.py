@@ -42,6 +42,10 @@ class Intervened:
         """That of the intact network."""
         return self.policy.initial_state(weights, rngs, buffers)
 
+    def check_buffers(self, buffers: Buffers) -> None:
+        """ValueError for buffers that the intact network refuses."""
+        self.policy.check_buffers(buffers)
+
     def act(
         self,
         weights: Weights,

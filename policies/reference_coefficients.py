@@ -1,5 +1,7 @@
 """Coefficients as Najarro & Risi's code keeps them (NeurIPS 2020, arXiv 2007.02686) become a row of ours."""
 
+from math import prod
+
 import numpy as np
 from jaxtyping import Float, Float32
 
@@ -8,16 +10,17 @@ from policies.plasticity import RULES
 
 
 def reference_row(
-    policy: Hebbian, coefficients: Float[np.ndarray, "synapses coefficients"], evolved: Float[np.ndarray, " evolved"]
+    policy: Hebbian, coefficients: Float[np.ndarray, "..."], evolved: Float[np.ndarray, "..."]
 ) -> Float32[np.ndarray, " params"]:
     """The row of parameters with which `policy` learns as the reference does with these coefficients.
 
     Args:
         policy: one set of coefficients a synapse.
-        coefficients: a layer's row offset + n_out * i + j is of the synapse from i to j; columns as in `RULES`. A rule
-            of one coefficient may have no columns.
-        evolved: the reference's co-evolved parameters: kernels, then initial weights if they are searched. Empty if
-            there are none. Its images have the axes (channels, width, height); nothing is turned here.
+        coefficients: shape (synapses, coefficients), or the same in one row. A layer's row offset + n_out * i + j is
+            of the synapse from i to j; columns as in `RULES`. Kernels may stand before them in that one row.
+        evolved: the reference's other searched parameters: kernels, unless they stand before the coefficients, then
+            initial weights if they are searched. Empty if there are none. Its images have the axes (channels, width,
+            height); nothing is turned here.
 
     Raises:
         ValueError: the arrays are of another rule or network.
@@ -29,9 +32,14 @@ def reference_row(
     shapes = {name: shape for name, shape in layout.shapes.items() if name.endswith("_rules")}
     num_synapses = sum(num_outputs * num_inputs for num_outputs, _, num_inputs in shapes.values())
     num_evolved = layout.num_params - num_synapses * len(names)
+    num_kernel = sum(prod(shape) for name, shape in layout.shapes.items() if name.startswith("conv"))
     expected = (num_synapses, len(names))
-    if coefficients.shape != expected and not (len(names) == 1 and coefficients.shape == (num_synapses,)):
-        raise ValueError(f"coefficients: got shape {coefficients.shape}, {policy.hebb_rule} takes {expected}")
+    if num_kernel and coefficients.shape == (num_kernel + prod(expected),):
+        evolved = np.concatenate([coefficients[:num_kernel], evolved.ravel()])
+        coefficients = coefficients[num_kernel:]
+    if coefficients.shape not in (expected, (prod(expected),)):
+        behind = f", or {num_kernel + prod(expected)} numbers of which {num_kernel} are kernels" if num_kernel else ""
+        raise ValueError(f"coefficients: got shape {coefficients.shape}, {policy.hebb_rule} takes {expected}{behind}")
     if evolved.size != num_evolved:
         raise ValueError(f"evolved: got {evolved.size} parameters, the network has {num_evolved}")
     row = np.empty(layout.num_params, np.float32)

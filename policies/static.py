@@ -26,6 +26,9 @@ class SizedPolicy:
         object.__setattr__(self, "observation_shape", positive_sizes("observation_shape", self.observation_shape))
         object.__setattr__(self, "num_outputs", positive_sizes("num_outputs", (self.num_outputs,))[0])
 
+    def check_buffers(self, buffers: Buffers) -> None:
+        """Takes all: statistics are used where they are there, and no others are needed."""
+
     def inputs(
         self, observations: Shaped[np.ndarray, "members ..."], buffers: Buffers
     ) -> Float32[np.ndarray, "members ..."]:

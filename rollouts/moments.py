@@ -29,6 +29,10 @@ def merged(parts: Iterable[Moments]) -> Moments | None:
     return total
 
 
+STATISTICS = ("observation_mean", "observation_std", "observation_count")
+"""The buffers that `standardisation` makes."""
+
+
 def standardisation(moments: Moments | None, shape: tuple[int, ...]) -> dict[str, np.ndarray]:
     """The buffers `observation_mean`, `observation_std` (float32) and `observation_count`.
 

@@ -1,9 +1,10 @@
-"""Weight files that the reference wrote with `torch.save(ndarray)`: bare numbers, read into our policies' layout.
+"""Files that the reference wrote with `torch.save(ndarray)`: bare numbers, read into our policies' layout.
 
-The reference is the static-weight ES of Najarro & Risi (arXiv 2007.02686). `torch.save` writes a pickle, and a pickle
-is a program. Nothing of it is run before its steps are known to be those of pickling one row of floats, no step more
-and none less (`_check_row`). Only then does torch's weights-only loader build the array: on its own that loader refuses
-code, but neither giant arrays nor `bytearray(10**12)`.
+The reference is the code of Najarro & Risi (arXiv 2007.02686): weights of its static ES are a row, coefficients of its
+Hebbian ES a row or a table. `torch.save` writes a pickle, and a pickle is a program. Nothing of it is run before its
+steps are known to be those of pickling one array of floats, no step more and none less (`_check_array`). Only then does
+torch's weights-only loader build the array: on its own that loader refuses code, but neither giant arrays nor
+`bytearray(10**12)`.
 
 Containers: the zip file that torch writes since 1.6, and the stream of pickles before that. The tar file of the first
 versions is refused, since torch itself has no safe way to read it.
@@ -14,7 +15,9 @@ import pickle
 import pickletools
 import struct
 import zipfile
+from collections.abc import Sequence
 from itertools import islice
+from math import prod
 from pathlib import Path
 from typing import Any, cast
 
@@ -24,10 +27,11 @@ from jaxtyping import Float, Float32
 from contracts.policy import Policy
 from policies.cnn import CHANNELS, KERNEL_SIZES, STRIDES, Cnn
 from policies.convolution import pooled_size
+from policies.hebbian import Hebbian
 from policies.mlp import Mlp
 from training.weight_file import opened, refusals
 
-MAX_LEGACY_BYTES = 8 * 2**20  # the reference's largest network takes 1.2 MB
+MAX_LEGACY_BYTES = 8 * 2**20  # the reference's largest table, six coefficients for 91,328 synapses, takes 6.6 MB
 MAX_RECORDS = 64  # torch writes half a dozen for an array
 MAX_STEPS = 100  # a pickled array takes 60
 
@@ -37,17 +41,21 @@ _STREAM_START = _MAGIC + pickle.dumps(1001, protocol=2) + pickle.dumps(_SYSTEM, 
 _STREAM_END = pickle.dumps([], protocol=2)  # no tensors follow
 _TAR_MARK = slice(257, 262)  # holds b"ustar"
 
-# The steps of pickling a row: GLOBAL and text as pairs, other operations by name, the rest as plain values.
+# The steps of pickling an array: GLOBAL and text as pairs, other operations by name, the rest as plain values.
 _ENCODE, _LATIN1 = ("GLOBAL", "_codecs encode"), ("text", "latin1")
-_HOLES = ("length", "number type", "byte order", "bytes")  # where rows differ
-_ROW: tuple[Any, ...] = (
+_HOLES = ("rows", "columns", "number type", "byte order", "bytes")  # where arrays differ
+_START: tuple[Any, ...] = (
     *(("GLOBAL", "numpy.core.multiarray _reconstruct"), ("GLOBAL", "numpy ndarray"), 0, "TUPLE1"),
     *(_ENCODE, ("text", "b"), _LATIN1, "TUPLE2", "REDUCE", "TUPLE3", "REDUCE"),
-    *("MARK", 1, "length", "TUPLE1"),
+    *("MARK", 1),
+)
+_END: tuple[Any, ...] = (
     *(("GLOBAL", "numpy dtype"), "number type", False, True, "TUPLE3", "REDUCE"),
     *("MARK", 3, "byte order", None, None, None, -1, -1, 0, "TUPLE", "BUILD"),
     *(False, _ENCODE, "bytes", _LATIN1, "TUPLE2", "REDUCE", "TUPLE", "BUILD", "STOP"),
 )
+_ROW = (*_START, "rows", "TUPLE1", *_END)
+_TABLE = (*_START, "rows", "columns", "TUPLE2", *_END)
 _ZIP_ERRORS = (  # what zipfile raises for a bad file
     *(zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError, OverflowError, UnicodeDecodeError, struct.error),
 )
@@ -70,22 +78,45 @@ def is_legacy(path: Path) -> bool:
 def legacy_weights(path: Path, policy: Policy) -> Float32[np.ndarray, " params"]:
     """The row of weights of a legacy file, in the order of the policy's layout.
 
-    Takes `cnn` and `mlp` without biases, of any hidden sizes, since the reference has no other networks.
+    Takes `cnn` and `mlp` without biases, of any hidden sizes, since the reference has no other static networks.
 
     Raises:
         WeightFileError: the file holds anything but one finite row of the policy's length, or the policy is another.
     """
     with refusals(path):
+        if type(policy) is Hebbian:
+            raise ValueError("written by torch.save: import_reference.py makes a policy file of learning rules")
         if type(policy) is not Cnn and not (type(policy) is Mlp and not policy.bias):
             raise ValueError(f"torch.save files can only hold weights of a mlp or cnn without biases, not of {policy}")
-        with opened(path, MAX_LEGACY_BYTES, "files of torch.save are read up to that size") as file:
-            pickled = _object_pickle(file.read(MAX_LEGACY_BYTES))
-        _check_row(pickled, policy.layout.num_params)
-        with np.errstate(over="ignore"):
-            row = _unpickled(pickled).astype(np.float32)
-        if not np.isfinite(row).all():
-            raise ValueError("the weights hold numbers that are not finite in float32")
-        return _in_our_order(row, policy)
+        pickled = _pickle_in(path)
+        found, count = _check_array(pickled, (_ROW,)), policy.layout.num_params
+        if found != (count,):
+            raise ValueError(f"holds {found[0]} numbers, but the policy has {count} parameters")
+        return in_our_order(_finite(_unpickled(pickled)), policy)
+
+
+def legacy_table(path: Path) -> Float32[np.ndarray, "..."]:
+    """The finite numbers of a legacy file, a row or a table of any size; WeightFileError where it holds anything else.
+
+    They are in the reference's order: `in_our_order` is for the whole row of parameters.
+    """
+    with refusals(path):
+        pickled = _pickle_in(path)
+        _check_array(pickled, (_ROW, _TABLE))
+        return _finite(_unpickled(pickled))
+
+
+def _pickle_in(path: Path) -> bytes:
+    with opened(path, MAX_LEGACY_BYTES, "files of torch.save are read up to that size") as file:
+        return _object_pickle(file.read(MAX_LEGACY_BYTES))
+
+
+def _finite(array: Float[np.ndarray, "..."]) -> Float32[np.ndarray, "..."]:
+    with np.errstate(over="ignore"):
+        found = array.astype(np.float32)
+    if not np.isfinite(found).all():
+        raise ValueError("holds numbers that are not finite in float32")
+    return found
 
 
 def _is_torch_zip(start: bytes) -> bool:
@@ -132,24 +163,34 @@ def _zip_record(data: bytes) -> bytes:
         raise ValueError(f"a damaged zip file ({error})") from error
 
 
-def _check_row(pickled: bytes, count: int) -> None:
-    """ValueError unless the pickle makes one little-endian row of `count` floats, and does nothing else."""
+def _check_array(pickled: bytes, kinds: Sequence[tuple[Any, ...]]) -> tuple[int, ...]:
+    """The shape of the array; ValueError unless the pickle makes one of little-endian floats, and does nothing else.
+
+    `kinds` are the arrays to take: _ROW, _TABLE.
+    """
     try:
         steps = _steps(pickled)
     except ValueError as error:
         raise ValueError(f"damaged, or not what torch.save wrote ({error})") from error
-    holes = {expected: step for step, expected in zip(steps, _ROW, strict=False) if expected in _HOLES}
-    match [*holes.values()] if steps == [holes.get(expected, expected) for expected in _ROW] else None:
-        case [int(found), ("text", str(number_type)), ("text", str(byte_order)), ("text", str(content))]:
+    match next((holes for kind in kinds if (holes := _holes(steps, kind)) is not None), None):
+        case [*shape, ("text", str(number_type)), ("text", str(byte_order)), ("text", str(content))] if all(
+            type(size) is int and size > 0 for size in shape
+        ):
             pass
         case _:
-            raise ValueError("holds something other than one array of one dimension, saved as torch.save(array)")
-    if found != count:
-        raise ValueError(f"holds {found} numbers, but the policy has {count} parameters")
+            most = "one dimension" if kinds == (_ROW,) else "one or two dimensions"
+            raise ValueError(f"holds something other than one array of {most}, saved as torch.save(array)")
     if number_type not in ("f4", "f8") or byte_order != "<":
         raise ValueError(f"holds numbers of type {byte_order}{number_type}, not little-endian float32 or float64")
-    if len(content) != count * np.dtype(number_type).itemsize:
+    if len(content) != prod(shape) * np.dtype(number_type).itemsize:
         raise ValueError("damaged: the array's bytes do not fit its length")
+    return tuple(shape)
+
+
+def _holes(steps: Sequence[Any], kind: tuple[Any, ...]) -> list[Any] | None:
+    """What stands where arrays differ; None for steps of another kind."""
+    holes = {expected: step for step, expected in zip(steps, kind, strict=False) if expected in _HOLES}
+    return [*holes.values()] if steps == [holes.get(expected, expected) for expected in kind] else None
 
 
 def _steps(pickled: bytes) -> list[Any]:
@@ -178,8 +219,8 @@ def _steps(pickled: bytes) -> list[Any]:
     return steps
 
 
-def _unpickled(pickled: bytes) -> Float[np.ndarray, " params"]:
-    """What torch's weights-only loader makes of a pickle that `_check_row` let pass."""
+def _unpickled(pickled: bytes) -> Float[np.ndarray, "..."]:
+    """What torch's weights-only loader makes of a pickle that `_check_array` let pass."""
     import torch  # takes a second and 180 MB, and nothing else here needs it
 
     reconstruct = np.empty(0).__reduce__()[0]
@@ -193,9 +234,12 @@ def _unpickled(pickled: bytes) -> Float[np.ndarray, " params"]:
             raise ValueError(f"refused by torch's weights-only loader ({error})") from error
 
 
-def _in_our_order(row: Float32[np.ndarray, " params"], policy: Policy) -> Float32[np.ndarray, " params"]:
-    """The reference's images were (channel, width, height), ours are (channel, height, width); the rest is the same."""
-    if not isinstance(policy, Cnn):
+def in_our_order(row: Float32[np.ndarray, " params"], policy: Policy) -> Float32[np.ndarray, " params"]:
+    """The reference's images were (channel, width, height), ours are (channel, height, width); the rest is the same.
+
+    Turns the kernels, and whatever a convolutional policy keeps for each synapse of its first dense layer.
+    """
+    if "conv1" not in policy.layout.shapes:
         return row
     height, width, _ = policy.observation_shape
     for size, stride in zip(KERNEL_SIZES, STRIDES, strict=True):
@@ -205,7 +249,7 @@ def _in_our_order(row: Float32[np.ndarray, " params"], policy: Policy) -> Float3
         where = policy.layout.slices[name]
         if name.startswith("conv"):
             ours[where] = row[where].reshape(shape).swapaxes(2, 3).ravel()
-        elif name == "dense1":
-            features = (shape[0], CHANNELS[-1], width, height)
-            ours[where] = row[where].reshape(features).swapaxes(2, 3).ravel()
+        elif name in ("dense1", "dense1_rules"):
+            features = (*shape[:-1], CHANNELS[-1], width, height)
+            ours[where] = row[where].reshape(features).swapaxes(-2, -1).ravel()
     return ours

@@ -4,7 +4,7 @@ import time
 from collections import Counter
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from math import inf, isfinite, nan
 from pathlib import Path
 
@@ -40,6 +40,8 @@ class Run:
     engine: Engine
     folder: Path
     progress: Progress
+    constants: Buffers = field(default_factory=dict)
+    """The policy's buffers that training leaves as they are: all but the observation statistics."""
     lock: int | None = None
     """Descriptor that keeps other processes out of the folder."""
 
@@ -220,8 +222,8 @@ def _snapshot(run: Run, progress: Progress, score: float) -> Snapshot:
 
 def _buffers(run: Run, progress: Progress) -> Buffers:
     if not run.config.observation_normalization:
-        return {}
-    return standardisation(progress.moments, run.task.agent.policy.observation_shape)
+        return run.constants
+    return {**run.constants, **standardisation(progress.moments, run.task.agent.policy.observation_shape)}
 
 
 def evaluation_cap(config: TrainConfig) -> int | None:

@@ -67,7 +67,7 @@ def save_policy(path: Path, saved: SavedPolicy) -> None:
     ValueError for what could not be loaded again, such as weights that are not finite.
     """
     header = {
-        "policy": {"name": saved.policy_name, **_fields(saved.policy)},
+        "policy": {"name": saved.policy_name, **fields_of(saved.policy)},
         "action_head": saved.action_head,
         "environment": spec_to_json(saved.environment),
         "provenance": {name: _finite_or_none(value) for name, value in saved.provenance.items()},
@@ -91,7 +91,10 @@ def load_policy(path: Path, allow_imports: Sequence[str] = ()) -> SavedPolicy:
     """
     with refusals(path):
         if is_legacy(path):
-            raise ValueError("written by torch.save, which keeps bare numbers: give --environment and --policy with it")
+            raise ValueError(
+                "written by torch.save, which keeps bare numbers: give --environment and --policy with it; "
+                "import_reference.py makes a policy file of learning rules"
+            )
         with opened(path, MAX_FILE_BYTES, _LARGER) as file:
             header, listing = peek(file.read(8 + MAX_HEADER_BYTES), "policy", _ENTRIES)
             saved = _described(header, allow_imports)
@@ -111,7 +114,7 @@ def num_outputs(action_space: Space) -> int:
 
 def check_fits(path: Path, saved: SavedPolicy, observation_space: Space, action_space: Space) -> None:
     """Refuses, with both shapes in the line, the policy of `path` where one copy of an environment has other spaces."""
-    fields = _fields(saved.policy)
+    fields = fields_of(saved.policy)
     discrete, outputs = isinstance(action_space, Discrete), num_outputs(action_space)
     kind = "discrete" if discrete else "continuous"
     if (
@@ -126,7 +129,8 @@ def check_fits(path: Path, saved: SavedPolicy, observation_space: Space, action_
         )
 
 
-def _fields(policy: Policy) -> dict[str, Any]:
+def fields_of(policy: Policy) -> dict[str, Any]:
+    """The fields of a policy by name."""
     return dataclasses.asdict(policy)  # type: ignore[call-overload]  # policies are dataclasses, see contracts/policy.py
 
 
@@ -141,6 +145,7 @@ def _check_arrays(policy: Policy, weights: np.ndarray, buffers: Buffers) -> None
     for name, array in {"weights": weights, **buffers}.items():
         if array.dtype.kind == "f" and not np.isfinite(array).all():
             raise ValueError(f"{name} holds numbers that are not finite")
+    policy.check_buffers(buffers)
 
 
 def _check_shape(policy: Policy, shape: tuple[int, ...]) -> None:

@@ -4,19 +4,20 @@ import os
 import sys
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from gymnasium import Space
 from jaxtyping import Float32
 
-from contracts.engine import Moments
+from contracts.policy import Buffers
 from contracts.randomness import Purpose, stream
 from reporting.metrics import METRICS_CSV, missing_rows
 from rollouts.chunks import Task
 from rollouts.engines import CHUNK_SIZES, make_engine
 from rollouts.environments import EnvironmentSpec
 from rollouts.episode import Agent
-from rollouts.moments import moments_of
+from rollouts.moments import STATISTICS, moments_of
 from rollouts.registry import lookup
 from training import checkpoint as checkpoints
 from training.assembly import environment_spec, make_agent, spaces
@@ -27,7 +28,7 @@ from training.evaluation import environment_for
 from training.legacy_file import is_legacy, legacy_weights
 from training.loop import Run, captured
 from training.machine import conditions
-from training.policy_file import MAX_FILE_BYTES, load_policy
+from training.policy_file import MAX_FILE_BYTES, fields_of, load_policy
 from training.run_folder import chosen_folder, hold, make_folder, note_command, update_config
 
 MAX_WEIGHTS = (MAX_FILE_BYTES - MAX_HEADER_BYTES) // 4
@@ -67,11 +68,13 @@ def _assembled(config: TrainConfig, folder: Path, checkpoint: Checkpoint | None 
             f"the policy has {agent.policy.layout.num_params} parameters; a policy file holds {MAX_WEIGHTS}"
         )
     if checkpoint is None:
-        initial, moments = _start(config, agent)
-        progress = Progress(moments=moments)
+        initial, buffers = _start(config, agent)
+        progress = Progress(moments=moments_of(buffers))
     else:
         _check_fits(checkpoint, agent)
-        initial, progress = checkpoint.latest.weights, checkpoint.progress
+        initial, buffers, progress = checkpoint.latest.weights, checkpoint.latest.buffers, checkpoint.progress
+    agent.policy.check_buffers(buffers)
+    constants = {name: array for name, array in buffers.items() if name not in STATISTICS}
     strategy = lookup("strategies", config.strategy)(config.settings, initial, config.seed)
     if checkpoint is not None:
         strategy.load_state_dict(checkpoint.strategy)
@@ -83,7 +86,7 @@ def _assembled(config: TrainConfig, folder: Path, checkpoint: Checkpoint | None 
         engine=config.engine,
         episode_timeout=config.episode_timeout,
     )
-    return Run(config, task, strategy, engine, folder, progress)
+    return Run(config, task, strategy, engine, folder, progress, constants)
 
 
 def _check_fits(checkpoint: Checkpoint, agent: Agent) -> None:
@@ -150,20 +153,31 @@ def _check_test(environment: EnvironmentSpec, *trained_in: Space) -> None:
             )
 
 
-def _start(config: TrainConfig, agent: Agent) -> tuple[Float32[np.ndarray, " params"], Moments | None]:
-    """Parameters and observation statistics to start from; ValueError if a file's are of another network."""
+def _start(config: TrainConfig, agent: Agent) -> tuple[Float32[np.ndarray, " params"], Buffers]:
+    """Parameters and buffers to start from; ValueError if a file's are of another network."""
     if config.init_from is None:
-        return agent.policy.initial_params(stream(config.seed, Purpose.INITIAL_PARAMS)), None
+        return agent.policy.initial_params(stream(config.seed, Purpose.INITIAL_PARAMS)), {}
     if is_legacy(Path(config.init_from)):
-        return legacy_weights(Path(config.init_from), agent.policy), None
+        return legacy_weights(Path(config.init_from), agent.policy), {}
     saved = load_policy(Path(config.init_from), config.trusted_modules)
-    found = Agent(saved.policy, saved.action_head)
-    if found != agent:
-        raise ValueError(f"init_from {config.init_from} holds {found}, but these options make {agent}")
+    found, asked = _described(Agent(saved.policy, saved.action_head)), _described(agent)
+    if found != asked:
+        differing = [name for name in {**asked, **found} if found.get(name) != asked.get(name)]
+        theirs, ours = (
+            ", ".join(f"{name} {one[name]!r}" for name in differing if name in one) for one in (found, asked)
+        )
+        raise ValueError(f"init_from {config.init_from} holds {theirs}, but these options make {ours}")
     moments = moments_of(saved.buffers)
     if (moments is not None) != config.observation_normalization:
         raise ValueError(
             f"init_from {config.init_from} was trained {'with' if moments else 'without'} observation_normalization, "
             f"which is {'on' if config.observation_normalization else 'off'} here"
         )
-    return saved.weights, moments
+    return saved.weights, saved.buffers
+
+
+def _described(agent: Agent) -> dict[str, Any]:
+    """All that makes an agent, by name."""
+    kind = type(agent.policy)
+    options = {"policy": f"{kind.__module__}:{kind.__qualname__}", "action_head": agent.action_head}
+    return options | fields_of(agent.policy)

@@ -1,9 +1,9 @@
-"""The programs behind the scripts of the top level: train, evaluate."""
+"""The programs behind the scripts of the top level: train, evaluate, convert."""
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -18,7 +18,10 @@ from training.exit_status import one_line_errors, signals_end_cleanly, stopped
 from training.hebbian_evaluation import HebbianEvaluateConfig
 from training.loop import TrainingError
 from training.preparation import prepare
+from training.reference_import import refuse_reference_flags
 from training.run import execute_all
+
+Options = TypeVar("Options")
 
 
 def train(trainer: str, description: str) -> None:
@@ -40,6 +43,7 @@ def evaluate(owner: type[EvaluateConfig], description: str) -> None:
     """
     with signals_end_cleanly():
         with one_line_errors():
+            refuse_reference_flags(sys.argv[1:])
             config = owner(**parse_options(owner, sys.argv[1:], description))
         with only_results_on_stdout() as results:
             with one_line_errors():
@@ -52,6 +56,12 @@ def evaluate(owner: type[EvaluateConfig], description: str) -> None:
                 _write_video(config, config.video, entries[0])
             if isinstance(config, HebbianEvaluateConfig) and config.plots is not None:
                 _write_plots(config, evaluated)
+
+
+def convert(owner: type[Options], work: Callable[[Options], str], description: str) -> None:
+    """Parses the options of `owner`, lets `work` make a policy file from others, and prints what it says."""
+    with signals_end_cleanly(), one_line_errors():
+        print(work(owner(**parse_options(owner, sys.argv[1:], description))), flush=True)
 
 
 def _played(config: EvaluateConfig, entries: Sequence[Entry]) -> tuple[list[Evaluated], bool]:

@@ -107,6 +107,8 @@ def test_reference_coefficients_of_another_rule_or_network_are_refused():
     policy = Hebbian((2,), 2, hidden_sizes=(3,), hebb_rule="AD")
     with pytest.raises(ValueError, match=r"coefficients: got shape \(12, 3\), AD takes \(12, 2\)"):
         reference_row(policy, np.zeros((12, 3)), np.zeros(0))
+    with pytest.raises(ValueError, match=r"takes \(91328, 2\), or 184018 numbers of which 1362 are kernels"):
+        reference_row(Hebbian((84, 84, 3), 3, hebb_rule="AD"), np.zeros(184_017), np.zeros(0))
     with pytest.raises(ValueError, match="evolved: got 5 parameters, the network has 0"):
         reference_row(policy, np.zeros((12, 2)), np.zeros(5))
     with pytest.raises(ValueError, match="sharing: got 'layer'"):
@@ -120,12 +122,18 @@ def test_reference_coefficients_of_another_rule_or_network_are_refused():
         ({"init_weights": "unif"}, "init_weights: got 'unif', allowed: uni, .*, coevolve"),
         ({"normalisation": "l2"}, "normalisation: got 'l2', allowed: max_abs, none, clip, oja"),
         ({"output_activity": "tanh"}, "output_activity: got 'tanh', allowed: raw, action"),
-        ({"sharing": "row"}, "sharing: got 'row', allowed: synapse, modulo, layer, global, neuron"),
+        ({"sharing": "row"}, "sharing: got 'row', allowed: synapse, modulo, layer, global, neuron, clusters"),
         ({"distribution": "gamma"}, "distribution: got 'gamma', allowed: normal, uniform"),
         ({"update_every": 0}, "update_every: got .*at least 1"),
         ({"num_rules": 0}, "num_rules: got .*at least 1"),
         ({"sharing": "modulo", "num_rules": 12_289}, "num_rules: got 12289, the network has 12288 synapses"),
+        ({"sharing": "clusters", "num_rules": 12_289}, "num_rules: got 12289, the network has 12288 synapses"),
+        (
+            {"sharing": "layer", "hidden_sizes": (9_000, 9_000)},
+            "hidden_sizes: the network has 81324000 synapses, at most",
+        ),
         ({"hebb_rule": "neural_9"}, "sharing: got 'synapse', neural_9 takes layer or global"),
+        ({"hebb_rule": "neural_9", "sharing": "clusters"}, "neural_9 takes layer or global"),
         ({"hidden_sizes": (0,)}, "hidden_sizes"),
     ],
 )

@@ -15,9 +15,10 @@ from saved_policies import complaint
 from torch import nn
 
 from policies.cnn import Cnn
+from policies.hebbian import Hebbian
 from policies.linear import Linear
 from policies.mlp import Mlp
-from training.legacy_file import is_legacy, legacy_weights
+from training.legacy_file import is_legacy, legacy_table, legacy_weights
 from training.weight_file import WeightFileError
 
 MLP = Mlp((3,), 2, hidden_sizes=(4,))  # 20 parameters
@@ -153,6 +154,7 @@ def test_tensors_are_refused_with_one_line(tmp_path):
     [
         (Linear((3,), 2), "weights of a mlp or cnn without biases, not of Linear("),
         (Mlp((3,), 2, bias=True), "weights of a mlp or cnn without biases, not of Mlp("),
+        (Hebbian((3,), 2), "import_reference.py makes a policy file of learning rules"),
         (Mlp((3,), 2), "holds 20 numbers, but the policy has 8704 parameters"),
     ],
 )
@@ -163,8 +165,33 @@ def test_policies_that_the_reference_lacks_are_refused(tmp_path, policy, message
 def test_load_policy_says_what_a_legacy_file_needs(tmp_path):
     for zipped in (True, False):
         assert complaint(legacy_file(tmp_path / "row.dat", ROW, zipped)) == (
-            "written by torch.save, which keeps bare numbers: give --environment and --policy with it"
+            "written by torch.save, which keeps bare numbers: give --environment and --policy with it; "
+            "import_reference.py makes a policy file of learning rules"
         )
+
+
+@pytest.mark.parametrize("zipped", [True, False])
+@pytest.mark.parametrize("shape", [(20,), (4, 5), (20, 1)])
+def test_tables_are_read_as_they_are(tmp_path, zipped, shape):
+    path = legacy_file(tmp_path / "table.dat", ROW.reshape(shape), zipped)
+    np.testing.assert_array_equal(legacy_table(path), ROW.reshape(shape).astype(np.float32))
+
+
+@pytest.mark.parametrize(
+    ("value", "edits"),
+    [
+        (ROW.reshape(2, 2, 5), ()),
+        (np.asfortranarray(ROW.reshape(4, 5)), ()),
+        (np.empty((0, 5)), ()),
+        (ROW.reshape(4, 5), [(b"K\x04K\x05\x86", b"J\xfc\xff\xff\xffJ\xfb\xff\xff\xff\x86")]),  # -4 and -5
+        (ROW.reshape(4, 5), [(b"K\x04K\x05\x86", b"K\x04K\x06\x86")]),
+        (ROW.reshape(20, 1), [(b"K\x14K\x01\x86", b"K\x14\x88\x86")]),  # True for 1
+    ],
+)
+def test_other_tables_are_refused(tmp_path, value, edits):
+    path = rewritten(legacy_file(tmp_path / "odd.dat", value, zipped=False), *edits)
+    with pytest.raises(WeightFileError, match=r"one array of one or two dimensions|do not fit its length"):
+        legacy_table(path)
 
 
 def test_a_tar_file_is_refused_with_advice(tmp_path):

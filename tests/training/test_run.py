@@ -167,8 +167,11 @@ def test_starts_from_a_file_of_the_reference(config, tmp_path):
 def test_a_policy_of_another_network_or_other_statistics_is_refused_before_anything_is_written(config, tmp_path):
     start = str(run(config) / "latest.dat")
     for changes, expected in [
-        ({"bias": False}, "init_from .*latest.dat holds .*Linear"),
-        ({"policy": "mlp"}, "these options make .*Mlp"),
+        ({"bias": False}, "init_from .*latest.dat holds bias True, but these options make bias False$"),
+        (
+            {"policy": "mlp"},
+            "latest.dat holds policy 'policies.linear:Linear', but these options make policy 'policies.mlp:Mlp'",
+        ),
         ({"observation_normalization": True}, "was trained without observation_normalization, which is on here"),
     ]:
         with pytest.raises(ValueError, match=expected):

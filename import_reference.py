@@ -1,0 +1,7 @@
+"""Turns the coefficients that Najarro & Risi's code saved into a policy file."""
+
+from training.programs import convert
+from training.reference_import import ImportConfig, import_reference
+
+if __name__ == "__main__":
+    convert(ImportConfig, import_reference, __doc__)

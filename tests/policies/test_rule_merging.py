@@ -1,0 +1,155 @@
+import numpy as np
+import pytest
+
+from policies.hebbian import Hebbian
+from policies.mlp import Mlp
+from policies.rule_merging import merged, synaptic_coefficients
+
+SIZES = ((4, 6), (3, 4))  # (out, in) of Hebbian((6,), 3, hidden_sizes=(4,))
+SYNAPSES = 36
+COUNT = 5  # coefficients of ABCD_lr
+
+
+def network(**options):
+    return Hebbian((6,), 3, hidden_sizes=(4,), **options)
+
+
+def row_of(policy, coefficients, start=()):
+    """The row of a policy with a rule a synapse: (out, coefficients, in) of each layer, after `start`."""
+    layers, first = [np.asarray(start)], 0
+    for num_outputs, num_inputs in SIZES:
+        block = coefficients[first : first + num_outputs * num_inputs].reshape(num_outputs, num_inputs, COUNT)
+        layers.append(np.stack([block[..., place] for place in range(COUNT)], axis=1).ravel())
+        first += num_outputs * num_inputs
+    row = np.concatenate(layers).astype(np.float32)
+    assert row.shape == (policy.layout.num_params,)
+    return row
+
+
+def episode(policy, row, buffers, steps=5):
+    """Outputs of every env step of one member."""
+    observations = np.random.default_rng(8).normal(size=(steps, 1, 6)).astype(np.float32)
+    state = policy.initial_state(row[None], [np.random.default_rng(9)], buffers)
+    return np.stack([policy.act(row[None], each, np.zeros(1, np.float32), state, buffers)[0] for each in observations])
+
+
+def rng():
+    return np.random.default_rng(0)
+
+
+@pytest.fixture
+def groups():
+    """Which of three far groups each synapse's coefficients are of, and the coefficients."""
+    draw = np.random.default_rng(1)
+    which = draw.permutation(np.arange(SYNAPSES) % 3)
+    centres = np.array([[4.0] * COUNT, [-4.0] * COUNT, [4.0, -4.0, 4.0, -4.0, 4.0]])
+    return which, (centres[which] + 0.1 * draw.normal(size=(SYNAPSES, COUNT))).astype(np.float32)
+
+
+@pytest.mark.parametrize("init_weights", ["uni", "coevolve"])
+def test_synapses_take_the_mean_rule_of_their_group(groups, init_weights):
+    which, coefficients = groups
+    policy = network(init_weights=init_weights)
+    start = np.linspace(-1, 1, SYNAPSES) if init_weights == "coevolve" else ()
+    result = merged(policy, row_of(policy, coefficients, start), {"observation_mean": np.zeros(6)}, 3, rng())
+    means = np.stack([coefficients[which == group].astype(np.float64).mean(axis=0) for group in range(3)])
+    assert (result.policy.sharing, result.policy.num_rules) == ("clusters", 3)
+    assert len(result.weights) == len(start) + 3 * COUNT
+    assert set(result.buffers) == {"observation_mean", "rule_table.dense1", "rule_table.dense2"}
+    expected = episode(policy, row_of(policy, means[which], start), {})
+    found = {name: array for name, array in result.buffers.items() if name.startswith("rule_table")}
+    np.testing.assert_allclose(episode(result.policy, result.weights, found), expected, rtol=1e-5, atol=1e-6)
+    errors = np.square(coefficients - means[which]).sum(axis=1)
+    assert result.error == pytest.approx(errors.mean(), rel=1e-5)
+    assert result.variance == pytest.approx(coefficients.var(axis=0).sum(), rel=1e-5)
+
+
+@pytest.mark.parametrize("sharing", ["synapse", "modulo"])
+def test_as_many_rules_as_differ_change_nothing(sharing):
+    policy = network(sharing=sharing, num_rules=7)
+    row = policy.initial_params(rng())
+    different = SYNAPSES if sharing == "synapse" else 7
+    result = merged(policy, row, {}, SYNAPSES, rng())
+    assert result.policy.num_rules == different
+    assert result.error == pytest.approx(0, abs=1e-12)
+    expected = episode(policy, row, {})
+    np.testing.assert_allclose(episode(result.policy, result.weights, result.buffers), expected, rtol=1e-5, atol=1e-6)
+
+
+def test_what_was_merged_can_be_merged_again_and_every_rule_is_used(groups):
+    policy = network()
+    row = policy.initial_params(rng())
+    once = merged(policy, row, {}, 12, rng())
+    twice = merged(once.policy, once.weights, once.buffers, 4, rng())
+    for result, count in ((once, 12), (twice, 4)):
+        numbers = np.concatenate([table.ravel() for table in result.buffers.values()])
+        assert np.unique(numbers).tolist() == list(range(count))
+    assert 0 < once.error < twice.error < twice.variance
+    first, second = (synaptic_coefficients(result.policy, result.weights, result.buffers) for result in (once, twice))
+    for rule in np.unique(first, axis=0):  # synapses that were alike stay alike
+        assert len(np.unique(second[(first == rule).all(axis=1)], axis=0)) == 1
+
+
+def test_the_same_seed_gives_the_same_rules():
+    policy = network()
+    row = policy.initial_params(rng())
+    one, two, other = (merged(policy, row, {}, 6, np.random.default_rng(seed)) for seed in (0, 0, 1))
+    assert np.array_equal(one.weights, two.weights)
+    assert not np.array_equal(one.weights, other.weights)
+
+
+def test_kernels_are_kept():
+    policy = Hebbian((20, 27, 3), 2, hidden_sizes=(4,))
+    row = policy.initial_params(rng())
+    result = merged(policy, row, {}, 5, rng())
+    assert np.array_equal(result.weights[:1362], row[:1362])
+    assert len(result.weights) == 1362 + 5 * COUNT
+
+
+@pytest.mark.parametrize(
+    ("options", "num_rules", "message"),
+    [
+        (
+            {"sharing": "layer"},
+            2,
+            "ABCD_lr and sharing layer has no rule for each synapse.* synapse, modulo or clusters",
+        ),
+        ({"sharing": "neuron"}, 2, "sharing neuron"),
+        ({"sharing": "global", "hebb_rule": "neural_9"}, 2, "neural_9 and sharing global"),
+        ({}, 37, "num_rules must be 1 to the number of synapses, 36, got 37"),
+        ({}, 0, "got 0"),
+    ],
+)
+def test_what_cannot_be_merged_is_refused(options, num_rules, message):
+    policy = network(**options)
+    with pytest.raises(ValueError, match=message):
+        merged(policy, policy.initial_params(rng()), {}, num_rules, rng())
+
+
+TABLES = {"rule_table.dense1": np.zeros((4, 6), np.uint32), "rule_table.dense2": np.ones((3, 4), np.uint32)}
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"rule_table.dense2": None}, "needs the buffer rule_table.dense2.* merge_rules.py"),
+        ({"rule_table.dense1": np.full((4, 6), 2, np.uint32)}, "rule_table.dense1: got rule 2, the rules are 0 to 1"),
+        ({"rule_table.dense1": np.zeros((4, 6), np.int64)}, "got int64 of shape"),
+        ({"rule_table.dense1": np.zeros((4, 6), ">u4")}, "got >u4 of shape"),
+        ({"rule_table.dense1": np.zeros((6, 4), np.uint32)}, r"shape \(6, 4\), expected uint32 of shape \(4, 6\)"),
+    ],
+)
+def test_a_table_that_the_kernel_could_not_follow_is_refused(changes, message):
+    policy = network(sharing="clusters", num_rules=2)
+    buffers = {name: array for name, array in (TABLES | changes).items() if array is not None}
+    row = policy.initial_params(rng())
+    policy.check_buffers(TABLES)
+    with pytest.raises(ValueError, match=message):
+        policy.check_buffers(buffers)
+    with pytest.raises(ValueError, match=message):
+        episode(policy, row, buffers)
+
+
+def test_other_policies_need_no_buffers():
+    for policy in (network(), network(sharing="modulo", num_rules=3), Mlp((6,), 3)):
+        policy.check_buffers({})

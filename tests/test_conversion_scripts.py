@@ -1,0 +1,27 @@
+"""The scripts that make policy files from others, as a user runs them."""
+
+import json
+
+import numpy as np
+import torch
+from test_scripts import TINY, run
+
+
+def test_coefficients_of_the_reference_are_imported_merged_and_evaluated(tmp_path):
+    torch.save(np.random.default_rng(0).normal(size=(672, 5)), tmp_path / "hebb.dat")
+    flags = ["--path_hebb", tmp_path / "hebb.dat", "--environment", "CartPole-v1"]
+    done = run("evaluate_hebbian.py", *flags, "--hebb_rule", "ABCD_lr")
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+    assert "python import_reference.py --path_hebb" in done.stderr
+    imported, merged = tmp_path / "imported.dat", tmp_path / "merged.dat"
+    done = run("import_reference.py", *flags, "--hebb_rule", "ABCD_lr", "--output", imported)
+    assert done.returncode == 0, done.stderr
+    done = run("merge_rules.py", "--path_weights", imported, "--num_rules", "8", "--output", merged)
+    assert done.returncode == 0, done.stderr
+    assert "parameters      3,360 before, 40 after" in done.stdout
+    (command,) = (line.split()[3:] for line in done.stdout.splitlines() if line.startswith("to go on"))
+    done = run(*command[1:], "--folder", tmp_path, "--run_name", "a", *TINY)
+    assert done.returncode == 0, done.stderr
+    best = tmp_path / "CartPole-v1" / "a" / "best.dat"
+    done = run("evaluate_hebbian.py", "--path_weights", merged, best, "--episodes", 2, "--json")
+    assert [len(file["returns"][0]) for file in json.loads(done.stdout)["files"]] == [2, 2], done.stderr

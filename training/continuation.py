@@ -1,0 +1,53 @@
+"""How to go on from a policy file with learning rules: the options of training with which `--init_from` takes it."""
+
+import shlex
+from dataclasses import fields
+from typing import Any
+
+from rollouts.environments import choose_backend
+from training.command_line import as_arguments, parse_config
+from training.policy_file import SavedPolicy
+
+_BOUNDS_OF_HEADS = {"argmax": "clip", "identity": "clip", "tanh": "tanh", "tanh_sigmoid": "tanh_sigmoid"}
+
+
+def train_command(path: str, saved: SavedPolicy) -> str:
+    """The command line that goes on with the policy of `path`; what the preset of its environment says is left out."""
+    spec = saved.environment
+    named = {"environment": spec.environment}
+    imports = {"import": list(spec.imports)} if spec.imports else {}
+    preset = parse_config("hebbian", as_arguments(named | imports), "").as_options()
+    options = {name: value for name, value in _options(saved, preset).items() if value != preset[name]}
+    arguments = as_arguments({**named, **options, "init_from": path, **imports})
+    return shlex.join(["python", "train_hebbian.py", *(argument.strip() for argument in arguments)])
+
+
+def _options(saved: SavedPolicy, known: dict[str, Any]) -> dict[str, Any]:
+    """The options that make this policy in this environment; those of the policy only as far as they are known."""
+    spec, policy = saved.environment, saved.policy
+    wrappers = {wrapper.name: wrapper.kwargs for wrapper in (*spec.wrappers, *spec.training_wrappers)}
+    size = policy.observation_shape[:2] if "scale" in wrappers else None
+    if "resize" in wrappers:
+        size = (wrappers["resize"]["height"], wrappers["resize"]["width"])
+    early_stop = wrappers.get("early_stop", {})
+    rescaled = saved.action_head == "tanh" and "rescale_action" in wrappers
+    auto = choose_backend("auto", spec.environment, spec.env_kwargs, spec.gymnasium_wrappers)
+    own = {each.name: getattr(policy, each.name) for each in fields(policy) if each.name in known}  # type: ignore[arg-type]  # policies are dataclasses
+    found = {
+        "backend": "auto" if auto == spec.backend else spec.backend,
+        "env_kwargs": dict(spec.env_kwargs),
+        "settle_steps": wrappers.get("settle", {}).get("num_steps", 0),
+        "fire_reset": "fire_reset" in wrappers,
+        "grayscale": "grayscale" in wrappers,
+        "resize": size,
+        "frame_stack": wrappers.get("frame_stack", {}).get("num_frames", 1),
+        "action_bounds": "rescale" if rescaled else _BOUNDS_OF_HEADS[saved.action_head],
+        "early_stop_negative_streak": early_stop.get("negative_streak"),
+        "early_stop_grace_steps": early_stop.get("grace_steps", 0),
+        "gymnasium_wrappers": [wrapper.name for wrapper in spec.gymnasium_wrappers],
+        "wrappers": [wrapper.name for wrapper in spec.wrappers if ":" in wrapper.name],
+        "observation_normalization": "observation_mean" in saved.buffers,
+        "policy": saved.policy_name,
+        **own,
+    }
+    return {name: list(value) if isinstance(value, tuple) else value for name, value in found.items()}

@@ -1,0 +1,110 @@
+"""The program behind `import_reference.py`: files of Najarro & Risi's Hebbian code become a policy file of ours.
+
+Their code (NeurIPS 2020, arXiv 2007.02686) keeps bare numbers: coefficients in one file of torch.save, what is evolved
+beside them (kernels, initial weights) in another. What they are for, it takes from the flags of its evaluation.
+"""
+
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from policies.hebbian import Hebbian
+from policies.plasticity import RULES
+from policies.reference_coefficients import reference_row
+from training.assembly import environment_spec, make_agent, spaces
+from training.command_line import as_arguments, parse_config
+from training.config import HebbianConfig, TrainConfig, flag_name, option
+from training.continuation import train_command
+from training.legacy_file import in_our_order, legacy_table
+from training.machine import conditions
+from training.output_file import check_output, write_output
+from training.policy_file import SavedPolicy
+
+
+def _as_trained(name: str, choices: tuple[str, ...] = ()) -> Any:
+    """An option of training that says what the numbers are for; None leaves it to the preset of the environment."""
+    (found,) = (each for each in fields(HebbianConfig) if each.name == name)
+    return option(
+        None, found.metadata["help"] + " (default: the preset's)", choices=choices or found.metadata["choices"]
+    )
+
+
+@dataclass(frozen=True)
+class ImportConfig:
+    """Options of an import."""
+
+    path_hebb: str = option("", "the reference's file of coefficients")
+    path_coev: str | None = option(None, "its file of evolved kernels, or of co-evolved initial weights and kernels")
+    environment: str = option("", "Gymnasium id; short and retired names are mapped to today's")
+    output: str = option("", "the policy file to write; it must not exist")
+    hebb_rule: str | None = _as_trained("hebb_rule", tuple(RULES))
+    init_weights: str | None = _as_trained("init_weights")
+    normalisation: str | None = _as_trained("normalisation")
+    output_activity: str | None = _as_trained("output_activity")
+    action_bounds: str | None = _as_trained("action_bounds")
+    hidden_sizes: tuple[int, ...] | None = _as_trained("hidden_sizes")
+    imports: tuple[str, ...] = option((), "packages to import first, which register environments", flag="import")
+
+    def __post_init__(self) -> None:
+        for name in ("path_hebb", "environment", "output"):
+            if not getattr(self, name):
+                raise ValueError(f"{name} must be given")
+
+    def trained(self) -> TrainConfig:
+        """The options of a training that would have made the policy."""
+        kept = {flag_name(each): getattr(self, each.name) for each in fields(self)}
+        options = {name: list(value) if isinstance(value, tuple) else value for name, value in kept.items()}
+        for name in ("path_hebb", "path_coev", "output"):
+            del options[name]
+        given = {name: value for name, value in options.items() if value is not None}
+        return parse_config("hebbian", as_arguments({**given, "policy": "hebbian", "sharing": "synapse"}), "")
+
+
+def import_reference(config: ImportConfig) -> str:
+    """Reads, writes, and says what to do with it; ValueError, and no file, where the numbers are of another network."""
+    check_output(Path(config.output))
+    trained = config.trained()
+    environment = environment_spec(trained)
+    agent = make_agent(trained, *spaces(environment))
+    assert isinstance(agent.policy, Hebbian)  # as asked for
+    coefficients = legacy_table(Path(config.path_hebb))
+    evolved = np.empty(0) if config.path_coev is None else legacy_table(Path(config.path_coev))
+    try:
+        row = reference_row(agent.policy, coefficients, evolved)
+    except ValueError as error:
+        files = config.path_hebb + (f", {config.path_coev}" if config.path_coev else "")
+        raise ValueError(f"{files}: {error}") from error
+    saved = SavedPolicy(
+        policy=agent.policy,
+        policy_name=trained.policy,
+        weights=in_our_order(row, agent.policy),
+        buffers={},
+        action_head=agent.action_head,
+        environment=environment,
+        provenance={"path_hebb": config.path_hebb, "path_coev": config.path_coev, **conditions()},
+    )
+    command = train_command(config.output, saved)
+    write_output(Path(config.output), saved)
+    imports = f" --import {shlex.join(config.imports)}" if config.imports else ""
+    return "\n".join(
+        (
+            f"parameters      {len(row):,}",
+            f"weights         {config.output}",
+            f"to evaluate     python evaluate_hebbian.py --path_weights {shlex.quote(config.output)}{imports}",
+            f"to go on        {command}",
+        )
+    )
+
+
+def refuse_reference_flags(arguments: Sequence[str]) -> None:
+    """ValueError with the commands to give instead where arguments are those of the reference's own evaluation."""
+    if any(argument.replace("-", "_").startswith("__path_hebb") for argument in arguments):
+        raise ValueError(
+            "path_hebb: files of the reference become a policy file first: "
+            f"python import_reference.py {shlex.join(arguments)} --output imported.dat, "
+            "then python evaluate_hebbian.py --path_weights imported.dat"
+        )
