@@ -2,8 +2,9 @@
 
     python -m benchmarks.policy_forward [--members 64] [--json]
 
-The CNN is the reference's on 84x84x3; torch runs it as one grouped convolution over all members. The MLP maps 17
-inputs through 64-64 to 6 outputs, as on HalfCheetah.
+The CNN is the reference's on 84x84x3; torch runs it as one grouped convolution over all members. The convolutions of
+conv_lstm are those of 42x42x1, without the SELU between them; the figure for its whole forward pass has everything. The
+MLP maps 17 inputs through 64-64 to 6 outputs, as on HalfCheetah.
 """
 
 import argparse
@@ -16,10 +17,11 @@ import numpy as np
 import torch
 from torch.nn import functional
 
-from contracts.policy import Layout
+from contracts.policy import Layout, Policy
 from policies.cnn import STRIDES, Cnn
+from policies.conv_lstm import NUM_LAYERS, PADDING, STRIDE, ConvLstm
+from policies.layers import conv
 from policies.mlp import Mlp
-from policies.static import StaticPolicy
 
 ROUNDS = 30
 WARM_UP = 3
@@ -57,16 +59,56 @@ def measure(members: int) -> dict[str, float]:
     )
     # apart from the others, which leave nothing in the caches
     seconds |= _medians({"mlp": lambda: mlp.act(mlp_weights, states, rewards, None, {})})
+    seconds |= _conv_lstm_seconds(members, rng)
     return {
         "cnn_us_per_member": seconds["cnn"] / members * 1e6,
         "torch_cnn_us_per_member": seconds["torch"] / members * 1e6,
         "cnn_speedup": seconds["torch"] / seconds["cnn"],
+        "convolutions_us_per_member": seconds["convolutions"] / members * 1e6,
+        "torch_convolutions_us_per_member": seconds["torch_convolutions"] / members * 1e6,
+        "convolutions_speedup": seconds["torch_convolutions"] / seconds["convolutions"],
+        "conv_lstm_us_per_member": seconds["conv_lstm"] / members * 1e6,
         "mlp_us_per_act": seconds["mlp"] * 1e6,
         "mlp_us_per_member": seconds["mlp"] / members * 1e6,
     }
 
 
-def _rows(policy: StaticPolicy, members: int, rng: np.random.Generator) -> np.ndarray:
+def _conv_lstm_seconds(members: int, rng: np.random.Generator) -> dict[str, float]:
+    """The convolutions of conv_lstm, torch's, and the whole forward pass."""
+    policy = ConvLstm((42, 42, 1), 6)
+    weights, rewards = _rows(policy, members, rng), np.zeros(members, np.float32)
+    pixels = rng.random((members, *policy.observation_shape), dtype=np.float32)
+    state = policy.initial_state(weights, [rng] * members, {})
+    torch_pixels, torch_weights = torch.from_numpy(pixels), torch.from_numpy(weights)
+    return _medians(
+        {
+            "convolutions": lambda: _convolutions(policy.layout, weights, pixels),
+            "torch_convolutions": lambda: _torch_convolutions(policy.layout, torch_weights, torch_pixels),
+            "conv_lstm": lambda: policy.act(weights, pixels, rewards, state, {}),
+        }
+    )
+
+
+def _convolutions(layout: Layout, weights: np.ndarray, pixels: np.ndarray) -> np.ndarray:
+    maps = pixels.transpose(0, 3, 1, 2)
+    for number in range(1, NUM_LAYERS + 1):
+        maps = conv(weights, layout, f"conv{number}", maps, STRIDE, PADDING, f"conv{number}_bias")
+    return maps
+
+
+@torch.inference_mode()
+def _torch_convolutions(layout: Layout, weights: torch.Tensor, pixels: torch.Tensor) -> torch.Tensor:
+    members = len(pixels)
+    maps = pixels.permute(0, 3, 1, 2).flatten(0, 1).unsqueeze(0)
+    for number in range(1, NUM_LAYERS + 1):
+        name = f"conv{number}"
+        kernels = weights[:, layout.slices[name]].unflatten(1, layout.shapes[name]).flatten(0, 1)
+        biases = weights[:, layout.slices[f"{name}_bias"]].flatten()
+        maps = functional.conv2d(maps, kernels, biases, stride=STRIDE, padding=PADDING, groups=members)
+    return maps
+
+
+def _rows(policy: Policy, members: int, rng: np.random.Generator) -> np.ndarray:
     return np.stack([policy.initial_params(rng) for _ in range(members)])
 
 

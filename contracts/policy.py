@@ -34,7 +34,7 @@ class Layout:
             start += prod(shape)
         return slices
 
-    @property
+    @cached_property
     def num_params(self) -> int:
         """Length of a row of parameters."""
         return sum(prod(shape) for shape in self.shapes.values())

@@ -18,6 +18,7 @@ class Purpose(IntEnum):
     EVALUATION = 3
     TEST = 4
     BOOTSTRAP = 5
+    VIRTUAL_BATCH = 6
 
 
 def _sequence(seed: int, purpose: Purpose, generation: int, member: int, episode: int) -> np.random.SeedSequence:

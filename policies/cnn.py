@@ -5,19 +5,29 @@
     fully connected, tanh on the hidden layers, linear output
 
 Departures: an image enters as (channels, height, width), not (channels, width, height), and any size and number of
-channels is taken.
+channels is taken. Virtual batch normalisation (`policies.virtual_batch`) is an option; it stands before each tanh of
+the convolutions.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from jaxtyping import Float32
+from jaxtyping import Float32, Shaped
 
-from contracts.policy import Layout, Weights
+from contracts.policy import Buffers, Layout, State, Weights
 from policies.convolution import pooled_size
 from policies.layers import conv_pool, dense, dense_shapes
 from policies.static import StaticPolicy, positive_sizes
+from policies.virtual_batch import (
+    Convolution,
+    Statistics,
+    check_virtual_batch,
+    convolved,
+    reference_frames,
+    reference_statistics,
+)
 
 CHANNELS = (6, 8)
 KERNEL_SIZES = (3, 5)
@@ -40,14 +50,27 @@ def conv_shapes(observation_shape: tuple[int, ...]) -> tuple[dict[str, tuple[int
     return shapes, channels * height * width
 
 
+def convolutions(layout: Layout) -> list[Convolution]:
+    """The two convolutions with their pooling, each with the tanh after it."""
+
+    def convolution(name: str, stride: int) -> Convolution:
+        return lambda weights, maps: conv_pool(weights, layout, name, maps, stride), _tanh
+
+    return [convolution(f"conv{number}", stride) for number, stride in enumerate(STRIDES, 1)]
+
+
+def _tanh(weights: Weights, maps: Float32[np.ndarray, "members channels height width"]) -> None:
+    np.tanh(maps, out=maps)
+
+
 def conv_features(
-    weights: Weights, layout: Layout, inputs: Float32[np.ndarray, "members height width channels"]
+    weights: Weights,
+    layout: Layout,
+    inputs: Float32[np.ndarray, "members height width channels"],
+    statistics: Sequence[Statistics] | None = None,
 ) -> Float32[np.ndarray, "members features"]:
     """What the kernels of a layout see in an image, in the order (channels, height, width)."""
-    maps = inputs.transpose(0, 3, 1, 2)
-    for number, stride in enumerate(STRIDES, 1):
-        maps = conv_pool(weights, layout, f"conv{number}", maps, stride)
-        np.tanh(maps, out=maps)
+    maps = convolved(weights, convolutions(layout), inputs.transpose(0, 3, 1, 2), statistics)
     return maps.reshape(len(maps), -1)
 
 
@@ -56,11 +79,14 @@ class Cnn(StaticPolicy):
     """Takes observations (height, width, channels) of pixels in [0, 1], at least 16 high and wide."""
 
     hidden_sizes: tuple[int, ...] = (128, 64)
+    virtual_batch: int = 0
+    """Frames of the reference batch, `buffers["virtual_batch"]`, whose statistics normalise; 0 for no normalisation."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
         object.__setattr__(self, "hidden_sizes", positive_sizes("hidden_sizes", self.hidden_sizes))
         conv_shapes(self.observation_shape)  # refuses what is no image
+        check_virtual_batch(self.virtual_batch)
 
     @cached_property
     def layout(self) -> Layout:
@@ -68,8 +94,32 @@ class Cnn(StaticPolicy):
         kernels, features = conv_shapes(self.observation_shape)
         return Layout(kernels | dense_shapes((features, *self.hidden_sizes, self.num_outputs), bias=False))
 
+    def check_buffers(self, buffers: Buffers) -> None:
+        """ValueError for buffers without the reference batch, if there is to be one."""
+        if self.virtual_batch:
+            reference_frames(self, self.virtual_batch, buffers)
+
+    def initial_state(self, weights: Weights, rngs: Sequence[np.random.Generator], buffers: Buffers) -> State:
+        """Statistics of the reference batch, which stay as they are; None without one."""
+        if not self.virtual_batch:
+            return None
+        frames = reference_frames(self, self.virtual_batch, buffers)
+        return {"statistics": reference_statistics(weights, convolutions(self.layout), frames)}
+
+    def act(
+        self,
+        weights: Weights,
+        observations: Shaped[np.ndarray, "members ..."],
+        previous_rewards: Float32[np.ndarray, " members"],
+        state: State,
+        buffers: Buffers,
+    ) -> Float32[np.ndarray, "members outputs"]:
+        """The network's outputs; rewards are ignored. An observation that is not finite gives NaN."""
+        return self.forward(weights, self.inputs(observations, buffers), state)
+
     def forward(
-        self, weights: Weights, inputs: Float32[np.ndarray, "members height width channels"]
+        self, weights: Weights, inputs: Float32[np.ndarray, "members height width channels"], state: State = None
     ) -> Float32[np.ndarray, "members outputs"]:
         """The network's outputs."""
-        return dense(weights, self.layout, conv_features(weights, self.layout, inputs))
+        statistics = state["statistics"] if state else None
+        return dense(weights, self.layout, conv_features(weights, self.layout, inputs, statistics))

@@ -12,7 +12,8 @@ from jaxtyping import Float32
 from numba import int64, njit, types, void
 
 from contracts.policy import Layout, Weights
-from policies.convolution import conv_pool_kernel, pooled_size
+from policies.activations import ACTIVATIONS
+from policies.convolution import conv_kernel, conv_pool_kernel, padded_size, pooled_size
 from policies.simd import unit_stride
 
 _ROWS = types.Array(types.float32, 2, "A", readonly=True)
@@ -84,6 +85,38 @@ def conv_pool(
     return outputs
 
 
+def conv(
+    weights: Weights,
+    layout: Layout,
+    name: str,
+    inputs: Float32[np.ndarray, "members channels height width"],
+    stride: int,
+    padding: int,
+    bias: str | None = None,
+) -> Float32[np.ndarray, "members out_channels out_height out_width"]:
+    """Each member's convolution with `padding` zeros around the image, plus the vector `bias`.
+
+    The kernels' layout shape is (out_channels, channels, size, size). `inputs` may be any strided view.
+    """
+    out_channels, channels, size, _ = layout.shapes[name]
+    check_rows(weights, layout, inputs)
+    height, width = (padded_size(length, size, stride, padding) for length in inputs.shape[2:])
+    if inputs.shape[1] != channels or min(height, width) < 1:
+        raise ValueError(
+            f"{name}: got (channels, height, width) {inputs.shape[1:]}, needs {channels} channels and a height and "
+            f"width of at least {size - 2 * padding}"
+        )
+    outputs = np.empty((len(inputs), out_channels, height, width), np.float32)
+    bias_start = _ABSENT if bias is None else layout.slices[bias].start
+    conv_kernel(weights, layout.slices[name].start, bias_start, inputs, size, stride, padding, outputs)
+    return outputs
+
+
+def vector(weights: Weights, layout: Layout, name: str) -> Float32[np.ndarray, "members size"]:
+    """Each member's vector `name`, not to be changed."""
+    return layout.view(weights, name)
+
+
 def dense_shapes(sizes: Sequence[int], *, bias: bool) -> dict[str, tuple[int, ...]]:
     """Layout of the fully connected layers between `sizes`, inputs first: dense1, dense1_bias, dense2, ..."""
     shapes: dict[str, tuple[int, ...]] = {}
@@ -95,13 +128,13 @@ def dense_shapes(sizes: Sequence[int], *, bias: bool) -> dict[str, tuple[int, ..
 
 
 def dense(
-    weights: Weights, layout: Layout, inputs: Float32[np.ndarray, "members in"]
+    weights: Weights, layout: Layout, inputs: Float32[np.ndarray, "members in"], activation: str = "tanh"
 ) -> Float32[np.ndarray, "members out"]:
-    """Outputs of all the layers named by `dense_shapes` in the layout, tanh between them."""
+    """Outputs of all the layers named by `dense_shapes` in the layout, a function of `ACTIVATIONS` between them."""
     outputs, number = inputs, 1
     while (name := f"dense{number}") in layout.shapes:
         if number > 1:
-            np.tanh(outputs, out=outputs)
+            ACTIVATIONS[activation](outputs)
         bias = f"{name}_bias"
         outputs = linear(weights, layout, name, outputs, bias if bias in layout.shapes else None)
         number += 1

@@ -1,4 +1,4 @@
-"""Multilayer perceptron: tanh hidden layers, linear output; the defaults are the static network of arXiv 2007.02686."""
+"""Multilayer perceptron with a linear output; the defaults are the static network of arXiv 2007.02686, with tanh."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -8,6 +8,7 @@ import numpy as np
 from jaxtyping import Float32
 
 from contracts.policy import Layout, Weights
+from policies.activations import check_activation
 from policies.layers import dense, dense_shapes
 from policies.static import StaticPolicy, positive_sizes
 
@@ -18,10 +19,13 @@ class Mlp(StaticPolicy):
 
     hidden_sizes: tuple[int, ...] = (128, 64)
     bias: bool = False
+    activation: str = "tanh"
+    """Of the hidden layers, by its name in `policies.activations`."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
         object.__setattr__(self, "hidden_sizes", positive_sizes("hidden_sizes", self.hidden_sizes))
+        check_activation(self.activation)
 
     @cached_property
     def layout(self) -> Layout:
@@ -34,4 +38,5 @@ class Mlp(StaticPolicy):
         self, weights: Weights, inputs: Float32[np.ndarray, "members ..."]
     ) -> Float32[np.ndarray, "members outputs"]:
         """The network's outputs."""
-        return dense(weights, self.layout, inputs.reshape(len(inputs), prod(self.observation_shape)))
+        flat = inputs.reshape(len(inputs), prod(self.observation_shape))
+        return dense(weights, self.layout, flat, self.activation)

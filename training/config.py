@@ -8,6 +8,7 @@ from typing import Any
 
 import yaml
 
+from policies.activations import ACTIVATIONS
 from policies.hebbian import Hebbian
 from rollouts.bodies import INTACT, check_bodies
 from rollouts.engines import ENGINES, check_episode_timeout, num_threads
@@ -28,8 +29,8 @@ NOT_SAVED = {"preset", "config", "resume"}
 
 LEAST_VALUES = {
     "generations print_every checkpoint_every eval_every eval_episodes episodes_per_member chunk_size frame_stack "
-    "seeds max_env_steps max_episode_steps": 1,
-    "seed settle_steps early_stop_grace_steps early_stop_negative_streak test_episodes": 0,
+    "recurrent_size seeds max_env_steps max_episode_steps": 1,
+    "seed settle_steps early_stop_grace_steps early_stop_negative_streak test_episodes virtual_batch": 0,
 }
 """The least value of options that count something."""
 
@@ -70,8 +71,15 @@ class TrainConfig:
     )
 
     policy: str = option("auto", "policy by name, or package.module:Class; auto is cnn for images, else mlp")
-    hidden_sizes: tuple[int, ...] = option((128, 64), "units of each hidden layer of mlp, cnn and hebbian")
+    hidden_sizes: tuple[int, ...] = option(
+        (128, 64), "units of each hidden layer of mlp, cnn and hebbian, and of those before the cell of lstm and gru"
+    )
+    recurrent_size: int = option(64, "units of the recurrent cell of lstm and gru")
+    activation: str = option("tanh", "activation of the hidden layers of mlp, lstm and gru", choices=tuple(ACTIVATIONS))
     bias: bool = option(False, "give the layers of linear and mlp biases")
+    virtual_batch: int = option(
+        0, "frames of random play whose statistics normalise the convolutions of cnn and conv_lstm; 0 for none"
+    )
     observation_normalization: bool = option(
         False, "standardise observations by the running mean and deviation of all seen in training"
     )
@@ -111,6 +119,9 @@ class TrainConfig:
         None, "height and width to shrink images to, in pixels (default: 84 84 where that is smaller)"
     )
     grayscale: bool = option(False, "turn colour images grey")
+    atari_42: bool = option(
+        False, "Atari as pytorch-es sees it: 42 x 42 grey, standardised by the episode's running mean and deviation"
+    )
     frame_stack: int = option(1, "observations that the policy sees at once, the latest last")
     settle_steps: int = option(0, "env steps of zero action at the start of every episode")
     fire_reset: bool = option(False, "press FIRE at the start and after every lost life (Atari)")

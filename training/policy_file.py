@@ -18,8 +18,8 @@ from gymnasium.spaces import Discrete
 from jaxtyping import Float32, Shaped
 
 from contracts.policy import Buffers, Policy
+from contracts.randomness import Purpose, stream
 from policies.heads import HEADS
-from policies.static import StaticPolicy
 from reporting.atomic_file import write_atomically
 from rollouts.environments import EnvironmentSpec, spec_from_json, spec_to_json
 from rollouts.registry import check_allowed, is_ours, lookup
@@ -50,12 +50,13 @@ class SavedPolicy:
     """Where the weights come from: JSON values by name. A figure that is not finite is kept as None."""
 
     def act(self, observations: Shaped[np.ndarray, "batch ..."]) -> Shaped[np.ndarray, "batch ..."]:
-        """Actions of a static policy for the wrapped environment, from observations of that environment.
+        """Actions of a policy without state for the wrapped environment, from observations of that environment.
 
-        ValueError for a policy that changes while it acts; `training.evaluation.play` plays whole episodes of it.
+        ValueError for a policy that has a state; `training.evaluation.play` plays whole episodes of it.
         """
-        if not isinstance(self.policy, StaticPolicy):
-            raise ValueError(f"policy {self.policy_name!r} changes while it acts; play whole episodes instead")
+        start = self.policy.initial_state(self.weights[np.newaxis], [stream(0, Purpose.TEST)], self.buffers)
+        if start is not None:
+            raise ValueError(f"policy {self.policy_name!r} has a state in each episode; play whole episodes instead")
         weights = np.repeat(self.weights[np.newaxis], len(observations), axis=0)
         previous_rewards = np.zeros(len(observations), np.float32)
         return HEADS[self.action_head](self.policy.act(weights, observations, previous_rewards, None, self.buffers))

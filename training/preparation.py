@@ -3,6 +3,7 @@
 import os
 import sys
 from dataclasses import replace
+from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from rollouts.environments import EnvironmentSpec
 from rollouts.episode import Agent
 from rollouts.moments import STATISTICS, moments_of
 from rollouts.registry import lookup
+from rollouts.virtual_batch import collect
 from training import checkpoint as checkpoints
 from training.assembly import environment_spec, make_agent, spaces
 from training.checked_file import MAX_HEADER_BYTES
@@ -68,7 +70,7 @@ def _assembled(config: TrainConfig, folder: Path, checkpoint: Checkpoint | None 
             f"the policy has {agent.policy.layout.num_params} parameters; a policy file holds {MAX_WEIGHTS}"
         )
     if checkpoint is None:
-        initial, buffers = _start(config, agent)
+        initial, buffers = _start(config, agent, environment)
         progress = Progress(moments=moments_of(buffers))
     else:
         _check_fits(checkpoint, agent)
@@ -153,12 +155,15 @@ def _check_test(environment: EnvironmentSpec, *trained_in: Space) -> None:
             )
 
 
-def _start(config: TrainConfig, agent: Agent) -> tuple[Float32[np.ndarray, " params"], Buffers]:
+def _start(
+    config: TrainConfig, agent: Agent, environment: EnvironmentSpec
+) -> tuple[Float32[np.ndarray, " params"], Buffers]:
     """Parameters and buffers to start from; ValueError if a file's are of another network."""
+    fresh = _virtual_batch(config, agent, environment)
     if config.init_from is None:
-        return agent.policy.initial_params(stream(config.seed, Purpose.INITIAL_PARAMS)), {}
+        return agent.policy.initial_params(stream(config.seed, Purpose.INITIAL_PARAMS)), fresh
     if is_legacy(Path(config.init_from)):
-        return legacy_weights(Path(config.init_from), agent.policy), {}
+        return legacy_weights(Path(config.init_from), agent.policy), fresh
     saved = load_policy(Path(config.init_from), config.trusted_modules)
     found, asked = _described(Agent(saved.policy, saved.action_head)), _described(agent)
     if found != asked:
@@ -174,6 +179,15 @@ def _start(config: TrainConfig, agent: Agent) -> tuple[Float32[np.ndarray, " par
             f"which is {'on' if config.observation_normalization else 'off'} here"
         )
     return saved.weights, saved.buffers
+
+
+def _virtual_batch(config: TrainConfig, agent: Agent, environment: EnvironmentSpec) -> Buffers:
+    """The reference batch if the policy takes one; ValueError where no policy file could hold it."""
+    num_frames = fields_of(agent.policy).get("virtual_batch", 0)
+    most = (MAX_WEIGHTS - agent.policy.layout.num_params) // prod(agent.policy.observation_shape)
+    if num_frames > most:
+        raise ValueError(f"virtual_batch must be <= {most}, got {num_frames}: a policy file holds no more frames")
+    return {"virtual_batch": collect(environment, num_frames, config.seed)} if num_frames else {}
 
 
 def _described(agent: Agent) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from torch.nn.functional import conv2d, max_pool2d
 
 from contracts.policy import Layout
-from policies.layers import conv_pool, dense, dense_shapes, linear
+from policies.layers import conv, conv_pool, dense, dense_shapes, linear
 
 
 def _weights(layout, members, seed=0):
@@ -67,6 +67,31 @@ def test_conv_pool_of_the_reference_sizes():
         np.testing.assert_allclose(conv_pool(weights, layout, "kernels", image, stride), expected, atol=1e-5)
 
 
+@settings(max_examples=40, deadline=None)
+@given(
+    channels=st.sampled_from([1, 2, 3, 32]),
+    out_channels=st.integers(1, 9),
+    size=st.integers(1, 5),
+    stride=st.integers(1, 3),
+    padding=st.integers(0, 3),
+    spare=st.tuples(st.integers(0, 25), st.integers(0, 25)),
+    biased=st.booleans(),
+    channels_last=st.booleans(),
+)
+def test_conv_against_torch(channels, out_channels, size, stride, padding, spare, biased, channels_last):
+    layout = Layout({"skipped": (5,), "kernels": (out_channels, channels, size, size), "offset": (out_channels,)})
+    weights = _weights(layout, members=2)
+    height, width = (max(1, size - 2 * padding) + extra for extra in spare)
+    image = np.random.default_rng(1).standard_normal((2, channels, height, width)).astype(np.float32)
+    given = np.moveaxis(np.ascontiguousarray(np.moveaxis(image, 1, -1)), -1, 1) if channels_last else image
+    found = conv(weights, layout, "kernels", given, stride, padding, "offset" if biased else None)
+    kernels, offset = (torch.from_numpy(layout.view(weights, name)).double() for name in ("kernels", "offset"))
+    for member in range(2):
+        bias = offset[member] if biased else None
+        expected = conv2d(torch.from_numpy(image[member : member + 1]).double(), kernels[member], bias, stride, padding)
+        np.testing.assert_allclose(found[member : member + 1], expected.numpy(), atol=2e-4)
+
+
 @pytest.mark.parametrize("place", [(0, 0), (0, 1), (1, 0), (1, 1)])
 def test_conv_pool_keeps_nan_wherever_it_stands_in_the_pool(place):
     layout = Layout({"kernels": (1, 1, 1, 1)})
@@ -98,5 +123,9 @@ def test_wrong_arrays_are_refused():
         linear(weights, layout, "matrix", np.zeros((3, 3), np.float32))
     with pytest.raises(ValueError, match="a height and width of at least 4"):
         conv_pool(weights, layout, "kernels", np.zeros((2, 1, 8, 3), np.float32), 1)
+    with pytest.raises(ValueError, match="a height and width of at least 1"):
+        conv(weights, layout, "kernels", np.zeros((2, 1, 8, 0), np.float32), 2, 1)
+    with pytest.raises(ValueError, match="needs 1 channels"):
+        conv(weights, layout, "kernels", np.zeros((2, 2, 8, 8), np.float32), 2, 1)
     with pytest.raises(ValueError, match="needs 1 channels"):
         conv_pool(weights, layout, "kernels", np.zeros((2, 2, 8, 8), np.float32), 1)

@@ -33,3 +33,14 @@ def test_the_start_is_xavier_uniform_with_zero_biases():
 def test_sizes_that_are_no_sizes_are_refused(sizes):
     with pytest.raises(ValueError, match=r"hidden_sizes: got .* at least 1"):
         Mlp((28,), 8, hidden_sizes=sizes)
+
+
+def test_activations_that_are_none_are_refused():
+    with pytest.raises(ValueError, match="activation: got 'sine', allowed: tanh, selu, relu"):
+        Mlp((28,), 8, activation="sine")
+
+
+def test_the_activation_by_hand():
+    policy = Mlp((1,), 1, hidden_sizes=(2,), activation="relu")
+    outputs = policy.act(np.array([[2, -2, 3, 5]], np.float32), np.ones((1, 1)), np.zeros(1, np.float32), None, {})
+    assert outputs.item() == 6  # 3 relu(2) + 5 relu(-2)

@@ -1,10 +1,12 @@
 """What every policy promises (contracts/policy.py), for each file of policies/ that holds a policy."""
 
 import json
+import pickle
 import pkgutil
 import subprocess
 import sys
 from dataclasses import asdict
+from functools import partial
 from importlib import import_module
 
 import numpy as np
@@ -13,7 +15,13 @@ import torch
 from numba.extending import is_jitted
 
 import policies
+from policies.cnn import Cnn
+from policies.conv_lstm import ConvLstm
+from policies.gru import Gru
+from policies.lstm import Lstm
+from policies.mlp import Mlp
 from policies.modules import as_module
+from policies.recurrent import RecurrentPolicy
 from policies.static import StaticPolicy
 
 IMAGE = (20, 27, 3)
@@ -32,12 +40,31 @@ def _policy_classes():
             yield pytest.param(getattr(module, class_name), id=stem)
 
 
+def _of_kind(kind, parameters):
+    return [parameter for parameter in parameters if issubclass(_class(parameter.values[0]), kind)]
+
+
+def _class(made_by):
+    return made_by.func if isinstance(made_by, partial) else made_by
+
+
 CLASSES = list(_policy_classes())
-STATIC = [parameter for parameter in CLASSES if issubclass(parameter.values[0], StaticPolicy)]
-PLASTIC = [parameter for parameter in CLASSES if parameter not in STATIC]
+WITH_OPTIONS = [
+    pytest.param(partial(Mlp, activation="selu"), id="mlp-selu"),
+    pytest.param(partial(Mlp, activation="relu", bias=True), id="mlp-relu"),
+    pytest.param(partial(Lstm, hidden_sizes=(9, 7), recurrent_size=5, activation="selu"), id="lstm-hidden"),
+    pytest.param(partial(Gru, hidden_sizes=(9,), recurrent_size=5), id="gru-hidden"),
+]
+NORMALISED = [
+    pytest.param(partial(Cnn, virtual_batch=3), id="cnn-virtual_batch"),
+    pytest.param(partial(ConvLstm, virtual_batch=3), id="conv_lstm-virtual_batch"),
+]
+STATIC = _of_kind(StaticPolicy, CLASSES + WITH_OPTIONS)
+RECURRENT = _of_kind(RecurrentPolicy, CLASSES + WITH_OPTIONS)
+PLASTIC = [parameter for parameter in CLASSES if parameter not in STATIC + RECURRENT]
 
 
-@pytest.fixture(params=CLASSES)
+@pytest.fixture(params=CLASSES + WITH_OPTIONS + NORMALISED)
 def policy(request):
     return request.param(IMAGE, OUTPUTS)
 
@@ -62,6 +89,9 @@ def _statistics(shape):
 
 def _start(policy, weights, buffers, members=None):
     members = range(len(weights)) if members is None else members
+    if getattr(policy, "virtual_batch", 0):
+        batch = np.random.default_rng(4).random((policy.virtual_batch, *IMAGE), dtype=np.float32)
+        buffers = {**buffers, "virtual_batch": batch}
     return policy.initial_state(weights, [np.random.default_rng(member) for member in members], buffers)
 
 
@@ -94,15 +124,22 @@ def _all_arrays(state):
 
 
 def test_the_known_policies_are_found():
-    assert {"mlp", "linear", "cnn", "hebbian"} <= {parameter.id for parameter in CLASSES}
+    assert {"mlp", "linear", "cnn", "hebbian", "small", "lstm", "gru", "conv_lstm"} <= {
+        parameter.id for parameter in CLASSES
+    }
 
 
 def test_every_kernel_is_serial_and_releases_the_gil():
     objects = [value for stem in STEMS for value in vars(import_module(f"policies.{stem}")).values()]
     kernels = {value for value in objects if is_jitted(value)}
-    assert {"_linear_kernel", "conv_pool_kernel", "_normalized_kernel", "_plastic_kernel"} <= {
-        kernel.__name__ for kernel in kernels
-    }
+    assert {
+        "_linear_kernel",
+        "conv_pool_kernel",
+        "conv_kernel",
+        "_selu_kernel",
+        "_normalized_kernel",
+        "_plastic_kernel",
+    } <= {kernel.__name__ for kernel in kernels}
     assert all(kernel.targetoptions.get("nogil") and not kernel.targetoptions.get("parallel") for kernel in kernels)
 
 
@@ -190,19 +227,38 @@ def test_the_module_gives_the_same_outputs(policy, weights, observations, buffer
     np.testing.assert_allclose(found[2], outputs[2], rtol=1e-5, atol=1e-5)
 
 
-@pytest.mark.parametrize("policy", PLASTIC, indirect=True)
-def test_a_plastic_policy_is_no_module(policy, weights):
-    with pytest.raises(TypeError, match=r"as_module: got .* takes Mlp, Linear and Cnn, whose weights are fixed"):
+@pytest.mark.parametrize("buffers", [{}, _statistics(IMAGE)], ids=["plain", "statistics"])
+@pytest.mark.parametrize("policy", RECURRENT, indirect=True)
+def test_the_module_of_a_recurrent_policy_takes_and_returns_the_state(policy, weights, observations, buffers):
+    outputs = _act(policy, weights, observations, buffers)
+    module, state = as_module(policy, weights[2], buffers), None
+    with torch.no_grad():
+        for _ in range(3):
+            found, state = module(torch.from_numpy(observations), state)
+    np.testing.assert_allclose(found[2].numpy(), outputs[2], rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("policy", PLASTIC + NORMALISED, indirect=True)
+def test_a_plastic_or_normalised_policy_is_no_module(policy, weights):
+    with pytest.raises(TypeError, match=r"as_module: got .* takes "):
         as_module(policy, weights[0], {})
 
 
-@pytest.mark.parametrize("policy", STATIC, indirect=True)
+@pytest.mark.parametrize("policy", STATIC + RECURRENT, indirect=True)
 def test_the_module_is_trainable_and_in_the_order_of_the_row(policy, weights, observations):
     module = as_module(policy, weights[0], {})
     row = torch.nn.utils.parameters_to_vector(module.parameters())
     assert np.array_equal(row.detach().numpy(), weights[0])
-    module(torch.from_numpy(observations)).sum().backward()
+    outputs = module(torch.from_numpy(observations))
+    if isinstance(policy, RecurrentPolicy):  # the first state is zero, which its weights cannot be learned from
+        outputs, _ = module(torch.from_numpy(observations), outputs[1])
+    outputs.sum().backward()
     assert all(parameter.grad.abs().sum() > 0 for parameter in module.parameters())
+
+
+def test_a_policy_that_has_acted_can_be_sent_to_a_worker(policy, weights, observations):
+    _act(policy, weights, observations)
+    assert pickle.loads(pickle.dumps(policy)) == policy
 
 
 def test_fields_survive_json(policy):

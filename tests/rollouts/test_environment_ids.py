@@ -69,6 +69,23 @@ def test_an_unknown_id_gets_a_suggestion(name, suggestion):
         resolve(name)
 
 
+@pytest.mark.parametrize(("name", "suggestion"), [("Pongg", "Pong-v5"), ("breakout", "Breakout-v5")])
+def test_a_short_name_gets_a_suggestion_too(name, suggestion):
+    with pytest.raises(ValueError, match=f"^unknown environment '{name}', did you mean '{suggestion}'\\?$"):
+        resolve(name)
+
+
+def test_every_atari_game_has_a_short_name():
+    register("ALE/Pong-v5", ())
+    games = [name.removeprefix("ALE/").removesuffix("-v5") for name in gymnasium.registry if name.startswith("ALE/")]
+    assert len(games) > 100
+    elsewhere = {"Blackjack"}  # Gymnasium's own
+    for game in games:
+        assert resolve(f"{game}-v5").environment == f"{game}-v5"
+        assert (resolve(game).environment == f"{game}-v5") == (game not in elsewhere)
+        assert resolve(f"{game}NoFrameskip-v4").env_kwargs == {"frameskip": 1}
+
+
 def test_nothing_near_no_suggestion():
     with pytest.raises(ValueError, match=r"^unknown environment 'qqqqqqqq'$"):
         resolve("qqqqqqqq")

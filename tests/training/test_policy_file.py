@@ -77,7 +77,8 @@ def test_anyone_can_read_the_file_with_safetensors(tmp_path):
         assert list(file.metadata()) == ["hebbes"]
         header = json.loads(file.metadata()["hebbes"])
     assert header["policy"] == {
-        "name": "mlp", "observation_shape": [3], "num_outputs": 2, "hidden_sizes": [4], "bias": False
+        "name": "mlp", "observation_shape": [3], "num_outputs": 2, "hidden_sizes": [4], "bias": False,
+        "activation": "tanh",
     }  # fmt: skip
     assert (header["kind"], header["format_version"]) == ("policy", 2)
     assert header["environment"]["environment"] == "HalfCheetah-v5"

@@ -1,0 +1,83 @@
+"""The runs of pytorch-es' README, and what Atari's preprocessing refuses."""
+
+import numpy as np
+import pytest
+
+from training.command_line import parse_config, parse_configs
+from training.evaluation import environment_for, play
+from training.policy_file import load_policy
+from training.preparation import prepare
+from training.run import execute
+
+TINY = [
+    *("--popsize", "2", "--generations", "1", "--max_episode_steps", "3"),
+    *("--eval_episodes", "1", "--test_episodes", "0", "--threads", "1"),
+]
+
+
+def prepared(tmp_path, *flags):
+    (run,) = prepare(parse_config("static", [*flags, *TINY, "--folder", str(tmp_path)], "test"))
+    return run
+
+
+def trained(tmp_path, *flags):
+    run = prepared(tmp_path, *flags)
+    execute(run)
+    return load_policy(run.folder / "best.dat")
+
+
+def test_pong_with_conv_lstm_sees_42_by_42(tmp_path):
+    saved = trained(tmp_path, "--environment", "Pong-v5", "--policy", "conv_lstm", "--optimizer", "adam")
+    assert [wrapper.name for wrapper in saved.environment.wrappers] == ["atari_42", "running_normalization"]
+    assert len(saved.weights) == 588_710
+    returns = play(saved, environment_for(saved.environment), episodes=1, seed=0, threads=1, max_episode_steps=5)
+    assert np.isfinite(returns).all()
+    with pytest.raises(ValueError, match="policy 'conv_lstm' has a state in each episode; play whole episodes instead"):
+        saved.act(np.zeros((1, 42, 42, 1), np.float32))
+
+
+def test_cartpole_with_the_small_network(tmp_path):
+    saved = trained(tmp_path, "--environment", "CartPole-v1", "--policy", "small")
+    assert len(saved.weights) == 4 * 64 + 64 + 64 * 64 + 64 + 64 * 2 + 2
+    assert saved.act(np.zeros((3, 4), np.float32)).shape == (3,)
+
+
+def test_pongs_other_preset_stacks_four_frames_of_84_by_84(tmp_path):
+    run = prepared(tmp_path, "--environment", "Pong", "--preset", "cnn")
+    assert run.task.agent.policy.observation_shape == (84, 84, 4)
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        (["CartPole-v1", "--policy", "conv_lstm"], "conv_lstm takes images"),
+        (["CartPole-v1", "--atari_42"], r"atari_42 takes Atari's screens of \(210, 160, 3\) as they are; got obs"),
+        (["Pong-v5", "--grayscale"], "atari_42 takes .*; grayscale and resize are no options beside it"),
+        (["CartPole-v1", "--virtual_batch", "-1"], "virtual_batch must be >= 0, got -1"),
+        (["CartPole-v1", "--recurrent_size", "0"], "recurrent_size must be >= 1, got 0"),
+    ],
+)
+def test_what_does_not_fit_is_refused_in_one_line(tmp_path, flags, message):
+    with pytest.raises(ValueError, match=message) as error:
+        prepared(tmp_path, "--environment", *flags)
+    assert "\n" not in str(error.value)
+
+
+def test_a_virtual_batch_is_collected_once_and_kept_by_files_and_resumes(tmp_path):
+    flags = ("--environment", "Pong-v5", "--virtual_batch", "3", "--checkpoint_every", "1")
+    run = prepared(tmp_path, *flags)
+    execute(run)
+    first = load_policy(run.folder / "latest.dat").buffers["virtual_batch"]
+    assert first.shape == (3, 42, 42, 1) and np.ptp(first) > 0
+    (config,) = parse_configs("static", ["--resume", str(run.folder), "--generations", "2"], "")
+    (resumed,) = prepare(config)
+    execute(resumed)
+    saved = load_policy(run.folder / "latest.dat")
+    assert np.array_equal(saved.buffers["virtual_batch"], first) and saved.provenance["generation"] == 2
+    continued = prepared(tmp_path, *flags, "--seed", "5", "--init_from", str(run.folder / "latest.dat"))
+    assert np.array_equal(continued.constants["virtual_batch"], first)
+
+
+def test_a_virtual_batch_that_no_file_could_hold_is_refused(tmp_path):
+    with pytest.raises(ValueError, match=r"virtual_batch must be <= .*, got 9800: a policy file holds no more frames"):
+        prepared(tmp_path, "--environment", "Pong-v5", "--virtual_batch", "9800")

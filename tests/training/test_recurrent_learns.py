@@ -1,0 +1,65 @@
+"""Recall: what the first observation showed must be done at the last env step. Only a policy with a memory can."""
+
+import numpy as np
+import pytest
+from gymnasium.spaces import Box, Discrete
+
+from contracts.environment import EnvStep
+from policies.gru import Gru
+from policies.lstm import Lstm
+from policies.mlp import Mlp
+from rollouts.episode import Agent, run_episode
+from strategies.openai_es import OpenaiEs, OpenaiEsSettings
+
+DELAY = 4
+
+
+class Recall:
+    """Observes (cue, is it time to answer); the cue, -1 or 1 by the episode's number, is shown once."""
+
+    observation_space = Box(-1.0, 1.0, (2,), np.float32)
+    action_space = Discrete(2)
+
+    def __init__(self, num_copies):
+        self.num_copies = num_copies
+
+    def start(self, episode):
+        self._cue, self._env_step = episode % 2, 0
+        return np.repeat(np.array([[2 * self._cue - 1, 0]], np.float32), self.num_copies, axis=0)
+
+    def step(self, actions, active):
+        self._env_step += 1
+        over = self._env_step > DELAY
+        observations = np.repeat(np.array([[0, self._env_step == DELAY]], np.float32), len(active), axis=0)
+        rewards = np.where(over & (actions == self._cue), 1.0, 0.0)
+        return EnvStep(observations, rewards, np.full(len(active), over), np.zeros(len(active), bool), {})
+
+    def close(self):
+        pass
+
+
+def fitness(policy, weights):
+    """Share of the two cues that each member recalls."""
+    rngs = [np.random.default_rng(0)] * len(weights)
+    played = (run_episode(Agent(policy, "argmax"), Recall(len(weights)), weights, k, rngs, buffers={}) for k in (0, 1))
+    return np.mean([result.returns for result in played], axis=0)
+
+
+def trained(policy):
+    """What the mean recalls after some generations."""
+    settings = OpenaiEsSettings(popsize=100, lr=0.1, optimizer="adam", sigma=0.3, weight_penalty=0.0)
+    es = OpenaiEs(settings, policy.initial_params(np.random.default_rng(0)), seed=0)
+    for generation in range(60):
+        population = es.ask(generation)
+        weights = population.weights(range(len(population)))
+        es.tell(population, fitness(policy, weights), lambda p, u: p.combine(range(len(p)), u))
+    return fitness(policy, es.mean[np.newaxis])[0]
+
+
+@pytest.mark.parametrize("kind", [Lstm, Gru])
+def test_a_recurrent_policy_learns_to_remember(kind):
+    assert trained(kind((2,), 2, recurrent_size=4)) == 1
+
+
+def test_a_static_policy_stays_at_chance():
+    assert trained(Mlp((2,), 2, hidden_sizes=(8,), bias=True)) == 0.5
