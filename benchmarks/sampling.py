@@ -34,14 +34,14 @@ def one_generation(strategy: OpenaiEs, executor: ThreadPoolExecutor, number: int
     chunks = cut(len(population), CHUNK_SIZE)
     fitness = np.random.default_rng(number).normal(size=len(population))
 
-    def combine(members: Population, utilities: np.ndarray) -> np.ndarray:
-        parts = executor.map(lambda ids: members.combine(ids, utilities[ids.start : ids.stop]), chunks)
+    def combine(population: Population, utilities: np.ndarray, power: int = 1) -> np.ndarray:
+        parts = executor.map(lambda ids: population.combine(ids, utilities[ids.start : ids.stop], power), chunks)
         return added(list(parts))
 
     started = time.perf_counter()
     weights = list(executor.map(population.weights, chunks))
     strategy.tell(population, fitness, combine)
-    return time.perf_counter() - started, sum(rows.nbytes for rows in weights)
+    return time.perf_counter() - started, sum(rows.nbytes for rows in weights if isinstance(rows, np.ndarray))
 
 
 def measure(members: int, params: int) -> dict[str, float]:

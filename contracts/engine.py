@@ -71,9 +71,9 @@ class Engine(Protocol):
         """Lets every member act in its episodes; EngineError where that cannot be done."""
 
     def combine(
-        self, population: Population, utilities: Float[np.ndarray, " members"]
+        self, population: Population, utilities: Float[np.ndarray, " members"], power: int = 1
     ) -> Float64[np.ndarray, " params"]:
-        """Sum over members of utility times noise, made where the noise is, added in chunk order."""
+        """Sum over members of utility times noise to the power, made where the noise is, added in chunk order."""
 
     def close(self) -> None:
         """Frees simulators and workers, soon even when an `evaluate` was interrupted; calling it twice is harmless."""

@@ -9,8 +9,8 @@ from typing import Any, Protocol, TypeAlias
 import numpy as np
 from jaxtyping import Float32, Shaped
 
-Weights: TypeAlias = Float32[np.ndarray, "members params"]
-"""One row of parameters a member. Policies read it only through `policies.layers.linear` and `conv`."""
+Rows: TypeAlias = Float32[np.ndarray, "members params"]
+"""One row of parameters a member."""
 
 State: TypeAlias = Any
 """What changes within an episode: a tree (dict, tuple, list) of arrays, members first, or None."""
@@ -39,9 +39,66 @@ class Layout:
         """Length of a row of parameters."""
         return sum(prod(shape) for shape in self.shapes.values())
 
-    def view(self, weights: Weights, name: str) -> Float32[np.ndarray, "members ..."]:
-        """The named array of every member, a view into `weights` of shape (members, *shape)."""
-        return weights[:, self.slices[name]].reshape(len(weights), *self.shapes[name])
+    def view(self, rows: Rows, name: str) -> Float32[np.ndarray, "members ..."]:
+        """The named array of every member, a view into `rows` of shape (members, *shape)."""
+        return rows[:, self.slices[name]].reshape(len(rows), *self.shapes[name])
+
+    @cached_property
+    def matrices(self) -> frozenset[str]:
+        """Names of the arrays of two dimensions, (out, in)."""
+        return frozenset(name for name, shape in self.shapes.items() if len(shape) == 2)
+
+    def factors(self, rank: int) -> "Layout":
+        """Layout of low-rank noise: `left(name)` (rank, out) and `right(name)` (rank, in) for every matrix.
+
+        All other arrays keep their names and shapes.
+        """
+        shapes: dict[str, tuple[int, ...]] = {}
+        for name, shape in self.shapes.items():
+            if name in self.matrices:
+                shapes[left(name)], shapes[right(name)] = (rank, shape[0]), (rank, shape[1])
+            else:
+                shapes[name] = shape
+        return Layout(shapes)
+
+
+def left(name: str) -> str:
+    """Name of the factor of a matrix's noise that has its number of outputs."""
+    return f"{name}.left"
+
+
+def right(name: str) -> str:
+    """Name of the factor of a matrix's noise that has its number of inputs."""
+    return f"{name}.right"
+
+
+@dataclass(frozen=True)
+class LowRankWeights:
+    """Members that share one row of parameters and differ by low-rank noise.
+
+    A member's matrix is the center's plus left^T right of its factors; its other arrays are the center's plus its own
+    noise. The scale of the noise is in it.
+    """
+
+    center: Float32[np.ndarray, " params"]
+    """In the layout's order, save that every matrix lies transposed, (in, out), so that its outputs are neighbours."""
+    noise: Float32[np.ndarray, "members factors"]
+    layout: Layout
+    """Of a member's parameters."""
+    factors: Layout
+    """Of a row of `noise`: `layout.factors(rank)`."""
+
+    def __len__(self) -> int:
+        """Number of members."""
+        return len(self.noise)
+
+    def __getitem__(self, members: Shaped[np.ndarray, " _"]) -> "LowRankWeights":
+        """Some of the members, by ids or a mask."""
+        return LowRankWeights(self.center, self.noise[members], self.layout, self.factors)
+
+
+Weights: TypeAlias = Rows | LowRankWeights
+"""Every member's parameters. Policies read them only through `policies.layers`, and so work with either kind."""
 
 
 class Policy(Protocol):

@@ -18,5 +18,7 @@ class Population(Protocol):
     def weights(self, ids: Sequence[int]) -> Weights:
         """Parameters of the members named, one row each, the same bits wherever it is called."""
 
-    def combine(self, ids: Sequence[int], utilities: Float[np.ndarray, " ids"]) -> Float64[np.ndarray, " params"]:
-        """Sum over the members named of utility times unit-variance noise."""
+    def combine(
+        self, ids: Sequence[int], utilities: Float[np.ndarray, " ids"], power: int = 1
+    ) -> Float64[np.ndarray, " params"]:
+        """Sum over the members named of utility times unit-variance noise to the power of 1 or 2."""

@@ -1,27 +1,39 @@
 """Strategy: a search distribution that is asked for a population and told how it did. Fitness is maximised."""
 
-from collections.abc import Callable, Mapping
-from typing import Protocol, TypeAlias
+from collections.abc import Mapping
+from typing import ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 from jaxtyping import Float, Float32, Float64
 
+from contracts.policy import Layout
 from contracts.population import Population
 
-Combine: TypeAlias = Callable[[Population, Float[np.ndarray, " members"]], Float64[np.ndarray, " params"]]
-"""`Engine.combine`, handed to `tell` so that strategies and engines need not know each other."""
+
+class Combine(Protocol):
+    """`Engine.combine`, handed to `tell` so that strategies and engines need not know each other."""
+
+    def __call__(
+        self, population: Population, utilities: Float[np.ndarray, " members"], power: int = 1
+    ) -> Float64[np.ndarray, " params"]:
+        """Sum over members of utility times noise to the power of 1 or 2."""
 
 
 class Strategy(Protocol):
     """Shaping and weight penalties happen in `tell`, never in an engine."""
 
+    grows: ClassVar[bool]
+    """Whether `ask` takes a number of members other than the settings' own, and `tell` a population of it."""
+
     @property
     def mean(self) -> Float32[np.ndarray, " params"]:
         """The unperturbed policy's parameters."""
 
-    def ask(self, generation: int) -> Population:
-        """The members to try; the last one is the unperturbed policy.
+    def ask(self, generation: int, num_members: int | None = None) -> Population:
+        """The members to try, as many as the settings say; the last one, beside them, is the unperturbed policy.
 
+        A strategy that `grows` may be asked for another number of them: the first members of a larger population are
+        those of a smaller one of the same generation.
         FloatingPointError, with the reason, where the numbers no longer allow it.
         """
 
@@ -44,3 +56,11 @@ class Strategy(Protocol):
 
         ValueError or KeyError for the state of another strategy.
         """
+
+
+@runtime_checkable
+class TakesLayout(Protocol):
+    """What a strategy is, beside `Strategy`, whose noise may depend on the shapes of the policy's arrays."""
+
+    def take_layout(self, layout: Layout) -> None:
+        """Called once, before the first `ask`; ValueError if the layout is of another number of parameters."""

@@ -17,10 +17,10 @@ from math import prod
 import numpy as np
 from jaxtyping import Float32, Shaped
 
-from contracts.policy import Buffers, Layout, State, Weights
+from contracts.policy import Buffers, Layout, Rows, State, Weights
 from policies.cnn import conv_features, conv_shapes
 from policies.initial_weights import COEVOLVE, INITIAL_WEIGHTS
-from policies.layers import check_rows, dense_shapes
+from policies.layers import check_rows, dense_shapes, rows_of
 from policies.neural_rule import NEURAL_RULES, num_network_params
 from policies.plasticity import NORMALISATIONS, RULES, LayerRule, Plastic, columns_of, plastic_linear
 from policies.sharing import SHARINGS, Table, clustered_tables, count_sets, tables
@@ -170,21 +170,22 @@ class Hebbian(SizedPolicy):
 
     def initial_state(self, weights: Weights, rngs: Sequence[np.random.Generator], buffers: Buffers) -> State:
         """Each member's weights as its generator, or its row, gives them; nothing to learn from yet."""
-        members = len(weights)
+        members, rows = len(weights), rows_of(weights, self.layout)
         return {
+            "rows": [] if rows is weights else [rows],  # of weights of low rank, made once an episode
             "learning": np.ones(members, np.bool_),
             "silent": [],  # hidden neurons, layer by layer: see policies.interventions
-            "weights": self._initial_weights(weights, rngs),
+            "weights": self._initial_weights(rows, rngs),
             "divisors": [np.ones(members, np.float32) for _ in self._matrices],
             "activities": [np.zeros((members, size), np.float32) for size in self._sizes],
             "env_steps": np.zeros(members, np.int64),
         }
 
     def _initial_weights(
-        self, weights: Weights, rngs: Sequence[np.random.Generator]
+        self, rows: Rows, rngs: Sequence[np.random.Generator]
     ) -> list[Float32[np.ndarray, "members out in"]]:
         if self.init_weights == COEVOLVE:
-            return [self.layout.view(weights, name).copy() for name in self._matrices]
+            return [self.layout.view(rows, name).copy() for name in self._matrices]
         draw = INITIAL_WEIGHTS[self.init_weights]
         drawn = [[draw(rng, shape) for shape in self._matrices.values()] for rng in rngs]
         return [np.stack(layer) for layer in zip(*drawn, strict=True)]
@@ -200,15 +201,16 @@ class Hebbian(SizedPolicy):
         """Learns from the previous env step, if an update is due, then returns the outputs of the new weights."""
         inputs = self.inputs(observations, buffers)
         check_rows(weights, self.layout, inputs)
+        (rows,) = state["rows"] or [weights]
         if self._convolutions[0]:
-            inputs = conv_features(weights, self.layout, inputs)
+            inputs = conv_features(rows, self.layout, inputs)
         inputs = np.ascontiguousarray(inputs.reshape(len(inputs), -1))
         old, new = state["activities"], [inputs]
         due = state["learning"] & (state["env_steps"] > 0) & (state["env_steps"] % self.update_every == 0)
         outputs = inputs
         for number, rule in enumerate(self._rules_in(buffers)):
             layer = Plastic(state["weights"][number], state["divisors"][number], old[number], old[number + 1], due)
-            outputs = plastic_linear(weights, rule, layer, self.normalisation, new[-1])
+            outputs = plastic_linear(rows, rule, layer, self.normalisation, new[-1])
             new.append(np.tanh(outputs))
             if number < len(state["silent"]):
                 new[-1][state["silent"][number]] = 0

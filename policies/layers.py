@@ -1,7 +1,8 @@
-"""Layers that read each member's own weights: the only way in which a policy touches a row of parameters.
+"""Layers that read each member's weights: the only way in which a policy touches them.
 
-The kernels are serial and release the GIL, so that an engine can run several chunks of members in threads. They take
-members one after another: a member's result has the same bits alone and among others. Weights are read in place.
+The kernels are serial and release the GIL, so that an engine can run several chunks of members in threads. A member's
+sums are added in the same order whoever shares its batch: its result has the same bits alone and among others. Dense
+rows are read in place.
 """
 
 from collections.abc import Sequence
@@ -11,9 +12,10 @@ import numpy as np
 from jaxtyping import Float32
 from numba import int64, njit, types, void
 
-from contracts.policy import Layout, Weights
+from contracts.policy import Layout, LowRankWeights, Rows, Weights
 from policies.activations import ACTIVATIONS
 from policies.convolution import conv_kernel, conv_pool_kernel, padded_size, pooled_size
+from policies.low_rank import low_rank_linear, member_arrays, member_rows
 from policies.simd import unit_stride
 
 _ROWS = types.Array(types.float32, 2, "A", readonly=True)
@@ -49,11 +51,17 @@ def _linear_kernel(weights: np.ndarray, start: int, bias_start: int, inputs: np.
 def linear(
     weights: Weights, layout: Layout, name: str, inputs: Float32[np.ndarray, "members in"], bias: str | None = None
 ) -> Float32[np.ndarray, "members out"]:
-    """Each member's matrix `name`, of layout shape (out, in), times its inputs (contiguous), plus the vector `bias`."""
+    """Each member's matrix `name`, of layout shape (out, in), times its inputs (contiguous), plus the vector `bias`.
+
+    With low-rank weights all members share one product.
+    """
     num_outputs, num_inputs = layout.shapes[name]
     check_rows(weights, layout, inputs)
     if inputs.shape[1] != num_inputs:
         raise ValueError(f"{name}: got inputs of size {inputs.shape[1]}, its matrix takes {num_inputs}")
+    if isinstance(weights, LowRankWeights):
+        product = low_rank_linear(weights, layout, name, inputs)
+        return product if bias is None else product + member_arrays(weights, layout, bias)
     outputs = np.empty((len(inputs), num_outputs), np.float32)
     bias_start = _ABSENT if bias is None else layout.slices[bias].start
     _linear_kernel(weights, layout.slices[name].start, bias_start, inputs, outputs)
@@ -81,7 +89,11 @@ def conv_pool(
             f"width of at least {size + stride}"
         )
     outputs = np.empty((len(inputs), out_channels, height, width), np.float32)
-    conv_pool_kernel(weights, layout.slices[name].start, inputs, size, stride, outputs)
+    if isinstance(weights, LowRankWeights):  # kernels are small: each member's own are made
+        kernels = member_arrays(weights, layout, name).reshape(len(inputs), -1)
+        conv_pool_kernel(kernels, 0, inputs, size, stride, outputs)
+    else:
+        conv_pool_kernel(weights, layout.slices[name].start, inputs, size, stride, outputs)
     return outputs
 
 
@@ -107,13 +119,20 @@ def conv(
             f"width of at least {size - 2 * padding}"
         )
     outputs = np.empty((len(inputs), out_channels, height, width), np.float32)
-    bias_start = _ABSENT if bias is None else layout.slices[bias].start
-    conv_kernel(weights, layout.slices[name].start, bias_start, inputs, size, stride, padding, outputs)
+    if isinstance(weights, LowRankWeights):  # kernels are small: each member's own are made
+        arrays = [member_arrays(weights, layout, each).reshape(len(inputs), -1) for each in (name, bias) if each]
+        bias_start = _ABSENT if bias is None else arrays[0].shape[1]
+        conv_kernel(np.concatenate(arrays, axis=1), 0, bias_start, inputs, size, stride, padding, outputs)
+    else:
+        bias_start = _ABSENT if bias is None else layout.slices[bias].start
+        conv_kernel(weights, layout.slices[name].start, bias_start, inputs, size, stride, padding, outputs)
     return outputs
 
 
 def vector(weights: Weights, layout: Layout, name: str) -> Float32[np.ndarray, "members size"]:
     """Each member's vector `name`, not to be changed."""
+    if isinstance(weights, LowRankWeights):
+        return member_arrays(weights, layout, name)
     return layout.view(weights, name)
 
 
@@ -141,8 +160,16 @@ def dense(
     return outputs
 
 
+def rows_of(weights: Weights, layout: Layout) -> Rows:
+    """Every member's row of parameters: the weights themselves, or made anew if they are of low rank."""
+    return member_rows(weights, layout) if isinstance(weights, LowRankWeights) else weights
+
+
 def check_rows(weights: Weights, layout: Layout, inputs: np.ndarray) -> None:
     """Kernels check no bounds, so that this has to."""
+    if isinstance(weights, LowRankWeights):
+        _check_low_rank(weights, layout, inputs)
+        return
     if weights.dtype != np.float32 or weights.strides[1] != weights.itemsize:
         raise ValueError(
             f"weights: rows must be contiguous float32, got {weights.dtype} with strides {weights.strides}"
@@ -150,3 +177,15 @@ def check_rows(weights: Weights, layout: Layout, inputs: np.ndarray) -> None:
     if weights.shape != (len(inputs), layout.num_params):
         expected = (len(inputs), layout.num_params)
         raise ValueError(f"weights: got shape {weights.shape}, expected (members, params) = {expected}")
+
+
+def _check_low_rank(weights: LowRankWeights, layout: Layout, inputs: np.ndarray) -> None:
+    for what, array in (("center", weights.center), ("noise", weights.noise)):
+        if array.dtype != np.float32 or not array.flags.c_contiguous:
+            raise ValueError(
+                f"weights: {what} must be contiguous float32, got {array.dtype} with strides {array.strides}"
+            )
+    shapes = weights.center.shape, weights.noise.shape
+    expected = (layout.num_params,), (len(inputs), weights.factors.num_params)
+    if shapes != expected:
+        raise ValueError(f"weights: got center and noise of shapes {shapes}, expected {expected}")

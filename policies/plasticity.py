@@ -18,7 +18,7 @@ import numpy as np
 from jaxtyping import Bool, Float32
 from numba import njit
 
-from contracts.policy import Weights
+from contracts.policy import Rows
 from policies.layers import dot
 from policies.neural_rule import network_output
 from policies.sharing import Table
@@ -181,7 +181,7 @@ def _plastic_kernel(
 
 
 def plastic_linear(
-    weights: Weights, rule: LayerRule, layer: Plastic, normalisation: str, inputs: Float32[np.ndarray, "members in"]
+    weights: Rows, rule: LayerRule, layer: Plastic, normalisation: str, inputs: Float32[np.ndarray, "members in"]
 ) -> Float32[np.ndarray, "members out"]:
     """Lets the members that are due learn, then multiplies each member's plastic weights with its inputs.
 

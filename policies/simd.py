@@ -1,7 +1,8 @@
-"""Eight floats at once inside Numba kernels, so that a kernel's speed does not hang on LLVM's auto-vectoriser.
+"""Eight or sixteen floats at once inside Numba kernels, so that their speed does not hang on LLVM's auto-vectoriser.
 
-`zeros`, `load`, `store`, `multiply_add` and `maximum` work on vectors that LLVM keeps in registers: one AVX register,
-two of NEON. `unit_stride` lets a kernel see that a row is contiguous although the array that it was taken from is not.
+`zeros`, `load`, `store`, `multiply_add` and `maximum` work on vectors that LLVM keeps in registers: eight floats are
+one AVX register, two of NEON; sixteen, from `wide_zeros` and `wide_load`, are one of AVX-512. `unit_stride` lets a
+kernel see that a row is contiguous although the array that it was taken from is not.
 Nothing here checks bounds. Numba's cache does not follow imports: after an edit, touch the files that import this one.
 """
 
@@ -13,60 +14,82 @@ from numba.core.imputils import impl_ret_borrowed
 from numba.extending import intrinsic, models, register_model
 
 LANES = 8
-_FLOATS = ir.VectorType(ir.FloatType(), LANES)
-_ALL_FROM_FIRST_LANE = ir.Constant(ir.VectorType(ir.IntType(32), LANES), [0] * LANES)
+WIDE_LANES = 16
 _FLOAT_BYTES = 4
 _inlined: Any = intrinsic  # its own type would have callers pass the typing context
 
 
 class _Vector(types.Type):
-    def __init__(self) -> None:
-        super().__init__(name=f"float32x{LANES}")
+    def __init__(self, lanes: int) -> None:
+        self.lanes = lanes
+        super().__init__(name=f"float32x{lanes}")
 
 
-_VECTOR = _Vector()
+_VECTOR, _WIDE_VECTOR = _Vector(LANES), _Vector(WIDE_LANES)
 
 
 @register_model(_Vector)
 class _VectorModel(models.PrimitiveModel):
     def __init__(self, manager: Any, vector: _Vector) -> None:
-        super().__init__(manager, vector, _FLOATS)
+        super().__init__(manager, vector, _floats(vector))
 
 
-def _pointer(context: Any, builder: Any, array_type: Any, array: Any, index: Any) -> Any:
+def _floats(vector: Any) -> Any:
+    return ir.VectorType(ir.FloatType(), vector.lanes)
+
+
+def _pointer(context: Any, builder: Any, array_type: Any, vector: Any, array: Any, index: Any) -> Any:
     data = context.make_array(array_type)(context, builder, array).data
-    return builder.bitcast(builder.gep(data, [index]), _FLOATS.as_pointer())
+    return builder.bitcast(builder.gep(data, [index]), _floats(vector).as_pointer())
+
+
+def _zeros(vector: Any) -> Any:
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return ir.Constant(_floats(vector), [0.0] * vector.lanes)
+
+    return vector(), generate
+
+
+def _load(vector: Any, array: Any) -> Any:
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return builder.load(_pointer(context, builder, signature.args[0], vector, *args), align=_FLOAT_BYTES)
+
+    return vector(array, types.intp), generate
 
 
 @_inlined
 def zeros(typing_context: Any) -> Any:
-    """A vector of zeros."""
+    """A vector of eight zeros."""
+    return _zeros(_VECTOR)
 
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        return ir.Constant(_FLOATS, [0.0] * LANES)
 
-    return _VECTOR(), generate
+@_inlined
+def wide_zeros(typing_context: Any) -> Any:
+    """A vector of sixteen zeros."""
+    return _zeros(_WIDE_VECTOR)
 
 
 @_inlined
 def load(typing_context: Any, array: Any, index: Any) -> Any:
     """The vector at `array[index : index + LANES]` of a contiguous float32 array of one dimension."""
+    return _load(_VECTOR, array)
 
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        return builder.load(_pointer(context, builder, signature.args[0], *args), align=_FLOAT_BYTES)
 
-    return _VECTOR(array, types.intp), generate
+@_inlined
+def wide_load(typing_context: Any, array: Any, index: Any) -> Any:
+    """The vector at `array[index : index + WIDE_LANES]`, as `load` takes it."""
+    return _load(_WIDE_VECTOR, array)
 
 
 @_inlined
 def store(typing_context: Any, array: Any, index: Any, vector: Any) -> Any:
-    """Writes the vector to `array[index : index + LANES]`."""
+    """Writes the vector's lanes to `array[index :]`."""
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        builder.store(args[2], _pointer(context, builder, signature.args[0], *args[:2]), align=_FLOAT_BYTES)
+        builder.store(args[2], _pointer(context, builder, signature.args[0], vector, *args[:2]), align=_FLOAT_BYTES)
         return context.get_dummy_value()
 
-    return types.void(array, types.intp, _VECTOR), generate
+    return types.void(array, types.intp, vector), generate
 
 
 @_inlined
@@ -74,12 +97,13 @@ def multiply_add(typing_context: Any, scalar: Any, vector: Any, total: Any) -> A
     """`scalar * vector + total`, in one rounding where the processor can."""
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        undefined = ir.Constant(_FLOATS, ir.Undefined)
+        undefined = ir.Constant(_floats(vector), ir.Undefined)
         first = builder.insert_element(undefined, args[0], ir.IntType(32)(0))
-        scalars = builder.shuffle_vector(first, undefined, _ALL_FROM_FIRST_LANE)
+        all_from_first = ir.Constant(ir.VectorType(ir.IntType(32), vector.lanes), [0] * vector.lanes)
+        scalars = builder.shuffle_vector(first, undefined, all_from_first)
         return builder.fadd(builder.fmul(scalars, args[1], flags=("contract",)), args[2], flags=("contract",))
 
-    return _VECTOR(types.float32, _VECTOR, _VECTOR), generate
+    return vector(types.float32, vector, vector), generate
 
 
 @_inlined

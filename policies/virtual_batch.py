@@ -62,7 +62,7 @@ def reference_statistics(
     weights: Weights, convolutions: Sequence[Convolution], frames: Float32[np.ndarray, "frames channels height width"]
 ) -> list[Statistics]:
     """Each member's statistics, layer by layer, with the layers before it normalised already."""
-    members = [_of_member(weights[[k]], convolutions, frames) for k in range(len(weights))]
+    members = [_of_member(weights[np.array([k])], convolutions, frames) for k in range(len(weights))]
     return [
         {name: np.concatenate([layers[number][name] for layers in members]) for name in ("mean", "deviation")}
         for number in range(len(convolutions))

@@ -123,10 +123,10 @@ class ChunkEvaluator:
         )
 
     def combine(
-        self, population: Population, ids: range, utilities: Float[np.ndarray, " members"]
+        self, population: Population, ids: range, utilities: Float[np.ndarray, " members"], power: int
     ) -> Float64[np.ndarray, " params"]:
-        """The chunk's share of the population's sum of utility times noise."""
-        return population.combine(ids, utilities[ids.start : ids.stop])
+        """The chunk's share of the population's sum of utility times noise to the power."""
+        return population.combine(ids, utilities[ids.start : ids.stop], power)
 
     def abandon(self) -> None:
         """Ends `evaluate`, for good and in all threads, with AbandonedError at the next env step."""

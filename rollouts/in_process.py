@@ -35,11 +35,11 @@ class InProcessEngine:
         return joined(self._map(lambda ids: self._evaluator.evaluate(population, ids, context, env_threads), chunks))
 
     def combine(
-        self, population: Population, utilities: Float[np.ndarray, " members"]
+        self, population: Population, utilities: Float[np.ndarray, " members"], power: int = 1
     ) -> Float64[np.ndarray, " params"]:
-        """Sum over members of utility times noise, added in chunk order."""
+        """Sum over members of utility times noise to the power, added in chunk order."""
         chunks = cut(len(population), self._chunk_size)
-        return added(self._map(lambda ids: self._evaluator.combine(population, ids, utilities), chunks))
+        return added(self._map(lambda ids: self._evaluator.combine(population, ids, utilities, power), chunks))
 
     def close(self) -> None:
         """Ends what still runs at its next env step, then frees the simulators and the threads."""

@@ -117,15 +117,16 @@ class WorkerEngine:
         return joined(self._map(calls, give_up, limit))
 
     def combine(
-        self, population: Population, utilities: Float[np.ndarray, " members"]
+        self, population: Population, utilities: Float[np.ndarray, " members"], power: int = 1
     ) -> Float64[np.ndarray, " params"]:
-        """Sum over members of utility times noise, added in chunk order."""
+        """Sum over members of utility times noise to the power, added in chunk order."""
 
         def give_up(number: int, reason: str) -> Float64[np.ndarray, " params"]:
             raise EngineError(f"the sum of noise over members {chunks[number]} failed: {reason}")
 
         chunks = cut(len(population), self._chunk_size)
-        return added(self._map([("combine", (population, ids, utilities)) for ids in chunks], give_up, _Limit()))
+        calls = [("combine", (population, ids, utilities, power)) for ids in chunks]
+        return added(self._map(calls, give_up, _Limit()))
 
     def close(self) -> None:
         """Ends the workers."""

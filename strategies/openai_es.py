@@ -14,8 +14,10 @@ from typing import ClassVar
 import numpy as np
 from jaxtyping import Float32, Float64
 
+from contracts.policy import Layout
 from contracts.population import Population
 from contracts.strategy import Combine
+from strategies.low_rank import LowRankPopulation, mean_squares
 from strategies.optimizers import Adam, Optimizer, Sgd
 from strategies.populations import GaussianPopulation
 from strategies.shaping import SHAPINGS
@@ -29,6 +31,14 @@ class OpenaiEsSettings:
     """Hyperparameters; every field is a flag of the command line and a key of a preset."""
 
     popsize: int = field(default=200, metadata={"help": "perturbed members per generation, even (antithetic pairs)"})
+    sampler: str = field(
+        default="antithetic",
+        metadata={
+            "help": "noise in opposite pairs: antithetic, every weight its own; low_rank, two factors for each matrix",
+            "choices": ("antithetic", "low_rank"),
+        },
+    )
+    rank: int = field(default=1, metadata={"help": "rank of the noise on a matrix with sampler low_rank"})
     sigma: float = field(default=0.1, metadata={"help": "standard deviation of the noise on the weights"})
     sigma_decay: float = field(default=0.999, metadata={"help": "factor on sigma per generation, in (0, 1]"})
     sigma_min: float = field(default=0.01, metadata={"help": "floor of the decaying sigma"})
@@ -53,6 +63,8 @@ class OpenaiEsSettings:
     def __post_init__(self) -> None:
         if self.popsize < 2 or self.popsize % 2:
             raise ValueError(f"popsize must be an even number >= 2 (antithetic pairs), got {self.popsize}")
+        if self.rank < 1:
+            raise ValueError(f"rank must be >= 1, got {self.rank}")
         for name in ("sigma", "lr"):
             if not 0 < getattr(self, name) < np.inf:
                 raise ValueError(f"{name} must be a finite number > 0, got {getattr(self, name)}")
@@ -82,6 +94,7 @@ class OpenaiEs:
     """A Gaussian of fixed shape whose mean follows the natural gradient of the expected utility."""
 
     Settings: ClassVar[type[OpenaiEsSettings]] = OpenaiEsSettings
+    grows: ClassVar[bool] = False
 
     def __init__(self, settings: OpenaiEsSettings, initial_mean: Float32[np.ndarray, " params"], seed: int):
         self._settings = settings
@@ -89,13 +102,20 @@ class OpenaiEs:
         self._mean = np.array(initial_mean, np.float64)
         self._optimizer = _optimizer(settings, len(initial_mean))
         self._sigma, self._lr = settings.sigma, settings.lr
+        self._layout: Layout | None = None
+
+    def take_layout(self, layout: Layout) -> None:
+        """Says which parameters are matrices, which low-rank noise has to know."""
+        if layout.num_params != len(self._mean):
+            raise ValueError(f"a layout of {layout.num_params} parameters for {len(self._mean)}")
+        self._layout = layout
 
     @property
     def mean(self) -> Float32[np.ndarray, " params"]:
         """The unperturbed policy's parameters."""
         return self._mean.astype(np.float32)
 
-    def ask(self, generation: int) -> GaussianPopulation:
+    def ask(self, generation: int, num_members: int | None = None) -> Population:
         """Antithetic pairs around the mean, then the mean itself; FloatingPointError if sigma has become too small."""
         mean = self.mean
         if (mean + np.float32(self._sigma) == mean).all():
@@ -103,7 +123,12 @@ class OpenaiEs:
                 f"sigma {self._sigma:.3g} changes no weight in float32 any more, the largest being "
                 f"{np.abs(mean).max():.3g}; sigma_min may be too small or lr too large"
             )
-        return GaussianPopulation(mean, self._sigma, self._seed, generation, self._settings.popsize)
+        described = mean, self._sigma, self._seed, generation, self._settings.popsize
+        if self._settings.sampler == "low_rank":
+            if self._layout is None:
+                raise ValueError("sampler low_rank needs the policy's layout: call take_layout before ask")
+            return LowRankPopulation(*described, self._layout, self._settings.rank)
+        return GaussianPopulation(*described)
 
     def tell(
         self, population: Population, fitness: Float64[np.ndarray, " members"], combine: Combine
@@ -131,8 +156,8 @@ class OpenaiEs:
         if self._settings.weight_penalty > 0:
             for start in range(0, len(penalties), PENALTY_BLOCK):
                 block = range(start, min(start + PENALTY_BLOCK, len(penalties)))
-                mean_squares = np.square(population.weights(block)).mean(axis=1, dtype=np.float64)
-                penalties[block.start : block.stop] = self._settings.weight_penalty * mean_squares
+                squares = mean_squares(population.weights(block))
+                penalties[block.start : block.stop] = self._settings.weight_penalty * squares
         return penalties
 
     def state_dict(self) -> dict[str, np.ndarray]:

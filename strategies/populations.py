@@ -46,15 +46,18 @@ class GaussianPopulation:
             row += self.center
         return rows
 
-    def combine(self, ids: Sequence[int], utilities: Float[np.ndarray, " ids"]) -> Float64[np.ndarray, " params"]:
-        """Sum of utility times noise; the unperturbed member has none."""
-        signed: dict[int, float] = {}
+    def combine(
+        self, ids: Sequence[int], utilities: Float[np.ndarray, " ids"], power: int = 1
+    ) -> Float64[np.ndarray, " params"]:
+        """Sum of utility times noise to the power; the unperturbed member has none."""
+        coefficients: dict[int, float] = {}
         for member, utility in zip(ids, utilities, strict=True):
             if member < self.popsize:
-                signed[member // 2] = signed.get(member // 2, 0.0) + (utility if member % 2 == 0 else -utility)
+                sign = (-1) ** (member % 2 * power)
+                coefficients[member // 2] = coefficients.get(member // 2, 0.0) + sign * utility
         total = np.zeros(len(self.center))
-        for pair, coefficient in signed.items():
-            total += coefficient * self._noise(pair).astype(np.float64)
+        for pair, coefficient in coefficients.items():
+            total += coefficient * self._noise(pair).astype(np.float64) ** power
         return total
 
 
@@ -73,6 +76,8 @@ class RepeatedPopulation:
         """The one row, once for every id."""
         return np.repeat(self.row[np.newaxis], len(ids), axis=0)
 
-    def combine(self, ids: Sequence[int], utilities: Float[np.ndarray, " ids"]) -> Float64[np.ndarray, " params"]:
+    def combine(
+        self, ids: Sequence[int], utilities: Float[np.ndarray, " ids"], power: int = 1
+    ) -> Float64[np.ndarray, " params"]:
         """Zero: these members carry no noise."""
         return np.zeros(len(self.row))

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent
+NOISES, UNITS = ("full_rank", "low_rank"), ("second", "cpu_second")
 
 
 @pytest.mark.parametrize(
@@ -16,6 +17,18 @@ ROOT = Path(__file__).parent.parent
         (
             ["throughput.py", "--environment", "CartPole-v1", "--popsize", "4", "--max_episode_steps", "20"],
             {"environment", "threads", "env_steps_per_second", "bare_env_steps_per_second", "ratio"},
+        ),
+        (
+            ["low_rank.py", "--popsize", "4", "--hidden_sizes", "4", "--max_episode_steps", "20"],
+            {
+                f"{policy}_{figure}"
+                for policy in ("untrained", "trained")
+                for figure in (
+                    "episode_length",
+                    *(f"{noise}_env_steps_per_{unit}" for noise in NOISES for unit in UNITS),
+                    *(f"env_steps_per_{unit}_ratio" for unit in UNITS),
+                )
+            },
         ),
         (["sampling.py", "--members", "4", "--params", "100"], {"seconds", "megabytes_above_population"}),
     ],

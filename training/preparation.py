@@ -13,6 +13,7 @@ from jaxtyping import Float32
 
 from contracts.policy import Buffers
 from contracts.randomness import Purpose, stream
+from contracts.strategy import TakesLayout
 from reporting.metrics import METRICS_CSV, missing_rows
 from rollouts.chunks import Task
 from rollouts.engines import CHUNK_SIZES, make_engine
@@ -78,6 +79,8 @@ def _assembled(config: TrainConfig, folder: Path, checkpoint: Checkpoint | None 
     agent.policy.check_buffers(buffers)
     constants = {name: array for name, array in buffers.items() if name not in STATISTICS}
     strategy = lookup("strategies", config.strategy)(config.settings, initial, config.seed)
+    if isinstance(strategy, TakesLayout):
+        strategy.take_layout(agent.policy.layout)
     if checkpoint is not None:
         strategy.load_state_dict(checkpoint.strategy)
     task = Task(agent, environment, config.seed)

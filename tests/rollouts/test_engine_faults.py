@@ -46,7 +46,7 @@ class Stillborn:
 class Deadly(GaussianPopulation):
     """Ends the process of whoever asks for its noise."""
 
-    def combine(self, ids, utilities):
+    def combine(self, ids, utilities, power):
         os._exit(4)
 
 

@@ -56,7 +56,7 @@ def everything(engine, num_params):
             arrays = [rollouts.returns, rollouts.env_steps, rollouts.moments.mean, rollouts.moments.squares]
             answers += [array.tobytes() for array in arrays]
         utilities = np.linspace(-0.5, 0.5, 21)
-        return [*answers, engine.combine(members, utilities).tobytes()]
+        return [*answers, *(engine.combine(members, utilities, power).tobytes() for power in (1, 2))]
     finally:
         engine.close()
 

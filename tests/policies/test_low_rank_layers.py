@@ -1,0 +1,103 @@
+"""Low-rank weights give what the same rows give when they are made dense."""
+
+import numpy as np
+import pytest
+
+from contracts.policy import Layout, LowRankWeights
+from policies.cnn import Cnn
+from policies.conv_lstm import ConvLstm
+from policies.gru import Gru
+from policies.hebbian import Hebbian
+from policies.layers import linear, rows_of
+from policies.linear import Linear
+from policies.mlp import Mlp
+
+POLICIES = [
+    Linear((5,), 3, bias=True),
+    Mlp((4,), 2, hidden_sizes=(37, 16), bias=True),
+    Mlp((17,), 6, hidden_sizes=(64, 64)),
+    Cnn((20, 27, 3), 3),
+    Gru((5,), 3, recurrent_size=7),
+    ConvLstm((20, 27, 3), 2),
+    Hebbian((6,), 2, hidden_sizes=(9,), init_weights="coevolve"),
+    Hebbian((20, 27, 3), 2, hidden_sizes=(9,), sharing="modulo", num_rules=8),
+]
+
+
+def low_rank(layout, members, rank=1, scale=0.2):
+    rng, factors = np.random.default_rng(1), layout.factors(rank)
+    center = rng.normal(0, scale, layout.num_params).astype(np.float32)
+    noise = rng.normal(0, scale, (members, factors.num_params)).astype(np.float32)
+    return LowRankWeights(center, noise, layout, factors)
+
+
+def outputs(policy, weights, members=None, steps=3):
+    members = range(len(weights)) if members is None else members
+    observations = np.stack([np.random.default_rng(m).random(policy.observation_shape) for m in members])
+    state = policy.initial_state(weights, [np.random.default_rng(m) for m in members], {})
+    for _ in range(steps):
+        found = policy.act(weights, observations.astype(np.float32), np.zeros(len(weights), np.float32), state, {})
+    return found
+
+
+def test_linear_by_hand():
+    layout = Layout({"matrix": (2, 3), "offset": (2,)})
+    center = np.array([1, 4, 2, 5, 3, 6, 10, 20], np.float32)  # [[1, 2, 3], [4, 5, 6]], transposed
+    noise = np.array([[1, -1, 1, 0, 2, 0.5, 0.25], [0, 0, 7, 7, 7, 0, 0]], np.float32)
+    weights = LowRankWeights(center, noise, layout, layout.factors(1))
+    assert rows_of(weights, layout)[0].tolist() == [2, 2, 5, 3, 5, 4, 10.5, 20.25]
+    inputs = np.array([[1, 2, -1], [1, 1, 1]], np.float32)
+    assert linear(weights, layout, "matrix", inputs).tolist() == [[1, 9], [6, 15]]
+    assert linear(weights, layout, "matrix", inputs, "offset").tolist() == [[11.5, 29.25], [16, 35]]
+
+
+@pytest.mark.parametrize("rank", [1, 3])
+@pytest.mark.parametrize("policy", POLICIES, ids=repr)
+def test_the_outputs_are_those_of_dense_rows(policy, rank):
+    weights = low_rank(policy.layout, members=11, rank=rank)
+    dense = rows_of(weights, policy.layout)
+    assert len({row.tobytes() for row in dense}) == 11
+    np.testing.assert_allclose(outputs(policy, weights), outputs(policy, dense), rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("policy", POLICIES, ids=repr)
+def test_a_member_does_not_depend_on_the_batch(policy):
+    weights = low_rank(policy.layout, members=19, rank=2)
+    together = outputs(policy, weights)
+    for ids in ([0], [18], [7, 3], list(range(18, -1, -1)), list(range(1, 10)), list(range(2, 18))):
+        assert np.array_equal(outputs(policy, weights[np.array(ids)], ids), together[ids])
+    mask = np.arange(19) % 3 == 1
+    assert np.array_equal(outputs(policy, weights[mask], np.flatnonzero(mask)), together[mask])
+
+
+@pytest.mark.parametrize(("num_inputs", "num_outputs"), [(1, 1), (3, 15), (64, 16), (100, 33)])
+def test_every_size_of_a_matrix_against_float64(num_inputs, num_outputs):
+    layout = Layout({"skipped": (3,), "matrix": (num_outputs, num_inputs)})
+    weights = low_rank(layout, members=9, rank=2, scale=1)
+    inputs = np.random.default_rng(2).normal(size=(9, num_inputs)).astype(np.float32)
+    matrices = layout.view(rows_of(weights, layout), "matrix").astype(np.float64)
+    expected = np.einsum("moi,mi->mo", matrices, inputs)
+    found = linear(weights, layout, "matrix", inputs)
+    np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-4 * np.sqrt(num_inputs))
+
+
+def test_what_is_not_finite_stays_with_its_member():
+    policy, observations = Mlp((4,), 2, hidden_sizes=(16,)), np.ones((8, 4), np.float32)
+    weights, rewards = low_rank(policy.layout, members=8), np.zeros(8, np.float32)
+    expected = policy.act(weights, observations, rewards, None, {})
+    observations[5, 2] = np.inf
+    found = policy.act(weights, observations, rewards, None, {})
+    assert np.isnan(found[5]).all()
+    assert np.array_equal(np.delete(found, 5, axis=0), np.delete(expected, 5, axis=0))
+
+
+def test_wrong_arrays_are_refused():
+    layout = Layout({"matrix": (2, 3)})
+    weights, inputs = low_rank(layout, members=2), np.zeros((2, 3), np.float32)
+    wide = LowRankWeights(weights.center, weights.noise.astype(np.float64), layout, weights.factors)
+    with pytest.raises(ValueError, match="noise must be contiguous float32, got float64"):
+        linear(wide, layout, "matrix", inputs)
+    with pytest.raises(ValueError, match=r"got center and noise of shapes \(\(6,\), \(2, 5\)\), expected"):
+        linear(weights, layout, "matrix", np.zeros((3, 3), np.float32))
+    with pytest.raises(ValueError, match="matrix: got inputs of size 4, its matrix takes 3"):
+        linear(weights, layout, "matrix", np.zeros((2, 4), np.float32))
