@@ -4,6 +4,8 @@ Najarro & Risi, "Meta-Learning through Hebbian Plasticity in Random Networks", N
 layers are those of `policies.mlp` without biases or, for images, of `policies.cnn`, whose convolutions are searched and
 never plastic. An episode begins with weights that are drawn anew, or searched too (`coevolve`). After every env step,
 save the last, weights change by the activities of that step and are normalised: `act` does so before it goes on.
+With `modulation` the reward of that step, or the sum of those since the update before, gives sign and size to the
+changes; with `eligibility` each synapse remembers its changes until the reward comes (`policies.plasticity`).
 
 Departures from the authors' code: convolutions start Xavier uniform, as those of a static network do, and so do
 searched initial weights; rules may be shared (`policies.sharing`) or neural (`policies.neural_rule`).
@@ -15,7 +17,7 @@ from functools import cached_property
 from math import prod
 
 import numpy as np
-from jaxtyping import Float32, Shaped
+from jaxtyping import Bool, Float32, Shaped
 
 from contracts.policy import Buffers, Layout, Rows, State, Weights
 from policies.cnn import conv_features, conv_shapes
@@ -57,6 +59,13 @@ class Hebbian(SizedPolicy):
         default="synapse", metadata={"help": "which synapses have a rule in common", "choices": SHARINGS}
     )
     num_rules: int = field(default=128, metadata={"help": "sets of coefficients with sharing modulo or clusters"})
+    modulation: str = field(
+        default="none",
+        metadata={"help": "what sets sign and size of the changes at run time", "choices": ("none", "reward")},
+    )
+    eligibility: bool = field(
+        default=False, metadata={"help": "learn by each synapse's running average of its changes"}
+    )
     distribution: str = field(
         default="normal",
         metadata={"help": "start of the coefficients: N(0, 1) or U(-1, 1)", "choices": ("normal", "uniform")},
@@ -71,6 +80,8 @@ class Hebbian(SizedPolicy):
             choices = each.metadata.get("choices")
             if choices and getattr(self, each.name) not in choices:
                 raise ValueError(f"{each.name}: got {getattr(self, each.name)!r}, allowed: {', '.join(choices)}")
+        if not isinstance(self.eligibility, bool):
+            raise ValueError(f"eligibility: got {self.eligibility!r}, allowed: True, False")
         if self.hebb_rule in NEURAL_RULES and self.sharing not in NEURAL_SHARINGS:
             raise ValueError(f"sharing: got {self.sharing!r}, {self.hebb_rule} takes {' or '.join(NEURAL_SHARINGS)}")
         num_synapses = sum(prod(shape) for shape in self._matrices.values())
@@ -96,9 +107,18 @@ class Hebbian(SizedPolicy):
 
     @cached_property
     def layout(self) -> Layout:
-        """Kernels, searched initial weights and coefficients; the first two are a static network's row."""
-        initial = self._matrices if self.init_weights == COEVOLVE else {}
-        return Layout(self._convolutions[0] | initial | self._coefficients)
+        """Kernels, searched initial weights, coefficients and what modulates; the first two are a static network's."""
+        return Layout({**self._static_layout.shapes, **self._coefficients, **self._modulators})
+
+    @cached_property
+    def _static_layout(self) -> Layout:
+        return Layout(self._convolutions[0] | (self._matrices if self.init_weights == COEVOLVE else {}))
+
+    @cached_property
+    def _modulators(self) -> dict[str, tuple[int, ...]]:
+        """m0 and m1; for each layer the number whose sigmoid is the rate of its traces."""
+        modulation: dict[str, tuple[int, ...]] = {"modulation": (2,)} if self.modulation == "reward" else {}
+        return modulation | ({"eligibility": (len(self._matrices),)} if self.eligibility else {})
 
     @cached_property
     def _coefficients(self) -> dict[str, tuple[int, ...]]:
@@ -157,20 +177,16 @@ class Hebbian(SizedPolicy):
             clustered_tables(buffers, self._matrices, self.num_rules)
 
     def initial_params(self, rng: np.random.Generator) -> Float32[np.ndarray, " params"]:
-        """Coefficients N(0, 1) or U(-1, 1); kernels and searched initial weights Xavier uniform."""
-        num_coefficients = sum(prod(shape) for shape in self._coefficients.values())
-        params = np.zeros(self.layout.num_params, np.float32)
-        static = Layout({name: shape for name, shape in self.layout.shapes.items() if name not in self._coefficients})
-        params[: static.num_params] = xavier_uniform(static, rng)
-        normal = self.distribution == "normal"
-        params[static.num_params :] = (
-            rng.standard_normal(num_coefficients) if normal else rng.uniform(-1, 1, num_coefficients)
-        )
-        return params
+        """Coefficients and what modulates N(0, 1) or U(-1, 1); kernels, searched initial weights Xavier uniform."""
+        static = xavier_uniform(self._static_layout, rng)
+        count = self.layout.num_params - len(static)
+        rest = rng.standard_normal(count) if self.distribution == "normal" else rng.uniform(-1, 1, count)
+        return np.concatenate([static, rest.astype(np.float32)])
 
     def initial_state(self, weights: Weights, rngs: Sequence[np.random.Generator], buffers: Buffers) -> State:
         """Each member's weights as its generator, or its row, gives them; nothing to learn from yet."""
         members, rows = len(weights), rows_of(weights, self.layout)
+        traced = self._matrices.values() if self.eligibility else ()
         return {
             "rows": [] if rows is weights else [rows],  # of weights of low rank, made once an episode
             "learning": np.ones(members, np.bool_),
@@ -179,6 +195,8 @@ class Hebbian(SizedPolicy):
             "divisors": [np.ones(members, np.float32) for _ in self._matrices],
             "activities": [np.zeros((members, size), np.float32) for size in self._sizes],
             "env_steps": np.zeros(members, np.int64),
+            "rewards": np.zeros(members, np.float32),
+            "traces": [np.zeros((members, *shape), np.float32) for shape in traced],
         }
 
     def _initial_weights(
@@ -207,9 +225,14 @@ class Hebbian(SizedPolicy):
         inputs = np.ascontiguousarray(inputs.reshape(len(inputs), -1))
         old, new = state["activities"], [inputs]
         due = state["learning"] & (state["env_steps"] > 0) & (state["env_steps"] % self.update_every == 0)
-        outputs = inputs
+        outputs, modulation = inputs, self._modulation(rows, previous_rewards, state, due)
         for number, rule in enumerate(self._rules_in(buffers)):
-            layer = Plastic(state["weights"][number], state["divisors"][number], old[number], old[number + 1], due)
+            layer = Plastic(
+                state["weights"][number], state["divisors"][number], old[number], old[number + 1], due, modulation
+            )
+            if self.eligibility:
+                layer.traces = state["traces"][number]
+                layer.rates = _sigmoid(self.layout.view(rows, "eligibility")[:, number])
             outputs = plastic_linear(rows, rule, layer, self.normalisation, new[-1])
             new.append(np.tanh(outputs))
             if number < len(state["silent"]):
@@ -219,6 +242,28 @@ class Hebbian(SizedPolicy):
         state["activities"] = new
         state["env_steps"] += 1
         return outputs
+
+    def _modulation(
+        self,
+        rows: Rows,
+        previous_rewards: Float32[np.ndarray, " members"],
+        state: State,
+        due: Bool[np.ndarray, " members"],
+    ) -> Float32[np.ndarray, " members"] | None:
+        """M = tanh(m0 + m1 r), r being the sum of the rewards since the update before; None where it is always 1."""
+        if self.modulation == "none":
+            return np.ones(len(rows), np.float32) if self.eligibility else None
+        rewards = state["rewards"]
+        rewards += previous_rewards
+        m = self.layout.view(rows, "modulation")
+        modulation = np.tanh(m[:, 0] + m[:, 1] * rewards)
+        rewards[due] = 0
+        return modulation
+
+
+def _sigmoid(x: Float32[np.ndarray, " members"]) -> Float32[np.ndarray, " members"]:
+    """1 / (1 + exp(-x)), which this form cannot overflow."""
+    return (1 + np.tanh(x / 2)) / 2
 
 
 def synaptic_weights(state: State) -> list[Float32[np.ndarray, "members out in"]]:

@@ -5,6 +5,12 @@ the presynaptic and y the postsynaptic activity, every rule is a part of
 
     w <- w + eta (A x y + B x + C y + D) + D_out
 
+A modulated layer gives that change, or its running average in a trace E of each synapse, a sign and a size M in [-1, 1]
+(Miconi, Rawal, Clune & Stanley, "Backpropamine", ICLR 2019, arXiv 2002.10585, with our change in the place of x y and
+without their fixed part of the weights):
+
+    E <- (1 - k) E + k change,    w <- w + M E
+
 A row of weights is learned, searched for its largest and multiplied with the layer's new inputs while it lies in the
 first cache. The division by the layer's largest weight waits for the next time that the weights are read: a layer keeps
 undivided weights and their divisor, and what acts is the quotient.
@@ -72,7 +78,7 @@ def columns_of(names: Sequence[str]) -> tuple[int | None, ...]:
 
 @dataclass
 class Plastic:
-    """One plastic layer of every member; `plastic_linear` changes `weights` and `divisors`."""
+    """One plastic layer of every member; `plastic_linear` changes `weights`, `divisors` and `traces`."""
 
     weights: Float32[np.ndarray, "members out in"]
     """Undivided."""
@@ -81,6 +87,12 @@ class Plastic:
     post: Float32[np.ndarray, "members out"]
     due: Bool[np.ndarray, " members"]
     """Whether a member learns from `pre` and `post` before it acts."""
+    modulation: Float32[np.ndarray, " members"] | None = None
+    """M; None without modulation and traces."""
+    traces: Float32[np.ndarray, "members out in"] | None = None
+    """E, in the units of the weights that act; changed in place. None without traces."""
+    rates: Float32[np.ndarray, " members"] | None = None
+    """k, where there are traces."""
 
 
 @njit(nogil=True, cache=True)
@@ -89,6 +101,14 @@ def _network(row: np.ndarray, start: Any) -> Any:
     if start is None:
         return None
     return row[start:]
+
+
+@njit(nogil=True, cache=True)
+def _part(array: Any, index: Any) -> Any:
+    """A part of what may be None; in a function, as conditional expressions in a kernel made it six times slower."""
+    if array is None:
+        return None
+    return array[index]
 
 
 @njit(nogil=True, cache=True)
@@ -111,37 +131,61 @@ def _sets(
     return buffer
 
 
+@njit(nogil=True, cache=True, fastmath={"contract"}, error_model="numpy", inline="always")
+def _change(
+    change: np.float32, sets: Any, out: int, i: int, x: np.float32, y: np.float32,
+    A: Any, B: Any, C: Any, D: Any, eta: Any, D_out: Any, network: Any, deep: Any, bias: Any,
+) -> np.float32:  # fmt: skip
+    """The change of one weight by the terms that are not None; `change` is what is added to those that eta scales."""
+    if A is not None:
+        change += sets[out, A, i] * (x * y)
+    if B is not None:
+        change += sets[out, B, i] * x
+    if C is not None:
+        change += sets[out, C, i] * y
+    if D is not None:
+        change += sets[out, D, i]
+    if eta is not None:
+        change *= sets[out, eta, i]
+    if D_out is not None:
+        change += sets[out, D_out, i]
+    if network is not None:
+        change += network_output(network, deep, bias, x, y)
+    return change
+
+
 @njit(nogil=True, cache=True, fastmath={"contract"}, error_model="numpy")
 def _learn(
     weights: np.ndarray, divisor: np.float32, x: np.ndarray, post: np.ndarray, oja: np.float32, bound: np.float32,
     sets: Any, A: Any, B: Any, C: Any, D: Any, eta: Any, D_out: Any, network: Any, deep: Any, bias: Any,
-    inputs: np.ndarray, outputs: np.ndarray, largest: np.int32,
+    modulation: Any, trace: Any, rate: Any, inputs: np.ndarray, outputs: np.ndarray, largest: np.int32,
 ) -> np.int32:  # fmt: skip
     """Learns by the terms that are not None, multiplies, returns the greater of `largest` and the weights' magnitudes.
 
     Magnitudes are compared by their bits: those of floats >= 0 are in the floats' order.
     """
+    zero = np.float32(0)
     for out in range(len(weights)):
         y = post[out]
         decay = oja * y * y
         row_largest = np.int32(0)
+        if trace is not None:  # a loop of its own: LLVM makes vectors of few arrays only
+            for i in range(weights.shape[1]):
+                change = _change(zero, sets, out, i, x[i], y, A, B, C, D, eta, D_out, network, deep, bias)
+                trace[out, i] += rate * (change - trace[out, i])
         for i in range(weights.shape[1]):
             old = weights[out, i] / divisor
-            change = -decay * old
-            if A is not None:
-                change += sets[out, A, i] * (x[i] * y)
-            if B is not None:
-                change += sets[out, B, i] * x[i]
-            if C is not None:
-                change += sets[out, C, i] * y
-            if D is not None:
-                change += sets[out, D, i]
-            if eta is not None:
-                change *= sets[out, eta, i]
-            if D_out is not None:
-                change += sets[out, D_out, i]
-            if network is not None:
-                change += network_output(network, deep, bias, x[i], y)
+            if modulation is None:
+                change = _change(-decay * old, sets, out, i, x[i], y, A, B, C, D, eta, D_out, network, deep, bias)
+            else:
+                if trace is None:
+                    change = _change(zero, sets, out, i, x[i], y, A, B, C, D, eta, D_out, network, deep, bias)
+                else:
+                    change = trace[out, i]
+                loss = decay * old
+                if eta is not None:
+                    loss *= sets[out, eta, i]
+                change = modulation * change - abs(modulation) * loss
             new = old + change
             new = bound if new > bound else -bound if new < -bound else new  # NaN stays
             weights[out, i] = new
@@ -155,6 +199,7 @@ def _learn(
 def _plastic_kernel(
     params: np.ndarray, start: Any, columns: Any, tables: Any, num_sets: int, network: Any, deep: Any, bias: Any,
     weights: np.ndarray, divisors: np.ndarray, pre: np.ndarray, post: np.ndarray, due: np.ndarray,
+    modulation: Any, traces: Any, rates: Any,
     max_abs: bool, oja: np.float32, bound: np.float32, buffer: np.ndarray, inputs: np.ndarray, outputs: np.ndarray,
 ) -> None:  # fmt: skip
     num_outputs = weights.shape[1]
@@ -168,7 +213,9 @@ def _plastic_kernel(
                 largest = _learn(
                     weights[member, rows], divisors[member], pre[member], post[member, rows], oja, bound,
                     _sets(row, start, tables, num_sets, first, num_outputs, buffer), A, B, C, D, eta, D_out,
-                    _network(row, network), deep, bias, inputs[member], outputs[member, rows], largest,
+                    _network(row, network), deep, bias,
+                    _part(modulation, member), _part(_part(traces, member), rows), _part(rates, member),
+                    inputs[member], outputs[member, rows], largest,
                 )  # fmt: skip
             else:
                 for out in range(first, first + rows_at_once):
@@ -192,7 +239,8 @@ def plastic_linear(
         rule: where they do.
         layer: the plastic weights, and the activities to learn from.
         normalisation: one of NORMALISATIONS, done after learning: "max_abs" divides a layer by its largest absolute
-            weight, if that is not 0; "clip" bounds weights by 1; "oja" adds -y^2 w to the terms that eta scales.
+            weight, if that is not 0; "clip" bounds weights by 1; "oja" adds -y^2 w to the terms that eta scales; it
+            bypasses the trace and takes the size of M but not its sign, which would turn decay into growth.
         inputs: contiguous.
     """
     outputs = np.empty_like(layer.post)
@@ -201,6 +249,7 @@ def plastic_linear(
     _plastic_kernel(
         weights, rule.start, rule.columns, rule.tables, rule.num_sets, rule.network, rule.deep, rule.bias,
         layer.weights, layer.divisors, layer.pre, layer.post, layer.due,
+        layer.modulation, layer.traces, layer.rates,
         normalisation == "max_abs", np.float32(normalisation == "oja"),
         BOUND if normalisation == "clip" else np.float32(np.inf), buffer, inputs, outputs,
     )  # fmt: skip

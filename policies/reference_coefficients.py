@@ -27,6 +27,8 @@ def reference_row(
     """
     if policy.sharing != "synapse" or policy.hebb_rule not in RULES:
         raise ValueError(f"sharing: got {policy.sharing!r} with {policy.hebb_rule}, the reference has a rule a synapse")
+    if policy.modulation != "none" or policy.eligibility:
+        raise ValueError("modulation and eligibility: the reference has neither")
     names = RULES[policy.hebb_rule]
     layout = policy.layout
     shapes = {name: shape for name, shape in layout.shapes.items() if name.endswith("_rules")}

@@ -58,10 +58,10 @@ def merged(
         raise ValueError(f"num_rules must be 1 to the number of synapses, {len(coefficients)}, got {num_rules}")
     points = coefficients.astype(np.float64)
     rules, numbers = _clusters(points, num_rules, rng)
-    start = policy.layout.num_params - sum(prod(policy.layout.shapes[name]) for name in _names(policy))
+    slices = [policy.layout.slices[name] for name in _names(policy)]
     return Merged(
         policy=replace(policy, sharing="clusters", num_rules=len(rules)),
-        weights=np.concatenate([row[:start], rules.T.ravel().astype(np.float32)]),
+        weights=np.concatenate([row[: slices[0].start], rules.T.ravel().astype(np.float32), row[slices[-1].stop :]]),
         buffers={**buffers, **_tables(numbers, policy.plastic_shapes)},
         error=_mean_square(points - rules[numbers]),
         variance=_mean_square(points - points.mean(axis=0)),
@@ -85,7 +85,7 @@ def synaptic_coefficients(
 
 
 def _names(policy: Hebbian) -> list[str]:
-    """Arrays of coefficients, the last of the layout."""
+    """Arrays of coefficients, which lie one after another in the layout."""
     return [f"{layer}_rules" for layer in policy.plastic_shapes] if policy.sharing == "synapse" else ["rules"]
 
 

@@ -28,6 +28,11 @@ from rollouts.registry import did_you_mean, import_module
 REGISTERED_ON_IMPORT = ("ale_py", "pybullet_envs_gymnasium")
 """Packages that register Gymnasium environments when imported, which is done only for an id that needs it."""
 
+OURS = {"TMaze-v0": "rollouts.t_maze:TMaze"}
+"""Environments of ours, registered when this file is imported."""
+for _name, _class in OURS.items():
+    gymnasium.register(_name, entry_point=_class)
+
 STICKY = 0.25
 """Probability that an Atari frame repeats the previous action, where a name asks for it (Machado et al. 2018)."""
 

@@ -216,6 +216,8 @@ class HebbianConfig(TrainConfig):
     update_every: int = _as_in(Hebbian, "update_every")
     sharing: str = _as_in(Hebbian, "sharing")
     num_rules: int = _as_in(Hebbian, "num_rules")
+    modulation: str = _as_in(Hebbian, "modulation")
+    eligibility: bool = _as_in(Hebbian, "eligibility")
     distribution: str = _as_in(Hebbian, "distribution")
 
 

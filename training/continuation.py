@@ -36,6 +36,7 @@ def _options(saved: SavedPolicy, known: dict[str, Any]) -> dict[str, Any]:
     found = {
         "backend": "auto" if auto == spec.backend else spec.backend,
         "env_kwargs": dict(spec.env_kwargs),
+        "bodies": spec.bodies,
         "settle_steps": wrappers.get("settle", {}).get("num_steps", 0),
         "fire_reset": "fire_reset" in wrappers,
         "grayscale": "grayscale" in wrappers,

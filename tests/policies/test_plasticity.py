@@ -58,9 +58,16 @@ def _network(kind, parameters, x, y):
     return total[0]
 
 
-def _slow_episode(change_of, eta_of, weights, observations, normalisation, update_every, output_activity="raw"):
-    """Outputs of every env step; change_of(layer, i, j, x, y) is a rule's change of a weight."""
+def _slow_episode(
+    change_of, eta_of, weights, observations, normalisation, update_every, output_activity="raw",
+    rewards=None, modulation=None, rates=None,
+):  # fmt: skip
+    """Outputs of every env step; change_of(layer, i, j, x, y) is a rule's change of a weight.
+
+    rewards[k] follows env step k, modulation is (m0, m1), rates are the layers' k; None without.
+    """
     weights, outputs = [matrix.astype(np.float64) for matrix in weights], []
+    traces, since_update = [np.zeros_like(matrix) for matrix in weights], []
     for env_step, observation in enumerate(observations, start=1):
         activities = [observation.astype(np.float64)]
         for matrix in weights:
@@ -69,15 +76,23 @@ def _slow_episode(change_of, eta_of, weights, observations, normalisation, updat
         outputs.append(last)
         if output_activity == "raw":
             activities[-1] = last
+        if modulation is not None:
+            since_update.append(float(rewards[env_step - 1]))
         if env_step % update_every:
             continue
+        factor = 1.0 if modulation is None else np.tanh(modulation[0] + modulation[1] * sum(since_update))
+        since_update = []
         for layer, matrix in enumerate(weights):
             for j in range(matrix.shape[0]):
                 for i in range(matrix.shape[1]):
                     x, y = activities[layer][i], activities[layer + 1][j]
                     change = change_of(layer, i, j, x, y)
+                    if rates is not None:
+                        traces[layer][j, i] = (1 - rates[layer]) * traces[layer][j, i] + rates[layer] * change
+                        change = traces[layer][j, i]
+                    change *= factor
                     if normalisation == "oja":
-                        change -= eta_of(layer, i, j) * y**2 * matrix[j, i]
+                        change -= abs(factor) * eta_of(layer, i, j) * y**2 * matrix[j, i]
                     matrix[j, i] += change
             if normalisation == "max_abs":
                 matrix /= np.abs(matrix).max()
@@ -86,13 +101,19 @@ def _slow_episode(change_of, eta_of, weights, observations, normalisation, updat
     return np.array(outputs)
 
 
-def _episode(policy, row, observations, seed=3):
-    """Outputs of every env step of one member, its initial weights, and the state at the end."""
+def _episode(policy, row, observations, seed=3, rewards=None):
+    """Outputs of every env step of one member, its initial weights, and the state at the end.
+
+    rewards[k] follows env step k; None: no reward.
+    """
     weights = row[None]
     state = policy.initial_state(weights, [np.random.default_rng(seed)], {})
     initial = [matrix[0].copy() for matrix in synaptic_weights(state)]
-    reward = np.zeros(1, np.float32)
-    outputs = [policy.act(weights, observation[None], reward, state, {})[0].copy() for observation in observations]
+    before = np.zeros((len(observations), 1), np.float32)
+    if rewards is not None:
+        before[1:, 0] = rewards[:-1]
+    steps = zip(observations, before, strict=True)
+    outputs = [policy.act(weights, observation[None], reward, state, {})[0].copy() for observation, reward in steps]
     return np.array(outputs), initial, state
 
 

@@ -64,6 +64,15 @@ def test_synapses_take_the_mean_rule_of_their_group(groups, init_weights):
     assert result.variance == pytest.approx(coefficients.var(axis=0).sum(), rel=1e-5)
 
 
+def test_what_modulates_is_kept(groups):
+    policy = network(modulation="reward", eligibility=True)
+    row = np.concatenate([row_of(network(), groups[1]), [1, 2, 3, 4]]).astype(np.float32)
+    result = merged(policy, row, {}, 3, rng())
+    names = ("modulation", "eligibility")
+    kept = [result.policy.layout.view(result.weights[None], name)[0].tolist() for name in names]
+    assert kept == [[1, 2], [3, 4]]
+
+
 @pytest.mark.parametrize("sharing", ["synapse", "modulo"])
 def test_as_many_rules_as_differ_change_nothing(sharing):
     policy = network(sharing=sharing, num_rules=7)

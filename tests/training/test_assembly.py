@@ -117,6 +117,7 @@ def test_the_agent_fits_the_spaces(action_space, bounds, outputs, head):
 
 def test_a_plastic_policy_gets_its_own_options():
     settings = {"hebb_rule": "ABC", "init_weights": "zeros", "sharing": "layer", "update_every": 3}
+    settings |= {"modulation": "reward", "eligibility": True}
     policy = make_agent(HebbianConfig(**settings, settings=OpenaiEsSettings()), VECTOR, Discrete(4)).policy
     assert {name: getattr(policy, name) for name in settings} == settings
 
@@ -128,7 +129,7 @@ def test_a_plastic_policy_gets_its_own_options():
             TrainConfig(policy="hebbian"),
             "policy 'hebbian' needs distribution, .*; train it with the program",
         ),
-        (HebbianConfig(policy="mlp"), "policy 'mlp' does not take distribution, hebb_rule, "),
+        (HebbianConfig(policy="mlp"), "policy 'mlp' does not take distribution, eligibility, hebb_rule, "),
         (HebbianConfig(hebb_rule="ABCE"), "hebb_rule: got 'ABCE', allowed: A, AD, "),
     ],
 )

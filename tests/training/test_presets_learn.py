@@ -17,3 +17,17 @@ def test_cartpole_is_solved_by_its_preset(trainer, tmp_path):
     execute(run)
     saved = load_policy(run.folder / "best.dat")
     assert play(saved, environment_for(saved.environment), episodes=100, seed=1, threads=2).mean() >= 475
+
+
+@pytest.mark.parametrize(
+    ("modulation", "least", "most"), [("reward", 10, 27.5), ("none", -3, 3)], ids=["reward", "without reward"]
+)
+def test_only_who_sees_reward_follows_it_in_the_t_maze(modulation, least, most, tmp_path):
+    # of 30 trials; nobody can expect more than 27, having to guess the first good arm and to miss the change
+    flags = ["--environment", "TMaze-v0", "--folder", str(tmp_path), "--test_episodes", "0", "--seed", "7"]
+    flags += ["--modulation", modulation, "--generations", "20", "--eval_every", "5", "--threads", "1"]
+    (run,) = prepare(parse_config("hebbian", flags, "test"))
+    execute(run)
+    saved = load_policy(run.folder / "best.dat")
+    mean = play(saved, environment_for(saved.environment), episodes=400, seed=1, threads=1).mean()
+    assert least <= mean <= most
