@@ -27,15 +27,19 @@ METRICS: Mapping[str, str] = {
     "failed_members": "members that met a non-finite reward, observation or output; left out of the returns above",
     "eval_return": "mean return of the unperturbed policy over fresh episodes; empty when not evaluated",
     "best_score": "highest eval_return so far, the score of best.dat; empty before the first evaluation",
-    "sigma": "standard deviation of the noise on the parameters",
-    "lr": "learning rate",
+    "sigma": "standard deviation of the noise on the parameters, their mean where there is one a parameter",
     "update_norm": "Euclidean length of this generation's change of the parameters",
     "mean_norm": "Euclidean length of the unperturbed policy's parameters",
+    "update_over_sigma": "root mean square over the parameters of this change in units of their sigma",
+    "tied_share": "share of the members with a fitness that another one has too",
+    "lr": "learning rate",
+    "gradient_norm": "Euclidean length of the gradient estimate",
+    "gradient_agreement": "cosine between the estimates of two halves of the members; 0 is noise, 1 is all signal",
     "episode_length_mean": "mean over the population's episodes of their length in environment steps",
     "env_steps_per_second": "environment steps of this generation over its wall time, evaluation left out",
     "seconds": "wall time of the training so far, in seconds, pauses before a resume left out",
 }
-"""Every column that a training run writes, and what it means."""
+"""Every column that a training run may write, and what it means; those of the search differ by strategy."""
 
 
 class MetricsWriter:

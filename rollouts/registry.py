@@ -27,9 +27,14 @@ def lookup(package: str, name: str) -> type[Any]:
     stems = _stems(package)
     found = _class_of_stem(package, name) if name in stems else None
     if found is None:
-        known = [stem for stem in stems if _class_of_stem(package, stem)]
+        known = names(package)
         raise ValueError(f"unknown {kind} {name!r}{did_you_mean(name, known) or ','} known: {', '.join(known)}")
     return found
+
+
+def names(package: str) -> list[str]:
+    """The names of our own classes in a package, as `lookup` takes them."""
+    return [stem for stem in _stems(package) if _class_of_stem(package, stem)]
 
 
 def is_ours(name: str) -> bool:

@@ -1,10 +1,13 @@
 """Optimizers: turn a gradient estimate of the fitness into a step of the mean, uphill."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Protocol
 
 import numpy as np
 from jaxtyping import Float64
+
+from strategies.ranges import check_ranges
 
 
 class Optimizer(Protocol):
@@ -70,3 +73,60 @@ class Adam:
         """Goes on from what `state_dict` returned."""
         self._first, self._second = np.array(state["first"]), np.array(state["second"])
         self._count = int(state["count"])
+
+
+class ClipUp:
+    """Normalised gradients, heavy-ball momentum, a limit on the length of a step (Toklu et al. 2020, arXiv 2008.02387).
+
+    Algorithm 1: v = momentum v + lr g / |g|, shortened to `max_speed` where it is longer; the step is v. So lr is the
+    length of what one gradient adds. Where no `max_speed` is given it is twice the lr at hand, as the paper advises,
+    and follows the lr's schedule.
+    """
+
+    def __init__(self, num_params: int, momentum: float, max_speed: float | None):
+        self._momentum, self._max_speed = momentum, max_speed
+        self._velocity = np.zeros(num_params)
+
+    def step(self, gradient: Float64[np.ndarray, " params"], lr: float) -> Float64[np.ndarray, " params"]:
+        """What to add to the mean."""
+        length = np.linalg.norm(gradient)
+        velocity = self._momentum * self._velocity + (lr / length * gradient if length > 0 else 0.0)
+        limit, speed = 2 * lr if self._max_speed is None else self._max_speed, np.linalg.norm(velocity)
+        self._velocity = velocity * (limit / speed) if speed > limit else velocity
+        return self._velocity
+
+    def state_dict(self) -> dict[str, np.ndarray]:
+        """The velocity."""
+        return {"velocity": self._velocity}
+
+    def load_state_dict(self, state: Mapping[str, np.ndarray]) -> None:
+        """Goes on from what `state_dict` returned."""
+        self._velocity = np.array(state["velocity"])
+
+
+OPTIMIZERS: dict[str, Callable[["OptimizerSettings", int], Optimizer]] = {
+    "sgd": lambda settings, num_params: Sgd(num_params, settings.momentum),
+    "adam": lambda settings, num_params: Adam(num_params, settings.adam_beta1, settings.adam_beta2),
+    "clip_up": lambda settings, num_params: ClipUp(num_params, settings.clip_up_momentum, settings.max_speed),
+}
+"""How each is made from the settings and the number of parameters."""
+
+
+@dataclass(frozen=True)
+class OptimizerSettings:
+    """Which optimizer, and what each of them is told."""
+
+    optimizer: str = field(
+        default="sgd", metadata={"help": "what turns gradients into steps", "choices": tuple(OPTIMIZERS)}
+    )
+    momentum: float = field(default=0.0, metadata={"help": "momentum of sgd, in [0, 1)"})
+    adam_beta1: float = field(default=0.9, metadata={"help": "Adam's decay of the first moment, in [0, 1)"})
+    adam_beta2: float = field(default=0.999, metadata={"help": "Adam's decay of the second moment, in [0, 1)"})
+    clip_up_momentum: float = field(default=0.9, metadata={"help": "momentum of clip_up, in [0, 1)"})
+    max_speed: float | None = field(
+        default=None, metadata={"help": "longest step of clip_up (default: twice the learning rate)"}
+    )
+
+    def __post_init__(self) -> None:
+        decays = ("momentum", "adam_beta1", "adam_beta2", "clip_up_momentum")
+        check_ranges(self, {"in [0, 1)": decays, "a finite number > 0": ("max_speed",)})

@@ -1,49 +1,60 @@
 """Populations: members described by seeds, so that any worker can make any slice of them."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 
 import numpy as np
 from jaxtyping import Float, Float32, Float64
 
 from contracts.policy import Weights
 from contracts.randomness import Purpose, stream
+from strategies.samplers import SAMPLERS
 
 
 @dataclass(frozen=True)
 class GaussianPopulation:
-    """Antithetic pairs around a centre, then the centre itself.
+    """Members `center + sigma * noise`, then the centre itself: the last member, number `popsize`, is unperturbed.
 
-    Member 2k is `center + sigma * noise_k`, member 2k + 1 is `center - sigma * noise_k`, and the last member, number
-    `popsize`, is the unperturbed centre.
+    The first members of a larger population are those of a smaller one. Where the sampler makes twins, members 2k and
+    2k + 1 have opposite noise.
     """
 
     center: Float32[np.ndarray, " params"]
-    sigma: float
+    sigma: float | Float[np.ndarray, " params"]
+    """Standard deviation of all parameters, or of each."""
     seed: int
     generation: int
     popsize: int
+    sampler: str = "antithetic"
+    """A key of SAMPLERS."""
 
     def __len__(self) -> int:
         """The perturbed members and the unperturbed one."""
         return self.popsize + 1
 
-    def _noise(self, pair: int) -> Float32[np.ndarray, " params"]:
-        rng = stream(self.seed, Purpose.NOISE, generation=self.generation, member=pair)
-        return rng.standard_normal(len(self.center), dtype=np.float32)
+    def _noise(self, directions: Sequence[int]) -> Iterator[Float32[np.ndarray, " params"]]:
+        def rng(direction: int) -> np.random.Generator:
+            return stream(self.seed, Purpose.NOISE, generation=self.generation, member=direction)
+
+        return SAMPLERS[self.sampler].directions(directions, len(self.center), rng)
+
+    def _direction(self, member: int) -> tuple[int, int]:
+        """The direction of a perturbed member, and the sign with which it goes along it."""
+        return (member // 2, 1 - 2 * (member % 2)) if SAMPLERS[self.sampler].twins else (member, 1)
 
     def weights(self, ids: Sequence[int]) -> Weights:
         """Parameters of the members named, one row each."""
-        rows = np.empty((len(ids), len(self.center)), np.float32)
-        scale, drawn, noise = np.float32(self.sigma), -1, self.center
-        for row, member in zip(rows, ids, strict=True):
-            if member == self.popsize:
-                row[:] = self.center
-                continue
-            if member // 2 != drawn:  # twins are neighbours: draw their noise once
-                drawn, noise = member // 2, self._noise(member // 2)
-            np.multiply(noise, scale if member % 2 == 0 else -scale, out=row)
-            row += self.center
+        rows = np.tile(self.center, (len(ids), 1))
+        scale = np.asarray(self.sigma, np.float32)
+        moves = [
+            (row, *self._direction(member)) for row, member in zip(rows, ids, strict=True) if member < self.popsize
+        ]
+        groups = [(direction, list(group)) for direction, group in groupby(moves, key=lambda move: move[1])]
+        # twins are neighbours: their noise is drawn once
+        for (_, group), noise in zip(groups, self._noise([direction for direction, _ in groups]), strict=True):
+            for row, _, sign in group:
+                row += noise * (sign * scale)
         return rows
 
     def combine(
@@ -52,12 +63,12 @@ class GaussianPopulation:
         """Sum of utility times noise to the power; the unperturbed member has none."""
         coefficients: dict[int, float] = {}
         for member, utility in zip(ids, utilities, strict=True):
-            if member < self.popsize:
-                sign = (-1) ** (member % 2 * power)
-                coefficients[member // 2] = coefficients.get(member // 2, 0.0) + sign * utility
+            if member < self.popsize and utility != 0:
+                direction, sign = self._direction(member)
+                coefficients[direction] = coefficients.get(direction, 0.0) + sign**power * utility
         total = np.zeros(len(self.center))
-        for pair, coefficient in coefficients.items():
-            total += coefficient * self._noise(pair).astype(np.float64) ** power
+        for coefficient, noise in zip(coefficients.values(), self._noise(list(coefficients)), strict=True):
+            total += coefficient * noise.astype(np.float64) ** power
         return total
 
 

@@ -1,9 +1,11 @@
 """Fitness shaping: turns fitness into utilities that sum the population's noise into one step.
 
 Every function maps fitness of shape (members,), higher is better, NaN for a failed member, to utilities of that shape.
+A failed member is as bad as the worst that finished where the values count, and ranks below it where the ranks do.
 """
 
 from collections.abc import Callable
+from functools import partial
 from typing import TypeAlias
 
 import numpy as np
@@ -29,7 +31,74 @@ def centered_rank_normalized(fitness: Float64[np.ndarray, " members"]) -> Float6
     return ranks / deviation if deviation > 0 else ranks
 
 
+def raw(fitness: Float64[np.ndarray, " members"]) -> Float64[np.ndarray, " members"]:
+    """The fitness itself, all zero if every member failed; what all members share is left in, and cancels in twins."""
+    failed = np.isnan(fitness)
+    return np.where(failed, 0.0 if failed.all() else np.nanmin(fitness), fitness)
+
+
+def linear(fitness: Float64[np.ndarray, " members"]) -> Float64[np.ndarray, " members"]:
+    """Fitness mapped from its range onto [-0.5, 0.5]; all zero if all members tie."""
+    halves = raw(fitness) / 2  # a range may be too wide for a float
+    low, high = halves.min(), halves.max()
+    return (halves - low) / (high - low) - 0.5 if high > low else np.zeros(len(fitness))
+
+
+def z_score(fitness: Float64[np.ndarray, " members"]) -> Float64[np.ndarray, " members"]:
+    """Fitness less its mean, over its standard deviation; all zero if all members tie."""
+    values = linear(fitness)  # same z-scores, and neither overflow nor rounding makes a deviation of tied members
+    deviation = values.std()
+    return (values - values.mean()) / deviation if deviation > 0 else np.zeros(len(fitness))
+
+
+def by_rank(
+    fitness: Float64[np.ndarray, " members"], values: Float64[np.ndarray, " members"]
+) -> Float64[np.ndarray, " members"]:
+    """Each member's share of values listed for the best first; ties share their mean, failed members come last."""
+    costs = np.where(np.isnan(fitness), np.inf, -fitness)
+    _, group, counts = np.unique(costs, return_inverse=True, return_counts=True)
+    starts = np.cumsum(counts) - counts
+    return (np.add.reduceat(values, starts) / counts)[group]
+
+
+def _centered(weights: Float64[np.ndarray, " members"]) -> Float64[np.ndarray, " members"]:
+    """Weights less their mean; exactly zero where they are equal, whatever the rounding of the mean."""
+    shifted = weights - weights[0]
+    return shifted - shifted.mean()
+
+
+def nes_utilities(fitness: Float64[np.ndarray, " members"]) -> Float64[np.ndarray, " members"]:
+    """max(0, ln(n/2 + 1) - ln(rank)) over their sum, less 1/n (Wierstra et al. 2014, JMLR 15, sec. 3.1; "log-rank").
+
+    Ties share the mean of their utilities, so that these sum to zero and a population that ties as a whole moves
+    nothing; pytorch-es gives ties the best of their ranks.
+    """
+    n = len(fitness)
+    weights = np.maximum(0.0, np.log(n / 2 + 1) - np.log(np.arange(1, n + 1)))
+    return _centered(by_rank(fitness, weights / weights.sum()))
+
+
+def top_k(fitness: Float64[np.ndarray, " members"], share: float = 0.5) -> Float64[np.ndarray, " members"]:
+    """1/k for the best k members, k being a share of them rounded, at least one, and 0 for the others, less 1/n each.
+
+    Ties share the mean of their utilities; less 1/n, so that they sum to zero.
+    """
+    n = len(fitness)
+    k = max(1, round(share * n))
+    return _centered(by_rank(fitness, np.where(np.arange(n) < k, 1 / k, 0.0)))
+
+
 SHAPINGS: dict[str, Shaping] = {
     "centered_rank": centered_rank,
     "centered_rank_normalized": centered_rank_normalized,
+    "z_score": z_score,
+    "nes_utilities": nes_utilities,
+    "linear": linear,
+    "raw": raw,
+    "top_k": top_k,
 }
+
+
+def shaping(name: str, top_share: float) -> Shaping:
+    """The shaping of that name; `top_share` is the share of members that top_k takes."""
+    return partial(top_k, share=top_share) if name == "top_k" else SHAPINGS[name]

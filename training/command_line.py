@@ -16,7 +16,7 @@ from typing import Any, NoReturn, get_args, get_origin, get_type_hints
 import yaml
 
 from rollouts.environment_ids import resolve
-from rollouts.registry import check_allowed, did_you_mean, lookup
+from rollouts.registry import check_allowed, did_you_mean, lookup, names
 from training.checkpoint import FOLDER as CHECKPOINTS
 from training.checkpoint import newest_checkpoint
 from training.config import CHANGEABLE, NOT_SAVED, TRAINERS, TrainConfig, flag_name, modules_named
@@ -29,9 +29,9 @@ CONFIGS = Path(__file__).resolve().parent.parent / "configs"
 class OneLineParser(ArgumentParser):
     """Reports a mistake in one line, suggests the nearest flag, and exits with status 2."""
 
-    def __init__(self, **settings: Any):
+    def __init__(self, strategy: str = "", **settings: Any):
         super().__init__(allow_abbrev=False, **settings)
-        self.source = ""
+        self.source, self.strategy = "", strategy
 
     def error(self, message: str) -> NoReturn:
         """Prints one line and exits."""
@@ -48,11 +48,20 @@ class OneLineParser(ArgumentParser):
         self.source = f"{source}: " if source else ""
         found, unknown = self.parse_known_args([_underscored(argument) for argument in arguments])
         if unknown:
-            flags = [flag for action in self._actions for flag in action.option_strings]
-            near = difflib.get_close_matches(unknown[0].split("=")[0], flags, 1)
-            self.error(f"unknown option {unknown[0]}" + (f", did you mean {near[0]}?" if near else ""))
+            self.error(self._about(unknown[0]))
         self.source = ""
         return {name: _plain(value) for name, value in vars(found).items()}
+
+    def _about(self, unknown: str) -> str:
+        """What is wrong with an option that this parser does not have: it is another strategy's, or nobody's."""
+        flag = unknown.split("=")[0]
+        name = flag.removeprefix("--").removeprefix("no_")
+        owners = [each for each in names("strategies") if name in _flags(lookup("strategies", each).Settings)]
+        if self.strategy and owners:
+            return f"{name} is no option of strategy {self.strategy}; it belongs to {', '.join(owners)}"
+        flags = [flag for action in self._actions for flag in action.option_strings]
+        near = difflib.get_close_matches(flag, flags, 1)
+        return f"unknown option {unknown}" + (f", did you mean {near[0]}?" if near else "")
 
 
 def _plain(value: Any) -> Any:
@@ -162,7 +171,7 @@ def preset_path(trainer: str, environment: str, variant: str | None) -> Path | N
 
 
 def _parser(owner: type[TrainConfig], description: str, strategy: str) -> OneLineParser:
-    parser = OneLineParser(description=description)
+    parser = OneLineParser(strategy, description=description)
     add_options(parser, owner, "run")
     add_options(parser, lookup("strategies", strategy).Settings, f"strategy {strategy}")
     parser.add_argument("--print_config", action="store_true", help="print the resolved options as YAML and exit")
@@ -203,7 +212,11 @@ def parse_config(trainer: str, arguments: Sequence[str], description: str) -> Tr
     resolved = resolve({**defaults, **chosen}["environment"], chosen.get("import", ()))
     preset = preset_path(trainer, resolved.environment, chosen.get("preset"))
     from_preset = read_yaml(preset) if preset else {}
-    strategy = {**defaults, **_named(as_arguments(from_preset)), **chosen}["strategy"]
+    intended = {**defaults, **_named(as_arguments(from_preset))}["strategy"]
+    strategy = chosen.get("strategy", intended)
+    # what was tuned for one strategy means something else to another
+    others = _flags(lookup("strategies", intended).Settings) if strategy != intended else {}
+    left_out = {name: from_preset.pop(name) for name in others if name in from_preset}
 
     parser = _parser(owner, description, strategy)
     options = parser.parse(as_arguments(from_preset), str(preset))
@@ -215,8 +228,9 @@ def parse_config(trainer: str, arguments: Sequence[str], description: str) -> Tr
     config = _config(owner, options)
     if print_only:
         _show(config)
-    if resolved.notice:
-        print(resolved.notice, file=sys.stderr)
+    omission = f"{preset}: left out {', '.join(left_out)}, settings of strategy {intended}" if left_out else ""
+    for notice in filter(None, (resolved.notice, omission)):
+        print(notice, file=sys.stderr)
     return config
 
 

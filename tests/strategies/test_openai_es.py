@@ -1,11 +1,8 @@
 import numpy as np
 import pytest
+from searches import combine, members, search, sphere, tell
 
-from strategies.openai_es import OpenaiEs, OpenaiEsSettings, decayed
-
-
-def combine(population, utilities):
-    return population.combine(range(len(population)), utilities)
+from strategies.openai_es import OpenaiEs, OpenaiEsSettings
 
 
 def strategy(num_params=4, seed=0, **settings):
@@ -13,17 +10,8 @@ def strategy(num_params=4, seed=0, **settings):
     return OpenaiEs(OpenaiEsSettings(**{"popsize": 10, **settings}), start, seed)
 
 
-def members(population):
-    return population.weights(range(len(population)))
-
-
-def sphere(rows):
-    return -np.square(rows.astype(np.float64) - 0.5).sum(axis=1)
-
-
 def generation(es, number, fitness_of=sphere):
-    population = es.ask(number)
-    return es.tell(population, fitness_of(members(population)), combine)
+    return search(es, 1, fitness_of, first=number)
 
 
 def reference(mean, rows, fitness, lr, sigma):
@@ -87,18 +75,27 @@ def test_same_seed_same_result_and_another_seed_another():
     assert not np.array_equal(runs[0].mean, runs[2].mean)
 
 
-@pytest.mark.parametrize("settings", [{"momentum": 0.9}, {"optimizer": "adam"}])
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"momentum": 0.9},
+        {"optimizer": "adam"},
+        {"optimizer": "clip_up", "lr": 0.1},
+        {"lr_schedule": "cosine", "sigma_schedule": "linear", "schedule_generations": 6},
+        {"sigma_adaptation": 0.5, "sigma_patience": 2, "lr": 1e-6, "sigma": 3.0},
+    ],
+)
 def test_resumes_exactly(settings):
     whole, first, second = strategy(**settings), strategy(**settings), strategy(**settings)
-    for number in range(8):
-        generation(whole, number)
-    for number in range(3):
-        generation(first, number)
+    wholes = search(whole, 8)
+    start = search(first, 1)
+    search(first, 2, first=1)
     second.load_state_dict(first.state_dict())
     for number in range(3, 8):
         figures = generation(second, number)
     assert np.array_equal(second.mean, whole.mean)
-    assert figures["lr"] == pytest.approx(0.2 * 0.995**7)
+    rates = [[found[name] for name in ("lr", "sigma")] for found in (figures, wholes, start)]
+    assert rates[0] == rates[1] != rates[2]
 
 
 @pytest.mark.parametrize("fitness", [np.zeros(11), np.full(11, np.nan)])
@@ -130,7 +127,102 @@ def test_rates_decay_to_their_floors_after_the_step_and_never_rise_to_them():
     rows = [generation(es, number) for number in range(4)]
     assert [row["lr"] for row in rows] == pytest.approx([0.2, 0.15, 0.15, 0.15])
     assert [row["sigma"] for row in rows] == pytest.approx([0.1, 0.05, 0.04, 0.04])
-    assert decayed(0.0005, 0.995, 0.001) == 0.0005
+
+
+def test_es_torchs_step_leaves_sigma_out():
+    settings = {"fitness_shaping": "centered_rank", "weight_penalty": 0.0, "sigma": 0.2, "lr": 0.3}
+    es = strategy(num_params=3, popsize=4, divide_by_sigma=False, weight_decay=0.5, **settings)
+    before = es.mean.astype(np.float64)
+    noise, _ = tell(es, np.array([3.0, 1.0, 4.0, 2.0]))
+    utilities = np.array([1 / 6, -1 / 2, 1 / 2, -1 / 6])
+    assert es.mean == pytest.approx(before + 0.3 / 4 * utilities @ noise - 0.3 * 0.5 * before, abs=1e-6)
+
+
+def test_the_shaping_named_is_the_one_used():
+    es = strategy(
+        num_params=3, popsize=4, sigma=0.2, lr=0.3, weight_penalty=0.0, fitness_shaping="top_k", top_share=0.25
+    )
+    before = es.mean.astype(np.float64)
+    noise, _ = tell(es, np.array([3.0, 1.0, 4.0, 2.0]))
+    assert es.mean == pytest.approx(before + 0.3 / (4 * 0.2) * noise[2], abs=1e-6)
+
+
+def test_with_independent_noise_members_need_no_twins():
+    es = strategy(
+        num_params=5, popsize=7, sampler="normal", sigma=0.2, lr=0.3, fitness_shaping="raw", weight_penalty=0.0
+    )
+    before, fitness = es.mean.astype(np.float64), np.random.default_rng(0).normal(size=7)
+    noise, _ = tell(es, fitness)
+    assert es.mean == pytest.approx(before + 0.3 / (7 * 0.2) * fitness @ noise, abs=1e-6)
+
+
+def test_a_population_of_another_size_is_averaged_over_its_own_members():
+    grown, usual = strategy(popsize=6), strategy(popsize=20)
+    fitness = np.random.default_rng(0).normal(size=20)
+    for es in (grown, usual):
+        tell(es, fitness)
+    assert np.array_equal(grown.mean, usual.mean)
+    with pytest.raises(ValueError, match="num_members must be an even number >= 2"):
+        grown.ask(1, 7)
+
+
+def test_figures_of_a_gradient_by_hand():
+    settings = {"fitness_shaping": "centered_rank", "weight_penalty": 0.0, "sigma": 0.2, "lr": 0.3}
+    es = strategy(num_params=3, popsize=6, **settings)
+    noise, figures = tell(es, np.array([0.0, 1.0, 2.0, 5.0, 3.0, 2.0]))
+    utilities = np.array([-0.5, -0.3, 0.0, 0.5, 0.3, 0.0])
+    even, odd = utilities[[0, 1, 4, 5]] @ noise[[0, 1, 4, 5]], utilities[[2, 3]] @ noise[[2, 3]]
+    gradient = (even + odd) / (6 * 0.2)
+    assert figures["gradient_norm"] == pytest.approx(np.linalg.norm(gradient), rel=1e-5)
+    cosine = even @ odd / np.linalg.norm(even) / np.linalg.norm(odd)
+    assert figures["gradient_agreement"] == pytest.approx(cosine, rel=1e-4)
+    assert figures["update_norm"] == pytest.approx(0.3 * np.linalg.norm(gradient), rel=1e-5)
+    assert figures["update_over_sigma"] == pytest.approx(0.3 * np.linalg.norm(gradient) / 0.2 / np.sqrt(3), rel=1e-5)
+    assert figures["tied_share"] == pytest.approx(2 / 6)
+
+
+def test_halves_agree_on_a_slope_and_not_on_noise():
+    slope, rng = strategy(num_params=5, popsize=200, weight_penalty=0.0), np.random.default_rng(0)
+    assert generation(slope, 0, lambda rows: rows[:, 0].astype(np.float64))["gradient_agreement"] > 0.8
+    noise = [
+        generation(slope, number, lambda rows: rng.normal(size=len(rows)))["gradient_agreement"] for number in range(30)
+    ]
+    assert abs(np.mean(noise)) < 0.3
+    assert np.isnan(tell(slope, np.zeros(200))[1]["gradient_agreement"])
+
+
+def test_the_figures_cost_one_pass_more_over_half_the_noise():
+    asked = []
+
+    def counting(population, utilities, power=1):
+        asked.append(int((utilities != 0).sum()))
+        return combine(population, utilities, power)
+
+    es = strategy(popsize=40)
+    es.tell(es.ask(0), np.arange(41.0), counting)
+    assert asked == [40, 20]
+
+
+def test_sigma_follows_the_unperturbed_policys_rank_down_to_its_floor():
+    es = strategy(lr=1e-9, sigma=1.0, sigma_schedule="constant", sigma_min=0.3, sigma_adaptation=0.5, sigma_patience=2)
+    peak = es.mean.astype(np.float64)
+    sigmas = [generation(es, n, lambda rows: -np.square(rows - peak).sum(axis=1))["sigma"] for n in range(7)]
+    assert sigmas == pytest.approx([1.0, 1.0, 0.5, 0.5, 0.3, 0.3, 0.3])
+
+
+def test_refuses_a_state_that_does_not_fit():
+    es = strategy()
+    state = es.state_dict()
+    with pytest.raises(KeyError):
+        es.load_state_dict({name: array for name, array in state.items() if name != "sigma"})
+    with pytest.raises(ValueError, match=r"mean must be float64 of shape \(4,\), got float64 \(3,\)"):
+        es.load_state_dict({**state, "mean": np.zeros(3)})
+
+
+@pytest.mark.parametrize("settings", [{"sigma": 1e-12}, {"sigma": 1e200}])
+def test_a_sigma_that_float32_cannot_use_is_refused_when_members_are_asked_for(settings):
+    with pytest.raises(FloatingPointError, match="sigma"):
+        strategy(**settings, sigma_min=0.0).ask(0)
 
 
 @pytest.mark.parametrize(
@@ -146,6 +238,9 @@ def test_rates_decay_to_their_floors_after_the_step_and_never_rise_to_them():
         ("sigma_decay", 0.0, r"\(0, 1\]"),
         ("momentum", 1.0, r"\[0, 1\)"),
         ("weight_decay", -0.1, ">= 0"),
+        ("top_share", 0.0, r"\(0, 1\]"),
+        ("sigma_adaptation", 1.1, r"\(0, 1\]"),
+        ("sigma_patience", 0, ">= 1"),
     ],
 )
 def test_refuses_what_it_cannot_use(setting, value, allowed):

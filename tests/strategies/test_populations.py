@@ -44,6 +44,32 @@ def test_combine_sums_utility_times_noise():
     assert halves == pytest.approx(population().combine(range(7), utilities), abs=1e-12)
 
 
+def test_noise_of_the_default_sampler_is_one_stream_a_pair():
+    noise = [np.random.Generator(np.random.PCG64(np.random.SeedSequence((3, 1, 4, pair, 0)))) for pair in range(3)]
+    first = [rng.standard_normal(7, dtype=np.float32) for rng in noise]
+    assert np.array_equal(population().weights([4, 5]), [CENTER + first[2] * 0.5, CENTER - first[2] * np.float32(0.5)])
+
+
+def test_a_sigma_for_each_parameter_scales_it_and_leaves_the_noise_alone():
+    sigmas = np.linspace(0.1, 2.0, 7)
+    rows, unit = population(sigma=sigmas).weights(range(7)), population(center=0 * CENTER, sigma=1.0).weights(range(7))
+    assert rows.dtype == np.float32
+    assert rows == pytest.approx(CENTER + sigmas * unit, abs=1e-6)
+    utilities = np.random.default_rng(0).normal(size=7)
+    for power in (1, 2):
+        expected = population().combine(range(7), utilities, power)
+        assert np.array_equal(population(sigma=sigmas).combine(range(7), utilities, power), expected)
+
+
+@pytest.mark.parametrize("sampler", ["normal", "antithetic", "orthogonal"])
+def test_combine_sums_utility_times_noise_to_the_power(sampler):
+    utilities = np.array([0.3, -0.1, 0.0, 0.25, -0.5, 0.05, 9.0])
+    noise = population(center=0 * CENTER, sigma=1.0, sampler=sampler).weights(range(7)).astype(np.float64)
+    for power in (1, 2):
+        combined = population(sampler=sampler).combine(range(7), utilities, power)
+        assert combined == pytest.approx(utilities @ noise**power, abs=1e-9)
+
+
 def test_a_repeated_policy_is_the_same_row():
     repeated = RepeatedPopulation(CENTER, 4)
     assert len(repeated) == 4

@@ -122,6 +122,15 @@ def test_help_explains_every_flag_with_its_default(presets, capsys):
         (["--lr", ""], "argument --lr: invalid float value: ''"),
         (["--env_kwargs", "[1"], "argument --env_kwargs: invalid mapping value: '[1'"),
         (["--sigma"], "argument --sigma: expected one argument"),
+        (
+            ["--strategy", "snes", "--momentum", "0.9"],
+            "momentum is no option of strategy snes; it belongs to openai_es",
+        ),
+        (
+            ["--strategy", "ars", "--no_divide_by_sigma"],
+            "divide_by_sigma is no option of strategy ars; it belongs to open",
+        ),
+        (["--strategy", "cem", "--elite_shar", "0.1"], "unknown option --elite_shar, did you mean --elite_share?"),
     ],
 )
 def test_a_mistake_in_a_flag_is_one_line_with_status_2(presets, capsys, arguments, expected):
@@ -139,6 +148,17 @@ def test_a_mistake_in_a_flag_is_one_line_with_status_2(presets, capsys, argument
 def test_a_mistake_in_a_preset_names_the_file(presets, capsys, text, expected):
     presets("CartPole-v1.yaml", text)
     assert expected in refused(capsys, "--environment", "CartPole-v1")
+
+
+def test_a_presets_settings_are_for_its_own_strategy(presets, capsys):
+    presets("CartPole-v1.yaml", "lr: 0.7\npopsize: 10\ngenerations: 7\nmeasured: 500 once")
+    config = parse("--environment", "CartPole-v1", "--strategy", "cem")
+    assert (config.strategy, config.generations, config.settings.popsize) == ("cem", 7, 100)
+    assert "CartPole-v1.yaml: left out lr, popsize, settings of strategy openai_es" in capsys.readouterr().err
+    presets("CartPole-v1.yaml", "strategy: cem\npopsize: 10\nelite_share: 0.3")
+    assert parse("--environment", "CartPole-v1").settings.elite_share == 0.3
+    assert "left out" not in capsys.readouterr().err
+    assert parse("--environment", "CartPole-v1", "--strategy", "openai_es").settings.popsize == 200
 
 
 @pytest.mark.parametrize("text", ["[1, 2]", "a: [", "!!python/object/apply:os.system ['true']", "3: 4"])

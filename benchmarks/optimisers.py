@@ -1,0 +1,227 @@
+"""Evaluations that each strategy needs on test functions, beside EvoTorch's implementation where it has one.
+
+    python benchmarks/optimisers.py --quick
+
+Sphere and Rosenbrock: evaluations until some member's cost is 1e-6 of the start's. Rastrigin: the best member's cost
+after 100,000 evaluations. Medians over the seeds; "-" where the median run used up its evaluations, "time" where its
+seconds of CPU time.
+Both sides get the same start, members, initial sigma and learning rates, and float32 members; costs are float64. Optima
+lie away from the origin. Our unperturbed member is evaluated too, but counted only where the method itself needs it:
+one_plus_one and ga. EvoTorch is in benchmarks/requirements.txt; without it only our side runs.
+"""
+
+import argparse
+import json
+import logging
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from importlib.util import find_spec
+from math import inf, isinf, sqrt
+from pathlib import Path
+from statistics import median
+from typing import Any, TypeAlias
+
+import numpy as np
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from contracts.population import Population
+from rollouts.registry import lookup
+from strategies.adaptive import AdaptiveSettings
+
+MAX_EVALUATIONS = 100_000
+GOAL = 1e-6
+COUNTERPARTS = ("pgpe", "snes", "xnes", "cem", "sep_cma_es", "cma_es", "ga")
+STRATEGIES = (*COUNTERPARTS, "openai_es", "ars", "cr_fm_nes", "one_plus_one")
+SIZES = {"sphere": (10, 100, 1000), "rosenbrock": (10, 100, 1000), "rastrigin": (10, 100)}
+NEEDS_ITS_PARENT = {"one_plus_one", "ga"}
+
+Trace: TypeAlias = Iterator[tuple[int, float]]
+"""Evaluations so far, and the lowest cost among those of the last generation."""
+
+
+@dataclass(frozen=True)
+class Problem:
+    """A cost to be minimised: a function of rows, shifted so that its optimum is nowhere special."""
+
+    name: str
+    dimensions: int
+
+    @property
+    def sigma(self) -> float:
+        """Initial standard deviation for both sides."""
+        return 2.0 if self.name == "rastrigin" else 0.5
+
+    def start(self, seed: int) -> np.ndarray:
+        """Where both sides begin."""
+        rng = np.random.default_rng((seed, self.dimensions))
+        if self.name == "rosenbrock":
+            return np.zeros(self.dimensions, np.float32)
+        return (1 + (3 if self.name == "rastrigin" else 1) * rng.standard_normal(self.dimensions)).astype(np.float32)
+
+    def costs(self, rows: np.ndarray) -> np.ndarray:
+        """Cost of each row, in float64; zero where every coordinate is 1."""
+        x = np.asarray(rows, np.float64)
+        if self.name == "rosenbrock":
+            return (100 * np.square(x[:, 1:] - x[:, :-1] ** 2) + np.square(1 - x[:, :-1])).sum(axis=1)
+        y = x - 1
+        waves = 10 * (1 - np.cos(2 * np.pi * y)) if self.name == "rastrigin" else 0.0
+        return (np.square(y) + waves).sum(axis=1)
+
+
+def settings_for(name: str, problem: Problem) -> dict[str, Any]:
+    """Our settings where the defaults, made for policies, do not serve."""
+    d, sigma = problem.dimensions, problem.sigma
+    special: dict[str, dict[str, Any]] = {
+        "openai_es": {"lr": 0.3 * sigma**2, "decay": 0.99, "lr_min": 0.0, "sigma_decay": 0.995, "sigma_min": 0.0}
+        | {"popsize": 40, "weight_penalty": 0.0},
+        "ars": {"popsize": 40, "lr": 0.05 * sqrt(d), "sigma": 0.01, "lr_schedule": "exponential", "lr_min": 0.0}
+        | {"sigma_schedule": "exponential", "sigma_decay": 0.995, "sigma_min": 0.0},
+        "pgpe": {"popsize": 40, "lr": 0.0005 * sqrt(d), "sigma_lr": 0.1},
+        "cem": {"popsize": 40 + 4 * int(sqrt(d))},
+        "ga": {"popsize": 40, "parents": 20, "sigma": 0.02},
+    }
+    return {"sigma": sigma, **special.get(name, {})}
+
+
+def combined(population: Population, utilities: np.ndarray, power: int = 1) -> np.ndarray:
+    """The whole population's noise, summed."""
+    return population.combine(range(len(population)), utilities, power)
+
+
+def ours(name: str, problem: Problem, seed: int) -> Trace:
+    """One of our strategies on the problem."""
+    found = lookup("strategies", name)
+    strategy = found(found.Settings(**settings_for(name, problem)), problem.start(seed), seed)
+    evaluations, generation = 0, 0
+    while True:
+        try:
+            population = strategy.ask(generation)
+        except FloatingPointError:  # it has converged, or diverges
+            return
+        costs = problem.costs(population.weights(range(len(population))))
+        strategy.tell(population, -costs, combined)
+        counted = costs if name in NEEDS_ITS_PARENT else costs[:-1]
+        evaluations, generation = evaluations + len(counted), generation + 1
+        yield evaluations, float(counted.min())
+
+
+def evotorch_searcher(name: str, problem: Problem, seed: int, costs: Callable[[Any], Any]) -> Any:
+    """EvoTorch's counterpart with the same settings."""
+    import torch
+    from evotorch import Problem as TorchProblem
+    from evotorch import algorithms, operators
+
+    d, settings, start = problem.dimensions, settings_for(name, problem), torch.as_tensor(problem.start(seed))
+    types = {"dtype": torch.float32, "eval_dtype": torch.float64}
+    task = TorchProblem(
+        "min", costs, solution_length=d, initial_bounds=(-1.0, 1.0), vectorized=True, seed=seed, **types
+    )
+    gaussian = {"center_init": start, "stdev_init": settings["sigma"]}
+    popsize = settings.get("popsize", AdaptiveSettings().members(d))
+    match name:
+        case "snes":
+            return algorithms.SNES(task, popsize=popsize, **gaussian)
+        case "xnes":
+            return algorithms.XNES(task, popsize=popsize, **gaussian)
+        case "cma_es" | "sep_cma_es":
+            return algorithms.CMAES(task, popsize=popsize, separable=name == "sep_cma_es", **gaussian)
+        case "cem":
+            return algorithms.CEM(task, popsize=popsize, parenthood_ratio=0.5, **gaussian)
+        case "pgpe":
+            rates = {"center_learning_rate": settings["lr"], "stdev_learning_rate": settings["sigma_lr"]}
+            return algorithms.PGPE(task, popsize=popsize, **rates, **gaussian)
+        case _:
+            task._fill = lambda values: values.copy_(start + settings["sigma"] * torch.randn_like(values))
+            mutation = operators.GaussianMutation(task, stdev=settings["sigma"])
+            return algorithms.GeneticAlgorithm(task, operators=[mutation], popsize=popsize)
+
+
+def theirs(name: str, problem: Problem, seed: int) -> Trace:
+    """EvoTorch's searcher on the problem."""
+    import torch
+
+    batches: list[np.ndarray] = []
+
+    def costs(rows: Any) -> Any:
+        batches.append(problem.costs(rows.numpy()))
+        return torch.as_tensor(batches[-1])
+
+    searcher, evaluations = evotorch_searcher(name, problem, seed, costs), 0
+    while True:
+        searcher.step()
+        found = np.concatenate(batches)
+        batches.clear()
+        evaluations += len(found)
+        yield evaluations, float(found.min())
+
+
+def figure(trace: Trace, problem: Problem, seed: int, seconds: float) -> tuple[float, bool]:
+    """Evaluations to the goal, or the best cost after all evaluations; and whether the time ran out before."""
+    goal = GOAL * float(problem.costs(problem.start(seed)[np.newaxis])[0])
+    deadline, best = time.process_time() + seconds, inf
+    is_rastrigin = problem.name == "rastrigin"
+    for evaluations, cost in trace:
+        best = min(best, cost)
+        if not is_rastrigin and best <= goal:
+            return evaluations, False
+        if evaluations >= MAX_EVALUATIONS:
+            break
+        if time.process_time() > deadline:
+            return (best if is_rastrigin else inf), True
+    return (best if is_rastrigin else inf), False
+
+
+def measured(
+    side: Callable[[str, Problem, int], Trace], name: str, problem: Problem, seeds: int, seconds: float
+) -> str:
+    """The median over the seeds, as the table shows it."""
+    found = []
+    for seed in range(seeds):
+        try:
+            found.append(figure(side(name, problem, seed), problem, seed, seconds))
+        except ValueError:  # the covariance does not fit
+            return "n/a"
+    middle, late = median(value for value, _ in found), any(is_late for _, is_late in found)
+    if isinf(middle):
+        return "time" if late else "-"
+    return f"{middle:.4g}" + (" (time)" if late else "")
+
+
+def main() -> None:
+    """Measures and prints a line for each strategy and problem."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--strategies", nargs="*", help="default: all")
+    parser.add_argument("--problems", nargs="*", choices=tuple(SIZES), default=tuple(SIZES))
+    parser.add_argument("--dimensions", nargs="*", type=int, help="default: 10, 100 and, but for rastrigin, 1000")
+    parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--seconds", type=float, default=60.0, help="CPU time that one run may take")
+    parser.add_argument("--quick", action="store_true", help="10 and 100 dimensions, 3 seeds, 5 seconds")
+    parser.add_argument("--json", action="store_true", help="one JSON object at the end instead of lines")
+    arguments = parser.parse_args()
+    logging.disable(logging.INFO)  # EvoTorch's
+    has_evotorch = find_spec("evotorch") is not None
+    if not has_evotorch:
+        print("evotorch is not installed: our side only (benchmarks/requirements.txt)", file=sys.stderr)
+    names = arguments.strategies or STRATEGIES
+    wanted = arguments.dimensions or ((10, 100) if arguments.quick else (10, 100, 1000))
+    problems = [Problem(name, d) for name in arguments.problems for d in SIZES[name] if d in wanted]
+    seeds, seconds = (3, 5.0) if arguments.quick else (arguments.seeds, arguments.seconds)
+    rows = []
+    for problem in problems:
+        for name in names:
+            run = partial(measured, name=name, problem=problem, seeds=seeds, seconds=seconds)
+            row = {"problem": problem.name, "dimensions": problem.dimensions, "strategy": name, "ours": run(ours)}
+            row["evotorch"] = run(theirs) if has_evotorch and name in COUNTERPARTS else ""
+            rows.append(row)
+            if not arguments.json:
+                print("{problem:<11}{dimensions:>5}  {strategy:<13}{ours:>16}{evotorch:>16}".format(**row), flush=True)
+    if arguments.json:
+        print(json.dumps(rows))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,75 @@
+"""What strategies that adapt their own sigma share: settings, limits of memory and of float32, and figures.
+
+The default number of members is equation 48 of Hansen 2016, "The CMA Evolution Strategy: A Tutorial", arXiv 1604.00772.
+"""
+
+from dataclasses import dataclass, field
+from math import floor, log, sqrt
+
+import numpy as np
+from jaxtyping import Float32, Float64
+
+from strategies.ranges import check_ranges
+
+MAX_MATRIX_BYTES = 4 * 2**30
+"""Memory that a full covariance may take; a generation beyond it takes minutes besides."""
+LARGEST = 1e30
+"""Weights beyond this are a search that diverges: the library `cmaes` ends at 1e32, float32 at 3e38."""
+
+
+@dataclass(frozen=True)
+class AdaptiveSettings:
+    """Hyperparameters; every field is a flag of the command line and a key of a preset."""
+
+    popsize: int | None = field(
+        default=None, metadata={"help": "members per generation, >= 4 (default: 4 + 3 ln of the number of parameters)"}
+    )
+    sigma: float = field(
+        default=0.1, metadata={"help": "initial standard deviation of the noise on the weights; adapts itself"}
+    )
+
+    def __post_init__(self) -> None:
+        if self.popsize is not None and self.popsize < 4:
+            raise ValueError(f"popsize must be >= 4, or none for the default, got {self.popsize}")
+        check_ranges(self, {"a finite number > 0": ("sigma",)})
+
+    def members(self, num_params: int) -> int:
+        """Members per generation: as set, or 4 + floor(3 ln num_params)."""
+        return 4 + floor(3 * log(num_params)) if self.popsize is None else self.popsize
+
+
+def check_memory(strategy: str, num_params: int, matrices: int) -> None:
+    """Refuses, with ValueError, so many square float64 matrices of so many parameters where they do not fit."""
+    needed = matrices * num_params**2 * 8
+    if needed > MAX_MATRIX_BYTES:
+        raise ValueError(
+            f"strategy {strategy} would need {needed / 2**30:,.1f} GiB of memory for the covariance of {num_params}"
+            f" parameters, allowed are {MAX_MATRIX_BYTES / 2**30:g}; sep_cma_es keeps only the diagonal"
+        )
+
+
+def check_spread(mean: Float32[np.ndarray, " params"], deviation: float | Float64[np.ndarray, " params"]) -> None:
+    """FloatingPointError if noise of this deviation changes no weight in float32 any more, or is out of bounds."""
+    largest = float(np.abs(mean).max() + np.max(deviation))
+    if not largest < LARGEST:  # NaN too
+        raise FloatingPointError(
+            f"sigma has grown to {np.max(deviation):.3g}: the search diverges; is sigma too large?"
+        )
+    if (mean + np.asarray(deviation, np.float32) == mean).all():
+        raise FloatingPointError(
+            f"sigma has shrunk to {np.max(deviation):.3g} and changes no weight in float32 any more, the largest being "
+            f"{np.abs(mean).max():.3g}: the search has converged"
+        )
+
+
+def movement(
+    sigma: float, before: Float64[np.ndarray, " params"], after: Float64[np.ndarray, " params"]
+) -> dict[str, float]:
+    """Figures of one generation: the sigma that made it, the mean's step, also per weight and sigma, and the mean."""
+    step = float(np.linalg.norm(after - before))
+    return {
+        "sigma": float(sigma),
+        "update_norm": step,
+        "update_over_sigma": step / (float(sigma) * sqrt(len(after))),
+        "mean_norm": float(np.linalg.norm(after)),
+    }

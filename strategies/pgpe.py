@@ -1,0 +1,106 @@
+"""PGPE: policy gradients with parameter-based exploration, symmetric samples, one sigma a parameter, ClipUp.
+
+Sehnke, Osendorfer, Rückstieß, Graves, Peters & Schmidhuber 2010, "Parameter-exploring policy gradients", Neural
+Networks 23, with its symmetric sampling; ranks, ClipUp and the limit on sigma's change follow Toklu, Liskowski &
+Srivastava 2020, "ClipUp", arXiv 2008.02387. With members x = mean +- sigma z of utilities u+ and u-, N pairs:
+
+    mean's gradient    1/N sum of (u+ - u-)/2 sigma z
+    sigma's gradient   1/N sum of ((u+ + u-)/2 - b) sigma (z^2 - 1)
+
+Both are the likelihood's gradients times sigma^2, as Sehnke's step sizes make them; the baseline b is the mean utility,
+which is zero for centred ranks.
+"""
+
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+import numpy as np
+from jaxtyping import Float32, Float64
+
+from contracts.population import Population
+from contracts.strategy import Combine
+from strategies.gaussian_search import GaussianStrategy, noise_sum
+from strategies.optimizers import OPTIMIZERS, OptimizerSettings
+from strategies.ranges import check_ranges
+from strategies.samplers import TWIN_SAMPLERS, check_members
+from strategies.schedules import LrSettings, schedule_of
+from strategies.shaping import SHAPINGS, shaping
+
+
+@dataclass(frozen=True)
+class PgpeSettings(LrSettings, OptimizerSettings):
+    """Hyperparameters; every field is a flag of the command line and a key of a preset."""
+
+    popsize: int = field(default=200, metadata={"help": "perturbed members per generation, two a direction"})
+    sigma: float = field(default=0.1, metadata={"help": "initial standard deviation of the noise on the weights"})
+    sigma_lr: float = field(default=0.1, metadata={"help": "learning rate of sigma"})
+    max_sigma_change: float = field(
+        default=0.2, metadata={"help": "largest change of a sigma in a generation, as a share of it, in [0, 1)"}
+    )
+    lr: float = field(default=0.075, metadata={"help": "learning rate of the mean: the step size of clip_up and adam"})
+    lr_schedule: str = schedule_of("the learning rate", "constant")
+    optimizer: str = field(
+        default="clip_up", metadata={"help": "what turns gradients into steps", "choices": tuple(OPTIMIZERS)}
+    )
+    sampler: str = field(
+        default="antithetic",
+        metadata={"help": "how members come by their noise", "choices": TWIN_SAMPLERS},
+    )
+    fitness_shaping: str = field(
+        default="centered_rank", metadata={"help": "how fitness becomes utilities", "choices": tuple(SHAPINGS)}
+    )
+    top_share: float = field(default=0.5, metadata={"help": "share of the members that the shaping top_k takes"})
+
+    def __post_init__(self) -> None:
+        LrSettings.__post_init__(self)
+        OptimizerSettings.__post_init__(self)
+        check_members("popsize", self.popsize, self.sampler)
+        check_ranges(
+            self,
+            {
+                "a finite number > 0": ("sigma",),
+                "a finite number >= 0": ("sigma_lr",),
+                "in [0, 1)": ("max_sigma_change",),
+                "in (0, 1]": ("top_share",),
+            },
+        )
+
+
+class Pgpe(GaussianStrategy):
+    """A Gaussian with a sigma for each parameter, whose mean and sigmas follow the gradient of the expected utility."""
+
+    Settings: ClassVar[type[PgpeSettings]] = PgpeSettings
+
+    def __init__(self, settings: PgpeSettings, initial_mean: Float32[np.ndarray, " params"], seed: int):
+        self._settings = settings
+        self._optimizer, self._lr = OPTIMIZERS[settings.optimizer](settings, len(initial_mean)), settings.lr_rate()
+        super().__init__(
+            initial_mean,
+            np.full(len(initial_mean), settings.sigma),
+            seed,
+            popsize=settings.popsize,
+            sampler=settings.sampler,
+            parts={"optimizer": self._optimizer, "lr": self._lr},
+        )
+
+    def tell(
+        self, population: Population, fitness: Float64[np.ndarray, " members"], combine: Combine
+    ) -> dict[str, float]:
+        """One step of the mean and one of the sigmas."""
+        settings = self._settings
+        utilities = shaping(settings.fitness_shaping, settings.top_share)(fitness[:-1])
+        utilities = utilities - utilities.mean()
+        total, agreement = noise_sum(population, utilities, combine)
+        gradient = self._sigma * total / len(utilities)
+        squares = combine(population, np.append(utilities, 0.0), power=2)  # less the utilities' sum, which is zero
+        sigma_gradient = self._sigma * squares / len(utilities)
+        figures = {
+            **self._move(self._optimizer.step(gradient, self._lr.value), fitness),
+            "lr": self._lr.value,
+            "gradient_norm": float(np.linalg.norm(gradient)),
+            "gradient_agreement": agreement,
+        }
+        limit = settings.max_sigma_change * self._sigma
+        self._sigma = self._sigma + np.clip(settings.sigma_lr * sigma_gradient, -limit, limit)
+        self._lr.advance()
+        return figures

@@ -1,0 +1,32 @@
+import numpy as np
+import pytest
+
+from strategies.adaptive import AdaptiveSettings, check_memory, check_spread, movement
+
+
+@pytest.mark.parametrize(("num_params", "members"), [(2, 6), (10, 10), (100, 17), (1000, 24), (12_288, 32)])
+def test_the_default_number_of_members_is_that_of_the_tutorial(num_params, members):
+    assert AdaptiveSettings().members(num_params) == members
+    assert AdaptiveSettings(popsize=30).members(num_params) == 30
+
+
+def test_memory_is_named_before_it_is_taken():
+    check_memory("cma_es", 1000, 60)
+    with pytest.raises(ValueError, match=r"cma_es would need 67\.5 GiB .* 12288 parameters.*sep_cma_es"):
+        check_memory("cma_es", 12_288, 60)  # 60 * 12288^2 * 8 / 2^30
+
+
+@pytest.mark.parametrize("deviation", [1e-9, np.full(2, 1e-9), 1e31, np.nan, np.array([np.nan, 1.0])])
+def test_noise_that_is_too_small_or_out_of_bounds_is_an_error(deviation):
+    with pytest.raises(FloatingPointError, match="sigma"):
+        check_spread(np.array([1.0, -2.0], np.float32), deviation)
+
+
+@pytest.mark.parametrize("deviation", [1e-3, np.array([1e-9, 1e-3])])
+def test_noise_that_changes_some_weight_is_none(deviation):
+    check_spread(np.array([1.0, -2.0], np.float32), deviation)
+
+
+def test_figures_of_a_step():
+    figures = movement(np.float64(0.5), np.array([0.0, 4.0, 0.0, 0.0]), np.array([3.0, 4.0, 0.0, 0.0]))
+    assert figures == {"sigma": 0.5, "update_norm": 3.0, "update_over_sigma": 3.0, "mean_norm": 5.0}

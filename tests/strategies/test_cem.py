@@ -1,0 +1,89 @@
+import numpy as np
+import pytest
+from searches import search, sphere, tell
+
+from strategies.cem import Cem, CemSettings
+
+START = np.random.default_rng(1).normal(size=5).astype(np.float32)
+FITNESS = np.array([1.0, 4.0, 2.0, 0.0, -3.0, 3.0])  # best first: members 1, 5, 2
+NAN = float("nan")
+
+
+def cem(**settings):
+    return Cem(CemSettings(**{"popsize": 6, "sigma": 0.2, **settings}), START, seed=0)
+
+
+def test_textbook_cem_is_the_elites_mean_and_deviation():
+    strategy = cem(elite_weights="equal", variance_around="new")
+    noise, _ = tell(strategy, FITNESS)
+    elite = START + 0.2 * noise[[1, 5, 2]]
+    assert strategy.mean == pytest.approx(elite.mean(axis=0), abs=1e-6)
+    assert strategy.state_dict()["sigma"] == pytest.approx(elite.std(axis=0), rel=1e-4)
+
+
+def test_two_generations_of_cem_rls_update_by_hand():
+    strategy = cem(extra_variance=0.01, extra_variance_decay=0.5, extra_variance_min=0.006)
+    sigma = np.full(5, 0.2)
+    weights = np.log(4 / np.array([1.0, 2.0, 3.0]))
+    weights /= weights.sum()
+    for generation, extra in enumerate((0.01, 0.006)):
+        mean = strategy.mean.astype(np.float64)
+        noise, _ = tell(strategy, FITNESS, generation)
+        elite = mean + sigma * noise[[1, 5, 2]]
+        sigma = np.sqrt(weights @ (elite - mean) ** 2 + extra)
+        assert strategy.mean == pytest.approx(weights @ elite, abs=1e-6)
+        assert strategy.state_dict()["sigma"] == pytest.approx(sigma, rel=1e-4)
+
+
+def test_ties_at_the_elites_edge_share_its_weights():
+    strategy = cem(elite_weights="equal")
+    noise, _ = tell(strategy, np.array([1.0, 4.0, 3.0, 0.0, -3.0, 3.0]))
+    assert strategy.mean == pytest.approx(START + 0.2 * noise[[1, 2, 5]].mean(axis=0), abs=1e-6)
+    strategy = cem(elite_weights="equal")
+    noise, _ = tell(strategy, np.array([1.0, 4.0, 1.0, 0.0, -3.0, 1.0]))
+    assert strategy.mean == pytest.approx(START + 0.2 * np.array([2, 3, 2, 2]) / 9 @ noise[[0, 1, 2, 5]], abs=1e-6)
+
+
+def test_failed_members_have_no_weight_even_where_the_elite_is_not_full():
+    strategy = cem(elite_weights="equal")
+    noise, _ = tell(strategy, np.array([NAN, 4.0, NAN, NAN, NAN, 3.0]))
+    assert strategy.mean == pytest.approx(START + 0.2 * noise[[1, 5]].mean(axis=0), abs=1e-6)
+
+
+def test_a_generation_that_fails_as_a_whole_moves_nothing_and_one_that_ties_only_sigma():
+    strategy = cem()
+    tell(strategy, np.full(6, NAN))
+    assert np.array_equal(strategy.mean, START)
+    assert strategy.state_dict()["sigma"].tolist() == [0.2] * 5
+    noise, _ = tell(strategy, np.zeros(6))
+    assert strategy.mean == pytest.approx(START, abs=1e-7)  # twins cancel
+    assert strategy.state_dict()["sigma"] == pytest.approx(0.2 * np.sqrt((noise**2).mean(axis=0)), rel=1e-5)
+
+
+def test_extra_variance_keeps_the_search_alive():
+    alive, collapsed = (cem(popsize=20, extra_variance=v, extra_variance_min=v) for v in (1e-4, 0.0))
+    for strategy in (alive, collapsed):
+        search(strategy, 30)
+    assert alive.state_dict()["sigma"].min() >= 0.01
+    assert collapsed.state_dict()["sigma"].max() < 0.001
+
+
+@pytest.mark.parametrize("settings", [{}, {"elite_weights": "equal", "variance_around": "new", "sigma": 1.0}])
+def test_climbs_a_sphere(settings):
+    strategy = cem(popsize=60, **settings)
+    search(strategy, 12)
+    assert sphere(strategy.mean[None])[0] > sphere(START[None])[0] / 100
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"elite_share": 0.2}, "elite_share must leave 2 of the 6 members at least, got 0.2"),
+        ({"elite_share": 1.5}, r"elite_share must be in \(0, 1\], got 1.5"),
+        ({"extra_variance": -1.0}, "extra_variance must be a finite number >= 0"),
+        ({"popsize": 5}, "popsize must be an even number"),
+    ],
+)
+def test_refuses_what_it_cannot_use(settings, message):
+    with pytest.raises(ValueError, match=message):
+        cem(**settings)

@@ -1,0 +1,67 @@
+import numpy as np
+import pytest
+from cmaes import CMA
+
+from strategies.adaptive import AdaptiveSettings
+from strategies.cma_es import STATE, CmaEs
+
+START = np.random.default_rng(2).normal(size=6).astype(np.float32)
+AXES = np.linalg.qr(np.random.default_rng(4).normal(size=(6, 6)))[0]
+
+
+def rotated_ellipsoid(rows):
+    return -(np.square(rows.astype(np.float64) @ AXES) * np.logspace(0, 4, 6)).sum(axis=1)
+
+
+def members(population):
+    return population.weights(range(len(population)))
+
+
+class Handed:
+    """A generator for the library that hands out rows of noise."""
+
+    def __init__(self):
+        self.rows = iter(())
+
+    def randn(self, num_params):
+        return next(self.rows)
+
+
+def test_equals_the_librarys_own_ask_and_tell_with_the_same_noise():
+    ours = CmaEs(AdaptiveSettings(sigma=0.5), START, seed=3)
+    library = CMA(START.astype(np.float64), 0.5)
+    library._rng = Handed()
+    for generation in range(25):
+        population = ours.ask(generation)
+        library._rng.rows = iter(population.noise(range(len(population) - 1)))
+        asked = np.array([library.ask() for _ in range(library.population_size)])
+        rows = members(population)
+        assert rows[:-1] == pytest.approx(asked, abs=1e-5)
+        fitness = rotated_ellipsoid(rows)
+        library.tell([(row, -value) for row, value in zip(rows[:-1], fitness[:-1], strict=True)])
+        ours.tell(population, fitness, None)
+    assert ours.mean == pytest.approx(library.mean, abs=1e-5)
+    assert ours.state_dict()["covariance"] == pytest.approx(library._C, rel=1e-3, abs=1e-6)
+
+
+def test_learns_a_rotated_landscape():
+    ours = CmaEs(AdaptiveSettings(sigma=0.5), START, seed=3)
+    for generation in range(150):
+        population = ours.ask(generation)
+        ours.tell(population, rotated_ellipsoid(members(population)), None)
+    lengths = np.sqrt(np.diag(AXES.T @ ours.state_dict()["covariance"] @ AXES))
+    assert lengths[0] / lengths[-1] == pytest.approx(100, rel=0.7)  # square root of the landscape's condition, 1e4
+
+
+def test_all_that_changes_in_the_library_is_saved():
+    ours = CmaEs(AdaptiveSettings(), START, seed=3)
+    before = {name: np.copy(value) for name, value in vars(ours._library).items() if name != "_rng"}
+    population = ours.ask(0)
+    ours.tell(population, rotated_ellipsoid(members(population)), None)
+    changed = {name for name, value in before.items() if not np.array_equal(value, vars(ours._library)[name])}
+    assert changed - {"_funhist_values"} == set(STATE.values())  # the history serves `should_stop` alone
+
+
+def test_says_how_much_memory_it_would_need_before_it_takes_any():
+    with pytest.raises(ValueError, match=r"cma_es would need 85\.5 GiB .* 12288 parameters.*sep_cma_es"):
+        CmaEs(AdaptiveSettings(), np.zeros(12_288, np.float32), seed=0)  # 2 * 32 + 12 matrices

@@ -1,0 +1,86 @@
+import crfmnes.alg
+import numpy as np
+import pytest
+
+from strategies.cr_fm_nes import STATE, CrFmNes, CrFmNesSettings
+
+START = np.random.default_rng(2).normal(size=12).astype(np.float32)
+
+
+def ellipsoid(rows):
+    return -(np.square(rows.astype(np.float64)) * np.logspace(0, 3, rows.shape[-1])).sum(axis=-1)
+
+
+def members(population):
+    return population.weights(range(len(population)))
+
+
+def handed_noise(ours, population):
+    half = (len(population) - 1) // 2
+    return np.stack([population.noise(member) for member in range(half)], axis=1)
+
+
+@pytest.mark.parametrize("num_failed", [0, 3])
+def test_equals_the_librarys_own_optimize_with_the_same_noise(monkeypatch, num_failed):
+    ours = CrFmNes(CrFmNesSettings(sigma=0.5), START, seed=3)
+    theirs, asked = [], []
+    monkeypatch.setattr(np.random, "randn", lambda *shape: theirs.pop())
+    theirs.append(ours.state_dict()["direction"] * np.sqrt(12))
+
+    def cost(column):
+        asked.append(column[:, 0].astype(np.float32))
+        return np.inf if len(asked) <= num_failed else -ellipsoid(asked[-1])
+
+    library = crfmnes.CRFMNES(12, cost, START.astype(np.float64)[:, None], 0.5, 12, use_constraint_violation=False)
+    for generation in range(25):
+        population = ours.ask(generation)
+        theirs.append(handed_noise(ours, population))
+        asked.clear()
+        library.optimize(1)
+        rows = members(population)
+        assert rows[:-1] == pytest.approx(np.array(asked), abs=1e-5)
+        fitness = ellipsoid(rows)
+        fitness[:num_failed] = np.nan
+        ours.tell(population, fitness, None)
+    assert ours.mean == pytest.approx(library.m[:, 0], abs=1e-5)
+    assert ours.state_dict()["sigma"] == pytest.approx(library.sigma, rel=1e-4)
+    assert ours.state_dict()["deviations"] == pytest.approx(library.D, rel=1e-4)
+
+
+def test_one_step_of_the_mean_by_hand():
+    ours = CrFmNes(CrFmNesSettings(popsize=4, sigma=0.5), START, seed=3)
+    population = ours.ask(0)
+    rows, before = members(population).astype(np.float64), START.astype(np.float64)
+    ours.tell(population, np.array([2.0, 0.0, 1.0, 9.0, 99.0]), None)
+    hats = np.log(3) - np.log([1, 2])  # ln(n/2 + 1) - ln(rank); the paths are too short yet for the distance weights
+    weights = np.append(hats / hats.sum(), [0.0, 0.0]) - 0.25
+    assert ours.mean == pytest.approx(before + weights @ (rows[[3, 0, 2, 1]] - before), abs=1e-5)
+
+
+def test_the_long_direction_lengthens_the_noise():
+    ours = CrFmNes(CrFmNesSettings(popsize=2000, sigma=0.5), np.zeros(5, np.float32), seed=3)
+    direction = np.array([[3.0], [0.0], [0.0], [4.0], [0.0]])
+    ours.load_state_dict({**ours.state_dict(), "direction": direction})
+    rows = members(ours.ask(0))[:-1].astype(np.float64)
+    covariance = 0.25 * (np.eye(5) + direction @ direction.T)
+    assert rows.T @ rows / 2000 == pytest.approx(covariance, abs=0.5)
+    assert rows[:1000] == pytest.approx(-rows[1000:], abs=1e-6)
+
+
+def test_all_that_changes_in_the_library_is_saved():
+    ours = CrFmNes(CrFmNesSettings(), START, seed=3)
+    before = {name: np.copy(value) for name, value in vars(ours._library).items()}
+    population = ours.ask(0)
+    ours.tell(population, ellipsoid(members(population)), None)
+    changed = {name for name, value in before.items() if not np.array_equal(value, vars(ours._library)[name])}
+    counters = {"f", "g", "no_of_evals", "f_best", "x_best"}  # read by nobody
+    assert changed - counters - {"z"} == set(STATE.values())  # z is drawn anew
+
+
+def test_the_library_that_others_import_stays_as_it_is():
+    CrFmNes(CrFmNesSettings(), START, seed=3)
+    assert crfmnes.alg.np is np and isinstance(np.random.randn(), float)  # noqa: NPY002
+
+
+def test_the_default_number_of_members_is_even():
+    assert len(CrFmNes(CrFmNesSettings(), np.zeros(100, np.float32), 0).ask(0)) == 18 + 1

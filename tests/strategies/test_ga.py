@@ -1,0 +1,125 @@
+import numpy as np
+import pytest
+
+from strategies import lineages
+from strategies.ga import Ga, GaSettings
+
+START = np.random.default_rng(2).normal(size=6).astype(np.float32)
+
+
+def members(population):
+    return population.weights(range(len(population)))
+
+
+def ga(**settings):
+    return Ga(GaSettings(**{"popsize": 12, "parents": 4, "sigma": 0.1, **settings}), START, seed=3)
+
+
+def told(strategy, generation, fitness_of):
+    population = strategy.ask(generation)
+    strategy.tell(population, fitness_of(members(population)), None)
+    return population
+
+
+def sphere(rows):
+    return -np.square(rows.astype(np.float64)).sum(axis=1)
+
+
+def parent_rows(population):
+    return [population.parents.row(parent) for parent in range(len(population.parents))]
+
+
+def test_the_best_become_parents_the_best_of_all_the_elite():
+    strategy = ga()
+    rows = members(told(strategy, 0, lambda rows: np.array([0, 3, np.nan, 9, 1, 0, 0, 0, 7, 0, 0, 0, 8.0])))
+    after = strategy.ask(1)
+    assert np.array_equal(parent_rows(after), rows[[3, 12, 8, 1]])
+    assert np.array_equal(strategy.mean, rows[3])
+    steps = members(after)[:-1] - rows[[3, 12, 8, 1]][after.parent_of]
+    assert steps.std() == pytest.approx(0.1, rel=0.25)
+    assert set(after.parent_of) <= {0, 1, 2, 3} and len(set(after.parent_of)) > 1
+
+
+def test_the_elite_stays_until_it_is_beaten():
+    strategy = ga()
+    for generation in range(6):
+        told(strategy, generation, lambda rows: np.zeros(13))
+    assert np.array_equal(strategy.mean, START)
+    told(strategy, 6, lambda rows: np.append(np.zeros(11), [1e-9, 0.0]))
+    assert not np.array_equal(strategy.mean, START)
+
+
+def test_the_elite_is_judged_by_its_return_of_the_same_generation():
+    strategy = ga()
+    told(strategy, 0, lambda rows: np.append(100.0, np.zeros(12)))
+    lucky = strategy.mean
+    rows = members(told(strategy, 1, lambda rows: np.append(np.full(12, 2.0), 1.0)))
+    assert np.array_equal(strategy.mean, rows[0]) and not np.array_equal(strategy.mean, lucky)
+
+
+def test_failed_members_are_nobodys_parents():
+    strategy = ga()
+    rows = members(told(strategy, 0, lambda rows: np.append(np.full(11, np.nan), [1.0, np.nan])))
+    assert np.array_equal(parent_rows(strategy.ask(1)), rows[[11]])
+    told(strategy, 1, lambda rows: np.full(13, np.nan))
+    assert np.array_equal(parent_rows(strategy.ask(2)), rows[[11]])
+
+
+def test_one_parent_is_a_simple_hill_climber():
+    strategy, best = ga(parents=1), START
+    for generation in range(20):
+        rows = members(told(strategy, generation, sphere))
+        best = max([best, *rows[:-1]], key=lambda row: sphere(row[None])[0])
+        assert np.array_equal(strategy.mean, best)
+    assert sphere(best[None])[0] > sphere(START[None])[0] / 4
+
+
+def test_compacting_changes_no_bit_and_bounds_what_is_replayed(monkeypatch):
+    ends = []
+    for limit in (1, 3, 10_000):
+        monkeypatch.setattr(lineages, "MAX_MUTATIONS", limit)
+        strategy = ga(parents=6)
+        for generation in range(40):
+            population = told(strategy, generation, sphere)
+            assert max(map(len, population.parents.mutations)) <= limit
+            assert len(population.parents.bases) <= 6
+        ends.append(members(strategy.ask(40)))
+    assert np.array_equal(ends[0], ends[1]) and np.array_equal(ends[0], ends[2])
+    assert max(map(len, strategy.ask(40).parents.mutations)) > 10  # never compacted
+
+
+def test_bases_without_heirs_are_dropped(monkeypatch):
+    monkeypatch.setattr(lineages, "MAX_MUTATIONS", 1)
+    strategy = ga(parents=6)
+    for generation in range(5):
+        told(strategy, generation, sphere)
+    told(strategy, 5, lambda rows: np.append(1.0, np.full(12, np.nan)))
+    assert len(strategy.state_dict()["bases"]) == 1
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"base_ids": np.array([0, 0, 5, 0])},
+        {"base_ids": np.array([0, 0])},
+        {"mutations": np.zeros((9, 2), np.int64)},
+        {"mutations": np.full((3, 2), -1)},
+        {"num_mutations": np.zeros(0, np.int64)},
+        {"bases": np.zeros((1, 6))},
+        {"bases": np.zeros((1, 7), np.float32)},
+    ],
+)
+def test_a_state_that_does_not_fit_together_is_refused(changes):
+    strategy = ga()
+    told(strategy, 0, lambda rows: np.append(np.arange(12.0), 99.0))
+    state = strategy.state_dict()
+    assert len(state["mutations"]) == 3  # the elite is the start itself
+    with pytest.raises(ValueError):
+        ga().load_state_dict({**state, **changes})
+
+
+def test_parents_are_members():
+    with pytest.raises(ValueError, match="parents must be from 1 to popsize \\+ 1 = 13, got 14"):
+        GaSettings(popsize=12, parents=14)
+    with pytest.raises(ValueError, match="popsize must be >= 1, got 0"):
+        GaSettings(popsize=0, parents=1)

@@ -1,0 +1,63 @@
+import numpy as np
+import pytest
+from cmaes import SepCMA
+
+from strategies.adaptive import AdaptiveSettings
+from strategies.sep_cma_es import STATE, SepCmaEs
+
+START = np.random.default_rng(2).normal(size=12).astype(np.float32)
+
+
+def ellipsoid(rows):
+    return -(np.square(rows.astype(np.float64)) * np.logspace(0, 3, rows.shape[1])).sum(axis=1)
+
+
+def members(population):
+    return population.weights(range(len(population)))
+
+
+def test_equals_the_library_run_directly_bit_for_bit():
+    ours = SepCmaEs(AdaptiveSettings(sigma=0.5), START, seed=3)
+    library = SepCMA(START.astype(np.float64), 0.5)
+    for generation in range(30):
+        population = ours.ask(generation)
+        rows = members(population)
+        fitness = ellipsoid(rows)
+        library.tell([(row.astype(np.float64), -value) for row, value in zip(rows[:-1], fitness[:-1], strict=True)])
+        ours.tell(population, fitness, None)
+    state = ours.state_dict()
+    assert np.array_equal(state["mean"], library.mean) and np.array_equal(state["variances"], library._C)
+    assert state["sigma"] == library._sigma != 0.5
+
+
+def test_one_step_of_mean_and_spread_by_hand():
+    ours = SepCmaEs(AdaptiveSettings(popsize=6, sigma=0.5), START, seed=3)
+    population = ours.ask(0)
+    rows = members(population).astype(np.float64)
+    ours.tell(population, np.array([3.0, np.nan, 5.0, 1.0, 4.0, 0.0, 99.0]), None)
+    weights = np.log(4) - np.log([1, 2, 3])  # ln(mu + 1) - ln(rank), mu = 3
+    assert ours.mean == pytest.approx(weights @ rows[[2, 4, 0]] / weights.sum(), abs=1e-6)
+
+
+def test_the_members_follow_the_variances():
+    ours = SepCmaEs(AdaptiveSettings(popsize=200, sigma=0.5), np.zeros(50, np.float32), seed=3)
+    state = ours.state_dict()
+    state["variances"] = np.linspace(0.1, 4, 50) ** 2
+    ours.load_state_dict(state)
+    assert members(ours.ask(0))[:-1].std(axis=0) == pytest.approx(0.5 * np.linspace(0.1, 4, 50), rel=0.25)
+
+
+def test_all_that_changes_in_the_library_is_saved():
+    ours = SepCmaEs(AdaptiveSettings(), START, seed=3)
+    before = {name: np.copy(value) for name, value in vars(ours._library).items() if name != "_rng"}
+    population = ours.ask(0)
+    ours.tell(population, ellipsoid(members(population)), None)
+    changed = {name for name, value in before.items() if not np.array_equal(value, vars(ours._library)[name])}
+    assert changed - {"_funhist_values"} == set(STATE.values())  # the history serves `should_stop` alone
+
+
+def test_refuses_more_members_than_its_learning_rates_bear():
+    with pytest.raises(ValueError, match="popsize must be smaller for sep_cma_es with 12 parameters, got 500"):
+        SepCmaEs(AdaptiveSettings(popsize=500), START, seed=0)
+    with pytest.raises(ValueError, match="at least 2 parameters"):
+        SepCmaEs(AdaptiveSettings(popsize=8), START[:1], seed=0)

@@ -1,0 +1,57 @@
+"""What every strategy promises of its state: exact resume, plain arrays, nothing shared, nothing foreign."""
+
+import numpy as np
+import pytest
+
+from tests.strategies.every_strategy import NUM_PARAMS, START, assert_same, each_strategy, make, run
+
+
+@each_strategy
+@pytest.mark.parametrize("generations", [0, 1, 10])
+def test_resumes_exactly_whatever_mean_it_was_made_with_and_was_about_to_do(name, generations):
+    whole, resumed = make(name), make(name, start=START + 3)
+    run(resumed, 2)
+    resumed.ask(2)
+    if generations:
+        run(whole, generations)
+    resumed.load_state_dict({key: np.array(array) for key, array in whole.state_dict().items()})
+    assert np.array_equal(resumed.mean, whole.mean)
+    for strategy in (whole, resumed):
+        run(strategy, 12, first=generations)
+    assert_same((whole.state_dict(), resumed.state_dict()))
+    assert np.array_equal(resumed.mean, whole.mean)
+
+
+@each_strategy
+def test_the_state_is_arrays_that_later_generations_leave_alone(name):
+    strategy = make(name)
+    run(strategy, 2)
+    state = strategy.state_dict()
+    assert all(isinstance(array, np.ndarray) and array.dtype != object for array in state.values())
+    before, mean = {key: array.copy() for key, array in state.items()}, strategy.mean
+    kept = mean.copy()
+    run(strategy, 3, first=2)
+    assert_same((before, state))
+    assert np.array_equal(mean, kept)
+
+
+@each_strategy
+def test_loading_leaves_the_state_that_was_loaded_alone(name):
+    strategy, source = make(name), make(name)
+    run(source, 3)
+    state = source.state_dict()
+    before = {key: array.copy() for key, array in state.items()}
+    strategy.load_state_dict(state)
+    run(strategy, 4, first=3)
+    assert_same((before, state))
+
+
+@each_strategy
+def test_a_state_of_something_else_is_refused(name):
+    strategy, larger = make(name), make(name, start=np.ones(NUM_PARAMS + 1, np.float32))
+    with pytest.raises(ValueError):
+        strategy.load_state_dict(larger.state_dict())
+    for missing in strategy.state_dict():
+        state = {key: array for key, array in strategy.state_dict().items() if key != missing}
+        with pytest.raises(KeyError, match=missing):
+            strategy.load_state_dict(state)

@@ -1,0 +1,79 @@
+import numpy as np
+import pytest
+from scipy.linalg import expm
+
+from strategies.snes import Snes, SnesSettings
+from strategies.xnes import Xnes, XnesSettings, default_rate
+
+START = np.random.default_rng(2).normal(size=4).astype(np.float32)
+
+
+def members(population):
+    return population.weights(range(len(population)))
+
+
+def test_two_steps_equal_algorithm_1_written_out():
+    ours = Xnes(XnesSettings(popsize=5, sigma=0.3, lr=0.9, sigma_lr=0.2, shape_lr=0.1), START, seed=3)
+    mean, sigma, B = START.astype(np.float64), 0.3, np.eye(4)
+    hats = [max(0.0, np.log(3.5) - np.log(rank)) for rank in (1, 2, 3, 4, 5)]
+    utilities = np.array(hats) / sum(hats) - 0.2
+    for generation in range(2):
+        population = ours.ask(generation)
+        ours.tell(population, np.array([1.0, 5.0, np.nan, 4.0, 2.0, 99.0]), None)
+        rows = members(population).astype(np.float64)[[1, 3, 4, 0, 2]]  # best first
+        s = np.linalg.solve(B, (rows - mean).T).T / sigma
+        G_delta = sum(u * z for u, z in zip(utilities, s, strict=True))
+        G_M = sum(u * (np.outer(z, z) - np.eye(4)) for u, z in zip(utilities, s, strict=True))
+        G_sigma = np.trace(G_M) / 4
+        mean = mean + 0.9 * sigma * B @ G_delta
+        sigma, B = sigma * np.exp(0.1 * G_sigma), B @ expm(0.05 * (G_M - G_sigma * np.eye(4)))
+    assert ours.mean == pytest.approx(mean, abs=1e-5)
+    assert ours.state_dict()["sigma"] == pytest.approx(sigma, rel=1e-4)
+    assert ours.state_dict()["shape"] == pytest.approx(B, abs=1e-4)
+
+
+def test_learning_rates_are_those_of_table_1():
+    assert default_rate(10) == pytest.approx(0.6 * (3 + np.log(10)) / (10 * np.sqrt(10)))
+
+
+def test_the_shape_keeps_its_volume():
+    ours = Xnes(XnesSettings(shape_lr=0.3), START, seed=3)
+    for generation in range(40):
+        population = ours.ask(generation)
+        ours.tell(population, -np.square(members(population) * [1, 3, 9, 27]).sum(axis=1), None)
+    shape = ours.state_dict()["shape"]
+    assert np.linalg.det(shape) == pytest.approx(1.0)
+    assert np.square(shape).sum(axis=1)[0] > 4 * np.square(shape).sum(axis=1)[3]
+
+
+class WithNoise:
+    def __init__(self, noise):
+        self._noise = noise
+
+    def noise(self, ids):
+        return self._noise[list(ids)]
+
+
+def test_equals_snes_in_one_dimension():
+    rates = {"popsize": 8, "sigma": 0.5, "lr": 0.7, "sigma_lr": 0.3}
+    ours, simpler = Xnes(XnesSettings(**rates), START[:1], 3), Snes(SnesSettings(**rates), START[:1], 3)
+    for generation in range(10):
+        population = simpler.ask(generation)
+        fitness = -np.square(members(population)[:, 0].astype(np.float64) - 2)
+        noise = np.array([population.combine([member], [1.0]) for member in range(8)])
+        ours.tell(WithNoise(noise), fitness, None)
+        simpler.tell(population, fitness, lambda p, utilities, power=1: p.combine(range(9), utilities, power))
+    assert ours.mean == pytest.approx(simpler.mean, rel=1e-6)
+    assert ours.state_dict()["sigma"] == pytest.approx(simpler.state_dict()["sigma"][0], rel=1e-6)
+
+
+@pytest.mark.parametrize("value", [3.0, np.nan])
+def test_a_generation_that_ties_or_fails_as_a_whole_moves_nothing(value):
+    ours = Xnes(XnesSettings(), START, seed=3)
+    ours.tell(ours.ask(0), np.full(9, value), None)
+    assert np.array_equal(ours.mean, START) and ours.state_dict()["sigma"] == pytest.approx(0.1, abs=1e-15)
+
+
+def test_says_how_much_memory_it_would_need_before_it_takes_any():
+    with pytest.raises(ValueError, match=r"xnes would need 11\.2 GiB .* 12288 parameters.*sep_cma_es"):
+        Xnes(XnesSettings(), np.zeros(12_288, np.float32), seed=0)
