@@ -57,6 +57,9 @@ class Rollouts:
     """Of all observations that a policy acted on, merged in member order; None unless asked for."""
     faults: Mapping[str, int] = field(default_factory=dict)
     """How many episodes failed for each reason, a short text; in an order that no number of workers changes."""
+    tallies: Mapping[str, float] = field(default_factory=dict)
+    """Sums over all episodes: of `saturated_actions` among the `bounded_actions` (numbers of Box actions), and of the
+    `policy_seconds` and `simulator_seconds` of wall time that threads or workers spent, wrappers among the latter."""
 
     @property
     def fitness(self) -> Float64[np.ndarray, " members"]:
@@ -67,8 +70,8 @@ class Rollouts:
 class Engine(Protocol):
     """Results depend on the population, the context and the chunk size, never on the number of workers."""
 
-    def evaluate(self, population: Population, context: Context) -> Rollouts:
-        """Lets every member act in its episodes; EngineError where that cannot be done."""
+    def evaluate(self, population: Population, context: Context, members: range | None = None) -> Rollouts:
+        """Lets the members named, or all, act in their episodes; EngineError where that cannot be done."""
 
     def combine(
         self, population: Population, utilities: Float[np.ndarray, " members"], power: int = 1

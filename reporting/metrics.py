@@ -35,7 +35,12 @@ METRICS: Mapping[str, str] = {
     "lr": "learning rate",
     "gradient_norm": "Euclidean length of the gradient estimate",
     "gradient_agreement": "cosine between the estimates of two halves of the members; 0 is noise, 1 is all signal",
+    "num_members": "perturbed members of the population",
     "episode_length_mean": "mean over the population's episodes of their length in environment steps",
+    "saturated_actions": "share of the numbers of Box actions that lie within 1 % of the range from a bound",
+    "policy_seconds_share": "share of the generation's wall time in which policies act",
+    "simulator_seconds_share": "the same for simulators and wrappers",
+    "update_seconds_share": "the same for asking and telling the strategy",
     "env_steps_per_second": "environment steps of this generation over its wall time, evaluation left out",
     "seconds": "wall time of the training so far, in seconds, pauses before a resume left out",
 }

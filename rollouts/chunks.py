@@ -1,11 +1,10 @@
 """Chunks: the units of work. They are cut by the config, so results do not depend on the number of workers."""
 
 import itertools
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from threading import Event, Lock
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
 import numpy as np
 from jaxtyping import Float, Float64
@@ -18,6 +17,8 @@ from contracts.randomness import Purpose, simulator_seed, stream
 from rollouts.environments import EnvironmentSpec, make_batch_env
 from rollouts.episode import OVERFLOWED, Agent, EpisodeResult, run_episode
 from rollouts.moments import MomentTally, merged
+
+Number = TypeVar("Number", int, float)
 
 IDLE_PER_THREAD = 2
 """Environments of the Gymnasium back end that are kept for each thread and body: chunks come in two sizes."""
@@ -39,10 +40,11 @@ class Task:
         return len(context.episodes) * len(self.environment.bodies)
 
 
-def cut(num_members: int, chunk_size: int) -> list[range]:
-    """Members 0..num_members-1 in chunks of nearly equal size, as close to `chunk_size` as that allows."""
-    num_chunks = max(1, round(num_members / chunk_size))
-    edges = [num_members * k // num_chunks for k in range(num_chunks + 1)]
+def cut(num_members: int, chunk_size: int, first: int = 0) -> list[range]:
+    """Members first..num_members-1 in chunks of nearly equal size, as close to `chunk_size` as that allows."""
+    count = num_members - first
+    num_chunks = max(1, round(count / chunk_size))
+    edges = [first + count * k // num_chunks for k in range(num_chunks + 1)]
     return [range(start, stop) for start, stop in itertools.pairwise(edges)]
 
 
@@ -52,7 +54,22 @@ def joined(chunks: Sequence[Rollouts]) -> Rollouts:
         returns=np.concatenate([chunk.returns for chunk in chunks]),
         env_steps=np.concatenate([chunk.env_steps for chunk in chunks]),
         moments=merged(chunk.moments for chunk in chunks if chunk.moments is not None),
-        faults=summed_faults(chunk.faults for chunk in chunks),
+        faults=summed(chunk.faults for chunk in chunks),
+        tallies=summed(chunk.tallies for chunk in chunks),
+    )
+
+
+def grown(earlier: Rollouts, later: Rollouts) -> Rollouts:
+    """The rollouts of a population that has grown: those of its new members stand before its last, unperturbed one."""
+    perturbed, last = (
+        Rollouts(earlier.returns[part], earlier.env_steps[part], None) for part in (slice(-1), slice(-1, None))
+    )
+    together = joined([perturbed, later, last])
+    return replace(
+        together,
+        moments=merged(each.moments for each in (earlier, later) if each.moments is not None),
+        faults=summed([earlier.faults, later.faults]),
+        tallies=summed([earlier.tallies, later.tallies]),
     )
 
 
@@ -62,12 +79,13 @@ def failed(ids: range, num_cases: int, reason: str) -> Rollouts:
     return Rollouts(np.full(shape, np.nan), np.zeros(shape, np.int64), None, {reason: shape[0] * shape[1]})
 
 
-def summed_faults(parts: Iterable[Mapping[str, int]]) -> dict[str, int]:
-    """How many episodes failed for each reason in all the parts; reasons in the order in which they come first."""
-    total: Counter[str] = Counter()
+def summed(parts: Iterable[Mapping[str, Number]]) -> dict[str, Number]:
+    """The sum of each entry over all the parts; entries in the order in which they come first."""
+    total: dict[str, Number] = {}
     for part in parts:
-        total.update(part)
-    return dict(total)
+        for name, value in part.items():
+            total[name] = total[name] + value if name in total else value
+    return total
 
 
 def added(parts: Sequence[Float64[np.ndarray, " params"]]) -> Float64[np.ndarray, " params"]:
@@ -119,7 +137,8 @@ class ChunkEvaluator:
             returns=returns,
             env_steps=np.stack([result.env_steps for result in results], axis=1),
             moments=None if tally is None else tally.result(),
-            faults=summed_faults([*(result.faults for result in results), _overflowing_means(returns)]),
+            faults=summed([*(result.faults for result in results), _overflowing_means(returns)]),
+            tallies=summed(result.tallies for result in results),
         )
 
     def combine(

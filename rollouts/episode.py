@@ -7,14 +7,16 @@ or reward, or a simulator that fails, ends the member's episode and makes its re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from threading import Event
+from time import perf_counter
 
 import numpy as np
-from jaxtyping import Bool, Float64, Int, Shaped
+from jaxtyping import Bool, Float, Float64, Int, Shaped
 
 from contracts.environment import BatchEnv, EnvStep
 from contracts.policy import Buffers, Policy, State, Weights
 from policies.heads import HEADS
 from rollouts.moments import MomentTally
+from rollouts.tallies import Tallies
 
 OVERFLOWED = "return overflowed"
 """Reason of failure of finite rewards whose sum, or mean over episodes, is not finite."""
@@ -40,6 +42,8 @@ class EpisodeResult:
     env_steps: Int[np.ndarray, " members"]
     faults: dict[str, int]
     """How many members failed for each reason."""
+    tallies: dict[str, float]
+    """As those of `contracts.engine.Rollouts`."""
 
 
 def _all_finite(array: Shaped[np.ndarray, "rows ..."]) -> bool:
@@ -66,7 +70,7 @@ class _Live:
     """The members whose episode goes on, and the results of all: row k of every array is of member `members[k]`."""
 
     def __init__(self, weights: Weights, observations: Shaped[np.ndarray, "members ..."], state: State):
-        self.result = EpisodeResult(np.zeros(len(weights)), np.zeros(len(weights), np.int64), {})
+        self.result = EpisodeResult(np.zeros(len(weights)), np.zeros(len(weights), np.int64), {}, {})
         self.members = np.arange(len(weights))
         self.weights = weights
         self.observations = observations
@@ -86,6 +90,16 @@ class _Live:
         if len(members):
             self.result.returns[members] = np.nan
             self.result.faults[reason] = self.result.faults.get(reason, 0) + len(members)
+
+    def outputs(self, policy: Policy, buffers: Buffers) -> Float[np.ndarray, "live outputs"]:
+        """What the policy says in every row; those where it is not finite have failed."""
+        outputs = policy.act(self.weights, self.observations, self.rewards, self.state, buffers)
+        if not _all_finite(outputs):
+            failed = _failed_rows(outputs)
+            self.fail(self.members[failed], "non-finite output")
+            self.drop(failed)
+            outputs = outputs[~failed]
+        return outputs
 
     def take(self, stepped: EnvStep) -> None:
         """Counts an env step of all rows, and drops those that it ended."""
@@ -139,21 +153,18 @@ def run_episode(
     failed = _failed_rows(observations)
     live.fail(live.members[failed], "non-finite observation")
     live.drop(failed)
-    step_count = 0
+    step_count, tallies = 0, Tallies(env)
     while len(live.members) and step_count != max_env_steps:
         if abandoned is not None and abandoned.is_set():
             raise AbandonedError
         if tally is not None:
             tally.add(live.observations)
-        outputs = agent.policy.act(live.weights, live.observations, live.rewards, live.state, buffers)
-        if not _all_finite(outputs):
-            failed = _failed_rows(outputs)
-            live.fail(live.members[failed], "non-finite output")
-            live.drop(failed)
-            outputs = outputs[~failed]
-            if not len(live.members):
-                break
-        live.take(env.step(head(outputs), live.members))
+        begun = perf_counter()
+        actions = head(live.outputs(agent.policy, buffers))
+        tallies.acted(begun)
+        if len(live.members):
+            live.take(tallies.step(actions, live.members))
         step_count += 1
     live.fail(np.flatnonzero(np.isinf(live.result.returns)), OVERFLOWED)
+    live.result.tallies.update(tallies.sums)
     return live.result

@@ -28,9 +28,10 @@ class InProcessEngine:
         self._num_threads = threads
         self._threads = DaemonThreads(threads)
 
-    def evaluate(self, population: Population, context: Context) -> Rollouts:
-        """Lets every member act in its episodes; EngineError where that cannot be done."""
-        chunks = cut(len(population), self._chunk_size)
+    def evaluate(self, population: Population, context: Context, members: range | None = None) -> Rollouts:
+        """Lets the members named, or all, act in their episodes; EngineError where that cannot be done."""
+        members = range(len(population)) if members is None else members
+        chunks = cut(members.stop, self._chunk_size, members.start)
         env_threads = max(1, self._num_threads // len(chunks))
         return joined(self._map(lambda ids: self._evaluator.evaluate(population, ids, context, env_threads), chunks))
 

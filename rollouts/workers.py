@@ -96,9 +96,10 @@ class WorkerEngine:
         # Before multiprocessing ends its processes, for which it would wait for ever: these do not heed SIGTERM.
         Finalize(self, stop, (self._crew.workers,), exitpriority=0)
 
-    def evaluate(self, population: Population, context: Context) -> Rollouts:
-        """Lets every member act in its episodes; EngineError where that cannot be done."""
-        chunks = cut(len(population), self._chunk_size)
+    def evaluate(self, population: Population, context: Context, members: range | None = None) -> Rollouts:
+        """Lets the members named, or all, act in their episodes; EngineError where that cannot be done."""
+        members = range(len(population)) if members is None else members
+        chunks = cut(members.stop, self._chunk_size, members.start)
         calls = [("evaluate", (population, ids, context, 1)) for ids in chunks]
         limit, num_cases = _Limit(), self._task.num_cases(context)
         if self._episode_timeout is not None:

@@ -48,6 +48,8 @@ class Progress:
     env_steps: int = 0
     seconds: float = 0.0
     """Wall time of the training so far."""
+    episode_length: float | None = None
+    """Mean over the episodes of the generation before, in env steps; None before the first."""
     moments: Moments | None = None
     """Of all observations acted on."""
     best: Snapshot | None = None
@@ -116,6 +118,7 @@ def _encoded(checkpoint: Checkpoint) -> bytes:
             "generation": progress.generation,
             "env_steps": progress.env_steps,
             "seconds": progress.seconds,
+            "episode_length": progress.episode_length,
             "observations": None if progress.moments is None else progress.moments.count,
             "best": None if best is None else _described(best),
             "latest": _described(latest),
@@ -135,7 +138,7 @@ def _decoded(data: bytes) -> Checkpoint:
         counters = found["generation"], found["env_steps"]
         if not all(type(count) is int and count >= 0 for count in counters) or not found["seconds"] >= 0:
             raise ValueError(f"its counters make no sense: {counters}, {found['seconds']}")
-        progress = Progress(*counters, found["seconds"], moments, best)
+        progress = Progress(*counters, found["seconds"], found.get("episode_length"), moments, best)
         latest = _snapshot("latest", found["latest"], arrays)
     except (KeyError, TypeError) as error:
         raise ValueError(f"not a checkpoint of this version ({type(error).__name__}: {error})") from error

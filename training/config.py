@@ -4,12 +4,14 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import Field, dataclass, field, fields
+from math import inf, isfinite
 from typing import Any
 
 import yaml
 
 from policies.activations import ACTIVATIONS
 from policies.hebbian import Hebbian
+from reporting.tensorboard import check_installed
 from rollouts.bodies import INTACT, check_bodies
 from rollouts.engines import ENGINES, check_episode_timeout, num_threads
 from rollouts.environments import BACKENDS
@@ -20,7 +22,7 @@ HEADS_OF_BOUNDS = {"clip": "identity", "tanh": "tanh", "rescale": "tanh", "tanh_
 
 CHANGEABLE = {
     *("resume", "import", "generations", "max_env_steps", "threads", "engine", "chunk_size", "episode_timeout"),
-    *("print_every", "checkpoint_every", "test_episodes"),
+    *("print_every", "checkpoint_every", "test_episodes", "stop_at_return", "tensorboard"),
 }
 """Flags that may differ when a run goes on."""
 
@@ -29,7 +31,7 @@ NOT_SAVED = {"preset", "config", "resume"}
 
 LEAST_VALUES = {
     "generations print_every checkpoint_every eval_every eval_episodes episodes_per_member chunk_size frame_stack "
-    "recurrent_size seeds max_env_steps max_episode_steps": 1,
+    "recurrent_size seeds max_env_steps max_episode_steps num_interactions popsize_max": 1,
     "seed settle_steps early_stop_grace_steps early_stop_negative_streak test_episodes virtual_batch": 0,
 }
 """The least value of options that count something."""
@@ -60,6 +62,9 @@ class TrainConfig:
     resume: str | None = option(None, "go on with the run, or the runs of several seeds, in this folder")
     generations: int = option(300, "generations to run")
     max_env_steps: int | None = option(None, "stop after the generation that reaches this many env steps")
+    stop_at_return: float | None = option(
+        None, "stop after the evaluation of the unperturbed policy that reaches this mean return"
+    )
     seed: int = option(0, "seed of every random stream, >= 0")
     seeds: int = option(1, "runs one after the other, of this seed and those that follow it")
     threads: int = option(-1, "threads or worker processes; -1 means all cores")
@@ -89,6 +94,13 @@ class TrainConfig:
 
     strategy: str = option("openai_es", "strategy by name, or package.module:Class")
     episodes_per_member: int = option(1, "episodes whose mean return is a member's fitness")
+    num_interactions: int | None = option(
+        None, "env steps that a generation has at least: its population grows, popsize by popsize, until then"
+    )
+    popsize_max: int | None = option(None, "members of such a population at most (default: ten times popsize)")
+    reward_shift: float = option(
+        0.0, "added to the reward of every env step in a member's fitness; -1 takes away a survival bonus of 1"
+    )
     episode_seeds: str = option(
         "common",
         "common: all members of a generation meet the same start states; independent: each its own",
@@ -96,6 +108,9 @@ class TrainConfig:
     )
     max_episode_steps: int | None = option(
         None, "cap on the env steps of a training episode (default: the environment's)"
+    )
+    episode_cap_factor: float | None = option(
+        None, "cap training episodes at this many times the mean length of the generation before, > 1"
     )
 
     backend: str = option(
@@ -150,6 +165,7 @@ class TrainConfig:
     )
     eval_every: int = option(10, "generations between evaluations of the unperturbed policy on fresh episodes")
     eval_episodes: int = option(5, "fresh episodes of such an evaluation; their mean chooses best.dat")
+    tensorboard: bool = option(False, "write the metrics as TensorBoard events too (needs tensorboardX)")
     test_episodes: int = option(20, "episodes of best.dat on Gymnasium's own environment after training; 0 for none")
 
     settings: Any = None
@@ -164,6 +180,7 @@ class TrainConfig:
                 value = getattr(self, name)
                 if value is not None and value < least:
                     raise ValueError(f"{name} must be >= {least}, got {value}")
+        self._check_budget()
         if any(size < 1 for size in self.hidden_sizes):
             raise ValueError(f"hidden_sizes must be >= 1, got {list(self.hidden_sizes)}")
         if self.resize is not None and (len(self.resize) != 2 or min(self.resize) < 1):
@@ -180,6 +197,18 @@ class TrainConfig:
             raise ValueError(f"env_kwargs must have names for keys, got {dict(self.env_kwargs)}")
         if "render_mode" in self.env_kwargs:
             raise ValueError("env_kwargs must not hold render_mode; evaluate_static.py --render shows episodes")
+
+    def _check_budget(self) -> None:
+        if self.popsize_max is not None and self.num_interactions is None:
+            raise ValueError("popsize_max needs num_interactions, for which a population grows")
+        if self.episode_cap_factor is not None and not 1 < self.episode_cap_factor < inf:
+            raise ValueError(f"episode_cap_factor must be a finite number > 1, got {self.episode_cap_factor}")
+        for name in ("reward_shift", "stop_at_return"):
+            value = getattr(self, name)
+            if value is not None and not isfinite(value):
+                raise ValueError(f"{name} must be a finite number, got {value}")
+        if self.tensorboard:
+            check_installed()
 
     @property
     def trusted_modules(self) -> list[str]:

@@ -12,7 +12,7 @@ from contracts.engine import Context
 from contracts.environment import EnvStep
 from contracts.randomness import Purpose, simulator_seed, stream
 from reporting.video import VideoWriter
-from rollouts.chunks import Task, summed_faults
+from rollouts.chunks import Task, summed
 from rollouts.engines import make_engine
 from rollouts.environment_ids import is_in_gymnasium, register
 from rollouts.environments import EnvironmentSpec, choose_backend, make_batch_env
@@ -112,7 +112,7 @@ def play_seeds(
             rollouts.append(engine.evaluate(population, context))
         finally:
             engine.close()
-    return Played(np.stack([each.fitness for each in rollouts]), summed_faults(each.faults for each in rollouts))
+    return Played(np.stack([each.fitness for each in rollouts]), summed(each.faults for each in rollouts))
 
 
 def play_one(
@@ -173,7 +173,7 @@ def watch_all(
     watched = [
         watch(saved, environment, episode=k, seed=seed, max_episode_steps=max_episode_steps) for k in range(episodes)
     ]
-    return Played(np.array([[each.returns[0] for each in watched]]), summed_faults(each.faults for each in watched))
+    return Played(np.array([[each.returns[0] for each in watched]]), summed(each.faults for each in watched))
 
 
 def summarise(returns: Float64[np.ndarray, "*seeds episodes"]) -> Summary:

@@ -5,23 +5,26 @@ from collections import Counter
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from math import inf, isfinite, nan
+from math import ceil, inf, isfinite, nan
 from pathlib import Path
 
 import numpy as np
 
 from contracts.engine import Context, Engine, Rollouts
 from contracts.policy import Buffers
+from contracts.population import Population
 from contracts.randomness import Purpose
 from contracts.strategy import Strategy
 from reporting.console import Console
 from reporting.metrics import MetricsWriter
-from rollouts.chunks import Task
+from reporting.tensorboard import TensorboardWriter
+from rollouts.chunks import Task, grown
 from rollouts.environment_ids import has_time_limit
 from rollouts.moments import merged, standardisation
 from strategies.populations import RepeatedPopulation
 from training.checkpoint import Checkpoint, Progress, Snapshot
 from training.config import TrainConfig
+from training.generation_figures import return_figures, tally_figures
 from training.machine import conditions
 from training.run_folder import RunFiles
 
@@ -60,7 +63,7 @@ class Trainer:
         self._saved: Checkpoint | None = None
         self._noticed = self._trouble = ""
 
-    def run(self, metrics: MetricsWriter) -> None:
+    def run(self, metrics: MetricsWriter, board: TensorboardWriter | None = None) -> None:
         """Trains until the generations or the env steps are used up.
 
         However it ends, the last finished generation is saved; TrainingError if it could not be.
@@ -75,6 +78,8 @@ class Trainer:
                     raise TrainingError(f"generation {self._progress.generation + 1}: {error}") from error
                 with suppress(OSError):  # the row is kept, and `_save` says what is wrong with the disk
                     metrics.write(row)
+                if board is not None:
+                    board.write(row)
                 self._checkpoint = captured(replace(self._run, progress=self._progress), self._conditions)
                 self._console.generation(row)
                 if self._progress.best is not best or self._is_due(self._config.checkpoint_every):
@@ -92,15 +97,16 @@ class Trainer:
     def generation(self) -> dict[str, float]:
         """Runs one generation and returns its row of metrics."""
         started, before = time.perf_counter(), self._progress
-        population = self._strategy.ask(before.generation)
-        rollouts = self._engine.evaluate(population, self._training_context(before.generation))
+        population, rollouts, rollout_seconds = self._rollouts()
         self._notice(before.generation + 1, rollouts)
-        figures = self._strategy.tell(population, rollouts.fitness, self._engine.combine)
+        fitness = rollouts.fitness + self._config.reward_shift * rollouts.env_steps.mean(axis=1)
+        figures = self._strategy.tell(population, fitness, self._engine.combine)
         seconds = time.perf_counter() - started
         self._progress = replace(
             before,
             generation=before.generation + 1,
             env_steps=before.env_steps + int(rollouts.env_steps.sum()),
+            episode_length=float(rollouts.env_steps.mean()),
             moments=merged(m for m in (before.moments, rollouts.moments) if m is not None),
         )
         if not np.isfinite(self._strategy.mean).all():
@@ -111,14 +117,30 @@ class Trainer:
         return {
             "generation": self._progress.generation,
             "env_steps": self._progress.env_steps,
-            **_return_figures(rollouts),
+            **return_figures(rollouts),
             "eval_return": score,
             "best_score": nan if best is None else best.score,
             **figures,
+            "num_members": len(population) - 1,
             "episode_length_mean": float(rollouts.env_steps.mean()),
+            **tally_figures(rollouts.tallies, rollout_seconds / seconds),
             "env_steps_per_second": (self._progress.env_steps - before.env_steps) / seconds,
             "seconds": self._progress.seconds,
         }
+
+    def _rollouts(self) -> tuple[Population, Rollouts, float]:
+        """The generation's members and their episodes, more and more until they have enough env steps; the seconds."""
+        config, generation = self._config, self._progress.generation
+        context = self._training_context()
+        population, started = self._strategy.ask(generation), time.perf_counter()
+        rollouts = self._engine.evaluate(population, context)
+        size = popsize = len(population) - 1
+        most = 10 * popsize if config.popsize_max is None else config.popsize_max
+        while rollouts.env_steps.sum() < (config.num_interactions or 0) and size + popsize <= most:
+            population = self._strategy.ask(generation, size + popsize)
+            rollouts = grown(rollouts, self._engine.evaluate(population, context, range(size, size + popsize)))
+            size += popsize
+        return population, rollouts, time.perf_counter() - started
 
     def _is_due(self, every: int) -> bool:
         """Whether it is a generation for what is done every so many of them, and after the last one."""
@@ -126,36 +148,46 @@ class Trainer:
 
     @property
     def finished(self) -> bool:
-        """Whether the generations or the env steps are used up."""
+        """Whether the generations or the env steps are used up, or the return to stop at is reached."""
         config, progress = self._config, self._progress
         spent = config.max_env_steps is not None and progress.env_steps >= config.max_env_steps
-        return spent or progress.generation >= config.generations
+        goal, best = config.stop_at_return, progress.best
+        reached = goal is not None and best is not None and best.score >= goal
+        return reached or spent or progress.generation >= config.generations
 
-    def _training_context(self, generation: int) -> Context:
-        config = self._config
+    def _training_context(self) -> Context:
+        config, generation = self._config, self._progress.generation
         first_episode = generation * config.episodes_per_member
         return Context(
             purpose=Purpose.TRAINING,
             generation=generation,
             episodes=tuple(range(first_episode, first_episode + config.episodes_per_member)),
             independent_seeds=config.episode_seeds == "independent",
-            max_episode_steps=config.max_episode_steps,
+            max_episode_steps=self._training_cap(),
             buffers=self.buffers(),
             observe=config.observation_normalization,
         )
+
+    def _training_cap(self) -> int | None:
+        """The cap on training episodes, which may follow the mean length of those before."""
+        config, mean = self._config, self._progress.episode_length
+        if config.episode_cap_factor is None or mean is None:
+            return config.max_episode_steps
+        cap = max(1, ceil(config.episode_cap_factor * mean))
+        return cap if config.max_episode_steps is None else min(cap, config.max_episode_steps)
 
     def _notice(self, generation: int, rollouts: Rollouts) -> None:
         """Says what went wrong with the members, once for each kind of it; TrainingError if none can be ranked."""
         fitness = rollouts.fitness
         failed, ranked = int(np.isnan(fitness).sum()), fitness[:-1][~np.isnan(fitness[:-1])]  # unperturbed comes last
         reasons = ", ".join(f"{reason} in {count} episodes" for reason, count in Counter(rollouts.faults).most_common())
-        if not len(ranked):
+        if not len(ranked) and (len(fitness) > 2 or failed == 2):  # a lone candidate may fail beside its parent
             raise TrainingError(f"every member of generation {generation} failed: {reasons}")
         kind, line = "", ""
         if failed:
             kind = ", ".join(sorted(rollouts.faults))
             line = f"{failed} of {len(fitness)} members failed: {reasons}"
-        elif (ranked == ranked[0]).all():
+        elif len(ranked) > 1 and (ranked == ranked[0]).all():
             kind = "tied"
             line = f"all members have the same return, {ranked[0]:g}: the returns say nothing about the weights"
         if line and kind != self._noticed:
@@ -229,19 +261,3 @@ def _buffers(run: Run, progress: Progress) -> Buffers:
 def evaluation_cap(config: TrainConfig) -> int | None:
     """The cap on training episodes where the environment has no limit of its own, which would let it go on for ever."""
     return None if has_time_limit(config.environment) else config.max_episode_steps
-
-
-def _return_figures(rollouts: Rollouts) -> dict[str, float]:
-    """Figures of the perturbed members, failed ones left out, and of the unperturbed one, which comes last."""
-    fitness, unperturbed = rollouts.fitness[:-1], float(rollouts.fitness[-1])
-    valid = fitness[~np.isnan(fitness)]
-    mean, std, high, low = (valid.mean(), valid.std(), valid.max(), valid.min()) if len(valid) else (nan,) * 4
-    return {
-        "return_mean": float(mean),
-        "return_std": float(std),
-        "return_max": float(high),
-        "return_min": float(low),
-        "unperturbed_return": unperturbed,
-        "unperturbed_rank": nan if np.isnan(unperturbed) else 1 + int((valid > unperturbed).sum()),
-        "failed_members": int(np.isnan(rollouts.returns[:-1]).any(axis=1).sum()),
-    }

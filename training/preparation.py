@@ -20,7 +20,7 @@ from rollouts.engines import CHUNK_SIZES, make_engine
 from rollouts.environments import EnvironmentSpec
 from rollouts.episode import Agent
 from rollouts.moments import STATISTICS, moments_of
-from rollouts.registry import lookup
+from rollouts.registry import lookup, names
 from rollouts.virtual_batch import collect
 from training import checkpoint as checkpoints
 from training.assembly import environment_spec, make_agent, spaces
@@ -78,7 +78,13 @@ def _assembled(config: TrainConfig, folder: Path, checkpoint: Checkpoint | None 
         initial, buffers, progress = checkpoint.latest.weights, checkpoint.latest.buffers, checkpoint.progress
     agent.policy.check_buffers(buffers)
     constants = {name: array for name, array in buffers.items() if name not in STATISTICS}
-    strategy = lookup("strategies", config.strategy)(config.settings, initial, config.seed)
+    strategy_class = lookup("strategies", config.strategy)
+    if config.num_interactions is not None and not strategy_class.grows:
+        growing = [name for name in names("strategies") if lookup("strategies", name).grows]
+        raise ValueError(
+            f"num_interactions is for strategies whose population can grow, {', '.join(growing)}; got {config.strategy}"
+        )
+    strategy = strategy_class(config.settings, initial, config.seed)
     if isinstance(strategy, TakesLayout):
         strategy.take_layout(agent.policy.layout)
     if checkpoint is not None:

@@ -3,6 +3,7 @@
 import os
 import sys
 from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +13,7 @@ from contracts.engine import EngineError
 from reporting.console import Console, say
 from reporting.metrics import METRICS_CSV, MetricsWriter
 from reporting.plot import plot_learning_curve
+from reporting.tensorboard import TensorboardWriter
 from training.evaluation import environment_for, play, summarise
 from training.loop import Run, Trainer, TrainingError, evaluation_cap
 from training.policy_file import load_policy
@@ -77,7 +79,11 @@ def _train(run: Run) -> None:
             done, budget = run.progress, config.max_env_steps
             limit = f"{config.generations} generations" + (f" or {budget:,} env steps" if budget else "")
             console.message(f"nothing to do: {limit} asked for, {done.generation} and {done.env_steps:,} done")
-        trainer.run(metrics)
+        if not config.tensorboard:
+            trainer.run(metrics)
+            return
+        with closing(TensorboardWriter(run.folder, run.progress.generation)) as board:
+            trainer.run(metrics, board)
 
 
 def _draw(folder: Path) -> None:

@@ -1,0 +1,129 @@
+"""Budgets of a generation and of a run, what counts as fitness, and what is said about a generation."""
+
+import itertools
+from math import ceil
+
+import numpy as np
+import pytest
+from scripted_runs import scripted_config, train
+
+from reporting.metrics import read_metrics
+from strategies.openai_es import OpenaiEsSettings
+from training.checkpoint import newest_checkpoint
+from training.command_line import parse_config
+from training.policy_file import load_policy
+from training.preparation import prepare
+from training.run import execute
+
+
+def metrics_of(folder):
+    return read_metrics(folder / "metrics.csv")
+
+
+def strategy_of(folder):
+    return {name: array.tobytes() for name, array in newest_checkpoint(folder / "checkpoint")[0].strategy.items()}
+
+
+def settings(popsize):
+    return OpenaiEsSettings(popsize=popsize, lr=0.05, optimizer="adam")
+
+
+def cartpole(tmp_path, *flags):
+    common = ["--environment", "CartPole-v1", "--generations", "5", "--test_episodes", "0", "--threads", "1"]
+    small = ["--popsize", "16", "--eval_episodes", "1", "--folder", str(tmp_path)]
+    strategy = flags[flags.index("--strategy") + 1] if "--strategy" in flags else "openai_es"
+    given = [*common, *(small if strategy == "openai_es" else small[2:]), *flags]
+    (run,) = prepare(parse_config("static", given, ""))
+    execute(run)
+    return run.folder
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_a_population_that_has_grown_is_the_population_of_that_size(threads, tmp_path):
+    """An episode has 5 env steps: 4 members and the unperturbed one take 25, 8 take 45."""
+    common = {"generations": 4, "observation_normalization": False, "chunk_size": 2}
+    larger = train(scripted_config(tmp_path, run_name="larger", settings=settings(8), **common))
+    changes = {"settings": settings(4), "num_interactions": 26, "popsize_max": 8, "threads": threads}
+    grown = train(scripted_config(tmp_path, run_name="grown", **changes, **common))
+    assert strategy_of(grown) == strategy_of(larger)
+    assert metrics_of(grown)["num_members"].tolist() == [8] * 4
+    assert metrics_of(grown)["env_steps"].tolist() == [45, 90, 135, 180]
+
+
+def test_a_population_grows_until_it_has_its_env_steps_or_its_members(tmp_path):
+    def members(**changes):
+        config = scripted_config(tmp_path, generations=1, settings=settings(4), **changes)
+        return metrics_of(train(config))["num_members"].tolist()
+
+    assert members(run_name="enough", num_interactions=25) == [4]
+    assert members(run_name="twice", num_interactions=50) == [12]
+    assert members(run_name="at_most", num_interactions=10**6, popsize_max=10) == [8]
+    assert members(run_name="ten_times", num_interactions=10**6) == [40]
+
+
+def test_episodes_are_capped_by_the_mean_length_of_those_before(tmp_path):
+    free = metrics_of(cartpole(tmp_path, "--run_name", "free"))["episode_length_mean"]
+    assert (free[1:] > np.ceil(1.01 * free[:-1])).any()
+    capped = metrics_of(cartpole(tmp_path, "--episode_cap_factor", "1.01"))["episode_length_mean"]
+    assert capped[0] == free[0]
+    assert all(after <= ceil(1.01 * before) for before, after in itertools.pairwise(capped))
+
+
+def test_a_shift_of_the_reward_changes_the_fitness_and_no_return(tmp_path):
+    """Without the reward of 1 for each env step all members of CartPole tie, and the linear policy stays at zero."""
+    for name, flags, moves in (("plain", [], True), ("shifted", ["--reward_shift", "-1"], False)):
+        folder = cartpole(tmp_path, "--weight_penalty", "0", "--run_name", name, *flags)
+        assert metrics_of(folder)["return_mean"].min() > 5
+        assert load_policy(folder / "latest.dat").weights.any() == moves
+
+
+def test_a_run_stops_at_the_return_asked_for(tmp_path):
+    folder = train(scripted_config(tmp_path, eval_every=3, stop_at_return=-1e9))
+    assert metrics_of(folder)["generation"].tolist() == [1, 2, 3]
+
+
+def test_metrics_go_to_tensorboard_too(tmp_path):
+    folder = train(scripted_config(tmp_path, generations=2, tensorboard=True))
+    (events,) = folder.glob("events.*")
+    assert all(name.encode() in events.read_bytes() for name in metrics_of(folder) if name != "generation")
+
+
+def test_shares_of_time_add_up_and_saturated_actions_are_counted(tmp_path):
+    flags = [
+        "--environment",
+        "Pendulum-v1",
+        "--action_bounds",
+        "tanh",
+        "--generations",
+        "2",
+        "--max_episode_steps",
+        "5",
+    ]
+    rows = metrics_of(cartpole(tmp_path, *flags))
+    shares = [rows[f"{part}_seconds_share"] for part in ("policy", "simulator", "update")]
+    assert np.sum(shares, axis=0) == pytest.approx([1, 1]) and np.min(shares) > 0
+    assert rows["saturated_actions"].tolist() == [0, 0]  # tanh stays within 1 of bounds of 2
+    rows = metrics_of(cartpole(tmp_path, *flags, "--action_bounds", "rescale", "--sigma", "1e6", "--run_name", "wild"))
+    assert rows["saturated_actions"].min() > 0.9
+
+
+def test_a_lone_candidate_ties_with_nobody(tmp_path, capsys):
+    folder = cartpole(tmp_path, "--strategy", "one_plus_one")
+    assert metrics_of(folder)["num_members"].tolist() == [1] * 5
+    assert "same return" not in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        (["--popsize_max", "20"], "popsize_max needs num_interactions"),
+        (["--episode_cap_factor", "1"], "episode_cap_factor must be a finite number > 1, got 1.0"),
+        (["--reward_shift", "nan"], "reward_shift must be a finite number, got nan"),
+        (["--stop_at_return", "inf"], "stop_at_return must be a finite number, got inf"),
+        (["--num_interactions", "0"], "num_interactions must be >= 1, got 0"),
+        (["--num_interactions", "9", "--strategy", "ga"], "can grow, ars, cem, openai_es, pgpe, snes; got ga"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(tmp_path, flags, message):
+    with pytest.raises(ValueError, match=message):
+        cartpole(tmp_path, *flags)
