@@ -37,7 +37,7 @@ NOISE = {
 """Flags of each, with the chunk size that is best for it."""
 GENERATIONS = 15
 TURNS = 9
-STANDSTILL = {"lr": np.array(1e-12)}
+STANDSTILL = {"lr.value": np.array(1e-12)}
 
 
 def trainer(folder: str, name: str, flags: list[str]) -> Trainer:
