@@ -1,11 +1,11 @@
 """Speed of plastic layers against the memory's: the share of its bandwidth that learning and acting once reaches.
 
-    python -m benchmarks.plasticity [--members 64] [--threads 2] [--rule ABCD_lr] [--json]
+    python -m benchmarks.plasticity [--members 64] [--threads 2] [--rule ABCD_lr] [--eligibility] ...
 
-CarRacing's layers, 648-128-64-3: 91,328 synapses a member, of which every coefficient must be read and every weight
-read and written. The bandwidth is that of a plain loop over arrays of the same sizes, which adds up the coefficients
-and scales the weights, measured in turns with ours on as many threads, each with members of its own. NumPy's
-expressions for the same update and products, on the same threads, are for comparison. Figures are medians.
+CarRacing's layers, 648-128-64-3: 91,328 synapses a member. All coefficients of a member must be read, its weights, and
+traces if any, read and written. The bandwidth is that of a plain loop over arrays of the same sizes, which adds up the
+coefficients and scales weights and traces, measured in turns with ours on as many threads, each with members of its
+own. Tables of shared rules, which all members read, are not counted. Figures are medians.
 """
 
 import argparse
@@ -13,16 +13,18 @@ import json
 import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import fields
 from math import prod
 from statistics import median
 
 import numpy as np
 from numba import njit
 
-from policies.plasticity import RULES, LayerRule, Plastic, columns_of, plastic_linear
+from policies.hebbian import Hebbian
 
-SHAPES = ((128, 648), (64, 128), (3, 64))
-NUM_SYNAPSES = sum(num_outputs * num_inputs for num_outputs, num_inputs in SHAPES)
+FEATURES, ACTIONS, HIDDEN_SIZES = 648, 3, (128, 64)
+AXES = {"rule": "hebb_rule", "sharing": "sharing", "normalisation": "normalisation", "modulation": "modulation"}
+"""Flags and the options of `Hebbian` that they set."""
 ROUNDS = 30
 WARM_UP = 3
 
@@ -32,10 +34,21 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--members", type=int, default=64, help="members, shared out to the threads (default 64)")
     parser.add_argument("--threads", type=int, default=2, help="threads (default 2)")
-    parser.add_argument("--rule", choices=tuple(RULES), default="ABCD_lr", help="learning rule (default ABCD_lr)")
+    options = {field.name: field for field in fields(Hebbian)}
+    for flag, name in AXES.items():
+        described, choices = options[name].metadata["help"], options[name].metadata["choices"]
+        default = options[name].default
+        parser.add_argument(f"--{flag}", choices=choices, default=default, help=f"{described} (default {default})")
+    parser.add_argument("--eligibility", action="store_true", help=options["eligibility"].metadata["help"])
     parser.add_argument("--json", action="store_true", help="print one JSON object and nothing else")
     arguments = parser.parse_args()
-    figures = measure(arguments.members, arguments.threads, arguments.rule)
+    chosen = {name: getattr(arguments, flag) for flag, name in AXES.items()}
+    try:
+        policy = Hebbian((FEATURES,), ACTIONS, HIDDEN_SIZES, eligibility=arguments.eligibility, **chosen)
+        policy.check_buffers({})
+    except ValueError as error:
+        parser.error(str(error))
+    figures = measure(policy, arguments.members, arguments.threads)
     if arguments.json:
         print(json.dumps(figures))
         return
@@ -43,76 +56,55 @@ def main() -> None:
         print(f"{name:<28}{figure:10.3f}")
 
 
-def measure(members: int, threads: int, rule: str) -> dict[str, float]:
-    """Milliseconds of one update and product of all members, bandwidths, and ours as a share of the plain loop's."""
-    chunks = [_Chunk(members // threads, rule, seed) for seed in range(threads)]
+def measure(policy: Hebbian, members: int, threads: int) -> dict[str, float]:
+    """Times of one update and product of all members, bandwidths, and ours as a share of the plain loop's."""
+    chunks = [_Chunk(policy, members // threads, seed) for seed in range(threads)]
     with ThreadPoolExecutor(threads) as pool:
 
         def on_all(call: Callable[[_Chunk], None]) -> Callable[[], object]:
             return lambda: list(pool.map(call, chunks))
 
         seconds = _medians({"ours": on_all(_Chunk.ours), "plain": on_all(_Chunk.plain)})
-        numpy_seconds = _medians({"numpy": on_all(_Chunk.numpy)}, rounds=3)["numpy"]
-    num_bytes = 4 * (len(RULES[rule]) + 2) * NUM_SYNAPSES * (members // threads * threads)
+    num_bytes = threads * chunks[0].num_bytes
     return {
         "ours_ms": seconds["ours"] * 1e3,
         "plain_loop_ms": seconds["plain"] * 1e3,
-        "numpy_ms": numpy_seconds * 1e3,
+        "ours_ns_per_synapse": seconds["ours"] * 1e9 / (members // threads * _num_synapses(policy)),
         "ours_gb_per_s": num_bytes / seconds["ours"] / 1e9,
         "plain_loop_gb_per_s": num_bytes / seconds["plain"] / 1e9,
         "share_of_bandwidth": seconds["plain"] / seconds["ours"],
     }
 
 
-class _Chunk:
-    """Members of one thread: what the plastic layers work on, and arrays of the same sizes for the plain loop."""
+def _num_synapses(policy: Hebbian) -> int:
+    return sum(map(prod, policy.plastic_shapes.values()))
 
-    def __init__(self, members: int, rule: str, seed: int):
+
+class _Chunk:
+    """Members of one thread: what the policy works on, and arrays of the same sizes for the plain loop."""
+
+    def __init__(self, policy: Hebbian, members: int, seed: int):
         rng = np.random.default_rng(seed)
-        self.names, first = RULES[rule], 0
-        self.starts: list[int] = []
-        self.rules: list[LayerRule] = []
-        for shape in SHAPES:
-            self.starts.append(first)
-            self.rules.append(LayerRule(first, columns_of(RULES[rule])))
-            first += len(RULES[rule]) * prod(shape)
-        self.params = rng.standard_normal((members, first), dtype=np.float32)
-        self.inputs = [rng.random((members, num_inputs), dtype=np.float32) for _, num_inputs in SHAPES]
-        self.layers = [
-            Plastic(
-                weights=rng.standard_normal((members, *shape), dtype=np.float32),
-                divisors=np.ones(members, np.float32),
-                pre=rng.standard_normal((members, shape[1]), dtype=np.float32),
-                post=rng.standard_normal((members, shape[0]), dtype=np.float32),
-                due=np.ones(members, np.bool_),
-            )
-            for shape in SHAPES
-        ]
-        self.plain_params, self.plain_weights = self.params.copy(), np.ones((members, NUM_SYNAPSES), np.float32)
+        self.policy = policy
+        self.params = rng.standard_normal((members, policy.layout.num_params), dtype=np.float32)
+        self.observations = rng.random((members, FEATURES), dtype=np.float32)
+        self.rewards = np.ones(members, np.float32)
+        self.state = policy.initial_state(self.params, rng.spawn(members), {})
+        self.plain_params = self.params.copy()
+        self.plain_weights = np.ones((members, (1 + policy.eligibility) * _num_synapses(policy)), np.float32)
+
+    @property
+    def num_bytes(self) -> int:
+        """Read, and read and written, at least."""
+        return self.plain_params.nbytes + 2 * self.plain_weights.nbytes
 
     def ours(self) -> None:
         """One update, normalisation and product of every layer."""
-        for rule, layer, inputs in zip(self.rules, self.layers, self.inputs, strict=True):
-            plastic_linear(self.params, rule, layer, "max_abs", inputs)
+        self.policy.act(self.params, self.observations, self.rewards, self.state, {})
 
     def plain(self) -> None:
         """Reads as much, and reads and writes as much."""
         _plain_loop(self.plain_params, self.plain_weights)
-
-    def numpy(self) -> None:
-        """The same with NumPy."""
-        for start, layer, inputs in zip(self.starts, self.layers, self.inputs, strict=True):
-            members, *shape = layer.weights.shape
-            x, y = layer.pre[:, None, :], layer.post[:, :, None]
-            count = len(self.names) * prod(shape)
-            sets = self.params[:, start : start + count].reshape(members, shape[0], -1, shape[1])
-            term = {name: sets[:, :, place] for place, name in enumerate(self.names)}
-            change = term["A"] * x * y
-            for name, factor in (("B", x), ("C", y), ("D", np.float32(1))):
-                change += term[name] * factor if name in term else 0
-            weights = layer.weights + change * term.get("eta", np.float32(1)) + term.get("D_out", np.float32(0))
-            weights /= np.abs(weights).max(axis=(1, 2), keepdims=True)
-            np.matmul(weights, inputs[:, :, None])
 
 
 @njit(nogil=True, fastmath=True)
@@ -125,10 +117,10 @@ def _plain_loop(params: np.ndarray, weights: np.ndarray) -> None:
             row[i] = row[i] * np.float32(0.5) + total
 
 
-def _medians(calls: Mapping[str, Callable[[], object]], rounds: int = ROUNDS) -> dict[str, float]:
+def _medians(calls: Mapping[str, Callable[[], object]]) -> dict[str, float]:
     """Median seconds of each call, the calls taken in turns so that a busy moment hits them all."""
     seconds: dict[str, list[float]] = {name: [] for name in calls}
-    for _ in range(WARM_UP + rounds):
+    for _ in range(WARM_UP + ROUNDS):
         for name, call in calls.items():
             start = time.perf_counter()
             call()

@@ -12,17 +12,24 @@ from pathlib import Path
 
 import gymnasium
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Int, Shaped
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
+from contracts.environment import BatchEnv, EnvStep
 from contracts.randomness import Purpose, simulator_seed, stream
 from reporting.metrics import METRICS_CSV, read_metrics
+from rollouts.copies import episode_seeds
+from rollouts.environments import make_batch_env
+from rollouts.episode import Agent, run_episode
 from training.command_line import parse_config
+from training.config import TrainConfig
+from training.evaluation import environment_for
 from training.policy_file import SavedPolicy, load_policy
 from training.preparation import prepare
 from training.run import execute
+from wrappers.base import BatchWrapper
 
 KINDS = {
     "plain": ["--modulation", "none", "--no_eligibility"],
@@ -32,7 +39,9 @@ KINDS = {
 COLOURS = ("#222222", "#4c72b0", "#c44e52")
 LIVES = 200
 AROUND = np.arange(-10, 10)
-"""Trials shown, the change being before trial 0; the change is in the middle third of 30 trials or more."""
+"""Trials shown, the change being before trial 0."""
+LEAST_TRIALS = 30
+"""Of a life, in whose middle third the change is, so that all AROUND it are in the life; the maze's default."""
 
 
 def main() -> None:
@@ -42,13 +51,17 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=5, help="runs of each kind (default 5)")
     parser.add_argument("--figure", type=Path, default=Path("t_maze.png"), help="picture (default t_maze.png)")
     arguments, further = parser.parse_known_args()
+    seeds = range(arguments.seed, arguments.seed + arguments.seeds)
     flags = ["--environment", "TMaze-v0", "--test_episodes", "0", "--print_every", "1000", *further]
+    try:
+        configs = {kind: [_config([*flags, *KINDS[kind], "--seed", str(seed)]) for seed in seeds] for kind in KINDS}
+    except ValueError as error:
+        parser.error(str(error))
     figure = Figure(figsize=(9, 3.4), dpi=80, layout="constrained")
     FigureCanvasAgg(figure)
     learning, living = figure.subplots(1, 2)
-    for (kind, options), colour in zip(KINDS.items(), COLOURS, strict=True):
-        seeds = range(arguments.seed, arguments.seed + arguments.seeds)
-        runs = [_trained([*flags, *options, "--seed", str(seed)], seed) for seed in seeds]
+    for kind, colour in zip(KINDS, COLOURS, strict=True):
+        runs = [_trained(config) for config in configs[kind]]
         generations, returns, successes = runs[0][0], *(np.array(part) for part in list(zip(*runs, strict=True))[1:])
         _band(learning, generations, returns, kind, colour)
         _band(living, AROUND, successes, kind, colour)
@@ -66,34 +79,57 @@ def _band(axes: Axes, x: np.ndarray, values: Float[np.ndarray, "seeds x"], label
     axes.grid(alpha=0.3)
 
 
-def _trained(flags: list[str], seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _config(flags: list[str]) -> TrainConfig:
+    """The options of a run; ValueError where they make no life with a change in the middle of AROUND."""
+    config = parse_config("hebbian", flags, "")
+    trials = config.env_kwargs.get("trials", LEAST_TRIALS)
+    if trials < LEAST_TRIALS:
+        raise ValueError(f"env_kwargs: trials must be >= {LEAST_TRIALS} to be drawn, got {trials}")
+    return config
+
+
+def _trained(config: TrainConfig) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Generations evaluated, their mean returns, and the shares of rewarded trials AROUND the change."""
-    (run,) = prepare(parse_config("hebbian", flags, ""))
+    (run,) = prepare(config)
     execute(run)
     metrics = read_metrics(run.folder / METRICS_CSV)
     evaluated = ~np.isnan(metrics["eval_return"])
     saved = load_policy(run.folder / "latest.dat")
-    return metrics["generation"][evaluated], metrics["eval_return"][evaluated], rewarded_around_change(saved, seed)
+    return (
+        metrics["generation"][evaluated],
+        metrics["eval_return"][evaluated],
+        rewarded_around_change(saved, config.seed),
+    )
 
 
 def rewarded_around_change(saved: SavedPolicy, seed: int) -> Float[np.ndarray, " trials"]:
     """The share of LIVES in which the trial was rewarded, for trials AROUND the change."""
-    envs = [gymnasium.make("TMaze-v0", **saved.environment.env_kwargs) for _ in range(LIVES)]
-    starts = [env.reset(seed=simulator_seed(seed, Purpose.TEST, episode=k)) for k, env in enumerate(envs)]
-    weights = np.repeat(saved.weights[None], LIVES, axis=0)
+    seeds = [simulator_seed(seed, Purpose.TEST, episode=life) for life in range(LIVES)]
     rngs = [stream(seed, Purpose.TEST, episode=life) for life in range(LIVES)]
-    state = saved.policy.initial_state(weights, rngs, saved.buffers)
-    observations, rewards, all_rewards, ended = np.stack([o for o, _ in starts]), np.zeros(LIVES, np.float32), [], False
-    while not ended:
-        outputs = saved.policy.act(weights, observations, rewards, state, saved.buffers)
-        steps = [env.step(action) for env, action in zip(envs, outputs.argmax(axis=1), strict=True)]
-        observations, rewards = np.stack([step[0] for step in steps]), np.array([step[1] for step in steps], np.float32)
-        all_rewards.append(rewards)
-        ended = steps[0][2]
-    trials = np.array(all_rewards).T
+    env = _Recorded(make_batch_env(environment_for(saved.environment), seeds, threads=1, training=False))
+    agent, weights = Agent(saved.policy, saved.action_head), np.repeat(saved.weights[np.newaxis], LIVES, axis=0)
+    try:
+        run_episode(agent, env, weights, 0, rngs, buffers=saved.buffers)
+    finally:
+        env.close()
+    trials = np.array(env.rewards).T
     trials = trials[:, np.abs(trials).max(axis=0) > 0]  # env steps that end a trial, the same in every life
-    around = np.array([info["change"] for _, info in starts])[:, None] + AROUND
-    return (np.take_along_axis(trials, around, axis=1) > 0).mean(axis=0)
+    maze = gymnasium.make("TMaze-v0", **saved.environment.env_kwargs)
+    changes = [maze.reset(seed=each)[1]["change"] for each in episode_seeds(seeds, 0)]
+    return (np.take_along_axis(trials, np.array(changes)[:, None] + AROUND, axis=1) > 0).mean(axis=0)
+
+
+class _Recorded(BatchWrapper):
+    """Remembers the rewards of every env step; lives are equally long, so that they are those of every copy."""
+
+    def __init__(self, env: BatchEnv):
+        super().__init__(env)
+        self.rewards: list[Float[np.ndarray, " copies"]] = []
+
+    def step(self, actions: Shaped[np.ndarray, "active ..."], active: Int[np.ndarray, " active"]) -> EnvStep:
+        stepped = super().step(actions, active)
+        self.rewards.append(stepped.rewards)
+        return stepped
 
 
 if __name__ == "__main__":

@@ -98,12 +98,13 @@ class Hebbian(SizedPolicy):
         return {}, prod(self.observation_shape)
 
     @cached_property
-    def _sizes(self) -> tuple[int, ...]:
+    def sizes(self) -> tuple[int, ...]:
+        """Neurons that enter the first plastic layer, and of each plastic layer."""
         return (self._convolutions[1], *self.hidden_sizes, self.num_outputs)
 
     @cached_property
     def _matrices(self) -> dict[str, tuple[int, ...]]:
-        return dense_shapes(self._sizes, bias=False)
+        return dense_shapes(self.sizes, bias=False)
 
     @cached_property
     def layout(self) -> Layout:
@@ -121,31 +122,29 @@ class Hebbian(SizedPolicy):
         return modulation | ({"eligibility": (len(self._matrices),)} if self.eligibility else {})
 
     @cached_property
-    def _coefficients(self) -> dict[str, tuple[int, ...]]:
+    def _coefficients(self) -> dict[str, tuple[int, int, int]]:
+        """Of three dimensions each, also where one is 1: noise of low rank would tie the coefficients of a matrix."""
         if self.hebb_rule in NEURAL_RULES:
             count = num_network_params(*NEURAL_RULES[self.hebb_rule])
-            return {"rules": (len(self._matrices) if self.sharing == "layer" else 1, count)}
+            return {"rules": (1, len(self._matrices) if self.sharing == "layer" else 1, count)}
         names = RULES[self.hebb_rule]
         if self.sharing == "synapse":
-            return {f"{layer}_rules": (out, len(names), into) for layer, (out, into) in self._matrices.items()}
-        return {"rules": (len(names), count_sets(self.sharing, self._sizes, self.num_rules))}
+            return {rules_of(layer): (out, len(names), into) for layer, (out, into) in self._matrices.items()}
+        return {"rules": (1, len(names), count_sets(self.sharing, self.sizes, self.num_rules))}
 
     @cached_property
     def _rules(self) -> list[LayerRule]:
         """Where each layer finds what it learns by; not for sharing clusters, see `_rules_in`."""
         starts = {name: where.start for name, where in self.layout.slices.items()}
         if self.hebb_rule in NEURAL_RULES:
-            num_sets, size = self._coefficients["rules"]
-            deep, bias = (flag or None for flag in NEURAL_RULES[self.hebb_rule])
+            _, num_sets, size = self._coefficients["rules"]
             numbers = [min(layer, num_sets - 1) for layer in range(len(self._matrices))]
-            return [
-                LayerRule(None, columns_of(()), network=starts["rules"] + number * size, deep=deep, bias=bias)
-                for number in numbers
-            ]
+            network = NEURAL_RULES[self.hebb_rule]
+            return [LayerRule(starts["rules"] + number * size, columns_of("D"), network=network) for number in numbers]
         names = RULES[self.hebb_rule]
         if self.sharing == "synapse":
-            return [LayerRule(starts[f"{layer}_rules"], columns_of(names)) for layer in self._matrices]
-        return self._shared_rules(tables(self.sharing, self._sizes, self.num_rules))
+            return [LayerRule(starts[rules_of(layer)], columns_of(names)) for layer in self._matrices]
+        return self._shared_rules(tables(self.sharing, self.sizes, self.num_rules))
 
     def _rules_in(self, buffers: Buffers) -> list[LayerRule]:
         if self.sharing != "clusters":
@@ -153,7 +152,7 @@ class Hebbian(SizedPolicy):
         return self._shared_rules(clustered_tables(buffers, self._matrices, self.num_rules))
 
     def _shared_rules(self, layers: Sequence[Table]) -> list[LayerRule]:
-        names, num_sets = RULES[self.hebb_rule], self._coefficients["rules"][1]
+        names, num_sets = RULES[self.hebb_rule], self._coefficients["rules"][2]
         factors = {"B": slice(0, 1), "C": slice(-1, None)}  # of pre, of post
         return [
             LayerRule(
@@ -164,6 +163,14 @@ class Hebbian(SizedPolicy):
             )
             for table in layers
         ]
+
+    @property
+    def rule_arrays(self) -> tuple[str, ...]:
+        """Names of the arrays of coefficients, which lie one after another in the layout: one a layer, or one in all.
+
+        Shapes (out, coefficients, in) or, shared, (1, coefficients, sets); of neural rules (1, sets, numbers).
+        """
+        return tuple(self._coefficients)
 
     @property
     def plastic_shapes(self) -> dict[str, tuple[int, ...]]:
@@ -193,7 +200,7 @@ class Hebbian(SizedPolicy):
             "silent": [],  # hidden neurons, layer by layer: see policies.interventions
             "weights": self._initial_weights(rows, rngs),
             "divisors": [np.ones(members, np.float32) for _ in self._matrices],
-            "activities": [np.zeros((members, size), np.float32) for size in self._sizes],
+            "activities": [np.zeros((members, size), np.float32) for size in self.sizes],
             "env_steps": np.zeros(members, np.int64),
             "rewards": np.zeros(members, np.float32),
             "traces": [np.zeros((members, *shape), np.float32) for shape in traced],
@@ -257,8 +264,13 @@ class Hebbian(SizedPolicy):
         rewards += previous_rewards
         m = self.layout.view(rows, "modulation")
         modulation = np.tanh(m[:, 0] + m[:, 1] * rewards)
-        rewards[due] = 0
+        rewards[due | ~state["learning"]] = 0  # a life that begins anew owes nothing to the rewards before
         return modulation
+
+
+def rules_of(layer: str) -> str:
+    """The array that holds the coefficients of a layer whose synapses have one set each."""
+    return f"{layer}_rules"
 
 
 def _sigmoid(x: Float32[np.ndarray, " members"]) -> Float32[np.ndarray, " members"]:

@@ -104,7 +104,12 @@ class Lesioned(Intervened):
     """
 
     fraction: float
-    """Of the neurons of each hidden plastic layer, in [0, 1]."""
+    """Of the neurons of each hidden plastic layer, in [0, 1]; ValueError for one above 0 that silences none."""
+
+    def __post_init__(self) -> None:
+        if self.fraction and not any(self.num_silent):
+            sizes = ", ".join(map(str, self.policy.hidden_sizes)) or "none"
+            raise ValueError(f"lesion: got {self.fraction:g}, which silences no neuron; hidden layers: {sizes}")
 
     @property
     def num_silent(self) -> tuple[int, ...]:

@@ -16,6 +16,8 @@ NEURAL_RULES: dict[str, tuple[bool, bool]] = {
 }
 """Whether each has a second hidden layer, and biases."""
 HIDDEN = 3
+NUM_ROWS = 1 + 2 * HIDDEN
+"""Rows of memory that `network_outputs` works in."""
 _SATURATED = np.float32(7.9)
 
 
@@ -28,7 +30,8 @@ def num_network_params(deep: bool, bias: bool) -> int:
 @njit(nogil=True, cache=True, fastmath={"contract"}, error_model="numpy", inline="always")
 def _tanh(x: np.float32) -> np.float32:
     """Within 4e-7 of tanh, and fit for vectors: the rational approximation of Eigen's `generic_fast_tanh_float`."""
-    x = _SATURATED if x > _SATURATED else -_SATURATED if x < -_SATURATED else x
+    x = _SATURATED if x > _SATURATED else x  # two steps, as of one LLVM makes no vectors; NaN stays
+    x = -_SATURATED if x < -_SATURATED else x
     s = x * x
     p = np.float32(-2.76076847742355e-16) * s + np.float32(2.00018790482477e-13)
     p = p * s + np.float32(-8.60467152213735e-11)
@@ -43,20 +46,32 @@ def _tanh(x: np.float32) -> np.float32:
 
 
 @njit(nogil=True, cache=True, fastmath={"contract"}, error_model="numpy")
-def network_output(m: np.ndarray, deep: Any, bias: Any, x: np.float32, y: np.float32) -> np.float32:
-    """The network's output for one synapse; `m` begins with its parameters. `deep` and `bias` are None for no."""
-    if bias is None:
-        h0, h1, h2 = _tanh(m[0] * x + m[1] * y), _tanh(m[2] * x + m[3] * y), _tanh(m[4] * x + m[5] * y)
-        if deep is None:
-            return m[6] * h0 + m[7] * h1 + m[8] * h2
-        g0 = _tanh(m[6] * h0 + m[7] * h1 + m[8] * h2)
-        g1 = _tanh(m[9] * h0 + m[10] * h1 + m[11] * h2)
-        g2 = _tanh(m[12] * h0 + m[13] * h1 + m[14] * h2)
-        return m[15] * g0 + m[16] * g1 + m[17] * g2
-    h0 = _tanh(m[0] * x + m[1] * y + m[6])
-    h1 = _tanh(m[2] * x + m[3] * y + m[7])
-    h2 = _tanh(m[4] * x + m[5] * y + m[8])
-    g0 = _tanh(m[9] * h0 + m[10] * h1 + m[11] * h2 + m[18])
-    g1 = _tanh(m[12] * h0 + m[13] * h1 + m[14] * h2 + m[19])
-    g2 = _tanh(m[15] * h0 + m[16] * h1 + m[17] * h2 + m[20])
-    return m[21] * g0 + m[22] * g1 + m[23] * g2 + m[24]
+def network_outputs(m: np.ndarray, network: Any, x: np.ndarray, y: np.float32, rows: np.ndarray) -> None:
+    """Writes the network's output for every presynaptic activity x and one y to rows[0]; rows has NUM_ROWS.
+
+    `m` begins with its parameters; `network` is one of NEURAL_RULES. One layer after another over all synapses, so
+    that LLVM makes vectors.
+    """
+    deep, bias = network
+    for unit in range(HIDDEN):
+        hidden, factor, of_y = rows[1 + unit], m[2 * unit], m[2 * unit + 1] * y
+        constant = m[2 * HIDDEN + unit] if bias else np.float32(0)
+        for i in range(len(x)):
+            hidden[i] = _tanh(factor * x[i] + of_y + constant)
+    m, below = m[2 * HIDDEN + HIDDEN * bias :], rows[1 : 1 + HIDDEN]
+    if deep:
+        for unit in range(HIDDEN):
+            hidden = rows[1 + HIDDEN + unit]
+            _weighted_sum(m[HIDDEN * unit :], m[HIDDEN * HIDDEN + unit] if bias else np.float32(0), below, hidden)
+            for i in range(len(x)):
+                hidden[i] = _tanh(hidden[i])
+        m, below = m[HIDDEN * (HIDDEN + bias) :], rows[1 + HIDDEN :]
+    _weighted_sum(m, m[HIDDEN] if bias else np.float32(0), below, rows[0])
+
+
+@njit(nogil=True, cache=True, fastmath={"contract"}, error_model="numpy")
+def _weighted_sum(m: np.ndarray, constant: np.float32, below: np.ndarray, out: np.ndarray) -> None:
+    """What enters a unit whose weights `m` begins with, for each synapse."""
+    first, second, third, a, b, c = m[0], m[1], m[2], below[0], below[1], below[2]
+    for i in range(len(out)):
+        out[i] = first * a[i] + second * b[i] + third * c[i] + constant

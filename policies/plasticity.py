@@ -26,7 +26,7 @@ from numba import njit
 
 from contracts.policy import Rows
 from policies.layers import dot
-from policies.neural_rule import network_output
+from policies.neural_rule import NUM_ROWS, network_outputs
 from policies.sharing import Table
 from policies.simd import bits, float_of, unit_stride
 
@@ -55,20 +55,18 @@ MAGNITUDE = np.int32(0x7FFFFFFF)
 class LayerRule:
     """Where a row of parameters holds what a layer learns by."""
 
-    start: int | None
-    """First coefficient; None for a neural rule. One set a synapse: shape (out, coefficients, in), so that memory is
-    read in one stream. Shared: shape (coefficients, num_sets)."""
+    start: int
+    """First coefficient, or number of a neural rule. One set a synapse: shape (out, coefficients, in), so that memory
+    is read in one stream. Shared: shape (coefficients, num_sets)."""
     columns: tuple[int | None, ...]
     """Place of each of COEFFICIENTS in a set, None for those that the rule lacks."""
     tables: tuple[Table, ...] | None = None
     """For each place, which sets belong to a synapse, the product of whose numbers is its coefficient; None: one set a
     synapse."""
     num_sets: int = 0
-    network: int | None = None
-    """First number of a neural rule, whose output is the change; None without one."""
-    deep: bool | None = None
-    """Whether the neural rule has a second hidden layer (None: no), and biases (None: no)."""
-    bias: bool | None = None
+    network: tuple[bool, bool] | None = None
+    """Of a neural rule, whose output is the coefficient D, whether it has a second hidden layer, and biases; None:
+    another rule."""
 
 
 def columns_of(names: Sequence[str]) -> tuple[int | None, ...]:
@@ -96,14 +94,6 @@ class Plastic:
 
 
 @njit(nogil=True, cache=True)
-def _network(row: np.ndarray, start: Any) -> Any:
-    """The neural rule's parameters and what follows; None without one."""
-    if start is None:
-        return None
-    return row[start:]
-
-
-@njit(nogil=True, cache=True)
 def _part(array: Any, index: Any) -> Any:
     """A part of what may be None; in a function, as conditional expressions in a kernel made it six times slower."""
     if array is None:
@@ -113,11 +103,13 @@ def _part(array: Any, index: Any) -> Any:
 
 @njit(nogil=True, cache=True)
 def _sets(
-    row: np.ndarray, start: Any, tables: Any, num_sets: int, first: int, num_outputs: int, buffer: np.ndarray
-) -> Any:
-    """Coefficients (neurons, coefficients, in): of neuron `first` from the tables, of all without; None for none."""
-    if start is None:
-        return None
+    row: np.ndarray, start: int, tables: Any, num_sets: int, network: Any, first: int, num_outputs: int,
+    x: np.ndarray, y: np.float32, buffer: np.ndarray,
+) -> np.ndarray:  # fmt: skip
+    """Coefficients (neurons, coefficients, in): of neuron `first` in the buffer, of all where a synapse has its own."""
+    if network is not None:
+        network_outputs(row[start:], network, x, y, buffer[0])
+        return buffer
     _, count, num_inputs = buffer.shape
     if tables is None:
         return row[start : start + num_outputs * count * num_inputs].reshape((num_outputs, count, num_inputs))
@@ -134,7 +126,7 @@ def _sets(
 @njit(nogil=True, cache=True, fastmath={"contract"}, error_model="numpy", inline="always")
 def _change(
     change: np.float32, sets: Any, out: int, i: int, x: np.float32, y: np.float32,
-    A: Any, B: Any, C: Any, D: Any, eta: Any, D_out: Any, network: Any, deep: Any, bias: Any,
+    A: Any, B: Any, C: Any, D: Any, eta: Any, D_out: Any,
 ) -> np.float32:  # fmt: skip
     """The change of one weight by the terms that are not None; `change` is what is added to those that eta scales."""
     if A is not None:
@@ -149,15 +141,13 @@ def _change(
         change *= sets[out, eta, i]
     if D_out is not None:
         change += sets[out, D_out, i]
-    if network is not None:
-        change += network_output(network, deep, bias, x, y)
     return change
 
 
 @njit(nogil=True, cache=True, fastmath={"contract"}, error_model="numpy")
 def _learn(
     weights: np.ndarray, divisor: np.float32, x: np.ndarray, post: np.ndarray, oja: np.float32, bound: np.float32,
-    sets: Any, A: Any, B: Any, C: Any, D: Any, eta: Any, D_out: Any, network: Any, deep: Any, bias: Any,
+    sets: np.ndarray, A: Any, B: Any, C: Any, D: Any, eta: Any, D_out: Any,
     modulation: Any, trace: Any, rate: Any, inputs: np.ndarray, outputs: np.ndarray, largest: np.int32,
 ) -> np.int32:  # fmt: skip
     """Learns by the terms that are not None, multiplies, returns the greater of `largest` and the weights' magnitudes.
@@ -171,15 +161,15 @@ def _learn(
         row_largest = np.int32(0)
         if trace is not None:  # a loop of its own: LLVM makes vectors of few arrays only
             for i in range(weights.shape[1]):
-                change = _change(zero, sets, out, i, x[i], y, A, B, C, D, eta, D_out, network, deep, bias)
+                change = _change(zero, sets, out, i, x[i], y, A, B, C, D, eta, D_out)
                 trace[out, i] += rate * (change - trace[out, i])
         for i in range(weights.shape[1]):
             old = weights[out, i] / divisor
             if modulation is None:
-                change = _change(-decay * old, sets, out, i, x[i], y, A, B, C, D, eta, D_out, network, deep, bias)
+                change = _change(-decay * old, sets, out, i, x[i], y, A, B, C, D, eta, D_out)
             else:
                 if trace is None:
-                    change = _change(zero, sets, out, i, x[i], y, A, B, C, D, eta, D_out, network, deep, bias)
+                    change = _change(zero, sets, out, i, x[i], y, A, B, C, D, eta, D_out)
                 else:
                     change = trace[out, i]
                 loss = decay * old
@@ -187,7 +177,8 @@ def _learn(
                     loss *= sets[out, eta, i]
                 change = modulation * change - abs(modulation) * loss
             new = old + change
-            new = bound if new > bound else -bound if new < -bound else new  # NaN stays
+            new = bound if new > bound else new  # two steps, as of one LLVM makes no vectors; NaN stays
+            new = -bound if new < -bound else new
             weights[out, i] = new
             row_largest = max(row_largest, np.int32(bits(new) & MAGNITUDE))
         largest = max(largest, row_largest)
@@ -197,13 +188,13 @@ def _learn(
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def _plastic_kernel(
-    params: np.ndarray, start: Any, columns: Any, tables: Any, num_sets: int, network: Any, deep: Any, bias: Any,
+    params: np.ndarray, start: int, columns: Any, tables: Any, num_sets: int, network: Any,
     weights: np.ndarray, divisors: np.ndarray, pre: np.ndarray, post: np.ndarray, due: np.ndarray,
     modulation: Any, traces: Any, rates: Any,
     max_abs: bool, oja: np.float32, bound: np.float32, buffer: np.ndarray, inputs: np.ndarray, outputs: np.ndarray,
 ) -> None:  # fmt: skip
     num_outputs = weights.shape[1]
-    rows_at_once = num_outputs if tables is None else 1
+    rows_at_once = num_outputs if tables is None and network is None else 1
     A, B, C, D, eta, D_out = columns
     for member in range(len(weights)):
         row, largest = unit_stride(params[member]), np.int32(0)
@@ -212,8 +203,10 @@ def _plastic_kernel(
             if due[member]:
                 largest = _learn(
                     weights[member, rows], divisors[member], pre[member], post[member, rows], oja, bound,
-                    _sets(row, start, tables, num_sets, first, num_outputs, buffer), A, B, C, D, eta, D_out,
-                    _network(row, network), deep, bias,
+                    _sets(
+                        row, start, tables, num_sets, network, first, num_outputs, pre[member], post[member, first],
+                        buffer,
+                    ), A, B, C, D, eta, D_out,
                     _part(modulation, member), _part(_part(traces, member), rows), _part(rates, member),
                     inputs[member], outputs[member, rows], largest,
                 )  # fmt: skip
@@ -244,10 +237,10 @@ def plastic_linear(
         inputs: contiguous.
     """
     outputs = np.empty_like(layer.post)
-    num_coefficients = sum(column is not None for column in rule.columns)
-    buffer = np.empty((1, num_coefficients, layer.weights.shape[2]), np.float32)
+    num_rows = NUM_ROWS if rule.network else sum(column is not None for column in rule.columns)
+    buffer = np.empty((1, num_rows, layer.weights.shape[2]), np.float32)
     _plastic_kernel(
-        weights, rule.start, rule.columns, rule.tables, rule.num_sets, rule.network, rule.deep, rule.bias,
+        weights, rule.start, rule.columns, rule.tables, rule.num_sets, rule.network,
         layer.weights, layer.divisors, layer.pre, layer.post, layer.due,
         layer.modulation, layer.traces, layer.rates,
         normalisation == "max_abs", np.float32(normalisation == "oja"),

@@ -31,7 +31,7 @@ def reference_row(
         raise ValueError("modulation and eligibility: the reference has neither")
     names = RULES[policy.hebb_rule]
     layout = policy.layout
-    shapes = {name: shape for name, shape in layout.shapes.items() if name.endswith("_rules")}
+    shapes = {name: layout.shapes[name] for name in policy.rule_arrays}
     num_synapses = sum(num_outputs * num_inputs for num_outputs, _, num_inputs in shapes.values())
     num_evolved = layout.num_params - num_synapses * len(names)
     num_kernel = sum(prod(shape) for name, shape in layout.shapes.items() if name.startswith("conv"))

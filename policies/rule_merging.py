@@ -16,9 +16,10 @@ from jaxtyping import Float, Float32, Int
 from scipy.cluster.vq import kmeans2
 
 from contracts.policy import Buffers
+from policies.coefficients import synaptic_coefficients
 from policies.hebbian import Hebbian
 from policies.plasticity import RULES
-from policies.sharing import clustered_tables, table_buffer, tables
+from policies.sharing import table_buffer
 
 MERGEABLE = ("synapse", "modulo", "clusters")
 ITERATIONS = 50
@@ -58,7 +59,7 @@ def merged(
         raise ValueError(f"num_rules must be 1 to the number of synapses, {len(coefficients)}, got {num_rules}")
     points = coefficients.astype(np.float64)
     rules, numbers = _clusters(points, num_rules, rng)
-    slices = [policy.layout.slices[name] for name in _names(policy)]
+    slices = [policy.layout.slices[name] for name in policy.rule_arrays]
     return Merged(
         policy=replace(policy, sharing="clusters", num_rules=len(rules)),
         weights=np.concatenate([row[: slices[0].start], rules.T.ravel().astype(np.float32), row[slices[-1].stop :]]),
@@ -66,27 +67,6 @@ def merged(
         error=_mean_square(points - rules[numbers]),
         variance=_mean_square(points - points.mean(axis=0)),
     )
-
-
-def synaptic_coefficients(
-    policy: Hebbian, row: Float32[np.ndarray, " params"], buffers: Buffers
-) -> Float32[np.ndarray, "synapses coefficients"]:
-    """The coefficients of every synapse, layer by layer, within it by postsynaptic, then by presynaptic neuron."""
-    views = [policy.layout.view(row[np.newaxis], name)[0] for name in _names(policy)]
-    if policy.sharing == "synapse":
-        return np.concatenate([view.swapaxes(1, 2).reshape(-1, view.shape[1]) for view in views])
-    shapes = policy.plastic_shapes
-    if policy.sharing == "clusters":
-        found = clustered_tables(buffers, shapes, policy.num_rules)
-    else:
-        sizes = [next(iter(shapes.values()))[1], *(num_outputs for num_outputs, _ in shapes.values())]
-        found = tables(policy.sharing, sizes, policy.num_rules)
-    return views[0].T[np.concatenate([table.ravel() for table in found])]
-
-
-def _names(policy: Hebbian) -> list[str]:
-    """Arrays of coefficients, which lie one after another in the layout."""
-    return [f"{layer}_rules" for layer in policy.plastic_shapes] if policy.sharing == "synapse" else ["rules"]
 
 
 def _tables(numbers: Int[np.ndarray, " synapses"], shapes: Mapping[str, tuple[int, ...]]) -> dict[str, np.ndarray]:

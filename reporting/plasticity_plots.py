@@ -57,7 +57,14 @@ def plot_plasticity(
     coefficients: Mapping[str, Float[np.ndarray, " sets"]],
     layers: Sequence[int],
 ) -> None:
-    """Draws weight trajectories of the layers numbered (from 1), the first life's changes, and the coefficients."""
+    """Writes the figure of `plasticity_figure`."""
+    _write(plasticity_figure(title, lives, coefficients, layers), png)
+
+
+def plasticity_figure(
+    title: str, lives: Sequence[Life], coefficients: Mapping[str, Float[np.ndarray, " sets"]], layers: Sequence[int]
+) -> Figure:
+    """Weight trajectories of the layers numbered (from 1), the first life's changes, and the coefficients."""
     figure = _figure(max(9.0, 3.6 * len(layers)), 7.5)
     figure.suptitle(title, fontsize="medium")
     above, below = figure.subfigures(2, 1, squeeze=False)[:, 0]
@@ -67,11 +74,16 @@ def plot_plasticity(
     changing, histogram = below.subplots(1, 2)
     _draw_changes(changing, lives[0], layers)
     _draw_coefficients(histogram, coefficients)
-    _write(figure, png)
+    return figure
 
 
 def plot_returns_by_body(png: Path, bodies: Sequence[str], rows: Mapping[str, Mapping[str, Bar]]) -> None:
-    """Draws a line for each row over the bodies, with intervals; hollow where the body was not seen in training."""
+    """Writes the figure of `returns_figure`."""
+    _write(returns_figure(bodies, rows), png)
+
+
+def returns_figure(bodies: Sequence[str], rows: Mapping[str, Mapping[str, Bar]]) -> Figure:
+    """A line for each row over the bodies, with intervals; hollow where the body was not seen in training."""
     figure = _figure(8.0, 5.0)
     axes = figure.add_subplot()
     for number, (name, bars) in enumerate(rows.items()):
@@ -87,7 +99,7 @@ def plot_returns_by_body(png: Path, bodies: Sequence[str], rows: Mapping[str, Ma
     axes.set_xlabel("body (filled: seen in training)")
     axes.set_ylabel("mean return, 95 % interval")
     _tidy(axes)
-    _write(figure, png)
+    return figure
 
 
 def _draw_trajectories(axes: Axes, trajectories: Sequence[Float32[np.ndarray, "env_steps synapses"]]) -> None:

@@ -30,7 +30,7 @@ class TMaze(gymnasium.Env):
 
     def __init__(self, trials: int = 30, delay: int = 0, junctions: int = 1) -> None:
         for name, value, least in (("trials", trials, 3), ("delay", delay, 0), ("junctions", junctions, 1)):
-            if not isinstance(value, int) or value < least:
+            if isinstance(value, bool) or not isinstance(value, int) or value < least:
                 raise ValueError(f"{name} must be an integer >= {least}, got {value!r}")
         self._trials, self._delay, self._junctions = trials, delay, junctions
         self._num_places = FIRST_JUNCTION + junctions

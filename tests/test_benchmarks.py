@@ -8,6 +8,14 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent
+PLASTICITY = {
+    "ours_ms",
+    "plain_loop_ms",
+    "ours_ns_per_synapse",
+    "ours_gb_per_s",
+    "plain_loop_gb_per_s",
+    "share_of_bandwidth",
+}
 NOISES, UNITS = ("full_rank", "low_rank"), ("second", "cpu_second")
 
 
@@ -34,9 +42,25 @@ NOISES, UNITS = ("full_rank", "low_rank"), ("second", "cpu_second")
     ],
 )
 def test_prints_its_figures_as_json(command, keys):
-    arguments = [sys.executable, str(ROOT / "benchmarks" / command[0]), *command[1:], "--json"]
-    done = subprocess.run(arguments, capture_output=True, text=True, timeout=120, cwd=ROOT)
-    assert done.returncode == 0, done.stderr
-    figures = json.loads(done.stdout)
+    figures = _figures(str(ROOT / "benchmarks" / command[0]), *command[1:])
     assert set(figures) == keys
     assert all(value > 0 for value in figures.values() if not isinstance(value, str))
+
+
+@pytest.mark.parametrize(
+    "axes",
+    [
+        ["--modulation", "reward", "--eligibility", "--normalisation", "clip"],
+        ["--rule", "neural_9", "--sharing", "layer"],
+    ],
+)
+def test_plastic_layers_are_timed_with_any_axes(axes):
+    figures = _figures("-m", "benchmarks.plasticity", "--members", "2", *axes)
+    assert set(figures) == PLASTICITY
+    assert all(value > 0 for value in figures.values())
+
+
+def _figures(*command):
+    done = subprocess.run([sys.executable, *command, "--json"], capture_output=True, text=True, timeout=120, cwd=ROOT)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)

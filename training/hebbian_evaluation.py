@@ -58,13 +58,12 @@ class HebbianEvaluateConfig(EvaluateConfig):
     def _intervened(self, path: str, policy: Hebbian) -> dict[str, Policy]:
         found: dict[str, Policy] = {f"freeze_at {at}": Frozen(policy, at) for at in self.freeze_at}
         found |= {f"reset_weights_at {at}": Reset(policy, at) for at in self.reset_weights_at}
-        for fraction in self.lesion:
-            lesioned = Lesioned(policy, fraction)
-            silent, of = sum(lesioned.num_silent), sum(policy.hidden_sizes)
-            found[f"lesion {fraction:g} ({silent} of {of} neurons)"] = lesioned
-        for kind in self.init_weights:
-            try:
-                found[f"init_weights {kind}"] = with_initial_weights(policy, kind)
-            except ValueError as error:
-                raise ValueError(f"{path}: {error}") from error
+        try:
+            for fraction in self.lesion:
+                lesioned = Lesioned(policy, fraction)
+                silent, of = sum(lesioned.num_silent), sum(policy.hidden_sizes)
+                found[f"lesion {fraction:g} ({silent} of {of} neurons)"] = lesioned
+            found |= {f"init_weights {kind}": with_initial_weights(policy, kind) for kind in self.init_weights}
+        except ValueError as error:
+            raise ValueError(f"{path}: {error}") from error
         return found

@@ -27,7 +27,7 @@ from jaxtyping import Float, Float32
 from contracts.policy import Policy
 from policies.cnn import CHANNELS, KERNEL_SIZES, STRIDES, Cnn
 from policies.convolution import pooled_size
-from policies.hebbian import Hebbian
+from policies.hebbian import Hebbian, rules_of
 from policies.mlp import Mlp
 from training.weight_file import opened, refusals
 
@@ -249,7 +249,7 @@ def in_our_order(row: Float32[np.ndarray, " params"], policy: Policy) -> Float32
         where = policy.layout.slices[name]
         if name.startswith("conv"):
             ours[where] = row[where].reshape(shape).swapaxes(2, 3).ravel()
-        elif name in ("dense1", "dense1_rules"):
+        elif name in ("dense1", rules_of("dense1")):
             features = (*shape[:-1], CHANNELS[-1], width, height)
             ours[where] = row[where].reshape(features).swapaxes(-2, -1).ravel()
     return ours

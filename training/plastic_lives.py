@@ -15,11 +15,11 @@ from rollouts.environments import EnvironmentSpec
 from training.evaluation import play_one
 from training.policy_file import SavedPolicy
 
-MAX_SYNAPSES = 500
+NUM_DRAWN_SYNAPSES = 500
 """Synapses of a layer whose weights are kept, drawn at random, the same ones in every episode."""
 
 MAX_ENV_STEPS = 2_000
-"""Env steps of an episode that are recorded; with MAX_SYNAPSES, 4 MB a layer."""
+"""Env steps of an episode that are recorded; with NUM_DRAWN_SYNAPSES, 4 MB a layer."""
 
 
 @dataclass
@@ -76,7 +76,7 @@ def recorded_lives(
     """
     rng = stream(0, Purpose.BOOTSTRAP)
     sizes = [layer[0].size for layer in synaptic_weights(_first_state(saved, policy))]
-    chosen = [np.sort(rng.choice(size, min(size, MAX_SYNAPSES), replace=False)) for size in sizes]
+    chosen = [np.sort(rng.choice(size, min(size, NUM_DRAWN_SYNAPSES), replace=False)) for size in sizes]
     lives = []
     for episode in range(episodes):
         notes = _Notes(chosen)

@@ -7,6 +7,7 @@ from policies.hebbian import Hebbian, synaptic_weights
 from policies.initial_weights import INITIAL_WEIGHTS
 from policies.interventions import Frozen, Lesioned, Reset, with_initial_weights
 from policies.mlp import Mlp
+from rollouts.episode import _taken
 
 MEMBERS, ENV_STEPS = 3, 8
 PLASTIC = Hebbian((3,), 2, hidden_sizes=(6, 5))
@@ -101,6 +102,41 @@ def test_a_life_depends_on_its_own_generator_alone(changed):
     state = changed.initial_state(ROWS[1:2], [np.random.default_rng(1)], {})
     alone = [changed.act(ROWS[1:2], each[1:2], np.zeros(1, np.float32), state, {}) for each in OBSERVATIONS]
     assert same(alone, [outputs[1:2] for outputs in together])
+
+
+@pytest.mark.parametrize("changed", [Frozen(PLASTIC, 3), Reset(PLASTIC, 5), Lesioned(PLASTIC, 0.4)])
+def test_a_changed_life_does_not_notice_when_others_are_dropped(changed):
+    whole = lived(changed)[0]
+    rngs, kept = [np.random.default_rng(member) for member in range(MEMBERS)], np.array([True, False, True])
+    state = changed.initial_state(ROWS, rngs, {})
+    for observations in OBSERVATIONS[:2]:
+        changed.act(ROWS, observations, np.zeros(MEMBERS, np.float32), state, {})
+    state = _taken(state, kept)
+    rest = [changed.act(ROWS[kept], each[kept], np.zeros(2, np.float32), state, {}) for each in OBSERVATIONS[2:]]
+    assert same(rest, [outputs[kept] for outputs in whole[2:]])
+
+
+@pytest.mark.parametrize("update_every", [1, 2])
+def test_a_reward_from_before_a_reset_moves_no_weight_after_it(update_every):
+    # one weight, 0 at birth, whose every change is tanh(0.1 r); r is 1 in every env step
+    plastic = Hebbian(
+        (1,), 1, hidden_sizes=(), hebb_rule="AD", init_weights="zeros", normalisation="none", modulation="reward",
+        update_every=update_every,
+    )  # fmt: skip
+    changed, row = Reset(plastic, 3), np.array([[0, 1, 0, 0.1]], np.float32)  # A, D, m0, m1
+    state, weights = changed.initial_state(row, [np.random.default_rng(0)], {}), []
+    for previous_reward in (0, 1, 1, 1, 1, 1):
+        changed.act(row, np.ones((1, 1), np.float32), np.full(1, previous_reward, np.float32), state, {})
+        weights.append(synaptic_weights(state)[0].item())
+    one, two = np.tanh(0.1), np.tanh(0.2)
+    expected = {1: [0, one, 2 * one, 0, one, 2 * one], 2: [0, 0, two, 0, one, one]}
+    assert weights == pytest.approx(expected[update_every], abs=1e-6)
+
+
+@pytest.mark.parametrize(("hidden_sizes", "fraction"), [((), 0.5), ((4, 3), 0.1)])
+def test_a_lesion_that_silences_no_neuron_is_refused(hidden_sizes, fraction):
+    with pytest.raises(ValueError, match=f"lesion: got {fraction}, which silences no neuron; hidden layers: "):
+        Lesioned(Hebbian((3,), 2, hidden_sizes), fraction)
 
 
 def test_other_initial_weights_are_those_of_their_kind():

@@ -217,18 +217,60 @@ def test_the_first_update_by_hand():
     assert found[1] == [pytest.approx([third / abs(third)], abs=1e-6)]
 
 
-@pytest.mark.parametrize("sharing", ["synapse", "modulo"])
-@pytest.mark.parametrize("normalisation", ["none", "oja", "clip"])
-def test_coefficients_of_zero_are_the_static_network_bit_for_bit(normalisation, sharing):
-    # oja keeps to its name with eta = 0, and no weight is above 1
-    policy = Hebbian((70,), 8, normalisation=normalisation, sharing=sharing)
+ZERO = [
+    (normalisation, rule, sharing, modulation, eligibility)
+    for normalisation in ("none", "oja", "clip")
+    for rule in (*TABLE, *NEURAL)
+    for sharing in (("layer",) if rule in NEURAL else ("synapse", "modulo"))
+    for modulation, eligibility in (("none", False), ("reward", False), ("reward", True))
+    if normalisation != "oja" or rule in ETA or modulation == "reward"  # else oja decays without coefficients
+]
+
+
+@pytest.mark.parametrize(("normalisation", "rule", "sharing", "modulation", "eligibility"), ZERO)
+def test_coefficients_of_zero_are_the_static_network_bit_for_bit(normalisation, rule, sharing, modulation, eligibility):
+    # no weight is above 1, and oja does nothing where eta or M (m0 = m1 = 0) is 0
+    policy = Hebbian(
+        (70,), 8, hebb_rule=rule, normalisation=normalisation, sharing=sharing, modulation=modulation,
+        eligibility=eligibility,
+    )  # fmt: skip
     row = np.zeros(policy.layout.num_params, np.float32)
+    if normalisation != "oja" and modulation == "reward":
+        policy.layout.view(row[np.newaxis], "modulation")[:] = 0.7
     observations = np.random.default_rng(0).standard_normal((3, 70)).astype(np.float32)
-    found, initial, _ = _episode(policy, row, observations)
+    found, initial, _ = _episode(policy, row, observations, rewards=np.ones(3, np.float32))
     layout = Hebbian((70,), 8, init_weights="coevolve").layout
     static = np.zeros((3, layout.num_params), np.float32)
     static[:, : sum(matrix.size for matrix in initial)] = np.concatenate([matrix.ravel() for matrix in initial])
     assert np.array_equal(found, dense(static, layout, observations))
+
+
+@pytest.mark.parametrize("options", [{}, {"modulation": "reward", "eligibility": True}])
+def test_clip_bounds_weights_and_keeps_nan(options):
+    policy = Hebbian((3,), 1, (), hebb_rule="AD", init_weights="zeros", normalisation="clip", **options)
+    row = np.zeros(policy.layout.num_params, np.float32)
+    policy.layout.view(row[None], "dense1_rules")[0, 0, 1] = [3e38, -3e38, np.nan]  # D
+    if options:
+        policy.layout.view(row[None], "modulation")[:] = 3
+    _, _, state = _episode(policy, row, np.ones((2, 3), np.float32), rewards=np.ones(2))
+    np.testing.assert_array_equal(synaptic_weights(state)[0][0, 0], [1, -1, np.nan])
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"sharing": "layer"},
+        {"sharing": "neuron"},
+        {"sharing": "modulo"},
+        {"sharing": "clusters"},
+        {"sharing": "layer", "hebb_rule": "neural_9"},
+        {"modulation": "reward", "eligibility": True},
+    ],
+)
+def test_no_coefficients_are_a_matrix_for_noise_of_low_rank(options):
+    policy = Hebbian((4,), 2, (3,), num_rules=5, init_weights="coevolve", **options)
+    assert policy.layout.matrices == {"dense1", "dense2"}
+    assert all(name in policy.layout.shapes for name in policy.rule_arrays)
 
 
 def test_a_layer_of_zeros_stays_finite():

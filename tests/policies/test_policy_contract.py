@@ -18,11 +18,13 @@ import policies
 from policies.cnn import Cnn
 from policies.conv_lstm import ConvLstm
 from policies.gru import Gru
+from policies.hebbian import Hebbian
 from policies.lstm import Lstm
 from policies.mlp import Mlp
 from policies.modules import as_module
 from policies.recurrent import RecurrentPolicy
 from policies.static import StaticPolicy
+from rollouts.episode import _taken
 
 IMAGE = (20, 27, 3)
 OUTPUTS = 3
@@ -54,6 +56,9 @@ WITH_OPTIONS = [
     pytest.param(partial(Mlp, activation="relu", bias=True), id="mlp-relu"),
     pytest.param(partial(Lstm, hidden_sizes=(9, 7), recurrent_size=5, activation="selu"), id="lstm-hidden"),
     pytest.param(partial(Gru, hidden_sizes=(9,), recurrent_size=5), id="gru-hidden"),
+    pytest.param(partial(Hebbian, modulation="reward", eligibility=True, update_every=2), id="hebbian-reward"),
+    pytest.param(partial(Hebbian, sharing="neuron"), id="hebbian-neuron"),
+    pytest.param(partial(Hebbian, hebb_rule="neural_25", sharing="layer"), id="hebbian-neural"),
 ]
 NORMALISED = [
     pytest.param(partial(Cnn, virtual_batch=3), id="cnn-virtual_batch"),
@@ -61,7 +66,7 @@ NORMALISED = [
 ]
 STATIC = _of_kind(StaticPolicy, CLASSES + WITH_OPTIONS)
 RECURRENT = _of_kind(RecurrentPolicy, CLASSES + WITH_OPTIONS)
-PLASTIC = [parameter for parameter in CLASSES if parameter not in STATIC + RECURRENT]
+PLASTIC = _of_kind(Hebbian, CLASSES + WITH_OPTIONS)
 
 
 @pytest.fixture(params=CLASSES + WITH_OPTIONS + NORMALISED)
@@ -98,22 +103,13 @@ def _start(policy, weights, buffers, members=None):
 def _go_on(policy, weights, observations, state, buffers, steps=3):
     """Outputs of the last of several env steps, in each of which every member sees its own observation."""
     for _ in range(steps):
-        outputs = policy.act(weights, observations, np.zeros(len(weights), np.float32), state, buffers)
+        outputs = policy.act(weights, observations, np.ones(len(weights), np.float32), state, buffers)
     return outputs
 
 
 def _act(policy, weights, observations, buffers=None, members=None):
     buffers = buffers or {}
     return _go_on(policy, weights, observations, _start(policy, weights, buffers, members), buffers)
-
-
-def _taken(state, rows):
-    """What the episode loop leaves of a state when it drops members."""
-    if isinstance(state, dict):
-        return {name: _taken(branch, rows) for name, branch in state.items()}
-    if isinstance(state, list | tuple):
-        return type(state)(_taken(branch, rows) for branch in state)
-    return None if state is None else state[rows]
 
 
 def _all_arrays(state):

@@ -1,9 +1,10 @@
 import numpy as np
 import pytest
 
+from policies.coefficients import synaptic_coefficients
 from policies.hebbian import Hebbian
 from policies.mlp import Mlp
-from policies.rule_merging import merged, synaptic_coefficients
+from policies.rule_merging import merged
 
 SIZES = ((4, 6), (3, 4))  # (out, in) of Hebbian((6,), 3, hidden_sizes=(4,))
 SYNAPSES = 36

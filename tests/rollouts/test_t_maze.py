@@ -99,7 +99,12 @@ def test_chance_is_what_the_blind_can_expect(blind, junctions):
 
 @pytest.mark.parametrize(
     ("options", "message"),
-    [({"trials": 2}, "trials must be an integer >= 3, got 2"), ({"delay": -1}, "delay"), ({"junctions": 0.5}, "junct")],
+    [
+        ({"trials": 2}, "trials must be an integer >= 3, got 2"),
+        ({"delay": -1}, "delay"),
+        ({"junctions": 0.5}, "junct"),
+        ({"delay": True}, "delay must be an integer >= 0, got True"),
+    ],
 )
 def test_options_that_make_no_maze_are_refused(options, message):
     with pytest.raises(ValueError, match=message):

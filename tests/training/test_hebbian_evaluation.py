@@ -94,6 +94,7 @@ def test_options_that_make_no_sense_are_refused(options, message):
         ("static", {"freeze_at": (3,)}, "freeze_at is for plastic policies, and that of .*static.dat is none"),
         ("static", {"plots": "a"}, "plots is for plastic policies, and that of .*static.dat is none"),
         ("coevolved", {"init_weights": ("uni",)}, ".*coevolved.dat: init_weights cannot change from coevolve to uni"),
+        ("plastic", {"lesion": (0.05,)}, ".*plastic.dat: lesion: got 0.05, which silences no neuron"),
         ("plastic", {"plots": "a", "plot_layers": (4,)}, "plot_layers must be in 1 to 3 for .*plastic.dat, got .4."),
     ],
 )
@@ -206,3 +207,29 @@ def test_figures_are_written_for_every_file_and_for_bodies(files, tmp_path):
     written = list(write_plots(options, found))
     assert [path.name for path in written] == ["1_plastic.png", "2_coevolved.png", "return_by_body.png"]
     assert all(path.read_bytes().startswith(b"\x89PNG") and path.stat().st_size > 10_000 for path in written)
+
+
+def test_figures_get_the_layers_the_returns_and_what_was_seen(files, tmp_path, monkeypatch):
+    drawn = {}
+    for name in ("plot_plasticity", "plot_returns_by_body"):
+        monkeypatch.setattr(f"training.evaluation_plots.{name}", lambda *given, name=name: drawn.update({name: given}))
+    path = files["plastic"]
+    options = config(path, plots=str(tmp_path), plot_layers=(1, 3), episodes=1, freeze_at=(0,))
+    intact, frozen = checked_entries(options)
+    found = [
+        Evaluated(
+            replace(entry, environment=replace(entry.environment, bodies=(body,))), Played(np.array([[mean]]), {})
+        )
+        for entry, body, mean in [(intact, "none", 1.0), (intact, "left", 2.0), (frozen, "left", 3.0)]
+    ]
+    list(write_plots(options, found))
+    png, title, (life,), coefficients, layers = drawn["plot_plasticity"]
+    assert (png.name, title, list(layers)) == ("1_plastic.png", path, [1, 3])
+    assert [each.shape[1] for each in life.trajectories] == [12, 24, 8]
+    assert list(coefficients) == ["A", "B", "C", "eta", "D"]
+    _, bodies, rows = drawn["plot_returns_by_body"]
+    assert bodies == ["none", "left"]
+    assert {name: {body: (bar.mean, bar.seen) for body, bar in bars.items()} for name, bars in rows.items()} == {
+        f"1 {path}": {"none": (1, True), "left": (2, False)},
+        f"1 {path} freeze_at 0": {"left": (3, False)},
+    }

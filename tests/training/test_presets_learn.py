@@ -12,7 +12,7 @@ from training.run import execute
 @pytest.mark.slow
 @pytest.mark.parametrize("trainer", ["static", "hebbian"])
 def test_cartpole_is_solved_by_its_preset(trainer, tmp_path):
-    flags = ["--environment", "CartPole-v1", "--folder", str(tmp_path), "--test_episodes", "0", "--seed", "7"]
+    flags = ["--environment", "CartPole-v1", "--folder", str(tmp_path), "--test_episodes", "0", "--seed", "200"]
     (run,) = prepare(parse_config(trainer, flags, "test"))
     execute(run)
     saved = load_policy(run.folder / "best.dat")
@@ -26,6 +26,19 @@ def test_only_who_sees_reward_follows_it_in_the_t_maze(modulation, least, most, 
     # of 30 trials; nobody can expect more than 27, having to guess the first good arm and to miss the change
     flags = ["--environment", "TMaze-v0", "--folder", str(tmp_path), "--test_episodes", "0", "--seed", "7"]
     flags += ["--modulation", modulation, "--generations", "20", "--eval_every", "5", "--threads", "1"]
+    (run,) = prepare(parse_config("hebbian", flags, "test"))
+    execute(run)
+    saved = load_policy(run.folder / "best.dat")
+    mean = play(saved, environment_for(saved.environment), episodes=400, seed=1, threads=1).mean()
+    assert least <= mean <= most
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("flag", "least", "most"), [("--eligibility", 15, 34.5), ("--no_eligibility", -3, 3)])
+def test_only_who_remembers_its_changes_follows_a_reward_that_comes_late(flag, least, most, tmp_path):
+    # two junctions, of 40 trials nobody can expect more than 34
+    flags = ["--environment", "TMaze-v0", "--preset", "delayed", "--folder", str(tmp_path), "--test_episodes", "0"]
+    flags += [flag, "--generations", "20", "--eval_every", "4", "--seed", "200", "--threads", "1"]
     (run,) = prepare(parse_config("hebbian", flags, "test"))
     execute(run)
     saved = load_policy(run.folder / "best.dat")
