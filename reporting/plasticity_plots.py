@@ -57,14 +57,22 @@ def plot_plasticity(
     coefficients: Mapping[str, Float[np.ndarray, " sets"]],
     layers: Sequence[int],
 ) -> None:
-    """Writes the figure of `plasticity_figure`."""
+    """Draws weight trajectories of the layers numbered (from 1), the first life's changes, and the coefficients."""
     _write(plasticity_figure(title, lives, coefficients, layers), png)
 
 
+def plot_returns_by_body(png: Path, bodies: Sequence[str], rows: Mapping[str, Mapping[str, Bar]]) -> None:
+    """Draws a line for each row over the bodies, with intervals; hollow where the body was not seen in training."""
+    _write(returns_figure(bodies, rows), png)
+
+
 def plasticity_figure(
-    title: str, lives: Sequence[Life], coefficients: Mapping[str, Float[np.ndarray, " sets"]], layers: Sequence[int]
+    title: str,
+    lives: Sequence[Life],
+    coefficients: Mapping[str, Float[np.ndarray, " sets"]],
+    layers: Sequence[int],
 ) -> Figure:
-    """Weight trajectories of the layers numbered (from 1), the first life's changes, and the coefficients."""
+    """The figure of `plot_plasticity`: axes of the layers, then those of the changes and of the coefficients."""
     figure = _figure(max(9.0, 3.6 * len(layers)), 7.5)
     figure.suptitle(title, fontsize="medium")
     above, below = figure.subfigures(2, 1, squeeze=False)[:, 0]
@@ -77,13 +85,8 @@ def plasticity_figure(
     return figure
 
 
-def plot_returns_by_body(png: Path, bodies: Sequence[str], rows: Mapping[str, Mapping[str, Bar]]) -> None:
-    """Writes the figure of `returns_figure`."""
-    _write(returns_figure(bodies, rows), png)
-
-
 def returns_figure(bodies: Sequence[str], rows: Mapping[str, Mapping[str, Bar]]) -> Figure:
-    """A line for each row over the bodies, with intervals; hollow where the body was not seen in training."""
+    """The figure of `plot_returns_by_body`."""
     figure = _figure(8.0, 5.0)
     axes = figure.add_subplot()
     for number, (name, bars) in enumerate(rows.items()):

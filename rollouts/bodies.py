@@ -5,10 +5,13 @@ from 0.4 to 0.1, which is one attribute of its XML. The file is written from the
 simulators are made, and removed once they have read it, so that however a program ends nothing is left behind.
 
 A body of a user's own must have the joints and actuators of the package's: a policy would not fit another, and EnvPool
-writes past its arrays for one of other parts.
+writes past its arrays for one of other parts. It is named by the absolute path of its file and the sha256 of what the
+file held, `/home/me/mine.xml@9f86...`, and refused once the file holds something else. Files that it includes are not
+part of that sum.
 """
 
-import importlib
+import hashlib
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -16,20 +19,15 @@ from importlib.util import find_spec
 from itertools import zip_longest
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, TypeAlias
+from typing import Any
 from xml.etree import ElementTree
 
 import gymnasium
-import numpy as np
-from jaxtyping import Float
+
+from rollouts.anatomy import Anatomy, bullet_anatomy, content, mujoco_anatomy, parsed
 
 INTACT = "none"
 """The body as the environment has it by itself."""
-
-MAX_FILE_BYTES = 2**20
-
-Anatomy: TypeAlias = Mapping[str, Sequence[str]]
-"""Descriptions of the parts that a policy, or a simulator's arrays, are made for, by kind and in order."""
 
 
 @dataclass(frozen=True)
@@ -55,9 +53,37 @@ class Species:
         return Path(found.submodule_search_locations[0], self.file)
 
 
+_WITH_SUM = re.compile(r"(?P<path>.+)@(?P<sum>[0-9a-f]{64})", re.DOTALL)
+
+
+def pinned(body: str) -> str:
+    """A body as runs and policy files keep it: the path of a file made absolute, with the sha256 of what it holds.
+
+    Names of bodies, and what is no file, stay as they are.
+    """
+    if body == INTACT or any(body in species.damages for species in SPECIES.values()) or not Path(body).is_file():
+        return body
+    path = Path(body).resolve()
+    if {",", ":"} & set(str(path)):
+        raise ValueError(f"bodies must be files whose absolute path has neither comma nor colon, got {str(path)!r}")
+    return f"{path}@{_sha256(path)}"
+
+
+def identity(body: str) -> str:
+    """What two bodies that are the same have in common: their name, or the sha256 of their file wherever it lies."""
+    found = _WITH_SUM.fullmatch(body)
+    return found["sum"] if found else body
+
+
+def short_name(body: str) -> str:
+    """A body as tables and figures name it: `mine.xml@9f86d081`, the file with the first digits of its sha256."""
+    found = _WITH_SUM.fullmatch(body)
+    return f"{Path(found['path']).name}@{found['sum'][:8]}" if found else body
+
+
 def check_bodies(bodies: Sequence[str]) -> None:
-    """Refuses no bodies, and one that is there twice."""
-    if not bodies or len(set(bodies)) < len(bodies):
+    """Refuses no bodies, and one that is there twice, be it in two files."""
+    if not bodies or len({identity(body) for body in bodies}) < len(bodies):
         raise ValueError(f"bodies must be at least one, each of them once, got {list(bodies)}")
 
 
@@ -67,10 +93,10 @@ def body_file(environment: str, body: str) -> Iterator[Path | None]:
 
     Args:
         environment: today's id.
-        body: `none`, a damage of the environment's species, or the path of an XML file.
+        body: `none`, a damage of the environment's species, or the path of an XML file, as `pinned` gives it or bare.
 
     Raises:
-        ValueError: the environment has no such body, or the file is not one of the species.
+        ValueError: the environment has no such body, or the file is not one of the species, or has changed.
     """
     if body == INTACT:
         yield None
@@ -87,9 +113,13 @@ def body_file(environment: str, body: str) -> Iterator[Path | None]:
         yield path
 
 
+def _sha256(path: Path) -> str:
+    return hashlib.sha256(content(path)).hexdigest()
+
+
 def _damaged(species: Species, capsule: str, ends: str) -> "ElementTree.ElementTree[Any]":
     """The installed body with one capsule of other ends."""
-    tree = _parsed(species.installed)
+    tree = parsed(species.installed)
     found = tree.findall(f".//geom[@name='{capsule}']")
     if len(found) != 1 or "fromto" not in found[0].attrib:
         raise ValueError(f"cannot damage the body in {species.installed}: it has no capsule {capsule!r}")
@@ -97,13 +127,19 @@ def _damaged(species: Species, capsule: str, ends: str) -> "ElementTree.ElementT
     return tree
 
 
-def _checked(species: Species, name: str) -> Path:
-    """The file of a user's own body, if it is one of the species."""
-    path = Path(name)
+def _checked(species: Species, body: str) -> Path:
+    """The file of a user's own body, if it is one of the species and what it was."""
+    recorded = _WITH_SUM.fullmatch(body)
+    path = Path(name := recorded["path"] if recorded else body)
     if not path.is_file():
         known = ", ".join((INTACT, *species.damages))
         raise ValueError(f"bodies must be {known} or the path of an XML file; there is no file {name!r}")
-    _parsed(path)
+    if recorded and (now := _sha256(path)) != recorded["sum"]:
+        raise ValueError(
+            f"bodies: {name} has changed since the training: its sha256 was {recorded['sum'][:8]}..., is {now[:8]}...; "
+            "put it back, or name its path in --bodies of a new run or --damage of an evaluation"
+        )
+    parsed(path)
     try:
         found = species.anatomy(path)
     except ValueError as error:
@@ -117,66 +153,6 @@ def _checked(species: Species, name: str) -> Path:
                     f"number {number} is {here}, not {there}"
                 )
     return path.absolute()
-
-
-class _NoDoctype(ElementTree.TreeBuilder):
-    """Refuses what could declare entities, a few of which can stand for gigabytes."""
-
-    def doctype(self, name: str, pubid: str | None, system: str | None) -> None:
-        raise ValueError(f"it declares a DOCTYPE, {name}, which is not taken")
-
-
-def _parsed(path: Path) -> "ElementTree.ElementTree[Any]":
-    """The tree in an XML file; ValueError for what is none."""
-    try:
-        if path.stat().st_size > MAX_FILE_BYTES:
-            raise ValueError(f"it has more than {MAX_FILE_BYTES} bytes")
-        return ElementTree.parse(path, ElementTree.XMLParser(target=_NoDoctype()))  # noqa: S314  # no DOCTYPE
-    except OSError as error:
-        raise ValueError(f"bodies: cannot read {path}: {error.strerror}") from error
-    except (ElementTree.ParseError, ValueError, LookupError) as error:  # LookupError: an unknown encoding
-        raise ValueError(f"bodies: cannot read {path}: {error}") from error
-
-
-def _numbers(values: Sequence[float] | Float[np.ndarray, " values"]) -> str:
-    """Numbers as they are told, equal where they are to six digits."""
-    return " ".join(f"{value + 0.0:.6g}" for value in np.round(np.asarray(values, np.float64), 6))
-
-
-def _mujoco_anatomy(path: Path) -> Anatomy:
-    """What MuJoCo makes of the file, whatever defaults, frames and includes it uses."""
-    mujoco: Any = importlib.import_module("mujoco")
-    model = mujoco.MjModel.from_xml_path(str(path))
-    joints = [model.joint(k) for k in range(model.njnt)]
-    kinds = [mujoco.mjtJoint(int(joint.type[0])).name.removeprefix("mjJNT_").lower() for joint in joints]
-    return {
-        "joints": [
-            f"{joint.name} ({kind}, axis {_numbers(joint.axis)})" for joint, kind in zip(joints, kinds, strict=True)
-        ],
-        "actuators": [
-            f"of {mujoco.mjtTrn(int(kind)).name.removeprefix('mjTRN_').lower()} {int(target) + 1}"
-            for kind, target in zip(model.actuator_trntype, model.actuator_trnid[:, 0], strict=True)
-        ],
-        "parts": [f"below part {int(parent)}" for parent in model.body_parentid],
-    }
-
-
-def _bullet_anatomy(path: Path) -> Anatomy:
-    """What PyBullet, which knows no includes, finds in the file; it makes a joint without a name one of its own."""
-    root = _parsed(path).getroot()
-    axes = [(joint, joint.get("axis", "0 0 1").split()) for joint in root.iterfind("./worldbody//joint")]
-    return {
-        "joints": [
-            f"{joint.get('name')} ({joint.get('type', 'hinge')}, axis {_numbers(_unit(axis))})" for joint, axis in axes
-        ],
-        "actuators": [f"of {motor.get('joint')}" for motor in root.iterfind("./actuator/*")],
-        "parts": [str(part.get("name")) for part in root.iterfind("./worldbody//body") if part.get("name")],
-    }
-
-
-def _unit(axis: Sequence[str]) -> Float[np.ndarray, " values"]:
-    vector = np.array([float(value) for value in axis])
-    return vector / np.linalg.norm(vector)
 
 
 def _by_argument(make: Callable[..., gymnasium.Env], path: Path) -> gymnasium.Env:
@@ -197,7 +173,7 @@ _SHORT_ANKLES = {
 }
 
 SPECIES = {
-    "AntBulletEnv-v0": Species("pybullet_data", "mjcf/ant.xml", _SHORT_ANKLES, _bullet_anatomy, _by_attribute),
-    "Ant-v5": Species("gymnasium.envs.mujoco", "assets/ant.xml", _SHORT_ANKLES, _mujoco_anatomy, _by_argument),
+    "AntBulletEnv-v0": Species("pybullet_data", "mjcf/ant.xml", _SHORT_ANKLES, bullet_anatomy, _by_attribute),
+    "Ant-v5": Species("gymnasium.envs.mujoco", "assets/ant.xml", _SHORT_ANKLES, mujoco_anatomy, _by_argument),
 }
 """The environments, by today's id, whose body can be exchanged."""

@@ -45,7 +45,7 @@ class EnvironmentSpec:
     training_wrappers: tuple[WrapperSpec, ...] = ()
     """Batch wrappers outside the others, in training only."""
     bodies: tuple[str, ...] = (INTACT,)
-    """The bodies in which every episode is played: see `rollouts.bodies.body_file`."""
+    """The bodies in which every episode is played: see `rollouts.bodies.body_file`; a user's files are `pinned`."""
 
 
 def spec_to_json(spec: EnvironmentSpec) -> dict[str, Any]:

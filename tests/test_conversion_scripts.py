@@ -13,6 +13,8 @@ def test_coefficients_of_the_reference_are_imported_merged_and_evaluated(tmp_pat
     done = run("evaluate_hebbian.py", *flags, "--hebb_rule", "ABCD_lr")
     assert (done.returncode, done.stderr.count("\n")) == (2, 1)
     assert "python import_reference.py --path_hebb" in done.stderr
+    done = run("evaluate_static.py", *flags)
+    assert done.returncode == 2 and "unknown option --path_hebb" in done.stderr
     imported, merged = tmp_path / "imported.dat", tmp_path / "merged.dat"
     done = run("import_reference.py", *flags, "--hebb_rule", "ABCD_lr", "--output", imported)
     assert done.returncode == 0, done.stderr

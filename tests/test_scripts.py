@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from safetensors import safe_open
 
+from policies.hebbian import Hebbian
 from policies.linear import Linear
 from rollouts.environments import EnvironmentSpec
 from training.policy_file import SavedPolicy, save_policy
@@ -104,6 +105,35 @@ def test_a_file_that_cannot_be_played_is_reported_beside_the_others_with_status_
     first, second = json.loads(done.stdout)["files"]
     assert (first["failed"], first["faults"], first["returns"]) == (2, {"no": 2}, [[None, None]])
     assert second["failed"] == 0 and len(second["returns"][0]) == 2
+
+
+def test_video_and_plots_are_written_though_something_could_not_be_played(tmp_path):
+    policy = Hebbian((4,), 2, hidden_sizes=(3,))
+    weights = policy.initial_params(np.random.default_rng(0))
+    environment = EnvironmentSpec("CartPole-v1", "gymnasium")
+    save_policy(tmp_path / "a.dat", SavedPolicy(policy, "hebbian", weights, {}, "argmax", environment, {}))
+    program = (
+        "import sys\n"
+        "import training.programs as programs\n"
+        "from training.hebbian_evaluation import HebbianEvaluateConfig\n"
+        "play, calls, broken = programs.play_seeds, [], int(sys.argv.pop(1))\n"
+        "def broken_once(*arguments, **options):\n"
+        "    calls.append(arguments)\n"
+        "    if len(calls) == broken:\n"
+        "        raise programs.EngineError('no workers')\n"
+        "    return play(*arguments, **options)\n"
+        "programs.play_seeds = broken_once\n"
+        "programs.evaluate(HebbianEvaluateConfig, '')\n"
+    )
+    for broken, said in (("2", ""), ("1", f"no video: {tmp_path / 'a.dat'} could not be played\n")):
+        files = {tmp_path / broken / "1_a.png", tmp_path / f"{broken}.mp4"}
+        flags = ["--path_weights", tmp_path / "a.dat", "--freeze_at", 0, "--episodes", 1, "--max_episode_steps", 5]
+        flags += ["--threads", 1, "--plots", tmp_path / broken, "--video", tmp_path / f"{broken}.mp4"]
+        command = [sys.executable, "-c", program, broken, *map(str, flags)]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=120, cwd=ROOT)
+        assert done.returncode == 1, done.stderr
+        assert f"stopped: {tmp_path / 'a.dat'}: no workers\n{said}" in done.stderr
+        assert {path for path in files if path.exists()} == (set() if said else files)
 
 
 def test_weights_are_plain_safetensors(folder):

@@ -6,6 +6,7 @@ from typing import Any
 from gymnasium.spaces import Box, Discrete, Space
 
 from contracts.policy import Policy
+from rollouts.bodies import short_name
 from rollouts.environments import EnvironmentSpec, WrapperSpec, choose_backend, make_batch_env
 from rollouts.episode import Agent
 from rollouts.registry import lookup
@@ -25,7 +26,8 @@ def spaces(spec: EnvironmentSpec) -> tuple[Space, Space]:
     first, *others = [_spaces_in(spec, body) for body in spec.bodies]
     for body, other in zip(spec.bodies[1:], others, strict=True):
         if other != first:
-            raise ValueError(f"bodies: {body!r} has the spaces {other}, but {spec.bodies[0]!r} has {first}")
+            names = short_name(body), short_name(spec.bodies[0])
+            raise ValueError(f"bodies: {names[0]!r} has the spaces {other}, but {names[1]!r} has {first}")
     return first
 
 

@@ -106,16 +106,18 @@ def _default_text(option: Field) -> str:
 
 
 class _SplitAtCommas(Action):
-    """Takes `a,b c` for `a b c`."""
+    """Takes `a,b c` for `a b c`; `const` reads each part."""
 
     def __call__(self, parser: Any, namespace: Any, values: Any, option_string: Any = None) -> None:
-        setattr(namespace, self.dest, [part for text in values for part in text.split(",")])
+        setattr(namespace, self.dest, [self.const(part) for text in values for part in text.split(",")])
 
 
 def _add_option(group: Any, option: Field, hint: Any) -> Action:
     flag = flag_name(option)
     text = (option.metadata["help"] + _default_text(option)).replace("%", "%%")
-    common = {"dest": flag, "default": SUPPRESS}
+    common: dict[str, Any] = {"dest": flag, "default": SUPPRESS}
+    if read_part := option.metadata.get("commas"):
+        common |= {"action": _SplitAtCommas, "const": read_part}
     if hint is bool:
         group.add_argument(f"--no_{flag}", action="store_false", help=SUPPRESS, **common)
         return group.add_argument(f"--{flag}", action="store_true", help=text, **common)
@@ -127,7 +129,6 @@ def _add_option(group: Any, option: Field, hint: Any) -> Action:
         f"--{flag}",
         type=_reader(kind, optional),
         nargs="*" if is_list else None,
-        action=_SplitAtCommas if option.metadata.get("commas") else "store",
         choices=option.metadata.get("choices") or None,
         metavar=None if option.metadata.get("choices") else flag.upper(),
         help=text,

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import Field, dataclass, field, fields
 from math import inf, isfinite
 from typing import Any
@@ -12,7 +12,7 @@ import yaml
 from policies.activations import ACTIVATIONS
 from policies.hebbian import Hebbian
 from reporting.tensorboard import check_installed
-from rollouts.bodies import INTACT, check_bodies
+from rollouts.bodies import INTACT, check_bodies, pinned
 from rollouts.engines import ENGINES, check_episode_timeout, num_threads
 from rollouts.environments import BACKENDS
 from rollouts.registry import is_ours
@@ -38,9 +38,17 @@ LEAST_VALUES = {
 
 
 def option(
-    default: Any, text: str, *, choices: tuple[str, ...] = (), flag: str | None = None, commas: bool = False
+    default: Any,
+    text: str,
+    *,
+    choices: tuple[str, ...] = (),
+    flag: str | None = None,
+    commas: Callable[[str], str] | None = None,
 ) -> Any:
-    """A field with its help; `flag` where the flag's name is no valid field name, `commas` where they part a list."""
+    """A field with its help; `flag` where the flag's name is no valid field name.
+
+    `commas` where they, too, part a list: it reads each part.
+    """
     metadata = {"help": text, "choices": choices, "flag": flag, "commas": commas}
     if isinstance(default, dict):
         return field(default_factory=lambda: dict(default), metadata=metadata)
@@ -122,7 +130,7 @@ class TrainConfig:
         (INTACT,),
         "bodies in which every episode is played, the mean return being the fitness: none (intact), left, right "
         "(an ankle shortened) or the path of an XML file; for AntBulletEnv-v0 and Ant-v5",
-        commas=True,
+        commas=pinned,
     )
     action_bounds: str = option(
         "clip",

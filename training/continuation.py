@@ -4,7 +4,8 @@ import shlex
 from dataclasses import fields
 from typing import Any
 
-from rollouts.environments import choose_backend
+from rollouts.environments import EnvironmentSpec, choose_backend
+from training.assembly import environment_spec
 from training.command_line import as_arguments, parse_config
 from training.policy_file import SavedPolicy
 
@@ -12,14 +13,28 @@ _BOUNDS_OF_HEADS = {"argmax": "clip", "identity": "clip", "tanh": "tanh", "tanh_
 
 
 def train_command(path: str, saved: SavedPolicy) -> str:
-    """The command line that goes on with the policy of `path`; what the preset of its environment says is left out."""
+    """The command line that goes on with the policy of `path`; what the preset of its environment says is left out.
+
+    Makes and starts one copy of the environment; ValueError where these options would make another one than the file's.
+    """
     spec = saved.environment
     named = {"environment": spec.environment}
     imports = {"import": list(spec.imports)} if spec.imports else {}
     preset = parse_config("hebbian", as_arguments(named | imports), "").as_options()
     options = {name: value for name, value in _options(saved, preset).items() if value != preset[name]}
     arguments = as_arguments({**named, **options, "init_from": path, **imports})
+    _check_same(path, environment_spec(parse_config("hebbian", arguments, "")), spec)
     return shlex.join(["python", "train_hebbian.py", *(argument.strip() for argument in arguments)])
+
+
+def _check_same(path: str, rebuilt: EnvironmentSpec, spec: EnvironmentSpec) -> None:
+    """Refuses an environment that training cannot make."""
+    for each in fields(spec):
+        ours, theirs = getattr(rebuilt, each.name), getattr(spec, each.name)
+        if ours != theirs:
+            raise ValueError(
+                f"{path}: no options of training make its environment: {each.name} would be {ours}, not {theirs}"
+            )
 
 
 def _options(saved: SavedPolicy, known: dict[str, Any]) -> dict[str, Any]:
@@ -40,6 +55,7 @@ def _options(saved: SavedPolicy, known: dict[str, Any]) -> dict[str, Any]:
         "settle_steps": wrappers.get("settle", {}).get("num_steps", 0),
         "fire_reset": "fire_reset" in wrappers,
         "grayscale": "grayscale" in wrappers,
+        "atari_42": "atari_42" in wrappers,
         "resize": size,
         "frame_stack": wrappers.get("frame_stack", {}).get("num_frames", 1),
         "action_bounds": "rescale" if rescaled else _BOUNDS_OF_HEADS[saved.action_head],

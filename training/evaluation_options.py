@@ -1,13 +1,14 @@
 """The options of an evaluation, and the policies that they name, checked before anything is played."""
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from contracts.policy import Policy
 from reporting.video import check_video_path
+from rollouts.bodies import identity, pinned
 from rollouts.engines import check_episode_timeout, num_threads
 from rollouts.environment_ids import resolve
 from rollouts.environments import BACKENDS, EnvironmentSpec
@@ -15,7 +16,7 @@ from rollouts.gymnasium_env import has_display
 from training.assembly import environment_spec, make_agent, spaces
 from training.command_line import as_arguments, parse_config
 from training.config import option
-from training.evaluation import environment_for
+from training.evaluation import Played, environment_for
 from training.legacy_file import is_legacy, legacy_weights
 from training.policy_file import SavedPolicy, check_fits, load_policy
 
@@ -90,12 +91,22 @@ class EvaluateConfig:
 
     def bodies(self, trained: tuple[str, ...]) -> tuple[str, ...]:
         """The bodies that a policy trained on these plays on, each once."""
-        named = [body for name in self.damage or trained for body in (ALL_BODIES if name == "all" else (name,))]
-        return tuple(dict.fromkeys(named))
+        asked = [body for name in self.damage for body in (ALL_BODIES if name == "all" else (pinned(name),))]
+        found: dict[str, str] = {}
+        for body in asked or trained:
+            found.setdefault(identity(body), body)
+        return tuple(found.values())
+
+    def check_policies(self, policies: Mapping[str, Policy]) -> None:
+        """ValueError where these options are not for the policies, by the paths of their files."""
 
     def variants(self, path: str, policy: Policy) -> dict[str, Policy]:
         """The policy of a file intact, under "", and with each intervention; ValueError where one is not for it."""
         return {"": policy}
+
+    def write_plots(self, evaluated: Sequence["Evaluated"]) -> Iterator[Path]:
+        """Writes the figures asked for, and yields their paths; OSError or ValueError where that cannot be done."""
+        yield from ()
 
 
 @dataclass(frozen=True)
@@ -119,8 +130,18 @@ class Entry:
 
     @property
     def seen(self) -> bool:
-        """Whether it was trained on that body."""
-        return self.body in self.saved.environment.bodies
+        """Whether it was trained on that body, in whatever file that lies."""
+        return identity(self.body) in map(identity, self.saved.environment.bodies)
+
+
+@dataclass(frozen=True)
+class Evaluated:
+    """A policy and what its episodes brought."""
+
+    entry: Entry
+    played: Played
+    lost: bool = False
+    """Whether the engine could not play them; they have all failed then."""
 
 
 def checked_entries(config: EvaluateConfig) -> list[Entry]:
@@ -128,8 +149,9 @@ def checked_entries(config: EvaluateConfig) -> list[Entry]:
     if config.video is not None:
         check_video_path(Path(config.video))
     loaded = _legacy(config) if config.policy is not None else _self_describing(config)
-    by_path = zip(config.path_weights, loaded, strict=True)
-    entries = [entry for path, saved in by_path for entry in _entries(config, path, saved)]
+    by_path = dict(zip(config.path_weights, loaded, strict=True))
+    config.check_policies({path: saved.policy for path, saved in by_path.items()})
+    entries = [entry for path, saved in by_path.items() for entry in _entries(config, path, saved)]
     if config.render and not has_display():
         raise ValueError("render needs a display, and neither DISPLAY nor WAYLAND_DISPLAY is set; --video needs none")
     return entries

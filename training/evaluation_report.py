@@ -6,29 +6,20 @@ first file of an environment is compared with each of the others, and a file's v
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, TypeAlias
 
 import numpy as np
 from jaxtyping import Float64
 
 from contracts.randomness import Purpose, stream
-from rollouts.bodies import INTACT
+from rollouts.bodies import INTACT, short_name
 from rollouts.environments import EnvironmentSpec
 from training.comparison import Comparison, compare
-from training.evaluation import Played, summarise
-from training.evaluation_options import Entry, EvaluateConfig
+from training.evaluation import summarise
+from training.evaluation_options import EvaluateConfig, Evaluated
 from training.statistics import as_json, json_estimate, json_number
 from training.summary_table import body_table, comparison_table, row_of, runs_summary, summary_table
-
-
-@dataclass(frozen=True)
-class Evaluated:
-    """A policy and what its episodes brought."""
-
-    entry: Entry
-    played: Played
-
 
 Group: TypeAlias = Mapping[tuple[int, str], Evaluated]
 """What was played in one environment, by number of the file and variant."""
@@ -50,7 +41,7 @@ def environment_label(spec: EnvironmentSpec) -> str:
     """The environment's id, with the options, wrappers and body that make it another one."""
     options = [f"{name}={value}" for name, value in sorted(spec.env_kwargs.items())]
     wrappers = [f"{each.name}{dict(each.kwargs) or ''}" for each in spec.gymnasium_wrappers]
-    damaged = [f"body {body}" for body in spec.bodies if body != INTACT]
+    damaged = [f"body {short_name(body)}" for body in spec.bodies if body != INTACT]
     return " ".join([spec.environment, *options, *wrappers, *damaged])
 
 
@@ -117,7 +108,7 @@ def _body_tables(groups: Mapping[str, Group]) -> list[str]:
             label = environment_label(replace(each.entry.environment, bodies=("none",)))
             mean = summarise(each.played.returns).mean
             row = by_environment.setdefault(label, {}).setdefault(_row_name(*key), {})
-            row[each.entry.body] = f"{mean}{'*' if each.entry.seen else ' '}"
+            row[short_name(each.entry.body)] = f"{mean}{'*' if each.entry.seen else ' '}"
     return [
         f"{label}, mean return by body; * seen in training\n{body_table(rows)}"
         for label, rows in by_environment.items()

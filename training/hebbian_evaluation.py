@@ -1,5 +1,6 @@
 """The options of an evaluation of plastic networks: interventions in their lives, and plots of their learning."""
 
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -8,7 +9,8 @@ from policies.hebbian import Hebbian
 from policies.initial_weights import INITIAL_WEIGHTS
 from policies.interventions import Frozen, Lesioned, Reset, with_initial_weights
 from training.config import option
-from training.evaluation_options import EvaluateConfig
+from training.evaluation_options import EvaluateConfig, Evaluated
+from training.evaluation_plots import write_plots
 
 INTERVENTIONS = ("freeze_at", "reset_weights_at", "lesion", "init_weights")
 
@@ -43,17 +45,28 @@ class HebbianEvaluateConfig(EvaluateConfig):
         if self.plot_layers and self.plots is None:
             raise ValueError("plot_layers needs plots, the folder for them")
 
-    def variants(self, path: str, policy: Policy) -> dict[str, Policy]:
-        """The policy of a file intact, under "", and with each intervention; ValueError where one is not for it."""
+    def check_policies(self, policies: Mapping[str, Policy]) -> None:
+        """ValueError where interventions or plots are asked for, and no policy is plastic."""
         asked = [name for name in (*INTERVENTIONS, "plots") if getattr(self, name)]
+        if asked and not any(isinstance(policy, Hebbian) for policy in policies.values()):
+            raise ValueError(f"{asked[0]} is for plastic policies, and there is none in {', '.join(policies)}")
+
+    def variants(self, path: str, policy: Policy) -> dict[str, Policy]:
+        """The policy of a file intact, under "", and with each intervention if it is plastic.
+
+        ValueError where one is not for it.
+        """
         if not isinstance(policy, Hebbian):
-            if asked:
-                raise ValueError(f"{asked[0]} is for plastic policies, and that of {path} is none")
             return super().variants(path, policy)
         num_layers = len(policy.hidden_sizes) + 1
         if not all(1 <= layer <= num_layers for layer in self.plot_layers):
             raise ValueError(f"plot_layers must be in 1 to {num_layers} for {path}, got {list(self.plot_layers)}")
         return super().variants(path, policy) | self._intervened(path, policy)
+
+    def write_plots(self, evaluated: Sequence[Evaluated]) -> Iterator[Path]:
+        """Writes the figures asked for, and yields their paths; OSError or ValueError where that cannot be done."""
+        if self.plots is not None:
+            yield from write_plots(self, evaluated, Path(self.plots), self.plot_layers)
 
     def _intervened(self, path: str, policy: Hebbian) -> dict[str, Policy]:
         found: dict[str, Policy] = {f"freeze_at {at}": Frozen(policy, at) for at in self.freeze_at}

@@ -11,14 +11,11 @@ from contracts.engine import EngineError
 from reporting.console import only_results_on_stdout
 from training.command_line import parse_configs, parse_options
 from training.evaluation import Played, film, play_seeds, watch_all
-from training.evaluation_options import Entry, EvaluateConfig, checked_entries
-from training.evaluation_plots import write_plots
-from training.evaluation_report import Evaluated, report
+from training.evaluation_options import Entry, EvaluateConfig, Evaluated, checked_entries
+from training.evaluation_report import report
 from training.exit_status import one_line_errors, signals_end_cleanly, stopped
-from training.hebbian_evaluation import HebbianEvaluateConfig
 from training.loop import TrainingError
 from training.preparation import prepare
-from training.reference_import import refuse_reference_flags
 from training.run import execute_all
 
 Options = TypeVar("Options")
@@ -39,23 +36,21 @@ def train(trainer: str, description: str) -> None:
 def evaluate(owner: type[EvaluateConfig], description: str) -> None:
     """Parses and checks, then plays episodes with policy files of any kind, and reports and compares their returns.
 
-    `owner` has the options. What cannot be played is reported beside what can, and the status is 1.
+    `owner` has the options. What cannot be played is reported beside what can, and video and figures are written as far
+    as they can be; the status is 1 then.
     """
     with signals_end_cleanly():
         with one_line_errors():
-            refuse_reference_flags(sys.argv[1:])
             config = owner(**parse_options(owner, sys.argv[1:], description))
         with only_results_on_stdout() as results:
             with one_line_errors():
                 entries = checked_entries(config)
-            evaluated, all_played = _played(config, entries)
+            evaluated = _played(config, entries)
             print(report(config, evaluated), file=results, flush=True)
-            if not all_played:
+            filmed = _written("video", lambda: _film(config, evaluated[0]))
+            plotted = _written("plots", lambda: _plot(config, evaluated))
+            if not (filmed and plotted) or any(each.lost for each in evaluated):
                 sys.exit(1)
-            if config.video is not None:
-                _write_video(config, config.video, entries[0])
-            if isinstance(config, HebbianEvaluateConfig) and config.plots is not None:
-                _write_plots(config, evaluated)
 
 
 def convert(owner: type[Options], work: Callable[[Options], str], description: str) -> None:
@@ -64,19 +59,18 @@ def convert(owner: type[Options], work: Callable[[Options], str], description: s
         print(work(owner(**parse_options(owner, sys.argv[1:], description))), flush=True)
 
 
-def _played(config: EvaluateConfig, entries: Sequence[Entry]) -> tuple[list[Evaluated], bool]:
-    """Plays every entry, and says whether that could be done; where not, all its episodes have failed."""
-    evaluated, all_played = [], True
+def _played(config: EvaluateConfig, entries: Sequence[Entry]) -> list[Evaluated]:
+    """Plays every entry."""
+    evaluated = []
     for entry in entries:
         try:
-            played = _play(config, entry)
+            evaluated.append(Evaluated(entry, _play(config, entry)))
         except EngineError as error:
             print(stopped(EngineError(f"{entry.path}: {error}")), file=sys.stderr)
             shape = len(config.all_seeds), config.episodes
             played = Played(np.full(shape, np.nan), {str(error).partition("\n")[0]: shape[0] * shape[1]})
-            all_played = False
-        evaluated.append(Evaluated(entry, played))
-    return evaluated, all_played
+            evaluated.append(Evaluated(entry, played, lost=True))
+    return evaluated
 
 
 def _play(config: EvaluateConfig, entry: Entry) -> Played:
@@ -88,18 +82,32 @@ def _play(config: EvaluateConfig, entry: Entry) -> Played:
     return play_seeds(entry.saved, entry.environment, seeds=config.all_seeds, **common)
 
 
-def _write_video(config: EvaluateConfig, path: str, entry: Entry) -> None:
-    """Films the first episode; ends the program with status 1 where that cannot be done."""
+def _film(config: EvaluateConfig, first: Evaluated) -> None:
+    """Films the first episode if asked to; one that was lost could take this process with it."""
+    if config.video is None:
+        return
+    if first.lost:
+        raise ValueError(f"{first.entry.path} could not be played")
+    film(
+        Path(config.video),
+        first.entry.saved,
+        first.entry.environment,
+        seed=config.seed,
+        max_episode_steps=config.max_episode_steps,
+    )
+
+
+def _plot(config: EvaluateConfig, evaluated: Sequence[Evaluated]) -> None:
+    """Writes the figures asked for and names them."""
+    for path in config.write_plots(evaluated):
+        print(f"plot  {path}", flush=True)
+
+
+def _written(what: str, write: Callable[[], None]) -> bool:
+    """Whether that could be written; if not, a line says why."""
     try:
-        film(Path(path), entry.saved, entry.environment, seed=config.seed, max_episode_steps=config.max_episode_steps)
+        write()
     except (OSError, ValueError, NotImplementedError) as error:
-        sys.exit(f"no video: {' '.join(str(error).split()) or type(error).__name__}")
-
-
-def _write_plots(config: HebbianEvaluateConfig, evaluated: Sequence[Evaluated]) -> None:
-    """Writes the figures and names them; ends the program with status 1 where that cannot be done."""
-    try:
-        for path in write_plots(config, evaluated):
-            print(f"plot  {path}", flush=True)
-    except (OSError, ValueError) as error:
-        sys.exit(f"no plots: {' '.join(str(error).split()) or type(error).__name__}")
+        print(f"no {what}: {' '.join(str(error).split()) or type(error).__name__}", file=sys.stderr)
+        return False
+    return True

@@ -8,7 +8,7 @@ from reporting.plasticity_plots import (
     plot_plasticity,
     principal_components,
     returns_figure,
-)  # fmt: skip
+)
 
 
 def test_principal_components_find_the_plane_and_its_share_of_variance():
@@ -30,46 +30,48 @@ def test_lives_without_variance_are_drawn_too(trajectory, tmp_path):
     assert (tmp_path / "a.png").stat().st_size
 
 
-def test_the_layers_asked_for_are_drawn_with_their_changes_and_coefficients():
-    rng = np.random.default_rng(0)
-    lives = [Life([rng.normal(size=(5, 4)) for _ in range(3)], rng.uniform(1, 2, (4, 3))) for _ in range(2)]
-    coefficients = {"A": np.array([0.0, 0.0, 10.0]), "B": np.array([5.0])}
-    figure = plasticity_figure("a title", lives, coefficients, [1, 3])
-    *trajectories, changes, histogram = figure.axes
-    assert [axes.get_title() for axes in trajectories] == ["weights of layer 1", "weights of layer 3"]
-    for axes, layer in zip(trajectories, (0, 2), strict=True):
-        projected, _ = principal_components([life.trajectories[layer] for life in lives])
-        lines = axes.get_lines()[::3]  # each with two markers, of its start and its end
-        for line, points, start, end in zip(
-            lines, projected, axes.get_lines()[1::3], axes.get_lines()[2::3], strict=True
-        ):
-            np.testing.assert_array_equal(line.get_xydata(), points)
-            np.testing.assert_array_equal(start.get_xydata(), points[:1])
-            np.testing.assert_array_equal(end.get_xydata(), points[-1:])
-            assert (start.get_marker(), end.get_marker()) == ("o", "s")
-        assert [line.get_label() for line in lines] == ["episode 1", "episode 2"]
-    drawn = {line.get_label(): line.get_xydata() for line in changes.get_lines()}
-    assert list(drawn) == ["layer 1", "layer 3"]
-    np.testing.assert_array_equal(drawn["layer 3"][:, 0], [1, 2, 3, 4])
-    np.testing.assert_array_equal(drawn["layer 3"][:, 1], lives[0].changes[:, 2])
-    heights = {patch.get_label(): patch.get_xy()[:, 1].max() for patch in histogram.patches}
-    assert heights == {"A": 2, "B": 1}
-    assert figure.get_suptitle() == "a title"
+def line_of(axes, label):
+    (line,) = (line for line in axes.lines if line.get_label() == label)
+    return line.get_xdata(), line.get_ydata()
 
 
-def test_returns_stand_over_their_body_hollow_where_it_was_not_seen():
+def test_the_layers_asked_for_are_drawn_each_in_its_own_axes():
+    ramp = np.arange(4, dtype=np.float32)
+    layers = [np.outer(ramp, [0, step]).astype(np.float32) for step in (1, 10, 100)]
+    changes = np.array([[1.0, 2, 3], [4, 5, 6], [7, 8, 9]])
+    lives = [Life(layers, changes), Life([layer + 1 for layer in layers], 99 * changes)]
+    first, third, changing, histogram = plasticity_figure("a.dat", lives, {"A": [0, 0, 1], "lr": [2]}, [1, 3]).axes
+    for axes, number, step in ((first, 1, 1), (third, 3, 100)):
+        assert axes.get_title() == f"weights of layer {number}"
+        along, across = line_of(axes, "episode 2")
+        assert np.hypot(np.diff(along), np.diff(across)) == pytest.approx([step] * 3, rel=1e-5)
+        circles, squares = ([line for line in axes.lines if line.get_marker() == mark] for mark in "os")
+        assert [line.get_xdata()[0] for line in circles] == [line_of(axes, f"episode {k}")[0][0] for k in (1, 2)]
+        assert [line.get_xdata()[0] for line in squares] == [line_of(axes, f"episode {k}")[0][-1] for k in (1, 2)]
+        assert axes.get_xlabel().startswith("PC 1, ") and axes.get_ylabel().startswith("PC 2, ")
+    assert [line.get_label() for line in changing.lines] == ["layer 1", "layer 3"]
+    for layer, values in (("layer 1", [1, 4, 7]), ("layer 3", [3, 6, 9])):
+        env_steps, drawn = line_of(changing, layer)
+        assert (list(env_steps), list(drawn)) == ([1, 2, 3], values)
+    assert (changing.get_yscale(), changing.get_xlabel()) == ("log", "env step")
+    lr, a = histogram.patches  # the latest first
+    assert [patch.get_label() for patch in (a, lr)] in (["A", "lr"], ["lr", "A"])
+    heights = {patch.get_label(): patch.get_xy()[:, 1].max() for patch in (a, lr)}
+    assert heights == {"A": 2, "lr": 1}
+
+
+def test_returns_stand_over_their_bodies_filled_where_seen():
     rows = {
-        "one": {"none": Bar(4, 3, 6, True), "left": Bar(2, 1, 2.5, False)},
-        "other": {"left": Bar(7, 7, 7, True)},
+        "static": {"none": Bar(5, 4, 7, seen=True), "left": Bar(1, 0, 3, seen=False)},
+        "plastic": {"left": Bar(3, 2.5, 3.5, seen=True)},
     }
     (axes,) = returns_figure(["none", "left"], rows).axes
     assert [label.get_text() for label in axes.get_xticklabels()] == ["none", "left"]
-    lines = {line.get_label(): line.get_xydata().tolist() for line in axes.get_lines() if line.get_label() in rows}
-    assert [y for _, y in lines["one"]] == [4, 2]
-    assert [round(x) for x, _ in lines["one"]] == [0, 1]
-    assert [(round(x), y) for x, y in lines["other"]] == [(1, 7)]
+    assert list(axes.get_xticks()) == [0, 1]
+    assert [list(line_of(axes, name)[1]) for name in rows] == [[5, 1], [3]]
     points = [container.lines[0] for container in axes.containers]
-    assert [point.get_ydata().tolist() for point in points] == [[4], [2], [7]]
-    assert [point.get_markerfacecolor() == "white" for point in points] == [False, True, False]
-    (spread,) = axes.containers[0].lines[2]
-    assert spread.get_segments()[0][:, 1].tolist() == [3, 6]
+    drawn = [(round(point.get_xdata()[0]), point.get_ydata()[0]) for point in points]
+    assert drawn == [(0, 5), (1, 1), (1, 3)]
+    assert [point.get_markerfacecolor() != "white" for point in points] == [True, False, True]
+    spans = [container.lines[2][0].get_segments()[0][:, 1].tolist() for container in axes.containers]
+    assert spans == [[4, 7], [0, 3], [2.5, 3.5]]

@@ -186,7 +186,10 @@ def test_bodies_start_alike_and_go_different_ways(environment):
         ([('type="hinge"', 'type="slide"')], r"other joints .*is hip_1 \(slide, axis 0 0 1\), not hip_1 \(hinge"),
         ([('joint="hip_4"', 'joint="hip_1"')], r"other actuators .*number 1 is"),
         ([("</actuator>", '<motor joint="hip_1"/></actuator>')], "other actuators .*number 9 is .*, not absent"),
-        ([('<body name="aux_1"', '<body name="x"><geom size="0.1"/></body><body name="aux_1"')], "other parts"),
+        (
+            [('<body name="aux_1"', '<body name="x"><geom type="sphere" size="0.1"/></body><body name="aux_1"')],
+            "other parts",
+        ),
         ([("<worldbody>", "<!-- --><worldbody>&x;")], "cannot read .*undefined entity"),
         ([("<mujoco", '<!DOCTYPE m [<!ENTITY x "xxxxxxxx">]><mujoco')], "declares a DOCTYPE, m, which is not taken"),
         ([("<mujoco", f"<!--{'x' * 2**20}--><mujoco")], "more than 1048576 bytes"),
@@ -200,10 +203,23 @@ def test_a_body_of_another_species_is_refused(environment, changes, reason, tmp_
     assert path in str(refusal.value)
 
 
-def test_what_mujoco_cannot_load_is_refused(tmp_path):
-    path = written(tmp_path, "Ant-v5", ('type="sphere"', 'type="cube"'))
-    with pytest.raises(ValueError, match=r"mine.xml is no body that the simulator can load: .*cube"):
-        ant("Ant-v5", body=path)
+@pytest.mark.parametrize("environment", ANTS)
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        (('type="sphere"', 'type="cube"'), "cube"),
+        (('size="0.25"', 'size="abc"'), "size"),
+        (
+            ('axis="-1 1 0" name="ankle_1"', 'axis="0 0 0" name="ankle_1"'),
+            "(ankle_1 has an axis of zeros|axis too small)",
+        ),
+    ],
+)
+def test_what_the_simulator_cannot_load_is_refused(environment, change, reason, tmp_path, recwarn):
+    path = written(tmp_path, environment, change)
+    with pytest.raises(ValueError, match=rf"mine.xml is no body that the simulator can load: .*{reason}"):
+        ant(environment, body=path)
+    assert not [warning for warning in recwarn if warning.category is RuntimeWarning]
 
 
 @pytest.mark.parametrize("backend", ["envpool", "gymnasium"])

@@ -66,7 +66,7 @@ def test_bodies_whose_spaces_differ_are_refused(tmp_path):
     text = SPECIES["Ant-v5"].installed.read_text()
     (tmp_path / "weak.xml").write_text(text.replace('ctrlrange="-1.0 1.0"', 'ctrlrange="-0.5 0.5"', 1))
     config = parse(tmp_path, "--bodies", "none", str(tmp_path / "weak.xml"), "--backend", "gymnasium")
-    with pytest.raises(ValueError, match=r"weak.xml' has the spaces .*, but 'none' has"):
+    with pytest.raises(ValueError, match=r"'weak.xml@[0-9a-f]{8}' has the spaces .*, but 'none' has"):
         spaces(environment_spec(config))
 
 

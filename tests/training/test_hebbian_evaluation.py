@@ -11,9 +11,8 @@ from policies.linear import Linear
 from rollouts.environments import EnvironmentSpec
 from training.assembly import spaces
 from training.evaluation import Played, play
-from training.evaluation_options import Entry, EvaluateConfig, checked_entries
-from training.evaluation_plots import write_plots
-from training.evaluation_report import Evaluated, report
+from training.evaluation_options import Entry, EvaluateConfig, Evaluated, checked_entries
+from training.evaluation_report import report
 from training.hebbian_evaluation import HebbianEvaluateConfig
 from training.plastic_lives import recorded_lives
 from training.policy_file import SavedPolicy, save_policy
@@ -91,8 +90,8 @@ def test_options_that_make_no_sense_are_refused(options, message):
 @pytest.mark.parametrize(
     ("name", "options", "message"),
     [
-        ("static", {"freeze_at": (3,)}, "freeze_at is for plastic policies, and that of .*static.dat is none"),
-        ("static", {"plots": "a"}, "plots is for plastic policies, and that of .*static.dat is none"),
+        ("static", {"freeze_at": (3,)}, "freeze_at is for plastic policies, and there is none in .*static.dat$"),
+        ("static", {"plots": "a"}, "plots is for plastic policies, and there is none in .*static.dat$"),
         ("coevolved", {"init_weights": ("uni",)}, ".*coevolved.dat: init_weights cannot change from coevolve to uni"),
         ("plastic", {"lesion": (0.05,)}, ".*plastic.dat: lesion: got 0.05, which silences no neuron"),
         ("plastic", {"plots": "a", "plot_layers": (4,)}, "plot_layers must be in 1 to 3 for .*plastic.dat, got .4."),
@@ -194,42 +193,56 @@ def test_a_recorded_life_is_the_one_that_is_played():
         assert life.changes[:, layer] == pytest.approx(np.abs(np.diff(weights, axis=0)).mean(axis=1))
 
 
-def test_figures_are_written_for_every_file_and_for_bodies(files, tmp_path):
-    options = config(
-        files["plastic"], files["coevolved"], plots=str(tmp_path / "figures" / "new"), plot_layers=(1, 3), episodes=2
-    )
-    entries = [
-        replace(entry, environment=replace(entry.environment, bodies=(body,)))
-        for entry in checked_entries(options)
-        for body in ("none", "left")
-    ]
-    found = [Evaluated(entry, Played(np.array([[1.0, 2.0]]), {})) for entry in entries]
-    written = list(write_plots(options, found))
-    assert [path.name for path in written] == ["1_plastic.png", "2_coevolved.png", "return_by_body.png"]
-    assert all(path.read_bytes().startswith(b"\x89PNG") and path.stat().st_size > 10_000 for path in written)
-
-
-def test_figures_get_the_layers_the_returns_and_what_was_seen(files, tmp_path, monkeypatch):
-    drawn = {}
-    for name in ("plot_plasticity", "plot_returns_by_body"):
-        monkeypatch.setattr(f"training.evaluation_plots.{name}", lambda *given, name=name: drawn.update({name: given}))
-    path = files["plastic"]
-    options = config(path, plots=str(tmp_path), plot_layers=(1, 3), episodes=1, freeze_at=(0,))
-    intact, frozen = checked_entries(options)
-    found = [
+def on_bodies(entries, *lost):
+    """Both bodies of every entry, with a return of 1 on none, 2 on left; files may be lost."""
+    return [
         Evaluated(
-            replace(entry, environment=replace(entry.environment, bodies=(body,))), Played(np.array([[mean]]), {})
+            replace(entry, environment=replace(entry.environment, bodies=(body,))),
+            Played(np.full((1, 2), number), {}),
+            lost=entry.path in lost,
         )
-        for entry, body, mean in [(intact, "none", 1.0), (intact, "left", 2.0), (frozen, "left", 3.0)]
+        for entry in entries
+        for number, body in enumerate(("none", "left"), 1)
     ]
-    list(write_plots(options, found))
-    png, title, (life,), coefficients, layers = drawn["plot_plasticity"]
-    assert (png.name, title, list(layers)) == ("1_plastic.png", path, [1, 3])
-    assert [each.shape[1] for each in life.trajectories] == [12, 24, 8]
-    assert list(coefficients) == ["A", "B", "C", "eta", "D"]
-    _, bodies, rows = drawn["plot_returns_by_body"]
+
+
+def test_a_static_file_plays_beside_the_variants_of_a_plastic_one_and_is_in_the_figure(files, tmp_path, monkeypatch):
+    drawn = []
+    monkeypatch.setattr("training.evaluation_plots.plot_returns_by_body", lambda png, *what: drawn.append(what))
+    options = config(files["static"], files["plastic"], freeze_at=(3,), plots=str(tmp_path), episodes=2)
+    entries = checked_entries(options)
+    played_by = [(entry.path, entry.variant) for entry in entries]
+    assert played_by == [(files["static"], ""), (files["plastic"], ""), (files["plastic"], "freeze_at 3")]
+    assert [path.name for path in options.write_plots(on_bodies(entries))] == ["2_plastic.png", "return_by_body.png"]
+    ((bodies, rows),) = drawn
     assert bodies == ["none", "left"]
-    assert {name: {body: (bar.mean, bar.seen) for body, bar in bars.items()} for name, bars in rows.items()} == {
-        f"1 {path}": {"none": (1, True), "left": (2, False)},
-        f"1 {path} freeze_at 0": {"left": (3, False)},
-    }
+    names = [f"1 {files['static']}", f"2 {files['plastic']}", f"2 {files['plastic']} freeze_at 3"]
+    assert list(rows) == names
+    for bars in rows.values():
+        assert {body: (bar.mean, bar.seen) for body, bar in bars.items()} == {"none": (1, True), "left": (2, False)}
+
+
+def test_figures_are_written_for_every_file_and_for_bodies(files, tmp_path):
+    folder = tmp_path / "figures" / "new"
+    options = config(files["plastic"], files["coevolved"], plots=str(folder), plot_layers=(1, 3), episodes=2)
+    written = list(options.write_plots(on_bodies(checked_entries(options))))
+    assert [path.name for path in written] == ["1_plastic.png", "2_coevolved.png", "return_by_body.png"]
+    assert all(path.read_bytes().startswith(b"\x89PNG") for path in written)
+    assert list(config(files["plastic"]).write_plots(on_bodies(checked_entries(options)))) == []
+
+
+def test_a_file_that_was_lost_or_cannot_be_drawn_costs_no_other_figure(files, tmp_path, monkeypatch):
+    paths = files["plastic"], files["coevolved"]
+    options = config(*paths, plots=str(tmp_path), episodes=2)
+    entries = checked_entries(options)
+    written = [path.name for path in options.write_plots(on_bodies(entries, files["plastic"]))]
+    assert written == ["2_coevolved.png", "return_by_body.png"]
+
+    def lives(saved, policy, *rest, **named):
+        return [] if policy == PLASTIC else recorded_lives(saved, policy, *rest, **named)
+
+    monkeypatch.setattr("training.evaluation_plots.recorded_lives", lives)
+    plots, found = options.write_plots(on_bodies(entries)), []
+    with pytest.raises(ValueError, match=r"^\S*plastic.dat: no episode could begin$"):
+        found.extend(path.name for path in plots)
+    assert found == ["2_coevolved.png", "return_by_body.png"]

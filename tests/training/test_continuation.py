@@ -1,0 +1,56 @@
+"""The command that goes on from a policy file makes that file's environment again."""
+
+import shlex
+from dataclasses import replace
+
+import pytest
+from saved_policies import saved_policy
+
+from policies.hebbian import Hebbian
+from rollouts.environments import EnvironmentSpec, WrapperSpec
+from rollouts.registry import names
+from training.assembly import environment_spec, make_agent, spaces
+from training.command_line import parse_config
+from training.continuation import train_command
+
+TRAININGS = {
+    "Pong-v5": [["--atari_42", "--fire_reset"], ["--grayscale", "--resize", "50", "40", "--frame_stack", "2"]],
+    "FrozenLake-v1": [[]],
+    "Pendulum-v1": [
+        ["--settle_steps", "2", "--early_stop_negative_streak", "5", "--early_stop_grace_steps", "3"],
+        ["--action_bounds", "rescale", "--backend", "gymnasium", "--env_kwargs", "{g: 5.0}"],
+    ],
+}
+NEVER_ADDED = {"opening", "bullet_distance", "bullet_grace"}
+"""What others extend, and classes for `--gymnasium_wrappers`."""
+
+
+def test_every_wrapper_that_training_adds_is_added_again():
+    seen = set()
+    for environment, trainings in TRAININGS.items():
+        for flags in trainings:
+            config = parse_config("hebbian", ["--environment", environment, *flags], "")
+            spec = environment_spec(config)
+            agent = make_agent(config, *spaces(spec))
+            saved = saved_policy(agent.policy, action_head=agent.action_head, environment=spec)
+            words = shlex.split(train_command("a.dat", saved))
+            again = parse_config("hebbian", words[2:], "")
+            assert environment_spec(again) == spec
+            assert make_agent(again, *spaces(spec)) == agent
+            seen |= {wrapper.name for wrapper in (*spec.wrappers, *spec.training_wrappers)}
+    assert seen == set(names("wrappers")) - NEVER_ADDED
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"wrappers": ()}, r"^a.dat: no options of training make its environment: wrappers would be \(.*clip_action"),
+        ({"training_wrappers": (WrapperSpec("clip_action"),)}, r"training_wrappers would be \(\), not .*clip_action"),
+    ],
+)
+def test_an_environment_that_no_options_make_is_named(changes, message):
+    spec = EnvironmentSpec("Pendulum-v1", "gymnasium", wrappers=(WrapperSpec("clip_action"),))
+    saved = saved_policy(Hebbian((3,), 1), action_head="identity", environment=spec)
+    assert train_command("a.dat", saved)
+    with pytest.raises(ValueError, match=message):
+        train_command("a.dat", replace(saved, environment=replace(spec, **changes)))

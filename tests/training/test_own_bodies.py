@@ -1,0 +1,98 @@
+"""Bodies from a user's own files: what is kept of them, and what happens when they change."""
+
+import hashlib
+import shutil
+
+import pytest
+
+from rollouts.bodies import SPECIES, pinned, short_name
+from training.command_line import parse_config, parse_configs
+from training.evaluation import play
+from training.evaluation_options import EvaluateConfig, checked_entries
+from training.evaluation_report import environment_label
+from training.policy_file import load_policy
+from training.preparation import prepare
+from training.run import execute
+
+TINY = ["--popsize", "2", "--max_episode_steps", "3", "--eval_episodes", "1", "--threads", "1", "--test_episodes", "0"]
+
+
+@pytest.fixture
+def mine(tmp_path, monkeypatch):
+    """A body with a shorter ankle, in the folder at work."""
+    text = SPECIES["Ant-v5"].installed.read_text()
+    (tmp_path / "mine.xml").write_text(text.replace("0.0 0.0 0.0 -0.4 0.4 0.0", "0.0 0.0 0.0 -0.2 0.2 0.0"))
+    monkeypatch.chdir(tmp_path)
+    return tmp_path / "mine.xml"
+
+
+def parse(*flags):
+    arguments = ["--environment", "Ant-v5", "--backend", "gymnasium", *TINY, "--generations", "1", *flags]
+    return parse_config("static", [*arguments, "--folder", "runs", "--run_name", "run"], "")
+
+
+def recorded(path):
+    return f"{path}@{hashlib.sha256(path.read_bytes()).hexdigest()}"
+
+
+def test_a_file_is_kept_by_its_path_and_content_however_it_is_written(mine, tmp_path):
+    (tmp_path / "inner").mkdir()
+    for written in ("mine.xml", "./mine.xml", "inner/../mine.xml", str(mine), recorded(mine)):
+        assert parse("--bodies", f"none,{written}").bodies == ("none", recorded(mine))
+    (tmp_path / "left").write_text("")
+    assert [pinned(name) for name in ("none", "left", "absent.xml")] == ["none", "left", "absent.xml"]
+    assert short_name(recorded(mine)) == f"mine.xml@{hashlib.sha256(mine.read_bytes()).hexdigest()[:8]}"
+
+
+def test_one_body_in_two_files_is_there_twice(mine, tmp_path):
+    shutil.copy(mine, tmp_path / "copy.xml")
+    for other in ("./mine.xml", "copy.xml"):
+        with pytest.raises(ValueError, match="bodies must be at least one, each of them once"):
+            parse("--bodies", "mine.xml", other)
+
+
+@pytest.mark.parametrize("name", ["a,b", "a:b"])
+def test_a_path_that_no_option_or_file_could_name_again_is_refused(name, mine, tmp_path, monkeypatch):
+    (tmp_path / name).mkdir()
+    shutil.copy(mine, tmp_path / name / "mine.xml")
+    monkeypatch.chdir(tmp_path / name)
+    with pytest.raises(ValueError, match="bodies must be files whose absolute path has neither comma nor colon, got"):
+        parse("--bodies", "mine.xml")
+
+
+def test_a_changed_file_is_another_body_to_a_resume_and_to_an_evaluation(mine, tmp_path, monkeypatch):
+    (run,) = prepare(parse("--bodies", "mine.xml"))
+    execute(run)
+    (tmp_path / "elsewhere").mkdir()
+    shutil.copy(mine, tmp_path / "elsewhere" / "copy.xml")
+    folder = tmp_path / "runs" / "Ant-v5" / "run"
+    best = str(folder / "best.dat")
+    monkeypatch.chdir(tmp_path / "elsewhere")
+
+    saved = load_policy(folder / "best.dat")
+    assert saved.environment.bodies == (recorded(mine),)
+    (entry,) = checked_entries(EvaluateConfig((best,)))
+    assert entry.seen and environment_label(entry.environment) == f"Ant-v5 body {short_name(recorded(mine))}"
+    assert play(saved, entry.environment, episodes=1, seed=0, threads=1, max_episode_steps=3).shape == (1,)
+    damages = [("../mine.xml",), ("copy.xml",), ("copy.xml", "../mine.xml", "none")]
+    found = [checked_entries(EvaluateConfig((best,), damage=damage)) for damage in damages]
+    assert [[each.seen for each in entries] for entries in found] == [[True], [True], [True, False]]
+    assert parse_configs("static", ["--resume", str(folder), "--bodies", "../mine.xml"], "")[0].bodies == (
+        recorded(mine),
+    )
+
+    before = recorded(mine)
+    mine.write_text(mine.read_text().replace("-0.2 0.2", "-0.3 0.3"))
+    (entry,) = checked_entries(EvaluateConfig((best,), damage=("../mine.xml",)))
+    assert entry.body == recorded(mine) != before and not entry.seen
+    changed = rf"^bodies: {mine} has changed since the training: its sha256 was {before[-64:-56]}\.\.\., is "
+    with pytest.raises(ValueError, match=changed):
+        checked_entries(EvaluateConfig((best,)))
+    (config,) = parse_configs("static", ["--resume", str(folder), "--generations", "2"], "")
+    with pytest.raises(ValueError, match=changed):
+        prepare(config)
+    with pytest.raises(ValueError, match=r"^bodies cannot change when a run goes on"):
+        parse_configs("static", ["--resume", str(folder), "--bodies", "../mine.xml"], "")
+    mine.unlink()
+    with pytest.raises(ValueError, match=f"there is no file '{mine}'"):
+        prepare(config)
