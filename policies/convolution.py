@@ -4,16 +4,33 @@ An image is first dealt out into planes, one for each remainder of row and colum
 where outputs are pooled, the stride where they are not. Pixel (i, j) of the result then reads pixel (i + a, j + b) of
 one plane for each weight ("tap") and each of the outputs that are pooled, with a and b fixed: a convolution with any
 stride becomes sums of shifted planes, which run over neighbouring pixels in whole vectors, across the ends of rows.
-Eight running sums stay in registers: two output channels of four outputs to pool, or four of two vectors of pixels.
-Each pixel adds its taps in the order of the layout.
+Running sums stay in registers: two output channels of four outputs to pool, or a tile of output channels by three
+vectors of pixels. Each pixel adds its taps in the order of the layout, to the bias if there is one.
 """
 
 import numpy as np
 from numba import int64, njit, types, void
 
-from policies.simd import LANES, load, maximum, multiply_add, store, unit_stride, zeros
+from policies.simd import (
+    LANES,
+    TILE_LANES,
+    TILE_ROWS,
+    copy_every_second,
+    copy_some,
+    load,
+    maximum,
+    multiply_add,
+    store,
+    tile_add,
+    tile_of,
+    tile_store,
+    unit_stride,
+    zeros,
+)
 
+_ROW = types.Array(types.float32, 1, "C", readonly=True)
 _ROWS = types.Array(types.float32, 2, "A", readonly=True)
+_CONTIGUOUS_IMAGES = types.Array(types.float32, 4, "C", readonly=True)
 _IMAGES = types.Array(types.float32, 4, "A", readonly=True)
 _OUTPUTS = types.Array(types.float32, 4, "C")
 
@@ -31,28 +48,30 @@ def padded_size(length: int, size: int, stride: int, padding: int) -> int:
 @njit(nogil=True, cache=True)
 def _tap_offsets(channels: int, size: int, stride: int, period: int, rows: int, columns: int) -> np.ndarray:
     """Where in the planes each tap (in layout order) starts, for the four outputs that are pooled: (taps, 4)."""
-    offsets = np.empty((channels * size * size, 4), np.int64)
-    for tap in range(len(offsets)):
-        channel, tap_y, tap_x = tap // (size * size), tap // size % size, tap % size
-        for part in range(4):
-            y, x = tap_y + stride * (part // 2), tap_x + stride * (part % 2)
-            plane = (channel * period + y % period) * period + x % period
-            offsets[tap, part] = (plane * rows + y // period) * columns + x // period
-    return offsets
+    offsets = np.empty((channels, size, size, 4), np.int64)
+    for tap_y in range(size):
+        for tap_x in range(size):
+            for part in range(4):
+                y, x = tap_y + stride * (part // 2), tap_x + stride * (part % 2)
+                start = ((y % period * period + x % period) * rows + y // period) * columns + x // period
+                for channel in range(channels):
+                    offsets[channel, tap_y, tap_x, part] = channel * period * period * rows * columns + start
+    return offsets.reshape((channels * size * size, 4))
 
 
 @njit(nogil=True, cache=True)
 def _deal_out(image: np.ndarray, period: int, padding: int, planes: np.ndarray) -> None:
     """Copies image (channels, height, width), `padding` from the edges, to planes (channels, period, period, ...)."""
     channels, height, width = image.shape
-    for y in range(height):
-        padded_y = y + padding
-        for channel in range(channels):
-            for phase in range(period):
-                row = planes[channel, padded_y % period, phase, padded_y // period]
-                first = max(0, padding - phase + period - 1) // period
-                for i in range(first, (width + padding - phase + period - 1) // period):
-                    row[i] = image[channel, y, i * period + phase - padding]
+    for phase_x in range(period):
+        first = max(0, padding - phase_x + period - 1) // period  # of the plane's columns that the image reaches
+        columns, left = (width + padding - phase_x + period - 1) // period - first, first * period + phase_x - padding
+        for y in range(height):
+            phase_y, i = (y + padding) % period, (y + padding) // period
+            for channel in range(channels):
+                pixels, row = image[channel, y], planes[channel, phase_y, phase_x, i]
+                for j in range(columns):
+                    row[first + j] = pixels[left + j * period]
 
 
 @njit(nogil=True, cache=True)
@@ -103,62 +122,89 @@ def conv_pool_kernel(
 
 
 @njit(nogil=True, cache=True)
-def _sums(planes: np.ndarray, offsets: np.ndarray, kernels: np.ndarray, sums: np.ndarray) -> None:
-    """Fills sums (out_channels, pixels in pairs of vectors) from flat planes and flat kernels."""
-    taps, last = len(offsets), len(sums) - 1
-    for pixel in range(0, sums.shape[1], 2 * LANES):
-        for out_a in range(0, len(sums), 4):
-            # where channels are no multiple of four the last ones are computed again
-            out_b, out_c, out_d = min(out_a + 1, last), min(out_a + 2, last), min(out_a + 3, last)
-            kernel_a, kernel_b = kernels[out_a * taps :], kernels[out_b * taps :]
-            kernel_c, kernel_d = kernels[out_c * taps :], kernels[out_d * taps :]
-            a0, a1, b0, b1 = zeros(), zeros(), zeros(), zeros()
-            c0, c1, d0, d1 = zeros(), zeros(), zeros(), zeros()
+def _deal_in_two(image: np.ndarray, padding: int, rows: int, columns: int, planes: np.ndarray) -> None:
+    """What `_deal_out` does for a period of two and a contiguous image, to flat planes that are zero elsewhere.
+
+    Whole vectors are written, in the order of the planes: zeros past the end of a row give way to the next row.
+    """
+    channels, height, width = image.shape
+    pixels = image.reshape(image.size)
+    for plane in range(4 * channels):
+        channel, phase_y, phase_x = plane // 4, plane // 2 % 2, plane % 2
+        first = (padding + 1 - phase_x) // 2  # of the plane's columns that the image reaches
+        left = 2 * first + phase_x - padding
+        for i in range((padding + 1 - phase_y) // 2, (height + padding + 1 - phase_y) // 2):
+            row = (channel * height + 2 * i + phase_y - padding) * width
+            start = (plane * rows + i) * columns + first
+            for x in range(left, width, 2 * TILE_LANES):
+                copy_every_second(pixels, row + x, width - x, planes, start + (x - left) // 2)
+
+
+@njit(nogil=True, cache=True)
+def _sums(planes: np.ndarray, offsets: np.ndarray, kernels: np.ndarray, biases: np.ndarray, sums: np.ndarray) -> None:
+    """Fills sums (out_channels, pixels), flat, which whole tiles make up, from flat planes and flat kernels."""
+    taps, pixels = len(offsets), len(sums) // len(biases)
+    whole = pixels - pixels % (3 * TILE_LANES)
+    for out in range(0, len(biases), TILE_ROWS):
+        for pixel in range(0, whole, 3 * TILE_LANES):
+            tile = tile_of(biases, out, (0, 0, 0))
             for tap in range(taps):
                 start = pixel + offsets[tap]
-                x0, x1 = load(planes, start), load(planes, start + LANES)
-                a, b, c, d = kernel_a[tap], kernel_b[tap], kernel_c[tap], kernel_d[tap]
-                a0, a1 = multiply_add(a, x0, a0), multiply_add(a, x1, a1)
-                b0, b1 = multiply_add(b, x0, b0), multiply_add(b, x1, b1)
-                c0, c1 = multiply_add(c, x0, c0), multiply_add(c, x1, c1)
-                d0, d1 = multiply_add(d, x0, d0), multiply_add(d, x1, d1)
-            store(sums[out_a], pixel, a0)
-            store(sums[out_a], pixel + LANES, a1)
-            store(sums[out_b], pixel, b0)
-            store(sums[out_b], pixel + LANES, b1)
-            store(sums[out_c], pixel, c0)
-            store(sums[out_c], pixel + LANES, c1)
-            store(sums[out_d], pixel, d0)
-            store(sums[out_d], pixel + LANES, d1)
+                starts = start, start + TILE_LANES, start + 2 * TILE_LANES
+                tile = tile_add(tile, kernels, out * taps + tap, taps, planes, starts)
+            tile_store(tile, sums, out * pixels + pixel, pixels)
+        for pixel in range(whole, pixels, TILE_LANES):
+            one = tile_of(biases, out, (0,))
+            for tap in range(taps):
+                one = tile_add(one, kernels, out * taps + tap, taps, planes, (pixel + offsets[tap],))
+            tile_store(one, sums, out * pixels + pixel, pixels)
 
 
-@njit(void(_ROWS, int64, int64, _IMAGES, int64, int64, int64, _OUTPUTS), nogil=True, cache=True)
+@njit(nogil=True, cache=True)
+def _add(left: np.ndarray, right: np.ndarray, sums: np.ndarray) -> None:
+    for i in range(len(left)):
+        sums[i] = left[i] + right[i]
+
+
+@njit(void(_ROWS, int64, int64, _ROW, _CONTIGUOUS_IMAGES, int64, int64, int64, _OUTPUTS), nogil=True, cache=True)
 def conv_kernel(
     weights: np.ndarray,
     start: int,
     bias_start: int,
+    shared: np.ndarray,
     images: np.ndarray,
     size: int,
     stride: int,
     padding: int,
     outputs: np.ndarray,
 ) -> None:
-    """Fills outputs (members, out_channels, height, width); `layers.conv` checks the arguments."""
+    """Fills outputs (members, out_channels, height, width); `layers.conv` checks the arguments.
+
+    A member's kernels and biases are its own, in its row of weights, plus `shared`, kernels first, then biases.
+    """
     members, out_channels, out_height, out_width = outputs.shape
     _, channels, height, width = images.shape
     rows, columns = -(-(height + 2 * padding) // stride), -(-(width + 2 * padding) // stride)
     plane_pixels = channels * stride * stride * rows * columns
-    flat_planes = np.zeros(plane_pixels + 2 * LANES, np.float32)  # the last vectors read past the last pixel
+    flat_planes = np.zeros(plane_pixels + TILE_LANES, np.float32)  # the last vector reads past the last pixel
     planes = flat_planes[:plane_pixels].reshape((channels, stride, stride, rows, columns))
-    vectors = 2 * -(-((out_height - 1) * columns + out_width) // (2 * LANES))
-    sums = np.empty((out_channels, vectors * LANES), np.float32)
+    pixels = -(-((out_height - 1) * columns + out_width) // TILE_LANES) * TILE_LANES
     offsets = _tap_offsets(channels, size, stride, stride, rows, columns)[:, 0].copy()
+    num_weights, tiled = out_channels * len(offsets), -(-out_channels // TILE_ROWS) * TILE_ROWS
+    kernels, biases = np.zeros(tiled * len(offsets), np.float32), np.zeros(tiled, np.float32)
+    sums = np.empty(tiled * pixels, np.float32)
     for member in range(members):
-        _deal_out(images[member], stride, padding, planes)
-        row = unit_stride(weights[member])
-        _sums(flat_planes, offsets, row[start : start + out_channels * len(offsets)], sums)
+        if stride == 2:
+            _deal_in_two(images[member], padding, rows, columns, flat_planes)
+        else:
+            _deal_out(images[member], stride, padding, planes)
+        row, output = unit_stride(weights[member]), outputs[member].reshape(outputs[member].size)
+        _add(row[start : start + num_weights], shared[:num_weights], kernels)
+        if bias_start >= 0:
+            _add(row[bias_start : bias_start + out_channels], shared[num_weights:], biases)
+        _sums(flat_planes, offsets, kernels, biases, sums)
         for out in range(out_channels):
-            bias = row[bias_start + out] if bias_start >= 0 else np.float32(0)
             for i in range(out_height):
-                for j in range(out_width):
-                    outputs[member, out, i, j] = sums[out, i * columns + j] + bias
+                for j in range(0, out_width, TILE_LANES):
+                    pixel, to = out * pixels + i * columns + j, (out * out_height + i) * out_width + j
+                    copy_some(sums, pixel, out_width - j, output, to)

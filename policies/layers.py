@@ -7,6 +7,7 @@ rows are read in place.
 
 from collections.abc import Sequence
 from itertools import pairwise
+from math import prod
 
 import numpy as np
 from jaxtyping import Float32
@@ -118,14 +119,17 @@ def conv(
             f"{name}: got (channels, height, width) {inputs.shape[1:]}, needs {channels} channels and a height and "
             f"width of at least {size - 2 * padding}"
         )
-    outputs = np.empty((len(inputs), out_channels, height, width), np.float32)
-    if isinstance(weights, LowRankWeights):  # kernels are small: each member's own are made
-        arrays = [member_arrays(weights, layout, each).reshape(len(inputs), -1) for each in (name, bias) if each]
-        bias_start = _ABSENT if bias is None else arrays[0].shape[1]
-        conv_kernel(np.concatenate(arrays, axis=1), 0, bias_start, inputs, size, stride, padding, outputs)
+    if isinstance(weights, LowRankWeights):
+        names = [each for each in (name, bias) if each]
+        shared = np.concatenate([weights.center[layout.slices[each]] for each in names])
+        rows, slices = weights.noise, weights.factors.slices
     else:
-        bias_start = _ABSENT if bias is None else layout.slices[bias].start
-        conv_kernel(weights, layout.slices[name].start, bias_start, inputs, size, stride, padding, outputs)
+        shared = np.zeros(prod(layout.shapes[name]) + out_channels, np.float32)
+        rows, slices = weights, layout.slices
+    start, bias_start = slices[name].start, _ABSENT if bias is None else slices[bias].start
+    outputs = np.empty((len(inputs), out_channels, height, width), np.float32)
+    images = np.ascontiguousarray(inputs)
+    conv_kernel(rows, start, bias_start, shared, images, size, stride, padding, outputs)
     return outputs
 
 

@@ -1,8 +1,9 @@
 """Eight or sixteen floats at once inside Numba kernels, so that their speed does not hang on LLVM's auto-vectoriser.
 
 `zeros`, `load`, `store`, `multiply_add` and `maximum` work on vectors that LLVM keeps in registers: eight floats are
-one AVX register, two of NEON; sixteen, from `wide_zeros` and `wide_load`, are one of AVX-512. `unit_stride` lets a
-kernel see that a row is contiguous although the array that it was taken from is not.
+one AVX register, two of NEON; sixteen, from `wide_zeros` and `wide_load`, are one of AVX-512. A tile holds sums of rows
+by vectors, so that a loaded vector serves every row and a loaded scalar every vector. `unit_stride` lets a kernel see
+that a row is contiguous although the array that it was taken from is not.
 Nothing here checks bounds. Numba's cache does not follow imports: after an edit, touch the files that import this one.
 """
 
@@ -10,6 +11,8 @@ from typing import Any
 
 from llvmlite import ir
 from numba import types
+from numba.core.cgutils import get_or_insert_function
+from numba.core.codegen import get_host_cpu_features
 from numba.core.imputils import impl_ret_borrowed
 from numba.extending import intrinsic, models, register_model
 
@@ -26,6 +29,9 @@ class _Vector(types.Type):
 
 
 _VECTOR, _WIDE_VECTOR = _Vector(LANES), _Vector(WIDE_LANES)
+TILE_LANES, TILE_ROWS = (16, 8) if "+avx512f" in get_host_cpu_features() else (8, 4)
+"""With three vectors a row, a tile, what it takes in and a scalar fill 28 of the 32 registers, or all 16 of AVX."""
+_TILE_VECTOR = _Vector(TILE_LANES)
 
 
 @register_model(_Vector)
@@ -55,6 +61,13 @@ def _load(vector: Any, array: Any) -> Any:
         return builder.load(_pointer(context, builder, signature.args[0], vector, *args), align=_FLOAT_BYTES)
 
     return vector(array, types.intp), generate
+
+
+def _splat(builder: Any, scalar: Any, vector: Any) -> Any:
+    undefined = ir.Constant(_floats(vector), ir.Undefined)
+    first = builder.insert_element(undefined, scalar, ir.IntType(32)(0))
+    all_from_first = ir.Constant(ir.VectorType(ir.IntType(32), vector.lanes), [0] * vector.lanes)
+    return builder.shuffle_vector(first, undefined, all_from_first)
 
 
 @_inlined
@@ -97,10 +110,7 @@ def multiply_add(typing_context: Any, scalar: Any, vector: Any, total: Any) -> A
     """`scalar * vector + total`, in one rounding where the processor can."""
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        undefined = ir.Constant(_floats(vector), ir.Undefined)
-        first = builder.insert_element(undefined, args[0], ir.IntType(32)(0))
-        all_from_first = ir.Constant(ir.VectorType(ir.IntType(32), vector.lanes), [0] * vector.lanes)
-        scalars = builder.shuffle_vector(first, undefined, all_from_first)
+        scalars = _splat(builder, args[0], vector)
         return builder.fadd(builder.fmul(scalars, args[1], flags=("contract",)), args[2], flags=("contract",))
 
     return vector(types.float32, vector, vector), generate
@@ -146,3 +156,134 @@ def float_of(typing_context: Any, number: Any) -> Any:
         return builder.bitcast(args[0], ir.FloatType())
 
     return types.float32(types.int32), generate
+
+
+class _Tile(types.Type):
+    def __init__(self, rows: int, vectors: int) -> None:
+        self.rows, self.vectors = rows, vectors
+        super().__init__(name=f"tile{rows}x{vectors}")
+
+
+@register_model(_Tile)
+class _TileModel(models.PrimitiveModel):
+    def __init__(self, manager: Any, tile: _Tile) -> None:
+        super().__init__(manager, tile, _sums(tile))
+
+
+def _sums(tile: Any) -> Any:
+    return ir.ArrayType(_floats(_TILE_VECTOR), tile.rows * tile.vectors)
+
+
+@_inlined
+def tile_of(typing_context: Any, scalars: Any, first: Any, starts: Any) -> Any:
+    """A tile of `TILE_ROWS` rows, a vector for each of the starts; `scalars[first + r]` all over row r."""
+    tile = _Tile(TILE_ROWS, len(starts))
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        sums = ir.Constant(_sums(tile), ir.Undefined)
+        numbers = context.make_array(signature.args[0])(context, builder, args[0]).data
+        for r in range(tile.rows):
+            index = builder.add(args[1], ir.Constant(args[1].type, r))
+            vector = _splat(builder, builder.load(builder.gep(numbers, [index])), _TILE_VECTOR)
+            for v in range(tile.vectors):
+                sums = builder.insert_value(sums, vector, r * tile.vectors + v)
+        return sums
+
+    return tile(scalars, types.intp, starts), generate
+
+
+@_inlined
+def tile_add(typing_context: Any, tile: Any, scalars: Any, first: Any, step: Any, array: Any, starts: Any) -> Any:
+    """The tile plus, in row r, `scalars[first + r * step]` times the vector of `array` at each of the starts."""
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        sums, scalars, first, step, array, starts = args
+        vectors = []
+        for v in range(tile.vectors):
+            pointer = _pointer(
+                context, builder, signature.args[4], _TILE_VECTOR, array, builder.extract_value(starts, v)
+            )
+            vectors.append(builder.load(pointer, align=_FLOAT_BYTES))
+        numbers = context.make_array(signature.args[1])(context, builder, scalars).data
+        for r in range(tile.rows):
+            index = builder.add(first, builder.mul(step, ir.Constant(step.type, r)))
+            factors = _splat(builder, builder.load(builder.gep(numbers, [index])), _TILE_VECTOR)
+            for v in range(tile.vectors):
+                k = r * tile.vectors + v
+                product = builder.fmul(factors, vectors[v], flags=("contract",))
+                total = builder.fadd(product, builder.extract_value(sums, k), flags=("contract",))
+                sums = builder.insert_value(sums, total, k)
+        return sums
+
+    return tile(tile, scalars, types.intp, types.intp, array, starts), generate
+
+
+@_inlined
+def tile_store(typing_context: Any, tile: Any, array: Any, first: Any, step: Any) -> Any:
+    """Writes row r of the tile, its vectors one after another, to `array[first + r * step :]`."""
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        sums, array, first, step = args
+        for r in range(tile.rows):
+            for v in range(tile.vectors):
+                index = builder.add(first, builder.mul(step, ir.Constant(step.type, r)))
+                index = builder.add(index, ir.Constant(step.type, v * TILE_LANES))
+                pointer = _pointer(context, builder, signature.args[1], _TILE_VECTOR, array, index)
+                builder.store(builder.extract_value(sums, r * tile.vectors + v), pointer, align=_FLOAT_BYTES)
+        return context.get_dummy_value()
+
+    return types.void(tile, array, types.intp, types.intp), generate
+
+
+@_inlined
+def copy_some(typing_context: Any, source: Any, index: Any, count: Any, target: Any, to: Any) -> Any:
+    """Writes `source[index : index + count]` to `target[to :]` and nothing beyond, for a count up to `TILE_LANES`."""
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        vector = _load_some(context, builder, signature.args[0], *args[:3])
+        pointer = _pointer(context, builder, signature.args[3], _TILE_VECTOR, args[3], args[4])
+        lanes = _first_lanes(builder, args[2])
+        _masked(builder, "store", ir.VoidType(), vector, pointer, ir.IntType(32)(_FLOAT_BYTES), lanes)
+        return context.get_dummy_value()
+
+    return types.void(source, types.intp, types.intp, target, types.intp), generate
+
+
+@_inlined
+def copy_every_second(typing_context: Any, source: Any, index: Any, count: Any, target: Any, to: Any) -> Any:
+    """Writes the first, third, fifth, ... of `source[index : index + count]`, then zeros, to `TILE_LANES` of `target`.
+
+    The count is at most twice `TILE_LANES`.
+    """
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        lanes = ir.Constant(args[2].type, TILE_LANES)
+        low = _load_some(context, builder, signature.args[0], *args[:3])
+        beyond = builder.add(args[1], lanes), builder.sub(args[2], lanes)
+        high = _load_some(context, builder, signature.args[0], args[0], *beyond)
+        even = ir.Constant(ir.VectorType(ir.IntType(32), TILE_LANES), list(range(0, 2 * TILE_LANES, 2)))
+        pointer = _pointer(context, builder, signature.args[3], _TILE_VECTOR, args[3], args[4])
+        builder.store(builder.shuffle_vector(low, high, even), pointer, align=_FLOAT_BYTES)
+        return context.get_dummy_value()
+
+    return types.void(source, types.intp, types.intp, target, types.intp), generate
+
+
+def _first_lanes(builder: Any, count: Any) -> Any:
+    numbers = ir.VectorType(ir.IntType(32), TILE_LANES)
+    undefined = ir.Constant(numbers, ir.Undefined)
+    first = builder.insert_element(undefined, builder.trunc(count, ir.IntType(32)), ir.IntType(32)(0))
+    counts = builder.shuffle_vector(first, undefined, ir.Constant(numbers, [0] * TILE_LANES))
+    return builder.icmp_signed("<", ir.Constant(numbers, list(range(TILE_LANES))), counts)
+
+
+def _load_some(context: Any, builder: Any, array_type: Any, array: Any, index: Any, count: Any) -> Any:
+    pointer = _pointer(context, builder, array_type, _TILE_VECTOR, array, index)
+    lanes, rest = _first_lanes(builder, count), ir.Constant(_floats(_TILE_VECTOR), None)
+    return _masked(builder, "load", rest.type, pointer, ir.IntType(32)(_FLOAT_BYTES), lanes, rest)
+
+
+def _masked(builder: Any, what: str, kind: Any, *args: Any) -> Any:
+    name = f"llvm.masked.{what}.v{TILE_LANES}f32.p0"
+    function = ir.FunctionType(kind, [argument.type for argument in args])
+    return builder.call(get_or_insert_function(builder.module, function, name), args)

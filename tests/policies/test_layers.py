@@ -74,7 +74,7 @@ def test_conv_pool_of_the_reference_sizes():
     size=st.integers(1, 5),
     stride=st.integers(1, 3),
     padding=st.integers(0, 3),
-    spare=st.tuples(st.integers(0, 25), st.integers(0, 25)),
+    spare=st.tuples(st.integers(0, 45), st.integers(0, 45)),
     biased=st.booleans(),
     channels_last=st.booleans(),
 )
@@ -90,6 +90,20 @@ def test_conv_against_torch(channels, out_channels, size, stride, padding, spare
         bias = offset[member] if biased else None
         expected = conv2d(torch.from_numpy(image[member : member + 1]).double(), kernels[member], bias, stride, padding)
         np.testing.assert_allclose(found[member : member + 1], expected.numpy(), atol=2e-4)
+
+
+@pytest.mark.parametrize("stride", [1, 2, 3])
+def test_conv_keeps_nan_with_its_member_and_its_pixels(stride):
+    layout = Layout({"kernels": (9, 2, 3, 3)})
+    weights = _weights(layout, members=3)
+    images = np.random.default_rng(1).standard_normal((3, 2, 37, 41)).astype(np.float32)
+    alone = [conv(weights[m : m + 1], layout, "kernels", images[m : m + 1], stride, 1) for m in range(3)]
+    images[1, :, -1, -1] = np.nan
+    found = conv(weights, layout, "kernels", images, stride, 1)
+    touched = np.zeros(found.shape, bool)
+    touched[1] = np.isnan(conv2d(torch.from_numpy(images[1]), torch.ones(9, 2, 3, 3), stride=stride, padding=1).numpy())
+    assert np.array_equal(np.isnan(found), touched)
+    assert np.array_equal(found[~touched], np.concatenate(alone)[~touched])
 
 
 @pytest.mark.parametrize("place", [(0, 0), (0, 1), (1, 0), (1, 1)])

@@ -8,7 +8,7 @@ from policies.cnn import Cnn
 from policies.conv_lstm import ConvLstm
 from policies.gru import Gru
 from policies.hebbian import Hebbian
-from policies.layers import linear, rows_of
+from policies.layers import conv, linear, rows_of
 from policies.linear import Linear
 from policies.mlp import Mlp
 
@@ -79,6 +79,15 @@ def test_every_size_of_a_matrix_against_float64(num_inputs, num_outputs):
     expected = np.einsum("moi,mi->mo", matrices, inputs)
     found = linear(weights, layout, "matrix", inputs)
     np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-4 * np.sqrt(num_inputs))
+
+
+def test_kernels_and_biases_are_found_wherever_they_lie():
+    layout = Layout({"offset": (5,), "matrix": (4, 3), "kernels": (5, 2, 3, 3)})
+    weights, images = low_rank(layout, members=3), np.random.default_rng(2).random((3, 2, 9, 8), np.float32)
+    rows = rows_of(weights, layout)
+    for bias in ("offset", None):
+        found = conv(weights, layout, "kernels", images, 2, 1, bias)
+        assert np.array_equal(found, conv(rows, layout, "kernels", images, 2, 1, bias))
 
 
 def test_what_is_not_finite_stays_with_its_member():
