@@ -77,7 +77,8 @@ def positive_sizes(option: str, sizes: Iterable[int]) -> tuple[int, ...]:
     """The sizes as plain ints; ValueError unless each is an integer of at least 1."""
     sizes = tuple(sizes)
     if not all(isinstance(size, Integral) and size >= 1 for size in sizes):
-        raise ValueError(f"{option}: got {sizes}, every size must be an integer of at least 1")
+        shown = sizes[0] if len(sizes) == 1 else sizes
+        raise ValueError(f"{option}: got {shown}, every size must be an integer of at least 1")
     return tuple(int(size) for size in sizes)
 
 

@@ -25,6 +25,7 @@ from xml.etree import ElementTree
 import gymnasium
 
 from rollouts.anatomy import Anatomy, bullet_anatomy, content, mujoco_anatomy, parsed
+from rollouts.registry import did_you_mean
 
 INTACT = "none"
 """The body as the environment has it by itself."""
@@ -133,7 +134,8 @@ def _checked(species: Species, body: str) -> Path:
     path = Path(name := recorded["path"] if recorded else body)
     if not path.is_file():
         known = ", ".join((INTACT, *species.damages))
-        raise ValueError(f"bodies must be {known} or the path of an XML file; there is no file {name!r}")
+        hint = did_you_mean(name, (INTACT, *species.damages)) or ","
+        raise ValueError(f"no body and no file {name!r}{hint} known: {known}, or the path of an XML file")
     if recorded and (now := _sha256(path)) != recorded["sum"]:
         raise ValueError(
             f"bodies: {name} has changed since the training: its sha256 was {recorded['sum'][:8]}..., is {now[:8]}...; "

@@ -104,6 +104,9 @@ class OpenaiEs(GaussianStrategy):
         """Says which parameters are matrices, which low-rank noise has to know."""
         if layout.num_params != len(self._mean):
             raise ValueError(f"a layout of {layout.num_params} parameters for {len(self._mean)}")
+        largest = max((min(layout.shapes[name]) for name in layout.matrices), default=1)
+        if self._sampler == LOW_RANK and self._settings.rank > largest:
+            raise ValueError(f"rank must be <= {largest}, the rank of the largest matrix, got {self._settings.rank}")
         self._layout = layout
 
     def _population(self, generation: int, popsize: int) -> Population:

@@ -10,7 +10,7 @@ from rollouts.bodies import short_name
 from rollouts.environments import EnvironmentSpec, WrapperSpec, choose_backend, make_batch_env
 from rollouts.episode import Agent
 from rollouts.registry import lookup
-from training.config import HEADS_OF_BOUNDS, TrainConfig
+from training.config import HEADS_OF_BOUNDS, TrainConfig, trainer_of
 from training.policy_file import num_outputs
 
 ATARI_SCREEN = (210, 160, 3)
@@ -147,5 +147,8 @@ def _policy_settings(config: TrainConfig, policy_class: type[Any]) -> set[str]:
     surplus = sorted(asked - {each.name for each in fields(TrainConfig)} - own.keys())
     if lacking or surplus:
         verb, names = ("needs", lacking) if lacking else ("does not take", surplus)
-        raise ValueError(f"policy {config.policy!r} {verb} {', '.join(names)}; train it with the program made for it")
+        program = trainer_of({each.name for each in fields(TrainConfig)} | set(lacking))
+        raise ValueError(
+            f"policy {config.policy!r} {verb} {names[0]}, an option of its training; train it with train_{program}.py"
+        )
     return own.keys() & asked

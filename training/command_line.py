@@ -19,7 +19,7 @@ from rollouts.environment_ids import resolve
 from rollouts.registry import check_allowed, did_you_mean, lookup, names
 from training.checkpoint import FOLDER as CHECKPOINTS
 from training.checkpoint import newest_checkpoint
-from training.config import CHANGEABLE, NOT_SAVED, TRAINERS, TrainConfig, flag_name, modules_named
+from training.config import CHANGEABLE, NOT_SAVED, TRAINERS, TrainConfig, flag_name, modules_named, trainer_of
 from training.option_file import read_yaml
 from training.run_folder import runs_in
 
@@ -112,7 +112,7 @@ class _SplitAtCommas(Action):
         setattr(namespace, self.dest, [self.const(part) for text in values for part in text.split(",")])
 
 
-def _add_option(group: Any, option: Field, hint: Any) -> Action:
+def _add_option(group: Any, option: Field, hint: Any, may_be_empty: bool) -> Action:
     flag = flag_name(option)
     text = (option.metadata["help"] + _default_text(option)).replace("%", "%%")
     common: dict[str, Any] = {"dest": flag, "default": SUPPRESS}
@@ -128,7 +128,7 @@ def _add_option(group: Any, option: Field, hint: Any) -> Action:
     return group.add_argument(
         f"--{flag}",
         type=_reader(kind, optional),
-        nargs="*" if is_list else None,
+        nargs=("*" if may_be_empty or optional else "+") if is_list else None,
         choices=option.metadata.get("choices") or None,
         metavar=None if option.metadata.get("choices") else flag.upper(),
         help=text,
@@ -136,12 +136,12 @@ def _add_option(group: Any, option: Field, hint: Any) -> Action:
     )
 
 
-def add_options(parser: ArgumentParser, owner: type, title: str) -> None:
-    """A flag for every field of a dataclass that has a help text."""
+def add_options(parser: ArgumentParser, owner: type, title: str, *, may_be_empty: bool = True) -> None:
+    """A flag for every field of a dataclass that has a help text; whether lists that have a default may be empty."""
     group, hints = parser.add_argument_group(title), get_type_hints(owner)
     for option in fields(owner):
         if "help" in option.metadata:
-            _add_option(group, option, hints[option.name])
+            _add_option(group, option, hints[option.name], may_be_empty)
 
 
 def as_arguments(options: Mapping[str, Any]) -> list[str]:
@@ -260,6 +260,8 @@ def _resumed_config(
         raise ValueError(f"the run in {folder} lacks the option {error}") from error
     except ValueError as error:
         raise ValueError(f"the run in {folder} {error}") from error
+    if owner is not TRAINERS[maker := trainer_of(then)]:
+        raise ValueError(f"the run in {folder} was made by train_{maker}.py; resume it with that")
     strategy = then["strategy"]
     known = {*_flags(owner), *_flags(lookup("strategies", strategy).Settings)} - NOT_SAVED
     if unknown := sorted(then.keys() - known):
@@ -284,7 +286,7 @@ def _resumed_config(
 def parse_options(owner: type, arguments: Sequence[str], description: str) -> dict[str, Any]:
     """The fields of a dataclass of options that the command line gives."""
     parser = OneLineParser(description=description)
-    add_options(parser, owner, "options")
+    add_options(parser, owner, "options", may_be_empty=False)
     given = parser.parse(arguments)
     return {attribute: given[flag] for flag, attribute in _flags(owner).items() if flag in given}
 

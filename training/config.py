@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import Field, dataclass, field, fields
 from math import inf, isfinite
 from typing import Any
@@ -260,6 +260,13 @@ class HebbianConfig(TrainConfig):
 
 TRAINERS = {"static": TrainConfig, "hebbian": HebbianConfig}
 """The options of each training program; presets lie in configs/PROGRAM."""
+
+
+def trainer_of(options: Iterable[str]) -> str:
+    """The training program that these options are of, as far as their names tell."""
+    given = set(options)
+    own = {name: {each.name for each in fields(owner)} for name, owner in TRAINERS.items()}
+    return max(TRAINERS, key=lambda name: len(given & own[name]) - len(own[name] - given))
 
 
 def modules_named(options: Mapping[str, Any]) -> list[str]:

@@ -20,6 +20,7 @@ from training.evaluation import Played, environment_for
 from training.legacy_file import is_legacy, legacy_weights
 from training.policy_file import SavedPolicy, check_fits, load_policy
 
+MAX_EPISODES = 1_000_000
 ALL_BODIES = ("none", "left", "right")
 """Those that `--damage all` stands for."""
 
@@ -66,6 +67,8 @@ class EvaluateConfig:
             value = getattr(self, name)
             if value is not None and value < least:
                 raise ValueError(f"{name} must be >= {least}, got {value}")
+        if self.episodes > MAX_EPISODES:
+            raise ValueError(f"episodes must be <= {MAX_EPISODES}, got {self.episodes}")
         check_episode_timeout(self.episode_timeout)
         self._check_together()
 

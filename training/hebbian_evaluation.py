@@ -35,6 +35,9 @@ class HebbianEvaluateConfig(EvaluateConfig):
             if len(set(values)) < len(values):
                 raise ValueError(f"{name} names a value twice, got {' '.join(map(str, values))}")
         for name in ("freeze_at", "reset_weights_at"):
+            latest = max(getattr(self, name), default=0)
+            if self.max_episode_steps is not None and latest > self.max_episode_steps:
+                raise ValueError(f"{name} must be <= max_episode_steps {self.max_episode_steps}, got {latest}")
             if min(getattr(self, name), default=0) < 0:
                 raise ValueError(f"{name} must be >= 0, got {min(getattr(self, name))}")
         for fraction in self.lesion:

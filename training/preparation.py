@@ -193,6 +193,8 @@ def _start(
 def _virtual_batch(config: TrainConfig, agent: Agent, environment: EnvironmentSpec) -> Buffers:
     """The reference batch if the policy takes one; ValueError where no policy file could hold it."""
     num_frames = fields_of(agent.policy).get("virtual_batch", 0)
+    if config.virtual_batch and not num_frames:
+        raise ValueError(f"virtual_batch is for policies with convolutions, cnn and conv_lstm, got {config.policy!r}")
     most = (MAX_WEIGHTS - agent.policy.layout.num_params) // prod(agent.policy.observation_shape)
     if num_frames > most:
         raise ValueError(f"virtual_batch must be <= {most}, got {num_frames}: a policy file holds no more frames")

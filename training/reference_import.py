@@ -33,6 +33,10 @@ def _as_trained(name: str, choices: tuple[str, ...] = ()) -> Any:
     )
 
 
+REFERENCE = {"policy": "hebbian", "sharing": "synapse", "modulation": "none", "eligibility": False}
+"""What the reference has no choice of, whatever a preset says."""
+
+
 @dataclass(frozen=True)
 class ImportConfig:
     """Options of an import."""
@@ -61,7 +65,7 @@ class ImportConfig:
         for name in ("path_hebb", "path_coev", "output"):
             del options[name]
         given = {name: value for name, value in options.items() if value is not None}
-        return parse_config("hebbian", as_arguments({**given, "policy": "hebbian", "sharing": "synapse"}), "")
+        return parse_config("hebbian", as_arguments({**given, **REFERENCE}), "")
 
 
 def import_reference(config: ImportConfig) -> str:

@@ -127,9 +127,9 @@ def test_a_plastic_policy_gets_its_own_options():
     [
         (
             TrainConfig(policy="hebbian"),
-            "policy 'hebbian' needs distribution, .*; train it with the program",
+            "policy 'hebbian' needs distribution, .*; train it with train_hebbian.py",
         ),
-        (HebbianConfig(policy="mlp"), "policy 'mlp' does not take distribution, eligibility, hebb_rule, "),
+        (HebbianConfig(policy="mlp"), "policy 'mlp' does not take distribution, .*; train it with train_static.py"),
         (HebbianConfig(hebb_rule="ABCE"), "hebb_rule: got 'ABCE', allowed: A, AD, "),
     ],
 )

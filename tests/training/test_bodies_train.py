@@ -51,8 +51,8 @@ def test_bodies_must_differ(given, tmp_path):
     ("environment", "flags", "reason"),
     [
         ("CartPole-v1", ["--bodies", "none", "right"], "bodies are for AntBulletEnv-v0 and Ant-v5; CartPole-v1 has"),
-        ("Ant-v5", ["--bodies", "none,,right"], "there is no file ''"),
-        ("Ant-v5", ["--bodies", "none", "absent.xml"], "there is no file 'absent.xml'"),
+        ("Ant-v5", ["--bodies", "none,,right"], "no body and no file ''"),
+        ("Ant-v5", ["--bodies", "none", "absent.xml"], "no body and no file 'absent.xml', known: none, left"),
         ("Ant-v5", ["--bodies", "left", "--env_kwargs", "{xml_file: ant.xml}"], "env_kwargs an xml_file"),
     ],
 )

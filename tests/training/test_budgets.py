@@ -127,3 +127,17 @@ def test_a_lone_candidate_ties_with_nobody(tmp_path, capsys):
 def test_what_makes_no_sense_is_refused(tmp_path, flags, message):
     with pytest.raises(ValueError, match=message):
         cartpole(tmp_path, *flags)
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        (["--virtual_batch", "5"], "virtual_batch is for policies with convolutions, cnn and conv_lstm, got 'linear'"),
+        (["--sampler", "low_rank", "--rank", "3"], "rank must be <= 2, the rank of the largest matrix, got 3"),
+        (["--policy", "hebbian"], "policy 'hebbian' needs .*; train it with train_hebbian.py"),
+    ],
+)
+def test_what_the_policy_has_no_use_for_is_refused_before_anything_is_written(tmp_path, flags, message):
+    with pytest.raises(ValueError, match=message):
+        cartpole(tmp_path, *flags)
+    assert list(tmp_path.iterdir()) == []

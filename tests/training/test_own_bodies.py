@@ -94,5 +94,5 @@ def test_a_changed_file_is_another_body_to_a_resume_and_to_an_evaluation(mine, t
     with pytest.raises(ValueError, match=r"^bodies cannot change when a run goes on"):
         parse_configs("static", ["--resume", str(folder), "--bodies", "../mine.xml"], "")
     mine.unlink()
-    with pytest.raises(ValueError, match=f"there is no file '{mine}'"):
+    with pytest.raises(ValueError, match=f"no body and no file '{mine}'"):
         prepare(config)

@@ -73,7 +73,7 @@ def test_a_plastic_policy_resumes_too(tmp_path):
     flags = ["--resume", str(folder), *IMPORT, "--generations", "9"]
     (again,) = parse_configs("hebbian", flags, "")
     assert outcome(train(again)) == whole
-    with pytest.raises(ValueError, match="has the option distribution, which this program does not know"):
+    with pytest.raises(ValueError, match=r"was made by train_hebbian.py; resume it with that"):
         parse_configs("static", flags, "")
 
 
