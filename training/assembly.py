@@ -12,8 +12,8 @@ from rollouts.episode import Agent
 from rollouts.registry import lookup
 from training.config import HEADS_OF_BOUNDS, TrainConfig, trainer_of
 from training.policy_file import num_outputs
+from wrappers.atari_42 import SCREEN
 
-ATARI_SCREEN = (210, 160, 3)
 DEFAULT_SIZE = (84, 84)
 """Height and width, in pixels, that larger images are shrunk to; the reference's (Najarro & Risi 2020)."""
 
@@ -59,11 +59,9 @@ def _observation_wrappers(config: TrainConfig, space: Space) -> list[WrapperSpec
         raise ValueError(f"grayscale needs colour images; {config.environment} has observations {space}")
     if config.resize is not None and not image:
         raise ValueError(f"resize needs images; {config.environment} has observations {space}")
-    if config.atari_42 and (shape != ATARI_SCREEN or config.grayscale or config.resize is not None):
-        other = (
-            "grayscale and resize are no options beside it" if shape == ATARI_SCREEN else f"got observations {space}"
-        )
-        raise ValueError(f"atari_42 takes Atari's screens of {ATARI_SCREEN} as they are; {other}")
+    if config.atari_42 and (shape != SCREEN or config.grayscale or config.resize is not None):
+        other = "grayscale and resize are no options beside it" if shape == SCREEN else f"got observations {space}"
+        raise ValueError(f"atari_42 takes Atari's screens of {SCREEN} as they are; {other}")
     if isinstance(space, Discrete):
         return [WrapperSpec("one_hot", {})]
     chain = []

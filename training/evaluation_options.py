@@ -21,6 +21,7 @@ from training.legacy_file import is_legacy, legacy_weights
 from training.policy_file import SavedPolicy, check_fits, load_policy
 
 MAX_EPISODES = 1_000_000
+"""Far more than any statistics need, so that a slip of the finger does not fill the memory."""
 ALL_BODIES = ("none", "left", "right")
 """Those that `--damage all` stands for."""
 
