@@ -2,16 +2,17 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from io import BytesIO
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 from jaxtyping import Float, Float32, Float64
-from matplotlib.axes import Axes
-from matplotlib.backends.backend_agg import FigureCanvasAgg
-from matplotlib.figure import Figure
 
-from reporting.atomic_file import write_atomically
+from reporting.figure import empty_figure, tidy, write_figure
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 NUM_BINS = 60
 
@@ -58,12 +59,12 @@ def plot_plasticity(
     layers: Sequence[int],
 ) -> None:
     """Draws weight trajectories of the layers numbered (from 1), the first life's changes, and the coefficients."""
-    _write(plasticity_figure(title, lives, coefficients, layers), png)
+    write_figure(plasticity_figure(title, lives, coefficients, layers), png)
 
 
 def plot_returns_by_body(png: Path, bodies: Sequence[str], rows: Mapping[str, Mapping[str, Bar]]) -> None:
     """Draws a line for each row over the bodies, with intervals; hollow where the body was not seen in training."""
-    _write(returns_figure(bodies, rows), png)
+    write_figure(returns_figure(bodies, rows), png)
 
 
 def plasticity_figure(
@@ -71,9 +72,9 @@ def plasticity_figure(
     lives: Sequence[Life],
     coefficients: Mapping[str, Float[np.ndarray, " sets"]],
     layers: Sequence[int],
-) -> Figure:
+) -> "Figure":
     """The figure of `plot_plasticity`: axes of the layers, then those of the changes and of the coefficients."""
-    figure = _figure(max(9.0, 3.6 * len(layers)), 7.5)
+    figure = empty_figure(max(9.0, 3.6 * len(layers)), 7.5)
     figure.suptitle(title, fontsize="medium")
     above, below = figure.subfigures(2, 1, squeeze=False)[:, 0]
     for axes, layer in zip(above.subplots(1, len(layers), squeeze=False)[0], layers, strict=True):
@@ -85,9 +86,9 @@ def plasticity_figure(
     return figure
 
 
-def returns_figure(bodies: Sequence[str], rows: Mapping[str, Mapping[str, Bar]]) -> Figure:
+def returns_figure(bodies: Sequence[str], rows: Mapping[str, Mapping[str, Bar]]) -> "Figure":
     """The figure of `plot_returns_by_body`."""
-    figure = _figure(8.0, 5.0)
+    figure = empty_figure(8.0, 5.0)
     axes = figure.add_subplot()
     for number, (name, bars) in enumerate(rows.items()):
         shift = 0.06 * (number - (len(rows) - 1) / 2)
@@ -101,11 +102,11 @@ def returns_figure(bodies: Sequence[str], rows: Mapping[str, Mapping[str, Bar]])
     axes.set_xticks(range(len(bodies)), bodies)
     axes.set_xlabel("body (filled: seen in training)")
     axes.set_ylabel("mean return, 95 % interval")
-    _tidy(axes)
+    tidy(axes)
     return figure
 
 
-def _draw_trajectories(axes: Axes, trajectories: Sequence[Float32[np.ndarray, "env_steps synapses"]]) -> None:
+def _draw_trajectories(axes: "Axes", trajectories: Sequence[Float32[np.ndarray, "env_steps synapses"]]) -> None:
     projected, shares = principal_components(trajectories)
     for number, points in enumerate(projected, 1):
         (line,) = axes.plot(*points.T, lw=0.6, label=f"episode {number}")
@@ -113,10 +114,10 @@ def _draw_trajectories(axes: Axes, trajectories: Sequence[Float32[np.ndarray, "e
         axes.plot(*points[-1], "s", ms=6, color=line.get_color(), mec="black", zorder=3)
     axes.set_xlabel(f"PC 1, {shares[0]:.0%} of variance (circle: start)")
     axes.set_ylabel(f"PC 2, {shares[1]:.0%} of variance (square: end)")
-    _tidy(axes)
+    tidy(axes)
 
 
-def _draw_changes(axes: Axes, life: Life, layers: Sequence[int]) -> None:
+def _draw_changes(axes: "Axes", life: Life, layers: Sequence[int]) -> None:
     for layer in layers:
         changes = life.changes[:, layer - 1]
         axes.plot(np.arange(1, len(changes) + 1), changes, lw=0.8, label=f"layer {layer}")
@@ -125,33 +126,14 @@ def _draw_changes(axes: Axes, life: Life, layers: Sequence[int]) -> None:
     axes.set_title("learning in episode 1", fontsize="medium")
     axes.set_xlabel("env step")
     axes.set_ylabel("mean absolute change of weight")
-    _tidy(axes)
+    tidy(axes)
 
 
-def _draw_coefficients(axes: Axes, coefficients: Mapping[str, Float[np.ndarray, " sets"]]) -> None:
+def _draw_coefficients(axes: "Axes", coefficients: Mapping[str, Float[np.ndarray, " sets"]]) -> None:
     edges = np.histogram_bin_edges(np.concatenate(list(coefficients.values())), NUM_BINS).tolist()
     for name, values in coefficients.items():
         axes.hist(values, edges, histtype="step", label=name)
     axes.set_title("coefficients", fontsize="medium")
     axes.set_xlabel("value")
     axes.set_ylabel("sets")
-    _tidy(axes)
-
-
-def _figure(width: float, height: float) -> Figure:
-    """An empty figure, in inches, that needs no display."""
-    figure = Figure(figsize=(width, height), dpi=100, layout="constrained")
-    FigureCanvasAgg(figure)
-    return figure
-
-
-def _tidy(axes: Axes) -> None:
-    axes.grid(alpha=0.3)
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.legend(loc="best", fontsize="x-small", framealpha=0.8)
-
-
-def _write(figure: Figure, png: Path) -> None:
-    picture = BytesIO()
-    figure.savefig(picture, format="png")
-    write_atomically(png, picture.getvalue())
+    tidy(axes)

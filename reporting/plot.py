@@ -1,42 +1,38 @@
 """The learning curve of a run as a PNG."""
 
-from io import BytesIO
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
-from matplotlib.axes import Axes
-from matplotlib.backends.backend_agg import FigureCanvasAgg
-from matplotlib.figure import Figure
-from matplotlib.ticker import EngFormatter
 
-from reporting.atomic_file import write_atomically
+from reporting.figure import empty_figure, tidy, write_figure
 from reporting.metrics import read_metrics
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 _POPULATION, _UNPERTURBED, _EVALUATION = "#4c72b0", "#dd8452", "#222222"
 
 
 def plot_learning_curve(metrics_csv: Path, png: Path) -> None:
     """Draws returns over env steps from a metrics.csv of at least one row; needs no display."""
+    from matplotlib.ticker import EngFormatter
+
     metrics = read_metrics(metrics_csv)
     if len(metrics["generation"]) == 0:
         raise ValueError(f"{metrics_csv}: no generation to plot")
-    figure = Figure(figsize=(8, 5), dpi=120, layout="constrained")
-    FigureCanvasAgg(figure)
+    figure = empty_figure(9.6, 6)
     axes = figure.add_subplot()
     _draw_returns(axes, metrics)
     axes.set_title("/".join(png.absolute().parts[-3:-1]), fontsize="medium")  # <environment>/<run>
     axes.set_xlabel("environment steps")
     axes.set_ylabel("return")
     axes.xaxis.set_major_formatter(EngFormatter(sep=""))
-    axes.grid(alpha=0.3)
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.legend(loc="best", fontsize="small", framealpha=0.8)
-    picture = BytesIO()
-    figure.savefig(picture, format="png")
-    write_atomically(png, picture.getvalue())
+    tidy(axes)
+    write_figure(figure, png)
 
 
-def _draw_returns(axes: Axes, metrics: dict[str, np.ndarray]) -> None:
+def _draw_returns(axes: "Axes", metrics: dict[str, np.ndarray]) -> None:
     steps = metrics["env_steps"]
     dot = "o" if len(steps) == 1 else ""  # a line through one point is invisible
     axes.fill_between(

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Float64, Int
-from scipy.stats import mannwhitneyu
 
 from training.statistics import UNKNOWN, Estimate, estimates, taken
 
@@ -51,5 +50,7 @@ def compare(
 def _probability(
     one: Float64[np.ndarray, "resamples seeds episodes"], other: Float64[np.ndarray, "resamples seeds episodes"]
 ) -> Float64[np.ndarray, " resamples"]:
+    from scipy.stats import mannwhitneyu  # takes longer to import than all the rest
+
     statistic = mannwhitneyu(one, other, axis=2, method="asymptotic").statistic
     return statistic.mean(axis=1) / one.shape[2] ** 2

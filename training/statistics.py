@@ -23,7 +23,6 @@ from typing import TypeAlias
 
 import numpy as np
 from jaxtyping import Float64, Int
-from scipy.stats import trim_mean
 
 from reporting.table import number
 
@@ -124,6 +123,8 @@ def estimates(figures: Figures, shape: tuple[int, ...], rng: np.random.Generator
 
 def _averages(returns: Float64[np.ndarray, "resamples strata units"]) -> list[Float64[np.ndarray, " resamples"]]:
     """Mean, interquartile mean and median of each resample."""
+    from scipy.stats import trim_mean  # takes longer to import than all the rest
+
     pooled = returns.reshape(len(returns), -1)
     return [pooled.mean(axis=1), trim_mean(pooled, 0.25, axis=1), np.median(pooled, axis=1)]
 

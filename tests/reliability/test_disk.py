@@ -58,9 +58,10 @@ class SmallDisk:
         (self.path / "filler").unlink()
 
     def forbid_writing(self, folder):
-        """Makes a folder read-only, save for files that are open already."""
+        """Makes a folder read-only, save for files that are open already; refused while one is being written."""
         self._run("mount", "--bind", folder, folder)
-        self._run("mount", "-o", "remount,bind,ro", folder)
+        remount = ["mount", "-o", "remount,bind,ro", folder]
+        assert wait_until(lambda: self._run(*remount, check=False).returncode == 0, 10)
 
     def allow_writing(self, folder):
         self._run("umount", "--lazy", folder)
@@ -69,8 +70,8 @@ class SmallDisk:
         self._holder.kill()
         self._holder.communicate()
 
-    def _run(self, *command):
-        subprocess.run([*self._enter, *map(str, command)], check=True)
+    def _run(self, *command, check=True):
+        return subprocess.run([*self._enter, *map(str, command)], check=check)
 
 
 @pytest.fixture

@@ -49,10 +49,10 @@ def test_what_a_killed_writer_leaves_is_swept_and_nothing_else(tmp_path):
     path = tmp_path / "best.dat"
     write_atomically(path, b"whole")
     (tmp_path / "notes.tmp").write_text("a user's own")
-    if os.fork() == 0:
+    if (writer := os.fork()) == 0:
         type(path).replace = lambda *paths: os.kill(os.getpid(), signal.SIGKILL)
         write_atomically(path, b"never renamed")
-    assert os.WIFSIGNALED(os.wait()[1])
+    assert os.WIFSIGNALED(os.waitpid(writer, 0)[1])
     assert len(list(tmp_path.iterdir())) == 3
     sweep(tmp_path)
     assert sorted(each.name for each in tmp_path.iterdir()) == ["best.dat", "notes.tmp"]
