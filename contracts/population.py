@@ -21,4 +21,7 @@ class Population(Protocol):
     def combine(
         self, ids: Sequence[int], utilities: Float[np.ndarray, " ids"], power: int = 1
     ) -> Float64[np.ndarray, " params"]:
-        """Sum over the members named of utility times unit-variance noise to the power of 1 or 2."""
+        """Sum over the members named of utility times unit-variance noise to the power of 1 or 2.
+
+        ValueError where the population has no such sum: low-rank noise is summed to the power of 1 only.
+        """

@@ -19,6 +19,7 @@ class Purpose(IntEnum):
     TEST = 4
     BOOTSTRAP = 5
     VIRTUAL_BATCH = 6
+    TIES = 7
 
 
 def _sequence(seed: int, purpose: Purpose, generation: int, member: int, episode: int) -> np.random.SeedSequence:

@@ -1,9 +1,9 @@
 """Low-rank weights in layers: one product with a matrix that all members share, and what each one's factors add to it.
 
-Sarkar, Fellows, Duque et al., "Evolution Strategies at the Hyperscale" (EGGROLL), arXiv 2511.16652, section 4: a
-member's product is x W^T + (x B) A^T, and its own matrix W + A B^T is never made. The shared matrix is read in panels
-of sixteen outputs, each of which stays in the first cache while it meets all members, eight at once. Every sum runs
-over the inputs in their order, whoever shares the batch.
+Sarkar, Fellows, Duque et al., "Evolution Strategies at the Hyperscale" (EGGROLL), arXiv 2511.16652: a member's
+product is x W^T + (x B) A^T, and its own matrix W + A B^T is never made. The shared matrix is read in panels of sixteen
+outputs, each of which stays in the first cache while it meets all members, eight at once. Every sum runs over the
+inputs in their order, whoever shares the batch.
 """
 
 import numpy as np

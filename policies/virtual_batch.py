@@ -1,6 +1,6 @@
 """Virtual batch normalisation: each channel is standardised by its mean and deviation over a fixed reference batch.
 
-Salimans et al. 2016, "Improved Techniques for Training GANs", arXiv 1606.03498, sec. 3.4; for evolution strategies,
+Salimans et al. 2016, "Improved Techniques for Training GANs", arXiv 1606.03498, sec. 3.5; for evolution strategies,
 where it makes perturbed networks act differently, Salimans et al. 2017, arXiv 1703.03864, sec. 2.2. The reference batch
 is a buffer, `virtual_batch`; its statistics are a member's own, computed with its weights when an episode begins.
 

@@ -12,7 +12,7 @@ from jaxtyping import Float32, Float64
 from strategies.ranges import check_ranges
 
 MAX_MATRIX_BYTES = 4 * 2**30
-"""Memory that a full covariance may take; a generation beyond it takes minutes besides."""
+"""Memory that a full covariance and the temporaries of its update may take; beyond it a generation takes minutes."""
 LARGEST = 1e30
 """Weights beyond this are a search that diverges: the library `cmaes` ends at 1e32, float32 at 3e38."""
 
@@ -43,8 +43,9 @@ def check_memory(strategy: str, num_params: int, matrices: int) -> None:
     needed = matrices * num_params**2 * 8
     if needed > MAX_MATRIX_BYTES:
         raise ValueError(
-            f"strategy {strategy} would need {needed / 2**30:,.1f} GiB of memory for the covariance of {num_params}"
-            f" parameters, allowed are {MAX_MATRIX_BYTES / 2**30:g}; sep_cma_es keeps only the diagonal"
+            f"strategy {strategy} would need {needed / 2**30:,.1f} GiB of memory for the covariance of {num_params} "
+            f"parameters and the library's temporaries, allowed are {MAX_MATRIX_BYTES / 2**30:g}; sep_cma_es keeps "
+            "only the diagonal"
         )
 
 

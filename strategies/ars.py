@@ -16,7 +16,7 @@ from jaxtyping import Float32, Float64
 
 from contracts.population import Population
 from contracts.strategy import Combine
-from strategies.gaussian_search import GaussianStrategy, noise_sum
+from strategies.gaussian_search import GaussianStrategy
 from strategies.samplers import TWIN_SAMPLERS, check_members
 from strategies.schedules import RateSettings, schedule_of
 from strategies.shaping import raw
@@ -69,13 +69,8 @@ class Ars(GaussianStrategy):
         self, population: Population, fitness: Float64[np.ndarray, " members"], combine: Combine
     ) -> dict[str, float]:
         """One step of the mean, then one of the schedules."""
-        total, agreement = noise_sum(population, self._utilities(fitness[:-1]), combine)
-        figures = {
-            **self._move(self._lr.value * total, fitness),
-            "lr": self._lr.value,
-            "gradient_norm": float(np.linalg.norm(total)),
-            "gradient_agreement": agreement,
-        }
+        total, agreement = self._noise_sum(population, self._utilities(fitness[:-1]), combine)
+        figures = {**self._move(self._lr.value * total, total, agreement, fitness), "lr": self._lr.value}
         self._lr.advance()
         self._sigma_rate.advance()
         self._sigma = self._sigma_rate.value

@@ -27,6 +27,7 @@ from strategies.gaussian_search import GaussianStrategy
 from strategies.ranges import check_ranges
 from strategies.samplers import SAMPLERS, check_members
 from strategies.schedules import Course, Rate
+from strategies.selection import all_tie
 from strategies.shaping import by_rank
 
 
@@ -87,20 +88,23 @@ class Cem(GaussianStrategy):
     def tell(
         self, population: Population, fitness: Float64[np.ndarray, " members"], combine: Combine
     ) -> dict[str, float]:
-        """Moves the Gaussian onto the elite; a generation in which every member failed moves nothing."""
-        weights = np.append(self._elite(fitness[:-1]), 0.0)
-        if not weights.any():
-            return self._move(np.zeros_like(self._mean), fitness)
-        first, second = combine(population, weights), combine(population, weights, power=2)
-        figures = self._move(self._sigma * first, fitness)
-        around = second - first**2 if self._settings.variance_around == "new" else second
-        # rounding can take a variance that is all but zero below it
-        self._sigma = np.sqrt(self._sigma**2 * np.maximum(around, 0.0) + self._extra_variance.value)
+        """Moves the Gaussian onto the elite; a generation in which all members tie, or failed, moves nothing."""
+        weights = self._elite(fitness[:-1])
+        first, agreement = self._noise_sum(population, weights, combine)
+        step = self._sigma * first
+        figures = self._move(step, step, agreement, fitness)
+        if weights.any():
+            second = combine(population, np.append(weights, 0.0), power=2)
+            around = second - first**2 if self._settings.variance_around == "new" else second
+            # rounding can take a variance that is all but zero below it
+            self._sigma = np.sqrt(self._sigma**2 * np.maximum(around, 0.0) + self._extra_variance.value)
         self._extra_variance.advance()
         return figures
 
     def _elite(self, fitness: Float64[np.ndarray, " members"]) -> Float64[np.ndarray, " members"]:
-        """Weights that sum to 1, over the elite among the members that have not failed; all zero if none has not."""
+        """Weights that sum to 1, over the elite of those that have not failed; all zero if all failed or tie."""
+        if all_tie(fitness):
+            return np.zeros(len(fitness))
         ranks = np.arange(1, len(fitness) + 1)
         size = round(self._settings.elite_share * len(fitness))
         falling = np.log((size + 1) / ranks) if self._settings.elite_weights == "log" else np.ones(len(fitness))

@@ -3,7 +3,8 @@
 Nomura & Ono 2022, "Fast Moving Natural Evolution Strategy for High-Dimensional Problems", CEC, arXiv 2201.11422, as the
 authors' library `crfmnes` implements it. The library samples inside its `one_iteration`, from numpy's global generator:
 here a copy of its module, ours alone, is handed the noise of our own streams instead, and `one_iteration` runs once the
-fitness is known. It is told ranks, and infinity for failed members, which it takes as infeasible; ties rank by number.
+fitness is known. It is told ranks, and infinity for failed members, which it takes as infeasible. It moves by its own
+points in float64, while the members evaluated are these points rounded to float32.
 """
 
 from collections.abc import Mapping, Sequence
@@ -14,21 +15,12 @@ from types import SimpleNamespace
 from typing import Any, ClassVar
 
 import numpy as np
-from jaxtyping import Float, Float32, Float64
+from jaxtyping import Float, Float32, Float64, Int
 
 from contracts.policy import Weights
-from contracts.strategy import Combine
-from strategies.adaptive import AdaptiveSettings, check_spread, movement
+from strategies.adaptive import AdaptiveSettings, check_spread
 from strategies.dense import standard_noise
-from strategies.gaussian_search import tied_share
-from strategies.restoring import matching
-from strategies.selection import best_first
-
-STATE = {
-    **{"mean": "m", "sigma": "sigma", "direction": "v", "deviations": "D"},
-    **{"covariance_path": "pc", "sigma_path": "ps"},
-}
-"""Attributes of the library's object, version 1.0.0, that change from one generation to the next and matter."""
+from strategies.library_search import LibraryStrategy
 
 
 @dataclass(frozen=True)
@@ -64,11 +56,6 @@ class RankOnePopulation:
         """The perturbed members and the unperturbed one."""
         return self.popsize + 1
 
-    @property
-    def variances(self) -> Float64[np.ndarray, " params"]:
-        """Of each weight."""
-        return np.square(self.deviations) * (1 + np.square(self.direction))
-
     def noise(self, member: int) -> Float64[np.ndarray, " params"]:
         """Standard normal noise of one of the perturbed members."""
         half = self.popsize // 2
@@ -98,70 +85,59 @@ class RankOnePopulation:
         return total
 
 
-class CrFmNes:
+class CrFmNes(LibraryStrategy):
     """A Gaussian with a deviation for each weight and one long direction."""
 
     Settings: ClassVar[type[CrFmNesSettings]] = CrFmNesSettings
-    grows: ClassVar[bool] = False
+    STATE: ClassVar[Mapping[str, str]] = {
+        **{"mean": "m", "sigma": "sigma", "direction": "v", "deviations": "D"},
+        **{"covariance_path": "pc", "sigma_path": "ps"},
+    }
+    """Of version 1.0.0."""
 
     def __init__(self, settings: CrFmNesSettings, initial_mean: Float32[np.ndarray, " params"], seed: int):
-        num_params = len(initial_mean)
-        self._seed = seed
-        self._popsize = settings.members(num_params)
+        num_params, popsize = len(initial_mean), settings.members(len(initial_mean))
         self._module = own_module()
-        self._hand_out(standard_noise(seed, 0, [self._popsize], num_params).T)  # its first v; a stream of no member
-        self._library = self._module.CRFMNES(
-            num_params,
-            None,
-            np.array(initial_mean, np.float64)[:, np.newaxis],
-            settings.sigma,
-            self._popsize,
-            use_constraint_violation=False,
-        )
+        self._hand_out(standard_noise(seed, 0, [popsize], num_params).T)  # its first v; a stream of no member
+        mean = np.array(initial_mean, np.float64)[:, np.newaxis]
+        library = self._module.CRFMNES(num_params, None, mean, settings.sigma, popsize, use_constraint_violation=False)
+        super().__init__(library, seed, popsize)
 
-    @property
-    def mean(self) -> Float32[np.ndarray, " params"]:
-        """The unperturbed policy's parameters."""
-        return self._library.m[:, 0].astype(np.float32)
+    def _deviations(self) -> Float64[np.ndarray, " params"]:
+        library = self._library
+        return library.sigma * library.D[:, 0] * np.sqrt(1 + np.square(library.v[:, 0]))
 
     def ask(self, generation: int, num_members: int | None = None) -> RankOnePopulation:
         """Members around the mean, then the mean itself; FloatingPointError if they no longer differ from it."""
+        check_spread(self.mean, self._deviations())
         library = self._library
-        center, deviations, direction = library.m[:, 0].copy(), library.sigma * library.D[:, 0], library.v[:, 0].copy()
-        population = RankOnePopulation(center, deviations, direction, self._seed, generation, self._popsize)
-        check_spread(self.mean, np.sqrt(population.variances))
-        return population
+        scales, direction = library.sigma * library.D[:, 0], library.v[:, 0].copy()
+        return RankOnePopulation(self._mean.copy(), scales, direction, self._seed, generation, self._popsize)
 
-    def tell(
-        self, population: RankOnePopulation, fitness: Float64[np.ndarray, " members"], combine: Combine
-    ) -> dict[str, float]:
-        """One update of the distribution; the sigma reported is the root mean square over the weights."""
+    def _tie_order(self, rng: np.random.Generator) -> Int[np.ndarray, " members"]:
+        """Twins are neighbours, their noise all but cancels; by number the first half's would make the whole step."""
+        pairs, turned = rng.permutation(self._popsize // 2), rng.integers(2, size=self._popsize // 2)
+        return np.concatenate([2 * pairs + turned, 2 * pairs + 1 - turned])
+
+    def _update(
+        self,
+        population: RankOnePopulation,
+        order: Int[np.ndarray, " members"],
+        fitness: Float64[np.ndarray, " members"],
+    ) -> None:
         ranks = np.empty(self._popsize)
-        ranks[best_first(fitness[:-1])] = np.arange(self._popsize)
-        ranks[np.isnan(fitness[:-1])] = inf
+        ranks[order] = np.arange(self._popsize)
+        ranks[np.isnan(fitness)] = inf
         half = np.stack([population.noise(member) for member in range(self._popsize // 2)], axis=1)
         self._hand_out(half)
         self._library.z = np.zeros((len(half), self._popsize))  # its memory order, too, decides on last bits
         values = iter(ranks)
         self._library.f = lambda weights: next(values)  # asked for one member after the other
         self._library.one_iteration()
-        return {
-            **movement(np.sqrt(population.variances.mean()), population.center, self._library.m[:, 0]),
-            "tied_share": tied_share(fitness[:-1]),
-        }
 
     def _hand_out(self, noise: Float64[np.ndarray, "params columns"]) -> None:
         """Lets the library's next draw be this noise."""
         self._module.np.random = SimpleNamespace(randn=lambda *shape: noise)
-
-    def state_dict(self) -> dict[str, np.ndarray]:
-        """Mean, sigma, direction, deviations and both evolution paths."""
-        return {name: np.array(getattr(self._library, attribute)) for name, attribute in STATE.items()}
-
-    def load_state_dict(self, state: Mapping[str, np.ndarray]) -> None:
-        """Goes on from what `state_dict` returned."""
-        for name, array in matching(self.state_dict(), state).items():
-            setattr(self._library, STATE[name], array if array.ndim else array.item())
 
 
 def own_module() -> Any:

@@ -17,10 +17,9 @@ from jaxtyping import Float32, Float64
 from contracts.randomness import Purpose, stream
 from contracts.strategy import Combine
 from strategies.adaptive import check_spread, movement
-from strategies.gaussian_search import tied_share
 from strategies.lineages import LineagePopulation, ParentLineages
 from strategies.ranges import check_ranges
-from strategies.selection import best_first
+from strategies.selection import best_first, tied_share
 
 
 @dataclass(frozen=True)
@@ -73,7 +72,7 @@ class Ga:
     ) -> dict[str, float]:
         """The best members become the parents, the best of all the elite; nothing changes if every member failed."""
         before, elite_id = self._elite, self._settings.popsize
-        order = (best_first(np.roll(fitness, 1)) - 1) % len(fitness)  # the elite comes first among its equals
+        order = best_first(fitness, ties=np.roll(np.arange(len(fitness)), -1))  # the elite comes first among its equals
         chosen = [int(member) for member in order if not np.isnan(fitness[member])][: self._settings.parents]
         if chosen:
             parents = [0 if member == elite_id else int(population.parent_of[member]) for member in chosen]

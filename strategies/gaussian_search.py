@@ -11,7 +11,8 @@ from contracts.strategy import Combine
 from strategies.adaptive import check_spread
 from strategies.populations import GaussianPopulation
 from strategies.restoring import matching
-from strategies.samplers import check_members
+from strategies.samplers import check_members, dependent_members
+from strategies.selection import tied_share
 
 
 class Part(Protocol):
@@ -58,7 +59,31 @@ class GaussianStrategy:
     def _population(self, generation: int, popsize: int) -> Population:
         return GaussianPopulation(self.mean, self._sigma, self._seed, generation, popsize, self._sampler)
 
-    def _move(self, step: Float64[np.ndarray, " params"], fitness: Float64[np.ndarray, " members"]) -> dict[str, float]:
+    def _noise_sum(
+        self, population: Population, utilities: Float64[np.ndarray, " members"], combine: Combine
+    ) -> tuple[Float64[np.ndarray, " params"], float]:
+        """Sum of utility times noise over the perturbed members, and how well two halves of them agree on it.
+
+        The agreement is the cosine between the sums over every other group of members and over the rest, groups being
+        the smallest whose noise does not depend on another's: about 0 where the fitness says nothing, towards 1 where
+        noise drowns nothing; NaN where a half is zero, as with a single group. The second half is what the first leaves
+        of the whole, so that the whole has the bits of a single sum.
+        """
+        weighted = np.append(utilities, 0.0)  # the unperturbed member has no noise
+        groups = np.arange(len(weighted)) // dependent_members(self._sampler, len(self._mean))
+        whole = combine(population, weighted)
+        half = combine(population, np.where(groups % 2 == 0, weighted, 0.0))
+        rest = whole - half
+        lengths = np.linalg.norm(half) * np.linalg.norm(rest)
+        return whole, float(half @ rest / lengths) if lengths > 0 else np.nan
+
+    def _move(
+        self,
+        step: Float64[np.ndarray, " params"],
+        gradient: Float64[np.ndarray, " params"],
+        agreement: float,
+        fitness: Float64[np.ndarray, " members"],
+    ) -> dict[str, float]:
         """Adds a step to the mean; returns the figures that all these strategies have."""
         self._mean = self._mean + step
         return {
@@ -67,6 +92,8 @@ class GaussianStrategy:
             "mean_norm": float(np.linalg.norm(self._mean)),
             "update_over_sigma": float(np.sqrt(np.square(step / self._sigma).mean())),
             "tied_share": tied_share(fitness[:-1]),
+            "gradient_norm": float(np.linalg.norm(gradient)),
+            "gradient_agreement": agreement,
         }
 
     def state_dict(self) -> dict[str, np.ndarray]:
@@ -83,26 +110,3 @@ class GaussianStrategy:
         self._mean, self._sigma = arrays["mean"], arrays["sigma"][()]
         for part, holder in self._parts.items():
             holder.load_state_dict({name: arrays[f"{part}.{name}"] for name in holder.state_dict()})
-
-
-def noise_sum(
-    population: Population, utilities: Float64[np.ndarray, " members"], combine: Combine
-) -> tuple[Float64[np.ndarray, " params"], float]:
-    """Sum of utility times noise over the perturbed members, and how well two halves of them agree on it.
-
-    The agreement is the cosine between the sum over every other pair of members and the sum over the rest: about 0
-    where the fitness says nothing, towards 1 where noise drowns nothing; NaN where a half is zero. The second half is
-    what the first leaves of the whole, so that the whole has the bits of a single sum.
-    """
-    weighted = np.append(utilities, 0.0)  # the unperturbed member has no noise
-    whole = combine(population, weighted)
-    half = combine(population, np.where(np.arange(len(weighted)) // 2 % 2 == 0, weighted, 0.0))
-    rest = whole - half
-    lengths = np.linalg.norm(half) * np.linalg.norm(rest)
-    return whole, float(half @ rest / lengths) if lengths > 0 else np.nan
-
-
-def tied_share(fitness: Float64[np.ndarray, " members"]) -> float:
-    """Share of members with a fitness that another one has too; failed members tie with one another."""
-    _, counts = np.unique(fitness, return_counts=True)
-    return float(counts[counts > 1].sum() / len(fitness))

@@ -13,6 +13,7 @@ from jaxtyping import Float, Float32, Float64, Int
 
 from contracts.policy import Weights
 from contracts.randomness import Purpose, stream
+from strategies.restoring import matching
 
 MAX_MUTATIONS = 8
 """Mutations of a parent that are replayed at most; more make it a base of its own."""
@@ -70,13 +71,14 @@ class ParentLineages:
 
     def restored(self, state: Mapping[str, np.ndarray]) -> "ParentLineages":
         """The parents of a `state_dict`; KeyError or ValueError for anything else."""
-        bases, base_ids = np.array(state["bases"]), np.array(state["base_ids"])
-        table, counts = np.array(state["mutations"]), np.array(state["num_mutations"])
-        if bases.shape[1:] != self.bases.shape[1:] or bases.dtype != np.float32:
-            raise ValueError(f"bases must be rows of {self.bases.shape[1]} float32, got {bases.dtype} {bases.shape}")
-        fits = len(base_ids) == len(counts) > 0 and table.shape == (counts.sum(), 2) and counts.min() >= 0
+        template = {
+            name: np.broadcast_to(np.zeros((), own.dtype), (len(np.atleast_1d(state[name])), *own.shape[1:]))
+            for name, own in self.state_dict().items()  # how many rows there may be is checked below
+        }
+        bases, base_ids, table, counts = matching(template, state).values()
+        fits = len(base_ids) == len(counts) > 0 and 0 <= counts.min() <= counts.max() <= len(table) == counts.sum()
         if not fits or not 0 <= base_ids.min() <= base_ids.max() < len(bases) or table.min(initial=0) < 0:
-            raise ValueError("base_ids, mutations and num_mutations do not belong together")
+            raise ValueError("bases, base_ids, mutations and num_mutations do not belong together, or are negative")
         steps = iter([(int(generation), int(member)) for generation, member in table])
         mutations = tuple(tuple(next(steps) for _ in range(count)) for count in counts)
         return ParentLineages(bases, base_ids, mutations, self.seed, self.sigma)

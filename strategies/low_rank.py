@@ -1,9 +1,9 @@
 """Low-rank noise: every matrix is perturbed by A B^T / sqrt(r), so that members share one product with the centre.
 
-Sarkar, Fellows, Duque et al., "Evolution Strategies at the Hyperscale" (EGGROLL), arXiv 2511.16652, section 4. The
-entries of A and B are standard normal; those of A B^T / sqrt(r) then have unit variance and no correlation, so that a
-step is the sum of utility times noise as in plain evolution strategies. Kernels and vectors get plain noise. Departure:
-members come in antithetic pairs.
+Sarkar, Fellows, Duque et al., "Evolution Strategies at the Hyperscale" (EGGROLL), arXiv 2511.16652. The entries
+of A and B are standard normal; those of A B^T / sqrt(r) then have unit variance and no correlation, so that a step is
+the sum of utility times noise as in plain evolution strategies. Kernels and vectors get plain noise. Departure: members
+come in antithetic pairs.
 """
 
 from collections.abc import Sequence
@@ -79,26 +79,21 @@ class LowRankPopulation:
     def combine(
         self, ids: Sequence[int], utilities: Float[np.ndarray, " ids"], power: int = 1
     ) -> Float64[np.ndarray, " params"]:
-        """Sum of utility times noise, of full size, to the power; the unperturbed member has none."""
+        """Sum of utility times noise, of full size; the unperturbed member has none. ValueError for a power but 1."""
+        if power != 1:
+            raise ValueError(f"power must be 1 for low-rank noise, got {power}")
         pairs, places = np.unique(np.asarray(ids) // 2, return_inverse=True)
-        coefficients = np.bincount(places, self._signs(ids) ** power * utilities)
+        coefficients = np.bincount(places, self._signs(ids) * utilities)
         noise = self._noise(pairs).astype(np.float64)
         total = np.empty(len(self.center))
         for name, where in self.layout.slices.items():
             if name in self.layout.matrices:
-                A, B = (_to_power(self._factors.view(noise, factor), power) for factor in (left(name), right(name)))
-                A *= coefficients[:, np.newaxis, np.newaxis]
+                A, B = (self._factors.view(noise, factor) for factor in (left(name), right(name)))
+                A = A * coefficients[:, np.newaxis, np.newaxis]
                 total[where] = np.einsum("kro,kri->oi", A, B).ravel()  # by BLAS, threads would fight the engine's
             else:
-                total[where] = coefficients @ noise[:, self._factors.slices[name]] ** power
+                total[where] = coefficients @ noise[:, self._factors.slices[name]]
         return total
-
-
-def _to_power(factors: Float64[np.ndarray, "pairs rank size"], power: int) -> Float64[np.ndarray, "pairs rank* size"]:
-    """Factors of the product's entries to the power of 1 or 2: (sum_j a_j b_j)^2 = sum_jl (a_j a_l) (b_j b_l)."""
-    if power == 1:
-        return factors.copy()
-    return (factors[:, :, np.newaxis] * factors[:, np.newaxis]).reshape(len(factors), -1, factors.shape[2])
 
 
 def mean_squares(weights: Weights) -> Float64[np.ndarray, " members"]:

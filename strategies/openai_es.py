@@ -4,7 +4,8 @@ Salimans, Ho, Chen, Sidor & Sutskever 2017, "Evolution Strategies as a Scalable 
 arXiv 1703.03864, algorithm 1, with the defaults of Najarro & Risi's static-weight code (NeurIPS 2020,
 arXiv 2007.02686). The defaults depart from the paper in three ways, all of them settings: centred ranks are divided by
 their deviation; learning rate and sigma decay down to floors; and a member's fitness loses `weight_penalty` times its
-mean squared weight before the ranking. From that code they depart in ranking ties by their mean.
+mean squared weight before the ranking. From that code they depart in ranking ties by their mean. A generation in which
+all members tie, penalties included, makes no step: momentum and weight decay rest too, the schedules go on.
 
 `divide_by_sigma` off is the update of es-torch, lr / popsize sum(utility noise) - lr weight_decay mean: the paper's
 times sigma, so that its learning rates are to be compared with lr / sigma here.
@@ -19,12 +20,13 @@ from jaxtyping import Float32, Float64
 from contracts.policy import Layout
 from contracts.population import Population
 from contracts.strategy import Combine
-from strategies.gaussian_search import GaussianStrategy, noise_sum
+from strategies.gaussian_search import GaussianStrategy
 from strategies.low_rank import LowRankPopulation, mean_squares
 from strategies.optimizers import OPTIMIZERS, OptimizerSettings
 from strategies.ranges import check_ranges
 from strategies.samplers import LOW_RANK, SAMPLERS, check_members
 from strategies.schedules import FirstRankRule, RateSettings
+from strategies.selection import all_tie
 from strategies.shaping import SHAPINGS, shaping
 
 PENALTY_BLOCK = 16
@@ -125,16 +127,13 @@ class OpenaiEs(GaussianStrategy):
         settings = self._settings
         penalised = fitness[:-1] - self._penalties(population)
         utilities = shaping(settings.fitness_shaping, settings.top_share)(penalised)
-        total, agreement = noise_sum(population, utilities, combine)
+        total, agreement = self._noise_sum(population, utilities, combine)
         scale = self._sigma if settings.divide_by_sigma else 1.0
         gradient = total / (len(utilities) * scale)  # algorithm 1, line 5
-        step = self._optimizer.step(gradient - settings.weight_decay * self._mean, self._lr.value)
-        figures = {
-            **self._move(step, fitness),
-            "lr": self._lr.value,
-            "gradient_norm": float(np.linalg.norm(gradient)),
-            "gradient_agreement": agreement,
-        }
+        step = np.zeros_like(gradient)
+        if not all_tie(penalised):
+            step = self._optimizer.step(gradient - settings.weight_decay * self._mean, self._lr.value)
+        figures = {**self._move(step, gradient, agreement, fitness), "lr": self._lr.value}
         self._advance(fitness)
         return figures
 

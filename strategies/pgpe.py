@@ -8,7 +8,7 @@ Srivastava 2020, "ClipUp", arXiv 2008.02387. With members x = mean +- sigma z of
     sigma's gradient   1/N sum of ((u+ + u-)/2 - b) sigma (z^2 - 1)
 
 Both are the likelihood's gradients times sigma^2, as Sehnke's step sizes make them; the baseline b is the mean utility,
-which is zero for centred ranks.
+which is zero for centred ranks. A generation in which all members tie makes no step: momentum rests too.
 """
 
 from dataclasses import dataclass, field
@@ -19,11 +19,12 @@ from jaxtyping import Float32, Float64
 
 from contracts.population import Population
 from contracts.strategy import Combine
-from strategies.gaussian_search import GaussianStrategy, noise_sum
+from strategies.gaussian_search import GaussianStrategy
 from strategies.optimizers import OPTIMIZERS, OptimizerSettings
 from strategies.ranges import check_ranges
 from strategies.samplers import TWIN_SAMPLERS, check_members
 from strategies.schedules import LrSettings, schedule_of
+from strategies.selection import all_tie
 from strategies.shaping import SHAPINGS, shaping
 
 
@@ -89,17 +90,14 @@ class Pgpe(GaussianStrategy):
         """One step of the mean and one of the sigmas."""
         settings = self._settings
         utilities = shaping(settings.fitness_shaping, settings.top_share)(fitness[:-1])
-        utilities = utilities - utilities.mean()
-        total, agreement = noise_sum(population, utilities, combine)
+        tied = all_tie(fitness[:-1])
+        utilities = np.zeros_like(utilities) if tied else utilities - utilities.mean()
+        total, agreement = self._noise_sum(population, utilities, combine)
         gradient = self._sigma * total / len(utilities)
         squares = combine(population, np.append(utilities, 0.0), power=2)  # less the utilities' sum, which is zero
         sigma_gradient = self._sigma * squares / len(utilities)
-        figures = {
-            **self._move(self._optimizer.step(gradient, self._lr.value), fitness),
-            "lr": self._lr.value,
-            "gradient_norm": float(np.linalg.norm(gradient)),
-            "gradient_agreement": agreement,
-        }
+        step = np.zeros_like(gradient) if tied else self._optimizer.step(gradient, self._lr.value)
+        figures = {**self._move(step, gradient, agreement, fitness), "lr": self._lr.value}
         limit = settings.max_sigma_change * self._sigma
         self._sigma = self._sigma + np.clip(settings.sigma_lr * sigma_gradient, -limit, limit)
         self._lr.advance()

@@ -66,18 +66,25 @@ class Sampler:
     twins: bool
     """Whether members 2k and 2k + 1 go along and against one direction; else every member has its own."""
     directions: Directions
+    block: int = 1
+    """Directions, from the first on, whose noise depends on one another's; never more than there are parameters."""
 
 
 SAMPLERS: dict[str, Sampler] = {
     "normal": Sampler(twins=False, directions=independent),
     "antithetic": Sampler(twins=True, directions=independent),
-    "orthogonal": Sampler(twins=True, directions=orthogonal),
+    "orthogonal": Sampler(twins=True, directions=orthogonal, block=ORTHOGONAL_BLOCK),
 }
 TWIN_SAMPLERS = tuple(name for name, sampler in SAMPLERS.items() if sampler.twins)
 
 
 LOW_RANK = "low_rank"
 """Twins too, but of a population of its own kind: see `strategies.low_rank`."""
+
+
+def dependent_members(sampler: str, num_params: int) -> int:
+    """Size of the groups of members, from the first on, between which noise is independent; of pairs at least."""
+    return 2 * min(SAMPLERS[sampler].block if sampler in SAMPLERS else 1, num_params)
 
 
 def check_members(option: str, number: int, sampler: str) -> None:

@@ -91,9 +91,9 @@ class Rate:
 class FirstRankRule:
     """Multiplies sigma by a factor whenever the unperturbed policy has ranked first for some generations on end.
 
-    No member then beats the policy in its middle: the noise is too large for its surroundings, or the differences among
-    the members say nothing about them. The rule is this toolkit's; pytorch-es reports the rank for the same reason. A
-    generation in which all members tie does not count, because smaller noise would not part them.
+    Every member is then worse than the policy in its middle: the noise is too large for its surroundings, or the
+    differences among the members say nothing about them. A tie for the first rank does not count, because smaller noise
+    would not part those that tie. The rule is this toolkit's; pytorch-es reports the rank for the same reason.
     """
 
     def __init__(self, factor: float, patience: int):
@@ -104,7 +104,7 @@ class FirstRankRule:
     def observe(self, fitness: Float64[np.ndarray, " members"]) -> None:
         """Takes a generation's fitness, the unperturbed policy's last; `scale` is what sigma is to be multiplied by."""
         known = np.where(np.isnan(fitness), -inf, fitness)
-        is_first = known[-1] == known.max() and known[-1] > known.min()
+        is_first = known[-1] > known[:-1].max()
         self._streak = self._streak + 1 if is_first else 0
         if self._streak == self._patience:
             self.scale, self._streak = self.scale * self._factor, 0

@@ -17,7 +17,7 @@ from jaxtyping import Float32, Float64
 from contracts.population import Population
 from contracts.strategy import Combine
 from strategies.adaptive import AdaptiveSettings
-from strategies.gaussian_search import GaussianStrategy, noise_sum
+from strategies.gaussian_search import GaussianStrategy
 from strategies.ranges import check_ranges
 from strategies.samplers import SAMPLERS, check_members
 from strategies.shaping import nes_utilities
@@ -68,8 +68,9 @@ class Snes(GaussianStrategy):
     ) -> dict[str, float]:
         """One step of the mean and one of the sigmas, both from the same members."""
         utilities = nes_utilities(fitness[:-1])
-        total, agreement = noise_sum(population, utilities, combine)
+        total, agreement = self._noise_sum(population, utilities, combine)
         squares = combine(population, np.append(utilities, 0.0), power=2)  # less their sum, which is zero
-        figures = {**self._move(self._lr * self._sigma * total, fitness), "gradient_agreement": agreement}
+        gradient = self._sigma * total
+        figures = self._move(self._lr * gradient, gradient, agreement, fitness)
         self._sigma = self._sigma * np.exp(self._sigma_lr / 2 * squares)
         return figures

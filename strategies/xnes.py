@@ -2,7 +2,7 @@
 
 Glasmachers, Schaul, Yi, Wierstra & Schmidhuber 2010, "Exponential Natural Evolution Strategies", GECCO, algorithm 1
 with the constants of table 1. Members are mean + sigma B z with det B = 1. Ties share their utility, failed members are
-last. The last bits depend on the linear algebra library and its number of threads.
+last. The last bits depend on the linear algebra library, and outside training on its number of threads.
 """
 
 from collections.abc import Mapping
@@ -16,9 +16,9 @@ from jaxtyping import Float32, Float64
 from contracts.strategy import Combine
 from strategies.adaptive import AdaptiveSettings, check_memory, check_spread, movement
 from strategies.dense import DensePopulation, standard_noise
-from strategies.gaussian_search import tied_share
 from strategies.ranges import check_ranges
 from strategies.restoring import matching
+from strategies.selection import tied_share
 from strategies.shaping import nes_utilities
 
 MATRICES = 10

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 from jaxtyping import Float64
+from threadpoolctl import threadpool_limits
 
 from contracts.engine import EngineError
 from reporting.console import Console, say
@@ -53,7 +54,8 @@ def execute(run: Run) -> Float64[np.ndarray, " episodes"]:
     However the training is stopped, what was finished is saved.
     """
     try:
-        _train(run)
+        with threadpool_limits(limits=1, user_api="blas"):  # the last bits of a product depend on who shares in it
+            _train(run)
     finally:
         run.engine.close()
         if run.lock is not None:

@@ -3,7 +3,7 @@ import pytest
 from cmaes import CMA
 
 from strategies.adaptive import AdaptiveSettings
-from strategies.cma_es import STATE, CmaEs
+from strategies.cma_es import CmaEs
 
 START = np.random.default_rng(2).normal(size=6).astype(np.float32)
 AXES = np.linalg.qr(np.random.default_rng(4).normal(size=(6, 6)))[0]
@@ -59,7 +59,7 @@ def test_all_that_changes_in_the_library_is_saved():
     population = ours.ask(0)
     ours.tell(population, rotated_ellipsoid(members(population)), None)
     changed = {name for name, value in before.items() if not np.array_equal(value, vars(ours._library)[name])}
-    assert changed - {"_funhist_values"} == set(STATE.values())  # the history serves `should_stop` alone
+    assert changed - {"_funhist_values"} == set(CmaEs.STATE.values())  # the history serves `should_stop` alone
 
 
 def test_says_how_much_memory_it_would_need_before_it_takes_any():

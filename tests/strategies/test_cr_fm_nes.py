@@ -2,7 +2,7 @@ import crfmnes.alg
 import numpy as np
 import pytest
 
-from strategies.cr_fm_nes import STATE, CrFmNes, CrFmNesSettings
+from strategies.cr_fm_nes import CrFmNes, CrFmNesSettings
 
 START = np.random.default_rng(2).normal(size=12).astype(np.float32)
 
@@ -47,6 +47,17 @@ def test_equals_the_librarys_own_optimize_with_the_same_noise(monkeypatch, num_f
     assert ours.state_dict()["deviations"] == pytest.approx(library.D, rel=1e-4)
 
 
+@pytest.mark.parametrize("num_better", [1, 2])
+def test_ties_do_not_blow_sigma_up(num_better):
+    ours = CrFmNes(CrFmNesSettings(popsize=20, sigma=0.3), np.zeros(10, np.float32), seed=3)
+    rng = np.random.default_rng(0)
+    for generation in range(200):
+        fitness = np.zeros(21)
+        fitness[rng.choice(20, num_better, replace=False)] = 1.0
+        figures = ours.tell(ours.ask(generation), fitness, None)
+    assert figures["sigma"] < 100
+
+
 def test_one_step_of_the_mean_by_hand():
     ours = CrFmNes(CrFmNesSettings(popsize=4, sigma=0.5), START, seed=3)
     population = ours.ask(0)
@@ -74,7 +85,7 @@ def test_all_that_changes_in_the_library_is_saved():
     ours.tell(population, ellipsoid(members(population)), None)
     changed = {name for name, value in before.items() if not np.array_equal(value, vars(ours._library)[name])}
     counters = {"f", "g", "no_of_evals", "f_best", "x_best"}  # read by nobody
-    assert changed - counters - {"z"} == set(STATE.values())  # z is drawn anew
+    assert changed - counters - {"z"} == set(CrFmNes.STATE.values())  # z is drawn anew
 
 
 def test_the_library_that_others_import_stays_as_it_is():

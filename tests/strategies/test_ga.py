@@ -105,6 +105,8 @@ def test_bases_without_heirs_are_dropped(monkeypatch):
         {"mutations": np.zeros((9, 2), np.int64)},
         {"mutations": np.full((3, 2), -1)},
         {"num_mutations": np.zeros(0, np.int64)},
+        {"num_mutations": np.array([0, 1, 1, -1])},
+        {"num_mutations": np.full(4, 2**62, np.int64), "mutations": np.zeros((0, 2), np.int64)},  # sum overflows to 0
         {"bases": np.zeros((1, 6))},
         {"bases": np.zeros((1, 7), np.float32)},
     ],

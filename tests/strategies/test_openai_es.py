@@ -191,6 +191,20 @@ def test_halves_agree_on_a_slope_and_not_on_noise():
     assert np.isnan(tell(slope, np.zeros(200))[1]["gradient_agreement"])
 
 
+def test_orthogonal_blocks_are_halved_as_wholes():
+    settings = {"sampler": "orthogonal", "fitness_shaping": "centered_rank", "weight_penalty": 0.0, "sigma": 0.2}
+    one_block, two_blocks = (
+        strategy(num_params=40, popsize=64, **settings),
+        strategy(num_params=40, popsize=128, **settings),
+    )
+    assert np.isnan(tell(one_block, np.arange(64.0))[1]["gradient_agreement"])
+    noise, figures = tell(two_blocks, np.arange(128.0))
+    utilities = np.arange(128) / 127 - 0.5
+    first, second = utilities[:64] @ noise[:64], utilities[64:] @ noise[64:]
+    cosine = first @ second / np.linalg.norm(first) / np.linalg.norm(second)
+    assert figures["gradient_agreement"] == pytest.approx(cosine, rel=1e-3)
+
+
 def test_the_figures_cost_one_pass_more_over_half_the_noise():
     asked = []
 

@@ -37,6 +37,15 @@ def test_sigma_changes_by_its_limit_at_most():
     assert set(np.round(sigma, 12)) == {0.15, 0.25}
 
 
+def test_rounding_of_the_baseline_moves_nothing_where_all_members_tie():
+    strategy = pgpe(popsize=10, fitness_shaping="raw")
+    tell(strategy, np.arange(10.0))
+    before = {key: array.copy() for key, array in strategy.state_dict().items()}
+    tell(strategy, np.full(10, 1e7 / 3), generation=1)
+    after = strategy.state_dict()
+    assert [key for key in ("mean", "sigma", "optimizer.velocity") if not np.array_equal(after[key], before[key])] == []
+
+
 @pytest.mark.parametrize("optimizer", [{"optimizer": "clip_up", "lr": 0.1}, {"optimizer": "adam", "lr": 0.05}])
 @pytest.mark.parametrize("sampler", ["antithetic", "orthogonal"])
 def test_with_fixed_sigmas_it_is_openai_es(optimizer, sampler):

@@ -65,17 +65,17 @@ FIRST, SECOND, TIED, SHARED, FAILED = (
 
 def test_sigma_shrinks_when_the_unperturbed_policy_keeps_ranking_first():
     rule = FirstRankRule(0.5, patience=2)
-    assert scales(rule, [FIRST, FIRST, FIRST, SHARED, FIRST]) == [1.0, 0.5, 0.5, 0.25, 0.25]
+    assert scales(rule, [FIRST, FIRST, FIRST, FIRST, FIRST]) == [1.0, 0.5, 0.5, 0.25, 0.25]
 
 
-@pytest.mark.parametrize("between", [SECOND, TIED, FAILED])
+@pytest.mark.parametrize("between", [SECOND, SHARED, TIED, FAILED])
 def test_any_other_generation_begins_the_count_anew(between):
     rule = FirstRankRule(0.5, patience=2)
     assert scales(rule, [FIRST, between, FIRST, between]) == [1.0] * 4
 
 
 def test_a_failed_member_is_one_that_was_beaten():
-    assert scales(FirstRankRule(0.5, patience=1), [[NAN, 3.0, 3.0]]) == [0.5]
+    assert scales(FirstRankRule(0.5, patience=1), [[NAN, 2.0, 3.0]]) == [0.5]
 
 
 def test_the_count_is_part_of_the_state():

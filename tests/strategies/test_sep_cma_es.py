@@ -3,7 +3,7 @@ import pytest
 from cmaes import SepCMA
 
 from strategies.adaptive import AdaptiveSettings
-from strategies.sep_cma_es import STATE, SepCmaEs
+from strategies.sep_cma_es import SepCmaEs
 
 START = np.random.default_rng(2).normal(size=12).astype(np.float32)
 
@@ -53,7 +53,7 @@ def test_all_that_changes_in_the_library_is_saved():
     population = ours.ask(0)
     ours.tell(population, ellipsoid(members(population)), None)
     changed = {name for name, value in before.items() if not np.array_equal(value, vars(ours._library)[name])}
-    assert changed - {"_funhist_values"} == set(STATE.values())  # the history serves `should_stop` alone
+    assert changed - {"_funhist_values"} == set(SepCmaEs.STATE.values())  # the history serves `should_stop` alone
 
 
 def test_refuses_more_members_than_its_learning_rates_bear():

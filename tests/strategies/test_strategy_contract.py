@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from rollouts.registry import lookup
+from strategies.gaussian_search import GaussianStrategy
 from tests.strategies.every_strategy import (
     FOUND,
     NUM_PARAMS,
@@ -35,6 +36,13 @@ BAD = {
     "ga": {"parents": 0},
 }
 """A value that each refuses."""
+DISTRIBUTION = {
+    *("mean", "sigma", "shape", "covariance", "variances", "deviations", "direction", "sigma_path", "covariance_path"),
+    *("optimizer.velocity", "optimizer.first", "optimizer.second"),
+}
+"""Arrays of a state that only evidence may change."""
+WITHOUT_SCHEDULE = {"openai_es": {"sigma_decay": 1.0, "momentum": 0.9}}
+"""Settings with which sigma does not change from one generation to the next whatever the returns."""
 DENSE = {"cma_es", "xnes"}
 """Strategies for small policies, which send rows of weights rather than seeds."""
 
@@ -158,6 +166,21 @@ def test_ties_and_failures_leave_a_finite_state_from_which_it_goes_on(name, fitn
 
 
 @each_strategy
+@pytest.mark.parametrize("value", [3.0, np.nan], ids=["ties", "all fail"])
+def test_a_generation_in_which_all_members_tie_moves_neither_mean_nor_spread(name, value):
+    strategy = make(name, **WITHOUT_SCHEDULE.get(name, {}))
+    run(strategy, 3)
+    before, mean = {key: array.copy() for key, array in strategy.state_dict().items()}, strategy.mean
+    figures = run(strategy, 2, lambda rows: np.full(len(rows), value), first=3)
+    after = strategy.state_dict()
+    assert [key for key in DISTRIBUTION & before.keys() if not np.array_equal(after[key], before[key])] == []
+    if name == "one_plus_one" and value == 3.0:  # takes a candidate as good as its parent
+        assert not np.array_equal(strategy.mean, mean)
+    else:
+        assert np.array_equal(strategy.mean, mean) and figures["update_norm"] == 0
+
+
+@each_strategy
 def test_a_failed_member_never_becomes_the_mean(name):
     strategy = make(name)
     for generation in range(8):
@@ -208,6 +231,15 @@ def test_figures_are_finite_and_say_what_moved(name):
         assert figures["sigma"] > 0
         assert figures["update_norm"] == pytest.approx(moved, abs=1e-5)
         assert figures["mean_norm"] == pytest.approx(np.linalg.norm(strategy.mean), abs=1e-5)
+
+
+@each_strategy
+def test_who_sums_noise_says_how_well_it_agrees(name):
+    figures, gradient = run(make(name), 1), {"gradient_norm", "gradient_agreement"}
+    if issubclass(lookup("strategies", name), GaussianStrategy):
+        assert figures["gradient_norm"] > 0 and -1 <= figures["gradient_agreement"] <= 1
+    else:
+        assert gradient.isdisjoint(figures)
 
 
 @each_strategy

@@ -23,6 +23,17 @@ def test_resumes_exactly_whatever_mean_it_was_made_with_and_was_about_to_do(name
 
 
 @each_strategy
+def test_resumes_exactly_after_a_generation_in_which_all_members_tie(name):
+    whole, resumed = make(name), make(name)
+    run(whole, 3)
+    run(whole, 1, lambda rows: np.zeros(len(rows)), first=3)
+    resumed.load_state_dict(whole.state_dict())
+    for strategy in (whole, resumed):
+        run(strategy, 3, first=4)
+    assert_same((whole.state_dict(), resumed.state_dict()))
+
+
+@each_strategy
 def test_the_state_is_arrays_that_later_generations_leave_alone(name):
     strategy = make(name)
     run(strategy, 2)
@@ -49,9 +60,18 @@ def test_loading_leaves_the_state_that_was_loaded_alone(name):
 @each_strategy
 def test_a_state_of_something_else_is_refused(name):
     strategy, larger = make(name), make(name, start=np.ones(NUM_PARAMS + 1, np.float32))
-    with pytest.raises(ValueError):
+    run(strategy, 2)
+    own, mean = strategy.state_dict(), strategy.mean
+    with pytest.raises(ValueError, match=rf"must be float.*{NUM_PARAMS}.*got float.*{NUM_PARAMS + 1}"):
         strategy.load_state_dict(larger.state_dict())
-    for missing in strategy.state_dict():
-        state = {key: array for key, array in strategy.state_dict().items() if key != missing}
-        with pytest.raises(KeyError, match=missing):
-            strategy.load_state_dict(state)
+    with pytest.raises(ValueError, match="foreign"):
+        strategy.load_state_dict({**own, "foreign": np.zeros(1)})
+    for name_of_array, array in own.items():
+        with pytest.raises(KeyError, match=name_of_array):
+            strategy.load_state_dict({key: value for key, value in own.items() if key != name_of_array})
+        for changed in (array[np.newaxis], array.astype(np.int16), np.zeros((), array.dtype), array.astype(complex)):
+            if (changed.shape, changed.dtype) != (array.shape, array.dtype):
+                with pytest.raises(ValueError, match=f"{name_of_array} must be"):
+                    strategy.load_state_dict({**own, name_of_array: changed})
+    assert np.array_equal(strategy.mean, mean)
+    assert_same((strategy.state_dict(), own))

@@ -1,0 +1,30 @@
+"""The state of every strategy has the same bits on any number of threads of the linear algebra library."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.strategies.every_strategy import FOUND
+
+ROOT = Path(__file__).parents[2]
+
+
+def digests(folder, threads):
+    environment = {
+        **os.environ,
+        **dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"), threads),
+    }
+    command = [sys.executable, "-m", "tests.training.trained_states", str(folder / threads)]
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=True)
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+@pytest.mark.slow
+def test_training_does_not_depend_on_the_number_of_blas_threads(tmp_path):
+    one, two = (digests(tmp_path, threads) for threads in ("1", "2"))
+    assert one.keys() == set(FOUND)
+    assert [name for name in FOUND if one[name] != two[name]] == []
