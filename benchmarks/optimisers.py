@@ -3,8 +3,8 @@
     python benchmarks/optimisers.py --quick
 
 Sphere and Rosenbrock: evaluations until some member's cost is 1e-6 of the start's. Rastrigin: the best member's cost
-after 100,000 evaluations. Medians over the seeds; "-" where the median run used up its evaluations, "time" where its
-seconds of CPU time.
+after all evaluations, 100,000. Medians over the seeds; "-" where the median run used up its evaluations, "time" where
+its seconds of CPU time.
 Both sides get the same start, members, initial sigma and learning rates, and float32 members; costs are float64. Optima
 lie away from the origin. Our unperturbed member is evaluated too, but counted only where the method itself needs it:
 one_plus_one and ga. EvoTorch is in benchmarks/requirements.txt; without it only our side runs.
@@ -30,7 +30,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from contracts.population import Population
 from rollouts.registry import lookup
-from strategies.adaptive import AdaptiveSettings
+from strategies.adaptive import AdaptiveSettings, CovarianceTooLargeError
 
 MAX_EVALUATIONS = 100_000
 GOAL = 1e-6
@@ -159,31 +159,39 @@ def theirs(name: str, problem: Problem, seed: int) -> Trace:
         yield evaluations, float(found.min())
 
 
-def figure(trace: Trace, problem: Problem, seed: int, seconds: float) -> tuple[float, bool]:
+@dataclass(frozen=True)
+class Budget:
+    """How many runs there are for a median, and what one of them may take."""
+
+    seeds: int
+    seconds: float
+    """Of CPU time."""
+    evaluations: int
+
+
+def figure(trace: Trace, problem: Problem, seed: int, budget: Budget) -> tuple[float, bool]:
     """Evaluations to the goal, or the best cost after all evaluations; and whether the time ran out before."""
     goal = GOAL * float(problem.costs(problem.start(seed)[np.newaxis])[0])
-    deadline, best = time.process_time() + seconds, inf
+    deadline, best = time.process_time() + budget.seconds, inf
     is_rastrigin = problem.name == "rastrigin"
     for evaluations, cost in trace:
         best = min(best, cost)
         if not is_rastrigin and best <= goal:
             return evaluations, False
-        if evaluations >= MAX_EVALUATIONS:
+        if evaluations >= budget.evaluations:
             break
         if time.process_time() > deadline:
             return (best if is_rastrigin else inf), True
     return (best if is_rastrigin else inf), False
 
 
-def measured(
-    side: Callable[[str, Problem, int], Trace], name: str, problem: Problem, seeds: int, seconds: float
-) -> str:
-    """The median over the seeds, as the table shows it."""
+def measured(side: Callable[[str, Problem, int], Trace], name: str, problem: Problem, budget: Budget) -> str:
+    """The median over the seeds, as the table shows it; n/a where a full covariance does not fit into memory."""
     found = []
-    for seed in range(seeds):
+    for seed in range(budget.seeds):
         try:
-            found.append(figure(side(name, problem, seed), problem, seed, seconds))
-        except ValueError:  # the covariance does not fit
+            found.append(figure(side(name, problem, seed), problem, seed, budget))
+        except CovarianceTooLargeError:
             return "n/a"
     middle, late = median(value for value, _ in found), any(is_late for _, is_late in found)
     if isinf(middle):
@@ -199,6 +207,7 @@ def main() -> None:
     parser.add_argument("--dimensions", nargs="*", type=int, help="default: 10, 100 and, but for rastrigin, 1000")
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=60.0, help="CPU time that one run may take")
+    parser.add_argument("--evaluations", type=int, default=MAX_EVALUATIONS, help="that one run may take")
     parser.add_argument("--quick", action="store_true", help="10 and 100 dimensions, 3 seeds, 5 seconds")
     parser.add_argument("--json", action="store_true", help="one JSON object at the end instead of lines")
     arguments = parser.parse_args()
@@ -210,10 +219,11 @@ def main() -> None:
     wanted = arguments.dimensions or ((10, 100) if arguments.quick else (10, 100, 1000))
     problems = [Problem(name, d) for name in arguments.problems for d in SIZES[name] if d in wanted]
     seeds, seconds = (3, 5.0) if arguments.quick else (arguments.seeds, arguments.seconds)
+    budget = Budget(seeds, seconds, arguments.evaluations)
     rows = []
     for problem in problems:
         for name in names:
-            run = partial(measured, name=name, problem=problem, seeds=seeds, seconds=seconds)
+            run = partial(measured, name=name, problem=problem, budget=budget)
             row = {"problem": problem.name, "dimensions": problem.dimensions, "strategy": name, "ours": run(ours)}
             row["evotorch"] = run(theirs) if has_evotorch and name in COUNTERPARTS else ""
             rows.append(row)

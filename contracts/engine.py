@@ -53,8 +53,8 @@ class Rollouts:
     returns: Float64[np.ndarray, "members cases"]
     """Undiscounted; NaN where the episode failed, never infinite."""
     env_steps: Int[np.ndarray, "members cases"]
-    moments: Moments | None
-    """Of all observations that a policy acted on, merged in member order; None unless asked for."""
+    moments: tuple[Moments | None, ...]
+    """Of the observations that each member acted on; None for a member without any, and for all unless asked for."""
     faults: Mapping[str, int] = field(default_factory=dict)
     """How many episodes failed for each reason, a short text; in an order that no number of workers changes."""
     tallies: Mapping[str, float] = field(default_factory=dict)

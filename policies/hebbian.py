@@ -58,7 +58,13 @@ class Hebbian(SizedPolicy):
     sharing: str = field(
         default="synapse", metadata={"help": "which synapses have a rule in common", "choices": SHARINGS}
     )
-    num_rules: int = field(default=128, metadata={"help": "sets of coefficients with sharing modulo or clusters"})
+    num_rules: int = field(
+        default=128,
+        metadata={
+            "help": "sets of coefficients with sharing modulo or clusters",
+            "needs": {"sharing": ("modulo", "clusters")},
+        },
+    )
     modulation: str = field(
         default="none",
         metadata={"help": "what sets sign and size of the changes at run time", "choices": ("none", "reward")},

@@ -2,7 +2,7 @@
 
 import itertools
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from threading import Event, Lock
 from typing import TypeAlias, TypeVar
 
@@ -16,7 +16,7 @@ from contracts.population import Population
 from contracts.randomness import Purpose, simulator_seed, stream
 from rollouts.environments import EnvironmentSpec, make_batch_env
 from rollouts.episode import OVERFLOWED, Agent, EpisodeResult, run_episode
-from rollouts.moments import MomentTally, merged
+from rollouts.moments import MomentTally
 
 Number = TypeVar("Number", int, float)
 
@@ -49,34 +49,21 @@ def cut(num_members: int, chunk_size: int, first: int = 0) -> list[range]:
 
 
 def joined(chunks: Sequence[Rollouts]) -> Rollouts:
-    """The rollouts of all chunks, merged in chunk order."""
+    """The rollouts of all chunks, or of all rounds of a population that has grown, in member order."""
     return Rollouts(
         returns=np.concatenate([chunk.returns for chunk in chunks]),
         env_steps=np.concatenate([chunk.env_steps for chunk in chunks]),
-        moments=merged(chunk.moments for chunk in chunks if chunk.moments is not None),
+        moments=tuple(itertools.chain.from_iterable(chunk.moments for chunk in chunks)),
         faults=summed(chunk.faults for chunk in chunks),
         tallies=summed(chunk.tallies for chunk in chunks),
-    )
-
-
-def grown(earlier: Rollouts, later: Rollouts) -> Rollouts:
-    """The rollouts of a population that has grown: those of its new members stand before its last, unperturbed one."""
-    perturbed, last = (
-        Rollouts(earlier.returns[part], earlier.env_steps[part], None) for part in (slice(-1), slice(-1, None))
-    )
-    together = joined([perturbed, later, last])
-    return replace(
-        together,
-        moments=merged(each.moments for each in (earlier, later) if each.moments is not None),
-        faults=summed([earlier.faults, later.faults]),
-        tallies=summed([earlier.tallies, later.tallies]),
     )
 
 
 def failed(ids: range, num_cases: int, reason: str) -> Rollouts:
     """The rollouts of a chunk of which nothing is known but that it cannot be evaluated."""
     shape = len(ids), num_cases
-    return Rollouts(np.full(shape, np.nan), np.zeros(shape, np.int64), None, {reason: shape[0] * shape[1]})
+    faults = {reason: shape[0] * shape[1]}
+    return Rollouts(np.full(shape, np.nan), np.zeros(shape, np.int64), (None,) * len(ids), faults)
 
 
 def summed(parts: Iterable[Mapping[str, Number]]) -> dict[str, Number]:
@@ -120,7 +107,7 @@ class ChunkEvaluator:
     def evaluate(self, population: Population, ids: range, context: Context, env_threads: int) -> Rollouts:
         """Every member of the chunk in every episode of the context, in every body."""
         weights = population.weights(ids)
-        tally = MomentTally() if context.observe else None
+        tally = MomentTally(len(ids)) if context.observe else None
         by_body = []
         for body in self._task.environment.bodies:
             key = self._key(ids, context, body)
@@ -136,7 +123,7 @@ class ChunkEvaluator:
         return Rollouts(
             returns=returns,
             env_steps=np.stack([result.env_steps for result in results], axis=1),
-            moments=None if tally is None else tally.result(),
+            moments=(None,) * len(ids) if tally is None else tally.result(),
             faults=summed([*(result.faults for result in results), _overflowing_means(returns)]),
             tallies=summed(result.tallies for result in results),
         )

@@ -158,7 +158,7 @@ def run_episode(
         if abandoned is not None and abandoned.is_set():
             raise AbandonedError
         if tally is not None:
-            tally.add(live.observations)
+            tally.add(live.members, live.observations)
         begun = perf_counter()
         actions = head(live.outputs(agent.policy, buffers))
         tallies.acted(begun)

@@ -1,25 +1,22 @@
-"""Moments of observations: gathered in blocks, merged in a fixed order, all in float64."""
+"""Moments of observations: gathered for each member, merged in member order, all in float64."""
 
 from collections.abc import Iterable, Mapping
 
 import numpy as np
-from jaxtyping import Shaped
+from jaxtyping import Int, Shaped
 
 from contracts.engine import Moments
-
-BLOCK_BYTES = 1 << 20
-"""Observations are held back until they fill this much, so that the arithmetic runs on large arrays."""
 
 MIN_VARIANCE = 1e-6
 """Floor of the variance, so that an observation that never changes does not divide by zero."""
 
 
-def merged(parts: Iterable[Moments]) -> Moments | None:
-    """Moments of all parts together, in the order given (Chan, Golub & LeVeque 1983, eq. 2.1); None for no parts."""
+def merged(parts: Iterable[Moments | None]) -> Moments | None:
+    """Moments of all parts together, in the order given (Chan, Golub & LeVeque 1983, eq. 2.1); None is no part."""
     total = None
     for part in parts:
-        if total is None:
-            total = part
+        if total is None or part is None:
+            total = total or part
             continue
         count = total.count + part.count
         shift = part.mean - total.mean
@@ -60,30 +57,30 @@ def moments_of(buffers: Mapping[str, np.ndarray]) -> Moments | None:
 
 
 class MomentTally:
-    """Gathers the moments of observations as they come."""
+    """Gathers the moments of each member's observations as they come (Welford 1962, Technometrics 4(3)).
 
-    def __init__(self) -> None:
-        self._pending: list[np.ndarray] = []
-        self._pending_bytes = 0
-        self._total: Moments | None = None
+    A member's moments take in its observations one by one, so they do not depend on who shares its batch.
+    """
 
-    def add(self, observations: Shaped[np.ndarray, "rows ..."]) -> None:
-        """Counts every row once; the array must not be changed afterwards."""
-        self._pending.append(observations)
-        self._pending_bytes += observations.nbytes
-        if self._pending_bytes >= BLOCK_BYTES:
-            self._flush()
+    def __init__(self, num_members: int):
+        self._counts = np.zeros(num_members, np.int64)
+        self._means = self._squares = np.empty(0)
 
-    def result(self) -> Moments | None:
-        """Moments of everything added so far; None if nothing was."""
-        self._flush()
-        return self._total
+    def add(self, members: Int[np.ndarray, " rows"], observations: Shaped[np.ndarray, "rows ..."]) -> None:
+        """Counts one observation of each of the members named."""
+        if not self._means.size:
+            self._means, self._squares = np.zeros((2, len(self._counts), *observations.shape[1:]))
+        self._counts[members] += 1
+        counts = self._counts[members].reshape(-1, *[1] * (observations.ndim - 1))
+        means = self._means[members]
+        shifts = observations - means
+        means += shifts / counts
+        self._means[members] = means
+        self._squares[members] += shifts * (observations - means)
 
-    def _flush(self) -> None:
-        if not self._pending:
-            return
-        block = np.concatenate(self._pending).astype(np.float64)
-        mean = block.mean(axis=0)
-        moments = Moments(len(block), mean, np.square(block - mean).sum(axis=0))
-        self._total = moments if self._total is None else merged([self._total, moments])
-        self._pending, self._pending_bytes = [], 0
+    def result(self) -> tuple[Moments | None, ...]:
+        """The moments of each member; None for one of which nothing was added."""
+        return tuple(
+            Moments(int(count), self._means[member], self._squares[member]) if count else None
+            for member, count in enumerate(self._counts)
+        )

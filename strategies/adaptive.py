@@ -17,6 +17,10 @@ LARGEST = 1e30
 """Weights beyond this are a search that diverges: the library `cmaes` ends at 1e32, float32 at 3e38."""
 
 
+class CovarianceTooLargeError(ValueError):
+    """The policy has too many parameters for a full covariance."""
+
+
 @dataclass(frozen=True)
 class AdaptiveSettings:
     """Hyperparameters; every field is a flag of the command line and a key of a preset."""
@@ -39,10 +43,10 @@ class AdaptiveSettings:
 
 
 def check_memory(strategy: str, num_params: int, matrices: int) -> None:
-    """Refuses, with ValueError, so many square float64 matrices of so many parameters where they do not fit."""
+    """CovarianceTooLargeError for so many square float64 matrices of so many parameters where they do not fit."""
     needed = matrices * num_params**2 * 8
     if needed > MAX_MATRIX_BYTES:
-        raise ValueError(
+        raise CovarianceTooLargeError(
             f"strategy {strategy} would need {needed / 2**30:,.1f} GiB of memory for the covariance of {num_params} "
             f"parameters and the library's temporaries, allowed are {MAX_MATRIX_BYTES / 2**30:g}; sep_cma_es keeps "
             "only the diagonal"

@@ -47,8 +47,12 @@ class CemSettings:
         metadata={"help": "the elite's variance is around the new mean or the old", "choices": ("new", "old")},
     )
     extra_variance: float = field(default=0.0, metadata={"help": "variance added in every generation, at the start"})
-    extra_variance_decay: float = field(default=0.95, metadata={"help": "factor on it per generation, in (0, 1]"})
-    extra_variance_min: float = field(default=0.0, metadata={"help": "floor of the decaying extra variance"})
+    extra_variance_decay: float = field(
+        default=0.95, metadata={"help": "factor on it per generation, in (0, 1]", "needs": {"extra_variance": ()}}
+    )
+    extra_variance_min: float = field(
+        default=0.0, metadata={"help": "floor of the decaying extra variance", "needs": {"extra_variance": ()}}
+    )
     sampler: str = field(
         default="antithetic", metadata={"help": "how members come by their noise", "choices": tuple(SAMPLERS)}
     )

@@ -45,12 +45,21 @@ class OpenaiEsSettings(RateSettings, OptimizerSettings):
             "choices": (*SAMPLERS, LOW_RANK),
         },
     )
-    rank: int = field(default=1, metadata={"help": "rank of the noise on a matrix with sampler low_rank"})
+    rank: int = field(
+        default=1,
+        metadata={"help": "rank of the noise on a matrix with sampler low_rank", "needs": {"sampler": (LOW_RANK,)}},
+    )
     fitness_shaping: str = field(
         default="centered_rank_normalized",
         metadata={"help": "how fitness becomes utilities", "choices": tuple(SHAPINGS)},
     )
-    top_share: float = field(default=0.5, metadata={"help": "share of the members that the shaping top_k takes"})
+    top_share: float = field(
+        default=0.5,
+        metadata={
+            "help": "share of the members that the shaping top_k takes",
+            "needs": {"fitness_shaping": ("top_k",)},
+        },
+    )
     divide_by_sigma: bool = field(
         default=True, metadata={"help": "divide the sum of the noise by sigma, as the gradient's formula does"}
     )
@@ -63,7 +72,11 @@ class OpenaiEsSettings(RateSettings, OptimizerSettings):
         metadata={"help": "factor on sigma when the unperturbed policy keeps ranking first, in (0, 1]; 1 is off"},
     )
     sigma_patience: int = field(
-        default=5, metadata={"help": "generations on end that it must rank first for sigma_adaptation"}
+        default=5,
+        metadata={
+            "help": "generations on end that it must rank first for sigma_adaptation",
+            "needs": {"sigma_adaptation": ()},
+        },
     )
 
     def __post_init__(self) -> None:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from jaxtyping import Float64
@@ -112,6 +112,11 @@ OPTIMIZERS: dict[str, Callable[["OptimizerSettings", int], Optimizer]] = {
 """How each is made from the settings and the number of parameters."""
 
 
+def _option_of(optimizer: str, default: float | None, text: str) -> Any:
+    """The field of a setting that one optimizer alone is told."""
+    return field(default=default, metadata={"help": text, "needs": {"optimizer": (optimizer,)}})
+
+
 @dataclass(frozen=True)
 class OptimizerSettings:
     """Which optimizer, and what each of them is told."""
@@ -119,13 +124,11 @@ class OptimizerSettings:
     optimizer: str = field(
         default="sgd", metadata={"help": "what turns gradients into steps", "choices": tuple(OPTIMIZERS)}
     )
-    momentum: float = field(default=0.0, metadata={"help": "momentum of sgd, in [0, 1)"})
-    adam_beta1: float = field(default=0.9, metadata={"help": "Adam's decay of the first moment, in [0, 1)"})
-    adam_beta2: float = field(default=0.999, metadata={"help": "Adam's decay of the second moment, in [0, 1)"})
-    clip_up_momentum: float = field(default=0.9, metadata={"help": "momentum of clip_up, in [0, 1)"})
-    max_speed: float | None = field(
-        default=None, metadata={"help": "longest step of clip_up (default: twice the learning rate)"}
-    )
+    momentum: float = _option_of("sgd", 0.0, "momentum of sgd, in [0, 1)")
+    adam_beta1: float = _option_of("adam", 0.9, "Adam's decay of the first moment, in [0, 1)")
+    adam_beta2: float = _option_of("adam", 0.999, "Adam's decay of the second moment, in [0, 1)")
+    clip_up_momentum: float = _option_of("clip_up", 0.9, "momentum of clip_up, in [0, 1)")
+    max_speed: float | None = _option_of("clip_up", None, "longest step of clip_up (default: twice the learning rate)")
 
     def __post_init__(self) -> None:
         decays = ("momentum", "adam_beta1", "adam_beta2", "clip_up_momentum")

@@ -50,7 +50,13 @@ class PgpeSettings(LrSettings, OptimizerSettings):
     fitness_shaping: str = field(
         default="centered_rank", metadata={"help": "how fitness becomes utilities", "choices": tuple(SHAPINGS)}
     )
-    top_share: float = field(default=0.5, metadata={"help": "share of the members that the shaping top_k takes"})
+    top_share: float = field(
+        default=0.5,
+        metadata={
+            "help": "share of the members that the shaping top_k takes",
+            "needs": {"fitness_shaping": ("top_k",)},
+        },
+    )
 
     def __post_init__(self) -> None:
         LrSettings.__post_init__(self)

@@ -65,6 +65,12 @@ SCHEDULES: dict[str, Schedule] = {
     "cosine": cosine,
 }
 
+FALLING = ("exponential", "linear", "cosine")
+"""Those that have a floor."""
+
+OVER_GENERATIONS = ("linear", "cosine")
+"""Those that reach it after a given number of generations."""
+
 
 class Rate:
     """A rate on its course."""
@@ -134,11 +140,21 @@ class LrSettings:
     )
     lr_schedule: str = schedule_of("the learning rate", "exponential")
     decay: float = field(
-        default=0.995, metadata={"help": "exponential: factor on the learning rate per generation, in (0, 1]"}
+        default=0.995,
+        metadata={
+            "help": "exponential: factor on the learning rate per generation, in (0, 1]",
+            "needs": {"lr_schedule": ("exponential",)},
+        },
     )
-    lr_min: float = field(default=0.001, metadata={"help": "floor of the learning rate"})
+    lr_min: float = field(
+        default=0.001, metadata={"help": "floor of the learning rate", "needs": {"lr_schedule": FALLING}}
+    )
     schedule_generations: int | None = field(
-        default=None, metadata={"help": "linear and cosine schedules: generations from start to floor"}
+        default=None,
+        metadata={
+            "help": "linear and cosine schedules: generations from start to floor",
+            "needs": {"lr_schedule": OVER_GENERATIONS, "sigma_schedule": OVER_GENERATIONS},
+        },
     )
 
     def __post_init__(self) -> None:
@@ -146,7 +162,7 @@ class LrSettings:
         check_ranges(self, {**ranges, "in (0, 1]": ("decay",)})
         for name in ("lr_schedule", "sigma_schedule"):
             schedule = getattr(self, name, "constant")
-            if schedule in ("linear", "cosine") and self.schedule_generations is None:
+            if schedule in OVER_GENERATIONS and self.schedule_generations is None:
                 raise ValueError(f"schedule_generations must be given with {name} {schedule}")
         if self.schedule_generations is not None and self.schedule_generations < 1:
             raise ValueError(f"schedule_generations must be >= 1, got {self.schedule_generations}")
@@ -163,9 +179,16 @@ class RateSettings(LrSettings):
     sigma: float = field(default=0.1, metadata={"help": "standard deviation of the noise on the weights"})
     sigma_schedule: str = schedule_of("sigma", "exponential")
     sigma_decay: float = field(
-        default=0.999, metadata={"help": "exponential: factor on sigma per generation, in (0, 1]"}
+        default=0.999,
+        metadata={
+            "help": "exponential: factor on sigma per generation, in (0, 1]",
+            "needs": {"sigma_schedule": ("exponential",)},
+        },
     )
-    sigma_min: float = field(default=0.01, metadata={"help": "floor of sigma"})
+    sigma_min: float = field(
+        default=0.01,
+        metadata={"help": "floor of sigma", "needs": {"sigma_schedule": FALLING, "sigma_adaptation": ()}},
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()

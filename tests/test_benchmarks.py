@@ -7,6 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.optimisers import Budget, Problem, measured, ours
+from rollouts.registry import names
+
 ROOT = Path(__file__).parent.parent
 PLASTICITY = {
     "ours_ms",
@@ -58,6 +61,21 @@ def test_plastic_layers_are_timed_with_any_axes(axes):
     figures = _figures("-m", "benchmarks.plasticity", "--members", "2", *axes)
     assert set(figures) == PLASTICITY
     assert all(value > 0 for value in figures.values())
+
+
+def test_every_strategy_is_measured_on_the_test_functions():
+    small = ["--problems", "sphere", "rastrigin", "--dimensions", "10", "--seeds", "1", "--evaluations", "300"]
+    rows = _figures("-m", "benchmarks.optimisers", *small)
+    found = {(row["problem"], row["strategy"]): row["ours"] for row in rows}
+    assert found.keys() == {(problem, name) for problem in ("sphere", "rastrigin") for name in names("strategies")}
+    assert all(float(value) > 0 for (problem, _), value in found.items() if problem == "rastrigin")
+
+
+def test_only_a_covariance_that_does_not_fit_is_passed_over():
+    budget = Budget(seeds=1, seconds=1.0, evaluations=10)
+    assert measured(ours, "cma_es", Problem("sphere", 100_000), budget) == "n/a"
+    with pytest.raises(ValueError, match="sep_cma_es needs at least 2 parameters"):
+        measured(ours, "sep_cma_es", Problem("sphere", 1), budget)
 
 
 def _figures(*command):

@@ -7,14 +7,13 @@ import torch
 from test_scripts import TINY, run
 
 
-def test_coefficients_of_the_reference_are_imported_merged_and_evaluated(tmp_path):
+def test_coefficients_of_the_reference_are_imported_merged_and_evaluated(tmp_path, refusal):
     torch.save(np.random.default_rng(0).normal(size=(672, 5)), tmp_path / "hebb.dat")
     flags = ["--path_hebb", tmp_path / "hebb.dat", "--environment", "CartPole-v1"]
     done = run("evaluate_hebbian.py", *flags, "--hebb_rule", "ABCD_lr")
     assert (done.returncode, done.stderr.count("\n")) == (2, 1)
     assert "python import_reference.py --path_hebb" in done.stderr
-    done = run("evaluate_static.py", *flags)
-    assert done.returncode == 2 and "unknown option --path_hebb" in done.stderr
+    assert "unknown option --path_hebb" in refusal("evaluate_static.py", *flags)
     imported, merged = tmp_path / "imported.dat", tmp_path / "merged.dat"
     done = run("import_reference.py", *flags, "--hebb_rule", "ABCD_lr", "--output", imported)
     assert done.returncode == 0, done.stderr

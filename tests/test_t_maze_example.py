@@ -1,42 +1,42 @@
 """The example that draws who follows a reward that moves."""
 
-import subprocess
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
 
-from examples.t_maze import AROUND, rewarded_around_change
+from examples.t_maze import AROUND, main, rewarded_around_change
 from policies.linear import Linear
 from rollouts.environments import EnvironmentSpec
 from training.policy_file import SavedPolicy
 
-ROOT = Path(__file__).parent.parent
 
+@pytest.fixture
+def draw(tmp_path, monkeypatch):
+    """The example, called with these flags and a folder for its runs."""
+    small = ["--seeds", "1", "--generations", "2", "--popsize", "8", "--eval_episodes", "8", "--preset", "delayed"]
 
-def _run(*flags):
-    command = [sys.executable, "-m", "examples.t_maze", "--seeds", "1", "--generations", "2", "--popsize", "8"]
-    command += ["--eval_episodes", "8", *flags]
-    return subprocess.run(command, capture_output=True, text=True, timeout=300, cwd=ROOT)
+    def call(*flags):
+        monkeypatch.setattr(sys, "argv", ["t_maze.py", *small, *flags, "--folder", str(tmp_path / "runs")])
+        main()
+
+    return call
 
 
 @pytest.mark.slow
-def test_it_trains_prints_and_draws(tmp_path):
+def test_it_trains_prints_and_draws(tmp_path, draw, capfd):
     picture = tmp_path / "a.png"
-    done = _run(
-        "--preset", "delayed", "--chunk_size", "9", "--figure", str(picture), "--folder", str(tmp_path / "runs")
-    )
-    assert done.returncode == 0, done.stderr
-    medians = [line for line in done.stdout.splitlines() if ": median " in line]
+    draw("--chunk_size", "9", "--threads", "1", "--figure", str(picture))
+    medians = [line for line in capfd.readouterr().out.splitlines() if ": median " in line]
     assert [line.split(":")[0] for line in medians] == ["plain", "reward", "reward and eligibility"]
     assert picture.read_bytes().startswith(b"\x89PNG")
 
 
-def test_lives_too_short_to_draw_are_refused_before_training(tmp_path):
-    done = _run("--preset", "delayed", "--env_kwargs", "{trials: 20}", "--folder", str(tmp_path / "runs"))
-    assert done.returncode == 2
-    assert "env_kwargs: trials must be >= 30 to be drawn, got 20" in done.stderr
+def test_lives_too_short_to_draw_are_refused_before_training(tmp_path, draw, capfd):
+    with pytest.raises(SystemExit) as ended:
+        draw("--env_kwargs", "{trials: 20}")
+    assert ended.value.code == 2
+    assert "env_kwargs: trials must be >= 30 to be drawn, got 20" in capfd.readouterr().err
     assert not (tmp_path / "runs").exists()
 
 

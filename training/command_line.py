@@ -22,6 +22,7 @@ from training.checkpoint import newest_checkpoint
 from training.config import CHANGEABLE, NOT_SAVED, TRAINERS, TrainConfig, flag_name, modules_named, trainer_of
 from training.option_file import read_yaml
 from training.run_folder import runs_in
+from training.unused_options import check_used
 
 CONFIGS = Path(__file__).resolve().parent.parent / "configs"
 
@@ -221,12 +222,14 @@ def parse_config(trainer: str, arguments: Sequence[str], description: str) -> Tr
 
     parser = _parser(owner, description, strategy)
     options = parser.parse(as_arguments(from_preset), str(preset))
-    options |= parser.parse(as_arguments(from_file), str(named.get("config")))
-    options |= parser.parse(arguments)
+    in_file = parser.parse(as_arguments(from_file), str(named.get("config")))
+    given = parser.parse(arguments)
+    options |= in_file | given
     options["environment"] = resolved.environment
     options["env_kwargs"] = {**resolved.env_kwargs, **options.get("env_kwargs", {})}
     print_only = options.pop("print_config")
     config = _config(owner, options)
+    check_used(config, given, in_file)
     if print_only:
         _show(config)
     omission = f"{preset}: left out {', '.join(left_out)}, settings of strategy {intended}" if left_out else ""

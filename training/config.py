@@ -44,12 +44,13 @@ def option(
     choices: tuple[str, ...] = (),
     flag: str | None = None,
     commas: Callable[[str], str] | None = None,
+    needs: Mapping[str, tuple[Any, ...]] | None = None,
 ) -> Any:
     """A field with its help; `flag` where the flag's name is no valid field name.
 
-    `commas` where they, too, part a list: it reads each part.
+    `commas` where they, too, part a list: it reads each part. `needs` is as in `training.unused_options`.
     """
-    metadata = {"help": text, "choices": choices, "flag": flag, "commas": commas}
+    metadata = {"help": text, "choices": choices, "flag": flag, "commas": commas, "needs": needs or {}}
     if isinstance(default, dict):
         return field(default_factory=lambda: dict(default), metadata=metadata)
     return field(default=default, metadata=metadata)
@@ -85,11 +86,18 @@ class TrainConfig:
 
     policy: str = option("auto", "policy by name, or package.module:Class; auto is cnn for images, else mlp")
     hidden_sizes: tuple[int, ...] = option(
-        (128, 64), "units of each hidden layer of mlp, cnn and hebbian, and of those before the cell of lstm and gru"
+        (128, 64),
+        "units of each hidden layer of mlp, cnn and hebbian, and of those before the cell of lstm and gru",
+        needs={"policy": ("auto", "mlp", "cnn", "hebbian", "lstm", "gru")},
     )
-    recurrent_size: int = option(64, "units of the recurrent cell of lstm and gru")
-    activation: str = option("tanh", "activation of the hidden layers of mlp, lstm and gru", choices=tuple(ACTIVATIONS))
-    bias: bool = option(False, "give the layers of linear and mlp biases")
+    recurrent_size: int = option(64, "units of the recurrent cell of lstm and gru", needs={"policy": ("lstm", "gru")})
+    activation: str = option(
+        "tanh",
+        "activation of the hidden layers of mlp, lstm and gru",
+        choices=tuple(ACTIVATIONS),
+        needs={"policy": ("auto", "mlp", "lstm", "gru")},
+    )
+    bias: bool = option(False, "give the layers of linear and mlp biases", needs={"policy": ("auto", "linear", "mlp")})
     virtual_batch: int = option(
         0, "frames of random play whose statistics normalise the convolutions of cnn and conv_lstm; 0 for none"
     )
@@ -105,7 +113,9 @@ class TrainConfig:
     num_interactions: int | None = option(
         None, "env steps that a generation has at least: its population grows, popsize by popsize, until then"
     )
-    popsize_max: int | None = option(None, "members of such a population at most (default: ten times popsize)")
+    popsize_max: int | None = option(
+        None, "members of such a population at most (default: ten times popsize)", needs={"num_interactions": ()}
+    )
     reward_shift: float = option(
         0.0, "added to the reward of every env step in a member's fitness; -1 takes away a survival bonus of 1"
     )
@@ -151,7 +161,9 @@ class TrainConfig:
     early_stop_negative_streak: int | None = option(
         None, "training only: end an episode after more than this many negative rewards in a row"
     )
-    early_stop_grace_steps: int = option(0, "env steps before which no episode is stopped early")
+    early_stop_grace_steps: int = option(
+        0, "env steps before which no episode is stopped early", needs={"early_stop_negative_streak": ()}
+    )
     gymnasium_wrappers: tuple[str, ...] = option(
         (), "gymnasium.Wrapper classes as package.module:Class, innermost first; they select the gymnasium back end"
     )
@@ -207,8 +219,6 @@ class TrainConfig:
             raise ValueError("env_kwargs must not hold render_mode; evaluate_static.py --render shows episodes")
 
     def _check_budget(self) -> None:
-        if self.popsize_max is not None and self.num_interactions is None:
-            raise ValueError("popsize_max needs num_interactions, for which a population grows")
         if self.episode_cap_factor is not None and not 1 < self.episode_cap_factor < inf:
             raise ValueError(f"episode_cap_factor must be a finite number > 1, got {self.episode_cap_factor}")
         for name in ("reward_shift", "stop_at_return"):
@@ -238,7 +248,8 @@ class TrainConfig:
 def _as_in(policy: type, name: str) -> Any:
     """The option that is this field of a policy."""
     (found,) = (each for each in fields(policy) if each.name == name)
-    return option(found.default, found.metadata["help"], choices=found.metadata.get("choices", ()))
+    told = found.metadata
+    return option(found.default, told["help"], choices=told.get("choices", ()), needs=told.get("needs"))
 
 
 @dataclass(frozen=True)

@@ -1,13 +1,14 @@
 """How to go on from a policy file with learning rules: the options of training with which `--init_from` takes it."""
 
 import shlex
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import Any
 
 from rollouts.environments import EnvironmentSpec, choose_backend
 from training.assembly import environment_spec
 from training.command_line import as_arguments, parse_config
 from training.policy_file import SavedPolicy
+from training.unused_options import unused_options
 
 _BOUNDS_OF_HEADS = {"argmax": "clip", "identity": "clip", "tanh": "tanh", "tanh_sigmoid": "tanh_sigmoid"}
 
@@ -20,8 +21,11 @@ def train_command(path: str, saved: SavedPolicy) -> str:
     spec = saved.environment
     named = {"environment": spec.environment}
     imports = {"import": list(spec.imports)} if spec.imports else {}
-    preset = parse_config("hebbian", as_arguments(named | imports), "").as_options()
-    options = {name: value for name, value in _options(saved, preset).items() if value != preset[name]}
+    preset = parse_config("hebbian", as_arguments(named | imports), "")
+    by_default = preset.as_options()
+    changes = {name: value for name, value in _options(saved, by_default).items() if value != by_default[name]}
+    unused = unused_options(replace(preset, **changes))
+    options = {name: value for name, value in changes.items() if name not in unused}
     arguments = as_arguments({**named, **options, "init_from": path, **imports})
     _check_same(path, environment_spec(parse_config("hebbian", arguments, "")), spec)
     return shlex.join(["python", "train_hebbian.py", *(argument.strip() for argument in arguments)])

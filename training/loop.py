@@ -18,7 +18,7 @@ from contracts.strategy import Strategy
 from reporting.console import Console
 from reporting.metrics import MetricsWriter
 from reporting.tensorboard import TensorboardWriter
-from rollouts.chunks import Task, grown
+from rollouts.chunks import Task, joined
 from rollouts.environment_ids import has_time_limit
 from rollouts.moments import merged, standardisation
 from strategies.populations import RepeatedPopulation
@@ -70,7 +70,7 @@ class Trainer:
         """
         try:
             self._save(metrics)
-            while not self.finished:
+            while not self.ending:
                 best = self._progress.best
                 try:
                     row = self.generation()
@@ -107,7 +107,7 @@ class Trainer:
             generation=before.generation + 1,
             env_steps=before.env_steps + int(rollouts.env_steps.sum()),
             episode_length=float(rollouts.env_steps.mean()),
-            moments=merged(m for m in (before.moments, rollouts.moments) if m is not None),
+            moments=merged([before.moments, *rollouts.moments]),
         )
         if not np.isfinite(self._strategy.mean).all():
             raise FloatingPointError("the weights are no longer finite; is lr too large?")
@@ -130,30 +130,38 @@ class Trainer:
 
     def _rollouts(self) -> tuple[Population, Rollouts, float]:
         """The generation's members and their episodes, more and more until they have enough env steps; the seconds."""
-        config, generation = self._config, self._progress.generation
+        generation, wanted = self._progress.generation, self._config.num_interactions
         context = self._training_context()
         population, started = self._strategy.ask(generation), time.perf_counter()
-        rollouts = self._engine.evaluate(population, context)
+        if wanted is None:
+            return population, self._engine.evaluate(population, context), time.perf_counter() - started
         size = popsize = len(population) - 1
-        most = 10 * popsize if config.popsize_max is None else config.popsize_max
-        while rollouts.env_steps.sum() < (config.num_interactions or 0) and size + popsize <= most:
+        most = 10 * popsize if self._config.popsize_max is None else self._config.popsize_max
+        rounds = [self._engine.evaluate(population, context, range(size))]
+        while sum(each.env_steps.sum() for each in rounds) < wanted and size + popsize <= most:
             population = self._strategy.ask(generation, size + popsize)
-            rollouts = grown(rollouts, self._engine.evaluate(population, context, range(size, size + popsize)))
+            rounds.append(self._engine.evaluate(population, context, range(size, size + popsize)))
             size += popsize
-        return population, rollouts, time.perf_counter() - started
+        # the unperturbed policy comes last, as in a population that was of this size from the start
+        rounds.append(self._engine.evaluate(population, context, range(size, size + 1)))
+        return population, joined(rounds), time.perf_counter() - started
 
     def _is_due(self, every: int) -> bool:
         """Whether it is a generation for what is done every so many of them, and after the last one."""
-        return self._progress.generation % every == 0 or self.finished
+        return self._progress.generation % every == 0 or bool(self.ending)
 
     @property
-    def finished(self) -> bool:
-        """Whether the generations or the env steps are used up, or the return to stop at is reached."""
+    def ending(self) -> str:
+        """Why training is over: the return, env steps or generations asked for are reached. Empty while it goes on."""
         config, progress = self._config, self._progress
-        spent = config.max_env_steps is not None and progress.env_steps >= config.max_env_steps
-        goal, best = config.stop_at_return, progress.best
-        reached = goal is not None and best is not None and best.score >= goal
-        return reached or spent or progress.generation >= config.generations
+        goal, best, most = config.stop_at_return, progress.best, config.max_env_steps
+        if goal is not None and best is not None and best.score >= goal:
+            return f"the best score, {best.score:.6g}, has reached stop_at_return {goal:.6g}"
+        if most is not None and progress.env_steps >= most:
+            return f"{progress.env_steps:,} of {most:,} env steps are done"
+        if progress.generation >= config.generations:
+            return f"{progress.generation} of {config.generations} generations are done"
+        return ""
 
     def _training_context(self) -> Context:
         config, generation = self._config, self._progress.generation

@@ -13,7 +13,7 @@ from jaxtyping import Float32
 
 from contracts.policy import Buffers
 from contracts.randomness import Purpose, stream
-from contracts.strategy import TakesLayout
+from contracts.strategy import Strategy, TakesLayout
 from reporting.metrics import METRICS_CSV, missing_rows
 from rollouts.chunks import Task
 from rollouts.engines import CHUNK_SIZES, make_engine
@@ -78,16 +78,12 @@ def _assembled(config: TrainConfig, folder: Path, checkpoint: Checkpoint | None 
         initial, buffers, progress = checkpoint.latest.weights, checkpoint.latest.buffers, checkpoint.progress
     agent.policy.check_buffers(buffers)
     constants = {name: array for name, array in buffers.items() if name not in STATISTICS}
-    strategy_class = lookup("strategies", config.strategy)
-    if config.num_interactions is not None and not strategy_class.grows:
-        growing = [name for name in names("strategies") if lookup("strategies", name).grows]
-        raise ValueError(
-            f"num_interactions is for strategies whose population can grow, {', '.join(growing)}; got {config.strategy}"
-        )
-    strategy = strategy_class(config.settings, initial, config.seed)
+    strategy = lookup("strategies", config.strategy)(config.settings, initial, config.seed)
     if isinstance(strategy, TakesLayout):
         strategy.take_layout(agent.policy.layout)
-    if checkpoint is not None:
+    if checkpoint is None:
+        _check_growth(config, strategy)
+    else:
         strategy.load_state_dict(checkpoint.strategy)
     task = Task(agent, environment, config.seed)
     engine = make_engine(
@@ -98,6 +94,20 @@ def _assembled(config: TrainConfig, folder: Path, checkpoint: Checkpoint | None 
         episode_timeout=config.episode_timeout,
     )
     return Run(config, task, strategy, engine, folder, progress, constants)
+
+
+def _check_growth(config: TrainConfig, strategy: Strategy) -> None:
+    """Refuses a population that is to grow and cannot, or that is too large from the start."""
+    if config.num_interactions is None:
+        return
+    if not strategy.grows:
+        growing = [name for name in names("strategies") if lookup("strategies", name).grows]
+        raise ValueError(
+            f"num_interactions is for strategies whose population can grow, {', '.join(growing)}; got {config.strategy}"
+        )
+    popsize = len(strategy.ask(0)) - 1
+    if config.popsize_max is not None and config.popsize_max < popsize:
+        raise ValueError(f"popsize_max must be >= popsize, {popsize}, got {config.popsize_max}")
 
 
 def _check_fits(checkpoint: Checkpoint, agent: Agent) -> None:

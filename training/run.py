@@ -3,7 +3,7 @@
 import os
 import sys
 from collections.abc import Sequence
-from contextlib import closing
+from contextlib import closing, nullcontext
 from pathlib import Path
 
 import numpy as np
@@ -77,15 +77,13 @@ def _train(run: Run) -> None:
         trainer = Trainer(run, console)
         if run.progress.generation:
             console.message(f"resumed after generation {run.progress.generation}")
-        if trainer.finished:
-            done, budget = run.progress, config.max_env_steps
-            limit = f"{config.generations} generations" + (f" or {budget:,} env steps" if budget else "")
-            console.message(f"nothing to do: {limit} asked for, {done.generation} and {done.env_steps:,} done")
-        if not config.tensorboard:
-            trainer.run(metrics)
-            return
-        with closing(TensorboardWriter(run.folder, run.progress.generation)) as board:
+        if nothing := trainer.ending:
+            console.message(f"nothing to do: {nothing}")
+        writer = TensorboardWriter(run.folder, run.progress.generation) if config.tensorboard else None
+        with nullcontext() if writer is None else closing(writer) as board:
             trainer.run(metrics, board)
+        if not nothing:
+            console.message(f"training ended: {trainer.ending}")
 
 
 def _draw(folder: Path) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from reporting.metrics import METRICS, read_metrics
+from reporting.metrics import read_metrics
 from training.checked_file import decode
 from training.policy_file import load_policy
 
@@ -148,7 +148,7 @@ def outcome(folder):
     return {
         "progress": {name: value for name, value in header["progress"].items() if name != "seconds"},
         **{name: (array.dtype.str, array.tobytes()) for name, array in arrays.items()},
-        **{f"column {name}": metrics[name].tobytes() for name in METRICS if "second" not in name},
+        **{f"column {name}": column.tobytes() for name, column in metrics.items() if "second" not in name},
         **{name: (folder / name).read_bytes() for name in ("best.dat", "latest.dat")},
     }
 

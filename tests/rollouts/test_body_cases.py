@@ -14,6 +14,7 @@ from rollouts.chunks import Task
 from rollouts.engines import make_engine
 from rollouts.environments import EnvironmentSpec, WrapperSpec
 from rollouts.episode import Agent
+from rollouts.moments import merged
 from strategies.populations import GaussianPopulation
 
 SPEC = EnvironmentSpec("Ant-v5", "envpool", bodies=("right", "none", "left"))
@@ -63,11 +64,10 @@ def test_cases_are_ordered_by_episode_then_body_and_fitness_is_their_mean(backen
         np.testing.assert_array_equal(getattr(found, name).reshape(9, 2, 3), stacked)
     np.testing.assert_allclose(found.fitness, sum(each.fitness for each in alone) / 3)
     assert len(np.unique(found.returns)) == 9 * 6
-    count = sum(each.moments.count for each in alone)
-    assert found.moments.count == count
-    np.testing.assert_allclose(
-        found.moments.mean, sum(each.moments.mean * each.moments.count for each in alone) / count, atol=1e-12
-    )
+    together, parts = merged(found.moments), [merged(each.moments) for each in alone]
+    count = sum(part.count for part in parts)
+    assert together.count == count
+    np.testing.assert_allclose(together.mean, sum(part.mean * part.count for part in parts) / count, atol=1e-12)
 
 
 @pytest.mark.parametrize(("threads", "engine"), [(2, "in_process"), (3, "in_process"), (1, "workers"), (3, "workers")])
@@ -75,8 +75,9 @@ def test_the_same_bits_on_any_number_of_threads_and_workers(threads, engine, tog
     found = rollouts(SPEC, threads, engine)
     for name in ("returns", "env_steps"):
         assert getattr(found, name).tobytes() == getattr(together, name).tobytes()
-    assert found.moments.mean.tobytes() == together.moments.mean.tobytes()
-    assert found.moments.squares.tobytes() == together.moments.squares.tobytes()
+    for one, other in zip(found.moments, together.moments, strict=True):
+        assert one.mean.tobytes() == other.mean.tobytes()
+        assert one.squares.tobytes() == other.squares.tobytes()
 
 
 def test_bodies_that_are_kept_go_on_as_new_ones_would(together):

@@ -22,7 +22,7 @@ from rollouts.engines import check_episode_timeout, make_engine, num_threads
 from rollouts.environments import EnvironmentSpec, WrapperSpec
 from rollouts.episode import Agent
 from rollouts.in_process import InProcessEngine
-from rollouts.moments import standardisation
+from rollouts.moments import merged, standardisation
 from rollouts.worker_process import Stage
 from rollouts.workers import WorkerEngine
 from strategies.populations import GaussianPopulation
@@ -53,7 +53,8 @@ def everything(engine, num_params):
     try:
         for each in (context(), context(generation=5, episodes=(10, 11))):
             rollouts = engine.evaluate(members, each)
-            arrays = [rollouts.returns, rollouts.env_steps, rollouts.moments.mean, rollouts.moments.squares]
+            moments = [array for each in rollouts.moments for array in (each.mean, each.squares)]
+            arrays = [rollouts.returns, rollouts.env_steps, *moments]
             answers += [array.tobytes() for array in arrays]
         utilities = np.linspace(-0.5, 0.5, 21)
         return [*answers, *(engine.combine(members, utilities, power).tobytes() for power in (1, 2))]
@@ -88,7 +89,7 @@ def test_common_seeds_meet_the_same_start_and_independent_ones_do_not():
     spreads = []
     for independent in (False, True):
         rollouts = engine.evaluate(population(4), context(episodes=(0,), independent_seeds=independent))
-        spreads.append(rollouts.moments.squares[0])
+        spreads.append(merged(rollouts.moments).squares[0])
     engine.close()
     assert spreads[0] < 1e-12
     assert spreads[1] > 0.5
@@ -146,7 +147,7 @@ def test_an_evaluation_gives_no_moments_and_leaves_no_trace():
     before = {name: array.copy() for name, array in buffers.items()}
     engine = InProcessEngine(scripted_task(), chunk_size=4, threads=2)
     unobserved = context(purpose=Purpose.EVALUATION, buffers=buffers, observe=False)
-    assert engine.evaluate(population(4), unobserved).moments is None
+    assert engine.evaluate(population(4), unobserved).moments == (None,) * 21
     assert all(np.array_equal(buffers[name], before[name]) for name in before)
     assert everything(engine, 4) == everything(InProcessEngine(scripted_task(), chunk_size=4, threads=1), 4)
 

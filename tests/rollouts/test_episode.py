@@ -8,7 +8,7 @@ import pytest
 
 from contracts.randomness import Purpose, stream
 from rollouts.episode import AbandonedError, Agent, run_episode
-from rollouts.moments import MomentTally
+from rollouts.moments import MomentTally, merged
 from tests.scripted import ScriptedEnv
 
 
@@ -155,9 +155,9 @@ def test_state_and_previous_rewards_stay_with_their_member():
 
 
 def test_the_tally_counts_what_was_acted_on():
-    tally = MomentTally()
+    tally = MomentTally(2)
     run(ScriptedEnv(2, terminate_at=[1, 3], nan_at=[0, 2]), tally=tally)
-    moments = tally.result()
+    moments = merged(tally.result())
     # (copy, env step, episode): both at the start, then copy 1 after one step; its NaN is not acted on
     assert moments.count == 3
     assert moments.mean == pytest.approx([2 / 3, 1 / 3, 7])

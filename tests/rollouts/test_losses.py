@@ -61,7 +61,9 @@ class Actor:
     def send(self, call):
         _, (_, ids, asked, _) = call
         self.outcome = self.fate("rehearsal" if asked.max_episode_steps == 1 else "call", ids.start)
-        self.value = Rollouts(np.full((len(ids), 2), float(ids.start)), np.ones((len(ids), 2), np.int64), None)
+        self.value = Rollouts(
+            np.full((len(ids), 2), float(ids.start)), np.ones((len(ids), 2), np.int64), (None,) * len(ids)
+        )
 
     def receive(self):
         return None if self.outcome else (True, self.value)

@@ -4,39 +4,39 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from contracts.engine import Moments
-from rollouts import moments as module
 from rollouts.moments import MomentTally, merged, standardisation
 
 
 @given(st.lists(st.integers(1, 40), min_size=1, max_size=6), st.integers(0, 2**32 - 1))
-def test_merged_blocks_equal_numpys_own_figures(sizes, seed):
+def test_merged_members_equal_numpys_own_figures(lengths, seed):
     rng = np.random.default_rng(seed)
-    blocks = [1e4 + rng.normal(size=(size, 3)) for size in sizes]
-    parts = []
-    for block in blocks:
-        tally = MomentTally()
-        for rows in np.array_split(block, 3):
-            if len(rows):
-                tally.add(rows)
-        parts.append(tally.result())
-    whole, all_rows = merged(parts), np.concatenate(blocks)
+    rows = [1e4 + rng.normal(size=(length, 3)) for length in lengths]
+    tally = MomentTally(len(rows))
+    for env_step in range(max(lengths)):
+        members = np.flatnonzero(np.array(lengths) > env_step)
+        tally.add(members, np.stack([rows[member][env_step] for member in members]))
+    whole, all_rows = merged(tally.result()), np.concatenate(rows)
     assert whole.count == len(all_rows)
     assert whole.mean == pytest.approx(all_rows.mean(axis=0))
     assert whole.squares / whole.count == pytest.approx(all_rows.var(axis=0), rel=1e-6, abs=1e-9)
 
 
-def test_a_block_that_fills_is_counted_like_the_rest(monkeypatch):
-    monkeypatch.setattr(module, "BLOCK_BYTES", 100)
-    rows = np.random.default_rng(0).normal(size=(50, 4)).astype(np.float32)
-    tally = MomentTally()
-    for row in rows:
-        tally.add(row[np.newaxis])
-    assert tally.result().count == 50
-    assert tally.result().mean == pytest.approx(rows.astype(np.float64).mean(axis=0))
+@pytest.mark.parametrize(("shape", "dtype"), [((1,), np.float32), ((5,), np.float64), ((3, 4, 4), np.uint8)])
+def test_a_members_moments_are_the_same_bits_in_any_batch(shape, dtype):
+    observations = np.random.default_rng(0).uniform(0, 255, size=(20, 7, *shape)).astype(dtype)
+    together, alone = MomentTally(7), [MomentTally(1) for _ in range(7)]
+    for batch in observations:
+        together.add(np.arange(7), batch)
+        for tally, row in zip(alone, batch, strict=True):
+            tally.add(np.arange(1), row[np.newaxis])
+    for one, (other,) in zip(together.result(), [tally.result() for tally in alone], strict=True):
+        assert one.mean.tobytes() == other.mean.tobytes()
+        assert one.squares.tobytes() == other.squares.tobytes()
 
 
 def test_nothing_seen_standardises_to_the_same():
-    assert merged([]) is None
+    assert MomentTally(2).result() == (None, None)
+    assert merged([]) is merged([None, None]) is None
     buffers = standardisation(None, (2,))
     assert buffers["observation_mean"].tolist() == [0, 0]
     assert buffers["observation_std"].tolist() == [1, 1]

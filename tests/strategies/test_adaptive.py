@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from strategies.adaptive import AdaptiveSettings, check_memory, check_spread, movement
+from strategies.adaptive import AdaptiveSettings, CovarianceTooLargeError, check_memory, check_spread, movement
 
 
 @pytest.mark.parametrize(("num_params", "members"), [(2, 6), (10, 10), (100, 17), (1000, 24), (12_288, 32)])
@@ -12,7 +12,7 @@ def test_the_default_number_of_members_is_that_of_the_tutorial(num_params, membe
 
 def test_memory_is_named_before_it_is_taken():
     check_memory("cma_es", 1000, 60)
-    with pytest.raises(ValueError, match=r"cma_es would need 67\.5 GiB .* 12288 parameters.*sep_cma_es"):
+    with pytest.raises(CovarianceTooLargeError, match=r"cma_es would need 67\.5 GiB .* 12288 parameters.*sep_cma_es"):
         check_memory("cma_es", 12_288, 60)  # 60 * 12288^2 * 8 / 2^30
 
 

@@ -4,7 +4,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from reporting.metrics import METRICS, read_metrics
+from contracts.engine import Moments
+from reporting.metrics import read_metrics
 from strategies.openai_es import OpenaiEsSettings
 from training.checkpoint import newest_checkpoint
 from training.config import TrainConfig
@@ -50,11 +51,12 @@ def resume(folder, **changes):
 def outcome(folder):
     """All that must be equal, bit for bit, when a run was interrupted: state, policies, rows without their times."""
     checkpoint, _ = newest_checkpoint(folder / "checkpoint")
-    metrics = read_metrics(folder / "metrics.csv")
+    metrics, progress = read_metrics(folder / "metrics.csv"), checkpoint.progress
+    moments = progress.moments or Moments(0, np.empty(0), np.empty(0))
     return {
         **{name: (array.dtype.str, array.tobytes()) for name, array in checkpoint.strategy.items()},
-        **{name: metrics[name].tobytes() for name in METRICS if "second" not in name},
+        **{name: column.tobytes() for name, column in metrics.items() if "second" not in name},
         **{name: (folder / name).read_bytes() for name in ("best.dat", "latest.dat")},
-        "moments": np.concatenate([checkpoint.progress.moments.mean, checkpoint.progress.moments.squares]).tobytes(),
-        "counts": (checkpoint.progress.generation, checkpoint.progress.env_steps, checkpoint.progress.moments.count),
+        "moments": np.concatenate([moments.mean, moments.squares]).tobytes(),
+        "counts": (progress.generation, progress.env_steps, moments.count),
     }

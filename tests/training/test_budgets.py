@@ -5,7 +5,7 @@ from math import ceil
 
 import numpy as np
 import pytest
-from scripted_runs import scripted_config, train
+from scripted_runs import outcome, resume, scripted_config, train
 
 from reporting.metrics import read_metrics
 from strategies.openai_es import OpenaiEsSettings
@@ -40,14 +40,16 @@ def cartpole(tmp_path, *flags):
 
 @pytest.mark.parametrize("threads", [1, 3])
 def test_a_population_that_has_grown_is_the_population_of_that_size(threads, tmp_path):
-    """An episode has 5 env steps: 4 members and the unperturbed one take 25, 8 take 45."""
-    common = {"generations": 4, "observation_normalization": False, "chunk_size": 2}
-    larger = train(scripted_config(tmp_path, run_name="larger", settings=settings(8), **common))
-    changes = {"settings": settings(4), "num_interactions": 26, "popsize_max": 8, "threads": threads}
+    """An episode has 5 env steps: 8 members take 40, 12 take 60, and the unperturbed one 5 more."""
+    common = {"generations": 4, "chunk_size": 2, "episode_seeds": "independent"}
+    larger = train(scripted_config(tmp_path, run_name="larger", settings=settings(12), **common))
+    changes = {"settings": settings(4), "num_interactions": 41, "popsize_max": 12, "threads": threads}
     grown = train(scripted_config(tmp_path, run_name="grown", **changes, **common))
+    for part in ("moments", "counts"):
+        assert outcome(grown)[part] == outcome(larger)[part]
     assert strategy_of(grown) == strategy_of(larger)
-    assert metrics_of(grown)["num_members"].tolist() == [8] * 4
-    assert metrics_of(grown)["env_steps"].tolist() == [45, 90, 135, 180]
+    assert metrics_of(grown)["num_members"].tolist() == [12] * 4
+    assert metrics_of(grown)["env_steps"].tolist() == [65, 130, 195, 260]
 
 
 def test_a_population_grows_until_it_has_its_env_steps_or_its_members(tmp_path):
@@ -55,7 +57,7 @@ def test_a_population_grows_until_it_has_its_env_steps_or_its_members(tmp_path):
         config = scripted_config(tmp_path, generations=1, settings=settings(4), **changes)
         return metrics_of(train(config))["num_members"].tolist()
 
-    assert members(run_name="enough", num_interactions=25) == [4]
+    assert members(run_name="enough", num_interactions=20) == [4]
     assert members(run_name="twice", num_interactions=50) == [12]
     assert members(run_name="at_most", num_interactions=10**6, popsize_max=10) == [8]
     assert members(run_name="ten_times", num_interactions=10**6) == [40]
@@ -77,9 +79,26 @@ def test_a_shift_of_the_reward_changes_the_fitness_and_no_return(tmp_path):
         assert load_policy(folder / "latest.dat").weights.any() == moves
 
 
-def test_a_run_stops_at_the_return_asked_for(tmp_path):
+def test_a_run_stops_at_the_return_asked_for_and_says_so(tmp_path, capsys):
     folder = train(scripted_config(tmp_path, eval_every=3, stop_at_return=-1e9))
     assert metrics_of(folder)["generation"].tolist() == [1, 2, 3]
+    score = load_policy(folder / "best.dat", ["tests"]).provenance["score"]
+    reason = f"the best score, {score:.6g}, has reached stop_at_return -1e+09"
+    assert f"training ended: {reason}" in capsys.readouterr().out
+    resume(folder, stop_at_return=-1e9)
+    assert f"nothing to do: {reason}" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("budget", "reason"),
+    [
+        ({"generations": 2}, "2 of 2 generations are done"),
+        ({"max_env_steps": 50}, "90 of 50 env steps are done"),
+    ],
+)
+def test_a_run_says_which_budget_ended_it(budget, reason, tmp_path, capsys):
+    train(scripted_config(tmp_path, **budget))
+    assert f"training ended: {reason}" in capsys.readouterr().out
 
 
 def test_metrics_go_to_tensorboard_too(tmp_path):
@@ -116,7 +135,11 @@ def test_a_lone_candidate_ties_with_nobody(tmp_path, capsys):
 @pytest.mark.parametrize(
     ("flags", "message"),
     [
-        (["--popsize_max", "20"], "popsize_max needs num_interactions"),
+        (["--popsize_max", "14", "--num_interactions", "9"], "popsize_max must be >= popsize, 16, got 14"),
+        (
+            ["--strategy", "snes", "--popsize_max", "9", "--num_interactions", "9"],
+            "popsize_max must be >= popsize, 10, got 9",
+        ),
         (["--episode_cap_factor", "1"], "episode_cap_factor must be a finite number > 1, got 1.0"),
         (["--reward_shift", "nan"], "reward_shift must be a finite number, got nan"),
         (["--stop_at_return", "inf"], "stop_at_return must be a finite number, got inf"),

@@ -197,3 +197,19 @@ def test_our_presets_parse_and_say_what_they_measured(path):
     environment, _, variant = path.stem.partition(".")
     flags = ["--environment", environment, *(["--preset", variant] if variant else [])]
     assert type(parse_config(path.parent.name, flags, "test")) is TRAINERS[path.parent.name]
+
+
+def test_the_preset_of_es_torch_has_its_settings(capsys):
+    """Those of its HalfCheetah-v5 on one machine; its step is not divided by sigma, and its rates stay as they are."""
+    with pytest.raises(SystemExit) as stopped:
+        parse("--environment", "HalfCheetah-v5", "--preset", "es_torch", "--print_config")
+    assert stopped.value.code == 0
+    printed = yaml.safe_load(capsys.readouterr().out)
+    expected = {
+        **{"strategy": "openai_es", "lr": 0.04, "sigma": 0.025, "weight_decay": 0.0025, "popsize": 30},
+        **{"divide_by_sigma": False, "optimizer": "sgd", "momentum": 0.0, "decay": 1.0, "sigma_decay": 1.0},
+        **{"weight_penalty": 0.0, "fitness_shaping": "centered_rank", "generations": 1000},
+        **{"policy": "mlp", "hidden_sizes": [64, 64], "activation": "tanh", "bias": True},
+        **{"observation_normalization": False, "episodes_per_member": 1, "max_episode_steps": None},
+    }
+    assert {name: printed[name] for name in expected} == expected

@@ -54,3 +54,15 @@ def test_an_environment_that_no_options_make_is_named(changes, message):
     assert train_command("a.dat", saved)
     with pytest.raises(ValueError, match=message):
         train_command("a.dat", replace(saved, environment=replace(spec, **changes)))
+
+
+def test_an_option_that_the_policy_does_not_use_is_left_out():
+    spec = environment_spec(parse_config("hebbian", ["--environment", "Pendulum-v1"], ""))
+    words = {}
+    for sharing in ("synapse", "modulo"):
+        policy = Hebbian((3,), 1, sharing=sharing, num_rules=64)
+        saved = saved_policy(policy, action_head="identity", environment=spec)
+        words[sharing] = shlex.split(train_command("a.dat", saved))
+        assert parse_config("hebbian", words[sharing][2:], "").sharing == sharing
+    assert "--num_rules=64" in words["modulo"]
+    assert "--num_rules=64" not in words["synapse"]

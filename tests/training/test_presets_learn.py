@@ -13,6 +13,7 @@ from training.run import execute
 @pytest.mark.parametrize("trainer", ["static", "hebbian"])
 def test_cartpole_is_solved_by_its_preset(trainer, tmp_path):
     flags = ["--environment", "CartPole-v1", "--folder", str(tmp_path), "--test_episodes", "0", "--seed", "200"]
+    flags += ["--stop_at_return", "500"]  # the most that there is
     (run,) = prepare(parse_config(trainer, flags, "test"))
     execute(run)
     saved = load_policy(run.folder / "best.dat")

@@ -181,7 +181,7 @@ def test_a_seed_that_is_gone_is_missed(tmp_path):
 def test_a_resume_with_nothing_to_do_says_so(tmp_path, capsys):
     folder = train(scripted_config(tmp_path, generations=2))
     resume(folder, generations=9, max_env_steps=10)
-    assert "nothing to do: 9 generations or 10 env steps asked for, 2 and 90 done" in capsys.readouterr().out
+    assert "nothing to do: 90 of 10 env steps are done" in capsys.readouterr().out
 
 
 def test_a_seed_that_fails_does_not_keep_the_others_from_their_turn(tmp_path, capsys):

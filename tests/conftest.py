@@ -1,0 +1,39 @@
+"""The programs behind the scripts, called in the tests' own process, which need not import everything anew."""
+
+import signal
+import sys
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from rollouts.worker_process import PARENTS_SIGNALS
+from training.evaluation_options import EvaluateConfig
+from training.programs import evaluate, train
+
+PROGRAMS = {
+    "train_static.py": partial(train, "static", ""),
+    "train_hebbian.py": partial(train, "hebbian", ""),
+    "evaluate_static.py": partial(evaluate, EvaluateConfig, ""),
+}
+
+
+@pytest.fixture
+def refusal(capfd, monkeypatch):
+    """A function: a program's only line after bad input, with which it exits with status 2."""
+    actions = {number: signal.getsignal(number) for number in PARENTS_SIGNALS}
+    monkeypatch.chdir(Path(__file__).parent.parent)
+
+    def call(script, *arguments):
+        monkeypatch.setattr(sys, "argv", [script, *map(str, arguments)])
+        capfd.readouterr()
+        with pytest.raises(SystemExit) as ended:
+            PROGRAMS[script]()
+        assert ended.value.code == 2
+        (line,) = capfd.readouterr().err.splitlines()
+        assert line.startswith(f"{script}: error: ")
+        return line
+
+    yield call
+    for number, action in actions.items():
+        signal.signal(number, action)

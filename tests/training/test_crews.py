@@ -1,0 +1,77 @@
+"""Whole runs that combine what is hardest to keep apart from the number of threads and workers: it changes nothing."""
+
+import gymnasium
+import numpy as np
+import pytest
+from gymnasium.spaces import Box
+from scripted_runs import outcome, scripted_config, train
+
+from reporting.metrics import read_metrics
+from strategies.openai_es import OpenaiEsSettings
+from training.config import TrainConfig
+from training.policy_file import load_policy
+
+CREWS = [(1, "in_process"), (2, "in_process"), (1, "workers"), (2, "workers")]
+"""Threads or workers, and the engine."""
+
+
+class Pictures(gymnasium.ObservationWrapper):
+    """Grey pictures, drawn from the numbers that the environment observes."""
+
+    def __init__(self, env):
+        super().__init__(env)
+        self.observation_space = Box(0, 255, (42, 42, 1), np.uint8)
+
+    def observation(self, observation):
+        rng = np.random.default_rng(observation.view(np.uint32))
+        return rng.integers(0, 256, (42, 42, 1), dtype=np.uint8)
+
+
+def outcomes(make_config, folder):
+    """What a run leaves on each crew, and the folder of the last."""
+    found = []
+    for threads, engine in CREWS:
+        run = train(make_config(folder / f"{engine}{threads}", threads=threads, engine=engine))
+        found.append(outcome(run))
+    return found, run
+
+
+def grown_lstm(folder, **crew):
+    return TrainConfig(
+        environment="CartPole-v1",
+        policy="lstm",
+        hidden_sizes=(6,),
+        recurrent_size=5,
+        observation_normalization=True,
+        settings=OpenaiEsSettings(popsize=4, lr=0.1, sampler="low_rank"),
+        generations=3,
+        num_interactions=250,
+        chunk_size=3,
+        eval_every=1,
+        eval_episodes=2,
+        test_episodes=0,
+        folder=str(folder),
+        run_name="run",
+        **crew,
+    )
+
+
+def test_low_rank_noise_on_a_recurrent_policy_in_a_population_that_grows(tmp_path):
+    (alone, *others), run = outcomes(grown_lstm, tmp_path)
+    assert all(other == alone for other in others)
+    assert read_metrics(run / "metrics.csv")["num_members"].max() > 4
+
+
+@pytest.mark.parametrize("policy", ["cnn", "conv_lstm"])
+def test_virtual_batch_normalisation_of_images(policy, tmp_path):
+    def config(folder, **crew):
+        sizes = {"hidden_sizes": (4,), "virtual_batch": 3, "chunk_size": 2, "generations": 2}
+        seen = {"observation_normalization": False, "gymnasium_wrappers": (f"{__name__}:Pictures",)}
+        return scripted_config(folder, policy=policy, **sizes, **seen, settings=OpenaiEsSettings(popsize=4), **crew)
+
+    (alone, *others), run = outcomes(config, tmp_path)
+    assert all(other == alone for other in others)
+    saved = load_policy(run / "best.dat", ["tests", __name__])
+    assert saved.buffers["virtual_batch"].shape == (3, 42, 42, 1)
+    metrics = read_metrics(run / "metrics.csv")
+    assert (metrics["return_max"] > metrics["return_mean"]).all()
