@@ -4,8 +4,8 @@ Mania, Guy & Recht 2018, "Simple random search provides a competitive approach t
 arXiv 1803.07055, algorithm 2. N is half of `popsize`, b is `top_directions`. V1 uses all directions, V1-t the best b of
 them; V2 and V2-t are the same with `--observation_normalization` (linear policies in the paper). Departures: the search
 starts at the policy's initial weights rather than at zero; a failed member counts as the worst that finished; a
-generation in which all the returns used are equal moves nothing; a population grown or shrunk has as many directions as
-it has, at most b of which are used. Learning rate and sigma may follow schedules, constant by default.
+generation in which all the returns used are equal moves nothing; where the population has fewer than b directions, all
+are used. Learning rate and sigma may follow schedules, constant by default.
 """
 
 from dataclasses import dataclass, field
@@ -28,7 +28,8 @@ class ArsSettings(RateSettings):
 
     popsize: int = field(default=64, metadata={"help": "perturbed members per generation, two a direction"})
     top_directions: int | None = field(
-        default=None, metadata={"help": "directions that make the step, those with the best member (default: all)"}
+        default=None,
+        metadata={"help": "directions that make the step at most, those with the best member (default: all)"},
     )
     lr: float = field(default=0.02, metadata={"help": "step size"})
     lr_schedule: str = schedule_of("the learning rate", "constant")
@@ -42,10 +43,8 @@ class ArsSettings(RateSettings):
     def __post_init__(self) -> None:
         super().__post_init__()
         check_members("popsize", self.popsize, self.sampler)
-        if self.top_directions is not None and not 1 <= self.top_directions <= self.popsize // 2:
-            raise ValueError(
-                f"top_directions must be in 1..{self.popsize // 2} (popsize / 2), got {self.top_directions}"
-            )
+        if self.top_directions is not None and self.top_directions < 1:
+            raise ValueError(f"top_directions must be >= 1, got {self.top_directions}")
 
 
 class Ars(GaussianStrategy):

@@ -70,10 +70,10 @@ def test_returns_without_a_deviation_move_nothing(fitness):
 
 
 def test_a_population_with_fewer_directions_than_the_best_uses_those_it_has():
-    full, fewer = ars(popsize=4), ars(popsize=8, top_directions=4)
-    for strategy in (full, fewer):
+    full, shrunk, fewer = ars(popsize=4), ars(popsize=8, top_directions=4), ars(popsize=4, top_directions=4)
+    for strategy in (full, shrunk, fewer):
         tell(strategy, np.array([1.0, 4.0, 2.0, 0.0]))
-    assert np.array_equal(full.mean, fewer.mean)
+    assert np.array_equal(full.mean, shrunk.mean) and np.array_equal(full.mean, fewer.mean)
 
 
 def test_schedules_are_constant_unless_asked_for():
@@ -93,8 +93,7 @@ def test_the_best_directions_climb_a_sphere_too():
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"top_directions": 4}, r"top_directions must be in 1\.\.3 \(popsize / 2\), got 4"),
-        ({"top_directions": 0}, r"top_directions must be in 1\.\.3 \(popsize / 2\), got 0"),
+        ({"top_directions": 0}, "top_directions must be >= 1, got 0"),
         ({"popsize": 5}, "popsize must be an even number"),
         ({"lr": 0.0}, "lr must be a finite number > 0"),
     ],
