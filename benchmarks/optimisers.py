@@ -143,6 +143,7 @@ def evotorch_searcher(name: str, problem: Problem, seed: int, costs: Callable[[A
 def theirs(name: str, problem: Problem, seed: int) -> Trace:
     """EvoTorch's searcher on the problem."""
     import torch
+    from torch.linalg import LinAlgError
 
     batches: list[np.ndarray] = []
 
@@ -152,7 +153,10 @@ def theirs(name: str, problem: Problem, seed: int) -> Trace:
 
     searcher, evaluations = evotorch_searcher(name, problem, seed, costs), 0
     while True:
-        searcher.step()
+        try:
+            searcher.step()
+        except LinAlgError:  # a covariance that is no longer positive definite
+            return
         found = np.concatenate(batches)
         batches.clear()
         evaluations += len(found)

@@ -14,6 +14,8 @@ from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection, wait
 from typing import Any, TypeAlias
 
+from threadpoolctl import threadpool_limits
+
 from rollouts.chunks import ChunkEvaluator, Task
 from rollouts.faults import report
 
@@ -100,6 +102,7 @@ def stop(workers: list[Worker]) -> None:
 def _serve(connection: Connection, task: Task, dies_with_thread: bool) -> None:
     """A worker's life: does one call after another until the other end closes."""
     _end_with_parent(dies_with_thread)
+    threadpool_limits(limits=1, user_api="blas")  # as in the process that trains; policies of users may need it
     evaluator = ChunkEvaluator(task, threads=1)
     try:
         connection.send((True, None))

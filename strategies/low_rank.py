@@ -86,13 +86,14 @@ class LowRankPopulation:
         coefficients = np.bincount(places, self._signs(ids) * utilities)
         noise = self._noise(pairs).astype(np.float64)
         total = np.empty(len(self.center))
+        # einsum throughout: threads of BLAS would fight the engine's, and the last bits depend on their number
         for name, where in self.layout.slices.items():
             if name in self.layout.matrices:
                 A, B = (self._factors.view(noise, factor) for factor in (left(name), right(name)))
                 A = A * coefficients[:, np.newaxis, np.newaxis]
-                total[where] = np.einsum("kro,kri->oi", A, B).ravel()  # by BLAS, threads would fight the engine's
+                total[where] = np.einsum("kro,kri->oi", A, B).ravel()
             else:
-                total[where] = coefficients @ noise[:, self._factors.slices[name]]
+                total[where] = np.einsum("k,kn->n", coefficients, noise[:, self._factors.slices[name]])
         return total
 
 

@@ -30,7 +30,7 @@ class Course:
 
     def part(self, generation: int) -> float:
         """How much of the way is behind, in [0, 1]."""
-        assert self.generations is not None, "check_horizon has seen to it"
+        assert self.generations is not None, "LrSettings has seen to it"
         return min(1.0, generation / self.generations)
 
 
@@ -65,7 +65,7 @@ SCHEDULES: dict[str, Schedule] = {
     "cosine": cosine,
 }
 
-FALLING = ("exponential", "linear", "cosine")
+FALLING = tuple(name for name in SCHEDULES if name != "constant")
 """Those that have a floor."""
 
 OVER_GENERATIONS = ("linear", "cosine")

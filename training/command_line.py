@@ -168,7 +168,8 @@ def preset_path(trainer: str, environment: str, variant: str | None) -> Path | N
         return path
     if variant:
         found = sorted(p.name.removesuffix(".yaml")[len(stem) + 1 :] for p in path.parent.glob(f"{stem}.*.yaml"))
-        raise ValueError(f"preset must be one of {', '.join(found) or '(none)'} for {environment}, got {variant!r}")
+        known = f"preset must be one of {', '.join(found) or '(none)'} for {environment}"
+        raise ValueError(f"{known}, got {variant!r}{did_you_mean(variant, found)}")
     return None
 
 
@@ -229,7 +230,7 @@ def parse_config(trainer: str, arguments: Sequence[str], description: str) -> Tr
     options["env_kwargs"] = {**resolved.env_kwargs, **options.get("env_kwargs", {})}
     print_only = options.pop("print_config")
     config = _config(owner, options)
-    check_used(config, given, in_file)
+    check_used(config, given)
     if print_only:
         _show(config)
     omission = f"{preset}: left out {', '.join(left_out)}, settings of strategy {intended}" if left_out else ""

@@ -111,7 +111,8 @@ class TrainConfig:
     strategy: str = option("openai_es", "strategy by name, or package.module:Class")
     episodes_per_member: int = option(1, "episodes whose mean return is a member's fitness")
     num_interactions: int | None = option(
-        None, "env steps that a generation has at least: its population grows, popsize by popsize, until then"
+        None,
+        "env steps that a generation is to have: its population grows, popsize by popsize, until then or popsize_max",
     )
     popsize_max: int | None = option(
         None, "members of such a population at most (default: ten times popsize)", needs={"num_interactions": ()}

@@ -64,7 +64,7 @@ class Trainer:
         self._noticed = self._trouble = ""
 
     def run(self, metrics: MetricsWriter, board: TensorboardWriter | None = None) -> None:
-        """Trains until the generations or the env steps are used up.
+        """Trains until there is a reason to end, see `ending`.
 
         However it ends, the last finished generation is saved; TrainingError if it could not be.
         """

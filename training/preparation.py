@@ -105,7 +105,10 @@ def _check_growth(config: TrainConfig, strategy: Strategy) -> None:
         raise ValueError(
             f"num_interactions is for strategies whose population can grow, {', '.join(growing)}; got {config.strategy}"
         )
-    popsize = len(strategy.ask(0)) - 1
+    try:
+        popsize = len(strategy.ask(0)) - 1
+    except FloatingPointError as error:
+        raise ValueError(str(error)) from None
     if config.popsize_max is not None and config.popsize_max < popsize:
         raise ValueError(f"popsize_max must be >= popsize, {popsize}, got {config.popsize_max}")
 

@@ -77,12 +77,13 @@ def _train(run: Run) -> None:
         trainer = Trainer(run, console)
         if run.progress.generation:
             console.message(f"resumed after generation {run.progress.generation}")
-        if nothing := trainer.ending:
-            console.message(f"nothing to do: {nothing}")
+        already_over = bool(trainer.ending)
+        if already_over:
+            console.message(f"nothing to do: {trainer.ending}")
         writer = TensorboardWriter(run.folder, run.progress.generation) if config.tensorboard else None
         with nullcontext() if writer is None else closing(writer) as board:
             trainer.run(metrics, board)
-        if not nothing:
+        if not already_over:
             console.message(f"training ended: {trainer.ending}")
 
 

@@ -4,24 +4,23 @@ A field's metadata may say under `needs` when it is used: other options by flag,
 no values standing for any but the default. One of these options is enough; one that the run does not have is no matter.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import fields
 from typing import Any
 
 from training.config import TrainConfig, flag_name
 
 
-def check_used(config: TrainConfig, given: Mapping[str, Any], in_file: Mapping[str, Any]) -> None:
-    """Refuses, with ValueError, options that somebody typed and this run would not use; turning one off is no use.
+def check_used(config: TrainConfig, typed: Collection[str]) -> None:
+    """Refuses, with ValueError, flags of the command line that this run would not use, but for those at their default.
 
-    Args:
-        given: options of the command line, by flag.
-        in_file: those of a `--config`. One with all of them was written by a run, or by `--print_config`, and passes.
+    Files are not checked: a run writes the options that it does not use too. `--policy auto` counts as each of the
+    policies that it may become.
     """
-    unused = unused_options(config)
-    written = config.as_options().keys() <= in_file.keys()
-    for name, value in (given if written else {**in_file, **given}).items():
-        if name in unused and value is not None and value is not False:
+    unused, values = unused_options(config), config.as_options()
+    defaults = {flag_name(each): each.default for owner in (config, config.settings) for each in fields(owner)}
+    for name in typed:
+        if name in unused and values[name] != defaults[name]:
             raise ValueError(f"--{name} is only used with {unused[name]}")
 
 

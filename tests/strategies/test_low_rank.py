@@ -2,6 +2,7 @@ import pickle
 
 import numpy as np
 import pytest
+from threadpoolctl import threadpool_limits
 
 from contracts.policy import Layout
 from contracts.strategy import TakesLayout
@@ -76,6 +77,16 @@ def test_combine_sums_utility_times_the_noise_of_full_size(rank):
     assert halves == pytest.approx(combine(members, utilities), abs=1e-12)
     with pytest.raises(ValueError, match="power must be 1 for low-rank noise, got 2"):
         combine(members, utilities, power=2)
+
+
+def test_combine_has_the_same_bits_on_any_number_of_threads_of_linear_algebra():
+    layout = Layout({"matrix": (2, 2), "kernel": (30_000, 1, 1, 1)})
+    wide = population(center=np.zeros(layout.num_params, np.float32), layout=layout, popsize=64)
+    found = []
+    for threads in (1, 2):
+        with threadpool_limits(threads, user_api="blas"):
+            found.append(combine(wide, np.linspace(-1, 1, 65)).tobytes())
+    assert found[0] == found[1]
 
 
 def test_mean_squares_are_those_of_the_rows():

@@ -191,6 +191,12 @@ def test_values_that_make_no_sense_are_refused_with_what_is_allowed(presets, arg
         parse("--environment", "CartPole-v1", *arguments)
 
 
+def test_an_unknown_variant_of_a_preset_suggests_the_nearest():
+    known = "preset must be one of damage for Ant-v5, got 'damaeg', did you mean 'damage'?"
+    with pytest.raises(ValueError, match=re.escape(known)):
+        parse("--environment", "Ant-v5", "--preset", "damaeg")
+
+
 @pytest.mark.parametrize("path", sorted(Path("configs").glob("*/*.yaml")), ids=lambda path: path.stem)
 def test_our_presets_parse_and_say_what_they_measured(path):
     assert isinstance(yaml.safe_load(path.read_text())["measured"], str)

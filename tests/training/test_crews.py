@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 from gymnasium.spaces import Box
 from scripted_runs import outcome, scripted_config, train
+from threadpoolctl import threadpool_info
 
 from reporting.metrics import read_metrics
 from strategies.openai_es import OpenaiEsSettings
@@ -25,6 +26,13 @@ class Pictures(gymnasium.ObservationWrapper):
     def observation(self, observation):
         rng = np.random.default_rng(observation.view(np.uint32))
         return rng.integers(0, 256, (42, 42, 1), dtype=np.uint8)
+
+
+class Threads(gymnasium.RewardWrapper):
+    """Rewards the number of threads that numpy's linear algebra may use."""
+
+    def reward(self, reward):
+        return float(sum(pool["num_threads"] for pool in threadpool_info() if "numpy" in pool["filepath"]))
 
 
 def outcomes(make_config, folder):
@@ -60,6 +68,19 @@ def test_low_rank_noise_on_a_recurrent_policy_in_a_population_that_grows(tmp_pat
     (alone, *others), run = outcomes(grown_lstm, tmp_path)
     assert all(other == alone for other in others)
     assert read_metrics(run / "metrics.csv")["num_members"].max() > 4
+
+
+def test_linear_algebra_has_one_thread_wherever_members_are_evaluated(tmp_path):
+    def config(folder, **crew):
+        rewards = {
+            "gymnasium_wrappers": (f"{__name__}:Threads",),
+            "generations": 1,
+            "settings": OpenaiEsSettings(popsize=2),
+        }
+        return scripted_config(folder, **rewards, **crew)
+
+    found, _ = outcomes(config, tmp_path)
+    assert all(other == found[0] for other in found)
 
 
 @pytest.mark.parametrize("policy", ["cnn", "conv_lstm"])
