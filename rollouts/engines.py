@@ -15,10 +15,14 @@ CHUNK_SIZES = {"envpool": 32, "gymnasium": 4}
 chunks keep all workers busy."""
 
 
+MAX_THREADS = 1024
+"""A number beyond this is a slip, and more than most systems start."""
+
+
 def num_threads(threads: int) -> int:
     """The number of threads that `--threads` asks for; -1 means all cores."""
-    if threads != -1 and threads < 1:
-        raise ValueError(f"threads must be >= 1, or -1 for all cores, got {threads}")
+    if threads != -1 and not 1 <= threads <= MAX_THREADS:
+        raise ValueError(f"threads must be from 1 to {MAX_THREADS}, or -1 for all cores, got {threads}")
     if threads > 0:
         return threads
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -55,15 +55,16 @@ def check_memory(strategy: str, num_params: int, matrices: int) -> None:
 
 def check_spread(mean: Float32[np.ndarray, " params"], deviation: float | Float64[np.ndarray, " params"]) -> None:
     """FloatingPointError if noise of this deviation changes no weight in float32 any more, or is out of bounds."""
-    largest = float(np.abs(mean).max() + np.max(deviation))
-    if not largest < LARGEST:  # NaN too
+    weight, sigma = np.abs(mean).max(), np.max(deviation)
+    if not weight + sigma < LARGEST:  # NaN too
         raise FloatingPointError(
-            f"sigma has grown to {np.max(deviation):.3g}: the search diverges; is sigma too large?"
+            f"the search diverges, with weights up to {weight:.3g} and sigma up to {sigma:.3g}; is a learning rate, "
+            "sigma or the fitness too large?"
         )
     if (mean + np.asarray(deviation, np.float32) == mean).all():
         raise FloatingPointError(
-            f"sigma has shrunk to {np.max(deviation):.3g} and changes no weight in float32 any more, the largest being "
-            f"{np.abs(mean).max():.3g}: the search has converged"
+            f"noise of sigma {sigma:.3g} changes no weight in float32 any more, the largest being {weight:.3g}: the "
+            "search has converged, or a learning rate is too large"
         )
 
 

@@ -28,17 +28,16 @@ class GaSettings:
 
     popsize: int = field(default=200, metadata={"help": "mutants per generation, beside the elite"})
     parents: int = field(
-        default=20, metadata={"help": "best members, the elite included, that the next mutants come from"}
+        default=20, metadata={"help": "best members at most, the elite included, that the next mutants come from"}
     )
     sigma: float = field(
         default=0.02, metadata={"help": "mutation power: standard deviation of the noise on the weights"}
     )
 
     def __post_init__(self) -> None:
-        if self.popsize < 1:
-            raise ValueError(f"popsize must be >= 1, got {self.popsize}")
-        if not 1 <= self.parents <= self.popsize + 1:
-            raise ValueError(f"parents must be from 1 to popsize + 1 = {self.popsize + 1}, got {self.parents}")
+        for name in ("popsize", "parents"):
+            if getattr(self, name) < 1:
+                raise ValueError(f"{name} must be >= 1, got {getattr(self, name)}")
         check_ranges(self, {"a finite number > 0": ("sigma",)})
 
 

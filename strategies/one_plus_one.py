@@ -32,7 +32,7 @@ class OnePlusOneSettings:
     sigma: float = field(
         default=0.1, metadata={"help": "initial standard deviation of the noise on the weights; adapts itself"}
     )
-    sigma_min: float = field(default=1e-5, metadata={"help": "floor of sigma"})
+    sigma_min: float = field(default=1e-5, metadata={"help": "floor of sigma, for one that starts above it"})
 
     def __post_init__(self) -> None:
         check_ranges(self, {"a finite number > 0": ("sigma",), "a finite number >= 0": ("sigma_min",)})

@@ -147,7 +147,11 @@ class LrSettings:
         },
     )
     lr_min: float = field(
-        default=0.001, metadata={"help": "floor of the learning rate", "needs": {"lr_schedule": FALLING}}
+        default=0.001,
+        metadata={
+            "help": "floor of the learning rate; one that starts below it stays there",
+            "needs": {"lr_schedule": FALLING},
+        },
     )
     schedule_generations: int | None = field(
         default=None,
@@ -187,7 +191,10 @@ class RateSettings(LrSettings):
     )
     sigma_min: float = field(
         default=0.01,
-        metadata={"help": "floor of sigma", "needs": {"sigma_schedule": FALLING, "sigma_adaptation": ()}},
+        metadata={
+            "help": "floor of sigma; one that starts below it stays there",
+            "needs": {"sigma_schedule": FALLING, "sigma_adaptation": ()},
+        },
     )
 
     def __post_init__(self) -> None:

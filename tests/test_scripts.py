@@ -164,7 +164,10 @@ def test_the_config_of_a_run_makes_the_same_run(folder, tmp_path):
         (["--environment", "Blackjack-v1"], "'Blackjack-v1' has observation space Tuple"),
         (["--environment", "CartPole-v1", "--popsize", "5"], "popsize must be an even number"),
         (["--environment", "CartPole-v1", "--sigma", "0"], "sigma must be a finite number > 0, got 0.0"),
-        (["--environment", "CartPole-v1", "--threads", "0"], "threads must be >= 1, or -1 for all cores, got 0"),
+        (
+            ["--environment", "CartPole-v1", "--threads", "0"],
+            "threads must be from 1 to 1024, or -1 for all cores, got 0",
+        ),
         (["--environment", "CartPole-v1", "--folder", "/proc/no"], "cannot write to run folder /proc/no"),
         (["--environment", "CartPole-v1", "--init_from", "LICENSE"], "LICENSE: "),
         (["--environment", "CartPole-v1", "--policy", "mpl"], "unknown policy 'mpl', did you mean 'mlp'"),

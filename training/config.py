@@ -26,6 +26,9 @@ CHANGEABLE = {
 }
 """Flags that may differ when a run goes on."""
 
+LARGEST_SHIFT = 1e30
+"""Of the reward; sums of larger ones over an episode might not be finite."""
+
 NOT_SAVED = {"preset", "config", "resume"}
 """Flags that say where options are read from, and are no part of them."""
 
@@ -115,7 +118,9 @@ class TrainConfig:
         "env steps that a generation is to have: its population grows, popsize by popsize, until then or popsize_max",
     )
     popsize_max: int | None = option(
-        None, "members of such a population at most (default: ten times popsize)", needs={"num_interactions": ()}
+        None,
+        "members of such a population at most, at least twice popsize (default: ten times popsize)",
+        needs={"num_interactions": ()},
     )
     reward_shift: float = option(
         0.0, "added to the reward of every env step in a member's fitness; -1 takes away a survival bonus of 1"
@@ -226,6 +231,8 @@ class TrainConfig:
             value = getattr(self, name)
             if value is not None and not isfinite(value):
                 raise ValueError(f"{name} must be a finite number, got {value}")
+        if abs(self.reward_shift) > LARGEST_SHIFT:
+            raise ValueError(f"reward_shift must be within {LARGEST_SHIFT:g} of 0, got {self.reward_shift}")
         if self.tensorboard:
             check_installed()
 

@@ -100,7 +100,8 @@ class Trainer:
         population, rollouts, rollout_seconds = self._rollouts()
         self._notice(before.generation + 1, rollouts)
         fitness = rollouts.fitness + self._config.reward_shift * rollouts.env_steps.mean(axis=1)
-        figures = self._strategy.tell(population, fitness, self._engine.combine)
+        with np.errstate(over="ignore", invalid="ignore"):  # what diverges is found out below, or by the next ask
+            figures = self._strategy.tell(population, fitness, self._engine.combine)
         seconds = time.perf_counter() - started
         self._progress = replace(
             before,

@@ -109,8 +109,8 @@ def _check_growth(config: TrainConfig, strategy: Strategy) -> None:
         popsize = len(strategy.ask(0)) - 1
     except FloatingPointError as error:
         raise ValueError(str(error)) from None
-    if config.popsize_max is not None and config.popsize_max < popsize:
-        raise ValueError(f"popsize_max must be >= popsize, {popsize}, got {config.popsize_max}")
+    if config.popsize_max is not None and config.popsize_max < 2 * popsize:
+        raise ValueError(f"popsize_max must be >= twice popsize, {2 * popsize}, got {config.popsize_max}")
 
 
 def _check_fits(checkpoint: Checkpoint, agent: Agent) -> None:

@@ -199,7 +199,7 @@ def test_a_time_limit_that_makes_no_sense_is_refused(seconds):
             refuse(seconds)
 
 
-@pytest.mark.parametrize("threads", [0, -2])
+@pytest.mark.parametrize("threads", [0, -2, 1025])
 def test_a_number_of_threads_that_makes_no_sense_is_refused(threads):
-    with pytest.raises(ValueError, match=f"threads must be >= 1, or -1 for all cores, got {threads}"):
+    with pytest.raises(ValueError, match=f"threads must be from 1 to 1024, or -1 for all cores, got {threads}"):
         num_threads(threads)

@@ -120,8 +120,15 @@ def test_a_state_that_does_not_fit_together_is_refused(changes):
         ga().load_state_dict({**state, **changes})
 
 
-def test_parents_are_members():
-    with pytest.raises(ValueError, match="parents must be from 1 to popsize \\+ 1 = 13, got 14"):
-        GaSettings(popsize=12, parents=14)
-    with pytest.raises(ValueError, match="popsize must be >= 1, got 0"):
-        GaSettings(popsize=0, parents=1)
+def test_all_members_are_parents_where_there_are_fewer_than_asked_for():
+    many, all_of_them = (ga(popsize=4, parents=parents) for parents in (20, 5))
+    for generation in range(3):
+        for strategy in (many, all_of_them):
+            told(strategy, generation, sphere)
+    assert all(np.array_equal(array, all_of_them.state_dict()[name]) for name, array in many.state_dict().items())
+
+
+@pytest.mark.parametrize("name", ["popsize", "parents"])
+def test_there_is_at_least_one(name):
+    with pytest.raises(ValueError, match=f"{name} must be >= 1, got 0"):
+        GaSettings(**{name: 0})

@@ -136,13 +136,17 @@ def test_a_lone_candidate_ties_with_nobody(tmp_path, capsys):
 @pytest.mark.parametrize(
     ("flags", "message"),
     [
-        (["--popsize_max", "14", "--num_interactions", "9"], "popsize_max must be >= popsize, 16, got 14"),
-        (["--sigma", "1e31", "--num_interactions", "9"], "is sigma too large"),
+        (["--popsize_max", "14", "--num_interactions", "9"], "popsize_max must be >= twice popsize, 32, got 14"),
+        (
+            ["--sigma", "1e31", "--num_interactions", "9"],
+            "the search diverges, with weights up to 0 and sigma up to 1e\\+31",
+        ),
         (
             ["--strategy", "snes", "--popsize_max", "9", "--num_interactions", "9"],
-            "popsize_max must be >= popsize, 10, got 9",
+            "popsize_max must be >= twice popsize, 20, got 9",
         ),
         (["--episode_cap_factor", "1"], "episode_cap_factor must be a finite number > 1, got 1.0"),
+        (["--reward_shift", "1e31"], r"reward_shift must be within 1e\+30 of 0, got 1e\+31"),
         (["--reward_shift", "nan"], "reward_shift must be a finite number, got nan"),
         (["--stop_at_return", "inf"], "stop_at_return must be a finite number, got inf"),
         (["--num_interactions", "0"], "num_interactions must be >= 1, got 0"),

@@ -171,7 +171,7 @@ def test_a_file_that_is_no_mapping_of_options_is_refused(presets, tmp_path, text
 @pytest.mark.parametrize(
     ("arguments", "expected"),
     [
-        (["--threads", "0"], "threads must be >= 1, or -1 for all cores, got 0"),
+        (["--threads", "0"], "threads must be from 1 to 1024, or -1 for all cores, got 0"),
         (["--popsize", "7"], "popsize must be an even number"),
         (["--generations", "0"], "generations must be >= 1, got 0"),
         (["--max_episode_steps", "0"], "max_episode_steps must be >= 1, got 0"),
