@@ -17,13 +17,16 @@ def read_yaml(path: Path) -> dict[str, Any]:
         text = path.read_text()
         if any(isinstance(event, yaml.AliasEvent) for event in yaml.parse(text, Loader=yaml.SafeLoader)):
             raise ValueError(f"{path}: YAML aliases (*name) are not taken, a few of them can stand for gigabytes")
-        found = yaml.safe_load(text)
+        root, found = yaml.compose(text, Loader=yaml.SafeLoader), yaml.safe_load(text)
     except OSError as error:
         raise ValueError(f"cannot read {path}: {error.strerror}") from error
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise ValueError(f"{path} is not valid YAML: {' '.join(str(error).split())}") from error
-    if not isinstance(found, dict) or not all(isinstance(key, str) for key in found):
+    if not isinstance(root, yaml.MappingNode) or not all(isinstance(key, str) for key in found):
         raise ValueError(f"{path} must hold a mapping of options")
+    given = [key.value for key, _ in root.value]
+    if twice := {key for key in given if given.count(key) > 1}:  # YAML itself would take the last
+        raise ValueError(f"{path}: {', '.join(sorted(twice))} given more than once")
     if not COMMAND_LINE_ONLY.isdisjoint(found):
         raise ValueError(f"{path}: {', '.join(sorted(COMMAND_LINE_ONLY & set(found)))} belongs on the command line")
     return {key: value for key, value in found.items() if key != MEASURED}

@@ -168,6 +168,12 @@ def test_a_file_that_is_no_mapping_of_options_is_refused(presets, tmp_path, text
         parse("--config", str(tmp_path / "mine.yaml"))
 
 
+def test_an_option_given_twice_in_a_file_is_refused(presets):
+    presets("CartPole-v1.yaml", "lr: 0.3\npopsize: 4\nlr: 0.4\n")
+    with pytest.raises(ValueError, match=r"CartPole-v1\.yaml: lr given more than once"):
+        parse("--environment", "CartPole-v1")
+
+
 @pytest.mark.parametrize(
     ("arguments", "expected"),
     [
