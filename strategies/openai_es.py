@@ -27,7 +27,7 @@ from strategies.ranges import check_ranges
 from strategies.samplers import LOW_RANK, SAMPLERS, check_members
 from strategies.schedules import FirstRankRule, RateSettings
 from strategies.selection import all_tie
-from strategies.shaping import SHAPINGS, shaping
+from strategies.shaping import SHAPINGS, shaping, top_share_option
 
 PENALTY_BLOCK = 16
 """Members whose weights are made at once for the weight penalty; bounds the memory that it takes."""
@@ -53,13 +53,7 @@ class OpenaiEsSettings(RateSettings, OptimizerSettings):
         default="centered_rank_normalized",
         metadata={"help": "how fitness becomes utilities", "choices": tuple(SHAPINGS)},
     )
-    top_share: float = field(
-        default=0.5,
-        metadata={
-            "help": "share of the members that the shaping top_k takes",
-            "needs": {"fitness_shaping": ("top_k",)},
-        },
-    )
+    top_share: float = top_share_option()
     divide_by_sigma: bool = field(
         default=True, metadata={"help": "divide the sum of the noise by sigma, as the gradient's formula does"}
     )

@@ -25,7 +25,7 @@ from strategies.ranges import check_ranges
 from strategies.samplers import TWIN_SAMPLERS, check_members
 from strategies.schedules import LrSettings, schedule_of
 from strategies.selection import all_tie
-from strategies.shaping import SHAPINGS, shaping
+from strategies.shaping import SHAPINGS, shaping, top_share_option
 
 
 @dataclass(frozen=True)
@@ -50,13 +50,7 @@ class PgpeSettings(LrSettings, OptimizerSettings):
     fitness_shaping: str = field(
         default="centered_rank", metadata={"help": "how fitness becomes utilities", "choices": tuple(SHAPINGS)}
     )
-    top_share: float = field(
-        default=0.5,
-        metadata={
-            "help": "share of the members that the shaping top_k takes",
-            "needs": {"fitness_shaping": ("top_k",)},
-        },
-    )
+    top_share: float = top_share_option()
 
     def __post_init__(self) -> None:
         LrSettings.__post_init__(self)

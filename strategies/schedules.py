@@ -131,6 +131,20 @@ def schedule_of(what: str, default: str) -> str:
     return found
 
 
+def decay_of(what: str, schedule: str, default: float) -> float:
+    """The field for the factor on a rate whose schedule is the field named."""
+    text = f"exponential: factor on {what} per generation, in (0, 1]"
+    found: float = field(default=default, metadata={"help": text, "needs": {schedule: ("exponential",)}})
+    return found
+
+
+def floor_of(what: str, default: float, needs: dict[str, tuple[str, ...]]) -> float:
+    """The field for the floor of a rate, with the options that use it."""
+    text = f"floor of {what}; one that starts below it stays there"
+    found: float = field(default=default, metadata={"help": text, "needs": needs})
+    return found
+
+
 @dataclass(frozen=True)
 class LrSettings:
     """The learning rate and its schedule."""
@@ -139,20 +153,8 @@ class LrSettings:
         default=0.2, metadata={"help": "learning rate: sgd's factor on the gradient, or the others' step size"}
     )
     lr_schedule: str = schedule_of("the learning rate", "exponential")
-    decay: float = field(
-        default=0.995,
-        metadata={
-            "help": "exponential: factor on the learning rate per generation, in (0, 1]",
-            "needs": {"lr_schedule": ("exponential",)},
-        },
-    )
-    lr_min: float = field(
-        default=0.001,
-        metadata={
-            "help": "floor of the learning rate; one that starts below it stays there",
-            "needs": {"lr_schedule": FALLING},
-        },
-    )
+    decay: float = decay_of("the learning rate", "lr_schedule", 0.995)
+    lr_min: float = floor_of("the learning rate", 0.001, {"lr_schedule": FALLING})
     schedule_generations: int | None = field(
         default=None,
         metadata={
@@ -182,20 +184,8 @@ class RateSettings(LrSettings):
 
     sigma: float = field(default=0.1, metadata={"help": "standard deviation of the noise on the weights"})
     sigma_schedule: str = schedule_of("sigma", "exponential")
-    sigma_decay: float = field(
-        default=0.999,
-        metadata={
-            "help": "exponential: factor on sigma per generation, in (0, 1]",
-            "needs": {"sigma_schedule": ("exponential",)},
-        },
-    )
-    sigma_min: float = field(
-        default=0.01,
-        metadata={
-            "help": "floor of sigma; one that starts below it stays there",
-            "needs": {"sigma_schedule": FALLING, "sigma_adaptation": ()},
-        },
-    )
+    sigma_decay: float = decay_of("sigma", "sigma_schedule", 0.999)
+    sigma_min: float = floor_of("sigma", 0.01, {"sigma_schedule": FALLING, "sigma_adaptation": ()})
 
     def __post_init__(self) -> None:
         super().__post_init__()

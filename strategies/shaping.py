@@ -5,6 +5,7 @@ A failed member is as bad as the worst that finished where the values count, and
 """
 
 from collections.abc import Callable
+from dataclasses import field
 from functools import partial
 from typing import TypeAlias
 
@@ -98,6 +99,13 @@ SHAPINGS: dict[str, Shaping] = {
     "raw": raw,
     "top_k": top_k,
 }
+
+
+def top_share_option() -> float:
+    """The field of a dataclass of settings, beside one named `fitness_shaping`, that `shaping` takes."""
+    text = "share of the members that the shaping top_k takes"
+    found: float = field(default=0.5, metadata={"help": text, "needs": {"fitness_shaping": ("top_k",)}})
+    return found
 
 
 def shaping(name: str, top_share: float) -> Shaping:

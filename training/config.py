@@ -26,11 +26,11 @@ CHANGEABLE = {
 }
 """Flags that may differ when a run goes on."""
 
-LARGEST_SHIFT = 1e30
-"""Of the reward; sums of larger ones over an episode might not be finite."""
-
 NOT_SAVED = {"preset", "config", "resume"}
 """Flags that say where options are read from, and are no part of them."""
+
+LARGEST_SHIFT = 1e30
+"""Of the reward; sums of larger ones over an episode might not be finite."""
 
 LEAST_VALUES = {
     "generations print_every checkpoint_every eval_every eval_episodes episodes_per_member chunk_size frame_stack "

@@ -6,7 +6,8 @@ from typing import Any
 
 from rollouts.environments import EnvironmentSpec, choose_backend
 from training.assembly import environment_spec
-from training.command_line import as_arguments, parse_config
+from training.command_line import parse_config
+from training.flags import as_arguments
 from training.policy_file import SavedPolicy
 from training.unused_options import unused_options
 

@@ -9,11 +9,12 @@ import numpy as np
 
 from contracts.engine import EngineError
 from reporting.console import only_results_on_stdout
-from training.command_line import parse_configs, parse_options
+from training.command_line import parse_configs
 from training.evaluation import Played, film, play_seeds, watch_all
 from training.evaluation_options import Entry, EvaluateConfig, Evaluated, checked_entries
 from training.evaluation_report import report
 from training.exit_status import one_line_errors, signals_end_cleanly, stopped
+from training.flags import parse_options
 from training.loop import TrainingError
 from training.preparation import prepare
 from training.run import execute_all

@@ -52,6 +52,13 @@ def test_a_population_that_has_grown_is_the_population_of_that_size(threads, tmp
     assert metrics_of(grown)["env_steps"].tolist() == [65, 130, 195, 260]
 
 
+def test_a_run_whose_population_grows_is_resumed_exactly(tmp_path):
+    changes = {"settings": settings(4), "num_interactions": 41, "popsize_max": 12}
+    whole = train(scripted_config(tmp_path, run_name="whole", generations=4, **changes))
+    cut_short = train(scripted_config(tmp_path, run_name="cut_short", generations=2, **changes))
+    assert outcome(resume(cut_short, run_name="cut_short", generations=4, **changes)) == outcome(whole)
+
+
 def test_a_population_grows_until_it_has_its_env_steps_or_its_members(tmp_path):
     def members(**changes):
         config = scripted_config(tmp_path, generations=1, settings=settings(4), **changes)
