@@ -43,10 +43,10 @@ def say(text: str) -> None:
     try:
         print(text, flush=True)
     except OSError:
-        _silence_stdout()
+        silence_stdout()
 
 
-def _silence_stdout() -> None:
+def silence_stdout() -> None:
     """A closed pipe or a full disk must not end a long run, nor spoil its exit status."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
 
@@ -105,7 +105,7 @@ class Console:
                 self._stream.flush()
             except OSError:
                 if self._stream is sys.stdout:
-                    _silence_stdout()
+                    silence_stdout()
                 self._stream = StringIO()
         else:
             self._progress.console.print(text, markup=False, highlight=False, soft_wrap=True)

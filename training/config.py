@@ -34,7 +34,7 @@ LARGEST_SHIFT = 1e30
 
 LEAST_VALUES = {
     "generations print_every checkpoint_every eval_every eval_episodes episodes_per_member chunk_size frame_stack "
-    "recurrent_size seeds max_env_steps max_episode_steps num_interactions popsize_max": 1,
+    "recurrent_size seeds max_env_steps max_episode_steps episode_cap_min num_interactions popsize_max": 1,
     "seed settle_steps early_stop_grace_steps early_stop_negative_streak test_episodes virtual_batch": 0,
 }
 """The least value of options that count something."""
@@ -135,6 +135,11 @@ class TrainConfig:
     )
     episode_cap_factor: float | None = option(
         None, "cap training episodes at this many times the mean length of the generation before, > 1"
+    )
+    episode_cap_min: int | None = option(
+        None,
+        "env steps below which that cap never falls, and the cap of the first generation",
+        needs={"episode_cap_factor": ()},
     )
 
     backend: str = option(

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NoReturn
 
+from reporting.console import silence_stdout
 from rollouts.worker_process import PARENTS_SIGNALS
 
 
@@ -19,6 +20,17 @@ def one_line_errors() -> Iterator[None]:
     except (ValueError, TypeError) as error:
         print(f"{Path(sys.argv[0]).name}: error: {' '.join(str(error).split())}", file=sys.stderr)
         sys.exit(2)
+
+
+@contextmanager
+def one_line_of_lost_output() -> Iterator[None]:
+    """Turns results that standard output does not take, a full disk or a closed pipe, into one line and status 1."""
+    try:
+        yield
+    except OSError as error:
+        silence_stdout()
+        print(stopped(error), file=sys.stderr)
+        sys.exit(1)
 
 
 @contextmanager

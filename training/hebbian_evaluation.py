@@ -1,5 +1,6 @@
 """The options of an evaluation of plastic networks: interventions in their lives, and plots of their learning."""
 
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -43,8 +44,8 @@ class HebbianEvaluateConfig(EvaluateConfig):
         for fraction in self.lesion:
             if not 0 <= fraction <= 1:
                 raise ValueError(f"lesion must be in [0, 1], got {fraction}")
-        if self.plots is not None and (not self.plots or Path(self.plots).is_file()):
-            raise ValueError(f"plots must name a folder, got {self.plots!r}" + (", which is a file" * bool(self.plots)))
+        if self.plots is not None:
+            _check_folder(self.plots)
         if self.plot_layers and self.plots is None:
             raise ValueError("plot_layers needs plots, the folder for them")
 
@@ -83,3 +84,14 @@ class HebbianEvaluateConfig(EvaluateConfig):
         except ValueError as error:
             raise ValueError(f"{path}: {error}") from error
         return found
+
+
+def _check_folder(name: str) -> None:
+    """Refuses, before any episode is played, a folder that plots cannot be written to or made in."""
+    if not name:
+        raise ValueError(f"plots must name a folder, got {name!r}")
+    nearest = next(folder for folder in (Path(name), *Path(name).parents) if folder.exists())
+    if not nearest.is_dir():
+        raise ValueError(f"plots must name a folder, got {name!r}, and {nearest} is a file")
+    if not os.access(nearest, os.W_OK):
+        raise ValueError(f"plots {name}: nothing can be written to {nearest}")

@@ -179,10 +179,10 @@ class Trainer:
 
     def _training_cap(self) -> int | None:
         """The cap on training episodes, which may follow the mean length of those before."""
-        config, mean = self._config, self._progress.episode_length
-        if config.episode_cap_factor is None or mean is None:
+        config, mean, least = self._config, self._progress.episode_length, self._config.episode_cap_min
+        if config.episode_cap_factor is None or (mean is None and least is None):
             return config.max_episode_steps
-        cap = max(1, ceil(config.episode_cap_factor * mean))
+        cap = max(least or 1, ceil(config.episode_cap_factor * (mean or 0)))
         return cap if config.max_episode_steps is None else min(cap, config.max_episode_steps)
 
     def _notice(self, generation: int, rollouts: Rollouts) -> None:

@@ -13,7 +13,7 @@ from training.command_line import parse_configs
 from training.evaluation import Played, film, play_seeds, watch_all
 from training.evaluation_options import Entry, EvaluateConfig, Evaluated, checked_entries
 from training.evaluation_report import report
-from training.exit_status import one_line_errors, signals_end_cleanly, stopped
+from training.exit_status import one_line_errors, one_line_of_lost_output, signals_end_cleanly, stopped
 from training.flags import parse_options
 from training.loop import TrainingError
 from training.preparation import prepare
@@ -40,7 +40,7 @@ def evaluate(owner: type[EvaluateConfig], description: str) -> None:
     `owner` has the options. What cannot be played is reported beside what can, and video and figures are written as far
     as they can be; the status is 1 then.
     """
-    with signals_end_cleanly():
+    with signals_end_cleanly(), one_line_of_lost_output():
         with one_line_errors():
             config = owner(**parse_options(owner, sys.argv[1:], description))
         with only_results_on_stdout() as results:
@@ -56,7 +56,7 @@ def evaluate(owner: type[EvaluateConfig], description: str) -> None:
 
 def convert(owner: type[Options], work: Callable[[Options], str], description: str) -> None:
     """Parses the options of `owner`, lets `work` make a policy file from others, and prints what it says."""
-    with signals_end_cleanly(), one_line_errors():
+    with signals_end_cleanly(), one_line_of_lost_output(), one_line_errors():
         print(work(owner(**parse_options(owner, sys.argv[1:], description))), flush=True)
 
 

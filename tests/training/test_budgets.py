@@ -78,6 +78,14 @@ def test_episodes_are_capped_by_the_mean_length_of_those_before(tmp_path):
     assert all(after <= ceil(1.01 * before) for before, after in itertools.pairwise(capped))
 
 
+def test_the_cap_starts_at_its_minimum_and_never_falls_below(tmp_path):
+    first, *rest = metrics_of(cartpole(tmp_path, "--episode_cap_factor", "1.01", "--episode_cap_min", "20"))[
+        "episode_length_mean"
+    ]
+    assert ceil(1.01 * first) < 20
+    assert rest == [20, 21, 22, 23]
+
+
 def test_a_shift_of_the_reward_changes_the_fitness_and_no_return(tmp_path):
     """Without the reward of 1 for each env step all members of CartPole tie, and the linear policy stays at zero."""
     for name, flags, moves in (("plain", [], True), ("shifted", ["--reward_shift", "-1"], False)):
@@ -152,6 +160,7 @@ def test_a_lone_candidate_ties_with_nobody(tmp_path, capsys):
             ["--strategy", "snes", "--popsize_max", "9", "--num_interactions", "9"],
             "popsize_max must be >= twice popsize, 20, got 9",
         ),
+        (["--episode_cap_min", "0"], "episode_cap_min must be >= 1, got 0"),
         (["--episode_cap_factor", "1"], "episode_cap_factor must be a finite number > 1, got 1.0"),
         (["--reward_shift", "1e31"], r"reward_shift must be within 1e\+30 of 0, got 1e\+31"),
         (["--reward_shift", "nan"], "reward_shift must be a finite number, got nan"),

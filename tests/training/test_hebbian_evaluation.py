@@ -81,7 +81,8 @@ def test_every_value_of_an_intervention_is_a_variant_by_itself_on_the_same_start
         ({"episodes": 10**9}, "episodes must be <= 1000000, got 1000000000"),
         ({"plot_layers": (1,)}, "plot_layers needs plots"),
         ({"plots": ""}, "plots must name a folder"),
-        ({"plots": __file__}, "plots must name a folder, got .*, which is a file"),
+        ({"plots": __file__}, "plots must name a folder, got .*, and .*evaluation.py is a file"),
+        ({"plots": f"{__file__}/a/b"}, "plots must name a folder, got .*/a/b', and .*evaluation.py is a file"),
     ],
 )
 def test_options_that_make_no_sense_are_refused(options, message):
