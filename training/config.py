@@ -2,8 +2,8 @@
 
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import Field, dataclass, field, fields
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, fields
 from math import inf, isfinite
 from typing import Any
 
@@ -16,6 +16,7 @@ from rollouts.bodies import INTACT, check_bodies, pinned
 from rollouts.engines import ENGINES, check_episode_timeout, num_threads
 from rollouts.environments import BACKENDS
 from rollouts.registry import is_ours
+from training.option import flag_name, option
 
 HEADS_OF_BOUNDS = {"clip": "identity", "tanh": "tanh", "rescale": "tanh", "tanh_sigmoid": "tanh_sigmoid"}
 """The action head of each way to keep Box actions within their bounds."""
@@ -38,30 +39,6 @@ LEAST_VALUES = {
     "seed settle_steps early_stop_grace_steps early_stop_negative_streak test_episodes virtual_batch": 0,
 }
 """The least value of options that count something."""
-
-
-def option(
-    default: Any,
-    text: str,
-    *,
-    choices: tuple[str, ...] = (),
-    flag: str | None = None,
-    commas: Callable[[str], str] | None = None,
-    needs: Mapping[str, tuple[Any, ...]] | None = None,
-) -> Any:
-    """A field with its help; `flag` where the flag's name is no valid field name.
-
-    `commas` where they, too, part a list: it reads each part. `needs` is as in `training.unused_options`.
-    """
-    metadata = {"help": text, "choices": choices, "flag": flag, "commas": commas, "needs": needs or {}}
-    if isinstance(default, dict):
-        return field(default_factory=lambda: dict(default), metadata=metadata)
-    return field(default=default, metadata=metadata)
-
-
-def flag_name(field_: Field) -> str:
-    """The flag and YAML key of a field."""
-    return field_.metadata.get("flag") or field_.name
 
 
 @dataclass(frozen=True)

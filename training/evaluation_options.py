@@ -15,10 +15,10 @@ from rollouts.environments import BACKENDS, EnvironmentSpec
 from rollouts.gymnasium_env import has_display
 from training.assembly import environment_spec, make_agent, spaces
 from training.command_line import parse_config
-from training.config import option
 from training.evaluation import Played, environment_for
 from training.flags import as_arguments
 from training.legacy_file import is_legacy, legacy_weights
+from training.option import option
 from training.policy_file import SavedPolicy, check_fits, load_policy
 
 MAX_EPISODES = 1_000_000

@@ -1,5 +1,6 @@
 """The figures of an evaluation of plastic networks: one for each plastic file, and one over several bodies."""
 
+import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -13,6 +14,17 @@ from training.plastic_lives import MAX_ENV_STEPS, recorded_lives
 
 NUM_EPISODES = 5
 """Episodes whose weights are drawn, or all where fewer are played."""
+
+
+def check_plots_folder(name: str) -> None:
+    """Refuses, before any episode is played, a folder that plots cannot be written to or made in."""
+    if not name:
+        raise ValueError(f"plots must name a folder, got {name!r}")
+    nearest = next(folder for folder in (Path(name), *Path(name).parents) if folder.exists())
+    if not nearest.is_dir():
+        raise ValueError(f"plots must name a folder, got {name!r}, and {nearest} is a file")
+    if not os.access(nearest, os.W_OK):
+        raise ValueError(f"plots {name}: nothing can be written to {nearest}")
 
 
 def write_plots(

@@ -14,7 +14,7 @@ from typing import Any, NoReturn, get_args, get_origin, get_type_hints
 import yaml
 
 from rollouts.registry import did_you_mean, lookup, names
-from training.config import flag_name
+from training.option import flag_name
 
 
 class OneLineParser(ArgumentParser):

@@ -1,6 +1,5 @@
 """The options of an evaluation of plastic networks: interventions in their lives, and plots of their learning."""
 
-import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,9 +8,9 @@ from contracts.policy import Policy
 from policies.hebbian import Hebbian
 from policies.initial_weights import INITIAL_WEIGHTS
 from policies.interventions import Frozen, Lesioned, Reset, with_initial_weights
-from training.config import option
 from training.evaluation_options import EvaluateConfig, Evaluated
-from training.evaluation_plots import write_plots
+from training.evaluation_plots import check_plots_folder, write_plots
+from training.option import option
 
 INTERVENTIONS = ("freeze_at", "reset_weights_at", "lesion", "init_weights")
 
@@ -45,7 +44,7 @@ class HebbianEvaluateConfig(EvaluateConfig):
             if not 0 <= fraction <= 1:
                 raise ValueError(f"lesion must be in [0, 1], got {fraction}")
         if self.plots is not None:
-            _check_folder(self.plots)
+            check_plots_folder(self.plots)
         if self.plot_layers and self.plots is None:
             raise ValueError("plot_layers needs plots, the folder for them")
 
@@ -84,14 +83,3 @@ class HebbianEvaluateConfig(EvaluateConfig):
         except ValueError as error:
             raise ValueError(f"{path}: {error}") from error
         return found
-
-
-def _check_folder(name: str) -> None:
-    """Refuses, before any episode is played, a folder that plots cannot be written to or made in."""
-    if not name:
-        raise ValueError(f"plots must name a folder, got {name!r}")
-    nearest = next(folder for folder in (Path(name), *Path(name).parents) if folder.exists())
-    if not nearest.is_dir():
-        raise ValueError(f"plots must name a folder, got {name!r}, and {nearest} is a file")
-    if not os.access(nearest, os.W_OK):
-        raise ValueError(f"plots {name}: nothing can be written to {nearest}")

@@ -6,9 +6,9 @@ from pathlib import Path
 from contracts.randomness import Purpose, stream
 from policies.hebbian import Hebbian
 from policies.rule_merging import Merged, merged
-from training.config import option
 from training.continuation import train_command
 from training.machine import conditions
+from training.option import option
 from training.output_file import check_output, write_output
 from training.policy_file import load_policy
 

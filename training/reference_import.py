@@ -17,11 +17,12 @@ from policies.plasticity import RULES
 from policies.reference_coefficients import reference_row
 from training.assembly import environment_spec, make_agent, spaces
 from training.command_line import parse_config
-from training.config import HebbianConfig, TrainConfig, flag_name, option
+from training.config import HebbianConfig, TrainConfig
 from training.continuation import train_command
 from training.flags import as_arguments
 from training.legacy_file import in_our_order, legacy_table
 from training.machine import conditions
+from training.option import flag_name, option
 from training.output_file import check_output, write_output
 from training.policy_file import SavedPolicy
 

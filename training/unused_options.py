@@ -8,7 +8,8 @@ from collections.abc import Collection, Sequence
 from dataclasses import fields
 from typing import Any
 
-from training.config import TrainConfig, flag_name
+from training.config import TrainConfig
+from training.option import flag_name
 
 
 def check_used(config: TrainConfig, typed: Collection[str]) -> None:
