@@ -10,6 +10,8 @@ PYTHON ?= python3
 ENV := HalfCheetah-v5
 # Further flags, as typed in a shell: ARGS="--popsize 64 --folder 'my runs'"
 ARGS :=
+# The suite is bound by the processor: one pytest process a core, four at most for the memory's sake.
+PYTEST := .venv/bin/python -m pytest -n auto --maxprocesses 4 --dist worksteal
 # Recipes read these as "$$NAME", so that no character in them means anything to the shell.
 export PYTHON ENV
 
@@ -27,14 +29,14 @@ train: $(RUNTIME) ## evolve a policy: make train ENV=CarRacing-v3 ARGS="--popsiz
 	@$(BIN)/python train_static.py --environment "$$ENV" $(ARGS)
 
 test: $(DEVELOPMENT) ## run the tests: make test ARGS="-k wrappers"
-	$(BIN)/python -m pytest $(ARGS)
+	$(PYTEST) $(ARGS)
 
 check: $(DEVELOPMENT) ## lint, format, types, layers, tests (tests/test_layout.py holds the size limits)
 	$(BIN)/python -m ruff check
 	$(BIN)/python -m ruff format --check
 	$(BIN)/python -m mypy
 	$(BIN)/lint-imports
-	$(BIN)/python -m pytest
+	$(PYTEST)
 
 .PHONY: reliability
 reliability: $(DEVELOPMENT) ## kill, stop, starve and damage real runs, and print what came of it (half an hour on two cores)

@@ -93,3 +93,15 @@ def test_a_killed_run_takes_its_workers_along(tmp_path):
     process.kill()
     process.communicate(timeout=20)
     assert session_is_empty(process.pid)
+
+
+@pytest.mark.parametrize("script", sorted(path.name for path in ROOT.glob("*.py")))
+def test_ctrl_c_while_modules_are_loaded_ends_in_silence(script):
+    command = [sys.executable, "-X", "importtime", script, "--help"]
+    process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    while "numpy.linalg" not in (line := process.stderr.readline()):
+        assert line, "numpy was never loaded"
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=30)
+    assert process.returncode == -signal.SIGINT
+    assert out == "" and all(line.startswith("import time:") for line in err.splitlines())
