@@ -10,7 +10,7 @@ from rollouts.environment_ids import resolve
 from rollouts.registry import check_allowed, did_you_mean, lookup
 from training.checkpoint import FOLDER as CHECKPOINTS
 from training.checkpoint import newest_checkpoint
-from training.config import CHANGEABLE, NOT_SAVED, TRAINERS, TrainConfig, modules_named, trainer_of
+from training.config import CHANGEABLE, GROWTH, NOT_SAVED, TRAINERS, TrainConfig, modules_named, trainer_of
 from training.flags import OneLineParser, add_options, as_arguments, flags_of, plain, underscored
 from training.option_file import read_yaml
 from training.run_folder import runs_in
@@ -77,7 +77,7 @@ def parse_config(trainer: str, arguments: Sequence[str], description: str) -> Tr
     intended = {**defaults, **_named(as_arguments(from_preset))}["strategy"]
     strategy = chosen.get("strategy", intended)
     # what was tuned for one strategy means something else to another
-    others = flags_of(lookup("strategies", intended).Settings) if strategy != intended else {}
+    others = (*flags_of(lookup("strategies", intended).Settings), *GROWTH) if strategy != intended else ()
     left_out = {name: from_preset.pop(name) for name in others if name in from_preset}
 
     parser = _parser(owner, description, strategy)

@@ -30,6 +30,9 @@ CHANGEABLE = {
 NOT_SAVED = {"preset", "config", "resume"}
 """Flags that say where options are read from, and are no part of them."""
 
+GROWTH = ("num_interactions", "popsize_max")
+"""Flags of a population's growth, which go with its strategy and its popsize."""
+
 LARGEST_SHIFT = 1e30
 """Of the reward; sums of larger ones over an episode might not be finite."""
 
