@@ -3,7 +3,7 @@
 import os
 import sys
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import timedelta
 from io import StringIO
 from math import isfinite, nan
@@ -33,9 +33,13 @@ _COLUMNS = {
 def only_results_on_stdout() -> Iterator[TextIO]:
     """Gives the real standard output, while whatever else writes there, simulators in C++ too, writes to stderr."""
     sys.stdout.flush()
-    with os.fdopen(os.dup(1), "w") as results:
-        os.dup2(2, 1)
+    results = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)
+    try:
         yield results
+    finally:
+        with suppress(OSError):  # what a flush could not write is known to who asked for it
+            results.close()
 
 
 def say(text: str) -> None:
@@ -47,8 +51,10 @@ def say(text: str) -> None:
 
 
 def silence_stdout() -> None:
-    """A closed pipe or a full disk must not end a long run, nor spoil its exit status."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+    """Sends standard output nowhere from here on, with what it still holds and a full disk or a closed pipe refused."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, 1)
+    os.close(nowhere)
 
 
 class Console:

@@ -1,18 +1,10 @@
-"""The scripts that read policy files, as a user runs them."""
+"""The scripts that make policy files of others, as a user runs them."""
 
 import json
-import subprocess
-import sys
-from pathlib import Path
 
 import numpy as np
-import pytest
 import torch
-from test_scripts import ROOT, TINY, run
-
-from policies.hebbian import Hebbian
-from rollouts.environments import EnvironmentSpec
-from training.policy_file import SavedPolicy, save_policy
+from test_scripts import TINY, run
 
 
 def test_coefficients_of_the_reference_are_imported_merged_and_evaluated(tmp_path, refusal):
@@ -34,22 +26,3 @@ def test_coefficients_of_the_reference_are_imported_merged_and_evaluated(tmp_pat
     best = tmp_path / "CartPole-v1" / "a" / "best.dat"
     done = run("evaluate_hebbian.py", "--path_weights", merged, best, "--episodes", 2, "--json")
     assert [len(file["returns"][0]) for file in json.loads(done.stdout)["files"]] == [2, 2], done.stderr
-
-
-@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is always full")
-@pytest.mark.parametrize(
-    ("script", "flags"),
-    [
-        ("merge_rules.py", ["--num_rules", "2", "--output", "merged.dat"]),
-        ("evaluate_hebbian.py", ["--episodes", "1", "--threads", "1"]),
-    ],
-)
-def test_results_that_standard_output_does_not_take_end_in_one_line(script, flags, tmp_path):
-    policy = Hebbian((4,), 2, hidden_sizes=(3,))
-    weights = policy.initial_params(np.random.default_rng(0))
-    saved = SavedPolicy(policy, "hebbian", weights, {}, "argmax", EnvironmentSpec("CartPole-v1", "gymnasium"), {})
-    save_policy(tmp_path / "a.dat", saved)
-    command = [sys.executable, ROOT / script, "--path_weights", "a.dat", *flags]
-    with Path("/dev/full").open("w") as full:
-        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, timeout=120, cwd=tmp_path)
-    assert (done.returncode, done.stderr) == (1, "stopped: [Errno 28] No space left on device\n")

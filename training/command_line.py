@@ -11,6 +11,7 @@ from rollouts.registry import check_allowed, did_you_mean, lookup
 from training.checkpoint import FOLDER as CHECKPOINTS
 from training.checkpoint import newest_checkpoint
 from training.config import CHANGEABLE, GROWTH, NOT_SAVED, TRAINERS, TrainConfig, modules_named, trainer_of
+from training.exit_status import print_all
 from training.flags import OneLineParser, add_options, as_arguments, flags_of, plain, underscored
 from training.option_file import read_yaml
 from training.run_folder import runs_in
@@ -92,7 +93,7 @@ def parse_config(trainer: str, arguments: Sequence[str], description: str) -> Tr
     check_used(config, given)
     if print_only:
         _show(config)
-    omission = f"{preset}: left out {', '.join(left_out)}, settings of strategy {intended}" if left_out else ""
+    omission = f"{preset}: left out {', '.join(left_out)}, made for strategy {intended}" if left_out else ""
     for notice in filter(None, (resolved.notice, omission)):
         print(notice, file=sys.stderr)
     return config
@@ -100,7 +101,7 @@ def parse_config(trainer: str, arguments: Sequence[str], description: str) -> Tr
 
 def _show(config: TrainConfig) -> NoReturn:
     """Prints the options instead of running them."""
-    print(config.as_yaml(), end="")
+    print_all(config.as_yaml().rstrip())
     sys.exit(0)
 
 

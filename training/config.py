@@ -118,7 +118,7 @@ class TrainConfig:
     )
     episode_cap_min: int | None = option(
         None,
-        "env steps below which that cap never falls, and the cap of the first generation",
+        "env steps below which that cap never falls (max_episode_steps still holds), and the cap of the first generation",
         needs={"episode_cap_factor": ()},
     )
 

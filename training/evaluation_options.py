@@ -109,6 +109,9 @@ class EvaluateConfig:
         """The policy of a file intact, under "", and with each intervention; ValueError where one is not for it."""
         return {"": policy}
 
+    def prepare_plots(self) -> None:
+        """Makes ready for the figures asked for; ValueError where they could not be written."""
+
     def write_plots(self, evaluated: Sequence["Evaluated"]) -> Iterator[Path]:
         """Writes the figures asked for, and yields their paths; OSError or ValueError where that cannot be done."""
         yield from ()
@@ -159,6 +162,7 @@ def checked_entries(config: EvaluateConfig) -> list[Entry]:
     entries = [entry for path, saved in by_path.items() for entry in _entries(config, path, saved)]
     if config.render and not has_display():
         raise ValueError("render needs a display, and neither DISPLAY nor WAYLAND_DISPLAY is set; --video needs none")
+    config.prepare_plots()
     return entries
 
 

@@ -16,15 +16,14 @@ NUM_EPISODES = 5
 """Episodes whose weights are drawn, or all where fewer are played."""
 
 
-def check_plots_folder(name: str) -> None:
-    """Refuses, before any episode is played, a folder that plots cannot be written to or made in."""
-    if not name:
-        raise ValueError(f"plots must name a folder, got {name!r}")
-    nearest = next(folder for folder in (Path(name), *Path(name).parents) if folder.exists())
-    if not nearest.is_dir():
-        raise ValueError(f"plots must name a folder, got {name!r}, and {nearest} is a file")
-    if not os.access(nearest, os.W_OK):
-        raise ValueError(f"plots {name}: nothing can be written to {nearest}")
+def make_plots_folder(folder: Path) -> None:
+    """Makes the folder; ValueError where that cannot be done, or nothing can be written to it."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ValueError(f"plots {folder}: {error.strerror}") from error
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise ValueError(f"plots {folder}: nothing can be written to this folder")
 
 
 def write_plots(
@@ -35,7 +34,6 @@ def write_plots(
     What was lost in the evaluation is not played again: it could take this process with it.
     `layers` are those whose weights are drawn, from 1; all if there are none.
     """
-    folder.mkdir(parents=True, exist_ok=True)
     refused = []
     for number, path in enumerate(config.path_weights, 1):
         first = next(each for each in evaluated if each.entry.path == path)  # intact, on its first body

@@ -3,7 +3,7 @@
 import os
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import NoReturn
@@ -20,17 +20,6 @@ def one_line_errors() -> Iterator[None]:
     except (ValueError, TypeError) as error:
         print(f"{Path(sys.argv[0]).name}: error: {' '.join(str(error).split())}", file=sys.stderr)
         sys.exit(2)
-
-
-@contextmanager
-def one_line_of_lost_output() -> Iterator[None]:
-    """Turns results that standard output does not take, a full disk or a closed pipe, into one line and status 1."""
-    try:
-        yield
-    except OSError as error:
-        silence_stdout()
-        print(stopped(error), file=sys.stderr)
-        sys.exit(1)
 
 
 @contextmanager
@@ -59,6 +48,23 @@ def signals_end_cleanly() -> Iterator[None]:
     finally:
         for number in PARENTS_SIGNALS:  # all is done; on its way out the interpreter would put the default actions back
             signal.signal(number, signal.SIG_IGN)
+
+
+def written(what: str, write: Callable[[], None]) -> bool:
+    """Whether that could be written; if not, a line says why."""
+    try:
+        write()
+    except (OSError, ValueError, NotImplementedError) as error:
+        print(f"no {what}: {' '.join(str(error).split()) or type(error).__name__}", file=sys.stderr)
+        return False
+    return True
+
+
+def print_all(text: str) -> None:
+    """Prints what was asked for; ends the program with one line and status 1 where standard output does not take it."""
+    if not written("output", lambda: print(text, flush=True)):
+        silence_stdout()
+        sys.exit(1)
 
 
 def stopped(error: Exception) -> str:

@@ -9,7 +9,7 @@ from policies.hebbian import Hebbian
 from policies.initial_weights import INITIAL_WEIGHTS
 from policies.interventions import Frozen, Lesioned, Reset, with_initial_weights
 from training.evaluation_options import EvaluateConfig, Evaluated
-from training.evaluation_plots import check_plots_folder, write_plots
+from training.evaluation_plots import make_plots_folder, write_plots
 from training.option import option
 
 INTERVENTIONS = ("freeze_at", "reset_weights_at", "lesion", "init_weights")
@@ -43,8 +43,8 @@ class HebbianEvaluateConfig(EvaluateConfig):
         for fraction in self.lesion:
             if not 0 <= fraction <= 1:
                 raise ValueError(f"lesion must be in [0, 1], got {fraction}")
-        if self.plots is not None:
-            check_plots_folder(self.plots)
+        if self.plots == "":
+            raise ValueError("plots must name a folder, got ''")
         if self.plot_layers and self.plots is None:
             raise ValueError("plot_layers needs plots, the folder for them")
 
@@ -65,6 +65,11 @@ class HebbianEvaluateConfig(EvaluateConfig):
         if not all(1 <= layer <= num_layers for layer in self.plot_layers):
             raise ValueError(f"plot_layers must be in 1 to {num_layers} for {path}, got {list(self.plot_layers)}")
         return super().variants(path, policy) | self._intervened(path, policy)
+
+    def prepare_plots(self) -> None:
+        """Makes the folder for the figures; ValueError where nothing could be written to it."""
+        if self.plots is not None:
+            make_plots_folder(Path(self.plots))
 
     def write_plots(self, evaluated: Sequence[Evaluated]) -> Iterator[Path]:
         """Writes the figures asked for, and yields their paths; OSError or ValueError where that cannot be done."""

@@ -179,11 +179,13 @@ class Trainer:
 
     def _training_cap(self) -> int | None:
         """The cap on training episodes, which may follow the mean length of those before."""
-        config, mean, least = self._config, self._progress.episode_length, self._config.episode_cap_min
-        if config.episode_cap_factor is None or (mean is None and least is None):
+        config, mean = self._config, self._progress.episode_length
+        if config.episode_cap_factor is None:
             return config.max_episode_steps
-        cap = max(least or 1, ceil(config.episode_cap_factor * (mean or 0)))
-        return cap if config.max_episode_steps is None else min(cap, config.max_episode_steps)
+        cap = config.episode_cap_min
+        if mean is not None:
+            cap = max(cap or 1, ceil(config.episode_cap_factor * mean))
+        return min(filter(None, (cap, config.max_episode_steps)), default=None)
 
     def _notice(self, generation: int, rollouts: Rollouts) -> None:
         """Says what went wrong with the members, once for each kind of it; TrainingError if none can be ranked."""

@@ -13,7 +13,7 @@ from training.command_line import parse_configs
 from training.evaluation import Played, film, play_seeds, watch_all
 from training.evaluation_options import Entry, EvaluateConfig, Evaluated, checked_entries
 from training.evaluation_report import report
-from training.exit_status import one_line_errors, one_line_of_lost_output, signals_end_cleanly, stopped
+from training.exit_status import one_line_errors, print_all, signals_end_cleanly, stopped, written
 from training.flags import parse_options
 from training.loop import TrainingError
 from training.preparation import prepare
@@ -40,24 +40,27 @@ def evaluate(owner: type[EvaluateConfig], description: str) -> None:
     `owner` has the options. What cannot be played is reported beside what can, and video and figures are written as far
     as they can be; the status is 1 then.
     """
-    with signals_end_cleanly(), one_line_of_lost_output():
+    with signals_end_cleanly():
         with one_line_errors():
             config = owner(**parse_options(owner, sys.argv[1:], description))
         with only_results_on_stdout() as results:
             with one_line_errors():
                 entries = checked_entries(config)
             evaluated = _played(config, entries)
-            print(report(config, evaluated), file=results, flush=True)
-            filmed = _written("video", lambda: _film(config, evaluated[0]))
-            plotted = _written("plots", lambda: _plot(config, evaluated))
-            if not (filmed and plotted) or any(each.lost for each in evaluated):
+            text = report(config, evaluated)
+            printed = written("results", lambda: print(text, file=results, flush=True))
+            filmed = written("video", lambda: _film(config, evaluated[0]))
+            plotted = written("plots", lambda: _plot(config, evaluated))
+            if not (printed and filmed and plotted) or any(each.lost for each in evaluated):
                 sys.exit(1)
 
 
 def convert(owner: type[Options], work: Callable[[Options], str], description: str) -> None:
     """Parses the options of `owner`, lets `work` make a policy file from others, and prints what it says."""
-    with signals_end_cleanly(), one_line_of_lost_output(), one_line_errors():
-        print(work(owner(**parse_options(owner, sys.argv[1:], description))), flush=True)
+    with signals_end_cleanly():
+        with one_line_errors():
+            text = work(owner(**parse_options(owner, sys.argv[1:], description)))
+        print_all(text)
 
 
 def _played(config: EvaluateConfig, entries: Sequence[Entry]) -> list[Evaluated]:
@@ -102,13 +105,3 @@ def _plot(config: EvaluateConfig, evaluated: Sequence[Evaluated]) -> None:
     """Writes the figures asked for and names them."""
     for path in config.write_plots(evaluated):
         print(f"plot  {path}", flush=True)
-
-
-def _written(what: str, write: Callable[[], None]) -> bool:
-    """Whether that could be written; if not, a line says why."""
-    try:
-        write()
-    except (OSError, ValueError, NotImplementedError) as error:
-        print(f"no {what}: {' '.join(str(error).split()) or type(error).__name__}", file=sys.stderr)
-        return False
-    return True

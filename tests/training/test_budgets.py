@@ -78,12 +78,14 @@ def test_episodes_are_capped_by_the_mean_length_of_those_before(tmp_path):
     assert all(after <= ceil(1.01 * before) for before, after in itertools.pairwise(capped))
 
 
-def test_the_cap_starts_at_its_minimum_and_never_falls_below(tmp_path):
-    first, *rest = metrics_of(cartpole(tmp_path, "--episode_cap_factor", "1.01", "--episode_cap_min", "20"))[
-        "episode_length_mean"
-    ]
+@pytest.mark.parametrize(
+    ("flags", "lengths"), [([], [20, 21, 22, 23]), (["--max_episode_steps", "21"], [20, 21, 21, 21])]
+)
+def test_the_cap_starts_at_its_minimum_and_never_falls_below(flags, lengths, tmp_path):
+    folder = cartpole(tmp_path, "--episode_cap_factor", "1.01", "--episode_cap_min", "20", *flags)
+    first, *rest = metrics_of(folder)["episode_length_mean"]
     assert ceil(1.01 * first) < 20
-    assert rest == [20, 21, 22, 23]
+    assert rest == lengths
 
 
 def test_a_shift_of_the_reward_changes_the_fitness_and_no_return(tmp_path):

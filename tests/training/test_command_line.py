@@ -154,7 +154,7 @@ def test_a_presets_settings_are_for_its_own_strategy(presets, capsys):
     presets("CartPole-v1.yaml", "lr: 0.7\npopsize: 10\ngenerations: 7\nmeasured: 500 once")
     config = parse("--environment", "CartPole-v1", "--strategy", "cem")
     assert (config.strategy, config.generations, config.settings.popsize) == ("cem", 7, 100)
-    assert "CartPole-v1.yaml: left out lr, popsize, settings of strategy openai_es" in capsys.readouterr().err
+    assert "CartPole-v1.yaml: left out lr, popsize, made for strategy openai_es" in capsys.readouterr().err
     presets("CartPole-v1.yaml", "strategy: cem\npopsize: 10\nelite_share: 0.3")
     assert parse("--environment", "CartPole-v1").settings.elite_share == 0.3
     assert "left out" not in capsys.readouterr().err
@@ -162,7 +162,7 @@ def test_a_presets_settings_are_for_its_own_strategy(presets, capsys):
     presets("CartPole-v1.yaml", "strategy: pgpe\nnum_interactions: 75000\npopsize_max: 800")
     assert parse("--environment", "CartPole-v1").popsize_max == 800
     assert parse("--environment", "CartPole-v1", "--strategy", "cma_es").num_interactions is None
-    assert "left out num_interactions, popsize_max, settings of strategy pgpe" in capsys.readouterr().err
+    assert "left out num_interactions, popsize_max, made for strategy pgpe" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("text", ["[1, 2]", "a: [", "!!python/object/apply:os.system ['true']", "3: 4"])

@@ -81,8 +81,6 @@ def test_every_value_of_an_intervention_is_a_variant_by_itself_on_the_same_start
         ({"episodes": 10**9}, "episodes must be <= 1000000, got 1000000000"),
         ({"plot_layers": (1,)}, "plot_layers needs plots"),
         ({"plots": ""}, "plots must name a folder"),
-        ({"plots": __file__}, "plots must name a folder, got .*, and .*evaluation.py is a file"),
-        ({"plots": f"{__file__}/a/b"}, "plots must name a folder, got .*/a/b', and .*evaluation.py is a file"),
     ],
 )
 def test_options_that_make_no_sense_are_refused(options, message):
@@ -97,12 +95,24 @@ def test_options_that_make_no_sense_are_refused(options, message):
         ("static", {"plots": "a"}, "plots is for plastic policies, and there is none in .*static.dat$"),
         ("coevolved", {"init_weights": ("uni",)}, ".*coevolved.dat: init_weights cannot change from coevolve to uni"),
         ("plastic", {"lesion": (0.05,)}, ".*plastic.dat: lesion: got 0.05, which silences no neuron"),
+        ("plastic", {"plots": __file__}, "plots .*evaluation.py: File exists"),
+        ("plastic", {"plots": f"{__file__}/a/b"}, "plots .*evaluation.py/a/b: Not a directory"),
+        ("plastic", {"plots": "a" * 300}, "plots a*: File name too long"),
         ("plastic", {"plots": "a", "plot_layers": (4,)}, "plot_layers must be in 1 to 3 for .*plastic.dat, got .4."),
     ],
 )
 def test_options_that_are_not_for_a_file_are_refused(files, name, options, message):
     with pytest.raises(ValueError, match=message):
         checked_entries(config(files[name], **options))
+
+
+def test_a_folder_for_plots_that_nothing_can_be_written_to_is_refused(files, tmp_path, monkeypatch):
+    asked = config(files["plastic"], plots=str(tmp_path / "plots"))
+    checked_entries(asked)
+    assert (tmp_path / "plots").is_dir()
+    monkeypatch.setattr("os.access", lambda path, mode: path != tmp_path / "plots")  # root may write anywhere
+    with pytest.raises(ValueError, match=r"plots .*/plots: nothing can be written to this folder"):
+        checked_entries(asked)
 
 
 @pytest.mark.parametrize("owner", [EvaluateConfig, HebbianEvaluateConfig])

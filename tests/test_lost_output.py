@@ -1,0 +1,55 @@
+"""What standard output does not take, be a disk full or a pipe closed, costs one line, status 1 and nothing else."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from test_scripts import ROOT
+
+from policies.hebbian import Hebbian
+from rollouts.environments import EnvironmentSpec
+from training.policy_file import SavedPolicy, load_policy, save_policy
+
+NO_DEVICE = pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is always full")
+
+
+def closed_pipe():
+    """The end to write to of a pipe that nobody reads."""
+    read, write = os.pipe()
+    os.close(read)
+    return write
+
+
+FULL = pytest.param(lambda: os.open("/dev/full", os.O_WRONLY), "[Errno 28] No space left on device", marks=NO_DEVICE)
+CLOSED = (closed_pipe, "[Errno 32] Broken pipe")
+
+
+@pytest.mark.parametrize(("output", "reason"), [FULL, CLOSED])
+@pytest.mark.parametrize(
+    ("command", "what", "made"),
+    [
+        (["merge_rules.py", "--path_weights", "a.dat", "--num_rules", "2", "--output", "b.dat"], "output", "b.dat"),
+        (["evaluate_hebbian.py", "--path_weights", "a.dat", "--episodes", "1", "--plots", "p"], "results", "p/1_a.png"),
+        (["train_static.py", "--environment", "CartPole-v1", "--print_config"], "output", None),
+    ],
+)
+def test_lost_output_is_one_line_and_status_1(output, reason, command, what, made, tmp_path):
+    policy = Hebbian((4,), 2, hidden_sizes=(3,))
+    weights = policy.initial_params(np.random.default_rng(0))
+    saved = SavedPolicy(policy, "hebbian", weights, {}, "argmax", EnvironmentSpec("CartPole-v1", "gymnasium"), {})
+    save_policy(tmp_path / "a.dat", saved)
+    program = [sys.executable, ROOT / command[0], *command[1:]]
+    stdout = output()
+    try:
+        done = subprocess.run(program, stdout=stdout, stderr=subprocess.PIPE, text=True, timeout=120, cwd=tmp_path)
+    finally:
+        os.close(stdout)
+    lines = [line for line in done.stderr.splitlines() if not line.startswith("plot ")]
+    assert (done.returncode, lines) == (1, [f"no {what}: {reason}"])
+    if made is not None:
+        assert (tmp_path / made).exists()
+    if made == "b.dat":
+        assert load_policy(tmp_path / made).policy.num_rules == 2
