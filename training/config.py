@@ -118,7 +118,7 @@ class TrainConfig:
     )
     episode_cap_min: int | None = option(
         None,
-        "env steps below which that cap never falls (max_episode_steps still holds), and the cap of the first generation",
+        "the least that cap can be, and the first generation's cap; max_episode_steps still holds",
         needs={"episode_cap_factor": ()},
     )
 
