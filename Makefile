@@ -10,12 +10,12 @@ PYTHON ?= python3
 ENV := HalfCheetah-v5
 # Further flags, as typed in a shell: ARGS="--popsize 64 --folder 'my runs'"
 ARGS :=
-# The suite is bound by the processor: one pytest process a core, four at most for the memory's sake.
-PYTEST := .venv/bin/python -m pytest -n auto --maxprocesses 4 --dist worksteal
 # Recipes read these as "$$NAME", so that no character in them means anything to the shell.
 export PYTHON ENV
 
 BIN := .venv/bin
+# The suite is bound by the processor: one pytest process a core, four at most for the memory's sake.
+PYTEST := $(BIN)/python -m pytest -n auto --maxprocesses 4 --dist worksteal
 # Written last, so that an interrupted set-up is taken up again.
 RUNTIME := .venv/.requirements-installed
 DEVELOPMENT := .venv/.requirements-dev-installed

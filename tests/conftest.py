@@ -1,15 +1,19 @@
-"""The programs behind the scripts, called in the tests' own process, which need not import everything anew."""
+"""For all tests: no limits of time, and the programs behind the scripts, called in the tests' own process."""
 
 import signal
 import sys
 from functools import partial
 from pathlib import Path
 
+import hypothesis
 import pytest
 
 from rollouts.worker_process import PARENTS_SIGNALS
 from training.evaluation_options import EvaluateConfig
 from training.programs import evaluate, train
+
+hypothesis.settings.register_profile("patient", deadline=None)
+hypothesis.settings.load_profile("patient")
 
 PROGRAMS = {
     "train_static.py": partial(train, "static", ""),

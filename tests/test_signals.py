@@ -20,8 +20,8 @@ TINY = ["--threads", "2", "--popsize", "8", "--test_episodes", "0", "--run_name"
 HANGING = ["--env_kwargs", "{truncate_at: 50, hang_at: 9}"]
 
 
-def start(*flags):
-    command = [sys.executable, "train_static.py", *map(str, flags)]
+def start(*flags, prefix=()):
+    command = [*prefix, sys.executable, "train_static.py", *map(str, flags)]
     return subprocess.Popen(
         command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
     )
@@ -31,6 +31,13 @@ def wait_until_it_hangs(process):
     """Reads what the run prints until an environment says so, however long a loaded machine takes to start."""
     while not (line := process.stdout.readline()).startswith("hanging in process"):
         assert line, process.stderr.read()
+
+
+def wait_for_generation(generation, metrics, process):
+    """Waits until the run has logged that many."""
+    while not (metrics.exists() and metrics.read_text().count("\n") > generation):
+        assert process.poll() is None, process.stderr.read()
+        time.sleep(0.05)
 
 
 def session_is_empty(session, patience=10):
@@ -43,6 +50,18 @@ def session_is_empty(session, patience=10):
     return False
 
 
+def test_a_run_under_nohup_outlives_its_terminal(tmp_path):
+    flags = [*SCRIPTED, *TINY, "--env_kwargs", "{truncate_at: 50}", "--generations", 1000000, "--folder", tmp_path]
+    process = start(*flags, prefix=["nohup"])
+    metrics = tmp_path / "Scripted-v0" / "a" / "metrics.csv"
+    wait_for_generation(5, metrics, process)
+    process.send_signal(signal.SIGHUP)
+    wait_for_generation(metrics.read_text().count("\n") + 5, metrics, process)
+    process.terminate()
+    process.communicate(timeout=30)
+    assert process.returncode == 128 + signal.SIGTERM
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 @pytest.mark.parametrize("engine", ["in_process", "workers"])
 def test_a_signal_ends_the_run_cleanly(number, engine, tmp_path):
@@ -50,9 +69,7 @@ def test_a_signal_ends_the_run_cleanly(number, engine, tmp_path):
     script = ["--env_kwargs", "{truncate_at: 50}", "--engine", engine]
     process = start(*SCRIPTED, *script, *TINY, *endless, "--folder", tmp_path)
     metrics = tmp_path / "Scripted-v0" / "a" / "metrics.csv"
-    while not (metrics.exists() and metrics.read_text().count("\n") > 5):
-        assert process.poll() is None, process.stderr.read()
-        time.sleep(0.05)
+    wait_for_generation(5, metrics, process)
     os.killpg(process.pid, number)  # as a terminal does; the workers leave it to the run
     out, err = process.communicate(timeout=30)  # the pipes close when no worker holds them any more
     assert process.returncode == 128 + number
@@ -75,7 +92,8 @@ def test_a_second_signal_stops_a_run_that_hangs_at_once(engine, tmp_path):
     process = start(*SCRIPTED, *HANGING, *TINY, "--engine", engine, "--folder", tmp_path)
     wait_until_it_hangs(process)
     process.send_signal(signal.SIGINT)
-    time.sleep(0.1)
+    while not (line := process.stderr.readline()).startswith("stopping"):
+        assert line, "the first signal was not heeded"
     sent = time.monotonic()
     process.send_signal(signal.SIGINT)
     assert process.wait(10) == 130

@@ -26,11 +26,14 @@ def one_line_errors() -> Iterator[None]:
 def signals_end_cleanly() -> Iterator[None]:
     """Ends the program with status 128 + signal, once everything has been saved and closed; at once at a second signal.
 
-    Worker processes end with the program in either case, and no file is left half written.
+    Worker processes end with the program in either case, and no file is left half written. A SIGHUP that was ignored
+    from the start, by `nohup`, still is.
     """
+    ignored = {signal.SIGHUP} if signal.getsignal(signal.SIGHUP) == signal.SIG_IGN else set()
+    heeded = [number for number in PARENTS_SIGNALS if number not in ignored]
 
     def leave(number: int, _: object) -> NoReturn:
-        for other in PARENTS_SIGNALS:
+        for other in heeded:
             signal.signal(other, leave_at_once)
         os.write(2, b"stopping; again to stop at once\n")
         raise SystemExit(128 + number)
@@ -41,12 +44,12 @@ def signals_end_cleanly() -> Iterator[None]:
         os.write(2, b"stopped at once; --resume goes on from the last checkpoint of a training run\n")
         os._exit(128 + number)
 
-    for number in PARENTS_SIGNALS:
+    for number in heeded:
         signal.signal(number, leave)
     try:
         yield
     finally:
-        for number in PARENTS_SIGNALS:  # all is done; on its way out the interpreter would put the default actions back
+        for number in heeded:  # all is done; on its way out the interpreter would put the default actions back
             signal.signal(number, signal.SIG_IGN)
 
 

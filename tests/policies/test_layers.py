@@ -32,7 +32,7 @@ def test_linear_against_float64(num_inputs, num_outputs):
     np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-5 * np.sqrt(num_inputs))
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(
     channels=st.sampled_from([1, 2, 3, 4, 12]),
     out_channels=st.integers(1, 9),
@@ -67,7 +67,7 @@ def test_conv_pool_of_the_reference_sizes():
         np.testing.assert_allclose(conv_pool(weights, layout, "kernels", image, stride), expected, atol=1e-5)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(
     channels=st.sampled_from([1, 2, 3, 32]),
     out_channels=st.integers(1, 9),

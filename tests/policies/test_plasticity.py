@@ -177,7 +177,7 @@ def test_neural_rules_against_the_slow_version(rule, sharing, normalisation):
     np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(st.integers(1, 150), st.integers(1, 40), st.integers(1, 3), st.integers(0, 2**31))
 def test_any_width_against_the_slow_version(num_inputs, hidden, num_outputs, seed):
     policy = Hebbian((num_inputs,), num_outputs, hidden_sizes=(hidden,), init_weights="uni_big")

@@ -5,30 +5,29 @@ from collections import Counter
 import pytest
 
 
-class Account:
-    """Lines for the end of the session, and sums over all of them."""
-
-    def __init__(self):
-        self.lines, self.sums = [], Counter()
-
-    def __call__(self, line, **counts):
-        self.lines.append(line)
-        self.sums.update(counts)
-
-
-_ACCOUNT = pytest.StashKey[Account]()
-
-
 @pytest.fixture
 def tell(request):
     """Takes a line, and counts of what it tells of: tell("CartPole-v1: ...", kills=3)."""
-    return request.config.stash.setdefault(_ACCOUNT, Account())
+
+    def add(line, **counts):
+        request.node.user_properties.append(("told", (line, {name: int(count) for name, count in counts.items()})))
+
+    return add
 
 
-def pytest_terminal_summary(terminalreporter, config):
-    account = config.stash.get(_ACCOUNT, Account())
-    if account.lines:
+def pytest_terminal_summary(terminalreporter):
+    reports = [report for kind in terminalreporter.stats.values() for report in kind]
+    told = [
+        what
+        for report in reports
+        if getattr(report, "when", None) == "call"
+        for name, what in report.user_properties
+        if name == "told"
+    ]
+    if told:
         terminalreporter.section("reliability")
-        for line in account.lines:
+        sums = Counter()
+        for line, counts in told:
             terminalreporter.write_line(line)
-        terminalreporter.write_line(", ".join(f"{count} {name}" for name, count in sorted(account.sums.items())))
+            sums.update(counts)
+        terminalreporter.write_line(", ".join(f"{count} {name}" for name, count in sorted(sums.items())))

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 from training_process import TrainingProcess, generations_in, wait_for_generation
 
-INTERVAL = 0.05
+INTERVAL = 0.02
 """Seconds between samples."""
 
 CARTPOLE = [

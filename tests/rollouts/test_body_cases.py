@@ -35,7 +35,7 @@ class Slow(gymnasium.Wrapper):
     """Takes a little time to every env step."""
 
     def step(self, action):
-        time.sleep(1 / 60)
+        time.sleep(1 / 30)
         return self.env.step(action)
 
 
@@ -96,9 +96,9 @@ def test_a_body_that_kills_its_workers_fails_every_case_of_the_chunk(capfd):
 
 
 def test_the_time_limit_is_for_each_case():
-    """Three bodies take 0.9 s, which is more than one episode of nine members may, and less than three may."""
+    """Three bodies take 1.8 s, which is more than one episode of nine members may, and less than three may."""
     slow = (WrapperSpec("tests.rollouts.test_body_cases:Slow"),)
     spec = replace(SPEC, backend="gymnasium", gymnasium_wrappers=slow)
     one_episode = context(max_episode_steps=2, episodes=(8,))
-    found = rollouts(spec, 1, "workers", (one_episode,), chunk_size=9, episode_timeout=0.08)
+    found = rollouts(spec, 1, "workers", (one_episode,), chunk_size=9, episode_timeout=0.16)
     assert np.isfinite(found.returns).all()

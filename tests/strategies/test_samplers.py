@@ -19,7 +19,7 @@ def noise(sampler, **sizes):
 
 
 @each_sampler
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(ids=st.lists(st.integers(0, 80), max_size=12), smaller=st.sampled_from([2, 40, 80]))
 def test_any_members_in_any_order_of_a_population_of_any_size_are_the_same(sampler, ids, smaller):
     whole = population(sampler).weights(range(81))

@@ -278,7 +278,7 @@ def test_a_pickle_with_any_other_step_is_refused(tmp_path, old, new):
     refusal(rewritten(legacy_file(tmp_path / "forged.dat", ROW, zipped=False), (old, new)))
 
 
-@settings(deadline=None, max_examples=300)
+@settings(max_examples=300)
 @given(data=st.data(), zipped=st.booleans())
 def test_a_damaged_file_is_read_as_a_row_or_refused(tmp_path_factory, data, zipped):
     path = legacy_file(tmp_path_factory.mktemp("legacy") / "row.dat", ROW, zipped)

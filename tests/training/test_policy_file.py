@@ -29,7 +29,7 @@ finite_float32 = st.floats(width=32, allow_nan=False, allow_infinity=False)
 buffer_dtypes = st.sampled_from(["<f4", ">f4", "<f8", "<i8", "|u1", "|b1"])
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(
     data=st.data(),
     sizes=st.lists(st.integers(1, 5), max_size=3).map(tuple),

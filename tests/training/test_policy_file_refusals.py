@@ -132,7 +132,7 @@ def faithful_or_refused(path):
     same(load_policy(again), loaded)
 
 
-FUZZ = settings(deadline=None, max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
+FUZZ = settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 @FUZZ

@@ -78,7 +78,7 @@ def slow_length(rewards, negative_streak, grace_steps):
     return 0
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(data=st.data(), negative_streak=st.integers(0, 4), grace_steps=st.integers(0, 8))
 def test_equals_one_copy_at_a_time(data, negative_streak, grace_steps):
     rows = st.lists(st.sampled_from([-1.0, -0.5, 0.0, 1.0]), min_size=12, max_size=12)

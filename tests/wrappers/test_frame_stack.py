@@ -29,7 +29,7 @@ def test_bounds_are_stacked_like_the_frames():
 
 
 @pytest.mark.parametrize("space", [VECTORS, COLOUR, GREY])
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(data=st.data(), num_frames=st.integers(1, 4))
 def test_equals_lists_of_frames(space, data, num_frames):
     env = FrameStack(ScriptedEnv(3, observation_space=space), num_frames=num_frames)
