@@ -2,14 +2,18 @@
 
 import numpy as np
 from jaxtyping import Float32, Shaped
-from numba import njit
+from numba import float32, float64, njit, types, uint8, void
 
 from contracts.policy import Buffers
 
 CLIP = np.float32(10)
+# Signatures are named, because Numba's cache can mix up those that processes compile at the same time.
+_KINDS = {np.dtype(np.float32): float32, np.dtype(np.float64): float64, np.dtype(np.uint8): uint8}
+_ROWS = [types.Array(kind, 2, "C", readonly=True) for kind in _KINDS.values()]
+_OUTPUTS, _STATISTIC = float32[:, ::1], float32[::1]
 
 
-@njit(nogil=True, cache=True)
+@njit([void(rows, _OUTPUTS) for rows in _ROWS], nogil=True, cache=True)
 def _plain_kernel(observations: np.ndarray, outputs: np.ndarray) -> None:
     for member in range(len(outputs)):
         row, output = observations[member], outputs[member]
@@ -18,7 +22,8 @@ def _plain_kernel(observations: np.ndarray, outputs: np.ndarray) -> None:
             output[i] = x + np.float32(0) * x  # infinity becomes NaN
 
 
-@njit(nogil=True, cache=True, error_model="numpy")  # a branch for division by zero would keep this from vectors
+# the error model, because a branch for division by zero would keep this from vectors
+@njit([void(rows, _STATISTIC, _STATISTIC, _OUTPUTS) for rows in _ROWS], nogil=True, cache=True, error_model="numpy")
 def _normalized_kernel(observations: np.ndarray, mean: np.ndarray, std: np.ndarray, outputs: np.ndarray) -> None:
     for member in range(len(outputs)):
         row, output = observations[member], outputs[member]
@@ -35,7 +40,8 @@ def normalized(observations: Shaped[np.ndarray, "members ..."], buffers: Buffers
     """
     shape = observations.shape
     outputs = np.empty((len(observations), int(np.prod(shape[1:]))), np.float32)
-    rows = observations.reshape(outputs.shape)
+    rows = observations if observations.dtype in _KINDS else observations.astype(np.float32)
+    rows = np.ascontiguousarray(rows).reshape(outputs.shape)
     if "observation_mean" not in buffers:
         _plain_kernel(rows, outputs)
         return outputs.reshape(shape)
