@@ -1,10 +1,11 @@
 """Plays episodes with the learning rules of policy files, and reports and compares their returns."""
 
-import signal
 import sys
 
+from training.startup import begin
+
 if __name__ == "__main__":  # worker processes import this file
-    signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ctrl-C ends the program quietly while its modules are loaded
+    begin()
 
     from training.exit_status import one_line_errors
     from training.hebbian_evaluation import HebbianEvaluateConfig

@@ -1,9 +1,9 @@
 """Evolves the static weights of a policy on any Gymnasium environment."""
 
-import signal
+from training.startup import begin
 
 if __name__ == "__main__":  # worker processes import this file
-    signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ctrl-C ends the program quietly while its modules are loaded
+    begin()
 
     from training.programs import train
 

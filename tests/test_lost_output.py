@@ -27,6 +27,16 @@ FULL = pytest.param(lambda: os.open("/dev/full", os.O_WRONLY), "[Errno 28] No sp
 CLOSED = (closed_pipe, "[Errno 32] Broken pipe")
 
 
+@pytest.fixture
+def policy_file(tmp_path):
+    """A plastic policy for CartPole that has learned nothing."""
+    policy = Hebbian((4,), 2, hidden_sizes=(3,))
+    weights = policy.initial_params(np.random.default_rng(0))
+    saved = SavedPolicy(policy, "hebbian", weights, {}, "argmax", EnvironmentSpec("CartPole-v1", "gymnasium"), {})
+    save_policy(tmp_path / "a.dat", saved)
+    return tmp_path / "a.dat"
+
+
 @pytest.mark.parametrize(("output", "reason"), [FULL, CLOSED])
 @pytest.mark.parametrize(
     ("command", "what", "made"),
@@ -36,11 +46,7 @@ CLOSED = (closed_pipe, "[Errno 32] Broken pipe")
         (["train_static.py", "--environment", "CartPole-v1", "--print_config"], "output", None),
     ],
 )
-def test_lost_output_is_one_line_and_status_1(output, reason, command, what, made, tmp_path):
-    policy = Hebbian((4,), 2, hidden_sizes=(3,))
-    weights = policy.initial_params(np.random.default_rng(0))
-    saved = SavedPolicy(policy, "hebbian", weights, {}, "argmax", EnvironmentSpec("CartPole-v1", "gymnasium"), {})
-    save_policy(tmp_path / "a.dat", saved)
+def test_lost_output_is_one_line_and_status_1(output, reason, command, what, made, policy_file, tmp_path):
     program = [sys.executable, ROOT / command[0], *command[1:]]
     stdout = output()
     try:
@@ -53,3 +59,16 @@ def test_lost_output_is_one_line_and_status_1(output, reason, command, what, mad
         assert (tmp_path / made).exists()
     if made == "b.dat":
         assert load_policy(tmp_path / made).policy.num_rules == 2
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["merge_rules.py", "--path_weights", "a.dat", "--num_rules", "2", "--output", "b.dat"],
+        ["evaluate_hebbian.py", "--path_weights", "a.dat", "--episodes", "1"],
+    ],
+)
+def test_a_program_runs_without_standard_streams(command, policy_file, tmp_path):
+    closed = ["sh", "-c", 'exec "$@" <&- >&- 2>&-', "sh"]
+    program = [*closed, sys.executable, ROOT / command[0], *command[1:]]
+    assert subprocess.run(program, timeout=120, cwd=tmp_path).returncode == 0
