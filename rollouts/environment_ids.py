@@ -107,6 +107,13 @@ def has_time_limit(environment: str) -> bool:
     return registered is None or registered.max_episode_steps is not None
 
 
+def endless(environment: str, cap: int | None) -> str:
+    """A line for the user where episodes of this id may never end, with `cap` on their env steps; empty otherwise."""
+    if cap is not None or has_time_limit(environment):
+        return ""
+    return f"{environment} sets its episodes no limit of env steps: set --max_episode_steps if they can be endless"
+
+
 def _split(name: str) -> tuple[str, int | None]:
     """("CarRacing", 3) of "CarRacing-v3"; a bare name has no version."""
     stem, separator, version = name.rpartition("-v")

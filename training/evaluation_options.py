@@ -10,7 +10,7 @@ from contracts.policy import Policy
 from reporting.video import check_video_path
 from rollouts.bodies import identity, pinned
 from rollouts.engines import check_episode_timeout, num_threads
-from rollouts.environment_ids import resolve
+from rollouts.environment_ids import endless, resolve
 from rollouts.environments import BACKENDS, EnvironmentSpec
 from rollouts.gymnasium_env import has_display
 from training.assembly import environment_spec, make_agent, spaces
@@ -163,6 +163,9 @@ def checked_entries(config: EvaluateConfig) -> list[Entry]:
     if config.render and not has_display():
         raise ValueError("render needs a display, and neither DISPLAY nor WAYLAND_DISPLAY is set; --video needs none")
     config.prepare_plots()
+    for notice in dict.fromkeys(endless(entry.environment.environment, config.max_episode_steps) for entry in entries):
+        if notice:
+            print(notice, file=sys.stderr)
     return entries
 
 

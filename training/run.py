@@ -15,6 +15,7 @@ from reporting.console import Console, say
 from reporting.metrics import METRICS_CSV, MetricsWriter
 from reporting.plot import plot_learning_curve
 from reporting.tensorboard import TensorboardWriter
+from rollouts.environment_ids import endless
 from training.evaluation import environment_for, play, summarise
 from training.loop import Run, Trainer, TrainingError, evaluation_cap
 from training.policy_file import load_policy
@@ -74,6 +75,8 @@ def _train(run: Run) -> None:
     ):
         num_params = run.task.agent.policy.layout.num_params
         console.message(f"{config.environment} on {run.task.environment.backend}, {num_params:,} parameters")
+        if notice := endless(config.environment, config.max_episode_steps):
+            console.message(notice)
         trainer = Trainer(run, console)
         if run.progress.generation:
             console.message(f"resumed after generation {run.progress.generation}")

@@ -4,7 +4,7 @@ import gymnasium
 import pytest
 
 from rollouts import environment_ids
-from rollouts.environment_ids import atari_game, register, resolve
+from rollouts.environment_ids import atari_game, endless, register, resolve
 
 TODAYS = [
     *("CartPole-v1", "CartPole-v0", "Pendulum-v1", "CarRacing-v3", "LunarLander-v3", "FrozenLake8x8-v1"),
@@ -123,3 +123,10 @@ def test_a_users_package_that_is_not_there():
 )
 def test_atari_games_are_told_from_other_ids(name, game):
     assert atari_game(name) == game
+
+
+def test_where_episodes_may_never_end_a_cap_is_advised():
+    for name in ("CliffWalking-v1", "CartPole-v1", "Pong-v5"):
+        register(name, ())
+    assert "CliffWalking-v1 sets its episodes no limit" in endless("CliffWalking-v1", None)
+    assert not any((endless("CliffWalking-v1", 100), endless("CartPole-v1", None), endless("Pong-v5", None)))

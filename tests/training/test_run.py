@@ -11,6 +11,7 @@ from reporting.metrics import METRICS, read_metrics
 from strategies.openai_es import OpenaiEsSettings
 from training import policy_file
 from training.config import TrainConfig
+from training.evaluation_options import EvaluateConfig, checked_entries
 from training.preparation import prepare
 from training.run import execute
 
@@ -196,6 +197,19 @@ def test_a_folder_that_cannot_be_made_is_refused(config, tmp_path):
 def test_an_environment_without_end_is_evaluated_with_the_cap_of_its_training(config):
     endless = replace(config, env_kwargs={"rewards": [1.0]}, max_episode_steps=6, generations=1, test_episodes=1)
     assert read_metrics(run(endless) / "metrics.csv")["eval_return"].tolist() == [6]
+
+
+def test_an_environment_without_end_is_named(config, capsys):
+    notice = f"{config.environment} sets its episodes no limit of env steps: set --max_episode_steps"
+    best = str(run(replace(config, generations=1)) / "best.dat")
+    assert notice in capsys.readouterr().out
+    evaluation = EvaluateConfig((best,), imports=config.imports)
+    checked_entries(evaluation)
+    assert capsys.readouterr().err.count(notice) == 1
+    checked_entries(replace(evaluation, max_episode_steps=6))
+    assert notice not in capsys.readouterr().err
+    run(replace(config, generations=1, max_episode_steps=6, run_name="capped"))
+    assert notice not in capsys.readouterr().out
 
 
 def test_a_policy_that_no_file_could_hold_is_refused_before_anything_is_written(config, tmp_path):
