@@ -10,7 +10,7 @@ from contracts.policy import Weights
 
 
 class Population(Protocol):
-    """Members 0..len-1. Picklable and small to send: workers get seeds, not weights."""
+    """Members 0..len-1. Picklable, and seeds rather than weights wherever that will do."""
 
     def __len__(self) -> int:
         """Number of members to evaluate."""

@@ -101,15 +101,21 @@ def is_in_gymnasium(environment: str) -> bool:
     return environment in gymnasium.registry or atari_game(environment) is not None
 
 
-def has_time_limit(environment: str) -> bool:
-    """Whether today's id, once it is registered, ends its episodes by itself after some env steps."""
+def has_time_limit(environment: str, env_kwargs: Mapping[str, Any]) -> bool:
+    """Whether today's id, once it is registered, ends its episodes by itself after some env steps.
+
+    `env_kwargs` go to `gymnasium.make`: a `max_episode_steps` of -1 there means no limit, none the registered one.
+    """
     registered = gymnasium.registry.get(environment)
-    return registered is None or registered.max_episode_steps is not None
+    asked = env_kwargs.get("max_episode_steps")
+    if asked is not None or registered is None or environment in OURS:
+        return bool(asked != -1)
+    return registered.max_episode_steps is not None
 
 
-def endless(environment: str, cap: int | None) -> str:
-    """A line for the user where episodes of this id may never end, with `cap` on their env steps; empty otherwise."""
-    if cap is not None or has_time_limit(environment):
+def endless(environment: str, env_kwargs: Mapping[str, Any], cap: int | None) -> str:
+    """A line for the user where episodes may never end, with `cap` on their env steps; empty otherwise."""
+    if cap is not None or has_time_limit(environment, env_kwargs):
         return ""
     return f"{environment} sets its episodes no limit of env steps: set --max_episode_steps if they can be endless"
 

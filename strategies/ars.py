@@ -80,8 +80,7 @@ class Ars(GaussianStrategy):
         pairs = raw(fitness).reshape(-1, 2)
         order = np.argsort(-pairs.max(axis=1), kind="stable")  # line 6: by max(r+, r-)
         best = order[: self._top_directions]
-        deviation = pairs[best].std()
         utilities = np.zeros_like(pairs)
-        if deviation > 0:
-            utilities[best] = pairs[best] / (len(best) * deviation)
+        if np.ptp(pairs[best]) > 0:  # the deviation of equal returns need not be zero, but for rounding
+            utilities[best] = pairs[best] / (len(best) * pairs[best].std())
         return utilities.ravel()

@@ -97,7 +97,7 @@ class Cem(GaussianStrategy):
         first, agreement = self._noise_sum(population, weights, combine)
         step = self._sigma * first
         figures = self._move(step, step, agreement, fitness)
-        if weights.any():
+        if np.count_nonzero(weights) > 1:  # a single survivor has no spread
             second = combine(population, np.append(weights, 0.0), power=2)
             around = second - first**2 if self._settings.variance_around == "new" else second
             # rounding can take a variance that is all but zero below it

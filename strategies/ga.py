@@ -4,7 +4,8 @@ Such, Madhavan, Conti, Lehman, Stanley & Clune 2017, "Deep Neuroevolution: Genet
 Alternative for Training Deep Neural Networks for Reinforcement Learning", arXiv 1712.06567, algorithm 1. Departures:
 the first generation are mutants of the initial parameters rather than initialised one by one; the elite is the
 population's unperturbed member, evaluated anew in every generation in the same episodes as the others, where the paper
-evaluates the ten best in 30 more episodes; the elite stays on a tie; failed members are nobody's parents.
+evaluates the ten best in 30 more episodes; the elite stays on a tie; failed members are nobody's parents; genomes of
+more than eight mutations are rebased, so that workers get seeds and a row of weights for each parent, at most.
 """
 
 from collections.abc import Mapping

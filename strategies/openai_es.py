@@ -55,7 +55,11 @@ class OpenaiEsSettings(RateSettings, OptimizerSettings):
     )
     top_share: float = top_share_option()
     divide_by_sigma: bool = field(
-        default=True, metadata={"help": "divide the sum of the noise by sigma, as the gradient's formula does"}
+        default=True,
+        metadata={
+            "help": "divide the sum of the noise by sigma, as the gradient has it; clip_up's steps have one length",
+            "needs": {"optimizer": ("sgd", "adam"), "weight_decay": ()},
+        },
     )
     weight_decay: float = field(default=0.0, metadata={"help": "coefficient of the pull of the mean towards zero"})
     weight_penalty: float = field(

@@ -1,10 +1,10 @@
 """Sep-CMA-ES: CMA-ES whose covariance is a diagonal, so that it serves policies of any size.
 
 Ros & Hansen 2008, "A Simple Modification in CMA-ES Achieving Linear Time and Space Complexity", PPSN X, as the library
-`cmaes` implements it (Nomura & Shibata 2024, arXiv 2402.01373), but with the rates that pycma 4.5.0 learns variances at
-(its `cc_sep`, `c1_sep`, `cmu_sep`): the library's own need twice the evaluations on Rosenbrock's function in ten
-dimensions. Members come from our own streams and the library is told their float32 weights, so its generator is never
-used, and neither are its criteria to stop.
+`cmaes` implements it (Nomura & Shibata 2024, arXiv 2402.01373), but learning variances at the rates that pycma 4.5.0's
+formulas (its `cc_sep`, `c1_sep`, `cmu_sep`) give for the library's mu_eff: its own need twice the evaluations on
+Rosenbrock's function in ten dimensions. Members come from our own streams and the library is told their float32
+weights, so its generator is never used, and neither are its criteria to stop.
 """
 
 from collections.abc import Mapping

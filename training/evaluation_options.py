@@ -163,9 +163,9 @@ def checked_entries(config: EvaluateConfig) -> list[Entry]:
     if config.render and not has_display():
         raise ValueError("render needs a display, and neither DISPLAY nor WAYLAND_DISPLAY is set; --video needs none")
     config.prepare_plots()
-    for notice in dict.fromkeys(endless(entry.environment.environment, config.max_episode_steps) for entry in entries):
-        if notice:
-            print(notice, file=sys.stderr)
+    specs, cap = [entry.environment for entry in entries], config.max_episode_steps
+    for notice in {endless(spec.environment, spec.env_kwargs, cap) for spec in specs} - {""}:
+        print(notice, file=sys.stderr)
     return entries
 
 

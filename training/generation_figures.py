@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from math import nan
 
 import numpy as np
+from jaxtyping import Float64
 
 from contracts.engine import Rollouts
 
@@ -19,9 +20,13 @@ def return_figures(rollouts: Rollouts) -> dict[str, float]:
         "return_max": float(high),
         "return_min": float(low),
         "unperturbed_return": unperturbed,
-        "unperturbed_rank": nan if np.isnan(unperturbed) else 1 + int((valid > unperturbed).sum()),
         "failed_members": int(np.isnan(rollouts.returns[:-1]).any(axis=1).sum()),
     }
+
+
+def unperturbed_rank(fitness: Float64[np.ndarray, " members"]) -> float:
+    """Rank of the unperturbed member, the last, by fitness; 1: no other is better; NaN: it failed."""
+    return nan if np.isnan(fitness[-1]) else float(1 + (fitness[:-1] > fitness[-1]).sum())
 
 
 def tally_figures(tallies: Mapping[str, float], rollout_share: float) -> dict[str, float]:

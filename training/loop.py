@@ -9,6 +9,7 @@ from math import ceil, inf, isfinite, nan
 from pathlib import Path
 
 import numpy as np
+from jaxtyping import Float64
 
 from contracts.engine import Context, Engine, Rollouts
 from contracts.policy import Buffers
@@ -24,7 +25,7 @@ from rollouts.moments import merged, standardisation
 from strategies.populations import RepeatedPopulation
 from training.checkpoint import Checkpoint, Progress, Snapshot
 from training.config import TrainConfig
-from training.generation_figures import return_figures, tally_figures
+from training.generation_figures import return_figures, tally_figures, unperturbed_rank
 from training.machine import conditions
 from training.run_folder import RunFiles
 
@@ -98,8 +99,8 @@ class Trainer:
         """Runs one generation and returns its row of metrics."""
         started, before = time.perf_counter(), self._progress
         population, rollouts, rollout_seconds = self._rollouts()
-        self._notice(before.generation + 1, rollouts)
         fitness = rollouts.fitness + self._config.reward_shift * rollouts.env_steps.mean(axis=1)
+        self._notice(before.generation + 1, fitness, rollouts.faults)
         with np.errstate(over="ignore", invalid="ignore"):  # what diverges is found out below, or by the next ask
             figures = self._strategy.tell(population, fitness, self._engine.combine)
         seconds = time.perf_counter() - started
@@ -119,6 +120,7 @@ class Trainer:
             "generation": self._progress.generation,
             "env_steps": self._progress.env_steps,
             **return_figures(rollouts),
+            "unperturbed_rank": unperturbed_rank(fitness),
             "eval_return": score,
             "best_score": nan if best is None else best.score,
             **figures,
@@ -187,20 +189,19 @@ class Trainer:
             cap = max(cap or 1, ceil(config.episode_cap_factor * mean))
         return min(filter(None, (cap, config.max_episode_steps)), default=None)
 
-    def _notice(self, generation: int, rollouts: Rollouts) -> None:
+    def _notice(self, generation: int, fitness: Float64[np.ndarray, " members"], faults: Mapping[str, int]) -> None:
         """Says what went wrong with the members, once for each kind of it; TrainingError if none can be ranked."""
-        fitness = rollouts.fitness
         failed, ranked = int(np.isnan(fitness).sum()), fitness[:-1][~np.isnan(fitness[:-1])]  # unperturbed comes last
-        reasons = ", ".join(f"{reason} in {count} episodes" for reason, count in Counter(rollouts.faults).most_common())
+        reasons = ", ".join(f"{reason} in {count} episodes" for reason, count in Counter(faults).most_common())
         if not len(ranked) and (len(fitness) > 2 or failed == 2):  # a lone candidate may fail beside its parent
             raise TrainingError(f"every member of generation {generation} failed: {reasons}")
         kind, line = "", ""
         if failed:
-            kind = ", ".join(sorted(rollouts.faults))
+            kind = ", ".join(sorted(faults))
             line = f"{failed} of {len(fitness)} members failed: {reasons}"
         elif len(ranked) > 1 and (ranked == ranked[0]).all():
             kind = "tied"
-            line = f"all members have the same return, {ranked[0]:g}: the returns say nothing about the weights"
+            line = f"all members have the same fitness, {ranked[0]:g}: it says nothing about the weights"
         if line and kind != self._noticed:
             self._console.message(f"generation {generation}: {line}")
         self._noticed = kind
@@ -271,4 +272,4 @@ def _buffers(run: Run, progress: Progress) -> Buffers:
 
 def evaluation_cap(config: TrainConfig) -> int | None:
     """The cap on training episodes where the environment has no limit of its own, which would let it go on for ever."""
-    return None if has_time_limit(config.environment) else config.max_episode_steps
+    return None if has_time_limit(config.environment, config.env_kwargs) else config.max_episode_steps

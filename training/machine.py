@@ -11,7 +11,7 @@ from llvmlite.binding import get_host_cpu_name
 REPOSITORY = Path(__file__).resolve().parent.parent
 PACKAGES = (
     *("numpy", "scipy", "numba", "llvmlite", "gymnasium", "envpool", "mujoco", "box2d", "pybullet", "ale-py"),
-    "opencv-python-headless",
+    *("opencv-python-headless", "cmaes", "crfmnes"),
 )
 
 

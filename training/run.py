@@ -75,7 +75,7 @@ def _train(run: Run) -> None:
     ):
         num_params = run.task.agent.policy.layout.num_params
         console.message(f"{config.environment} on {run.task.environment.backend}, {num_params:,} parameters")
-        if notice := endless(config.environment, config.max_episode_steps):
+        if notice := endless(config.environment, config.env_kwargs, config.max_episode_steps):
             console.message(notice)
         trainer = Trainer(run, console)
         if run.progress.generation:

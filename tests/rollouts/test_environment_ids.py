@@ -126,7 +126,10 @@ def test_atari_games_are_told_from_other_ids(name, game):
 
 
 def test_where_episodes_may_never_end_a_cap_is_advised():
-    for name in ("CliffWalking-v1", "CartPole-v1", "Pong-v5"):
-        register(name, ())
-    assert "CliffWalking-v1 sets its episodes no limit" in endless("CliffWalking-v1", None)
-    assert not any((endless("CliffWalking-v1", 100), endless("CartPole-v1", None), endless("Pong-v5", None)))
+    register("Pong-v5", ())
+    assert "CliffWalking-v1 sets its episodes no limit of env steps" in endless("CliffWalking-v1", {}, None)
+    assert "CartPole-v1 sets" in endless("CartPole-v1", {"max_episode_steps": -1}, None)
+    assert "TMaze-v0 sets" in endless("TMaze-v0", {"max_episode_steps": -1}, None)
+    assert not endless("CliffWalking-v1", {}, 100)
+    assert not endless("CliffWalking-v1", {"max_episode_steps": 30}, None)
+    assert not any(endless(name, {}, None) for name in ("CartPole-v1", "Pong-v5", "TMaze-v0"))

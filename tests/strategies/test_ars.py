@@ -69,6 +69,20 @@ def test_returns_without_a_deviation_move_nothing(fitness):
     assert figures["update_norm"] == 0
 
 
+def test_rounding_is_no_deviation():
+    returns = np.full(10, 0.1 + 0.2)
+    assert returns.std() > 0  # in float64
+    strategy = ars(popsize=10)
+    chunks = range(0, 3), range(3, 7), range(7, 11)  # edges between twins, whose noise does not cancel to the last bit
+    population = strategy.ask(0)
+    strategy.tell(
+        population,
+        np.append(returns, 0.0),
+        lambda population, utilities, power=1: sum(population.combine(ids, utilities[ids], power) for ids in chunks),
+    )
+    assert np.array_equal(strategy.mean, START)
+
+
 def test_a_population_with_fewer_directions_than_the_best_uses_those_it_has():
     full, shrunk, fewer = ars(popsize=4), ars(popsize=8, top_directions=4), ars(popsize=4, top_directions=4)
     for strategy in (full, shrunk, fewer):

@@ -50,6 +50,14 @@ def test_failed_members_have_no_weight_even_where_the_elite_is_not_full():
     assert strategy.mean == pytest.approx(START + 0.2 * noise[[1, 5]].mean(axis=0), abs=1e-6)
 
 
+@pytest.mark.parametrize("variance_around", ["old", "new"])
+def test_a_single_survivor_moves_the_mean_alone(variance_around):
+    strategy = cem(variance_around=variance_around)
+    noise, _ = tell(strategy, np.array([NAN, 4.0, NAN, NAN, NAN, NAN]))
+    assert strategy.mean == pytest.approx(START + 0.2 * noise[1], abs=1e-6)
+    assert strategy.state_dict()["sigma"].tolist() == [0.2] * 5
+
+
 @pytest.mark.parametrize("fitness", [NAN, 1.0])
 def test_a_generation_that_fails_or_ties_as_a_whole_moves_nothing(fitness):
     strategy = cem(extra_variance=0.1)

@@ -144,10 +144,25 @@ def test_shares_of_time_add_up_and_saturated_actions_are_counted(tmp_path):
     assert rows["saturated_actions"].min() > 0.9
 
 
+def test_rank_and_ties_are_of_the_shifted_returns(tmp_path, capsys):
+    shifted = metrics_of(cartpole(tmp_path, "--reward_shift", "-1", "--weight_penalty", "0"))  # each env step rewards 1
+    assert shifted["return_std"].min() > 0
+    assert shifted["unperturbed_rank"].tolist() == [1] * 5 and shifted["tied_share"].tolist() == [1] * 5
+    assert capsys.readouterr().out.count("all members have the same fitness, 0: ") == 1
+
+
+def test_an_evaluation_ends_where_the_environments_own_limit_is_taken_away(tmp_path):
+    endless = ["--env_kwargs", "{max_episode_steps: -1}", "--max_episode_steps", "20", "--backend", "gymnasium"]
+    small = "--environment MountainCar-v0 --policy linear --generations 1 --popsize 4 --eval_episodes 1 --threads 1"
+    given = [*small.split(), *endless, "--test_episodes", "1", "--folder", str(tmp_path)]
+    rows = metrics_of(train(parse_config("static", given, "")))
+    assert rows["eval_return"].tolist() == [-20]
+
+
 def test_a_lone_candidate_ties_with_nobody(tmp_path, capsys):
     folder = cartpole(tmp_path, "--strategy", "one_plus_one")
     assert metrics_of(folder)["num_members"].tolist() == [1] * 5
-    assert "same return" not in capsys.readouterr().out
+    assert "same fitness" not in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

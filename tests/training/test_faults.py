@@ -71,7 +71,7 @@ def test_when_all_members_tie_the_returns_change_nothing_and_it_is_said_once(tmp
     settings = OpenaiEsSettings(popsize=8, weight_penalty=0.0)
     config = script(tmp_path, action_weight=0.0, rewards=[1.0])
     folder = train(scripted_config(tmp_path, env_kwargs=config.env_kwargs, settings=settings, generations=4))
-    assert capsys.readouterr().out.count("all members have the same return, 5: ") == 1
+    assert capsys.readouterr().out.count("all members have the same fitness, 5: ") == 1
     metrics = read_metrics(folder / "metrics.csv")
     assert metrics["update_norm"].tolist() == [0, 0, 0, 0]
 

@@ -29,6 +29,9 @@ WITHOUT_EFFECT = {
     "--sigma_schedule constant --sigma_min 0.1": (
         "--sigma_min is only used with --sigma_schedule exponential, linear, cosine or --sigma_adaptation other than 1"
     ),
+    "--optimizer clip_up --no_divide_by_sigma": (
+        "--divide_by_sigma is only used with --optimizer sgd, adam or --weight_decay other than 0"
+    ),
     "--popsize_max 400": "--popsize_max is only used with --num_interactions",
     "--early_stop_grace_steps 5": "--early_stop_grace_steps is only used with --early_stop_negative_streak",
     "--strategy pgpe --schedule_generations 9": "--schedule_generations is only used with --lr_schedule linear, cosine",
@@ -40,6 +43,7 @@ WITH_EFFECT = [
     *("--policy lstm --recurrent_size 8", "--sigma_adaptation 0.5 --sigma_patience 3", "--num_interactions 9"),
     *("--num_interactions 9 --popsize_max 400", "--sigma_schedule linear --schedule_generations 9 --sigma_min 0.1"),
     *("--sigma_schedule constant --sigma_adaptation 0.5 --sigma_min 0.1", "--decay 0.9 --sigma_decay 0.9"),
+    *("--no_divide_by_sigma", "--optimizer clip_up --weight_decay 0.1 --no_divide_by_sigma"),
     *("--policy lstm --no_bias", "--lr_schedule constant --schedule_generations none", "--optimizer adam --momentum 0"),
     *("--policy my_package.nets:Net --recurrent_size 8", "--early_stop_negative_streak 3 --early_stop_grace_steps 5"),
 ]
