@@ -9,10 +9,13 @@ from jaxtyping import Float64
 from contracts.engine import Rollouts
 
 
-def return_figures(rollouts: Rollouts) -> dict[str, float]:
-    """Figures of the perturbed members, failed ones left out, and of the unperturbed one, which comes last."""
-    fitness, unperturbed = rollouts.fitness[:-1], float(rollouts.fitness[-1])
-    valid = fitness[~np.isnan(fitness)]
+def return_figures(rollouts: Rollouts, fitness: Float64[np.ndarray, " members"]) -> dict[str, float]:
+    """Figures of the perturbed members, failed ones left out, and of the unperturbed one, which comes last.
+
+    Its rank is by `fitness`, which is what the strategy is told; the rest are returns.
+    """
+    returns, unperturbed = rollouts.fitness[:-1], float(rollouts.fitness[-1])
+    valid = returns[~np.isnan(returns)]
     mean, std, high, low = (valid.mean(), valid.std(), valid.max(), valid.min()) if len(valid) else (nan,) * 4
     return {
         "return_mean": float(mean),
@@ -20,13 +23,9 @@ def return_figures(rollouts: Rollouts) -> dict[str, float]:
         "return_max": float(high),
         "return_min": float(low),
         "unperturbed_return": unperturbed,
+        "unperturbed_rank": nan if np.isnan(unperturbed) else 1 + int((fitness[:-1] > fitness[-1]).sum()),
         "failed_members": int(np.isnan(rollouts.returns[:-1]).any(axis=1).sum()),
     }
-
-
-def unperturbed_rank(fitness: Float64[np.ndarray, " members"]) -> float:
-    """Rank of the unperturbed member, the last, by fitness; 1: no other is better; NaN: it failed."""
-    return nan if np.isnan(fitness[-1]) else float(1 + (fitness[:-1] > fitness[-1]).sum())
 
 
 def tally_figures(tallies: Mapping[str, float], rollout_share: float) -> dict[str, float]:

@@ -25,7 +25,7 @@ from rollouts.moments import merged, standardisation
 from strategies.populations import RepeatedPopulation
 from training.checkpoint import Checkpoint, Progress, Snapshot
 from training.config import TrainConfig
-from training.generation_figures import return_figures, tally_figures, unperturbed_rank
+from training.generation_figures import return_figures, tally_figures
 from training.machine import conditions
 from training.run_folder import RunFiles
 
@@ -119,8 +119,7 @@ class Trainer:
         return {
             "generation": self._progress.generation,
             "env_steps": self._progress.env_steps,
-            **return_figures(rollouts),
-            "unperturbed_rank": unperturbed_rank(fitness),
+            **return_figures(rollouts, fitness),
             "eval_return": score,
             "best_score": nan if best is None else best.score,
             **figures,
