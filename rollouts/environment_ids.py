@@ -101,6 +101,14 @@ def is_in_gymnasium(environment: str) -> bool:
     return environment in gymnasium.registry or atari_game(environment) is not None
 
 
+def is_of_gymnasium(environment: str) -> bool:
+    """Whether today's id is one of those that Gymnasium itself brings, Atari included."""
+    if atari_game(environment) is not None:
+        return True
+    found = gymnasium.registry.get(environment)
+    return found is not None and str(found.entry_point).startswith("gymnasium.envs.")
+
+
 def has_time_limit(environment: str, env_kwargs: Mapping[str, Any]) -> bool:
     """Whether today's id, once it is registered, ends its episodes by itself after some env steps.
 

@@ -13,17 +13,9 @@ from rollouts.bodies import INTACT, check_bodies
 from rollouts.environment_ids import register
 from rollouts.gymnasium_env import GymnasiumEnv
 from rollouts.registry import lookup
+from rollouts.wrapper_spec import WrapperSpec as WrapperSpec
 
 BACKENDS = ("envpool", "gymnasium")
-
-
-@dataclass(frozen=True)
-class WrapperSpec:
-    """A wrapper and its options."""
-
-    name: str
-    """A file stem in `wrappers`, or "package.module:Class"."""
-    kwargs: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -163,7 +155,7 @@ def _gymnasium_wrapper(wrapper: WrapperSpec) -> type[gymnasium.Wrapper]:
     found = lookup("wrappers", wrapper.name)
     if not issubclass(found, gymnasium.Wrapper):
         raise ValueError(f"gymnasium_wrappers: {wrapper.name!r} is not a gymnasium.Wrapper")
-    _check_options(found, wrapper)
+    _check_options("gymnasium_wrappers", found, wrapper)
     return found
 
 
@@ -171,15 +163,16 @@ def _batch_wrapper(env: BatchEnv, wrapper: WrapperSpec) -> BatchEnv:
     found = lookup("wrappers", wrapper.name)
     if issubclass(found, gymnasium.Wrapper):
         raise ValueError(f"wrapper {wrapper.name!r} is a gymnasium.Wrapper, to be named in gymnasium_wrappers")
-    _check_options(found, wrapper)
+    _check_options("wrappers", found, wrapper)
     return found(env, **wrapper.kwargs)
 
 
-def _check_options(found: type, wrapper: WrapperSpec) -> None:
+def _check_options(option: str, found: type, wrapper: WrapperSpec) -> None:
     try:
         inspect.signature(found).bind("env", **wrapper.kwargs)
     except TypeError as error:
-        raise ValueError(f"wrapper {wrapper.name!r} does not take {dict(wrapper.kwargs)}: {error}") from error
+        given = dict(wrapper.kwargs) or "no arguments"
+        raise ValueError(f"{option}: {wrapper.name!r} does not take {given}: {error}") from error
 
 
 def _check(holds: bool, key: str, value: Any, allowed: str) -> None:

@@ -211,6 +211,17 @@ def _make_atari(environment: str, env_kwargs: Mapping[str, Any], render_mode: st
     return TimeLimit(env, ATARI_FRAMES // frameskip)
 
 
+def waits_for_fire(environment: str) -> bool:
+    """Whether today's id is an Atari game that has a FIRE button; false for all that is no game."""
+    if atari_game(environment) is None:
+        return False
+    env = _make_atari(environment, {}, None)
+    try:
+        return "FIRE" in env.unwrapped.get_action_meanings()  # type: ignore[attr-defined]  # Atari's have it
+    finally:
+        env.close()
+
+
 def _quieten_mujoco() -> None:
     """MuJoCo's warnings become Python's; its own way is a MUJOCO_LOG.TXT in the working folder."""
     importlib.import_module("mujoco").set_mju_user_warning(warnings.warn)

@@ -10,6 +10,16 @@ from typing import Any
 
 _OWN_MODULES = re.compile(r"(policies|wrappers|strategies)(\.\w+)+")
 
+GYMNASIUM_WRAPPERS = {
+    *("AtariPreprocessing", "ClipAction", "ClipReward", "DelayObservation", "DiscretizeAction"),
+    *("DiscretizeObservation", "DtypeObservation", "FilterObservation", "FlattenObservation"),
+    *("FrameStackObservation", "GrayscaleObservation", "MaxAndSkipObservation", "NormalizeObservation"),
+    *("NormalizeReward", "OrderEnforcing", "RecordEpisodeStatistics", "RepeatAction", "RescaleAction"),
+    *("RescaleObservation", "ReshapeObservation", "ResizeObservation", "StickyAction"),
+    *("TimeAwareObservation", "TimeLimit"),
+}
+"""Wrappers of Gymnasium that act on their environment alone. Others write files, open windows or call functions."""
+
 
 def lookup(package: str, name: str) -> type[Any]:
     """The class that `name` stands for.
@@ -38,8 +48,13 @@ def names(package: str) -> list[str]:
 
 
 def is_ours(name: str) -> bool:
-    """Whether "module:Class" is a class of our own, and not merely one that a module of ours imports."""
-    module = name.partition(":")[0]
+    """Whether "module:Class" is a class of our own or a harmless wrapper of Gymnasium's, so that a file may name it.
+
+    A class that a module of ours merely imports is not.
+    """
+    module, _, class_name = name.partition(":")
+    if module == "gymnasium.wrappers":
+        return class_name in GYMNASIUM_WRAPPERS
     return _OWN_MODULES.fullmatch(module) is not None and _users_class("class", name).__module__ == module
 
 

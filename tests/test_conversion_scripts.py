@@ -15,6 +15,7 @@ def test_coefficients_of_the_reference_are_imported_merged_and_evaluated(tmp_pat
     assert "python import_reference.py --path_hebb" in done.stderr
     assert "unknown option --path_hebb" in refusal("evaluate_static.py", *flags)
     imported, merged = tmp_path / "imported.dat", tmp_path / "merged.dat"
+    flags += ["--hidden_sizes", "32", "16"]
     done = run("import_reference.py", *flags, "--hebb_rule", "ABCD_lr", "--output", imported)
     assert done.returncode == 0, done.stderr
     done = run("merge_rules.py", "--path_weights", imported, "--num_rules", "8", "--output", merged)

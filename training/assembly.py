@@ -10,6 +10,7 @@ from rollouts.bodies import short_name
 from rollouts.environments import EnvironmentSpec, WrapperSpec, choose_backend, make_batch_env
 from rollouts.episode import Agent
 from rollouts.registry import lookup
+from rollouts.wrapper_spec import wrapper_spec
 from training.config import HEADS_OF_BOUNDS, TrainConfig, trainer_of
 from training.policy_file import num_outputs
 from wrappers.atari_42 import SCREEN
@@ -97,7 +98,7 @@ def _action_wrappers(config: TrainConfig, space: Space) -> list[WrapperSpec]:
 
 def environment_spec(config: TrainConfig) -> EnvironmentSpec:
     """The environment that the config describes, with the wrappers that its spaces need."""
-    gymnasium_wrappers = tuple(WrapperSpec(name, {}) for name in config.gymnasium_wrappers)
+    gymnasium_wrappers = tuple(map(wrapper_spec, config.gymnasium_wrappers))
     backend = choose_backend(config.backend, config.environment, config.env_kwargs, gymnasium_wrappers)
     bare: dict[str, Any] = {
         "environment": config.environment,
@@ -114,12 +115,13 @@ def environment_spec(config: TrainConfig) -> EnvironmentSpec:
     if config.fire_reset:
         chain.append(WrapperSpec("fire_reset", {}))
     chain += _observation_wrappers(config, observation_space) + _action_wrappers(config, action_space)
-    chain += [WrapperSpec(name, {}) for name in config.wrappers]
+    chain += map(wrapper_spec, config.wrappers)
     training_only = []
     if config.early_stop_negative_streak is not None:
         settings = {
             "negative_streak": config.early_stop_negative_streak,
             "grace_steps": config.early_stop_grace_steps,
+            "counts_grace": False,
         }
         training_only.append(WrapperSpec("early_stop", settings))
     return EnvironmentSpec(**bare, wrappers=tuple(chain), training_wrappers=tuple(training_only))

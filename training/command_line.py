@@ -1,4 +1,4 @@
-"""The command line: flags over `--config` over preset over defaults, checked before anything starts."""
+"""The command line: flags over `--config` over presets over defaults, checked before anything starts."""
 
 import sys
 from argparse import SUPPRESS
@@ -7,30 +7,16 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from rollouts.environment_ids import resolve
-from rollouts.registry import check_allowed, did_you_mean, lookup
+from rollouts.registry import check_allowed, lookup
 from training.checkpoint import FOLDER as CHECKPOINTS
 from training.checkpoint import newest_checkpoint
 from training.config import CHANGEABLE, GROWTH, NOT_SAVED, TRAINERS, TrainConfig, modules_named, trainer_of
 from training.exit_status import print_all
 from training.flags import OneLineParser, add_options, as_arguments, flags_of, plain, underscored
 from training.option_file import read_yaml
+from training.presets import preset_path, shared_options
 from training.run_folder import runs_in
 from training.unused_options import check_used
-
-CONFIGS = Path(__file__).resolve().parent.parent / "configs"
-
-
-def preset_path(trainer: str, environment: str, variant: str | None) -> Path | None:
-    """The preset of an environment, None if it has none; ValueError for a variant that does not exist."""
-    stem = environment.replace("/", "_")
-    path = CONFIGS / trainer / (f"{stem}.{variant}.yaml" if variant else f"{stem}.yaml")
-    if path.exists():
-        return path
-    if variant:
-        found = sorted(p.name.removesuffix(".yaml")[len(stem) + 1 :] for p in path.parent.glob(f"{stem}.*.yaml"))
-        known = f"preset must be one of {', '.join(found) or '(none)'} for {environment}"
-        raise ValueError(f"{known}, got {variant!r}{did_you_mean(variant, found)}")
-    return None
 
 
 def _parser(owner: type[TrainConfig], description: str, strategy: str) -> OneLineParser:
@@ -82,7 +68,9 @@ def parse_config(trainer: str, arguments: Sequence[str], description: str) -> Tr
     left_out = {name: from_preset.pop(name) for name in others if name in from_preset}
 
     parser = _parser(owner, description, strategy)
-    options = parser.parse(as_arguments(from_preset), str(preset))
+    shared = shared_options(resolved.environment, flags_of(owner))
+    options = parser.parse(as_arguments(shared), f"shared preset of {resolved.environment}")
+    options |= parser.parse(as_arguments(from_preset), str(preset))
     options |= parser.parse(as_arguments(from_file), str(named.get("config")))
     given = parser.parse(arguments)
     options |= given

@@ -16,6 +16,7 @@ from rollouts.bodies import INTACT, check_bodies, pinned
 from rollouts.engines import ENGINES, check_episode_timeout, num_threads
 from rollouts.environments import BACKENDS
 from rollouts.registry import is_ours
+from rollouts.wrapper_spec import read_wrapper, wrapper_spec
 from training.option import flag_name, option
 
 HEADS_OF_BOUNDS = {"clip": "identity", "tanh": "tanh", "rescale": "tanh", "tanh_sigmoid": "tanh_sigmoid"}
@@ -49,7 +50,9 @@ class TrainConfig:
     """Options of a run; those of the strategy are in its own `Settings`."""
 
     environment: str = option("CarRacing", "Gymnasium id; short and retired names are mapped to today's")
-    preset: str | None = option(None, "variant of the preset: configs/TRAINER/ENVIRONMENT.VARIANT.yaml")
+    preset: str | None = option(
+        None, "variant of the preset: configs/TRAINER/ENVIRONMENT.VARIANT.yaml; none for no preset but the shared one"
+    )
     config: str | None = option(None, "YAML file of options, over the preset and under the flags")
     resume: str | None = option(None, "go on with the run, or the runs of several seeds, in this folder")
     generations: int = option(300, "generations to run")
@@ -153,12 +156,17 @@ class TrainConfig:
         None, "training only: end an episode after more than this many negative rewards in a row"
     )
     early_stop_grace_steps: int = option(
-        0, "env steps before which no episode is stopped early", needs={"early_stop_negative_streak": ()}
+        0, "env steps at the start of an episode whose rewards do not count for this", needs={"early_stop_negative_streak": ()}
     )
-    gymnasium_wrappers: tuple[str, ...] = option(
-        (), "gymnasium.Wrapper classes as package.module:Class, innermost first; they select the gymnasium back end"
+    gymnasium_wrappers: tuple[Any, ...] = option(
+        (),
+        "gymnasium.Wrapper classes, innermost first, which select the gymnasium back end: TimeLimit, "
+        "package.module:Class, or with arguments 'TimeLimit: {max_episode_steps: 100}'",
+        read=read_wrapper,
     )
-    wrappers: tuple[str, ...] = option((), "further batch wrappers as package.module:Class, applied outermost")
+    wrappers: tuple[Any, ...] = option(
+        (), "further batch wrappers, applied outermost, named as those of gymnasium_wrappers", read=read_wrapper
+    )
 
     engine: str = option(
         "auto",
@@ -275,6 +283,7 @@ def trainer_of(options: Iterable[str]) -> str:
 
 def modules_named(options: Mapping[str, Any]) -> list[str]:
     """Modules of the user's own that options, by flag, bring in: packages to import, and those of `module:Class`."""
-    classes = (*options["gymnasium_wrappers"], *options["wrappers"], options["policy"], options["strategy"])
+    wrappers = (wrapper_spec(entry).name for entry in (*options["gymnasium_wrappers"], *options["wrappers"]))
+    classes = (*wrappers, options["policy"], options["strategy"])
     named = [name for name in (options["environment"], *classes) if ":" in name and not is_ours(name)]
     return [*options["import"], *(name.partition(":")[0] for name in named)]

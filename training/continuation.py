@@ -35,11 +35,20 @@ def train_command(path: str, saved: SavedPolicy) -> str:
 def _check_same(path: str, rebuilt: EnvironmentSpec, spec: EnvironmentSpec) -> None:
     """Refuses an environment that training cannot make."""
     for each in fields(spec):
-        ours, theirs = getattr(rebuilt, each.name), getattr(spec, each.name)
+        ours, theirs = getattr(rebuilt, each.name), getattr(_of_today(spec), each.name)
         if ours != theirs:
             raise ValueError(
                 f"{path}: no options of training make its environment: {each.name} would be {ours}, not {theirs}"
             )
+
+
+def _of_today(spec: EnvironmentSpec) -> EnvironmentSpec:
+    """The environment as training makes it now; files of before may count streaks within early stopping's grace."""
+    training_wrappers = tuple(
+        replace(wrapper, kwargs={**wrapper.kwargs, "counts_grace": False}) if wrapper.name == "early_stop" else wrapper
+        for wrapper in spec.training_wrappers
+    )
+    return replace(spec, training_wrappers=training_wrappers)
 
 
 def _options(saved: SavedPolicy, known: dict[str, Any]) -> dict[str, Any]:
@@ -66,8 +75,8 @@ def _options(saved: SavedPolicy, known: dict[str, Any]) -> dict[str, Any]:
         "action_bounds": "rescale" if rescaled else _BOUNDS_OF_HEADS[saved.action_head],
         "early_stop_negative_streak": early_stop.get("negative_streak"),
         "early_stop_grace_steps": early_stop.get("grace_steps", 0),
-        "gymnasium_wrappers": [wrapper.name for wrapper in spec.gymnasium_wrappers],
-        "wrappers": [wrapper.name for wrapper in spec.wrappers if ":" in wrapper.name],
+        "gymnasium_wrappers": [wrapper.entry for wrapper in spec.gymnasium_wrappers],
+        "wrappers": [wrapper.entry for wrapper in spec.wrappers if ":" in wrapper.name],
         "observation_normalization": "observation_mean" in saved.buffers,
         "policy": saved.policy_name,
         **own,

@@ -2,9 +2,8 @@
 
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import Any
 
 from contracts.policy import Policy
 from reporting.video import check_video_path
@@ -13,13 +12,12 @@ from rollouts.engines import check_episode_timeout, num_threads
 from rollouts.environment_ids import endless, resolve
 from rollouts.environments import BACKENDS, EnvironmentSpec
 from rollouts.gymnasium_env import has_display
-from training.assembly import environment_spec, make_agent, spaces
-from training.command_line import parse_config
+from training.assembly import spaces
 from training.evaluation import Played, environment_for
-from training.flags import as_arguments
 from training.legacy_file import is_legacy, legacy_weights
 from training.option import option
 from training.policy_file import SavedPolicy, check_fits, load_policy
+from training.reference_options import ReferenceOptions, reference_training
 
 MAX_EPISODES = 1_000_000
 """Far more than any statistics need, so that a slip of the finger does not fill the memory."""
@@ -28,15 +26,14 @@ ALL_BODIES = ("none", "left", "right")
 
 
 @dataclass(frozen=True)
-class EvaluateConfig:
+class EvaluateConfig(ReferenceOptions):
     """Options of an evaluation."""
 
     path_weights: tuple[str, ...] = option((), "the policy files to evaluate")
     environment: str | None = option(None, "Gymnasium id (default: the one in the file)")
     policy: str | None = option(
-        None, "policy of files written by torch.save; the rest comes from the preset of --environment"
+        None, "policy of files written by torch.save, mlp or cnn; the rest follows the reference's conventions"
     )
-    hidden_sizes: tuple[int, ...] | None = option(None, "hidden layers of that policy (default: the preset's)")
     episodes: int = option(20, "episodes to play for each seed")
     seed: int = option(0, "first seed of the start states, >= 0; episode k depends on the seed and k alone")
     seeds: int = option(1, "how many seeds: the first and those that follow it")
@@ -81,8 +78,8 @@ class EvaluateConfig:
                 raise ValueError(f"path_weights names {self.path_weights[number]} twice")
         if self.policy is not None and self.environment is None:
             raise ValueError("policy needs environment: the two describe what a file of torch.save is for")
-        if self.hidden_sizes is not None and self.policy is None:
-            raise ValueError("hidden_sizes needs policy, for a file of torch.save; other files hold their own")
+        for name in self.given(fields(ReferenceOptions)) if self.policy is None else ():
+            raise ValueError(f"{name} needs policy, for a file of torch.save; other files hold their own")
         for name in ("render", "video"):
             if getattr(self, name) and (len(resolved) > 1 or self.seeds > 1):
                 raise ValueError(f"{name} takes one file and one seed, got {len(resolved)} and {self.seeds}")
@@ -200,17 +197,10 @@ def _self_describing(config: EvaluateConfig) -> Iterator[SavedPolicy]:
 
 
 def _legacy(config: EvaluateConfig) -> Iterator[SavedPolicy]:
-    """The weights that torch.save wrote, in the policy and the environment of the options and the preset."""
-    options: dict[str, Any] = {
-        "environment": config.environment,
-        "policy": config.policy,
-        "import": list(config.imports),
-    }
-    if config.hidden_sizes is not None:
-        options["hidden_sizes"] = list(config.hidden_sizes)
-    trained = parse_config("static", as_arguments(options), "")
-    environment = environment_spec(trained)
-    agent = make_agent(trained, *spaces(environment))
+    """The weights that torch.save wrote, in the policy and the environment of the options."""
+    assert config.environment is not None  # policy needs it
+    given = config.given(fields(ReferenceOptions)) | {"policy": config.policy, "import": list(config.imports)}
+    trained, environment, agent = reference_training("static", config.environment, given)
     for path in config.path_weights:
         if not is_legacy(Path(path)):
             load_policy(Path(path), config.imports)  # raises for a file that is neither

@@ -5,9 +5,10 @@ is then one merge of dictionaries, and the keys of a YAML file are checked by tu
 """
 
 import difflib
-from argparse import SUPPRESS, Action, ArgumentError, ArgumentParser
-from collections.abc import Mapping, Sequence
+from argparse import SUPPRESS, Action, ArgumentError, ArgumentParser, ArgumentTypeError
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING, Field, fields
+from math import inf
 from types import NoneType
 from typing import Any, NoReturn, get_args, get_origin, get_type_hints
 
@@ -68,12 +69,17 @@ def underscored(argument: str) -> str:
     return "--" + flag[2:].replace("-", "_") + equals + value if flag.startswith("--") else argument
 
 
-def _reader(kind: type, optional: bool) -> Any:
-    """Reads one value from text; `none` where the option may be left unset."""
+def _reader(kind: type, optional: bool, read_text: Callable[[str], Any] | None) -> Any:
+    """Reads one value from text, by `read_text` if there is one; `none` where the option may be left unset."""
 
     def read(text: str) -> Any:
         if optional and text.lower() == "none":
             return None
+        if read_text is not None:
+            try:
+                return read_text(text)
+            except ValueError as error:
+                raise ArgumentTypeError(f"{error}; got {text!r}") from error
         if kind is not dict:
             return kind(text)
         try:
@@ -119,7 +125,7 @@ def _add_option(group: Any, option: Field, hint: Any, may_be_empty: bool) -> Act
     kind = dict if is_mapping else get_args(given)[0] if is_list else given
     return group.add_argument(
         f"--{flag}",
-        type=_reader(kind, optional),
+        type=_reader(kind, optional, option.metadata.get("read")),
         nargs=("*" if may_be_empty or optional else "+") if is_list else None,
         choices=option.metadata.get("choices") or None,
         metavar=None if option.metadata.get("choices") else flag.upper(),
@@ -143,12 +149,17 @@ def as_arguments(options: Mapping[str, Any]) -> list[str]:
         if isinstance(value, bool):
             arguments.append(f"--{name}" if value else f"--no_{name}")
         elif isinstance(value, list):
-            arguments += [f"--{name}", *map(str, value)]
+            arguments += [f"--{name}", *(_as_text(item) for item in value)]
         elif isinstance(value, dict):
-            arguments.append(f"--{name}={yaml.safe_dump(value, default_flow_style=True)}")
+            arguments.append(f"--{name}={_as_text(value)}")
         else:
             arguments.append(f"--{name}={'none' if value is None else value}")
     return arguments
+
+
+def _as_text(value: Any) -> str:
+    """A value as the command line takes it."""
+    return yaml.safe_dump(value, default_flow_style=True, width=inf) if isinstance(value, dict) else str(value)
 
 
 def parse_options(owner: type, arguments: Sequence[str], description: str) -> dict[str, Any]:

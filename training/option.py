@@ -12,13 +12,15 @@ def option(
     choices: tuple[str, ...] = (),
     flag: str | None = None,
     commas: Callable[[str], str] | None = None,
+    read: Callable[[str], Any] | None = None,
     needs: Mapping[str, tuple[Any, ...]] | None = None,
 ) -> Any:
     """A field with its help; `flag` where the flag's name is no valid field name.
 
-    `commas` where they, too, part a list: it reads each part. `needs` is as in `training.unused_options`.
+    `commas` where they, too, part a list: it reads each part. `read` makes a value of each text, where the field's type
+    does not. `needs` is as in `training.unused_options`.
     """
-    metadata = {"help": text, "choices": choices, "flag": flag, "commas": commas, "needs": needs or {}}
+    metadata = {"help": text, "choices": choices, "flag": flag, "commas": commas, "read": read, "needs": needs or {}}
     if isinstance(default, dict):
         return field(default_factory=lambda: dict(default), metadata=metadata)
     return field(default=default, metadata=metadata)

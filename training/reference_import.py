@@ -8,51 +8,39 @@ import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from policies.hebbian import Hebbian
 from policies.plasticity import RULES
 from policies.reference_coefficients import reference_row
-from training.assembly import environment_spec, make_agent, spaces
-from training.command_line import parse_config
-from training.config import HebbianConfig, TrainConfig
+from rollouts.environments import EnvironmentSpec
+from rollouts.episode import Agent
+from training.config import TrainConfig
 from training.continuation import train_command
-from training.flags import as_arguments
 from training.legacy_file import in_our_order, legacy_table
 from training.machine import conditions
-from training.option import flag_name, option
+from training.option import option
 from training.output_file import check_output, write_output
 from training.policy_file import SavedPolicy
-
-
-def _as_trained(name: str, choices: tuple[str, ...] = ()) -> Any:
-    """An option of training that says what the numbers are for; None leaves it to the preset of the environment."""
-    (found,) = (each for each in fields(HebbianConfig) if each.name == name)
-    return option(
-        None, found.metadata["help"] + " (default: the preset's)", choices=choices or found.metadata["choices"]
-    )
-
+from training.reference_options import ReferenceOptions, as_trained, reference_training
 
 REFERENCE = {"policy": "hebbian", "sharing": "synapse", "modulation": "none", "eligibility": False}
 """What the reference has no choice of, whatever a preset says."""
 
 
 @dataclass(frozen=True)
-class ImportConfig:
+class ImportConfig(ReferenceOptions):
     """Options of an import."""
 
     path_hebb: str = option("", "the reference's file of coefficients")
     path_coev: str | None = option(None, "its file of evolved kernels, or of co-evolved initial weights and kernels")
     environment: str = option("", "Gymnasium id; short and retired names are mapped to today's")
     output: str = option("", "the policy file to write; it must not exist")
-    hebb_rule: str | None = _as_trained("hebb_rule", tuple(RULES))
-    init_weights: str | None = _as_trained("init_weights")
-    normalisation: str | None = _as_trained("normalisation")
-    output_activity: str | None = _as_trained("output_activity")
-    action_bounds: str | None = _as_trained("action_bounds")
-    hidden_sizes: tuple[int, ...] | None = _as_trained("hidden_sizes")
+    hebb_rule: str | None = as_trained("hebb_rule", tuple(RULES))
+    init_weights: str | None = as_trained("init_weights")
+    normalisation: str | None = as_trained("normalisation")
+    output_activity: str | None = as_trained("output_activity")
     imports: tuple[str, ...] = option((), "packages to import first, which register environments", flag="import")
 
     def __post_init__(self) -> None:
@@ -60,22 +48,18 @@ class ImportConfig:
             if not getattr(self, name):
                 raise ValueError(f"{name} must be given")
 
-    def trained(self) -> TrainConfig:
-        """The options of a training that would have made the policy."""
-        kept = {flag_name(each): getattr(self, each.name) for each in fields(self)}
-        options = {name: list(value) if isinstance(value, tuple) else value for name, value in kept.items()}
+    def training(self) -> tuple[TrainConfig, EnvironmentSpec, Agent]:
+        """The training that would have made the policy."""
+        given = self.given(fields(self))
         for name in ("path_hebb", "path_coev", "output"):
-            del options[name]
-        given = {name: value for name, value in options.items() if value is not None}
-        return parse_config("hebbian", as_arguments({**given, **REFERENCE}), "")
+            given.pop(name, None)
+        return reference_training("hebbian", self.environment, {**given, **REFERENCE})
 
 
 def import_reference(config: ImportConfig) -> str:
     """Reads, writes, and says what to do with it; ValueError, and no file, where the numbers are of another network."""
     check_output(Path(config.output))
-    trained = config.trained()
-    environment = environment_spec(trained)
-    agent = make_agent(trained, *spaces(environment))
+    trained, environment, agent = config.training()
     assert isinstance(agent.policy, Hebbian)  # as asked for
     coefficients = legacy_table(Path(config.path_hebb))
     evolved = np.empty(0) if config.path_coev is None else legacy_table(Path(config.path_coev))

@@ -1,23 +1,28 @@
-"""BulletGrace: a Bullet walker may lie on the floor for a while before that ends its episode.
+"""BulletGrace: a fall of a Bullet robot ends no episode at its start.
 
-Zero actions let AntBullet sink to the floor within 20 env steps, which for the simulator is the end. Najarro & Risi's
-experiments start from there: 40 env steps to settle, then 200 in which the policy may get up (NeurIPS 2020). A
-`gymnasium.Wrapper`, so that the settling is part of what it sees.
+Najarro & Risi's code (NeurIPS 2020, arXiv 2007.02686) does not look at a Bullet robot's falls in the first 201 env
+steps of the policy: an episode ends at the 202nd at the earliest. Before these, AntBullet gets 40 env steps of zero
+actions, which let it sink to the floor; for the simulator that is a fall. A `gymnasium.Wrapper`, so that the settling
+is part of what it sees.
 """
 
 from typing import Any
 
 import gymnasium
 
-GRACE_STEPS = 240
-"""Env steps from the reset in which no fall ends the episode."""
+from wrappers.base import check_integer
+
+FORMER_GRACE_STEPS = 240
+"""What policy files that name no number were trained with."""
 
 
 class BulletGrace(gymnasium.Wrapper):
-    """The environment, whose terminations are passed over in the first `GRACE_STEPS` env steps."""
+    """The environment, whose terminations are passed over in the first `grace_steps` env steps after a reset."""
 
-    def __init__(self, env: gymnasium.Env) -> None:
+    def __init__(self, env: gymnasium.Env, grace_steps: int = FORMER_GRACE_STEPS) -> None:
         super().__init__(env)
+        check_integer("grace_steps", grace_steps, at_least=0)
+        self._grace_steps = grace_steps
         self._env_steps = 0
 
     def reset(self, **options: Any) -> tuple[Any, dict[str, Any]]:
@@ -29,4 +34,4 @@ class BulletGrace(gymnasium.Wrapper):
         """Steps; terminated only past the grace."""
         observation, reward, terminated, truncated, info = self.env.step(action)
         self._env_steps += 1
-        return observation, reward, terminated and self._env_steps > GRACE_STEPS, truncated, info
+        return observation, reward, terminated and self._env_steps > self._grace_steps, truncated, info

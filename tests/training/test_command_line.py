@@ -1,12 +1,10 @@
 import re
-from pathlib import Path
 
 import pytest
 import yaml
 
-from training import command_line
+from training import presets as preset_files
 from training.command_line import parse_config
-from training.config import TRAINERS
 
 REFERENCE = {"popsize": 200, "lr": 0.2, "decay": 0.995, "sigma": 0.1}
 
@@ -14,7 +12,7 @@ REFERENCE = {"popsize": 200, "lr": 0.2, "decay": 0.995, "sigma": 0.1}
 @pytest.fixture
 def presets(tmp_path, monkeypatch):
     """A folder of presets in place of ours; returns a function that writes one."""
-    monkeypatch.setattr(command_line, "CONFIGS", tmp_path / "configs")
+    monkeypatch.setattr(preset_files, "CONFIGS", tmp_path / "configs")
     (tmp_path / "configs" / "static").mkdir(parents=True)
     return lambda name, text: (tmp_path / "configs" / "static" / name).write_text(text)
 
@@ -190,7 +188,7 @@ def test_an_option_given_twice_in_a_file_is_refused(presets):
         (["--resize", "84"], r"resize must be a height and a width >= 1, got \[84\]"),
         (["--run_name", "../up"], "run_name must be a plain folder name"),
         (["--strategy", "openai_e"], "unknown strategy 'openai_e', did you mean 'openai_es'"),
-        (["--preset", "no"], r"preset must be one of \(none\) for CartPole-v1, got 'no'"),
+        (["--preset", "no"], "preset must be one of none for CartPole-v1, got 'no'"),
         (["--environment", "CartPol-v1"], "unknown environment 'CartPol-v1', did you mean 'CartPole-v1'"),
         (["--import", "no_such_package"], "cannot import 'no_such_package'"),
         (["--config", "/no/such/file.yaml"], "cannot read /no/such/file.yaml: No such file"),
@@ -202,17 +200,9 @@ def test_values_that_make_no_sense_are_refused_with_what_is_allowed(presets, arg
 
 
 def test_an_unknown_variant_of_a_preset_suggests_the_nearest():
-    known = "preset must be one of damage for Ant-v5, got 'damaeg', did you mean 'damage'?"
+    known = "preset must be one of damage, none for Ant-v5, got 'damaeg', did you mean 'damage'?"
     with pytest.raises(ValueError, match=re.escape(known)):
         parse("--environment", "Ant-v5", "--preset", "damaeg")
-
-
-@pytest.mark.parametrize("path", sorted(Path("configs").glob("*/*.yaml")), ids=lambda path: path.stem)
-def test_our_presets_parse_and_say_what_they_measured(path):
-    assert isinstance(yaml.safe_load(path.read_text())["measured"], str)
-    environment, _, variant = path.stem.partition(".")
-    flags = ["--environment", environment, *(["--preset", variant] if variant else [])]
-    assert type(parse_config(path.parent.name, flags, "test")) is TRAINERS[path.parent.name]
 
 
 def test_the_preset_of_es_torch_has_its_settings(capsys):

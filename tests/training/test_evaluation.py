@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -139,7 +140,7 @@ def test_files_are_checked_before_anything_is_played(files, tmp_path):
             checked_entries(config(*paths, **options))
 
 
-def test_a_file_of_torch_save_plays_with_the_preset_of_its_environment(tmp_path):
+def test_a_file_of_torch_save_plays_in_the_environment_named(tmp_path):
     path, row = tmp_path / "old.dat", np.random.default_rng(0).normal(size=4 * 3 + 3 * 2)
     torch.save(row, path)
     with pytest.raises(ValueError, match="give --environment and --policy"):
@@ -151,6 +152,50 @@ def test_a_file_of_torch_save_plays_with_the_preset_of_its_environment(tmp_path)
     assert (entry.environment.environment, entry.environment.backend) == ("CartPole-v1", "gymnasium")
     with pytest.raises(ValueError, match="holds 18 numbers"):
         checked_entries(config(str(path), **{**described, "hidden_sizes": (4,)}))
+
+
+def of_torch_save(tmp_path, sizes):
+    path = tmp_path / "reference.dat"
+    torch.save(np.random.default_rng(0).normal(size=sum(a * b for a, b in pairwise(sizes))), path)
+    return str(path)
+
+
+def test_a_file_of_torch_save_follows_the_reference_and_no_tuned_preset(tmp_path):
+    path = of_torch_save(tmp_path, (3, 128, 64, 1))
+    (entry,) = checked_entries(config(path, environment="Pendulum-v1", policy="mlp"))
+    assert (entry.saved.policy.hidden_sizes, entry.saved.policy.bias) == ((128, 64), False)
+    assert (entry.saved.action_head, entry.environment.wrappers) == ("identity", (WrapperSpec("clip_action"),))
+
+
+def test_an_id_whose_conventions_nobody_knows_is_refused_with_the_flags_that_say_them(tmp_path):
+    path = of_torch_save(tmp_path, (9, 128, 64, 2))
+    described = {"environment": "ReacherBulletEnv-v0", "policy": "mlp"}
+    with pytest.raises(ValueError, match=r"no conventions for ReacherBulletEnv-v0: .*--action_bounds.*--settle_steps"):
+        checked_entries(config(path, **described))
+    said = {"action_bounds": "tanh", "settle_steps": 2, "early_stop_negative_streak": 3}
+    said["gymnasium_wrappers"] = ({"gymnasium.wrappers:TimeLimit": {"max_episode_steps": 9}},)
+    (entry,) = checked_entries(config(path, **described, **said, training_wrappers=True))
+    chain = ("settle", "clip_action", "early_stop")
+    assert tuple(wrapper.name for wrapper in entry.environment.wrappers) == chain
+    assert entry.environment.gymnasium_wrappers == (
+        WrapperSpec("gymnasium.wrappers:TimeLimit", {"max_episode_steps": 9}),
+    )
+    assert entry.saved.action_head == "tanh"
+
+
+def test_what_a_file_says_itself_cannot_be_said_again(files):
+    with pytest.raises(ValueError, match="action_bounds needs policy, for a file of torch"):
+        config(files[0], environment="CartPole-v1", action_bounds="tanh")
+
+
+def test_a_game_of_the_reference_begins_with_fire_where_it_waits_for_it(tmp_path):
+    path = tmp_path / "reference.dat"
+    torch.save(np.zeros(1362 + 648 * 128 + 128 * 64 + 64 * 4), path)
+    (entry,) = checked_entries(config(str(path), environment="Breakout-v5", policy="cnn"))
+    assert [wrapper.name for wrapper in entry.environment.wrappers] == ["fire_reset", "resize", "scale"]
+    torch.save(np.zeros(1362 + 648 * 128 + 128 * 64 + 64 * 3), path)
+    (entry,) = checked_entries(config(str(path), environment="Freeway-v5", policy="cnn"))
+    assert [wrapper.name for wrapper in entry.environment.wrappers] == ["resize", "scale"]
 
 
 def evaluated(path, returns, environment=SPEC, faults=None):

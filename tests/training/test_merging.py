@@ -146,7 +146,7 @@ def test_a_file_whose_table_points_elsewhere_is_refused(tmp_path, array, message
 
 @pytest.mark.parametrize("env_kwargs", [{}, {"g": 5.0}])
 def test_the_command_says_what_the_preset_does_not(env_kwargs):
-    early = WrapperSpec("early_stop", {"negative_streak": 9, "grace_steps": 3})
+    early = WrapperSpec("early_stop", {"negative_streak": 9, "grace_steps": 3, "counts_grace": False})
     wrappers = (WrapperSpec("settle", {"num_steps": 2}), WrapperSpec("frame_stack", {"num_frames": 2}))
     spec = EnvironmentSpec("Pendulum-v1", "gymnasium", env_kwargs, (), (), (*wrappers, WrapperSpec("rescale_action")))
     policy = Hebbian((6,), 1, hidden_sizes=(), hebb_rule="AD", normalisation="none", sharing="modulo", num_rules=3)

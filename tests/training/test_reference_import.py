@@ -89,7 +89,7 @@ def imported(tmp_path, hebb, coev=None, **options):
 def test_a_file_for_vectors_acts_alike(tmp_path):
     rng = np.random.default_rng(1)
     coefficients = rng.normal(size=(4 * 32 + 32 * 16 + 16 * 2, 2)).astype(np.float32)
-    said = imported(tmp_path, coefficients, environment="CartPole-v1", hebb_rule="AD")
+    said = imported(tmp_path, coefficients, environment="CartPole-v1", hebb_rule="AD", hidden_sizes=(32, 16))
     assert f"evaluate_hebbian.py --path_weights {tmp_path / 'imported.dat'}" in said
     assert "train_hebbian.py --environment=CartPole-v1 --hebb_rule=AD --init_from=" in said
     found = load_policy(tmp_path / "imported.dat")
@@ -135,7 +135,7 @@ def test_car_racing_is_known_by_its_sizes(tmp_path):
 )
 def test_coefficients_of_another_rule_or_network_are_refused(tmp_path, hebb, coev, options, message):
     with pytest.raises(ValueError, match=message):
-        imported(tmp_path, hebb, coev, environment="CartPole-v1", **options)
+        imported(tmp_path, hebb, coev, **{"environment": "CartPole-v1", "hidden_sizes": (32, 16), **options})
     assert not (tmp_path / "imported.dat").exists()
 
 

@@ -6,7 +6,7 @@ import pytest
 from scripted_runs import SETTINGS, scripted_config, train
 
 from rollouts.registry import lookup, names
-from training import command_line
+from training import presets as preset_files
 from training.command_line import parse_config, parse_configs
 from training.config import TrainConfig
 
@@ -52,7 +52,7 @@ WITH_EFFECT = [
 @pytest.fixture(autouse=True)
 def configs(tmp_path, monkeypatch):
     """A folder of presets in place of ours."""
-    monkeypatch.setattr(command_line, "CONFIGS", tmp_path)
+    monkeypatch.setattr(preset_files, "CONFIGS", tmp_path)
     (tmp_path / "static").mkdir()
     return tmp_path
 

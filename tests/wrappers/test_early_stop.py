@@ -28,11 +28,13 @@ def length(rewards, limit=400, **options):
         ([-1] * 20 + [0] + [-1] * 21, {"negative_streak": 20}, 42),
         ([-0.1], {"negative_streak": 0}, 1),
         ([1] * 5 + [-1], {"negative_streak": 20}, 26),
-        # CarRacing and Bullet: a streak from the start may stop the copy at the first env step past the grace
+        # as in policy files that do not say counts_grace: a streak may begin within the grace
         ([-1], {"negative_streak": 30, "grace_steps": 200}, 201),
         ([1] * 169 + [-1] * 31 + [1], {"negative_streak": 30, "grace_steps": 200}, 0),
         ([1] * 170 + [-1] * 31 + [1], {"negative_streak": 30, "grace_steps": 200}, 201),
         ([1] * 180 + [-1], {"negative_streak": 30, "grace_steps": 200}, 211),
+        ([-1], {"negative_streak": 30, "grace_steps": 201, "counts_grace": False}, 232),
+        ([1] * 201 + [-1] * 30 + [1], {"negative_streak": 30, "grace_steps": 201, "counts_grace": False}, 0),
         ([-1, -1, np.nan, -1, -1, 0], {"negative_streak": 2}, 0),
     ],
 )

@@ -1,0 +1,122 @@
+"""PyBullet's walkers as Najarro & Risi's code plays them, held against a loop written from its rules alone."""
+
+from itertools import pairwise
+
+import gymnasium
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from contracts.randomness import Purpose, simulator_seed
+from rollouts.copies import episode_seeds
+from rollouts.environment_ids import register
+from tests.scripted import ScriptedEnv
+from training.evaluation import play
+from training.evaluation_options import EvaluateConfig, checked_entries
+from wrappers.early_stop import EarlyStop
+
+ANT, HOPPER = "AntBulletEnv-v0", "HopperBulletEnv-v0"
+SOURCE_RULES = {"bullet": (30, 200), "car": (20, -1)}
+"""More negative rewards in a row than this end an episode; those up to this time, from 0, do not count."""
+
+
+def source_length(rewards, streak, unseen, falls=()):
+    """At which env step of the policy, from 1, the source's loop ends; `falls` are the times at which it fell."""
+    negative = time = 0
+    while True:
+        if time > unseen:
+            negative = negative + 1 if rewards[time] < 0 else 0
+            if time in falls or negative > streak:
+                return time + 1
+        time += 1
+
+
+def our_length(rewards, streak, grace):
+    env = EarlyStop(
+        ScriptedEnv(1, rewards=list(rewards)), negative_streak=streak, grace_steps=grace, counts_grace=False
+    )
+    env.start(0)
+    for env_step in range(1, len(rewards)):
+        if env.step(np.zeros((1, 2), np.float32), np.array([0])).truncated[0]:
+            return env_step
+    raise AssertionError("the series must end with a long streak")
+
+
+@pytest.mark.parametrize(("rule", "grace"), [("bullet", 201), ("car", 0)])
+def test_300_random_series_end_where_the_sources_do(rule, grace):
+    rng, lengths = np.random.default_rng(0), set()
+    for _ in range(300):
+        changes = rng.random(300) < rng.choice([0.02, 0.05, 0.2])
+        signs = np.where(np.cumsum(changes) % 2 == rng.integers(2), 1.0, -1.0)
+        rewards = [*(signs * rng.random(300)), *[-1.0] * 300]
+        streak, unseen = SOURCE_RULES[rule]
+        lengths.add(expected := source_length(rewards, streak, unseen))
+        assert our_length(rewards, streak, grace) == expected
+    assert len(lengths) > 20
+
+
+def test_always_negative_rewards_end_at_the_232nd_env_step():
+    assert source_length([-1.0] * 300, 30, 200) == 232
+    assert our_length([-1.0] * 300, 30, 201) == 232
+
+
+def reference_network(rng, inputs, outputs):
+    """A network of the reference with these random weights, and its file's row."""
+    sizes = (inputs, 128, 64, outputs)
+    layers = [nn.Linear(a, b, bias=False) for a, b in pairwise(sizes)]
+    for layer in layers:
+        layer.weight.data = torch.tensor(rng.normal(0, 0.1, layer.weight.shape), dtype=torch.float32)
+    network = nn.Sequential(layers[0], nn.Tanh(), layers[1], nn.Tanh(), layers[2])
+    return network, nn.utils.parameters_to_vector(network.parameters()).detach().numpy()
+
+
+def source_return(environment, network, act, seed):
+    """One episode by the source's rules, but that it acts first on what it sees after settling (a departure).
+
+    `act` is the network too, to the last bit as in our episodes: contacts make large differences of small ones.
+    """
+    env = gymnasium.make(environment)
+    env.reset(seed=0)  # PyBullet's first episode after loading differs in the last bits
+    observation, _ = env.reset(seed=seed)
+    if environment == ANT:
+        for _ in range(40):
+            observation, *_ = env.step(np.zeros(8, np.float32))
+    total, time, negative = 0.0, 0, 0
+    while True:
+        with torch.no_grad():
+            expected = torch.tanh(network(torch.as_tensor(observation, dtype=torch.float32))).numpy()
+        action = act(observation[np.newaxis])[0]
+        np.testing.assert_allclose(action, expected, atol=1e-5)
+        observation, reward, fallen, timed_out, _ = env.step(action)
+        reward = env.unwrapped.rewards[1] if environment == ANT else reward
+        total += reward
+        if time > 200:
+            negative = negative + 1 if reward < 0 else 0
+            if fallen or timed_out or negative > 30:
+                env.close()
+                return total, time + 1
+        time += 1
+
+
+@pytest.mark.parametrize("environment", [ANT, HOPPER])
+def test_a_file_of_the_reference_earns_what_it_earns_there(environment, tmp_path):
+    register(environment, ())
+    spaces = gymnasium.make(environment)
+    network, row = reference_network(
+        np.random.default_rng(1), spaces.observation_space.shape[0], spaces.action_space.shape[0]
+    )
+    spaces.close()
+    path = tmp_path / "reference.dat"
+    torch.save(row, path)
+    options = EvaluateConfig(
+        path_weights=(str(path),), environment=environment, policy="mlp", training_wrappers=True, episodes=3
+    )
+    (entry,) = checked_entries(options)
+    returns = play(entry.saved, entry.environment, episodes=3, seed=0, threads=1)
+    seeds = [episode_seeds([simulator_seed(0, Purpose.TEST, member=k)], 0)[0] for k in range(3)]
+    expected, lengths = zip(
+        *(source_return(environment, network, entry.saved.act, seed) for seed in seeds), strict=True
+    )
+    assert min(lengths) >= 202
+    np.testing.assert_allclose(returns, expected, rtol=1e-12)
