@@ -172,7 +172,7 @@ def _check_options(option: str, found: type, wrapper: WrapperSpec) -> None:
         inspect.signature(found).bind("env", **wrapper.kwargs)
     except TypeError as error:
         given = dict(wrapper.kwargs) or "no arguments"
-        raise ValueError(f"{option}: {wrapper.name!r} does not take {given}: {error}") from error
+        raise ValueError(f"{option}: {wrapper.name!r} cannot be made with {given}: {error}") from error
 
 
 def _check(holds: bool, key: str, value: Any, allowed: str) -> None:

@@ -38,7 +38,9 @@ def lookup(package: str, name: str) -> type[Any]:
     found = _class_of_stem(package, name) if name in stems else None
     if found is None:
         known = names(package)
-        raise ValueError(f"unknown {kind} {name!r}{did_you_mean(name, known) or ','} known: {', '.join(known)}")
+        theirs = GYMNASIUM_WRAPPERS if package == "wrappers" else ()
+        hint = did_you_mean(name, [*known, *sorted(theirs)]) or ","
+        raise ValueError(f"unknown {kind} {name!r}{hint} known: {', '.join(known)}")
     return found
 
 

@@ -6,6 +6,7 @@ with a dot for the colon), and the plain names of Gymnasium's own wrappers, such
 """
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
@@ -47,7 +48,7 @@ def read_wrapper(text: str) -> Entry:
         json.dumps(value, allow_nan=False)  # policy files keep it as JSON
     except (yaml.YAMLError, TypeError, ValueError) as error:
         raise ValueError(_EXPECTED) from error
-    if isinstance(value, str) and value:
+    if isinstance(value, str):
         return _full_name(value)
     if not isinstance(value, dict) or len(value) != 1:
         raise ValueError(_EXPECTED)
@@ -58,6 +59,7 @@ def read_wrapper(text: str) -> Entry:
 
 
 _EXPECTED = "a wrapper is NAME, or 'NAME: {argument: value, ...}'"
+_NAME = re.compile(r"[\w.]+(:\w+)?")
 
 
 def _is_text(value: object) -> bool:
@@ -65,6 +67,8 @@ def _is_text(value: object) -> bool:
 
 
 def _full_name(name: str) -> str:
+    if not _NAME.fullmatch(name):
+        raise ValueError(_EXPECTED)
     if name in GYMNASIUM_WRAPPERS:
         return f"gymnasium.wrappers:{name}"
     module, dot, class_name = name.rpartition(".")

@@ -156,7 +156,9 @@ class TrainConfig:
         None, "training only: end an episode after more than this many negative rewards in a row"
     )
     early_stop_grace_steps: int = option(
-        0, "env steps at the start of an episode whose rewards do not count for this", needs={"early_stop_negative_streak": ()}
+        0,
+        "env steps at the start of an episode whose rewards do not count for this",
+        needs={"early_stop_negative_streak": ()},
     )
     gymnasium_wrappers: tuple[Any, ...] = option(
         (),

@@ -2,6 +2,7 @@
 
 import pytest
 
+from training.assembly import environment_spec
 from training.command_line import parse_config
 
 
@@ -29,7 +30,19 @@ def test_wrappers_may_have_arguments_on_the_command_line_and_in_files(tmp_path, 
 
 
 @pytest.mark.parametrize(
-    "text", ["", "5", "[a]", "{a: {b: 1}, c: {}}", "a: 3", "a: {1: 2}", "a: {b: .nan}", "a: {b: 2020-01-01}", "{"]
+    "text",
+    [
+        "",
+        "5",
+        "[a]",
+        "{a: {b: 1}, c: {}}",
+        "a: 3",
+        "a: {1: 2}",
+        "a: {b: .nan}",
+        "TimeLimit:{max_episode_steps:3}",
+        "a: {b: 2020-01-01}",
+        "{",
+    ],
 )
 def test_what_is_no_wrapper_is_refused(capsys, text):
     with pytest.raises(SystemExit) as stopped:
@@ -45,3 +58,12 @@ def test_only_gymnasiums_harmless_wrappers_may_be_named_by_a_file():
     recording = "gymnasium.wrappers:RecordVideo: {video_folder: /tmp/films}"
     config = parse("--environment", "CartPole-v1", "--gymnasium_wrappers", recording)
     assert config.trusted_modules == ["gymnasium.wrappers"]
+
+
+def test_gymnasiums_wrappers_are_suggested_and_say_what_they_need():
+    for text, expected in [
+        ("TimeLimt", "unknown wrapper 'TimeLimt', did you mean 'TimeLimit'"),
+        ("TimeLimit", "gymnasium_wrappers: 'gymnasium.wrappers:TimeLimit' cannot be made with no arguments: missing"),
+    ]:
+        with pytest.raises(ValueError, match=expected):
+            environment_spec(parse("--environment", "CartPole-v1", "--gymnasium_wrappers", text))
