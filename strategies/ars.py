@@ -7,10 +7,10 @@ starts at the policy's initial weights rather than at zero; a failed member coun
 generation in which all the returns used are equal moves nothing. Learning rate and sigma may follow schedules, constant
 by default.
 
-As in the authors' code (modestyachts/ARS), all directions that tie at the b-th are used, and the step is divided by their
-number; where the population has fewer than b directions, all are used. Departures of V2 from that code, which are those of
-`--observation_normalization`: observations are clipped at 10 deviations, theirs are not; the deviation divides by n and is
-at least 0.001, theirs divides by n - 1 and is infinite where it would be below 1e-7.
+As in the authors' code (modestyachts/ARS), all directions that tie at the b-th are used, and the step is divided by
+their number; where the population has fewer than b directions, all are used. Departures of V2 from that code, which
+are those of `--observation_normalization`: observations are clipped at 10 deviations, theirs are not; the deviation
+divides by n and is at least 0.001, theirs divides by n - 1 and is infinite where it would be below 1e-7.
 """
 
 from dataclasses import dataclass, field
