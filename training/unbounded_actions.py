@@ -8,6 +8,7 @@ from gymnasium import Space
 from gymnasium.spaces import Box
 
 from rollouts.environments import EnvironmentSpec, make_batch_env
+from training.config import HEADS_OF_BOUNDS
 
 
 def check_takes_all(spec: EnvironmentSpec, action_space: Space) -> None:
@@ -25,9 +26,10 @@ def check_takes_all(spec: EnvironmentSpec, action_space: Space) -> None:
     finally:
         env.close()
     if faults:
+        allowed = ", ".join(name for name in HEADS_OF_BOUNDS if name != "none")
         raise ValueError(
             f"action_bounds 'none' is not for {spec.environment}, whose simulator refuses actions beyond their bounds "
-            f"({faults[0]}); allowed: clip, tanh, rescale, tanh_sigmoid"
+            f"({faults[0]}); allowed: {allowed}"
         )
 
 

@@ -103,7 +103,10 @@ for kind in (Strict, FromZero, Boundless):
 
 def test_a_simulator_that_refuses_them_is_named_before_anything_is_made(tmp_path, capsys):
     flags = ["--environment", "Strict-v0", "--action_bounds", "none", "--folder", str(tmp_path)]
-    with pytest.raises(ValueError, match=r"^action_bounds 'none' is not for Strict-v0, .*\[ 3. 10.\] is out of b"):
+    with pytest.raises(
+        ValueError,
+        match=r"^action_bounds 'none' is not for Strict-v0, .*\[ 3. 10.\] is out of bounds\); allowed: clip, tanh,",
+    ):
         prepare(parse_config("static", flags, ""))
     assert not list(tmp_path.iterdir())
     assert capsys.readouterr().err == ""
