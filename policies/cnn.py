@@ -4,9 +4,11 @@
     conv 5x5 stride 2, 8 channels -> max pool 2x2 -> tanh
     fully connected, tanh on the hidden layers, linear output
 
-Departures: an image enters as (channels, height, width), not (channels, width, height), and any size and number of
-channels is taken. Virtual batch normalisation (`policies.virtual_batch`) is an option; it stands before each tanh of
-the convolutions.
+Departures: an image enters as (channels, height, width), not (channels, width, height). Any size and number of
+channels is taken. The search starts Xavier uniform, theirs as PyTorch draws its layers (`--initialization pytorch`),
+which is narrower: with 84 x 84 pixels in color, deviations of 0.111 instead of 0.157 for the first kernel, and of
+0.0227 instead of 0.0507 for the first matrix. Virtual batch normalisation (`policies.virtual_batch`) is an option; it
+stands before each tanh of the convolutions.
 """
 
 from collections.abc import Sequence
@@ -19,7 +21,7 @@ from jaxtyping import Float32, Shaped
 from contracts.policy import Buffers, Layout, State, Weights
 from policies.convolution import pooled_size
 from policies.layers import conv_pool, dense, dense_shapes
-from policies.static import StaticPolicy, positive_sizes
+from policies.static import InitializedPolicy, positive_sizes
 from policies.virtual_batch import (
     Convolution,
     Statistics,
@@ -75,7 +77,7 @@ def conv_features(
 
 
 @dataclass(frozen=True)
-class Cnn(StaticPolicy):
+class Cnn(InitializedPolicy):
     """Takes observations (height, width, channels) of pixels in [0, 1], at least 16 high and wide."""
 
     hidden_sizes: tuple[int, ...] = (128, 64)

@@ -5,8 +5,8 @@
     linear output
 
 With observations of 42 x 42 x 1, as `--atari_42` makes them, and 6 actions it has 588,710 parameters. Departures: any
-size and number of channels is taken; the LSTM's matrices start Xavier uniform like the rest, not as PyTorch draws them;
-virtual batch normalisation (`policies.virtual_batch`), before each SELU, is an option.
+size and number of channels is taken; matrices and kernels start Xavier uniform and biases at zero, theirs as PyTorch
+draws them; virtual batch normalisation (`policies.virtual_batch`), before each SELU, is an option.
 """
 
 from collections.abc import Sequence

@@ -1,4 +1,8 @@
-"""Multilayer perceptron with a linear output; the defaults are the static network of arXiv 2007.02686, with tanh."""
+"""Multilayer perceptron with a linear output; the defaults are the static network of arXiv 2007.02686, with tanh.
+
+Departure from the code of that paper (Najarro & Risi 2020): the search starts Xavier uniform, theirs as PyTorch draws
+its layers (`--initialization pytorch`), which is narrower.
+"""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -10,11 +14,11 @@ from jaxtyping import Float32
 from contracts.policy import Layout, Weights
 from policies.activations import check_activation
 from policies.layers import dense, dense_shapes
-from policies.static import StaticPolicy, positive_sizes
+from policies.static import InitializedPolicy, positive_sizes
 
 
 @dataclass(frozen=True)
-class Mlp(StaticPolicy):
+class Mlp(InitializedPolicy):
     """Fully connected layers on the flattened observation."""
 
     hidden_sizes: tuple[int, ...] = (128, 64)

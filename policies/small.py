@@ -1,6 +1,7 @@
 """pytorch-es' small network (atgambardella/pytorch-es, `--small-net`): two hidden layers of 64 with SELU, and biases.
 
-It is `policies.mlp` with these sizes, whatever `--hidden_sizes`, `--bias` and `--activation` say.
+It is `policies.mlp` with these sizes, whatever `--hidden_sizes`, `--bias` and `--activation` say. Departure: the
+search starts Xavier uniform with biases of zero, theirs as PyTorch draws its layers (`--initialization pytorch`).
 """
 
 from dataclasses import dataclass
@@ -12,15 +13,15 @@ from jaxtyping import Float32
 
 from contracts.policy import Layout, Weights
 from policies.layers import dense, dense_shapes
-from policies.static import StaticPolicy
+from policies.static import InitializedPolicy
 
 HIDDEN_SIZES = (64, 64)
 ACTIVATION = "selu"
 
 
 @dataclass(frozen=True)
-class Small(StaticPolicy):
-    """Fully connected layers on the flattened observation. The search starts Xavier uniform, biases at zero."""
+class Small(InitializedPolicy):
+    """Fully connected layers on the flattened observation."""
 
     @cached_property
     def layout(self) -> Layout:

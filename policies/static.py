@@ -1,8 +1,8 @@
-"""What policies share: their fields' checks, observations made ready, the Xavier start; those without state, more."""
+"""What policies share: checks of fields, observations made ready, starts of the search; those without state, more."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
 from math import prod, sqrt
 from numbers import Integral
 
@@ -73,6 +73,24 @@ class StaticPolicy(SizedPolicy, ABC):
         return self.forward(weights, self.inputs(observations, buffers))
 
 
+@dataclass(frozen=True)
+class InitializedPolicy(StaticPolicy, ABC):
+    """A feedforward network whose search starts at random weights, by one of `INITIALIZATIONS`."""
+
+    initialization: str = field(default="xavier", kw_only=True, metadata={"only_start": True})
+    """Says where a search starts, and nothing of the network: `--init_from` takes files with another one."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.initialization not in INITIALIZATIONS:
+            allowed = ", ".join(INITIALIZATIONS)
+            raise ValueError(f"initialization: got {self.initialization!r}, allowed: {allowed}")
+
+    def initial_params(self, rng: np.random.Generator) -> Float32[np.ndarray, " params"]:
+        """Parameters drawn as the initialization says."""
+        return INITIALIZATIONS[self.initialization](self.layout, rng)
+
+
 def positive_sizes(option: str, sizes: Iterable[int]) -> tuple[int, ...]:
     """The sizes as plain ints; ValueError unless each is an integer of at least 1."""
     sizes = tuple(sizes)
@@ -93,3 +111,22 @@ def xavier_uniform(layout: Layout, rng: np.random.Generator) -> Float32[np.ndarr
             bound = sqrt(6 / ((shape[0] + shape[1]) * prod(shape[2:])))
             params[layout.slices[name]] = rng.uniform(-bound, bound, prod(shape))
     return params
+
+
+def pytorch_uniform(layout: Layout, rng: np.random.Generator) -> Float32[np.ndarray, " params"]:
+    """Each array uniform in +-1 / sqrt(fan_in), as `torch.nn.Linear` and `torch.nn.Conv2d` start.
+
+    The fan_in of a matrix or kernel counts the numbers that one output reads; biases have that of the array before.
+    """
+    params, bound = np.empty(layout.num_params, np.float32), 1.0
+    for name, shape in layout.shapes.items():
+        if len(shape) > 1:
+            bound = 1 / sqrt(prod(shape[1:]))
+        params[layout.slices[name]] = rng.uniform(-bound, bound, prod(shape))
+    return params
+
+
+INITIALIZATIONS: dict[str, Callable[[Layout, np.random.Generator], Float32[np.ndarray, " params"]]] = {
+    "xavier": xavier_uniform,
+    "pytorch": pytorch_uniform,
+}

@@ -4,8 +4,13 @@ Mania, Guy & Recht 2018, "Simple random search provides a competitive approach t
 arXiv 1803.07055, algorithm 2. N is half of `popsize`, b is `top_directions`. V1 uses all directions, V1-t the best b of
 them; V2 and V2-t are the same with `--observation_normalization` (linear policies in the paper). Departures: the search
 starts at the policy's initial weights rather than at zero; a failed member counts as the worst that finished; a
-generation in which all the returns used are equal moves nothing; where the population has fewer than b directions, all
-are used. Learning rate and sigma may follow schedules, constant by default.
+generation in which all the returns used are equal moves nothing. Learning rate and sigma may follow schedules, constant
+by default.
+
+As in the authors' code (modestyachts/ARS), all directions that tie at the b-th are used, and the step is divided by
+their number; where the population has fewer than b directions, all are used. Departures of V2 from that code, which
+are those of `--observation_normalization`: observations are clipped at 10 deviations, theirs are not; the deviation
+divides by n and is at least 0.001, theirs divides by n - 1 and is infinite where it would be below 1e-7.
 """
 
 from dataclasses import dataclass, field
@@ -29,7 +34,7 @@ class ArsSettings(RateSettings):
     popsize: int = field(default=64, metadata={"help": "perturbed members per generation, two a direction"})
     top_directions: int | None = field(
         default=None,
-        metadata={"help": "directions that make the step at most, those with the best member (default: all)"},
+        metadata={"help": "directions that make the step, those with the best member, ties included (default: all)"},
     )
     lr: float = field(default=0.02, metadata={"help": "step size"})
     lr_schedule: str = schedule_of("the learning rate", "constant")
@@ -78,8 +83,10 @@ class Ars(GaussianStrategy):
     def _utilities(self, fitness: Float64[np.ndarray, " members"]) -> Float64[np.ndarray, " members"]:
         """Returns of the best directions over b sigma_R, line 7; zero for the other members."""
         pairs = raw(fitness).reshape(-1, 2)
-        order = np.argsort(-pairs.max(axis=1), kind="stable")  # line 6: by max(r+, r-)
-        best = order[: self._top_directions]
+        scores = pairs.max(axis=1)  # line 6: by max(r+, r-)
+        order = np.argsort(-scores, kind="stable")
+        last = order[: self._top_directions][-1]
+        best = order[: np.count_nonzero(scores >= scores[last])]  # the b best, and those that tie with the last of them
         utilities = np.zeros_like(pairs)
         if np.ptp(pairs[best]) > 0:  # the deviation of equal returns need not be zero, but for rounding
             utilities[best] = pairs[best] / (len(best) * pairs[best].std())

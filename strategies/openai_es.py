@@ -4,8 +4,15 @@ Salimans, Ho, Chen, Sidor & Sutskever 2017, "Evolution Strategies as a Scalable 
 arXiv 1703.03864, algorithm 1, with the defaults of Najarro & Risi's static-weight code (NeurIPS 2020,
 arXiv 2007.02686). The defaults depart from the paper in three ways, all of them settings: centred ranks are divided by
 their deviation; learning rate and sigma decay down to floors; and a member's fitness loses `weight_penalty` times its
-mean squared weight before the ranking. From that code they depart in ranking ties by their mean. A generation in which
-all members tie, penalties included, makes no step: momentum and weight decay rest too, the schedules go on.
+mean squared weight before the ranking.
+
+Departures from that code:
+
+- Ties share their mean rank; theirs are ranked by position. A generation in which all members tie, penalties included,
+  makes no step: momentum and weight decay rest too, the schedules go on.
+- Learning rate and sigma stop at their floors, 0.001 and 0.01. Theirs are multiplied as long as they are above, and so
+  end up to one factor below.
+- The weight penalty covers all searched parameters, in a plastic network too (`policies.hebbian` has the figures).
 
 `divide_by_sigma` off is the update of es-torch, lr / popsize sum(utility noise) - lr weight_decay mean: the paper's
 times sigma, so that its learning rates are to be compared with lr / sigma here.

@@ -26,7 +26,7 @@ def centered_rank(fitness: Float64[np.ndarray, " members"]) -> Float64[np.ndarra
 def centered_rank_normalized(fitness: Float64[np.ndarray, " members"]) -> Float64[np.ndarray, " members"]:
     """Centred ranks divided by their standard deviation, as Najarro & Risi's code does; all zero if all members tie.
 
-    For 200 untied members this is 3.45 times `centered_rank`.
+    The deviation divides by n, as theirs does. For 200 untied members this is 3.45 times `centered_rank`.
     """
     ranks = centered_rank(fitness)
     deviation = ranks.std()
@@ -47,10 +47,14 @@ def linear(fitness: Float64[np.ndarray, " members"]) -> Float64[np.ndarray, " me
 
 
 def z_score(fitness: Float64[np.ndarray, " members"]) -> Float64[np.ndarray, " members"]:
-    """Fitness less its mean, over its standard deviation; all zero if all members tie."""
+    """Fitness less its mean, over its standard deviation; all zero if all members tie, or if there is only one.
+
+    The deviation divides by n - 1, as that of es-torch's shaping `normalized` does.
+    """
     values = linear(fitness)  # same z-scores, and neither overflow nor rounding makes a deviation of tied members
-    deviation = values.std()
-    return (values - values.mean()) / deviation if deviation > 0 else np.zeros(len(fitness))
+    if not values.any():
+        return values
+    return (values - values.mean()) / values.std(ddof=1)
 
 
 def by_rank(

@@ -13,6 +13,7 @@ from rollouts.registry import lookup
 from rollouts.wrapper_spec import wrapper_spec
 from training.config import HEADS_OF_BOUNDS, TrainConfig, trainer_of
 from training.policy_file import num_outputs
+from training.unbounded_actions import check_takes_all
 from wrappers.atari_42 import SCREEN
 
 DEFAULT_SIZE = (84, 84)
@@ -89,6 +90,8 @@ def _image_size(config: TrainConfig, shape: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def _action_wrappers(config: TrainConfig, space: Space) -> list[WrapperSpec]:
+    if config.action_bounds == "none" and isinstance(space, Box):
+        return []
     if not isinstance(space, Discrete):
         return [WrapperSpec("rescale_action" if config.action_bounds == "rescale" else "clip_action", {})]
     if config.action_bounds != "clip":
@@ -109,6 +112,8 @@ def environment_spec(config: TrainConfig) -> EnvironmentSpec:
         "bodies": config.bodies,
     }
     observation_space, action_space = spaces(EnvironmentSpec(**bare))
+    if config.action_bounds == "none":
+        check_takes_all(EnvironmentSpec(**bare), action_space)
     chain = []
     if config.settle_steps:
         chain.append(WrapperSpec("settle", {"num_steps": config.settle_steps}))

@@ -11,6 +11,7 @@ import yaml
 
 from policies.activations import ACTIVATIONS
 from policies.hebbian import Hebbian
+from policies.static import INITIALIZATIONS
 from reporting.tensorboard import check_installed
 from rollouts.bodies import INTACT, check_bodies, pinned
 from rollouts.engines import ENGINES, check_episode_timeout, num_threads
@@ -19,8 +20,11 @@ from rollouts.registry import is_ours
 from rollouts.wrapper_spec import read_wrapper, wrapper_spec
 from training.option import flag_name, option
 
-HEADS_OF_BOUNDS = {"clip": "identity", "tanh": "tanh", "rescale": "tanh", "tanh_sigmoid": "tanh_sigmoid"}
-"""The action head of each way to keep Box actions within their bounds."""
+HEADS_OF_BOUNDS = {
+    **{"clip": "identity", "tanh": "tanh", "rescale": "tanh"},
+    **{"tanh_sigmoid": "tanh_sigmoid", "none": "identity"},
+}
+"""The action head of each way to treat the bounds of Box actions."""
 
 CHANGEABLE = {
     *("resume", "import", "generations", "max_env_steps", "threads", "engine", "chunk_size", "episode_timeout"),
@@ -84,6 +88,12 @@ class TrainConfig:
         needs={"policy": ("auto", "mlp", "lstm", "gru")},
     )
     bias: bool = option(False, "give the layers of linear and mlp biases", needs={"policy": ("auto", "linear", "mlp")})
+    initialization: str = option(
+        "xavier",
+        "weights at which the search of mlp, cnn and small starts: xavier, with biases of zero, or as PyTorch's layers",
+        choices=tuple(INITIALIZATIONS),
+        needs={"policy": ("auto", "mlp", "cnn", "small")},
+    )
     virtual_batch: int = option(
         0, "frames of random play whose statistics normalise the convolutions of cnn and conv_lstm; 0 for none"
     )
@@ -139,7 +149,7 @@ class TrainConfig:
     action_bounds: str = option(
         "clip",
         "how outputs become actions within the bounds: clip; tanh, then clip; tanh, then rescale from [-1, 1]; "
-        "tanh_sigmoid (first output tanh, others sigmoid, for CarRacing)",
+        "tanh_sigmoid (first output tanh, others sigmoid, for CarRacing); none: the outputs themselves, bounds or not",
         choices=tuple(HEADS_OF_BOUNDS),
     )
     resize: tuple[int, ...] | None = option(

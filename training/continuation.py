@@ -1,6 +1,7 @@
 """How to go on from a policy file with learning rules: the options of training with which `--init_from` takes it."""
 
 import shlex
+from collections.abc import Collection
 from dataclasses import fields, replace
 from typing import Any
 
@@ -11,7 +12,7 @@ from training.flags import as_arguments
 from training.policy_file import SavedPolicy
 from training.unused_options import unused_options
 
-_BOUNDS_OF_HEADS = {"argmax": "clip", "identity": "clip", "tanh": "tanh", "tanh_sigmoid": "tanh_sigmoid"}
+_BOUNDS_OF_HEADS = {"argmax": "clip", "tanh": "tanh", "tanh_sigmoid": "tanh_sigmoid"}
 
 
 def train_command(path: str, saved: SavedPolicy) -> str:
@@ -51,6 +52,13 @@ def _of_today(spec: EnvironmentSpec) -> EnvironmentSpec:
     return replace(spec, training_wrappers=training_wrappers)
 
 
+def _action_bounds(head: str, wrappers: Collection[str]) -> str:
+    """The way to treat the bounds of Box actions that has this action head and these wrappers."""
+    if head == "identity":
+        return "clip" if "clip_action" in wrappers else "none"
+    return "rescale" if head == "tanh" and "rescale_action" in wrappers else _BOUNDS_OF_HEADS[head]
+
+
 def _options(saved: SavedPolicy, known: dict[str, Any]) -> dict[str, Any]:
     """The options that make this policy in this environment; those of the policy only as far as they are known."""
     spec, policy = saved.environment, saved.policy
@@ -59,7 +67,6 @@ def _options(saved: SavedPolicy, known: dict[str, Any]) -> dict[str, Any]:
     if "resize" in wrappers:
         size = (wrappers["resize"]["height"], wrappers["resize"]["width"])
     early_stop = wrappers.get("early_stop", {})
-    rescaled = saved.action_head == "tanh" and "rescale_action" in wrappers
     auto = choose_backend("auto", spec.environment, spec.env_kwargs, spec.gymnasium_wrappers)
     own = {each.name: getattr(policy, each.name) for each in fields(policy) if each.name in known}  # type: ignore[arg-type]  # policies are dataclasses
     found = {
@@ -72,7 +79,7 @@ def _options(saved: SavedPolicy, known: dict[str, Any]) -> dict[str, Any]:
         "atari_42": "atari_42" in wrappers,
         "resize": size,
         "frame_stack": wrappers.get("frame_stack", {}).get("num_frames", 1),
-        "action_bounds": "rescale" if rescaled else _BOUNDS_OF_HEADS[saved.action_head],
+        "action_bounds": _action_bounds(saved.action_head, wrappers),
         "early_stop_negative_streak": early_stop.get("negative_streak"),
         "early_stop_grace_steps": early_stop.get("grace_steps", 0),
         "gymnasium_wrappers": [wrapper.entry for wrapper in spec.gymnasium_wrappers],

@@ -119,16 +119,17 @@ def _add_option(group: Any, option: Field, hint: Any, may_be_empty: bool) -> Act
     if hint is bool:
         group.add_argument(f"--no_{flag}", action="store_false", help=SUPPRESS, **common)
         return group.add_argument(f"--{flag}", action="store_true", help=text, **common)
-    optional = NoneType in get_args(hint)
+    optional, choices = NoneType in get_args(hint), option.metadata.get("choices") or None
     given = next(kind for kind in get_args(hint) if kind is not NoneType) if optional else hint
     is_list, is_mapping = get_origin(given) is tuple, get_origin(given) is Mapping
     kind = dict if is_mapping else get_args(given)[0] if is_list else given
     return group.add_argument(
         f"--{flag}",
-        type=_reader(kind, optional, option.metadata.get("read")),
+        # a choice of that name is a text
+        type=_reader(kind, optional and "none" not in (choices or ()), option.metadata.get("read")),
         nargs=("*" if may_be_empty or optional else "+") if is_list else None,
-        choices=option.metadata.get("choices") or None,
-        metavar=None if option.metadata.get("choices") else flag.upper(),
+        choices=choices,
+        metavar=None if choices else flag.upper(),
         help=text,
         **common,
     )

@@ -2,7 +2,7 @@
 
 import os
 import sys
-from dataclasses import replace
+from dataclasses import fields, replace
 from math import prod
 from pathlib import Path
 from typing import Any
@@ -215,7 +215,8 @@ def _virtual_batch(config: TrainConfig, agent: Agent, environment: EnvironmentSp
 
 
 def _described(agent: Agent) -> dict[str, Any]:
-    """All that makes an agent, by name."""
+    """All that makes an agent, by name; not what only says where its search starts."""
     kind = type(agent.policy)
     options = {"policy": f"{kind.__module__}:{kind.__qualname__}", "action_head": agent.action_head}
-    return options | fields_of(agent.policy)
+    only_start = {each.name for each in fields(kind) if each.metadata.get("only_start")}  # type: ignore[arg-type]  # policies are dataclasses
+    return options | {name: value for name, value in fields_of(agent.policy).items() if name not in only_start}

@@ -34,6 +34,29 @@ def test_v1_t_takes_the_directions_with_the_best_member_and_their_deviation():
     assert step == pytest.approx(0.3 / (2 * sigma_r) * (-3.0 * noise[0] - 14.0 * noise[4]), abs=1e-6)
 
 
+def test_directions_that_tie_at_the_last_place_are_all_used():
+    # directions of best returns 4, 2, 2: two are asked for, and the third ties with the second
+    step, noise, _ = moved(ars(top_directions=2), [1.0, 4.0, 2.0, 0.0, -3.0, 2.0])
+    sigma_r = np.std([1.0, 4.0, 2.0, 0.0, -3.0, 2.0])
+    expected = 0.3 / (3 * sigma_r) * (-3.0 * noise[0] + 2.0 * noise[2] - 5.0 * noise[4])
+    assert step == pytest.approx(expected, abs=1e-6)
+
+
+@pytest.mark.parametrize("num_best", [1, 3, 4, 7, 9, 12])
+def test_the_directions_used_are_those_of_the_authors_code(num_best):
+    rng = np.random.default_rng(num_best)
+    for _ in range(50):
+        returns = rng.integers(0, 5, 18).astype(float)  # so few values that most of them tie
+        pairs = returns.reshape(9, 2)
+        best = pairs.max(axis=1)
+        share = min(num_best, 9) / 9
+        used = best >= np.percentile(best, 100 * (1 - share))
+        step, noise, _ = moved(ars(popsize=18, top_directions=num_best), returns)
+        deviation = pairs[used].std()
+        gradient = (pairs[used, 0] - pairs[used, 1]) @ noise[::2][used] / used.sum()
+        assert step == pytest.approx(0.3 * gradient / deviation if deviation else 0 * gradient, abs=1e-5)
+
+
 @pytest.mark.parametrize("sampler", ["antithetic", "orthogonal"])
 def test_with_all_directions_it_is_openai_es_on_raw_returns_over_their_deviation(sampler):
     # popsize = 2 N; lr / (popsize sigma) sum r noise = lr' / (N sigma_R) sum r noise for lr = 2 sigma lr' / sigma_R

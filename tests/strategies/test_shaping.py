@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
@@ -61,7 +62,19 @@ def test_failed_members_count_as_the_worst_value():
     fitness = np.array([NAN, 2.0, -4.0, 8.0])
     assert raw(fitness).tolist() == [-4.0, 2.0, -4.0, 8.0]
     assert linear(fitness) == pytest.approx([-0.5, 0.0, -0.5, 0.5])
-    assert z_score(fitness) == pytest.approx(np.array([-4.5, 1.5, -4.5, 7.5]) / np.sqrt(99 / 4))
+    assert z_score(fitness) == pytest.approx(np.array([-4.5, 1.5, -4.5, 7.5]) / np.sqrt(99 / 3))
+
+
+@given(fitness=arrays(np.float64, st.integers(2, 30), elements=st.integers(-1000, 1000)))
+def test_z_scores_are_those_of_torch(fitness):
+    rewards = torch.tensor(fitness)
+    expected = (rewards - rewards.mean()) / rewards.std() if rewards.std() > 0 else torch.zeros(len(fitness))
+    assert z_score(fitness) == pytest.approx(expected.numpy(), abs=1e-9)
+
+
+def test_the_z_score_of_a_single_member_is_zero():
+    assert z_score(np.array([7.0])).tolist() == [0.0]
+    assert z_score(np.array([NAN])).tolist() == [0.0]
 
 
 @pytest.mark.parametrize("shaped", [linear, z_score])

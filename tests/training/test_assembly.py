@@ -86,6 +86,8 @@ def test_discrete_actions_are_not_wrapped(wrappers_for):
         ((VECTOR, ACTIONS), {"resize": (8, 8)}, "resize needs images"),
         ((COLOUR, ACTIONS), {"resize": (97, 20)}, r"resize only shrinks: got \[97, 20\] for images of \[96, 100\]"),
         ((VECTOR, Discrete(2)), {"action_bounds": "tanh"}, "action_bounds 'tanh' needs Box actions"),
+        ((VECTOR, Discrete(2)), {"action_bounds": "none"}, "action_bounds 'none' needs Box actions of floats"),
+        ((VECTOR, Box(0, 9, (3,), np.int64)), {"action_bounds": "none"}, "'none' needs Box actions of floats"),
     ],
 )
 def test_an_option_that_would_do_nothing_is_refused(wrappers_for, spaces, options, expected):
@@ -100,6 +102,7 @@ def test_an_option_that_would_do_nothing_is_refused(wrappers_for, spaces, option
         (ACTIONS, "clip", 3, "identity"),
         (ACTIONS, "rescale", 3, "tanh"),
         (ACTIONS, "tanh_sigmoid", 3, "tanh_sigmoid"),
+        (ACTIONS, "none", 3, "identity"),
     ],
 )
 def test_the_agent_fits_the_spaces(action_space, bounds, outputs, head):

@@ -199,6 +199,21 @@ def test_values_that_make_no_sense_are_refused_with_what_is_allowed(presets, arg
         parse("--environment", "CartPole-v1", *arguments)
 
 
+@pytest.mark.parametrize(
+    ("environment", "variant", "start"),
+    [
+        ("CarRacing-v3", None, "pytorch"),
+        ("AntBulletEnv-v0", None, "pytorch"),
+        ("AntBulletEnv-v0", "damage", "pytorch"),
+        ("HalfCheetah-v5", "es_torch", "xavier"),
+        ("HalfCheetah-v5", None, "xavier"),
+    ],
+)
+def test_presets_of_the_sources_start_their_search_as_the_sources_do(environment, variant, start):
+    flags = ["--environment", environment, *(["--preset", variant] if variant else [])]
+    assert parse(*flags).initialization == start
+
+
 def test_an_unknown_variant_of_a_preset_suggests_the_nearest():
     known = "preset must be one of damage, none for Ant-v5, got 'damaeg', did you mean 'damage'?"
     with pytest.raises(ValueError, match=re.escape(known)):

@@ -17,6 +17,7 @@ TRAININGS = {
     "Pong-v5": [["--atari_42", "--fire_reset"], ["--grayscale", "--resize", "50", "40", "--frame_stack", "2"]],
     "FrozenLake-v1": [[]],
     "Pendulum-v1": [
+        ["--action_bounds", "none"],
         ["--settle_steps", "2", "--early_stop_negative_streak", "5", "--early_stop_grace_steps", "3"],
         ["--action_bounds", "rescale", "--backend", "gymnasium", "--env_kwargs", "{g: 5.0}"],
     ],
@@ -44,7 +45,10 @@ def test_every_wrapper_that_training_adds_is_added_again():
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"wrappers": ()}, r"^a.dat: no options of training make its environment: wrappers would be \(.*clip_action"),
+        (
+            {"wrappers": (WrapperSpec("rescale_action"),)},
+            r"^a.dat: no options of training make its environment: wrappers would be \(\), not \(.*rescale_action",
+        ),
         ({"training_wrappers": (WrapperSpec("clip_action"),)}, r"training_wrappers would be \(\), not .*clip_action"),
     ],
 )

@@ -18,7 +18,7 @@ import safetensors
 from gymnasium.spaces import Box, Discrete
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from saved_policies import json_values, same, saved_policy
+from saved_policies import file_with, json_values, same, saved_policy
 
 from policies.cnn import Cnn
 from policies.linear import Linear
@@ -55,6 +55,12 @@ def test_everything_comes_back(tmp_path_factory, data, sizes, shape, outputs, bi
     same(load_policy(path), replace(saved, buffers={n: a.astype(a.dtype.newbyteorder("=")) for n, a in arrays.items()}))
 
 
+def test_a_file_that_says_nothing_of_the_start_of_its_search_is_taken(tmp_path):
+    saved = saved_policy(Mlp((3,), 2, hidden_sizes=(4,)))
+    path = file_with(tmp_path / "old.dat", saved, lambda header: header["policy"].pop("initialization"))
+    same(load_policy(path), saved)
+
+
 @pytest.mark.parametrize("policy", [Linear((3,), 2, bias=True), Cnn((20, 18, 3), 3, hidden_sizes=(5,))])
 def test_other_policies_come_back_too(tmp_path, policy):
     save_policy(tmp_path / "best.dat", saved_policy(policy))
@@ -78,7 +84,7 @@ def test_anyone_can_read_the_file_with_safetensors(tmp_path):
         header = json.loads(file.metadata()["hebbes"])
     assert header["policy"] == {
         "name": "mlp", "observation_shape": [3], "num_outputs": 2, "hidden_sizes": [4], "bias": False,
-        "activation": "tanh",
+        "activation": "tanh", "initialization": "xavier",
     }  # fmt: skip
     assert (header["kind"], header["format_version"]) == ("policy", 2)
     assert header["environment"]["environment"] == "HalfCheetah-v5"

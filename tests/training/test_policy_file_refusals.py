@@ -102,6 +102,7 @@ def test_a_file_that_may_not_be_read_is_refused(tmp_path):
         (set_to("extra", value=1), "bad, missing or unknown entry 'extra'"),
         (lambda header: header.pop("action_head"), "bad, missing or unknown entry 'action_head'"),
         (set_to("action_head", value="softmax"), "unknown action head 'softmax'"),
+        (set_to("policy", "initialization", value="kaiming"), "initialization: got 'kaiming', allowed: xavier, py"),
         (set_to("policy", "name", value="mpl"), "did you mean 'mlp'"),
         (set_to("policy", "name", value=3), "the policy's name must be text, not 3"),
         (set_to("policy", "hidden_sizes", value=[1] * 400_000), "the description of policy and environment has 1200"),

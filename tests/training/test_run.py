@@ -153,6 +153,15 @@ def test_starts_from_a_saved_policy(config):
     assert load(on / "latest.dat").weights == pytest.approx(load(folder / "latest.dat").weights)
 
 
+def test_where_a_search_would_have_started_does_not_matter_to_who_starts_from_a_file(config):
+    config = replace(config, policy="mlp", hidden_sizes=(3,), initialization="pytorch", generations=1)
+    start = run(config) / "latest.dat"
+    saved = load(start)
+    assert saved.policy.initialization == "pytorch"
+    (prepared,) = prepare(replace(config, run_name="on", initialization="xavier", init_from=str(start)))
+    assert np.array_equal(prepared.strategy.mean, saved.weights)
+
+
 def test_starts_from_a_file_of_the_reference(config, tmp_path):
     legacy = tmp_path / "legacy.dat"
     config = replace(config, policy="mlp", bias=False, hidden_sizes=(3,), generations=1)

@@ -19,6 +19,7 @@ WITHOUT_EFFECT = {
     "--policy small --hidden_sizes 8": "--hidden_sizes is only used with --policy auto, mlp, cnn, hebbian, lstm, gru",
     "--policy small --activation relu": "--activation is only used with --policy auto, mlp, lstm, gru",
     "--policy mlp --recurrent_size 8": "--recurrent_size is only used with --policy lstm, gru",
+    "--policy lstm --initialization pytorch": "--initialization is only used with --policy auto, mlp, cnn, small",
     "--policy lstm --bias": "--bias is only used with --policy auto, linear, mlp",
     "--sigma_patience 3": "--sigma_patience is only used with --sigma_adaptation other than 1",
     "--top_share 0.3": "--top_share is only used with --fitness_shaping top_k",
@@ -44,6 +45,7 @@ WITH_EFFECT = [
     *("--num_interactions 9 --popsize_max 400", "--sigma_schedule linear --schedule_generations 9 --sigma_min 0.1"),
     *("--sigma_schedule constant --sigma_adaptation 0.5 --sigma_min 0.1", "--decay 0.9 --sigma_decay 0.9"),
     *("--no_divide_by_sigma", "--optimizer clip_up --weight_decay 0.1 --no_divide_by_sigma"),
+    *("--policy small --initialization pytorch", "--policy lstm --initialization xavier"),
     *("--policy lstm --no_bias", "--lr_schedule constant --schedule_generations none", "--optimizer adam --momentum 0"),
     *("--policy my_package.nets:Net --recurrent_size 8", "--early_stop_negative_streak 3 --early_stop_grace_steps 5"),
 ]
