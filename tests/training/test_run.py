@@ -1,6 +1,6 @@
 """Whole runs on environments that are over in a moment."""
 
-from dataclasses import replace
+from dataclasses import asdict, fields, replace
 
 import numpy as np
 import pytest
@@ -10,7 +10,7 @@ from contracts.randomness import Purpose
 from reporting.metrics import METRICS, read_metrics
 from strategies.openai_es import OpenaiEsSettings
 from training import policy_file
-from training.config import TrainConfig
+from training.config import HebbianConfig, TrainConfig
 from training.evaluation_options import EvaluateConfig, checked_entries
 from training.preparation import prepare
 from training.run import execute
@@ -153,12 +153,22 @@ def test_starts_from_a_saved_policy(config):
     assert load(on / "latest.dat").weights == pytest.approx(load(folder / "latest.dat").weights)
 
 
-def test_where_a_search_would_have_started_does_not_matter_to_who_starts_from_a_file(config):
-    config = replace(config, policy="mlp", hidden_sizes=(3,), initialization="pytorch", generations=1)
-    start = run(config) / "latest.dat"
+@pytest.mark.parametrize(
+    ("owner", "policy", "there", "here"),
+    [
+        (TrainConfig, "mlp", {"initialization": "pytorch"}, {"initialization": "xavier"}),
+        (HebbianConfig, "hebbian", {"distribution": "uniform"}, {"distribution": "normal"}),
+    ],
+)
+def test_where_a_search_would_have_started_is_no_matter_to_one_that_starts_from_a_file(
+    config, owner, policy, there, here
+):
+    options = {each.name: getattr(config, each.name) for each in fields(config)}
+    config = owner(**options | {"policy": policy, "hidden_sizes": (3,), "generations": 1})
+    start = run(replace(config, **there)) / "latest.dat"
     saved = load(start)
-    assert saved.policy.initialization == "pytorch"
-    (prepared,) = prepare(replace(config, run_name="on", initialization="xavier", init_from=str(start)))
+    assert there.items() <= asdict(saved.policy).items()
+    (prepared,) = prepare(replace(config, **here, run_name="on", init_from=str(start)))
     assert np.array_equal(prepared.strategy.mean, saved.weights)
 
 
