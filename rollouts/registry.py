@@ -8,6 +8,8 @@ from collections.abc import Iterable, Sequence
 from types import ModuleType
 from typing import Any
 
+from rollouts.users_classes import check_class
+
 _OWN_MODULES = re.compile(r"(policies|wrappers|strategies)(\.\w+)+")
 
 
@@ -19,11 +21,11 @@ def lookup(package: str, name: str) -> type[Any]:
         name: "early_stop" for class EarlyStop in wrappers/early_stop.py, or "my_package.module:Class".
 
     Raises:
-        ValueError: there is no such class; one line with the nearest name.
+        ValueError: there is no such class; one line with the nearest name. Or a user's own is no policy or strategy.
     """
     kind = f"{package.removesuffix('ies')}y" if package.endswith("ies") else package.removesuffix("s")
     if ":" in name:
-        return _users_class(kind, name)
+        return check_class(kind, name, _users_class(kind, name))
     stems = _stems(package)
     found = _class_of_stem(package, name) if name in stems else None
     if found is None:

@@ -8,6 +8,7 @@ from typing import Any, NoReturn
 
 from rollouts.environment_ids import resolve
 from rollouts.registry import check_allowed, did_you_mean, lookup
+from rollouts.users_classes import naming
 from training.checkpoint import FOLDER as CHECKPOINTS
 from training.checkpoint import newest_checkpoint
 from training.config import CHANGEABLE, GROWTH, NOT_SAVED, TRAINERS, TrainConfig, modules_named, trainer_of
@@ -36,7 +37,8 @@ def preset_path(trainer: str, environment: str, variant: str | None) -> Path | N
 def _parser(owner: type[TrainConfig], description: str, strategy: str) -> OneLineParser:
     parser = OneLineParser(strategy, description=description)
     add_options(parser, owner, "run")
-    add_options(parser, lookup("strategies", strategy).Settings, f"strategy {strategy}")
+    with naming("strategy", strategy):  # whose settings may clash with the options of every run
+        add_options(parser, lookup("strategies", strategy).Settings, f"strategy {strategy}")
     parser.add_argument("--print_config", action="store_true", help="print the resolved options as YAML and exit")
     return parser
 
@@ -107,10 +109,13 @@ def _show(config: TrainConfig) -> NoReturn:
 
 def _config(owner: type[TrainConfig], options: Mapping[str, Any]) -> TrainConfig:
     """The config with these options, under the names of their flags."""
-    settings_class = lookup("strategies", options.get("strategy", TrainConfig.strategy)).Settings
+    strategy = options.get("strategy", TrainConfig.strategy)
+    settings_class = lookup("strategies", strategy).Settings
     settings = {attribute: options[flag] for flag, attribute in flags_of(settings_class).items() if flag in options}
     own = {attribute: options[flag] for flag, attribute in flags_of(owner).items() if flag in options}
-    return owner(**own, settings=settings_class(**settings))
+    with naming("strategy", strategy):
+        made = settings_class(**settings)
+    return owner(**own, settings=made)
 
 
 def _resumed_config(

@@ -23,6 +23,7 @@ from policies.heads import HEADS
 from reporting.atomic_file import write_atomically
 from rollouts.environments import EnvironmentSpec, spec_from_json, spec_to_json
 from rollouts.registry import check_allowed, is_ours, lookup
+from rollouts.users_classes import make_policy
 from training.checked_file import MAX_HEADER_BYTES, Entries, Header, Listing, decode, encode, peek
 from training.legacy_file import is_legacy
 from training.weight_file import WeightFileError as WeightFileError
@@ -196,8 +197,7 @@ def _policy(description: Mapping[str, Any]) -> tuple[str, Policy]:
         raise ValueError(f"the policy's name must be text, not {name!r}")
     found = lookup("policies", name)
     try:
-        policy = found(**fields)
-        policy.layout  # noqa: B018  # computed from the fields, which may make no sense
+        policy = make_policy(name, found, **fields)  # with its layout, computed from fields which may make no sense
     except (TypeError, AttributeError) as error:
         raise ValueError(f"the header does not describe a policy {name!r} ({error})") from error
     return name, policy

@@ -11,7 +11,7 @@ import numpy as np
 from gymnasium import Space
 from jaxtyping import Float32
 
-from contracts.policy import Buffers
+from contracts.policy import Buffers, Layout
 from contracts.randomness import Purpose, stream
 from contracts.strategy import Strategy, TakesLayout
 from reporting.metrics import METRICS_CSV, missing_rows
@@ -21,12 +21,14 @@ from rollouts.environments import EnvironmentSpec
 from rollouts.episode import Agent
 from rollouts.moments import STATISTICS, moments_of
 from rollouts.registry import lookup, names
+from rollouts.users_classes import make, naming
 from rollouts.virtual_batch import collect
 from training import checkpoint as checkpoints
 from training.assembly import environment_spec, make_agent, spaces
 from training.checked_file import MAX_HEADER_BYTES
 from training.checkpoint import Checkpoint, Progress, newest_checkpoint
 from training.config import TrainConfig
+from training.contract_checks import try_policy, try_strategy
 from training.evaluation import environment_for
 from training.legacy_file import is_legacy, legacy_weights
 from training.loop import Run, captured
@@ -77,10 +79,9 @@ def _assembled(config: TrainConfig, folder: Path, checkpoint: Checkpoint | None 
         _check_fits(checkpoint, agent)
         initial, buffers, progress = checkpoint.latest.weights, checkpoint.latest.buffers, checkpoint.progress
     agent.policy.check_buffers(buffers)
+    try_policy(config.policy, agent.policy, initial, buffers, observation_space)
     constants = {name: array for name, array in buffers.items() if name not in STATISTICS}
-    strategy = lookup("strategies", config.strategy)(config.settings, initial, config.seed)
-    if isinstance(strategy, TakesLayout):
-        strategy.take_layout(agent.policy.layout)
+    strategy = _strategy(config, agent.policy.layout, initial)
     if checkpoint is None:
         _check_growth(config, strategy)
     else:
@@ -94,6 +95,21 @@ def _assembled(config: TrainConfig, folder: Path, checkpoint: Checkpoint | None 
         episode_timeout=config.episode_timeout,
     )
     return Run(config, task, strategy, engine, folder, progress, constants)
+
+
+def _strategy(config: TrainConfig, layout: Layout, initial: Float32[np.ndarray, " params"]) -> Strategy:
+    """The strategy at its start; a user's own is tried first."""
+    found = lookup("strategies", config.strategy)
+
+    def make_one() -> Strategy:
+        strategy: Strategy = make("strategy", config.strategy, found, config.settings, initial, config.seed)
+        if isinstance(strategy, TakesLayout):
+            with naming("strategy", config.strategy):
+                strategy.take_layout(layout)
+        return strategy
+
+    try_strategy(config.strategy, make_one, layout)
+    return make_one()
 
 
 def _check_growth(config: TrainConfig, strategy: Strategy) -> None:
