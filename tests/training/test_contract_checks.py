@@ -88,7 +88,9 @@ def test_a_users_strategy_is_tried_without_a_trace_in_the_run(tmp_path):
     ],
 )
 def test_what_a_strategy_answers_wrongly_ends_the_run_with_its_last_generation_saved(strategy, expected, tmp_path):
-    (run,) = prepare(scripted_config(tmp_path, strategy=f"unfit_classes:{strategy}", settings=OpenaiEsSettings(popsize=4)))
+    (run,) = prepare(
+        scripted_config(tmp_path, strategy=f"unfit_classes:{strategy}", settings=OpenaiEsSettings(popsize=4))
+    )
     with pytest.raises(TrainingError) as stopped:
         execute(run)
     first_line = str(stopped.value).partition("\n")[0]
