@@ -3,6 +3,7 @@
 import sys
 from argparse import SUPPRESS
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -16,7 +17,7 @@ from training.exit_status import print_all
 from training.flags import OneLineParser, add_options, as_arguments, flags_of, plain, underscored
 from training.option_file import read_yaml
 from training.run_folder import runs_in
-from training.unused_options import check_used
+from training.unused_options import as_yaml, check_used
 
 CONFIGS = Path(__file__).resolve().parent.parent / "configs"
 
@@ -91,8 +92,8 @@ def parse_config(trainer: str, arguments: Sequence[str], description: str) -> Tr
     options["environment"] = resolved.environment
     options["env_kwargs"] = {**resolved.env_kwargs, **options.get("env_kwargs", {})}
     print_only = options.pop("print_config")
-    config = _config(owner, options)
-    check_used(config, given)
+    config = replace(_config(owner, options), typed=frozenset(given))
+    check_used(config)
     if print_only:
         _show(config)
     omission = f"{preset}: left out {', '.join(left_out)}, made for strategy {intended}" if left_out else ""
@@ -103,7 +104,7 @@ def parse_config(trainer: str, arguments: Sequence[str], description: str) -> Tr
 
 def _show(config: TrainConfig) -> NoReturn:
     """Prints the options instead of running them."""
-    print_all(config.as_yaml().rstrip())
+    print_all(as_yaml(config).rstrip())
     sys.exit(0)
 
 

@@ -35,6 +35,7 @@ from training.loop import Run, captured
 from training.machine import conditions
 from training.policy_file import MAX_FILE_BYTES, fields_of, load_policy
 from training.run_folder import chosen_folder, hold, make_folder, note_command, update_config
+from training.unused_options import check_used
 
 MAX_WEIGHTS = (MAX_FILE_BYTES - MAX_HEADER_BYTES) // 4
 
@@ -64,7 +65,7 @@ def _assembled(config: TrainConfig, folder: Path, checkpoint: Checkpoint | None 
     if config.test_episodes:
         _check_test(environment, observation_space, action_space)
     if config.policy == "auto":
-        config = replace(config, policy="cnn" if len(observation_space.shape or ()) == 3 else "mlp")
+        config = _without_auto(config, observation_space.shape or ())
     if config.chunk_size is None:
         config = replace(config, chunk_size=CHUNK_SIZES[environment.backend])
     agent = make_agent(config, observation_space, action_space)
@@ -95,6 +96,16 @@ def _assembled(config: TrainConfig, folder: Path, checkpoint: Checkpoint | None 
         episode_timeout=config.episode_timeout,
     )
     return Run(config, task, strategy, engine, folder, progress, constants)
+
+
+def _without_auto(config: TrainConfig, shape: tuple[int, ...]) -> TrainConfig:
+    """The config with the policy that auto stands for; ValueError where that does not use what was typed."""
+    chosen = replace(config, policy="cnn" if len(shape) == 3 else "mlp")
+    try:
+        check_used(chosen)
+    except ValueError as error:
+        raise ValueError(f"{error}; for observations of shape {shape} --policy auto is {chosen.policy}") from None
+    return chosen
 
 
 def _strategy(config: TrainConfig, layout: Layout, initial: Float32[np.ndarray, " params"]) -> Strategy:
@@ -222,8 +233,6 @@ def _start(
 def _virtual_batch(config: TrainConfig, agent: Agent, environment: EnvironmentSpec) -> Buffers:
     """The reference batch if the policy takes one; ValueError where no policy file could hold it."""
     num_frames = fields_of(agent.policy).get("virtual_batch", 0)
-    if config.virtual_batch and not num_frames:
-        raise ValueError(f"virtual_batch is for policies with convolutions, cnn and conv_lstm, got {config.policy!r}")
     most = (MAX_WEIGHTS - agent.policy.layout.num_params) // prod(agent.policy.observation_shape)
     if num_frames > most:
         raise ValueError(f"virtual_batch must be <= {most}, got {num_frames}: a policy file holds no more frames")
