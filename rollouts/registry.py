@@ -46,10 +46,21 @@ def is_ours(name: str) -> bool:
 
 
 def check_allowed(modules: Iterable[str], allowed: Sequence[str]) -> None:
-    """Refuses, with ValueError, a module that is in none of the packages that the user allows to be imported."""
-    for module in modules:
-        if not any(module == package or module.startswith(f"{package}.") for package in allowed):
-            raise ValueError(f"needs code from the module {module!r}; if you trust it, give --import {module}")
+    """Refuses, with ValueError, modules that are in none of the packages that the user allows to be imported.
+
+    The line has the whole flag, with the packages given so far, because a flag given again replaces the first.
+    """
+    missing = [
+        module
+        for module in dict.fromkeys(modules)
+        if not any(module == package or module.startswith(f"{package}.") for package in allowed)
+    ]
+    if missing:
+        which, them = (f"module{'s' * (len(missing) > 1)}", "them" if len(missing) > 1 else "it")
+        flag = f"--import {' '.join(dict.fromkeys((*allowed, *missing)))}"
+        raise ValueError(
+            f"needs code from the {which} {', '.join(map(repr, missing))}; if you trust {them}, give {flag}"
+        )
 
 
 def did_you_mean(name: str, known: Sequence[str]) -> str:
@@ -83,4 +94,6 @@ def import_module(wanted_by: str, name: str) -> ModuleType:
     try:
         return importlib.import_module(name)
     except Exception as error:  # whatever a user's module raises
-        raise ValueError(f"{wanted_by}: cannot import {name!r}: {type(error).__name__}: {error}") from error
+        absent = isinstance(error, ModuleNotFoundError) and f"{name}.".startswith(f"{error.name}.")
+        advice = "; is its folder in PYTHONPATH?" if absent else ""
+        raise ValueError(f"{wanted_by}: cannot import {name!r}: {type(error).__name__}: {error}{advice}") from error
