@@ -1,8 +1,9 @@
 """Environments as batches: from a description that fits in a policy file to a wrapped BatchEnv."""
 
 import inspect
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING, asdict, dataclass, field, fields
+from functools import partial
 from importlib.util import find_spec
 from typing import Any
 
@@ -13,6 +14,7 @@ from rollouts.bodies import INTACT, check_bodies
 from rollouts.environment_ids import register
 from rollouts.gymnasium_env import GymnasiumEnv
 from rollouts.registry import lookup
+from rollouts.users_classes import check_class, make
 from rollouts.wrapper_spec import WrapperSpec as WrapperSpec
 
 BACKENDS = ("envpool", "gymnasium")
@@ -151,20 +153,21 @@ def _envpool_refusal(
     return refusal(environment, env_kwargs)
 
 
-def _gymnasium_wrapper(wrapper: WrapperSpec) -> type[gymnasium.Wrapper]:
+def _gymnasium_wrapper(wrapper: WrapperSpec) -> Callable[..., gymnasium.Env]:
     found = lookup("wrappers", wrapper.name)
     if not issubclass(found, gymnasium.Wrapper):
         raise ValueError(f"gymnasium_wrappers: {wrapper.name!r} is not a gymnasium.Wrapper")
     _check_options("gymnasium_wrappers", found, wrapper)
-    return found
+    return partial(make, "gymnasium_wrappers", wrapper.name, found)
 
 
 def _batch_wrapper(env: BatchEnv, wrapper: WrapperSpec) -> BatchEnv:
     found = lookup("wrappers", wrapper.name)
     if issubclass(found, gymnasium.Wrapper):
         raise ValueError(f"wrapper {wrapper.name!r} is a gymnasium.Wrapper, to be named in gymnasium_wrappers")
-    _check_options("wrappers", found, wrapper)
-    return found(env, **wrapper.kwargs)
+    _check_options("wrappers", check_class("wrappers", wrapper.name, found), wrapper)
+    made: BatchEnv = make("wrappers", wrapper.name, found, env, **wrapper.kwargs)
+    return made
 
 
 def _check_options(option: str, found: type, wrapper: WrapperSpec) -> None:

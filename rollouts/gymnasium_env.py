@@ -4,7 +4,7 @@ import importlib
 import os
 import sys
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from threading import Lock
@@ -52,7 +52,7 @@ class GymnasiumEnv:
         seeds: Sequence[int],
         env_kwargs: Mapping[str, Any],
         *,
-        wrappers: Sequence[tuple[type[gymnasium.Wrapper], Mapping[str, Any]]] = (),
+        wrappers: Sequence[tuple[Callable[..., gymnasium.Env], Mapping[str, Any]]] = (),
         body: str = INTACT,
         render_mode: str | None = None,
     ) -> None:

@@ -8,6 +8,8 @@ from collections.abc import Iterable, Sequence
 from types import ModuleType
 from typing import Any
 
+from rollouts.users_classes import check_class
+
 _OWN_MODULES = re.compile(r"(policies|wrappers|strategies)(\.\w+)+")
 
 GYMNASIUM_WRAPPERS = {
@@ -29,11 +31,11 @@ def lookup(package: str, name: str) -> type[Any]:
         name: "early_stop" for class EarlyStop in wrappers/early_stop.py, or "my_package.module:Class".
 
     Raises:
-        ValueError: there is no such class; one line with the nearest name.
+        ValueError: there is no such class; one line with the nearest name. Or a user's own is no policy or strategy.
     """
     kind = f"{package.removesuffix('ies')}y" if package.endswith("ies") else package.removesuffix("s")
     if ":" in name:
-        return _users_class(kind, name)
+        return check_class(kind, name, _users_class(kind, name))
     stems = _stems(package)
     found = _class_of_stem(package, name) if name in stems else None
     if found is None:
@@ -61,10 +63,21 @@ def is_ours(name: str) -> bool:
 
 
 def check_allowed(modules: Iterable[str], allowed: Sequence[str]) -> None:
-    """Refuses, with ValueError, a module that is in none of the packages that the user allows to be imported."""
-    for module in modules:
-        if not any(module == package or module.startswith(f"{package}.") for package in allowed):
-            raise ValueError(f"needs code from the module {module!r}; if you trust it, give --import {module}")
+    """Refuses, with ValueError, modules that are in none of the packages that the user allows to be imported.
+
+    The line has the whole flag, with the packages given so far, because a flag given again replaces the first.
+    """
+    missing = [
+        module
+        for module in dict.fromkeys(modules)
+        if not any(module == package or module.startswith(f"{package}.") for package in allowed)
+    ]
+    if missing:
+        which, them = (f"module{'s' * (len(missing) > 1)}", "them" if len(missing) > 1 else "it")
+        flag = f"--import {' '.join(dict.fromkeys((*allowed, *missing)))}"
+        raise ValueError(
+            f"needs code from the {which} {', '.join(map(repr, missing))}; if you trust {them}, give {flag}"
+        )
 
 
 def did_you_mean(name: str, known: Sequence[str]) -> str:
@@ -98,4 +111,6 @@ def import_module(wanted_by: str, name: str) -> ModuleType:
     try:
         return importlib.import_module(name)
     except Exception as error:  # whatever a user's module raises
-        raise ValueError(f"{wanted_by}: cannot import {name!r}: {type(error).__name__}: {error}") from error
+        absent = isinstance(error, ModuleNotFoundError) and f"{name}.".startswith(f"{error.name}.")
+        advice = "; is its folder in PYTHONPATH?" if absent else ""
+        raise ValueError(f"{wanted_by}: cannot import {name!r}: {type(error).__name__}: {error}{advice}") from error

@@ -5,11 +5,11 @@ from typing import Any
 
 from gymnasium.spaces import Box, Discrete, Space
 
-from contracts.policy import Policy
 from rollouts.bodies import short_name
 from rollouts.environments import EnvironmentSpec, WrapperSpec, choose_backend, make_batch_env
 from rollouts.episode import Agent
 from rollouts.registry import lookup
+from rollouts.users_classes import make_policy
 from rollouts.wrapper_spec import wrapper_spec
 from training.config import HEADS_OF_BOUNDS, TrainConfig, trainer_of
 from training.policy_file import num_outputs
@@ -136,7 +136,9 @@ def make_agent(config: TrainConfig, observation_space: Space, action_space: Spac
     """The policy that the config names, of the spaces' sizes, and its action head."""
     policy_class = lookup("policies", config.policy)
     settings = _policy_settings(config, policy_class)
-    policy: Policy = policy_class(
+    policy = make_policy(
+        config.policy,
+        policy_class,
         observation_shape=observation_space.shape,
         num_outputs=num_outputs(action_space),
         **{name: getattr(config, name) for name in settings},

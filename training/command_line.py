@@ -3,11 +3,13 @@
 import sys
 from argparse import SUPPRESS
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NoReturn
 
 from rollouts.environment_ids import resolve
 from rollouts.registry import check_allowed, lookup
+from rollouts.users_classes import naming
 from training.checkpoint import FOLDER as CHECKPOINTS
 from training.checkpoint import newest_checkpoint
 from training.config import CHANGEABLE, GROWTH, NOT_SAVED, TRAINERS, TrainConfig, modules_named, trainer_of
@@ -16,13 +18,14 @@ from training.flags import OneLineParser, add_options, as_arguments, flags_of, p
 from training.option_file import read_yaml
 from training.presets import preset_path, shared_options
 from training.run_folder import runs_in
-from training.unused_options import check_used
+from training.unused_options import as_yaml, check_used
 
 
 def _parser(owner: type[TrainConfig], description: str, strategy: str) -> OneLineParser:
     parser = OneLineParser(strategy, description=description)
     add_options(parser, owner, "run")
-    add_options(parser, lookup("strategies", strategy).Settings, f"strategy {strategy}")
+    with naming("strategy", strategy):  # whose settings may clash with the options of every run
+        add_options(parser, lookup("strategies", strategy).Settings, f"strategy {strategy}")
     parser.add_argument("--print_config", action="store_true", help="print the resolved options as YAML and exit")
     return parser
 
@@ -77,8 +80,8 @@ def parse_config(trainer: str, arguments: Sequence[str], description: str) -> Tr
     options["environment"] = resolved.environment
     options["env_kwargs"] = {**resolved.env_kwargs, **options.get("env_kwargs", {})}
     print_only = options.pop("print_config")
-    config = _config(owner, options)
-    check_used(config, given)
+    config = replace(_config(owner, options), typed=frozenset(given))
+    check_used(config)
     if print_only:
         _show(config)
     omission = f"{preset}: left out {', '.join(left_out)}, made for strategy {intended}" if left_out else ""
@@ -89,16 +92,19 @@ def parse_config(trainer: str, arguments: Sequence[str], description: str) -> Tr
 
 def _show(config: TrainConfig) -> NoReturn:
     """Prints the options instead of running them."""
-    print_all(config.as_yaml().rstrip())
+    print_all(as_yaml(config).rstrip())
     sys.exit(0)
 
 
 def _config(owner: type[TrainConfig], options: Mapping[str, Any]) -> TrainConfig:
     """The config with these options, under the names of their flags."""
-    settings_class = lookup("strategies", options.get("strategy", TrainConfig.strategy)).Settings
+    strategy = options.get("strategy", TrainConfig.strategy)
+    settings_class = lookup("strategies", strategy).Settings
     settings = {attribute: options[flag] for flag, attribute in flags_of(settings_class).items() if flag in options}
     own = {attribute: options[flag] for flag, attribute in flags_of(owner).items() if flag in options}
-    return owner(**own, settings=settings_class(**settings))
+    with naming("strategy", strategy):
+        made = settings_class(**settings)
+    return owner(**own, settings=made)
 
 
 def _resumed_config(

@@ -7,8 +7,6 @@ from dataclasses import dataclass, fields
 from math import inf, isfinite
 from typing import Any
 
-import yaml
-
 from policies.activations import ACTIVATIONS
 from policies.hebbian import Hebbian
 from policies.static import INITIALIZATIONS
@@ -95,7 +93,9 @@ class TrainConfig:
         needs={"policy": ("auto", "mlp", "cnn", "small")},
     )
     virtual_batch: int = option(
-        0, "frames of random play whose statistics normalise the convolutions of cnn and conv_lstm; 0 for none"
+        0,
+        "frames of random play whose statistics normalise the convolutions of cnn and conv_lstm; 0 for none",
+        needs={"policy": ("auto", "cnn", "conv_lstm")},
     )
     observation_normalization: bool = option(
         False, "standardise observations by the running mean and deviation of all seen in training"
@@ -201,6 +201,8 @@ class TrainConfig:
 
     settings: Any = None
     """The strategy's own `Settings`."""
+    typed: frozenset[str] = frozenset()
+    """The flags that the command line gave, which must have an effect: see `training.unused_options`."""
 
     def __post_init__(self) -> None:
         num_threads(self.threads)
@@ -248,14 +250,10 @@ class TrainConfig:
 
     def as_options(self) -> dict[str, Any]:
         """The config as plain values under the names of the flags, without those that say where it was read from."""
-        own = {flag_name(each): getattr(self, each.name) for each in fields(self) if each.name != "settings"}
+        own = {flag_name(each): getattr(self, each.name) for each in fields(self) if "help" in each.metadata}
         strategy = {each.name: getattr(self.settings, each.name) for each in fields(self.settings)}
         plain = {k: list(v) if isinstance(v, tuple) else v for k, v in {**own, **strategy}.items()}
         return {k: v for k, v in plain.items() if k not in NOT_SAVED}
-
-    def as_yaml(self) -> str:
-        """The config under the names of the flags, as `--config` reads it back."""
-        return yaml.safe_dump(self.as_options(), sort_keys=False)
 
 
 def _as_in(policy: type, name: str) -> Any:

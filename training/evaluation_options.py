@@ -13,11 +13,13 @@ from rollouts.environment_ids import endless, resolve
 from rollouts.environments import BACKENDS, EnvironmentSpec
 from rollouts.gymnasium_env import has_display
 from training.assembly import spaces
+from training.contract_checks import try_policy
 from training.evaluation import Played, environment_for
 from training.legacy_file import is_legacy, legacy_weights
 from training.option import option
 from training.policy_file import SavedPolicy, check_fits, load_policy
 from training.reference_options import ReferenceOptions, reference_training
+from training.weight_file import refusals
 
 MAX_EPISODES = 1_000_000
 """Far more than any statistics need, so that a slip of the finger does not fill the memory."""
@@ -174,7 +176,10 @@ def _entries(config: EvaluateConfig, path: str, saved: SavedPolicy) -> Iterator[
     variants = config.variants(path, saved.policy)
     for body in config.bodies(environment.bodies):
         on_body = replace(environment, bodies=(body,))
-        check_fits(Path(path), saved, *spaces(on_body))
+        observation_space, action_space = spaces(on_body)
+        check_fits(Path(path), saved, observation_space, action_space)
+        with refusals(Path(path)):
+            try_policy(saved.policy_name, saved.policy, saved.weights, saved.buffers, observation_space)
         for variant, policy in variants.items():
             yield Entry(path, replace(saved, policy=policy), on_body, variant)
 

@@ -4,7 +4,6 @@ argparse rather than a library that fills dataclasses, because it can return the
 is then one merge of dictionaries, and the keys of a YAML file are checked by turning them into flags.
 """
 
-import difflib
 from argparse import SUPPRESS, Action, ArgumentError, ArgumentParser, ArgumentTypeError
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING, Field, fields
@@ -16,6 +15,7 @@ import yaml
 
 from rollouts.registry import did_you_mean, lookup, names
 from training.option import flag_name
+from training.suggestions import suggest_flags
 
 
 class OneLineParser(ArgumentParser):
@@ -52,8 +52,8 @@ class OneLineParser(ArgumentParser):
         if self.strategy and owners:
             return f"{name} is no option of strategy {self.strategy}; it belongs to {', '.join(owners)}"
         flags = [flag for action in self._actions for flag in action.option_strings]
-        near = difflib.get_close_matches(flag, flags, 1)
-        return f"unknown option {unknown}" + (f", did you mean {near[0]}?" if near else "")
+        meant = suggest_flags(flag, flags)
+        return f"unknown option {unknown}" + (f", did you mean {' or '.join(meant)}?" if meant else "")
 
 
 def plain(value: Any) -> Any:

@@ -25,13 +25,11 @@ from rollouts.moments import merged, standardisation
 from strategies.populations import RepeatedPopulation
 from training.checkpoint import Checkpoint, Progress, Snapshot
 from training.config import TrainConfig
+from training.contract_checks import TrainingError as TrainingError
+from training.contract_checks import asked, told
 from training.generation_figures import return_figures, tally_figures
 from training.machine import conditions
 from training.run_folder import RunFiles
-
-
-class TrainingError(RuntimeError):
-    """Training cannot go on, or its results cannot be saved; one line that says why."""
 
 
 @dataclass(frozen=True)
@@ -77,8 +75,11 @@ class Trainer:
                     row = self.generation()
                 except FloatingPointError as error:
                     raise TrainingError(f"generation {self._progress.generation + 1}: {error}") from error
-                with suppress(OSError):  # the row is kept, and `_save` says what is wrong with the disk
-                    metrics.write(row)
+                try:
+                    with suppress(OSError):  # the row is kept, and `_save` says what is wrong with the disk
+                        metrics.write(row)
+                except ValueError as error:  # of a user's strategy
+                    raise TrainingError(f"strategy {self._config.strategy!r}: {error}") from error
                 if board is not None:
                     board.write(row)
                 self._checkpoint = captured(replace(self._run, progress=self._progress), self._conditions)
@@ -102,7 +103,7 @@ class Trainer:
         fitness = rollouts.fitness + self._config.reward_shift * rollouts.env_steps.mean(axis=1)
         self._notice(before.generation + 1, fitness, rollouts.faults)
         with np.errstate(over="ignore", invalid="ignore"):  # what diverges is found out below, or by the next ask
-            figures = self._strategy.tell(population, fitness, self._engine.combine)
+            figures = told(self._config.strategy, self._strategy, population, fitness, self._engine.combine)
         seconds = time.perf_counter() - started
         self._progress = replace(
             before,
@@ -134,14 +135,15 @@ class Trainer:
         """The generation's members and their episodes, more and more until they have enough env steps; the seconds."""
         generation, wanted = self._progress.generation, self._config.num_interactions
         context = self._training_context()
-        population, started = self._strategy.ask(generation), time.perf_counter()
+        name, strategy = self._config.strategy, self._strategy
+        population, started = asked(name, strategy, generation), time.perf_counter()
         if wanted is None:
             return population, self._engine.evaluate(population, context), time.perf_counter() - started
         size = popsize = len(population) - 1
         most = 10 * popsize if self._config.popsize_max is None else self._config.popsize_max
         rounds = [self._engine.evaluate(population, context, range(size))]
         while sum(each.env_steps.sum() for each in rounds) < wanted and size + popsize <= most:
-            population = self._strategy.ask(generation, size + popsize)
+            population = asked(name, strategy, generation, size + popsize)
             rounds.append(self._engine.evaluate(population, context, range(size, size + popsize)))
             size += popsize
         # the unperturbed policy comes last, as in a population that was of this size from the start

@@ -23,10 +23,11 @@ from policies.heads import HEADS
 from reporting.atomic_file import write_atomically
 from rollouts.environments import EnvironmentSpec, spec_from_json, spec_to_json
 from rollouts.registry import check_allowed, is_ours, lookup
+from rollouts.users_classes import make_policy
 from training.checked_file import MAX_HEADER_BYTES, Entries, Header, Listing, decode, encode, peek
 from training.legacy_file import is_legacy
 from training.weight_file import WeightFileError as WeightFileError
-from training.weight_file import opened, refusals
+from training.weight_file import as_path, opened, refusals
 
 MAX_FILE_BYTES = 64 * 2**20  # 16 million weights; a file that is refused costs no more than twice this in memory
 MAX_DESCRIPTION_BYTES = 2**16  # of policy, head and environment: a layout of many thousand layers costs time and memory
@@ -62,11 +63,12 @@ class SavedPolicy:
         return HEADS[self.action_head](self.policy.act(weights, observations, previous_rewards, None, self.buffers))
 
 
-def save_policy(path: Path, saved: SavedPolicy) -> None:
+def save_policy(path: str | Path, saved: SavedPolicy) -> None:
     """Writes a policy file, atomically: the same policy gives the same bytes, and a write cut short changes nothing.
 
     ValueError for what could not be loaded again, such as weights that are not finite.
     """
+    path = as_path(path)
     header = {
         "policy": {"name": saved.policy_name, **fields_of(saved.policy)},
         "action_head": saved.action_head,
@@ -82,7 +84,7 @@ def save_policy(path: Path, saved: SavedPolicy) -> None:
     write_atomically(path, data)
 
 
-def load_policy(path: Path, allow_imports: Sequence[str] = ()) -> SavedPolicy:
+def load_policy(path: str | Path, allow_imports: Sequence[str] = ()) -> SavedPolicy:
     """Rebuilds what `save_policy` wrote; `allow_imports` names the packages of the user's own that it may import from.
 
     What the header says is checked before any array is read.
@@ -90,6 +92,7 @@ def load_policy(path: Path, allow_imports: Sequence[str] = ()) -> SavedPolicy:
     Raises:
         WeightFileError: the file is missing, damaged, foreign, newer, or names code that is unknown or not allowed.
     """
+    path = as_path(path)
     with refusals(path):
         if is_legacy(path):
             raise ValueError(
@@ -196,8 +199,7 @@ def _policy(description: Mapping[str, Any]) -> tuple[str, Policy]:
         raise ValueError(f"the policy's name must be text, not {name!r}")
     found = lookup("policies", name)
     try:
-        policy = found(**fields)
-        policy.layout  # noqa: B018  # computed from the fields, which may make no sense
+        policy = make_policy(name, found, **fields)  # with its layout, computed from fields which may make no sense
     except (TypeError, AttributeError) as error:
         raise ValueError(f"the header does not describe a policy {name!r} ({error})") from error
     return name, policy

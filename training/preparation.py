@@ -11,7 +11,7 @@ import numpy as np
 from gymnasium import Space
 from jaxtyping import Float32
 
-from contracts.policy import Buffers
+from contracts.policy import Buffers, Layout
 from contracts.randomness import Purpose, stream
 from contracts.strategy import Strategy, TakesLayout
 from reporting.metrics import METRICS_CSV, missing_rows
@@ -21,18 +21,21 @@ from rollouts.environments import EnvironmentSpec
 from rollouts.episode import Agent
 from rollouts.moments import STATISTICS, moments_of
 from rollouts.registry import lookup, names
+from rollouts.users_classes import make, naming
 from rollouts.virtual_batch import collect
 from training import checkpoint as checkpoints
 from training.assembly import environment_spec, make_agent, spaces
 from training.checked_file import MAX_HEADER_BYTES
 from training.checkpoint import Checkpoint, Progress, newest_checkpoint
 from training.config import TrainConfig
+from training.contract_checks import try_policy, try_strategy
 from training.evaluation import environment_for
 from training.legacy_file import is_legacy, legacy_weights
 from training.loop import Run, captured
 from training.machine import conditions
 from training.policy_file import MAX_FILE_BYTES, fields_of, load_policy
 from training.run_folder import chosen_folder, hold, make_folder, note_command, update_config
+from training.unused_options import check_used
 
 MAX_WEIGHTS = (MAX_FILE_BYTES - MAX_HEADER_BYTES) // 4
 
@@ -62,7 +65,7 @@ def _assembled(config: TrainConfig, folder: Path, checkpoint: Checkpoint | None 
     if config.test_episodes:
         _check_test(environment, observation_space, action_space)
     if config.policy == "auto":
-        config = replace(config, policy="cnn" if len(observation_space.shape or ()) == 3 else "mlp")
+        config = _without_auto(config, observation_space.shape or ())
     if config.chunk_size is None:
         config = replace(config, chunk_size=CHUNK_SIZES[environment.backend])
     agent = make_agent(config, observation_space, action_space)
@@ -77,10 +80,9 @@ def _assembled(config: TrainConfig, folder: Path, checkpoint: Checkpoint | None 
         _check_fits(checkpoint, agent)
         initial, buffers, progress = checkpoint.latest.weights, checkpoint.latest.buffers, checkpoint.progress
     agent.policy.check_buffers(buffers)
+    try_policy(config.policy, agent.policy, initial, buffers, observation_space)
     constants = {name: array for name, array in buffers.items() if name not in STATISTICS}
-    strategy = lookup("strategies", config.strategy)(config.settings, initial, config.seed)
-    if isinstance(strategy, TakesLayout):
-        strategy.take_layout(agent.policy.layout)
+    strategy = _strategy(config, agent.policy.layout, initial)
     if checkpoint is None:
         _check_growth(config, strategy)
     else:
@@ -94,6 +96,31 @@ def _assembled(config: TrainConfig, folder: Path, checkpoint: Checkpoint | None 
         episode_timeout=config.episode_timeout,
     )
     return Run(config, task, strategy, engine, folder, progress, constants)
+
+
+def _without_auto(config: TrainConfig, shape: tuple[int, ...]) -> TrainConfig:
+    """The config with the policy that auto stands for; ValueError where that does not use what was typed."""
+    chosen = replace(config, policy="cnn" if len(shape) == 3 else "mlp")
+    try:
+        check_used(chosen)
+    except ValueError as error:
+        raise ValueError(f"{error}; for observations of shape {shape} --policy auto is {chosen.policy}") from None
+    return chosen
+
+
+def _strategy(config: TrainConfig, layout: Layout, initial: Float32[np.ndarray, " params"]) -> Strategy:
+    """The strategy at its start; a user's own is tried first."""
+    found = lookup("strategies", config.strategy)
+
+    def make_one() -> Strategy:
+        strategy: Strategy = make("strategy", config.strategy, found, config.settings, initial, config.seed)
+        if isinstance(strategy, TakesLayout):
+            with naming("strategy", config.strategy):
+                strategy.take_layout(layout)
+        return strategy
+
+    try_strategy(config.strategy, make_one, layout)
+    return make_one()
 
 
 def _check_growth(config: TrainConfig, strategy: Strategy) -> None:
@@ -206,8 +233,6 @@ def _start(
 def _virtual_batch(config: TrainConfig, agent: Agent, environment: EnvironmentSpec) -> Buffers:
     """The reference batch if the policy takes one; ValueError where no policy file could hold it."""
     num_frames = fields_of(agent.policy).get("virtual_batch", 0)
-    if config.virtual_batch and not num_frames:
-        raise ValueError(f"virtual_batch is for policies with convolutions, cnn and conv_lstm, got {config.policy!r}")
     most = (MAX_WEIGHTS - agent.policy.layout.num_params) // prod(agent.policy.observation_shape)
     if num_frames > most:
         raise ValueError(f"virtual_batch must be <= {most}, got {num_frames}: a policy file holds no more frames")

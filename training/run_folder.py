@@ -21,6 +21,7 @@ from training.config import TrainConfig
 from training.machine import conditions
 from training.option_file import read_yaml
 from training.policy_file import SavedPolicy, save_policy
+from training.unused_options import as_yaml
 
 CONFIG_YAML = "config.yaml"
 
@@ -49,10 +50,10 @@ def make_folder(folder: Path, config: TrainConfig, starts: Mapping[str, tuple[Tr
             shutil.rmtree(leftover, ignore_errors=True)  # of a process that was killed in here
         unfinished = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", suffix=".tmp", dir=folder.parent))
         try:
-            (unfinished / CONFIG_YAML).write_text(config.as_yaml())
+            (unfinished / CONFIG_YAML).write_text(as_yaml(config))
             for name, (own, checkpoint) in starts.items():
                 (unfinished / name / checkpoints.FOLDER).mkdir(parents=True)
-                (unfinished / name / CONFIG_YAML).write_text(own.as_yaml())
+                (unfinished / name / CONFIG_YAML).write_text(as_yaml(own))
                 save_checkpoint(unfinished / name / checkpoints.FOLDER, checkpoint)
                 note_command(unfinished / name)
             unfinished.chmod(0o755)
@@ -153,4 +154,4 @@ def resume_command(folder: Path, imports: Sequence[str]) -> str:
 
 def update_config(folder: Path, config: TrainConfig) -> None:
     """Makes config.yaml say what the run now goes on with."""
-    write_atomically(folder / CONFIG_YAML, config.as_yaml().encode())
+    write_atomically(folder / CONFIG_YAML, as_yaml(config).encode())

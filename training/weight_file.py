@@ -13,6 +13,15 @@ class WeightFileError(ValueError):
     """A weight file that cannot be used; one line that names the file and what is wrong with it."""
 
 
+def as_path(path: str | Path) -> Path:
+    """The path itself, or that of a text; TypeError for anything else, such as an open file."""
+    if not isinstance(path, (str, Path)):
+        raise TypeError(
+            f"the path of a policy file must be a str or a pathlib.Path, got {type(path).__name__} {path!r}"
+        )
+    return Path(path)
+
+
 @contextmanager
 def refusals(path: Path) -> Iterator[None]:
     """Turns whatever reading `path` raises for a bad file into a WeightFileError of one line, cut if very long."""

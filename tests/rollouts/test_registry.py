@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from rollouts.registry import did_you_mean, lookup
+from rollouts.registry import check_allowed, did_you_mean, lookup
 
 
 @pytest.fixture
@@ -14,6 +14,7 @@ def package(tmp_path, monkeypatch):
     folder.mkdir()
     (folder / "__init__.py").write_text("")
     (folder / "big_wheel.py").write_text("class BigWheel:\n    pass\n")
+    (tmp_path / "needs_more.py").write_text("import no_such_package\n")
     (folder / "base.py").write_text("class Shared:\n    pass\n")
     (folder / "copy_cat.py").write_text("from gadgets.base import Shared as CopyCat\n")
     monkeypatch.syspath_prepend(tmp_path)
@@ -57,7 +58,8 @@ def test_the_message_names_the_kind(package_name, kind):
 @pytest.mark.parametrize(
     ("name", "reason"),
     [
-        ("no_such_module:Thing", "cannot import 'no_such_module'"),
+        ("no_such_module:Thing", "cannot import 'no_such_module': .*; is its folder in PYTHONPATH[?]"),
+        ("needs_more:Thing", "cannot import 'needs_more': .* named 'no_such_package'$"),
         ("gadgets.base:Missing", "has no class 'Missing'"),
         ("gadgets.base:__name__", "has no class '__name__'"),
         (":Thing", "cannot import ''"),
@@ -73,3 +75,12 @@ def test_a_users_class_that_is_not_there(package, name, reason):
 def test_suggestions_ignore_case_and_need_some_likeness():
     assert did_you_mean("EARLY_STOP", ["early_stop", "resize"]) == ", did you mean 'early_stop'?"
     assert did_you_mean("qqq", ["early_stop", "resize"]) == ""
+
+
+def test_the_line_about_code_not_allowed_has_the_whole_flag_to_give():
+    check_allowed(["mine.nets", "mine"], ["mine"])
+    with pytest.raises(ValueError, match=r"^needs code from the module 'mine'; if you trust it, give --import mine$"):
+        check_allowed(["mine", "mine"], [])
+    expected = r"^needs code from the modules 'theirs', 'ores'; if you trust them, give --import mine theirs ores$"
+    with pytest.raises(ValueError, match=expected):
+        check_allowed(["theirs", "mine.nets", "ores", "theirs"], ["mine"])

@@ -194,7 +194,7 @@ def test_what_makes_no_sense_is_refused(tmp_path, flags, message):
 @pytest.mark.parametrize(
     ("flags", "message"),
     [
-        (["--virtual_batch", "5"], "virtual_batch is for policies with convolutions, cnn and conv_lstm, got 'linear'"),
+        (["--virtual_batch", "5"], "--virtual_batch is only used with --policy cnn, conv_lstm"),
         (["--sampler", "low_rank", "--rank", "3"], "rank must be <= 2, the rank of the largest matrix, got 3"),
         (["--policy", "hebbian"], "policy 'hebbian' needs .*; train it with train_hebbian.py"),
     ],

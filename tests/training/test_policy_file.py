@@ -61,6 +61,19 @@ def test_a_file_that_says_nothing_of_the_start_of_its_search_is_taken(tmp_path):
     same(load_policy(path), saved)
 
 
+def test_a_path_may_be_text(tmp_path):
+    saved = saved_policy()
+    save_policy(str(tmp_path / "a.dat"), saved)
+    same(load_policy(str(tmp_path / "a.dat")), saved)
+
+
+@pytest.mark.parametrize("path", [None, 3, b"a.dat", ["a.dat"]])
+def test_a_path_that_is_none_is_a_type_error(path):
+    for use in (load_policy, lambda path: save_policy(path, saved_policy())):
+        with pytest.raises(TypeError, match=r"^the path of a policy file must be a str or a pathlib.Path, got \w+ "):
+            use(path)
+
+
 @pytest.mark.parametrize("policy", [Linear((3,), 2, bias=True), Cnn((20, 18, 3), 3, hidden_sizes=(5,))])
 def test_other_policies_come_back_too(tmp_path, policy):
     save_policy(tmp_path / "best.dat", saved_policy(policy))

@@ -3,12 +3,15 @@
 from dataclasses import fields, replace
 
 import pytest
-from scripted_runs import SETTINGS, scripted_config, train
+import yaml
+from scripted_runs import SETTINGS, outcome, scripted_config, train
 
 from rollouts.registry import lookup, names
 from training import presets as preset_files
 from training.command_line import parse_config, parse_configs
 from training.config import TrainConfig
+from training.preparation import prepare
+from training.unused_options import as_yaml
 
 WITHOUT_EFFECT = {
     "--rank 2": "--rank is only used with --sampler low_rank",
@@ -16,11 +19,13 @@ WITHOUT_EFFECT = {
     "--clip_up_momentum 0.5": "--clip_up_momentum is only used with --optimizer clip_up",
     "--adam_beta1 0.5": "--adam_beta1 is only used with --optimizer adam",
     "--optimizer adam --momentum 0.5": "--momentum is only used with --optimizer sgd",
-    "--policy small --hidden_sizes 8": "--hidden_sizes is only used with --policy auto, mlp, cnn, hebbian, lstm, gru",
-    "--policy small --activation relu": "--activation is only used with --policy auto, mlp, lstm, gru",
+    "--policy small --hidden_sizes 8": "--hidden_sizes is only used with --policy mlp, cnn, hebbian, lstm, gru",
+    "--policy small --activation relu": "--activation is only used with --policy mlp, lstm, gru",
     "--policy mlp --recurrent_size 8": "--recurrent_size is only used with --policy lstm, gru",
-    "--policy lstm --initialization pytorch": "--initialization is only used with --policy auto, mlp, cnn, small",
-    "--policy lstm --bias": "--bias is only used with --policy auto, linear, mlp",
+    "--policy lstm --initialization pytorch": "--initialization is only used with --policy mlp, cnn, small",
+    "--policy policies.mlp:Mlp --recurrent_size 8": "--recurrent_size is only used with --policy lstm, gru",
+    "--policy linear --virtual_batch 5": "--virtual_batch is only used with --policy cnn, conv_lstm",
+    "--policy lstm --bias": "--bias is only used with --policy linear, mlp",
     "--sigma_patience 3": "--sigma_patience is only used with --sigma_adaptation other than 1",
     "--top_share 0.3": "--top_share is only used with --fitness_shaping top_k",
     "--schedule_generations 9": (
@@ -47,7 +52,7 @@ WITH_EFFECT = [
     *("--no_divide_by_sigma", "--optimizer clip_up --weight_decay 0.1 --no_divide_by_sigma"),
     *("--policy small --initialization pytorch", "--policy lstm --initialization xavier"),
     *("--policy lstm --no_bias", "--lr_schedule constant --schedule_generations none", "--optimizer adam --momentum 0"),
-    *("--policy my_package.nets:Net --recurrent_size 8", "--early_stop_negative_streak 3 --early_stop_grace_steps 5"),
+    *("--policy policies.lstm:Lstm --recurrent_size 8", "--early_stop_negative_streak 3 --early_stop_grace_steps 5"),
 ]
 
 
@@ -84,7 +89,7 @@ def test_files_may_hold_what_a_run_does_not_use(configs):
     from_preset = parse("--policy", "small")
     assert from_preset.settings.rank == 3
     written = configs / "written.yaml"
-    written.write_text(from_preset.as_yaml())
+    written.write_text(yaml.safe_dump(from_preset.as_options()))  # as earlier versions wrote it
     assert parse("--config", str(written)).as_options() == from_preset.as_options()
     assert refusal("--config", str(written), "--rank", "3") == WITHOUT_EFFECT["--rank 2"]
 
@@ -95,6 +100,64 @@ def test_a_run_goes_on_with_options_that_it_does_not_use(tmp_path):
     flags = ["--resume", str(folder), "--import", "tests.scripted", "--rank", "3"]
     (config,) = parse_configs("static", flags, "")
     assert (config.settings, config.popsize_max) == (settings, 20)
+
+
+@pytest.mark.parametrize(
+    ("typed", "unused", "used"),
+    [
+        ("--policy linear", {"hidden_sizes", "activation", "recurrent_size", "virtual_batch"}, {"bias"}),
+        ("--policy gru --sampler low_rank", {"bias", "virtual_batch"}, {"hidden_sizes", "recurrent_size", "rank"}),
+        ("--policy policies.mlp:Mlp", {"recurrent_size", "virtual_batch"}, {"hidden_sizes", "activation", "bias"}),
+        ("--strategy pgpe --optimizer adam", {"clip_up_momentum", "max_speed", "popsize_max"}, {"adam_beta1"}),
+        ("--strategy cem", {"extra_variance_min"}, {"elite_share"}),
+        ("--strategy ga --early_stop_negative_streak 3", {"episode_cap_min"}, {"parents", "early_stop_grace_steps"}),
+    ],
+)
+def test_a_run_writes_the_options_that_it_uses_and_they_make_the_same_run(typed, unused, used, configs):
+    config = parse(*typed.split())
+    written = configs / "written.yaml"
+    written.write_text(as_yaml(config))
+    names_written = set(yaml.safe_load(written.read_text()))
+    assert not unused & names_written and used <= names_written
+    again = parse("--config", str(written))
+    assert (again.as_options(), as_yaml(again)) == (config.as_options(), as_yaml(config))
+
+
+def test_a_preset_cannot_come_between_a_run_and_the_options_that_it_wrote(configs):
+    written = configs / "written.yaml"
+    written.write_text(as_yaml(parse("--policy", "linear", "--optimizer", "adam")))
+    (configs / "static" / "CartPole-v1.yaml").write_text("policy: mlp\nhidden_sizes: [8]\nmomentum: 0.5\n")
+    again = parse("--config", str(written))
+    assert (again.policy, again.settings.optimizer, as_yaml(again)) == ("linear", "adam", written.read_text())
+
+
+def test_a_finished_run_leaves_only_what_it_used_and_resumes_from_its_checkpoint(tmp_path):
+    folder = train(scripted_config(tmp_path, policy="auto", hidden_sizes=(3,), generations=2))
+    written = yaml.safe_load((folder / "config.yaml").read_text())
+    assert (written["policy"], written["hidden_sizes"], written["activation"]) == ("mlp", [3], "tanh")
+    assert not {"recurrent_size", "virtual_batch", "rank", "momentum", "popsize_max"} & set(written)
+    (config,) = parse_configs("static", ["--resume", str(folder), "--import", "tests.scripted"], "")
+    whole = outcome(train(scripted_config(tmp_path, policy="mlp", hidden_sizes=(3,), generations=4, run_name="whole")))
+    assert outcome(train(replace(config, generations=4))) == whole
+    assert "recurrent_size" not in yaml.safe_load((folder / "config.yaml").read_text())
+
+
+@pytest.mark.parametrize(
+    ("policy", "flags", "line"),
+    [
+        ("mlp", "--virtual_batch 5", "--virtual_batch is only used with --policy cnn, conv_lstm; "),
+        ("cnn", "--activation relu", "--activation is only used with --policy mlp, lstm, gru; "),
+        ("cnn", "--bias", "--bias is only used with --policy linear, mlp; "),
+    ],
+)
+def test_what_auto_does_not_use_is_refused_once_it_is_known(policy, flags, line, tmp_path):
+    environment = {"mlp": "CartPole-v1", "cnn": "CarRacing-v3"}[policy]
+    config = parse_config("static", ["--environment", environment, "--folder", str(tmp_path), *flags.split()], "")
+    assert config.policy == "auto"
+    with pytest.raises(ValueError) as refused:
+        prepare(config)
+    assert str(refused.value).startswith(line) and str(refused.value).endswith(f"--policy auto is {policy}")
+    assert [path.name for path in tmp_path.iterdir()] == ["static"]
 
 
 def test_the_options_of_policies_name_the_policies_that_have_them():

@@ -4,6 +4,7 @@ import pytest
 
 from training.assembly import environment_spec
 from training.command_line import parse_config
+from training.unused_options import as_yaml
 
 
 def parse(*arguments):
@@ -25,7 +26,7 @@ def parse(*arguments):
 def test_wrappers_may_have_arguments_on_the_command_line_and_in_files(tmp_path, text, entry):
     typed = parse("--environment", "CartPole-v1", "--gymnasium_wrappers", text, "--wrappers", text, "one_hot")
     assert (typed.gymnasium_wrappers, typed.wrappers) == ((entry,), (entry, "one_hot"))
-    (tmp_path / "mine.yaml").write_text(typed.as_yaml())
+    (tmp_path / "mine.yaml").write_text(as_yaml(typed))
     assert parse("--config", str(tmp_path / "mine.yaml")).as_options() == typed.as_options()
 
 

@@ -1,0 +1,109 @@
+"""A user's own classes that are no policy, strategy or wrapper are named in one line, before anything is written."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import unfit_classes
+from scripted_runs import scripted_config, train
+
+from rollouts.environments import EnvironmentSpec
+from strategies.openai_es import OpenaiEsSettings
+from training.checkpoint import newest_checkpoint
+from training.evaluation_options import EvaluateConfig, checked_entries
+from training.loop import TrainingError
+from training.policy_file import SavedPolicy, load_policy, save_policy
+from training.preparation import prepare
+from training.run import execute
+
+UNFIT = {
+    "--strategy collections:OrderedDict": "is no strategy: it lacks grows, mean, ask, tell, state_dict, "
+    "load_state_dict (see contracts/strategy.py)",
+    "--strategy unfit_classes:NoSettings": "is no strategy: it lacks Settings, a dataclass of its options",
+    "--strategy unfit_classes:SettingWithoutHelp": "its setting popsize has no help text",
+    "--strategy unfit_classes:SettingWithoutDefault": "its setting popsize has no default",
+    "--strategy unfit_classes:SettingOfEveryRun": "cannot be used: ArgumentError: argument --seed: conflicting option",
+    "--strategy unfit_classes:LacksMethods": "is no strategy: it lacks grows, mean, tell, state_dict, load_state_dict",
+    "--strategy unfit_classes:ConstructorRaises": "cannot be used: RuntimeError: scripted",
+    "--strategy unfit_classes:AsksNothing": "cannot be used: ask must return a population (contracts/population.py), "
+    "got None, which lacks __len__, weights, combine",
+    "--strategy unfit_classes:ShortMean": "mean must be float32 of shape (4,), got float32 of shape (1,)",
+    "--strategy unfit_classes:NoState": "state_dict must return NumPy arrays by name, got None",
+    "--policy collections:OrderedDict": "is no policy: it lacks observation_shape, layout, check_buffers, "
+    "initial_params, initial_state, act (inherit from policies.static.StaticPolicy, or see contracts/policy.py)",
+    "--policy unfit_classes:NoDataclass": "is no policy: it is no dataclass",
+    "--policy unfit_classes:LacksAct": "is no policy: it lacks act (inherit from ",
+    "--policy unfit_classes:PolicyRaises": "cannot be used: RuntimeError: scripted",
+    "--policy unfit_classes:NoLayout": "layout must be a contracts.policy.Layout, got {'weight': (2, 2)}",
+    "--policy unfit_classes:LayoutRaises": "AttributeError: 'LayoutRaises' object has no attribute 'misspelt'",
+    "--policy unfit_classes:ShortStart": "initial_params must be float32 of shape (4,), got float32 of shape (3,)",
+    "--policy unfit_classes:StateOfNobody": "arrays with the 2 members first, got float64 of shape (7,)",
+    "--policy unfit_classes:FewOutputs": "act must return floats of shape (2, 2) for 2 members, got float32 of shape "
+    "(2, 1)",
+    "--policy unfit_classes:ActRaises": "cannot be used: RuntimeError: scripted",
+    "--wrappers collections:OrderedDict": "is no wrapper: it lacks num_copies, observation_space, action_space, start, "
+    "step, close (inherit from wrappers.base.BatchWrapper, or see contracts/environment.py)",
+    "--wrappers unfit_classes:WrapsNothing": "is no wrapper: it lacks num_copies, observation_space, action_space",
+    "--wrappers unfit_classes:WrapperRaises": "cannot be used: RuntimeError: scripted",
+    "--gymnasium_wrappers collections:OrderedDict": "is not a gymnasium.Wrapper",
+    "--gymnasium_wrappers unfit_classes:GymnasiumWrapperRaises": "cannot be used: RuntimeError: scripted",
+}
+SCRIPTED = ["--environment", "Scripted-v0", "--import", "tests.scripted", "--policy", "linear", "--popsize", "4"]
+
+
+@pytest.mark.parametrize(("typed", "expected"), UNFIT.items())
+def test_an_unfit_class_is_one_line_that_names_its_option(typed, expected, tmp_path, refusal):
+    flag, name = typed.split()
+    line = refusal("train_static.py", *SCRIPTED, "--folder", tmp_path, flag, name)
+    assert expected in line
+    assert flag.removeprefix("--") in line and repr(name) in line
+    assert not list(tmp_path.iterdir())
+
+
+def test_the_line_says_where_in_the_users_module_it_was_raised(tmp_path):
+    raised = Path(unfit_classes.__file__).read_text().splitlines().index("class ActRaises(Linear):") + 3
+    with pytest.raises(ValueError, match=rf"scripted \(.*unfit_classes.py, line {raised}\)$"):
+        prepare(scripted_config(tmp_path, policy="unfit_classes:ActRaises"))
+
+
+def test_a_wrapper_may_forward_what_it_has_not(tmp_path):
+    train(scripted_config(tmp_path, wrappers=("unfit_classes:ByForwarding",), generations=1))
+
+
+def test_a_users_strategy_is_tried_without_a_trace_in_the_run(tmp_path):
+    config = scripted_config(tmp_path, generations=2)
+    ours = load_policy(train(config) / "latest.dat", ["tests.scripted"])
+    theirs = train(replace(config, strategy="strategies.openai_es:OpenaiEs", run_name="again"))
+    assert (load_policy(theirs / "latest.dat", ["tests.scripted"]).weights == ours.weights).all()
+
+
+@pytest.mark.parametrize(
+    ("strategy", "expected"),
+    [
+        ("TellsNothing", "tell must return a mapping of names to numbers, got None"),
+        ("TellsText", "tell must return numbers, got 'large' for 'sigma'"),
+        ("TellsAnotherFigure", "a row must have the first row's columns; missing [], new ['another']"),
+        ("TellRaises", "tell raised RuntimeError: scripted"),
+        ("AsksNothingLater", "ask must return a population (contracts/population.py), got a list, which lacks weights"),
+    ],
+)
+def test_what_a_strategy_answers_wrongly_ends_the_run_with_its_last_generation_saved(strategy, expected, tmp_path):
+    (run,) = prepare(
+        scripted_config(tmp_path, strategy=f"unfit_classes:{strategy}", settings=OpenaiEsSettings(popsize=4))
+    )
+    with pytest.raises(TrainingError) as stopped:
+        execute(run)
+    first_line = str(stopped.value).partition("\n")[0]
+    assert first_line.startswith(f"strategy 'unfit_classes:{strategy}': ") and expected in first_line
+    assert newest_checkpoint(run.folder / "checkpoint")[0].progress.generation == 2
+
+
+def test_a_file_with_an_unfit_policy_is_refused_by_its_name(tmp_path):
+    fit = unfit_classes.ActRaises((2,), 2)
+    spec = EnvironmentSpec("Scripted-v0", "gymnasium", {"truncate_at": 3}, ("tests.scripted",))
+    weights = fit.initial_params(None)
+    path = tmp_path / "a.dat"
+    save_policy(path, SavedPolicy(fit, "unfit_classes:ActRaises", weights, {}, "identity", spec, {}))
+    config = EvaluateConfig((str(path),), imports=("tests.scripted", "unfit_classes"))
+    with pytest.raises(ValueError, match=r"a.dat: policy 'unfit_classes:ActRaises' cannot be used: RuntimeError: scri"):
+        checked_entries(config)

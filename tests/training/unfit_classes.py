@@ -1,0 +1,174 @@
+"""Policies, strategies and wrappers that are none, each for a reason of its own."""
+
+from dataclasses import dataclass, field
+
+import gymnasium
+import numpy as np
+
+from policies.linear import Linear
+from strategies.openai_es import OpenaiEs, OpenaiEsSettings
+from wrappers.base import BatchWrapper
+
+
+class NoSettings(OpenaiEs):
+    Settings = None
+
+
+@dataclass(frozen=True)
+class Silent:
+    popsize: int = 4
+
+
+class SettingWithoutHelp(OpenaiEs):
+    Settings = Silent
+
+
+@dataclass(frozen=True)
+class Bare:
+    popsize: int = field(metadata={"help": "members"})
+
+
+class SettingWithoutDefault(OpenaiEs):
+    Settings = Bare
+
+
+@dataclass(frozen=True)
+class Taken:
+    seed: int = field(default=1, metadata={"help": "an option that every run has"})
+
+
+class SettingOfEveryRun(OpenaiEs):
+    Settings = Taken
+
+
+class LacksMethods:
+    Settings = OpenaiEsSettings
+
+    def ask(self, generation, num_members=None):
+        raise NotImplementedError
+
+
+class ConstructorRaises(OpenaiEs):
+    def __init__(self, *arguments):
+        raise RuntimeError("scripted")
+
+
+class AsksNothing(OpenaiEs):
+    def ask(self, generation, num_members=None):
+        return None
+
+
+class AsksNothingLater(OpenaiEs):
+    def ask(self, generation, num_members=None):
+        return super().ask(generation, num_members) if generation < 2 else [1, 2]
+
+
+class ShortMean(OpenaiEs):
+    @property
+    def mean(self):
+        return np.zeros(1, np.float32)
+
+
+class NoState(OpenaiEs):
+    def state_dict(self):
+        return None
+
+
+class _TellsLater(OpenaiEs):
+    """Tells what it should in the first two generations."""
+
+    def tell(self, population, fitness, combine):
+        figures = super().tell(population, fitness, combine)
+        self._told = getattr(self, "_told", 0) + 1
+        return figures if self._told <= 2 else self.answer(figures)
+
+
+class TellsNothing(_TellsLater):
+    def answer(self, figures):
+        return None
+
+
+class TellsText(_TellsLater):
+    def answer(self, figures):
+        return {**figures, "sigma": "large"}
+
+
+class TellsAnotherFigure(_TellsLater):
+    def answer(self, figures):
+        return {**figures, "another": 1.0}
+
+
+class TellRaises(_TellsLater):
+    def answer(self, figures):
+        raise RuntimeError("scripted")
+
+
+class NoDataclass:
+    observation_shape = layout = check_buffers = initial_params = initial_state = act = property(lambda self: None)
+
+
+@dataclass(frozen=True)
+class LacksAct:
+    observation_shape: tuple
+    num_outputs: int
+    layout = check_buffers = initial_params = initial_state = None
+
+
+class PolicyRaises(Linear):
+    def __post_init__(self):
+        raise RuntimeError("scripted")
+
+
+class NoLayout(Linear):
+    layout = {"weight": (2, 2)}  # noqa: RUF012
+
+
+class LayoutRaises(Linear):
+    @property
+    def layout(self):
+        return self.misspelt
+
+
+class ShortStart(Linear):
+    def initial_params(self, rng):
+        return np.zeros(3, np.float32)
+
+
+class StateOfNobody(Linear):
+    def initial_state(self, weights, rngs, buffers):
+        return {"memory": np.zeros(7)}
+
+
+class FewOutputs(Linear):
+    def forward(self, weights, inputs):
+        return super().forward(weights, inputs)[:, :1]
+
+
+class ActRaises(Linear):
+    def forward(self, weights, inputs):
+        raise RuntimeError("scripted")
+
+
+class WrapperRaises(BatchWrapper):
+    def __init__(self, env):
+        raise RuntimeError("scripted")
+
+
+class WrapsNothing(BatchWrapper):
+    def __init__(self, env):
+        self.env = env
+
+
+class ByForwarding:
+    """A wrapper, though its class has none of the methods."""
+
+    def __init__(self, env):
+        self._env = env
+
+    def __getattr__(self, name):
+        return getattr(self._env, name)
+
+
+class GymnasiumWrapperRaises(gymnasium.Wrapper):
+    def __init__(self, env):
+        raise RuntimeError("scripted")
