@@ -23,6 +23,7 @@ from rollouts.chunks import Task, joined
 from rollouts.environment_ids import has_time_limit
 from rollouts.moments import merged, standardisation
 from strategies.populations import RepeatedPopulation
+from training.advice import GO_ON, begin_anew, mend_first
 from training.checkpoint import Checkpoint, Progress, Snapshot
 from training.config import TrainConfig
 from training.generation_figures import return_figures, tally_figures
@@ -31,7 +32,11 @@ from training.run_folder import RunFiles
 
 
 class TrainingError(RuntimeError):
-    """Training cannot go on, or its results cannot be saved; one line that says why."""
+    """Training cannot go on, or its results cannot be saved; one line that says why, and one that says what helps."""
+
+    def __init__(self, reason: str, advice: str = GO_ON):
+        super().__init__(reason)
+        self.advice = advice
 
 
 @dataclass(frozen=True)
@@ -70,13 +75,17 @@ class Trainer:
         However it ends, the last finished generation is saved; TrainingError if it could not be.
         """
         try:
+            if self.ending and self._progress.best is None:  # it was shortened before it was evaluated
+                self._score()
+                self._checkpoint = captured(replace(self._run, progress=self._progress), self._conditions)
             self._save(metrics)
             while not self.ending:
                 best = self._progress.best
                 try:
                     row = self.generation()
                 except FloatingPointError as error:
-                    raise TrainingError(f"generation {self._progress.generation + 1}: {error}") from error
+                    where = f"generation {self._progress.generation + 1}"
+                    raise TrainingError(f"{where}: {error}", begin_anew(self._config.settings)) from error
                 with suppress(OSError):  # the row is kept, and `_save` says what is wrong with the disk
                     metrics.write(row)
                 if board is not None:
@@ -193,7 +202,9 @@ class Trainer:
         failed, ranked = int(np.isnan(fitness).sum()), fitness[:-1][~np.isnan(fitness[:-1])]  # unperturbed comes last
         reasons = ", ".join(f"{reason} in {count} episodes" for reason, count in Counter(faults).most_common())
         if not len(ranked) and (len(fitness) > 2 or failed == 2):  # a lone candidate may fail beside its parent
-            raise TrainingError(f"every member of generation {generation} failed: {reasons}")
+            by_the_clock = self._config.episode_timeout is not None
+            advice = GO_ON if by_the_clock else mend_first(self._config.settings)
+            raise TrainingError(f"every member of generation {generation} failed: {reasons}", advice)
         kind, line = "", ""
         if failed:
             kind = ", ".join(sorted(faults))

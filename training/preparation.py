@@ -1,8 +1,10 @@
-"""Preparation of runs: everything is checked, then folders are made, or a run is put back from its checkpoint."""
+"""Preparation of runs: everything is checked, then a folder is made, or a run is put back from its checkpoint."""
 
 import os
 import sys
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from math import prod
 from pathlib import Path
 from typing import Any
@@ -32,27 +34,81 @@ from training.legacy_file import is_legacy, legacy_weights
 from training.loop import Run, captured
 from training.machine import conditions
 from training.policy_file import MAX_FILE_BYTES, fields_of, load_policy
-from training.run_folder import chosen_folder, hold, make_folder, note_command, update_config
+from training.run_folder import (
+    INIT_FROM,
+    chosen_folder,
+    hold,
+    make_folder,
+    make_whole,
+    note_command,
+    seed_folder,
+    update_config,
+    write_start,
+    write_top,
+)
+from training.runs import Runs
 
 MAX_WEIGHTS = (MAX_FILE_BYTES - MAX_HEADER_BYTES) // 4
 
 
-def prepare(config: TrainConfig) -> list[Run]:
-    """The runs that the options ask for, ready to be executed one after the other: one for each seed, or one resumed.
+def prepare(config: TrainConfig, options_of: Callable[[Path], TrainConfig] | None = None) -> Runs:
+    """The runs that the options ask for: one, or one for each seed, begun or going on; the first of them is ready.
 
-    Everything is checked before any file is written. Raises ValueError where something does not fit.
+    Everything is checked before any file is written, by the first seed for all, which differ in nothing else. Raises
+    ValueError where something does not fit. Where several seeds go on, `options_of` gives the options of one that has
+    begun, by its folder.
     """
-    if config.resume is not None:
-        return [_resumed(config, Path(config.resume))]
-    top = chosen_folder(config)
-    several = config.seeds > 1
-    runs = {}
-    for seed in range(config.seed, config.seed + config.seeds):
-        name = f"seed{seed}" if several else "."
-        runs[name] = _assembled(replace(config, seed=seed, seeds=1), top / name)
-    now = conditions()
-    make_folder(top, config, {name: (run.config, captured(run, now)) for name, run in runs.items()})
-    return [replace(run, lock=hold(run.folder)) for run in runs.values()]
+    if config.seeds == 1:
+        run = _begun(config) if config.resume is None else _resumed(config, Path(config.resume))
+        return Runs(run, range(run.config.seed, run.config.seed + 1))
+    seeds = range(config.seed, config.seed + config.seeds)
+    if config.resume is None:
+        first, top, lock = _begun_together(config)
+        return Runs(first, seeds, top=top, later=partial(_run_of_seed, config, top, options_of), lock=lock)
+    top = Path(config.resume)
+    lock, later = hold(top), partial(_run_of_seed, config, top, options_of)
+    try:
+        return Runs(later(config.seed), seeds, top=top, later=later, lock=lock)
+    except BaseException:
+        os.close(lock)
+        raise
+
+
+def _begun(config: TrainConfig) -> Run:
+    """A new run in a folder of its own."""
+    run = _assembled(config, chosen_folder(config))
+    start = captured(run, conditions())
+    folder, lock = make_folder(config, lambda unfinished: write_start(unfinished, run.config, start))
+    return replace(run, folder=folder, lock=lock)
+
+
+def _begun_together(config: TrainConfig) -> tuple[Run, Path, int]:
+    """The first of the new runs of several seeds, the folder of them all, and what holds that."""
+    run = _assembled(replace(config, seeds=1), chosen_folder(config))
+    start = captured(run, conditions())
+
+    def fill(unfinished: Path) -> None:
+        write_top(unfinished, config)
+        write_start(seed_folder(unfinished, config.seed), run.config, start)
+
+    top, lock = make_folder(config, fill)
+    folder = seed_folder(top, config.seed)
+    return replace(run, folder=folder, lock=hold(folder)), top, lock
+
+
+def _run_of_seed(config: TrainConfig, top: Path, options_of: Callable[[Path], TrainConfig] | None, seed: int) -> Run:
+    """The run of one of the seeds in `top`, which begins now or goes on; `config` is for them all."""
+    folder = seed_folder(top, seed)
+    if folder.exists():
+        if options_of is None:
+            raise ValueError(f"run folder {folder} exists already; go on with {top} by --resume")
+        return _resumed(options_of(folder), folder)
+    own = replace(config, seed=seed, seeds=1, resume=None)
+    kept = top / INIT_FROM
+    run = _assembled(replace(own, init_from=str(kept)) if kept.exists() else own, folder)
+    run = replace(run, config=replace(run.config, init_from=config.init_from))
+    start = captured(run, conditions())
+    return replace(run, lock=make_whole(folder, lambda unfinished: write_start(unfinished, run.config, start)))
 
 
 def _assembled(config: TrainConfig, folder: Path, checkpoint: Checkpoint | None = None) -> Run:
