@@ -1,6 +1,10 @@
 """Whole runs on environments that are over in a moment."""
 
+import os
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from pathlib import Path
+from threading import Barrier
 
 import numpy as np
 import pytest
@@ -8,12 +12,14 @@ import torch
 
 from contracts.randomness import Purpose
 from reporting.metrics import METRICS, read_metrics
-from strategies.openai_es import OpenaiEsSettings
+from strategies.openai_es import OpenaiEs, OpenaiEsSettings
 from training import policy_file
 from training.config import TrainConfig
 from training.evaluation_options import EvaluateConfig, checked_entries
+from training.loop import TrainingError
 from training.preparation import prepare
-from training.run import execute
+from training.run import execute, execute_all
+from training.run_folder import RunFiles
 
 SCRIPTED = "Scripted-v0"
 
@@ -216,3 +222,87 @@ def test_a_policy_that_no_file_could_hold_is_refused_before_anything_is_written(
     with pytest.raises(ValueError, match="the policy has 40000000 parameters; a policy file holds 16515072"):
         prepare(replace(config, policy="mlp", bias=False, hidden_sizes=(10_000_000,)))
     assert not list(tmp_path.iterdir())
+
+
+class Overtaken(OpenaiEs):
+    """A strategy in whose making another run takes the name of this one."""
+
+    def __init__(self, *arguments):
+        super().__init__(*arguments)
+        (Path(os.environ["OVERTAKEN"]) / "checkpoint").mkdir(parents=True)
+
+
+def test_a_folder_made_in_between_is_left_alone(config, tmp_path, monkeypatch):
+    folder = tmp_path / SCRIPTED / "run"
+    monkeypatch.setenv("OVERTAKEN", str(folder))
+    with pytest.raises(ValueError, match=r"run folder .*run exists already; --resume it, or choose another --run_name"):
+        prepare(replace(config, strategy=f"{__name__}:Overtaken"))
+    assert [path.name for path in folder.parent.iterdir()] == ["run"]
+    assert [path.name for path in folder.iterdir()] == ["checkpoint"]
+
+
+@pytest.mark.parametrize("seeds", [1, 2])
+def test_of_runs_of_one_name_that_start_at_once_one_begins(seeds, config, tmp_path):
+    start = Barrier(4)
+
+    def begin(_):
+        start.wait()
+        try:
+            return prepare(replace(config, seeds=seeds))
+        except ValueError as error:
+            return str(error)
+
+    with ThreadPoolExecutor(4) as pool:
+        found = list(pool.map(begin, range(4)))
+    losers = [line for line in found if isinstance(line, str)]
+    assert len(losers) == 3 and all("exists already; --resume it" in line for line in losers)
+    assert [path.name for path in (tmp_path / SCRIPTED).iterdir()] == ["run"]
+
+
+def test_runs_without_a_name_that_start_at_once_all_begin(config, tmp_path):
+    with ThreadPoolExecutor(3) as pool:
+        list(pool.map(lambda _: prepare(replace(config, run_name=None)), range(3)))
+    assert len(list((tmp_path / SCRIPTED).iterdir())) == 3
+
+
+def test_what_could_not_be_written_is_not_listed(config, tmp_path, capsys):
+    (prepared,) = prepare(config)
+    (prepared.folder / "learning_curve.png").mkdir()
+    assert not execute(prepared).is_whole
+    said = capsys.readouterr()
+    assert "no learning curve: " in said.err and "learning_curve.png" not in said.out
+    listed = [line.split()[-1] for line in said.out.splitlines() if line.startswith(("weights ", "log "))]
+    assert [Path(path).name for path in listed] == ["best.dat", "latest.dat", "metrics.csv"]
+
+
+def test_a_test_that_cannot_be_kept_is_told(config, capsys):
+    (prepared,) = prepare(replace(config, test_episodes=1, generations=1))
+    (prepared.folder / "test.json").mkdir()
+    assert not execute(prepared).is_whole
+    said = capsys.readouterr()
+    assert "no test.json: " in said.err and "best policy     mean " in said.out
+
+
+def test_a_best_policy_that_is_gone_is_no_traceback(config, monkeypatch):
+    (prepared,) = prepare(replace(config, test_episodes=1, generations=1))
+    monkeypatch.setattr(RunFiles, "save", lambda files, checkpoint: None)
+    with pytest.raises(TrainingError, match=r"no test: .*best.dat: no such file"):
+        execute(prepared)
+
+
+def test_what_helps_is_the_last_line_of_a_run_that_was_stopped(config, capsys):
+    stops = {
+        "lr": replace(config, settings=OpenaiEsSettings(popsize=4, lr=1e39, decay=1.0)),
+        "nan": replace(config, env_kwargs={"nan_at": 2, "truncate_at": 5}),
+        "clock": replace(config, env_kwargs={"nan_at": 2, "truncate_at": 5}, threads=2, episode_timeout=50.0),
+    }
+    found = {}
+    for name, each in stops.items():
+        with pytest.raises(TrainingError):
+            execute_all(prepare(replace(each, run_name=name)))
+        found[name] = capsys.readouterr().out.splitlines()[-1]
+    steps = "a new run with other step sizes (--lr, --sigma)"
+    assert found["lr"] == f"what helps      {steps}; a resume would meet the same numbers again"
+    assert found["nan"].startswith("what helps      mend the environment, then python ")
+    assert found["nan"].endswith(f"nan --import tests.scripted; or {steps}")
+    assert found["clock"].startswith("to go on        python ")
