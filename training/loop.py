@@ -89,7 +89,8 @@ class Trainer:
                 with suppress(OSError):  # the row is kept, and `_save` says what is wrong with the disk
                     metrics.write(row)
                 if board is not None:
-                    board.write(row)
+                    with suppress(OSError):  # kept too, until it is closed
+                        board.write(row)
                 self._checkpoint = captured(replace(self._run, progress=self._progress), self._conditions)
                 self._console.generation(row)
                 if self._progress.best is not best or self._is_due(self._config.checkpoint_every):

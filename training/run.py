@@ -2,7 +2,6 @@
 
 import os
 import sys
-from contextlib import closing, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -89,7 +88,7 @@ def execute(run: Run) -> Finished:
     try:
         try:
             with threadpool_limits(limits=1, user_api="blas"):  # the last bits of a product depend on who shares in it
-                _train(run)
+                has_events = _train(run)
         finally:
             run.engine.close()
             is_drawn = _draw(run.folder)
@@ -99,10 +98,11 @@ def execute(run: Run) -> Finished:
     finally:
         if run.lock is not None:
             os.close(run.lock)
-    return Finished(tested.returns, is_drawn and tested.is_kept)
+    return Finished(tested.returns, has_events and is_drawn and tested.is_kept)
 
 
-def _train(run: Run) -> None:
+def _train(run: Run) -> bool:
+    """Trains; False where only TensorBoard's events could not be written."""
     config = run.config
     with (
         Console(
@@ -120,11 +120,14 @@ def _train(run: Run) -> None:
         already_over = bool(trainer.ending)
         if already_over:
             console.message(f"nothing to do: {trainer.ending}")
-        writer = TensorboardWriter(run.folder, run.progress.generation) if config.tensorboard else None
-        with nullcontext() if writer is None else closing(writer) as board:
+        board = TensorboardWriter(run.folder, run.progress.generation) if config.tensorboard else None
+        try:
             trainer.run(metrics, board)
+        finally:
+            has_events = board is None or written("TensorBoard events", board.close)
         if not already_over:
             console.message(f"training ended: {trainer.ending}")
+    return has_events
 
 
 def _draw(folder: Path) -> bool:
@@ -132,7 +135,7 @@ def _draw(folder: Path) -> bool:
     metrics, curve = folder / METRICS_CSV, folder / LEARNING_CURVE
     if not (metrics.exists() and metrics.stat().st_size):
         return True
-    is_new = curve.exists() and curve.stat().st_mtime_ns >= metrics.stat().st_mtime_ns
+    is_new = curve.is_file() and curve.stat().st_mtime_ns >= metrics.stat().st_mtime_ns
     is_drawn = is_new or written("learning curve", lambda: plot_learning_curve(metrics, curve))
     for weights in sorted(folder.glob("*.dat")):
         say(f"weights         {weights}")

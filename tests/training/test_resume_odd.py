@@ -15,7 +15,6 @@ from training.checkpoint import newest_checkpoint
 from training.command_line import parse_configs
 from training.config import HebbianConfig, TrainConfig
 from training.loop import TrainingError
-from training.policy_file import load_policy
 from training.preparation import prepare
 from training.run import execute, execute_all
 from training.run_folder import RunFiles
@@ -183,70 +182,3 @@ def test_printing_the_options_of_a_run_does_not_run_it(tmp_path, capsys):
         parse_configs("static", ["--resume", str(folder), *IMPORT, "--generations", "7", "--print_config"], "")
     assert ended.value.code == 0
     assert "generations: 7\n" in capsys.readouterr().out
-
-
-@pytest.fixture
-def finished(tmp_path, capsys):
-    """The folder of a finished run that was tested, and the line that its test came to."""
-    execute_all(prepare(scripted_config(tmp_path, generations=3, test_episodes=2)))
-    return tmp_path / "Scripted-v0" / "run", _line_of_test(capsys)
-
-
-def _line_of_test(capsys):
-    (line,) = (line for line in capsys.readouterr().out.splitlines() if line.startswith("best policy"))
-    return line
-
-
-def _changed_by_a_resume(folder, **changes):
-    """The names of a folder's files that are others once a resume is over."""
-    before = {path.name: path.stat().st_ino for path in folder.iterdir()}
-    resume(folder, **changes)
-    return {path.name for path in folder.iterdir() if path.stat().st_ino != before.get(path.name)}
-
-
-def test_a_finished_run_is_neither_tested_nor_drawn_again(finished, capsys):
-    folder, line = finished
-    changed = _changed_by_a_resume(folder, generations=2, test_episodes=2)
-    assert not changed & {"test.json", "learning_curve.png"}
-    assert _line_of_test(capsys) == line
-
-
-@pytest.mark.parametrize("lost", ["test.json", "learning_curve.png"])
-@pytest.mark.parametrize("damage", ["gone", "empty"])
-def test_what_a_finished_run_lacks_is_made_again(lost, damage, finished, capsys):
-    folder, line = finished
-    (folder / lost).unlink()
-    if damage == "empty":
-        (folder / lost).touch()
-        os.utime(folder / lost, (0, 0))
-    changed = _changed_by_a_resume(folder, generations=3, test_episodes=2)
-    assert changed & {"test.json", "learning_curve.png"} == {lost}
-    assert _line_of_test(capsys) == line
-
-
-def test_another_test_than_that_of_the_folder_is_played(finished, capsys):
-    folder, line = finished
-    assert "test.json" in _changed_by_a_resume(folder, generations=3, test_episodes=3)
-    assert _line_of_test(capsys) != line
-    resume(folder, generations=5, test_episodes=3)
-    best = load_policy(folder / "best.dat", ["tests.scripted"])
-    assert _line_of_test(capsys).endswith(f"of generation {best.provenance['generation']}")
-
-
-def test_a_run_shortened_before_its_first_evaluation_is_evaluated(tmp_path, capsys):
-    folder = train(scripted_config(tmp_path, generations=2, run_name="whole", eval_every=100))
-    (run,) = prepare(scripted_config(tmp_path, eval_every=100, checkpoint_every=1))
-    evaluate = run.engine.evaluate
-
-    def interrupted(population, context):
-        if context.generation == 2:
-            raise KeyboardInterrupt
-        return evaluate(population, context)
-
-    run.engine.evaluate = interrupted
-    with pytest.raises(KeyboardInterrupt):
-        execute(run)
-    assert not (run.folder / "best.dat").exists()
-    resume(run.folder, generations=2, test_episodes=1, eval_every=100, checkpoint_every=1)
-    assert (run.folder / "best.dat").read_bytes() == (folder / "best.dat").read_bytes()
-    assert _line_of_test(capsys).endswith("of generation 2")

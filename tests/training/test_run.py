@@ -16,10 +16,8 @@ from strategies.openai_es import OpenaiEs, OpenaiEsSettings
 from training import policy_file
 from training.config import TrainConfig
 from training.evaluation_options import EvaluateConfig, checked_entries
-from training.loop import TrainingError
 from training.preparation import prepare
-from training.run import execute, execute_all
-from training.run_folder import RunFiles
+from training.run import execute
 
 SCRIPTED = "Scripted-v0"
 
@@ -263,46 +261,3 @@ def test_runs_without_a_name_that_start_at_once_all_begin(config, tmp_path):
     with ThreadPoolExecutor(3) as pool:
         list(pool.map(lambda _: prepare(replace(config, run_name=None)), range(3)))
     assert len(list((tmp_path / SCRIPTED).iterdir())) == 3
-
-
-def test_what_could_not_be_written_is_not_listed(config, tmp_path, capsys):
-    (prepared,) = prepare(config)
-    (prepared.folder / "learning_curve.png").mkdir()
-    assert not execute(prepared).is_whole
-    said = capsys.readouterr()
-    assert "no learning curve: " in said.err and "learning_curve.png" not in said.out
-    listed = [line.split()[-1] for line in said.out.splitlines() if line.startswith(("weights ", "log "))]
-    assert [Path(path).name for path in listed] == ["best.dat", "latest.dat", "metrics.csv"]
-
-
-def test_a_test_that_cannot_be_kept_is_told(config, capsys):
-    (prepared,) = prepare(replace(config, test_episodes=1, generations=1))
-    (prepared.folder / "test.json").mkdir()
-    assert not execute(prepared).is_whole
-    said = capsys.readouterr()
-    assert "no test.json: " in said.err and "best policy     mean " in said.out
-
-
-def test_a_best_policy_that_is_gone_is_no_traceback(config, monkeypatch):
-    (prepared,) = prepare(replace(config, test_episodes=1, generations=1))
-    monkeypatch.setattr(RunFiles, "save", lambda files, checkpoint: None)
-    with pytest.raises(TrainingError, match=r"no test: .*best.dat: no such file"):
-        execute(prepared)
-
-
-def test_what_helps_is_the_last_line_of_a_run_that_was_stopped(config, capsys):
-    stops = {
-        "lr": replace(config, settings=OpenaiEsSettings(popsize=4, lr=1e39, decay=1.0)),
-        "nan": replace(config, env_kwargs={"nan_at": 2, "truncate_at": 5}),
-        "clock": replace(config, env_kwargs={"nan_at": 2, "truncate_at": 5}, threads=2, episode_timeout=50.0),
-    }
-    found = {}
-    for name, each in stops.items():
-        with pytest.raises(TrainingError):
-            execute_all(prepare(replace(each, run_name=name)))
-        found[name] = capsys.readouterr().out.splitlines()[-1]
-    steps = "a new run with other step sizes (--lr, --sigma)"
-    assert found["lr"] == f"what helps      {steps}; a resume would meet the same numbers again"
-    assert found["nan"].startswith("what helps      mend the environment, then python ")
-    assert found["nan"].endswith(f"nan --import tests.scripted; or {steps}")
-    assert found["clock"].startswith("to go on        python ")

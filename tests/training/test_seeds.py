@@ -77,6 +77,20 @@ def test_the_turn_of_each_is_announced_and_those_that_ended_are_compared(tmp_pat
     assert any(line.startswith("2 runs ") for line in said)
 
 
+def test_those_that_are_finished_are_compared_without_being_played_again(tmp_path, capsys):
+    def table():
+        said = capsys.readouterr().out
+        return said[said.index("1  seed0") :]
+
+    execute_all(prepare(scripted_config(tmp_path, seeds=2, generations=1, test_episodes=2)))
+    expected = table()
+    played = [top_of(tmp_path) / name / "test.json" for name in ("seed0", "seed1")]
+    before = [path.stat().st_ino for path in played]
+    execute_all(resumed(top_of(tmp_path)))
+    assert table() == expected
+    assert [path.stat().st_ino for path in played] == before
+
+
 def test_no_run_is_kept_after_its_turn(tmp_path):
     runs = prepare(scripted_config(tmp_path, seeds=3, generations=1))
     references = []
