@@ -1,7 +1,6 @@
 """metrics.csv: one row a generation."""
 
 import csv
-import os
 from collections.abc import Mapping, Sequence
 from math import isnan
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import Self
 import numpy as np
 from jaxtyping import Float64
 
+from reporting.appended_file import AppendedFile
 from reporting.atomic_file import write_atomically
 
 METRICS_CSV = "metrics.csv"
@@ -63,11 +63,7 @@ class MetricsWriter:
         kept, self._columns = _rows_until(path, found, generation)
         if found != kept:
             write_atomically(path, kept)
-        self._begin(len(kept))
-
-    def _begin(self, size: int) -> None:
-        self._file = self._path.open("ab", buffering=0)
-        self._size, self._pending, self._has_written = size, b"", False
+        self._file, self._has_written = AppendedFile(path), False
 
     def write(self, row: Mapping[str, float]) -> None:
         """Appends one row; the first one fixes the columns. NaN becomes an empty cell, other floats keep every bit.
@@ -79,39 +75,26 @@ class MetricsWriter:
             if self._has_written:
                 raise ValueError(f"metrics: a row must have the first row's columns; missing {missing}, new {new}")
             self._set_aside(int(row["generation"]) - 1)
+        header = b""
         if self._columns is None:
             self._columns = list(row)
-            self._pending += _line(self._columns)
-        self._pending += _line([_cell(row[name]) for name in self._columns])
+            header = _line(self._columns)
         self._has_written = True
-        self._flush()
+        self._file.write(header + _line([_cell(row[name]) for name in self._columns]))
 
     def _set_aside(self, generation: int) -> None:
         self._file.close()
         self._path.replace(self._path.with_name(f"{self._path.stem}.until-{generation}{self._path.suffix}"))
         self._columns = None
-        self._begin(0)
+        self._file = AppendedFile(self._path)
 
     def sync(self) -> None:
         """Makes the rows so far survive a power cut."""
-        self._flush()
-        os.fsync(self._file.fileno())
+        self._file.sync()
 
     def close(self) -> None:
         """Closes the file; calling it twice is harmless."""
         self._file.close()
-
-    def _flush(self) -> None:
-        """Writes what is pending; a write cut short leaves whole rows."""
-        try:
-            written = 0
-            while written < len(self._pending):
-                written += self._file.write(self._pending[written:])
-        except BaseException:
-            self._file.truncate(self._size)
-            raise
-        self._size += len(self._pending)
-        self._pending = b""
 
     def __enter__(self) -> Self:
         return self

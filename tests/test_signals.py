@@ -113,6 +113,51 @@ def test_a_killed_run_takes_its_workers_along(tmp_path):
     assert session_is_empty(process.pid)
 
 
+PATIENT = """
+import os, time
+import gymnasium
+from matplotlib.figure import Figure
+from tests.scripted import ScriptedGymnasiumEnv
+def wait(*_, **__):
+    open("WAITING", "w").close()
+    time.sleep(1000)
+class Patient(ScriptedGymnasiumEnv):
+    def reset(self, **arguments):
+        return wait() if "PHASE" == "preparation" else super().reset(**arguments)
+    def step(self, action):
+        return wait() if "PHASE" == "test" and os.path.exists("CURVE") else super().step(action)
+gymnasium.register("Patient-v0", entry_point=Patient, kwargs={"truncate_at": 5})
+if "PHASE" == "drawing":
+    Figure.savefig = wait
+"""
+"""A module that waits in a phase of a run."""
+
+
+@pytest.mark.parametrize("phase", ["preparation", "drawing", "test"])
+def test_ctrl_c_before_and_after_the_training(phase, tmp_path, monkeypatch):
+    folder, waiting = tmp_path / "Patient-v0" / "a", tmp_path / "waiting"
+    module = PATIENT.replace("PHASE", phase).replace("CURVE", str(folder / "learning_curve.png"))
+    (tmp_path / "patient.py").write_text(module.replace("WAITING", str(waiting)))
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    flags = ["--environment", "Patient-v0", "--import", "patient", "--policy", "linear", "--threads", 1]
+    flags += ["--popsize", 4, "--generations", 2, "--test_episodes", 2, "--folder", tmp_path, "--run_name", "a"]
+    process = start(*flags)
+    while not waiting.exists():
+        assert process.poll() is None, process.stderr.read()
+        time.sleep(0.05)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=30)
+    assert (process.returncode, err) == (130, "stopping; again to stop at once\n")
+    assert not [*tmp_path.rglob("*.tmp")]
+    if phase == "preparation":
+        assert out == "" and not folder.parent.exists()
+        return
+    assert out.splitlines()[-1].startswith("to go on        python train_static.py --resume ")
+    assert newest_checkpoint(folder / "checkpoint")[0].progress.generation == 2
+    assert (folder / "learning_curve.png").exists() == (phase == "test")
+    assert not (folder / "test.json").exists()
+
+
 @pytest.mark.parametrize("script", sorted(path.name for path in ROOT.glob("*.py")))
 def test_ctrl_c_while_modules_are_loaded_ends_in_silence(script):
     command = [sys.executable, "-X", "importtime", script, "--help"]

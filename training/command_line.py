@@ -17,7 +17,7 @@ from training.exit_status import print_all
 from training.flags import OneLineParser, add_options, as_arguments, flags_of, plain, underscored
 from training.option_file import read_yaml
 from training.presets import preset_path, shared_options
-from training.run_folder import runs_in
+from training.run_folder import first_begun, seeds_in
 from training.unused_options import as_yaml, check_used
 
 
@@ -40,7 +40,9 @@ def _named(arguments: Sequence[str]) -> dict[str, Any]:
 
 
 def parse_configs(trainer: str, arguments: Sequence[str], description: str) -> list[TrainConfig]:
-    """The config that the command line asks for, or that of each run that it resumes.
+    """The config that the command line asks for, or that with which the run in a folder goes on.
+
+    For the runs of several seeds it is that of the first that began, with the seed and the number of them all.
 
     Ends the program with status 0 after `--help` and `--print_config`, and with status 2 after a mistake in one option;
     ValueError says what does not fit together.
@@ -48,9 +50,12 @@ def parse_configs(trainer: str, arguments: Sequence[str], description: str) -> l
     named = _named(arguments)
     if "resume" not in named:
         return [parse_config(trainer, arguments, description)]
-    folders = runs_in(Path(named["resume"]))
-    owner, imports = TRAINERS[trainer], named.get("import", ())
-    return [_resumed_config(owner, folder, imports, arguments, description) for folder in folders]
+    folder = Path(named["resume"])
+    seeds = seeds_in(folder)
+    of_all = {} if seeds is None else {"seed": seeds.start, "seeds": seeds.stop - seeds.start}
+    begun = folder if seeds is None else first_begun(folder, seeds)
+    config = _resumed_config(TRAINERS[trainer], begun, named.get("import", ()), arguments, description, of_all)
+    return [replace(config, resume=str(folder))]
 
 
 def parse_config(trainer: str, arguments: Sequence[str], description: str) -> TrainConfig:
@@ -108,10 +113,16 @@ def _config(owner: type[TrainConfig], options: Mapping[str, Any]) -> TrainConfig
 
 
 def _resumed_config(
-    owner: type[TrainConfig], folder: Path, imports: Sequence[str], arguments: Sequence[str], description: str
+    owner: type[TrainConfig],
+    folder: Path,
+    imports: Sequence[str],
+    arguments: Sequence[str],
+    description: str,
+    of_all: Mapping[str, int],
 ) -> TrainConfig:
-    """The config of the run in a folder, with the flags that may change when it goes on."""
-    then = {name: plain(value) for name, value in newest_checkpoint(folder / CHECKPOINTS)[0].config.items()}
+    """The config of the run in a folder, with the flags that may change when it goes on, and the options `of_all`."""
+    saved = {**newest_checkpoint(folder / CHECKPOINTS)[0].config, **of_all}
+    then = {name: plain(value) for name, value in saved.items()}
     try:
         check_allowed(modules_named(then), imports)
     except KeyError as error:

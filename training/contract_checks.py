@@ -17,10 +17,7 @@ from contracts.randomness import Purpose, stream
 from contracts.strategy import Combine, Strategy
 from rollouts.faults import report
 from rollouts.users_classes import is_users, naming
-
-
-class TrainingError(RuntimeError):
-    """Training cannot go on, or its results cannot be saved; one line that says why, and perhaps details below it."""
+from training.advice import TrainingError
 
 
 def try_policy(

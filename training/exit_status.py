@@ -57,7 +57,7 @@ def written(what: str, write: Callable[[], None]) -> bool:
     """Whether that could be written; if not, a line says why."""
     try:
         write()
-    except (OSError, ValueError, NotImplementedError) as error:
+    except (OSError, ValueError, KeyError, NotImplementedError) as error:
         print(f"no {what}: {' '.join(str(error).split()) or type(error).__name__}", file=sys.stderr)
         return False
     return True

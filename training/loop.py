@@ -23,9 +23,10 @@ from rollouts.chunks import Task, joined
 from rollouts.environment_ids import has_time_limit
 from rollouts.moments import merged, standardisation
 from strategies.populations import RepeatedPopulation
+from training.advice import GO_ON, begin_anew, mend_first
+from training.advice import TrainingError as TrainingError
 from training.checkpoint import Checkpoint, Progress, Snapshot
 from training.config import TrainConfig
-from training.contract_checks import TrainingError as TrainingError
 from training.contract_checks import asked, told
 from training.generation_figures import return_figures, tally_figures
 from training.machine import conditions
@@ -68,20 +69,25 @@ class Trainer:
         However it ends, the last finished generation is saved; TrainingError if it could not be.
         """
         try:
+            if self.ending and self._progress.best is None:  # it was shortened before it was evaluated
+                self._score()
+                self._checkpoint = captured(replace(self._run, progress=self._progress), self._conditions)
             self._save(metrics)
             while not self.ending:
                 best = self._progress.best
                 try:
                     row = self.generation()
                 except FloatingPointError as error:
-                    raise TrainingError(f"generation {self._progress.generation + 1}: {error}") from error
+                    where = f"generation {self._progress.generation + 1}"
+                    raise TrainingError(f"{where}: {error}", begin_anew(self._config.settings)) from error
                 try:
                     with suppress(OSError):  # the row is kept, and `_save` says what is wrong with the disk
                         metrics.write(row)
                 except ValueError as error:  # of a user's strategy
                     raise TrainingError(f"strategy {self._config.strategy!r}: {error}") from error
                 if board is not None:
-                    board.write(row)
+                    with suppress(OSError):  # kept too, until it is closed
+                        board.write(row)
                 self._checkpoint = captured(replace(self._run, progress=self._progress), self._conditions)
                 self._console.generation(row)
                 if self._progress.best is not best or self._is_due(self._config.checkpoint_every):
@@ -195,7 +201,9 @@ class Trainer:
         failed, ranked = int(np.isnan(fitness).sum()), fitness[:-1][~np.isnan(fitness[:-1])]  # unperturbed comes last
         reasons = ", ".join(f"{reason} in {count} episodes" for reason, count in Counter(faults).most_common())
         if not len(ranked) and (len(fitness) > 2 or failed == 2):  # a lone candidate may fail beside its parent
-            raise TrainingError(f"every member of generation {generation} failed: {reasons}")
+            by_the_clock = self._config.episode_timeout is not None
+            advice = GO_ON if by_the_clock else mend_first(self._config.settings)
+            raise TrainingError(f"every member of generation {generation} failed: {reasons}", advice)
         kind, line = "", ""
         if failed:
             kind = ", ".join(sorted(faults))

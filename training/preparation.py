@@ -1,18 +1,17 @@
-"""Preparation of runs: everything is checked, then folders are made, or a run is put back from its checkpoint."""
+"""Preparation of runs: everything is checked, then a folder is made, or a run is put back from its checkpoint."""
 
 import os
 import sys
-from dataclasses import fields, replace
-from math import prod
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from gymnasium import Space
 from jaxtyping import Float32
 
-from contracts.policy import Buffers, Layout
-from contracts.randomness import Purpose, stream
+from contracts.policy import Layout
 from contracts.strategy import Strategy, TakesLayout
 from reporting.metrics import METRICS_CSV, missing_rows
 from rollouts.chunks import Task
@@ -22,40 +21,89 @@ from rollouts.episode import Agent
 from rollouts.moments import STATISTICS, moments_of
 from rollouts.registry import lookup, names
 from rollouts.users_classes import make, naming
-from rollouts.virtual_batch import collect
 from training import checkpoint as checkpoints
 from training.assembly import environment_spec, make_agent, spaces
-from training.checked_file import MAX_HEADER_BYTES
 from training.checkpoint import Checkpoint, Progress, newest_checkpoint
 from training.config import TrainConfig
 from training.contract_checks import try_policy, try_strategy
 from training.evaluation import environment_for
-from training.legacy_file import is_legacy, legacy_weights
 from training.loop import Run, captured
 from training.machine import conditions
-from training.policy_file import MAX_FILE_BYTES, fields_of, load_policy
-from training.run_folder import chosen_folder, hold, make_folder, note_command, update_config
+from training.run_folder import (
+    INIT_FROM,
+    chosen_folder,
+    hold,
+    make_folder,
+    make_whole,
+    note_command,
+    seed_folder,
+    update_config,
+    write_start,
+    write_top,
+)
+from training.runs import Runs
+from training.starting_point import MAX_WEIGHTS, starting_point
 from training.unused_options import check_used
 
-MAX_WEIGHTS = (MAX_FILE_BYTES - MAX_HEADER_BYTES) // 4
 
+def prepare(config: TrainConfig, options_of: Callable[[Path], TrainConfig] | None = None) -> Runs:
+    """The runs that the options ask for: one, or one for each seed, begun or going on; the first of them is ready.
 
-def prepare(config: TrainConfig) -> list[Run]:
-    """The runs that the options ask for, ready to be executed one after the other: one for each seed, or one resumed.
-
-    Everything is checked before any file is written. Raises ValueError where something does not fit.
+    Everything is checked before any file is written, by the first seed for all, which differ in nothing else. Raises
+    ValueError where something does not fit. Where several seeds go on, `options_of` gives the options of one that has
+    begun, by its folder.
     """
-    if config.resume is not None:
-        return [_resumed(config, Path(config.resume))]
-    top = chosen_folder(config)
-    several = config.seeds > 1
-    runs = {}
-    for seed in range(config.seed, config.seed + config.seeds):
-        name = f"seed{seed}" if several else "."
-        runs[name] = _assembled(replace(config, seed=seed, seeds=1), top / name)
-    now = conditions()
-    make_folder(top, config, {name: (run.config, captured(run, now)) for name, run in runs.items()})
-    return [replace(run, lock=hold(run.folder)) for run in runs.values()]
+    if config.seeds == 1:
+        run = _begun(config) if config.resume is None else _resumed(config, Path(config.resume))
+        return Runs(run, range(run.config.seed, run.config.seed + 1))
+    seeds = range(config.seed, config.seed + config.seeds)
+    if config.resume is None:
+        first, top, lock = _begun_together(config)
+        return Runs(first, seeds, top=top, later=partial(_run_of_seed, config, top, options_of), lock=lock)
+    top = Path(config.resume)
+    lock, later = hold(top), partial(_run_of_seed, config, top, options_of)
+    try:
+        return Runs(later(config.seed), seeds, top=top, later=later, lock=lock)
+    except BaseException:
+        os.close(lock)
+        raise
+
+
+def _begun(config: TrainConfig) -> Run:
+    """A new run in a folder of its own."""
+    run = _assembled(config, chosen_folder(config))
+    start = captured(run, conditions())
+    folder, lock = make_folder(config, lambda unfinished: write_start(unfinished, run.config, start))
+    return replace(run, folder=folder, lock=lock)
+
+
+def _begun_together(config: TrainConfig) -> tuple[Run, Path, int]:
+    """The first of the new runs of several seeds, the folder of them all, and what holds that."""
+    run = _assembled(replace(config, seeds=1), chosen_folder(config))
+    start = captured(run, conditions())
+
+    def fill(unfinished: Path) -> None:
+        write_top(unfinished, config)
+        write_start(seed_folder(unfinished, config.seed), run.config, start)
+
+    top, lock = make_folder(config, fill)
+    folder = seed_folder(top, config.seed)
+    return replace(run, folder=folder, lock=hold(folder)), top, lock
+
+
+def _run_of_seed(config: TrainConfig, top: Path, options_of: Callable[[Path], TrainConfig] | None, seed: int) -> Run:
+    """The run of one of the seeds in `top`, which begins now or goes on; `config` is for them all."""
+    folder = seed_folder(top, seed)
+    if folder.exists():
+        if options_of is None:
+            raise ValueError(f"run folder {folder} exists already; go on with {top} by --resume")
+        return _resumed(options_of(folder), folder)
+    own = replace(config, seed=seed, seeds=1, resume=None)
+    kept = top / INIT_FROM
+    run = _assembled(replace(own, init_from=str(kept)) if kept.exists() else own, folder)
+    run = replace(run, config=replace(run.config, init_from=config.init_from))
+    start = captured(run, conditions())
+    return replace(run, lock=make_whole(folder, lambda unfinished: write_start(unfinished, run.config, start)))
 
 
 def _assembled(config: TrainConfig, folder: Path, checkpoint: Checkpoint | None = None) -> Run:
@@ -74,7 +122,7 @@ def _assembled(config: TrainConfig, folder: Path, checkpoint: Checkpoint | None 
             f"the policy has {agent.policy.layout.num_params} parameters; a policy file holds {MAX_WEIGHTS}"
         )
     if checkpoint is None:
-        initial, buffers = _start(config, agent, environment)
+        initial, buffers = starting_point(config, agent, environment)
         progress = Progress(moments=moments_of(buffers))
     else:
         _check_fits(checkpoint, agent)
@@ -202,46 +250,3 @@ def _check_test(environment: EnvironmentSpec, *trained_in: Space) -> None:
                 f"environment {environment.environment!r} has {trained} on {environment.backend}, "
                 f"but {tested} on {reference.backend}; train with --backend {reference.backend}"
             )
-
-
-def _start(
-    config: TrainConfig, agent: Agent, environment: EnvironmentSpec
-) -> tuple[Float32[np.ndarray, " params"], Buffers]:
-    """Parameters and buffers to start from; ValueError if a file's are of another network."""
-    fresh = _virtual_batch(config, agent, environment)
-    if config.init_from is None:
-        return agent.policy.initial_params(stream(config.seed, Purpose.INITIAL_PARAMS)), fresh
-    if is_legacy(Path(config.init_from)):
-        return legacy_weights(Path(config.init_from), agent.policy), fresh
-    saved = load_policy(Path(config.init_from), config.trusted_modules)
-    found, asked = _described(Agent(saved.policy, saved.action_head)), _described(agent)
-    if found != asked:
-        differing = [name for name in {**asked, **found} if found.get(name) != asked.get(name)]
-        theirs, ours = (
-            ", ".join(f"{name} {one[name]!r}" for name in differing if name in one) for one in (found, asked)
-        )
-        raise ValueError(f"init_from {config.init_from} holds {theirs}, but these options make {ours}")
-    moments = moments_of(saved.buffers)
-    if (moments is not None) != config.observation_normalization:
-        raise ValueError(
-            f"init_from {config.init_from} was trained {'with' if moments else 'without'} observation_normalization, "
-            f"which is {'on' if config.observation_normalization else 'off'} here"
-        )
-    return saved.weights, saved.buffers
-
-
-def _virtual_batch(config: TrainConfig, agent: Agent, environment: EnvironmentSpec) -> Buffers:
-    """The reference batch if the policy takes one; ValueError where no policy file could hold it."""
-    num_frames = fields_of(agent.policy).get("virtual_batch", 0)
-    most = (MAX_WEIGHTS - agent.policy.layout.num_params) // prod(agent.policy.observation_shape)
-    if num_frames > most:
-        raise ValueError(f"virtual_batch must be <= {most}, got {num_frames}: a policy file holds no more frames")
-    return {"virtual_batch": collect(environment, num_frames, config.seed)} if num_frames else {}
-
-
-def _described(agent: Agent) -> dict[str, Any]:
-    """All that makes an agent, by name; not what only says where its search starts."""
-    kind = type(agent.policy)
-    options = {"policy": f"{kind.__module__}:{kind.__qualname__}", "action_head": agent.action_head}
-    only_start = {each.name for each in fields(kind) if each.metadata.get("only_start")}  # type: ignore[arg-type]  # policies are dataclasses
-    return options | {name: value for name, value in fields_of(agent.policy).items() if name not in only_start}

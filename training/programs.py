@@ -10,6 +10,7 @@ import numpy as np
 from contracts.engine import EngineError
 from reporting.console import only_results_on_stdout
 from training.command_line import parse_configs
+from training.config import TrainConfig
 from training.evaluation import Played, film, play_seeds, watch_all
 from training.evaluation_options import Entry, EvaluateConfig, Evaluated, checked_entries
 from training.evaluation_report import report
@@ -18,6 +19,7 @@ from training.flags import parse_options
 from training.loop import TrainingError
 from training.preparation import prepare
 from training.run import execute_all
+from training.runs import Runs
 
 Options = TypeVar("Options")
 
@@ -26,12 +28,24 @@ def train(trainer: str, description: str) -> None:
     """Parses and checks, then trains; `trainer` is a name of `training.config.TRAINERS`."""
     with signals_end_cleanly():
         with one_line_errors():
-            configs = parse_configs(trainer, sys.argv[1:], description)
-            runs = [run for config in configs for run in prepare(config)]
+            runs = runs_asked_for(trainer, sys.argv[1:], description)
         try:
-            execute_all(runs)
+            all_written = execute_all(runs)
         except (EngineError, TrainingError) as error:
             sys.exit(stopped(error))
+        if not all_written:
+            sys.exit(1)
+
+
+def runs_asked_for(trainer: str, arguments: Sequence[str], description: str) -> Runs:
+    """The runs that a command line asks for, the first of them ready; ValueError where something does not fit."""
+
+    def options_of(folder: Path) -> TrainConfig:
+        (config,) = parse_configs(trainer, [*arguments, "--resume", str(folder)], description)
+        return config
+
+    (config,) = parse_configs(trainer, arguments, description)
+    return prepare(config, options_of)
 
 
 def evaluate(owner: type[EvaluateConfig], description: str) -> None:

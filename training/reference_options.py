@@ -34,7 +34,7 @@ def as_trained(name: str, choices: tuple[str, ...] = ()) -> Any:
     )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class ReferenceOptions:
     """What a file of the reference does not say about its network's size and its environment."""
 

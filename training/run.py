@@ -2,8 +2,7 @@
 
 import os
 import sys
-from collections.abc import Sequence
-from contextlib import closing, nullcontext
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -16,56 +15,94 @@ from reporting.metrics import METRICS_CSV, MetricsWriter
 from reporting.plot import plot_learning_curve
 from reporting.tensorboard import TensorboardWriter
 from rollouts.environment_ids import endless
-from training.evaluation import environment_for, play, summarise
-from training.loop import Run, Trainer, TrainingError, evaluation_cap
-from training.policy_file import load_policy
-from training.run_folder import resume_command
+from training.advice import GO_ON
+from training.exit_status import written
+from training.final_test import Tested, final_test
+from training.loop import Run, Trainer, TrainingError
+from training.runs import Runs
 from training.summary_table import runs_table
 
+LEARNING_CURVE = "learning_curve.png"
 
-def execute_all(runs: Sequence[Run]) -> None:
-    """Executes one run after the other and compares them; if one is stopped, a line says how to go on.
 
-    Of several runs one that fails does not keep the others from their turn; its error is raised in the end.
+@dataclass(frozen=True)
+class Finished:
+    """A run that came to its end."""
+
+    returns: Float64[np.ndarray, " episodes"]
+    """Of the test of its best policy; none where no test was asked for."""
+    is_whole: bool
+    """Whether its folder has every file that it should."""
+
+
+def execute_all(runs: Runs) -> bool:
+    """Executes one run after the other and compares them; whether every file of theirs could be written.
+
+    Of several runs one that fails does not keep the others from their turn; an error in the end says how many did.
+    The last line says how to go on, if that is needed, or what else helps.
     """
-    top = runs[0].folder if len(runs) == 1 else runs[0].folder.parent
-    go_on = f"to go on        {resume_command(top, runs[0].config.trusted_modules)}"
-    returns: dict[str, Float64[np.ndarray, " episodes"]] = {}
-    failure: Exception | None = None
     try:
-        for run in runs:
-            try:
-                returns[run.folder.name] = execute(run)
-            except (EngineError, TrainingError) as error:
-                if len(runs) > 1:  # the error of a single run is the caller's to tell
-                    say(f"stopped         {run.folder}: {error}")
-                failure = error
-        if failure is not None:
-            raise failure
-    except BaseException:
-        say(go_on)
+        is_whole = _execute_each(runs) if runs.top is not None else execute(runs.prepare(runs.seeds.start)).is_whole
+    except BaseException as error:
+        advice = error.advice if isinstance(error, TrainingError) else GO_ON
+        say(advice.format(resume=runs.resume_command))
         raise
-    if len(runs) > 1 and runs[0].config.test_episodes:
+    finally:
+        runs.close()
+    if not is_whole:
+        say(GO_ON.format(resume=runs.resume_command))
+    return is_whole
+
+
+def _execute_each(runs: Runs) -> bool:
+    """Executes the runs of several seeds."""
+    returns: dict[str, Float64[np.ndarray, " episodes"]] = {}
+    advice: dict[str, None] = {}
+    num_stopped, reason, all_whole = 0, "", True
+    for number, seed in enumerate(runs.seeds, 1):
+        say(f"seed {number} of {runs.total}".ljust(16) + f"{seed}, in {runs.folder_of(seed)}")
+        try:
+            finished = execute(runs.prepare(seed))
+        except (EngineError, TrainingError) as error:
+            say(f"stopped         {runs.folder_of(seed)}: {error}")
+            num_stopped, reason = num_stopped + 1, str(error).partition("\n")[0]
+            advice[error.advice if isinstance(error, TrainingError) else GO_ON] = None
+            continue
+        all_whole &= finished.is_whole
+        if len(finished.returns):
+            returns[runs.folder_of(seed).name] = finished.returns
+    if len(returns) > 1:
         say(runs_table(list(returns), list(returns.values())))
+    if num_stopped:
+        helps = GO_ON if GO_ON in advice or not all_whole else "\n".join(advice)
+        raise TrainingError(f"{num_stopped} of {runs.total} seeds, the last of them by: {reason}", helps)
+    return all_whole
 
 
-def execute(run: Run) -> Float64[np.ndarray, " episodes"]:
-    """Trains, draws the learning curve, tests `best.dat` and says where everything is; the test's returns.
+def execute(run: Run) -> Finished:
+    """Trains, draws the learning curve, tests `best.dat` and says where everything is.
 
-    However the training is stopped, what was finished is saved.
+    However the training is stopped, what was finished is saved. What the folder has already is neither drawn nor played
+    again. TrainingError or EngineError where training cannot go on.
     """
     try:
-        with threadpool_limits(limits=1, user_api="blas"):  # the last bits of a product depend on who shares in it
-            _train(run)
+        try:
+            with threadpool_limits(limits=1, user_api="blas"):  # the last bits of a product depend on who shares in it
+                has_events = _train(run)
+        finally:
+            run.engine.close()
+            is_drawn = _draw(run.folder)
+        tested = final_test(run) if run.config.test_episodes else Tested(np.empty(0))
+    except OSError as error:
+        raise TrainingError(f"{error.strerror or error}: {error.filename or run.folder}") from error
     finally:
-        run.engine.close()
         if run.lock is not None:
             os.close(run.lock)
-        _draw(run.folder)
-    return _test_best(run) if run.config.test_episodes else np.empty(0)
+    return Finished(tested.returns, has_events and is_drawn and tested.is_kept)
 
 
-def _train(run: Run) -> None:
+def _train(run: Run) -> bool:
+    """Trains; False where only TensorBoard's events could not be written."""
     config = run.config
     with (
         Console(
@@ -83,41 +120,26 @@ def _train(run: Run) -> None:
         already_over = bool(trainer.ending)
         if already_over:
             console.message(f"nothing to do: {trainer.ending}")
-        writer = TensorboardWriter(run.folder, run.progress.generation) if config.tensorboard else None
-        with nullcontext() if writer is None else closing(writer) as board:
+        board = TensorboardWriter(run.folder, run.progress.generation) if config.tensorboard else None
+        try:
             trainer.run(metrics, board)
+        finally:
+            has_events = board is None or written("TensorBoard events", board.close)
         if not already_over:
             console.message(f"training ended: {trainer.ending}")
+    return has_events
 
 
-def _draw(folder: Path) -> None:
-    """Draws the learning curve if a generation was finished, and says where everything is."""
-    metrics, curve = folder / METRICS_CSV, folder / "learning_curve.png"
+def _draw(folder: Path) -> bool:
+    """Draws the learning curve if it is older than its metrics, and says where everything is; False where it cannot."""
+    metrics, curve = folder / METRICS_CSV, folder / LEARNING_CURVE
     if not (metrics.exists() and metrics.stat().st_size):
-        return
-    try:
-        plot_learning_curve(metrics, curve)
-    except (OSError, ValueError, KeyError) as error:
-        print(f"no learning curve: {error}", file=sys.stderr)
+        return True
+    is_new = curve.is_file() and curve.stat().st_mtime_ns >= metrics.stat().st_mtime_ns
+    is_drawn = is_new or written("learning curve", lambda: plot_learning_curve(metrics, curve))
     for weights in sorted(folder.glob("*.dat")):
         say(f"weights         {weights}")
     say(f"log             {metrics}")
-    say(f"learning curve  {curve}")
-
-
-def _test_best(run: Run) -> Float64[np.ndarray, " episodes"]:
-    """Plays `best.dat` on Gymnasium's own environment."""
-    config = run.config
-    saved = load_policy(run.folder / "best.dat", config.trusted_modules)
-    environment = environment_for(saved.environment)
-    returns = play(
-        saved,
-        environment,
-        episodes=config.test_episodes,
-        seed=config.seed,
-        threads=config.threads,
-        max_episode_steps=evaluation_cap(config),
-    )
-    generation = saved.provenance["generation"]
-    say(f"best policy     {summarise(returns)} on {environment.backend}, of generation {generation}")
-    return returns
+    if is_drawn:
+        say(f"learning curve  {curve}")
+    return is_drawn

@@ -1,5 +1,6 @@
 """The folder of a run: made whole or not at all, held by one process at a time, its files kept up to date."""
 
+import errno
 import fcntl
 import glob
 import itertools
@@ -7,8 +8,8 @@ import os
 import shlex
 import shutil
 import sys
-import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -24,62 +25,136 @@ from training.policy_file import SavedPolicy, save_policy
 from training.unused_options import as_yaml
 
 CONFIG_YAML = "config.yaml"
+INIT_FROM = "init_from.dat"
+"""Where the runs of several seeds have `--init_from`, which may change before the turn of the last of them."""
 
 
 def chosen_folder(config: TrainConfig) -> Path:
     """FOLDER/ENVIRONMENT/RUN_NAME, or one named after strategy, seed and time; ValueError if it is there already."""
-    parent = Path(config.folder).expanduser() / config.environment.replace("/", "_")
+    parent = _parent(config)
     if config.run_name is None:
         stem = f"{config.strategy}-seed{config.seed}-{datetime.now(UTC):%Y%m%d-%H%M%S}"
         names = itertools.chain([stem], (f"{stem}-{number}" for number in itertools.count(2)))
         return next(parent / name for name in names if not (parent / name).exists())
     folder = parent / config.run_name
     if folder.exists():
-        raise ValueError(f"run folder {folder} exists already; --resume it, or choose another --run_name or --folder")
+        raise _exists_already(folder)
     return folder
 
 
-def make_folder(folder: Path, config: TrainConfig, starts: Mapping[str, tuple[TrainConfig, Checkpoint]]) -> None:
-    """Makes a folder with one run in each subfolder named, at its start; ValueError if that cannot be done.
+def _parent(config: TrainConfig) -> Path:
+    return Path(config.folder).expanduser() / config.environment.replace("/", "_")
 
-    `config` asked for them all.
+
+def make_folder(config: TrainConfig, fill: Callable[[Path], None]) -> tuple[Path, int]:
+    """Makes the folder that `chosen_folder` names, with what `fill` writes into it; the folder, and what holds it.
+
+    Two processes in one parent do this one after the other. ValueError if the folder is there already.
     """
+    parent = _parent(config)
+    with _told_of(parent):
+        parent.mkdir(parents=True, exist_ok=True)
+        alone = os.open(parent, os.O_RDONLY)
     try:
-        folder.parent.mkdir(parents=True, exist_ok=True)
+        with suppress(OSError):  # some network file systems have no locks
+            fcntl.flock(alone, fcntl.LOCK_EX)
+        folder = chosen_folder(config)
+        return folder, make_whole(folder, fill)
+    finally:
+        os.close(alone)
+
+
+def make_whole(folder: Path, fill: Callable[[Path], None]) -> int:
+    """Makes a folder with what `fill` writes into it, whole or not at all; the descriptor that holds it, as in `hold`.
+
+    Nobody else may be making one of that name. ValueError if it cannot be made.
+    """
+    unfinished = folder.with_name(f".{folder.name}.{os.getpid()}.tmp")
+    lock = None
+    with _told_of(folder):
         for leftover in folder.parent.glob(f".{glob.escape(folder.name)}.*.tmp"):
             shutil.rmtree(leftover, ignore_errors=True)  # of a process that was killed in here
-        unfinished = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", suffix=".tmp", dir=folder.parent))
         try:
-            (unfinished / CONFIG_YAML).write_text(as_yaml(config))
-            for name, (own, checkpoint) in starts.items():
-                (unfinished / name / checkpoints.FOLDER).mkdir(parents=True)
-                (unfinished / name / CONFIG_YAML).write_text(as_yaml(own))
-                save_checkpoint(unfinished / name / checkpoints.FOLDER, checkpoint)
-                note_command(unfinished / name)
-            unfinished.chmod(0o755)
+            unfinished.mkdir()
+            lock = hold(unfinished)
+            fill(unfinished)
             unfinished.rename(folder)
             sync_folder(folder.parent)
         except BaseException:
             shutil.rmtree(unfinished, ignore_errors=True)
+            if lock is not None:
+                os.close(lock)
             raise
+    return lock
+
+
+@contextmanager
+def _told_of(folder: Path) -> Iterator[None]:
+    """Turns an OSError into a ValueError that names the folder."""
+    try:
+        yield
     except OSError as error:
+        if error.errno in (errno.EEXIST, errno.ENOTEMPTY) and folder.exists():
+            raise _exists_already(folder) from error
         raise ValueError(f"cannot write to run folder {folder}: {error.strerror}") from error
 
 
-def runs_in(folder: Path) -> list[Path]:
-    """The folder of each run that `--resume FOLDER` means: itself, or those of the seeds that its config.yaml names."""
+def _exists_already(folder: Path) -> ValueError:
+    return ValueError(f"run folder {folder} exists already; --resume it, or choose another --run_name or --folder")
+
+
+def write_start(folder: Path, config: TrainConfig, start: Checkpoint) -> None:
+    """Writes what is in the folder of a run that has done nothing yet."""
+    (folder / checkpoints.FOLDER).mkdir(parents=True)
+    (folder / CONFIG_YAML).write_text(as_yaml(config))
+    save_checkpoint(folder / checkpoints.FOLDER, start)
+    note_command(folder)
+
+
+def write_top(folder: Path, config: TrainConfig) -> None:
+    """Writes what the runs of several seeds share: their options, and a copy of the file that they start from."""
+    (folder / CONFIG_YAML).write_text(as_yaml(config))
+    if config.init_from is not None:
+        shutil.copyfile(config.init_from, folder / INIT_FROM)
+
+
+def seed_folder(top: Path, seed: int) -> Path:
+    """The folder of one of several seeds."""
+    return top / f"seed{seed}"
+
+
+def seeds_in(folder: Path) -> range | None:
+    """The seeds whose runs `--resume FOLDER` means, by its config.yaml; None for the folder of a single run.
+
+    ValueError for one that is neither, or in which a run is damaged.
+    """
     if (folder / checkpoints.FOLDER).is_dir():
-        return [folder]
+        return None
+    neither = ValueError(f"resume must name the folder of a run, got {folder}, which has no checkpoint in it")
     if not (folder / CONFIG_YAML).is_file():
-        raise ValueError(f"resume must name the folder of a run, got {folder}, which has no checkpoint in it")
+        raise neither
     try:
         asked = read_yaml(folder / CONFIG_YAML)
-        found = [folder / f"seed{asked['seed'] + number}" for number in range(asked["seeds"])]
+        seeds = range(asked["seed"], asked["seed"] + asked["seeds"])
     except (ValueError, TypeError, LookupError) as error:
         raise ValueError(f"{folder / CONFIG_YAML} does not say which seeds were asked for") from error
-    if missing := [path.name for path in found if not (path / checkpoints.FOLDER).is_dir()]:
-        raise ValueError(f"resume {folder}: {', '.join(missing)} has no checkpoint; resume the others singly")
-    return found
+    if not _begun(folder, seeds):
+        raise neither
+    if damaged := [path.name for path in _begun(folder, seeds) if not (path / checkpoints.FOLDER).is_dir()]:
+        raise ValueError(f"resume {folder}: {', '.join(damaged)} has no checkpoint; move it away to begin it anew")
+    return seeds
+
+
+def first_begun(top: Path, seeds: range) -> Path:
+    """The folder of the first of the seeds that have begun."""
+    return _begun(top, seeds)[0]
+
+
+def _begun(top: Path, seeds: range) -> list[Path]:
+    """The folders of those seeds that have one, in order; the seeds may be too many to be looked for singly."""
+    numbers = (path.name.removeprefix("seed") for path in top.glob("seed*"))
+    found = sorted(int(number) for number in numbers if number.isdecimal() and int(number) in seeds)
+    return [seed_folder(top, seed) for seed in found if seed_folder(top, seed).is_dir()]
 
 
 def hold(folder: Path) -> int:

@@ -26,12 +26,12 @@ CARTPOLE = [
 
 
 class SmallDisk:
-    """A disk of 400 kB at `inside`, in a mount namespace of its own; from outside its files are seen below `path`."""
+    """A small disk at `inside`, in a mount namespace of its own; from outside its files are seen below `path`."""
 
-    def __init__(self, inside):
+    def __init__(self, inside, kilobytes=400):
         self.inside = inside
         inside.mkdir()
-        mount = f"mount -t tmpfs -o size=400k tmpfs '{inside}' && echo mounted && exec sleep 600"
+        mount = f"mount -t tmpfs -o size={kilobytes}k tmpfs '{inside}' && echo mounted && exec sleep 600"
         self._holder = subprocess.Popen(
             ["unshare", "--user", "--map-root-user", "--mount", "sh", "-c", mount],
             stdout=subprocess.PIPE,
@@ -75,8 +75,8 @@ class SmallDisk:
 
 
 @pytest.fixture
-def disk(tmp_path):
-    made = SmallDisk(tmp_path / "disk")
+def disk(tmp_path, request):
+    made = SmallDisk(tmp_path / "disk", getattr(request, "param", 400))
     yield made
     made.close()
 
@@ -152,6 +152,20 @@ def test_a_disk_that_stays_full(disk, whole, tell):
     disk.free()
     resume_to_the_end(disk, whole)
     tell("fault: disk full to the end: exit status 1, previous checkpoint whole, resumed EQUAL", faults=1)
+
+
+@pytest.mark.parametrize("disk", [48], indirect=True)
+def test_a_disk_too_small_for_the_learning_curve(disk, tell):
+    few = [*CARTPOLE, "--generations", "6", "--policy", "linear", "--folder", disk.inside, "--run_name", "a"]
+    process = disk.train(*few)
+    assert process.finish() == 1, process.output
+    said = process.output.splitlines()
+    assert "no learning curve: [Errno 28] No space left on device" in said
+    listed = [line.split()[-1] for line in said if line.startswith(("weights ", "log ", "learning curve "))]
+    assert [Path(path).name for path in listed] == ["best.dat", "latest.dat", "metrics.csv"]
+    assert all((disk.path / Path(path).relative_to(disk.inside)).exists() for path in listed)
+    assert said[-1].startswith("to go on        python ")
+    tell("fault: disk too small for the learning curve: what is there is listed, exit status 1", faults=1)
 
 
 def test_a_folder_that_turns_read_only(disk, whole, tell):

@@ -12,7 +12,6 @@ from training import preparation
 from training.checkpoint import newest_checkpoint
 from training.command_line import parse_configs
 from training.preparation import prepare
-from training.run import execute_all
 from training.run_folder import hold
 
 IMPORT = ["--import", "tests.scripted"]
@@ -148,32 +147,6 @@ def test_code_that_a_checkpoint_names_is_imported_only_where_the_user_says_so(tm
 def test_a_folder_without_a_run_is_refused(name, tmp_path):
     with pytest.raises(ValueError, match=r"resume must name the folder of a run, got .*, which has no checkpoint"):
         parse_configs("static", ["--resume", str(tmp_path / name)], "")
-
-
-def test_several_seeds_run_under_one_name_and_resume_together(tmp_path):
-    config = scripted_config(tmp_path, seed=9, seeds=2, generations=3)
-    runs = prepare(config)
-    assert [run.folder.name for run in runs] == ["seed9", "seed10"]
-    top = runs[0].folder.parent
-    execute_all(runs[:1])
-    os.close(runs[1].lock)
-    configs = parse_configs("static", ["--resume", str(top), *IMPORT, "--generations", "5"], "")
-    resumed = [run for config in configs for run in prepare(config)]
-    assert [(run.config.seed, run.progress.generation) for run in resumed] == [(9, 3), (10, 0)]
-    execute_all(resumed)
-    for seed in (9, 10):
-        alone = train(scripted_config(tmp_path, seed=seed, generations=5, run_name=f"alone{seed}"))
-        assert outcome(top / f"seed{seed}") == outcome(alone)
-
-
-def test_several_seeds_are_refused_together_or_not_at_all(tmp_path):
-    train(scripted_config(tmp_path, generations=1))
-    before = sorted(tmp_path.rglob("*"))
-    with pytest.raises(ValueError, match="exists already"):
-        prepare(scripted_config(tmp_path, seeds=3))
-    with pytest.raises(ValueError, match="seeds must be >= 1, got 0"):
-        scripted_config(tmp_path, seeds=0)
-    assert sorted(tmp_path.rglob("*")) == before
 
 
 def test_the_clock_goes_on_too(tmp_path):

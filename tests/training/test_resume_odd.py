@@ -1,9 +1,7 @@
 """Resumes of runs that are unusual, interrupted at an awkward moment, or no longer as they were left."""
 
 import os
-import shutil
 from dataclasses import fields, replace
-from types import MethodType
 
 import numpy as np
 import pytest
@@ -17,10 +15,9 @@ from training.checkpoint import newest_checkpoint
 from training.command_line import parse_configs
 from training.config import HebbianConfig, TrainConfig
 from training.loop import TrainingError
-from training.policy_file import load_policy
 from training.preparation import prepare
 from training.run import execute, execute_all
-from training.run_folder import RunFiles, runs_in
+from training.run_folder import RunFiles
 
 IMPORT = ["--import", "tests.scripted"]
 
@@ -53,6 +50,13 @@ class Growing(OpenaiEs):
     def load_state_dict(self, state):
         super().load_state_dict(state)
         self._lineage = np.array(state["lineage"])
+
+
+class Failing(OpenaiEs):
+    """A strategy that is out of luck."""
+
+    def ask(self, generation, members=None):
+        raise TrainingError("out of luck")
 
 
 @pytest.mark.parametrize("name", ["InPlace", "Growing"])
@@ -157,59 +161,16 @@ def test_metrics_that_are_none_refuse_the_resume(tmp_path):
         resume(folder)
 
 
-def test_each_of_several_seeds_goes_on_with_its_own_options(tmp_path):
-    runs = prepare(scripted_config(tmp_path, seeds=2, generations=2))
-    top = runs[0].folder.parent
-    execute_all(runs)
-    (config,) = parse_configs("static", ["--resume", str(top / "seed1"), *IMPORT, "--chunk_size", "3"], "")
-    execute_all(prepare(config))
-    configs = parse_configs("static", ["--resume", str(top), *IMPORT, "--generations", "3"], "")
-    assert [(each.seed, each.chunk_size, each.generations) for each in configs] == [(0, 4, 3), (1, 3, 3)]
-
-
-def test_a_seed_that_is_gone_is_missed(tmp_path):
-    runs = prepare(scripted_config(tmp_path, seeds=3, generations=1))
-    execute_all(runs)
-    top = runs[0].folder.parent
-    shutil.copytree(top / "seed0", top / "seed7")  # not one of those asked for
-    assert [path.name for path in runs_in(top)] == ["seed0", "seed1", "seed2"]
-    shutil.rmtree(top / "seed1" / "checkpoint")
-    with pytest.raises(ValueError, match="seed1 has no checkpoint"):
-        runs_in(top)
-
-
 def test_a_resume_with_nothing_to_do_says_so(tmp_path, capsys):
     folder = train(scripted_config(tmp_path, generations=2))
     resume(folder, generations=9, max_env_steps=10)
     assert "nothing to do: 90 of 10 env steps are done" in capsys.readouterr().out
 
 
-def test_a_seed_that_fails_does_not_keep_the_others_from_their_turn(tmp_path, capsys):
-    runs = prepare(scripted_config(tmp_path, seeds=3, generations=2))
-
-    def failing(self):
-        raise TrainingError("scripted")
-
-    runs[0].strategy.ask = MethodType(lambda self, generation: failing(self), runs[0].strategy)
-    with pytest.raises(TrainingError, match="scripted"):
-        execute_all(runs)
-    said = capsys.readouterr().out
-    assert f"stopped         {runs[0].folder}: scripted" in said
-    assert said.splitlines()[-1].startswith("to go on")
-    done = [newest_checkpoint(run.folder / "checkpoint")[0].progress.generation for run in runs]
-    assert done == [0, 2, 2]
-    assert load_policy(runs[2].folder / "best.dat", ["tests.scripted"]).provenance["seed"] == 2
-
-
 def test_why_a_single_run_was_stopped_is_left_to_the_caller_to_say(tmp_path, capsys):
-    (run,) = prepare(scripted_config(tmp_path, generations=2))
-
-    def failing(generation):
-        raise TrainingError("out of luck")
-
-    run.strategy.ask = failing
+    runs = prepare(scripted_config(tmp_path, strategy=f"{__name__}:Failing"))
     with pytest.raises(TrainingError, match="out of luck"):
-        execute_all([run])
+        execute_all(runs)
     said = capsys.readouterr().out
     assert "out of luck" not in said
     assert said.splitlines()[-1].startswith("to go on")

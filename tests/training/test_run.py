@@ -1,6 +1,10 @@
 """Whole runs on environments that are over in a moment."""
 
+import os
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, fields, replace
+from pathlib import Path
+from threading import Barrier
 
 import numpy as np
 import pytest
@@ -8,7 +12,7 @@ import torch
 
 from contracts.randomness import Purpose
 from reporting.metrics import METRICS, read_metrics
-from strategies.openai_es import OpenaiEsSettings
+from strategies.openai_es import OpenaiEs, OpenaiEsSettings
 from training import policy_file
 from training.config import HebbianConfig, TrainConfig
 from training.evaluation_options import EvaluateConfig, checked_entries
@@ -235,3 +239,44 @@ def test_a_policy_that_no_file_could_hold_is_refused_before_anything_is_written(
     with pytest.raises(ValueError, match="the policy has 40000000 parameters; a policy file holds 16515072"):
         prepare(replace(config, policy="mlp", bias=False, hidden_sizes=(10_000_000,)))
     assert not list(tmp_path.iterdir())
+
+
+class Overtaken(OpenaiEs):
+    """A strategy in whose making another run takes the name of this one."""
+
+    def __init__(self, *arguments):
+        super().__init__(*arguments)
+        (Path(os.environ["OVERTAKEN"]) / "checkpoint").mkdir(parents=True, exist_ok=True)
+
+
+def test_a_folder_made_in_between_is_left_alone(config, tmp_path, monkeypatch):
+    folder = tmp_path / SCRIPTED / "run"
+    monkeypatch.setenv("OVERTAKEN", str(folder))
+    with pytest.raises(ValueError, match=r"run folder .*run exists already; --resume it, or choose another --run_name"):
+        prepare(replace(config, strategy=f"{__name__}:Overtaken"))
+    assert [path.name for path in folder.parent.iterdir()] == ["run"]
+    assert [path.name for path in folder.iterdir()] == ["checkpoint"]
+
+
+@pytest.mark.parametrize("seeds", [1, 2])
+def test_of_runs_of_one_name_that_start_at_once_one_begins(seeds, config, tmp_path):
+    start = Barrier(4)
+
+    def begin(_):
+        start.wait()
+        try:
+            return prepare(replace(config, seeds=seeds))
+        except ValueError as error:
+            return str(error)
+
+    with ThreadPoolExecutor(4) as pool:
+        found = list(pool.map(begin, range(4)))
+    losers = [line for line in found if isinstance(line, str)]
+    assert len(losers) == 3 and all("exists already; --resume it" in line for line in losers)
+    assert [path.name for path in (tmp_path / SCRIPTED).iterdir()] == ["run"]
+
+
+def test_runs_without_a_name_that_start_at_once_all_begin(config, tmp_path):
+    with ThreadPoolExecutor(3) as pool:
+        list(pool.map(lambda _: prepare(replace(config, run_name=None)), range(3)))
+    assert len(list((tmp_path / SCRIPTED).iterdir())) == 3
