@@ -44,13 +44,13 @@ def try_strategy(name: str, make: Callable[[], Strategy], layout: Layout) -> Non
     """Asks a user's strategy for its mean, its state and its first population; ValueError for what they must not be."""
     if not is_users(name):
         return
-    strategy, again = make(), make()
+    strategy = make()
     with naming("strategy", name):
         _check_row("mean", strategy.mean, layout)
         state = strategy.state_dict()
         if not (isinstance(state, Mapping) and all(isinstance(array, np.ndarray) for array in state.values())):
             raise ValueError(f"state_dict must return NumPy arrays by name, got {_shown(state)}")
-        again.load_state_dict(state)
+        strategy.load_state_dict(state)
         population = strategy.ask(0)
         _check_population(population)
         member = population.weights(range(1))

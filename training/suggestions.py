@@ -38,6 +38,7 @@ def suggest_flags(typed: str, flags: Sequence[str]) -> list[str]:
     name = typed.removeprefix(off)
     found = (
         [ours for ours, theirs in ELSEWHERE.items() if name in theirs and ours in names]
+        or difflib.get_close_matches(name, names, 1, cutoff=0.9)
         or [each for each in names if name and each.startswith(name)]
         or difflib.get_close_matches(name, names, 1, cutoff=0.75)
         or [each for each in names if _has_words(each, name)]
