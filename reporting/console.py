@@ -31,10 +31,10 @@ _COLUMNS = {
 
 @contextmanager
 def only_results_on_stdout() -> Iterator[TextIO]:
-    """Gives the real standard output, while whatever else writes there, simulators in C++ too, writes to stderr."""
+    """Gives the real standard output, while whatever else writes there, a user's own code too, writes to stderr."""
     sys.stdout.flush()
-    results = os.fdopen(os.dup(1), "w")
-    os.dup2(2, 1)
+    results = os.fdopen(os.dup(_stdout()), "w")
+    os.dup2(2, _stdout())
     try:
         yield results
     finally:
@@ -53,8 +53,14 @@ def say(text: str) -> None:
 def silence_stdout() -> None:
     """Sends standard output nowhere from here on, with what it still holds and a full disk or a closed pipe refused."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, 1)
+    os.dup2(nowhere, _stdout())
     os.close(nowhere)
+
+
+def _stdout() -> int:
+    """The descriptor of standard output, which is not 1 in a program: see `training.startup`."""
+    assert sys.__stdout__ is not None
+    return sys.__stdout__.fileno()
 
 
 class Console:
