@@ -22,7 +22,7 @@ class Loud(gymnasium.Env):
     action_space = gymnasium.spaces.Box(-1, 1, (1,))
 
     def reset(self, *, seed=None, options=None):
-        os.write(1, b"from C\\\\n")
+        os.write(1, b"from C\\n")
         warnings.warn("mine is real")
         return self.observation_space.low, {}
 
