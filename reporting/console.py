@@ -2,7 +2,7 @@
 
 import os
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import timedelta
 from io import StringIO
@@ -27,14 +27,16 @@ _COLUMNS = {
     "elapsed": 8,
     "left": 8,
 }
+_LESS_NEEDED = ("left", "rank", "steps/s", "elapsed", "unperturbed", "max", "env steps", "best")
+"""Columns that a narrow terminal goes without, in this order; the first is in the bar too."""
 
 
 @contextmanager
 def only_results_on_stdout() -> Iterator[TextIO]:
-    """Gives the real standard output, while whatever else writes there, simulators in C++ too, writes to stderr."""
+    """Gives the real standard output, while whatever else writes there, a user's own code too, writes to stderr."""
     sys.stdout.flush()
-    results = os.fdopen(os.dup(1), "w")
-    os.dup2(2, 1)
+    results = os.fdopen(os.dup(_stdout()), "w")
+    os.dup2(2, _stdout())
     try:
         yield results
     finally:
@@ -53,15 +55,22 @@ def say(text: str) -> None:
 def silence_stdout() -> None:
     """Sends standard output nowhere from here on, with what it still holds and a full disk or a closed pipe refused."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, 1)
+    os.dup2(nowhere, _stdout())
     os.close(nowhere)
+
+
+def _stdout() -> int:
+    """The descriptor of standard output, which is not 1 in a program: see `training.startup`."""
+    assert sys.__stdout__ is not None
+    return sys.__stdout__.fileno()
 
 
 class Console:
     """Shows the rows of metrics.csv as they come; use it as a context manager, which clears the bar at the end.
 
     A line is printed for the first generation, for every `print_every`-th one and for the last; the bar follows
-    every generation. Nothing but plain text is written to a stream that is not a terminal.
+    every generation. Nothing but plain text is written to a stream that is not a terminal. A terminal that is too
+    narrow for the table gets fewer columns.
     """
 
     def __init__(self, total_generations: int, *, max_env_steps: int | None, print_every: int, stream: TextIO) -> None:
@@ -71,6 +80,7 @@ class Console:
         self._print_every = print_every
         self._stream = stream
         self._lines = 0
+        self._columns: Sequence[str] = ()
         self._unprinted: Mapping[str, float] | None = None
         self._progress = self._bar() if stream.isatty() else None
 
@@ -118,22 +128,27 @@ class Console:
 
     def _print_row(self, row: Mapping[str, float]) -> None:
         if self._lines % HEADER_EVERY == 0:
-            self.message(" ".join(name.rjust(width) for name, width in _COLUMNS.items()))
-        cells = (
-            f"{row['generation']:.0f}",
-            f"{row['env_steps']:,.0f}",
-            _number(row["return_mean"]),
-            _number(row["return_max"]),
-            _number(row["unperturbed_return"]),
-            _number(row["unperturbed_rank"], decimals=0),
-            _number(row["best_score"]),
-            f"{row['env_steps_per_second']:,.0f}",
-            _duration(row["seconds"]),
-            _duration(self._seconds_left(row)),
+            self._columns = _fitting(None if self._progress is None else self._progress.console.width)
+            self._print_cells({name: name for name in _COLUMNS})
+        self._print_cells(
+            {
+                "gen": f"{row['generation']:.0f}",
+                "env steps": f"{row['env_steps']:,.0f}",
+                "mean": _number(row["return_mean"]),
+                "max": _number(row["return_max"]),
+                "unperturbed": _number(row["unperturbed_return"]),
+                "rank": _number(row["unperturbed_rank"], decimals=0),
+                "best": _number(row["best_score"]),
+                "steps/s": f"{row['env_steps_per_second']:,.0f}",
+                "elapsed": _duration(row["seconds"]),
+                "left": _duration(self._seconds_left(row)),
+            }
         )
-        self.message(" ".join(cell.rjust(width) for cell, width in zip(cells, _COLUMNS.values(), strict=True)))
         self._lines += 1
         self._unprinted = None
+
+    def _print_cells(self, cells: Mapping[str, str]) -> None:
+        self.message(" ".join(cells[name].rjust(_COLUMNS[name]) for name in self._columns))
 
     def _fraction(self, row: Mapping[str, float]) -> float:
         """Part of the run that is done: of the generations or of the env steps, whichever ends it first."""
@@ -157,6 +172,16 @@ class Console:
             self._print_row(self._unprinted)
         if self._progress is not None:
             self._progress.stop()
+
+
+def _fitting(width: int | None) -> list[str]:
+    """The columns that a line of so many characters has room for; all where its length is not limited."""
+    names = list(_COLUMNS)
+    for name in _LESS_NEEDED:
+        if width is None or len(" ".join("x" * _COLUMNS[each] for each in names)) <= width:
+            break
+        names.remove(name)
+    return names
 
 
 def _number(value: float, *, decimals: int = 2) -> str:

@@ -75,7 +75,7 @@ def plasticity_figure(
 ) -> "Figure":
     """The figure of `plot_plasticity`: axes of the layers, then those of the changes and of the coefficients."""
     figure = empty_figure(max(9.0, 3.6 * len(layers)), 7.5)
-    figure.suptitle(title, fontsize="medium")
+    figure.suptitle(title, fontsize="medium", parse_math=False)
     above, below = figure.subfigures(2, 1, squeeze=False)[:, 0]
     for axes, layer in zip(above.subplots(1, len(layers), squeeze=False)[0], layers, strict=True):
         _draw_trajectories(axes, [life.trajectories[layer - 1] for life in lives])

@@ -24,7 +24,7 @@ def plot_learning_curve(metrics_csv: Path, png: Path) -> None:
     figure = empty_figure(9.6, 6)
     axes = figure.add_subplot()
     _draw_returns(axes, metrics)
-    axes.set_title("/".join(png.absolute().parts[-3:-1]), fontsize="medium")  # <environment>/<run>
+    axes.set_title("/".join(png.absolute().parts[-3:-1]), fontsize="medium", parse_math=False)  # <environment>/<run>
     axes.set_xlabel("environment steps")
     axes.set_ylabel("return")
     axes.xaxis.set_major_formatter(EngFormatter(sep=""))

@@ -1,14 +1,27 @@
-"""Videos of episodes."""
+"""Videos of episodes: H.264 in .mp4 files, which every browser plays. Needs no display.
+
+PyAV is imported with the first frame: that takes a while, and on macOS its libraries complain of OpenCV's beside them.
+"""
 
 import os
+from contextlib import ExitStack, suppress
+from fractions import Fraction
+from importlib.util import find_spec
 from math import isfinite
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
-import cv2
 import numpy as np
 from jaxtyping import UInt8
+
+from reporting.atomic_file import replacement
+
+if TYPE_CHECKING:
+    from av.video.frame import VideoFrame
+
+_BT601, _LIMITED_RANGE = 6, 1
+"""FFmpeg's names of the colors that its conversion from RGB makes; untold, some players take others."""
 
 
 def check_video_path(path: Path) -> None:
@@ -19,43 +32,71 @@ def check_video_path(path: Path) -> None:
         raise ValueError(f"--video {path}: the folder {path.parent} does not exist")
     if path.is_dir() or not os.access(path.parent, os.W_OK):
         raise ValueError(f"--video {path}: no file can be written there")
+    if find_spec("av") is None:
+        raise ValueError("--video needs the package av, which is not installed: pip install -r requirements.txt")
 
 
 class VideoWriter:
-    """Writes frames to an .mp4 file (MPEG-4 part 2); use it as a context manager. Needs no display.
+    """Writes frames to an .mp4 file as they come; use it as a context manager.
 
-    The encoder drops the last row or column of frames with an odd height or width.
+    The file appears at the end of the context, whole; where the context raises, or had no frame, there is none. A frame
+    of odd height or width gets its last row or column twice, because H.264 stores colors of two by two pixels.
     """
 
     def __init__(self, path: Path, fps: float) -> None:
         check_video_path(path)
         if not (isfinite(fps) and fps > 0):
             raise ValueError(f"frames per second must be positive and finite, not {fps}")
+        self.frames = 0
+        """How many have been written."""
         self._path = path
         self._fps = fps
         self._shape: tuple[int, ...] | None = None
+        self._open_files = ExitStack()
+
+    @property
+    def seconds(self) -> float:
+        """How long they take to play."""
+        return self.frames / self._fps
 
     def write(self, frame: UInt8[np.ndarray, "height width 3"]) -> None:
-        """Appends one RGB frame; all frames have the size of the first."""
-        if frame.dtype != np.uint8 or frame.ndim != 3 or frame.shape[2] != 3:
+        """Appends one RGB frame; all frames have the size of the first. OSError where it cannot be written."""
+        if frame.dtype != np.uint8 or frame.ndim != 3 or frame.shape[2] != 3 or 0 in frame.shape:
             raise ValueError(f"a frame must be uint8 of shape (height, width, 3), not {frame.dtype} of {frame.shape}")
-        if self._shape is None:
-            self._open(frame.shape)
-        if frame.shape != self._shape:
+        if self._shape is not None and frame.shape != self._shape:
             raise ValueError(f"a frame must have the first one's shape {self._shape}, not {frame.shape}")
-        self._writer.write(cv2.cvtColor(frame, cv2.COLOR_RGB2BGR))
+        from av import FFmpegError, VideoFrame
+
+        height, width, _ = frame.shape
+        even = np.pad(frame, ((0, height % 2), (0, width % 2), (0, 0)), mode="edge")
+        try:
+            if self._shape is None:
+                self._open(even.shape)
+                self._shape = frame.shape
+            self._encode(VideoFrame.from_ndarray(even, format="rgb24"))
+        except (FFmpegError, OSError) as error:
+            raise self._failure(error) from error
+        self.frames += 1
 
     def _open(self, shape: tuple[int, ...]) -> None:
-        height, width, _ = shape
-        self._writer = cv2.VideoWriter(str(self._path), cv2.VideoWriter.fourcc(*"mp4v"), self._fps, (width, height))
-        if not self._writer.isOpened():
-            raise OSError(f"cannot write the video {self._path}")
-        self._shape = shape
+        import av
 
-    def close(self) -> None:
-        """Completes the file; without it no player opens it. Without a frame there is no file."""
-        if self._shape is not None:
-            self._writer.release()
+        temporary = self._open_files.enter_context(replacement(self._path))
+        options = {"movflags": "faststart"}  # a page shows the beginning before it has the end
+        self._container = self._open_files.enter_context(av.open(str(temporary), "w", "mp4", options=options))
+        self._stream = self._container.add_stream("libx264", rate=Fraction(self._fps).limit_denominator(1000))
+        self._stream.height, self._stream.width, _ = shape
+        self._stream.pix_fmt = "yuv420p"  # the one that browsers play
+        self._stream.codec_context.colorspace = _BT601
+        self._stream.codec_context.color_range = _LIMITED_RANGE
+
+    def _encode(self, frame: "VideoFrame | None") -> None:
+        """Encodes a frame, or with None those that the encoder still holds, a few dozen at most."""
+        self._container.mux(self._stream.encode(frame))
+
+    def _failure(self, error: Exception) -> OSError:
+        reason = getattr(error, "strerror", None) or error
+        return OSError(f"cannot write the video {self._path}: {reason}")
 
     def __enter__(self) -> Self:
         return self
@@ -63,4 +104,16 @@ class VideoWriter:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        self.close()
+        if self._shape is None:
+            return
+        from av import FFmpegError
+
+        if error is not None:
+            with suppress(FFmpegError, OSError):  # on a full disk the rest fails too
+                self._open_files.__exit__(kind, error, traceback)
+            return
+        try:
+            with self._open_files:
+                self._encode(None)
+        except (FFmpegError, OSError) as failure:
+            raise self._failure(failure) from failure

@@ -6,11 +6,10 @@ simulators are made, and removed once they have read it, so that however a progr
 
 A body of a user's own must have the joints and actuators of the package's: a policy would not fit another, and EnvPool
 writes past its arrays for one of other parts. It is named by the absolute path of its file and the sha256 of what the
-file held, `/home/me/mine.xml@9f86...`, and refused once the file holds something else. Files that it includes are not
-part of that sum.
+file and those that it names hold, `/home/me/mine.xml@9f86...`, and refused once one of them holds something else. Sums
+recorded before 2026-11-22 are of the file alone, and still taken: a change of what such a body includes goes unnoticed.
 """
 
-import hashlib
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -24,7 +23,8 @@ from xml.etree import ElementTree
 
 import gymnasium
 
-from rollouts.anatomy import Anatomy, bullet_anatomy, content, mujoco_anatomy, parsed
+from rollouts.anatomy import Anatomy, bullet_anatomy, mujoco_anatomy, parsed
+from rollouts.body_sum import body_sum, sum_alone
 from rollouts.registry import did_you_mean
 
 INTACT = "none"
@@ -58,7 +58,7 @@ _WITH_SUM = re.compile(r"(?P<path>.+)@(?P<sum>[0-9a-f]{64})", re.DOTALL)
 
 
 def pinned(body: str) -> str:
-    """A body as runs and policy files keep it: the path of a file made absolute, with the sha256 of what it holds.
+    """A body as runs and policy files keep it: the path of a file made absolute, with its `body_sum`.
 
     Names of bodies, and what is no file, stay as they are.
     """
@@ -67,7 +67,7 @@ def pinned(body: str) -> str:
     path = Path(body).resolve()
     if {",", ":"} & set(str(path)):
         raise ValueError(f"bodies must be files whose absolute path has neither comma nor colon, got {str(path)!r}")
-    return f"{path}@{_sha256(path)}"
+    return f"{path}@{body_sum(path)}"
 
 
 def identity(body: str) -> str:
@@ -114,10 +114,6 @@ def body_file(environment: str, body: str) -> Iterator[Path | None]:
         yield path
 
 
-def _sha256(path: Path) -> str:
-    return hashlib.sha256(content(path)).hexdigest()
-
-
 def _damaged(species: Species, capsule: str, ends: str) -> "ElementTree.ElementTree[Any]":
     """The installed body with one capsule of other ends."""
     tree = parsed(species.installed)
@@ -136,11 +132,8 @@ def _checked(species: Species, body: str) -> Path:
         known = ", ".join((INTACT, *species.damages))
         hint = did_you_mean(name, (INTACT, *species.damages)) or ","
         raise ValueError(f"no body and no file {name!r}{hint} known: {known}, or the path of an XML file")
-    if recorded and (now := _sha256(path)) != recorded["sum"]:
-        raise ValueError(
-            f"bodies: {name} has changed since the training: its sha256 was {recorded['sum'][:8]}..., is {now[:8]}...; "
-            "put it back, or name its path in --bodies of a new run or --damage of an evaluation"
-        )
+    if recorded and recorded["sum"] != sum_alone(path):
+        _check_unchanged(path, recorded["sum"])
     parsed(path)
     try:
         found = species.anatomy(path)
@@ -155,6 +148,16 @@ def _checked(species: Species, body: str) -> Path:
                     f"number {number} is {here}, not {there}"
                 )
     return path.absolute()
+
+
+def _check_unchanged(path: Path, recorded: str) -> None:
+    """Refuses a file that, with those that it names, is another body than was recorded."""
+    if (now := body_sum(path)) != recorded:
+        what = " or a file that it names" if now != sum_alone(path) else ""
+        raise ValueError(
+            f"bodies: {path}{what} has changed since the training: its sha256 was {recorded[:8]}..., is {now[:8]}...; "
+            "put it back, or name its path in --bodies of a new run or --damage of an evaluation"
+        )
 
 
 def _by_argument(make: Callable[..., gymnasium.Env], path: Path) -> gymnasium.Env:

@@ -200,11 +200,14 @@ def _fixed_config(environment: str, family: str, options: Mapping[str, Any]) -> 
 
 
 def _body_config(task: str, body: Path | None) -> dict[str, str]:
-    """The option for a body in this file, whose name EnvPool appends to its own folder even if it is absolute."""
+    """The option for a body in this file, whose name EnvPool appends to its own folder even if it is absolute.
+
+    MuJoCo then takes out each `..` with the name before it, be that a link or not.
+    """
     if body is None:
         return {}
     folder = Path(envpool.make_spec(task).config.base_path, "mujoco", "assets_gym")
-    return {"xml_file": os.path.relpath(body.resolve(), folder.resolve())}
+    return {"xml_file": os.path.relpath(body.resolve(), folder.absolute())}
 
 
 def _way(task: str, family: str, options: Mapping[str, Any]) -> str:

@@ -1,13 +1,9 @@
 """GymnasiumEnv: copies of any Gymnasium environment, stepped one after another in this process."""
 
-import importlib
 import os
-import sys
-import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
-from threading import Lock
 from typing import Any
 
 import gymnasium
@@ -21,14 +17,13 @@ from rollouts.bodies import INTACT, SPECIES, body_file
 from rollouts.copies import Copies, check_episode, check_spaces, episode_seeds
 from rollouts.environment_ids import atari_game
 from rollouts.faults import Result, Results, gathered, reason, show_once, stacked
+from rollouts.quiet_simulators import has_display, quieten
 
 ATARI_SCREEN = 160, 210
 """Width and height of a full Atari frame."""
 
 ATARI_FRAMES = 108_000
 """Longest Atari episode in frames of the game, half an hour of play."""
-
-_STDOUT_LOCK = Lock()
 
 
 class GymnasiumEnv:
@@ -121,8 +116,7 @@ class GymnasiumEnv:
         self._copies = Copies(self.num_copies, self.action_space, np.dtype(self.action_space.dtype))
         self._elapsed = np.zeros(self.num_copies, np.int32)
         # PyBullet's first episode after loading differs in the last bits from later ones with the same seed.
-        with _native_prints_on_stderr():
-            self._first = self._reset(self._seeds)
+        self._first = self._reset(self._seeds)
 
     def _made(self, copy: int, body: Path | None) -> gymnasium.Env:
         def make(**options: Any) -> gymnasium.Env:
@@ -143,8 +137,7 @@ class GymnasiumEnv:
         _close(self._envs[copy])
         with body_file(self._environment, self._body) as path:
             self._envs[copy] = self._made(copy, path)
-            with _native_prints_on_stderr():
-                self._envs[copy].reset(seed=self._seeds[copy])
+            self._envs[copy].reset(seed=self._seeds[copy])
 
     def _reset(self, seeds: Sequence[int]) -> Shaped[np.ndarray, "copies ..."]:
         first = [env.reset(seed=seed)[0] for env, seed in zip(self._envs, seeds, strict=True)]
@@ -184,8 +177,7 @@ def _make(environment: str, env_kwargs: Mapping[str, Any], render_mode: str | No
     try:
         if atari_game(environment) is not None:
             return _make_atari(environment, env_kwargs, render_mode)
-        if str(gymnasium.spec(environment).entry_point).startswith("gymnasium.envs.mujoco"):
-            _quieten_mujoco()
+        quieten(str(gymnasium.spec(environment).entry_point), render_mode)
         return gymnasium.make(environment, disable_env_checker=True, **_rendering(render_mode), **env_kwargs)
     except Exception as error:  # whatever a constructor raises, a user's own included
         options = f" with options {dict(env_kwargs)}" if env_kwargs else ""
@@ -199,6 +191,7 @@ def _make_atari(environment: str, env_kwargs: Mapping[str, Any], render_mode: st
     frameskip = options.pop("frameskip")
     if not isinstance(frameskip, int) or frameskip < 1:
         raise ValueError(f"frameskip of {environment!r} must be an integer >= 1, got {frameskip!r}")
+    quieten("ale_py", render_mode)
     env = gymnasium.make(
         f"ALE/{environment}",
         disable_env_checker=True,
@@ -222,17 +215,6 @@ def waits_for_fire(environment: str) -> bool:
         env.close()
 
 
-def _quieten_mujoco() -> None:
-    """MuJoCo's warnings become Python's; its own way is a MUJOCO_LOG.TXT in the working folder."""
-    importlib.import_module("mujoco").set_mju_user_warning(warnings.warn)
-    warnings.filterwarnings("ignore", "compiler attribute .* is deprecated")  # in Gymnasium's own models
-
-
-def has_display() -> bool:
-    """Whether there is a screen, where one can tell."""
-    return sys.platform != "linux" or any(os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY"))
-
-
 def _rendering(render_mode: str | None) -> dict[str, Any]:
     """Nothing where nothing is asked for: a user's environment need not know the argument."""
     if render_mode is None:
@@ -240,17 +222,3 @@ def _rendering(render_mode: str | None) -> dict[str, Any]:
     if not has_display():
         os.environ.setdefault("MUJOCO_GL", "egl")  # MuJoCo would look for a display
     return {"render_mode": render_mode}
-
-
-@contextmanager
-def _native_prints_on_stderr() -> Iterator[None]:
-    """PyBullet prints `argv[0]=` whenever it connects; standard output belongs to the program's own results."""
-    with _STDOUT_LOCK:
-        sys.stdout.flush()
-        stdout = os.dup(1)
-        try:
-            os.dup2(2, 1)
-            yield
-        finally:
-            os.dup2(stdout, 1)
-            os.close(stdout)

@@ -133,6 +133,9 @@ def test_video_and_plots_are_written_though_something_could_not_be_played(tmp_pa
         done = subprocess.run(command, capture_output=True, text=True, timeout=120, cwd=ROOT)
         assert done.returncode == 1, done.stderr
         assert f"stopped: {tmp_path / 'a.dat'}: no workers\n{said}" in done.stderr
+        told = [f"video  {tmp_path / '2.mp4'}  6 frames, 0.12 s", f"plot  {tmp_path / '2' / '1_a.png'}"]
+        if not said:
+            assert done.stdout.splitlines()[-2:] == told
         assert {path for path in files if path.exists()} == (set() if said else files)
 
 

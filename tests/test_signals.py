@@ -20,17 +20,24 @@ TINY = ["--threads", "2", "--popsize", "8", "--test_episodes", "0", "--run_name"
 HANGING = ["--env_kwargs", "{truncate_at: 50, hang_at: 9}"]
 
 
-def start(*flags, prefix=()):
+def start(*flags, prefix=(), stderr=subprocess.PIPE):
     command = [*prefix, sys.executable, "train_static.py", *map(str, flags)]
-    return subprocess.Popen(
-        command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
-    )
+    return subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=stderr, text=True, start_new_session=True)
 
 
-def wait_until_it_hangs(process):
-    """Reads what the run prints until an environment says so, however long a loaded machine takes to start."""
-    while not (line := process.stdout.readline()).startswith("hanging in process"):
-        assert line, process.stderr.read()
+def start_and_hang(*flags):
+    """A run, all of whose output comes in one pipe, once an environment says that it hangs."""
+    process = start(*SCRIPTED, *HANGING, *TINY, *flags, stderr=subprocess.STDOUT)
+    read_until(process, "hanging in process")
+    return process
+
+
+def read_until(process, beginning):
+    """Reads what the run prints until a line begins so, however long a loaded machine takes to start."""
+    said = []
+    while not (line := process.stdout.readline()).startswith(beginning):
+        said.append(line)
+        assert line, said
 
 
 def wait_for_generation(generation, metrics, process):
@@ -89,11 +96,9 @@ def test_a_signal_ends_the_run_cleanly(number, engine, tmp_path):
 
 @pytest.mark.parametrize("engine", ["in_process", "workers"])
 def test_a_second_signal_stops_a_run_that_hangs_at_once(engine, tmp_path):
-    process = start(*SCRIPTED, *HANGING, *TINY, "--engine", engine, "--folder", tmp_path)
-    wait_until_it_hangs(process)
+    process = start_and_hang("--engine", engine, "--folder", tmp_path)
     process.send_signal(signal.SIGINT)
-    while not (line := process.stderr.readline()).startswith("stopping"):
-        assert line, "the first signal was not heeded"
+    read_until(process, "stopping")
     sent = time.monotonic()
     process.send_signal(signal.SIGINT)
     assert process.wait(10) == 130
@@ -105,8 +110,7 @@ def test_a_second_signal_stops_a_run_that_hangs_at_once(engine, tmp_path):
 
 
 def test_a_killed_run_takes_its_workers_along(tmp_path):
-    process = start(*SCRIPTED, *HANGING, *TINY, "--engine", "workers", "--folder", tmp_path)
-    wait_until_it_hangs(process)
+    process = start_and_hang("--engine", "workers", "--folder", tmp_path)
     assert not session_is_empty(process.pid, patience=0)
     process.kill()
     process.communicate(timeout=20)

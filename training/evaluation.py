@@ -201,7 +201,11 @@ class _Filmed(BatchWrapper):
 
 def film(
     path: Path, saved: SavedPolicy, environment: EnvironmentSpec, *, seed: int, max_episode_steps: int | None
-) -> None:
-    """Writes a video of the first episode of `play`; OSError, ValueError or NotImplementedError where that fails."""
+) -> VideoWriter:
+    """Writes a video of the first episode of `play`, and returns what wrote it, which knows how long it is.
+
+    OSError, ValueError or NotImplementedError where that fails.
+    """
     with VideoWriter(path, FRAMES_PER_SECOND) as video:
         watch(saved, environment, episode=0, seed=seed, max_episode_steps=max_episode_steps, video=video)
+    return video

@@ -11,7 +11,7 @@ from rollouts.bodies import identity, pinned
 from rollouts.engines import check_episode_timeout, num_threads
 from rollouts.environment_ids import endless, resolve
 from rollouts.environments import BACKENDS, EnvironmentSpec
-from rollouts.gymnasium_env import has_display
+from rollouts.quiet_simulators import has_display
 from training.assembly import spaces
 from training.contract_checks import try_policy
 from training.evaluation import Played, environment_for

@@ -31,6 +31,7 @@ def signals_end_cleanly() -> Iterator[None]:
     """
     ignored = {signal.SIGHUP} if signal.getsignal(signal.SIGHUP) == signal.SIG_IGN else set()
     heeded = [number for number in PARENTS_SIGNALS if number not in ignored]
+    terminal = sys.stdout.fileno() if sys.stdout.isatty() else None
 
     def leave(number: int, _: object) -> NoReturn:
         for other in heeded:
@@ -39,8 +40,8 @@ def signals_end_cleanly() -> Iterator[None]:
         raise SystemExit(128 + number)
 
     def leave_at_once(number: int, _: object) -> NoReturn:
-        if os.isatty(1):
-            os.write(1, b"\x1b[?25h")  # the cursor, which the progress bar hides
+        if terminal is not None:
+            os.write(terminal, b"\x1b[?25h")  # the cursor, which the progress bar hides
         os.write(2, b"stopped at once; --resume goes on from the last checkpoint of a training run\n")
         os._exit(128 + number)
 

@@ -2,8 +2,9 @@
 
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TextIO, TypeVar
 
 import numpy as np
 
@@ -63,8 +64,9 @@ def evaluate(owner: type[EvaluateConfig], description: str) -> None:
             evaluated = _played(config, entries)
             text = report(config, evaluated)
             printed = written("results", lambda: print(text, file=results, flush=True))
-            filmed = written("video", lambda: _film(config, evaluated[0]))
-            plotted = written("plots", lambda: _plot(config, evaluated))
+            told = sys.stderr if config.json else results  # the output of --json is one object and nothing else
+            filmed = written("video", lambda: _film(config, evaluated[0], told))
+            plotted = written("plots", lambda: _plot(config, evaluated, told))
             if not (printed and filmed and plotted) or any(each.lost for each in evaluated):
                 sys.exit(1)
 
@@ -100,22 +102,29 @@ def _play(config: EvaluateConfig, entry: Entry) -> Played:
     return play_seeds(entry.saved, entry.environment, seeds=config.all_seeds, **common)
 
 
-def _film(config: EvaluateConfig, first: Evaluated) -> None:
-    """Films the first episode if asked to; one that was lost could take this process with it."""
+def _film(config: EvaluateConfig, first: Evaluated, told: TextIO) -> None:
+    """Films the first episode if asked to, and says so; one that was lost could take this process with it."""
     if config.video is None:
         return
     if first.lost:
         raise ValueError(f"{first.entry.path} could not be played")
-    film(
+    video = film(
         Path(config.video),
         first.entry.saved,
         first.entry.environment,
         seed=config.seed,
         max_episode_steps=config.max_episode_steps,
     )
+    _tell(f"video  {config.video}  {video.frames} frames, {video.seconds:.2f} s", told)
 
 
-def _plot(config: EvaluateConfig, evaluated: Sequence[Evaluated]) -> None:
+def _plot(config: EvaluateConfig, evaluated: Sequence[Evaluated], told: TextIO) -> None:
     """Writes the figures asked for and names them."""
     for path in config.write_plots(evaluated):
-        print(f"plot  {path}", flush=True)
+        _tell(f"plot  {path}", told)
+
+
+def _tell(line: str, told: TextIO) -> None:
+    """Prints a line; whether what it tells of is there does not depend on anybody reading it."""
+    with suppress(OSError):
+        print(line, file=told, flush=True)

@@ -32,9 +32,9 @@ PACKAGES = {
 def begin() -> None:
     """Ends a program that this Python cannot run with one line and status 2, and makes ready for the others.
 
-    Ctrl-C ends the program without a traceback while modules are loaded, and what is closed to it is opened: a standard
-    stream without a descriptor would lend its number to the next file that is opened, and simulators print into
-    whatever has that number.
+    Ctrl-C ends the program without a traceback while modules are loaded. A standard stream that is closed is opened:
+    without a descriptor it would lend its number to the next file that is opened, and simulators print into whatever
+    has that number. What they print to descriptor 1, in worker processes too, goes to standard error.
     """
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     for number, (name, mode) in enumerate((("stdin", "r"), ("stdout", "w"), ("stderr", "w"))):
@@ -48,6 +48,10 @@ def begin() -> None:
     if lacking:
         sys.stderr.write(f"{Path(sys.argv[0]).name}: error: {lacking}; {_advice()}\n")
         sys.exit(2)
+    own = os.fdopen(os.dup(1), "w", encoding=sys.stdout.encoding, errors=sys.stdout.errors)
+    for name in ("stdout", "__stdout__"):
+        setattr(sys, name, own)
+    os.dup2(2, 1)
 
 
 def _lacking() -> str:

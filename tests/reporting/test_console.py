@@ -1,7 +1,10 @@
 """The progress display: a plain table in a log file, a live bar on a terminal."""
 
 import io
+import re
 from math import nan
+
+import pytest
 
 from reporting.console import HEADER_EVERY, Console
 
@@ -86,6 +89,24 @@ def test_a_terminal_also_gets_a_bar_with_every_generation(monkeypatch):
     assert "generation 2/10, mean 12.35" in text
     assert " 20 %" in text
     assert "\x1b[?25h" in text  # the cursor is shown again
+
+
+@pytest.mark.parametrize(
+    ("width", "shown"),
+    [
+        (91, "gen env_steps mean max unperturbed rank best steps/s elapsed left"),
+        (80, "gen env_steps mean max unperturbed best steps/s elapsed"),
+        (50, "gen env_steps mean max best"),
+        (20, "gen mean"),
+    ],
+)
+def test_a_terminal_gets_the_columns_that_it_has_room_for(width, shown, monkeypatch):
+    monkeypatch.setenv("COLUMNS", str(width))
+    text = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]|\r", "", "\n".join(show([row(1)], FakeTerminal())))
+    header, line = re.findall("^ +(?:gen|1) .*$", text, re.MULTILINE)
+    assert header.replace("env steps", "env_steps").split() == shown.split()
+    assert len(line.split()) == len(shown.split())
+    assert len(header) == len(line) <= width
 
 
 def test_a_stream_that_can_no_longer_be_written_does_not_end_the_run():

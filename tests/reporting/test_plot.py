@@ -64,3 +64,12 @@ def test_metrics_without_a_generation_are_refused(tmp_path):
     (tmp_path / "metrics.csv").write_text("generation,env_steps\n")
     with pytest.raises(ValueError, match="no generation to plot"):
         plot.plot_learning_curve(tmp_path / "metrics.csv", tmp_path / "curve.png")
+
+
+@pytest.mark.parametrize("name", ["走る", "🤖", "a$b_{$", "שלום é", "\ue000"])
+def test_a_run_of_any_name_has_its_curve_and_no_warning(name, tmp_path, recwarn, caplog):
+    (tmp_path / name).mkdir()
+    write_metrics(tmp_path / name / "metrics.csv", [3.0])
+    plot.plot_learning_curve(tmp_path / name / "metrics.csv", tmp_path / name / "curve.png")
+    assert mpl.image.imread(tmp_path / name / "curve.png").shape == (600, 960, 4)
+    assert [str(each.message) for each in recwarn] == [] and caplog.text == ""

@@ -1,0 +1,74 @@
+"""What the programs print is theirs: banners and warnings of libraries stay away, a user's own come through."""
+
+import os
+import subprocess
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+TINY = ["--popsize", "4", "--generations", "1", "--max_episode_steps", "5", "--eval_episodes", "1", "--threads", "2"]
+WITHOUT_BULLET = pytest.mark.skipif(find_spec("pybullet") is None, reason="PyBullet is not installed")
+HIDDEN = {"DISPLAY", "WAYLAND_DISPLAY", "XDG_RUNTIME_DIR", "SDL_VIDEODRIVER", "SDL_AUDIODRIVER", "PYTHONWARNINGS"}
+
+LOUD = """
+import os, warnings
+import gymnasium
+
+class Loud(gymnasium.Env):
+    observation_space = gymnasium.spaces.Box(-1, 1, (2,))
+    action_space = gymnasium.spaces.Box(-1, 1, (1,))
+
+    def reset(self, *, seed=None, options=None):
+        os.write(1, b"from C\\n")
+        warnings.warn("mine is real")
+        return self.observation_space.low, {}
+
+    def step(self, action):
+        return self.observation_space.low, float(action[0]), True, False, {}
+
+gymnasium.register("Loud-v0", entry_point=Loud)
+"""
+
+
+def run(*command, folder=ROOT):
+    """The output and the errors of a program without a screen, which must succeed."""
+    kept = {name: value for name, value in os.environ.items() if name not in HIDDEN}
+    environment = {**kept, "PYTHONPATH": str(folder)}
+    program = [sys.executable, ROOT / command[0], *map(str, command[1:])]
+    done = subprocess.run(program, cwd=folder, env=environment, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout, done.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "environment",
+    [
+        *("CartPole-v1", "LunarLander-v3", "CarRacing-v3", "HalfCheetah-v5", "Pong-v5", "FrozenLake-v1"),
+        pytest.param("AntBulletEnv-v0", marks=WITHOUT_BULLET),
+    ],
+)
+def test_nothing_but_the_results_is_printed(environment, tmp_path):
+    flags = ["--environment", environment, "--backend", "gymnasium", "--folder", tmp_path, "--run_name", "走る 🤖"]
+    trained, errors = run("train_static.py", *flags, *TINY, "--test_episodes", 1)
+    assert errors == ""
+    assert [line.split()[0] for line in trained.splitlines() if not line.startswith("generation 1: ")] == [
+        *(environment, "gen", "1", "training", "weights", "weights", "log", "learning", "best"),
+    ]
+    (weights,) = tmp_path.rglob("best.dat")
+    flags = ["--episodes", 1, "--max_episode_steps", 5, "--video", tmp_path / "film.mp4"]
+    found, errors = run("evaluate_static.py", "--path_weights", weights, *flags)
+    assert errors == ""
+    assert len(found.splitlines()) == 5 and found.splitlines()[-1].startswith(f"video  {tmp_path / 'film.mp4'}  ")
+
+
+@pytest.mark.parametrize("engine", ["in_process", "workers"])
+def test_what_a_simulator_writes_to_descriptor_1_is_no_result_and_its_warnings_show(engine, tmp_path):
+    (tmp_path / "loud.py").write_text(LOUD)
+    flags = ["--environment", "Loud-v0", "--import", "loud", "--engine", engine, "--folder", tmp_path]
+    printed, errors = run("train_static.py", *flags, *TINY, "--test_episodes", 0, folder=tmp_path)
+    assert "from C" not in printed
+    assert "from C\n" in errors and "mine is real" in errors
