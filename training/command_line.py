@@ -87,6 +87,7 @@ def parse_config(trainer: str, arguments: Sequence[str], description: str) -> Tr
     given = parser.parse(arguments)
     options |= given
     options["environment"] = resolved.environment
+    options["import"] = tuple(dict.fromkeys((*options.get("import", ()), *resolved.imports)))
     options["env_kwargs"] = {**resolved.env_kwargs, **options.get("env_kwargs", {})}
     print_only = options.pop("print_config")
     config = _config(owner, options)

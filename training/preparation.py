@@ -23,7 +23,7 @@ from rollouts.moments import STATISTICS, moments_of
 from rollouts.registry import lookup, names
 from rollouts.virtual_batch import collect
 from training import checkpoint as checkpoints
-from training.assembly import environment_spec, make_agent, spaces
+from training.assembly import automatic_policy, environment_spec, make_agent, spaces
 from training.checked_file import MAX_HEADER_BYTES
 from training.checkpoint import Checkpoint, Progress, newest_checkpoint
 from training.config import TrainConfig
@@ -62,7 +62,7 @@ def _assembled(config: TrainConfig, folder: Path, checkpoint: Checkpoint | None 
     if config.test_episodes:
         _check_test(environment, observation_space, action_space)
     if config.policy == "auto":
-        config = replace(config, policy="cnn" if len(observation_space.shape or ()) == 3 else "mlp")
+        config = replace(config, policy=automatic_policy(observation_space))
     if config.chunk_size is None:
         config = replace(config, chunk_size=CHUNK_SIZES[environment.backend])
     agent = make_agent(config, observation_space, action_space)
