@@ -140,7 +140,7 @@ class EnvPoolEnv:
     def _describe(self, environment: str) -> None:
         """Spaces, and where in EnvPool's lists of arrays everything lies."""
         spec = _made(envpool.make_spec, environment, self._task, self._config)
-        self._observed_space: Space = spec.gymnasium_observation_space
+        self._observed_space = _with_sorted_keys(spec.gymnasium_observation_space)
         self.action_space: Space = spec.gymnasium_action_space
         check_spaces(environment, self._observed_space, self.action_space)
         if spec.config.max_num_players != 1:
@@ -230,6 +230,11 @@ def _way(task: str, family: str, options: Mapping[str, Any]) -> str:
     if family == _MUJOCO or task.startswith("CarRacing"):
         return "replay"
     return "reset" if family == _ATARI and not options.get("repeat_action_probability", 0.0) else "rebuild"
+
+
+def _with_sorted_keys(space: Space) -> Space:
+    """The space with its Dicts in the order that Gymnasium gives to plain dicts: the same id flattens alike on both."""
+    return Dict({key: _with_sorted_keys(part) for key, part in space.items()}) if isinstance(space, Dict) else space
 
 
 def _part_index(keys: Sequence[str], path: tuple[str, ...]) -> int:

@@ -48,7 +48,9 @@ LEAST_VALUES = {
 class TrainConfig:
     """Options of a run; those of the strategy are in its own `Settings`."""
 
-    environment: str = option("CarRacing", "Gymnasium id; short and retired names are mapped to today's")
+    environment: str = option(
+        "CarRacing", "Gymnasium id, or PACKAGE:ID of your own; short and retired names are mapped to today's"
+    )
     preset: str | None = option(None, "variant of the preset: configs/TRAINER/ENVIRONMENT.VARIANT.yaml")
     config: str | None = option(None, "YAML file of options, over the preset and under the flags")
     resume: str | None = option(None, "go on with the run, or the runs of several seeds, in this folder")
@@ -67,7 +69,9 @@ class TrainConfig:
         10, "generations between checkpoints, each with latest.dat; a better best.dat brings one too"
     )
 
-    policy: str = option("auto", "policy by name, or package.module:Class; auto is cnn for images, else mlp")
+    policy: str = option(
+        "auto", "policy by name, or package.module:Class; auto is cnn for images of 16 x 16 pixels or more, else mlp"
+    )
     hidden_sizes: tuple[int, ...] = option(
         (128, 64),
         "units of each hidden layer of mlp, cnn and hebbian, and of those before the cell of lstm and gru",

@@ -10,8 +10,9 @@ from gymnasium.spaces.utils import flatten
 from gymnasium.wrappers import FlattenObservation
 
 from rollouts.copies import episode_seeds
-from rollouts.environments import EnvironmentSpec, make_batch_env
+from rollouts.environments import EnvironmentSpec, WrapperSpec, make_batch_env
 from rollouts.spaces import check_spaces
+from rollouts.tallies import Tallies
 from tests.many_spaces import ACTIONS, ENV_ID, Spaces
 
 FLATTENED = ("dict", "tuple", "nested", "binary", "multi")
@@ -41,19 +42,43 @@ def test_the_parts_of_a_dict_lie_in_its_order_and_numbers_are_one_hot():
         assert sorted(numbers[4:7]) == [0, 0, 1] and set(numbers[7:]) <= {0, 1} and not set(numbers[:4]) & {0, 1}
 
 
-@pytest.mark.parametrize("environment", ["HopperStand-v1", "MiniGrid-Empty-5x5-v0", "PacMan-v1"])
-def test_envpools_dicts_are_flattened_as_gymnasium_does_it(environment):
+def in_order(tree):
+    """The leaves of nested dicts of arrays of one copy, in the order of their keys."""
+    return [
+        leaf for key in sorted(tree) for leaf in (in_order(tree[key]) if isinstance(tree[key], dict) else [tree[key]])
+    ]
+
+
+@pytest.mark.parametrize(
+    ("environment", "one_hot"),
+    [
+        ("HopperStand-v1", {}),
+        ("MiniGrid-Empty-5x5-v0", {0: 4}),  # direction, image, mission
+        ("PacMan-v1", {5: 28, 6: 31}),  # x and y of the player's location
+    ],
+)
+def test_envpools_dicts_are_flattened_in_the_order_of_their_keys(environment, one_hot):
+    """Which is Gymnasium's for plain dicts. `one_hot` numbers the Discrete leaves, each with its count."""
     env = make_batch_env(EnvironmentSpec(environment, "envpool"), [4, 5], threads=1, training=False)
     theirs = envpool.make_gymnasium(environment, num_envs=2, num_threads=1, seed=episode_seeds([4, 5], 1))
     batch, _ = theirs.reset()
-
-    def row(tree, number):
-        return {key: row(part, number) if isinstance(part, dict) else part[number] for key, part in tree.items()}
-
-    expected = [flatten(theirs.observation_space, row(batch, number)) for number in range(2)]
-    np.testing.assert_array_equal(env.start(1), expected)
+    leaves = in_order(batch)
+    for number, count in one_hot.items():
+        leaves[number] = np.eye(count)[leaves[number].ravel()]
+    np.testing.assert_array_equal(env.start(1), np.concatenate([leaf.reshape(2, -1) for leaf in leaves], axis=1))
     actions = np.zeros((2, *env.action_space.shape), env.action_space.dtype)
     assert env.step(actions, np.arange(2)).observations.shape == (2, *env.observation_space.shape)
+
+
+def test_envpools_dicts_are_flattened_as_gymnasium_flattens_plain_dicts():
+    env = make_batch_env(EnvironmentSpec("HopperStand-v1", "envpool"), [0], threads=1, training=False)
+    parts = {name: Box(-np.inf, np.inf, (count,)) for name, count in (("position", 6), ("velocity", 7), ("touch", 2))}
+    values = {name: np.full(space.shape, number, np.float32) for number, (name, space) in enumerate(parts.items())}
+    by_gymnasium = flatten(Dict(parts), values)
+    state = [np.zeros((1, 1))] * 20
+    for path, index in env._parts.items():
+        state[index] = values[path[0]][np.newaxis]
+    np.testing.assert_array_equal(env._observations(state), by_gymnasium[np.newaxis])
 
 
 @pytest.mark.parametrize(
@@ -148,3 +173,21 @@ def test_actions_of_no_axes_are_arrays_to_the_simulator():
 def test_half_precision_is_observed_as_it_is():
     env = made(observations="half")
     assert env.start(0).dtype == np.float16 and isinstance(env.observation_space, Box)
+
+
+@pytest.mark.parametrize(
+    ("actions", "wrappers", "sent", "saturated", "bounded"),
+    [
+        ("multi", ["choose_action"], np.ones((1, 9)), 0, 0),
+        ("whole", ["choose_action"], np.ones((1, 260)), 0, 0),
+        ("real_matrix", ["flatten_action", "clip_action"], np.array([[9, 0, -9, 0, 1, 2]]), 3, 6),
+    ],
+)
+def test_only_real_numbers_can_be_saturated(actions, wrappers, sent, saturated, bounded):
+    chain = tuple(WrapperSpec(name) for name in wrappers)
+    spec = EnvironmentSpec(ENV_ID, "gymnasium", {"actions": actions}, wrappers=chain)
+    env = make_batch_env(spec, [0], threads=1, training=False)
+    env.start(0)
+    tallies = Tallies(env)
+    tallies.step(sent, np.array([0]))
+    assert (tallies.sums["saturated_actions"], tallies.sums["bounded_actions"]) == (saturated, bounded)

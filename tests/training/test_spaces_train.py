@@ -38,7 +38,7 @@ CASES = {
     "channels_first": (
         "static",
         "multi",
-        {"grayscale": True, "resize": (18, 17), "frame_stack": 2},
+        {"grayscale": True, "resize": (18, 17), "frame_stack": 2, "virtual_batch": 3},
         "channels_last grayscale resize frame_stack scale choose_action",
         (18, 17, 2),
         9,
