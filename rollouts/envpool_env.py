@@ -238,8 +238,9 @@ def _with_sorted_keys(space: Space) -> Space:
 
 
 def _part_index(keys: Sequence[str], path: tuple[str, ...]) -> int:
-    """Where the part of the observations with these keys lies; families join them by "." or by ":"."""
-    (found,) = {":".join(("obs", *path)), f"obs:{'.'.join(path)}"}.intersection(keys)
+    """Where the part of the observations with these keys lies; families join them by "." or ":", or hide a single key."""
+    names = {":".join(("obs", *path)), f"obs:{'.'.join(path)}"}
+    (found,) = names.intersection(keys) or {key for key in keys if key.startswith("obs:")}
     return keys.index(found)
 
 

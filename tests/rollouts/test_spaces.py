@@ -159,9 +159,15 @@ def test_whole_numbers_outside_their_range_never_reach_envpool():
     env.step(np.full((1, 10), 4, np.int32), np.array([0]))
 
 
-def test_games_of_several_players_are_refused():
-    with pytest.raises(ValueError, match="'Go9x9-v1' is a game of several players"):
-        make_batch_env(EnvironmentSpec("Go9x9-v1", "envpool"), [0], threads=1, training=False)
+@pytest.mark.parametrize("environment", ["Go9x9-v1", "intersection-multi-agent-v0"])
+def test_games_of_several_players_are_refused(environment):
+    with pytest.raises(ValueError, match=f"'{environment}' is a game of several players"):
+        make_batch_env(EnvironmentSpec(environment, "envpool"), [0], threads=1, training=False)
+
+
+def test_an_observation_of_one_named_part_is_that_part():
+    env = make_batch_env(EnvironmentSpec("SpotGetup-v1", "envpool"), [0], threads=1, training=False)
+    assert env.start(0).shape == (1, *env.observation_space.shape) == (1, 30)
 
 
 def test_actions_of_no_axes_are_arrays_to_the_simulator():
