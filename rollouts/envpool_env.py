@@ -238,7 +238,7 @@ def _with_sorted_keys(space: Space) -> Space:
 
 
 def _part_index(keys: Sequence[str], path: tuple[str, ...]) -> int:
-    """Where the part of the observations with these keys lies; families join them by "." or ":", or hide a single key."""
+    """Where the part of the observations with these keys lies; families join them by "." or ":", or hide a lone key."""
     names = {":".join(("obs", *path)), f"obs:{'.'.join(path)}"}
     (found,) = names.intersection(keys) or {key for key in keys if key.startswith("obs:")}
     return keys.index(found)
