@@ -37,12 +37,17 @@ STRIDES = (1, 2)
 LEAST_SIZE = 16  # 16 -> conv 14 -> pool 7 -> conv 2 -> pool 1
 
 
+def takes_convolutions(observation_shape: tuple[int, ...]) -> bool:
+    """Whether observations are images (height, width, channels) that leave something after both convolutions."""
+    return len(observation_shape) == 3 and min(observation_shape[:2]) >= LEAST_SIZE
+
+
 def conv_shapes(observation_shape: tuple[int, ...]) -> tuple[dict[str, tuple[int, ...]], int]:
     """Shapes of the two kernels for observations (height, width, channels), and how many features they leave."""
-    if len(observation_shape) != 3 or min(observation_shape[:2]) < LEAST_SIZE:
+    if not takes_convolutions(observation_shape):
         raise ValueError(
             f"observation_shape: got {observation_shape}, convolutions take images (height, width, channels) of at "
-            f"least {LEAST_SIZE} x {LEAST_SIZE} pixels"
+            f"least {LEAST_SIZE} x {LEAST_SIZE} pixels; --policy mlp takes any observations"
         )
     height, width, channels = observation_shape
     shapes: dict[str, tuple[int, ...]] = {}

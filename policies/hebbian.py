@@ -23,7 +23,7 @@ import numpy as np
 from jaxtyping import Bool, Float32, Shaped
 
 from contracts.policy import Buffers, Layout, Rows, State, Weights
-from policies.cnn import conv_features, conv_shapes
+from policies.cnn import conv_features, conv_shapes, takes_convolutions
 from policies.initial_weights import COEVOLVE, INITIAL_WEIGHTS
 from policies.layers import check_rows, dense_shapes, rows_of
 from policies.neural_rule import NEURAL_RULES, num_network_params
@@ -37,7 +37,7 @@ MAX_SYNAPSES = 2**24  # where rules are shared, a small file can describe a netw
 
 @dataclass(frozen=True)
 class Hebbian(SizedPolicy):
-    """Plastic fully connected layers, after two evolved convolutions if observations are images."""
+    """Plastic fully connected layers, after two evolved convolutions if observations are images of 16 x 16 or more."""
 
     hidden_sizes: tuple[int, ...] = field(default=(128, 64), metadata={"help": "units of each hidden layer"})
     hebb_rule: str = field(
@@ -106,7 +106,7 @@ class Hebbian(SizedPolicy):
     @cached_property
     def _convolutions(self) -> tuple[dict[str, tuple[int, ...]], int]:
         """Kernels by name, and how many numbers enter the first plastic layer."""
-        if len(self.observation_shape) == 3:
+        if takes_convolutions(self.observation_shape):
             return conv_shapes(self.observation_shape)
         return {}, prod(self.observation_shape)
 

@@ -1,10 +1,11 @@
-"""What both back ends know of their copies: seeds of episodes, spaces that are supported, and what may be stepped."""
+"""What both back ends know of their copies: seeds of episodes, and what may be stepped."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from gymnasium import Space
-from gymnasium.spaces import Box, Discrete
+from gymnasium.spaces import Box, Discrete, MultiBinary, MultiDiscrete
 from jaxtyping import Bool, Int, Shaped
 
 
@@ -20,26 +21,28 @@ def check_episode(episode: int) -> None:
         raise ValueError(f"episode must be >= 0, got {episode}")
 
 
-def check_spaces(environment: str, observation_space: Space, action_space: Space) -> None:
-    """Refuses spaces that no policy here can read or act in."""
-    for kind, space in (("observation", observation_space), ("action", action_space)):
-        if not isinstance(space, Box | Discrete):
-            raise ValueError(f"environment {environment!r} has {kind} space {space}; supported are Box and Discrete")
-    if isinstance(observation_space, Box) and observation_space.dtype == np.float16:
-        raise ValueError(f"environment {environment!r} has float16 observations; supported are float32 and float64")
-    if isinstance(action_space, Discrete) and action_space.start != 0:
-        raise ValueError(f"environment {environment!r} has action space {action_space}; supported is a start of 0")
-    if isinstance(action_space, Box) and len(action_space.shape) != 1:
-        raise ValueError(
-            f"environment {environment!r} has action space {action_space}; supported is one row of numbers"
-        )
+def allowed_range(space: Space) -> tuple[Any, Any] | None:
+    """The least and the greatest action, both allowed, for each number of it; None for real numbers.
+
+    The wrappers keep real numbers within their bounds.
+    """
+    match space:
+        case Discrete():
+            return int(space.start), int(space.start + space.n - 1)
+        case MultiDiscrete():
+            return space.start, space.start + space.nvec - 1
+        case MultiBinary():
+            return 0, 1
+        case Box() if space.dtype.kind != "f":
+            return space.low, space.high
+    return None
 
 
 class Copies:
     """Guards every step: a simulator in C++ would crash on, or play on after, what is refused here."""
 
     def __init__(self, num_copies: int, action_space: Space, action_dtype: np.dtype) -> None:
-        self._action_space = action_space
+        self._action_space, self._range = action_space, allowed_range(action_space)
         self._action_dtype = action_dtype
         self._ended = np.ones(num_copies, np.bool_)
 
@@ -71,6 +74,6 @@ class Copies:
         if actions.shape != (count, *(space.shape or ())):
             raise ValueError(f"actions must have shape {(count, *(space.shape or ()))}, got {actions.shape}")
         actions = actions.astype(self._action_dtype, order="C", casting="same_kind", copy=False)
-        if isinstance(space, Discrete) and not ((actions >= space.start) & (actions < space.start + space.n)).all():
+        if self._range is not None and not ((actions >= self._range[0]) & (actions <= self._range[1])).all():
             raise ValueError(f"actions must be in {space}, got {actions}")
         return actions

@@ -17,7 +17,7 @@ minimal action set. What is left to the options:
 import importlib
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib.util import find_spec
 from typing import Any
 
@@ -46,6 +46,8 @@ _ATARI_OPTIONS: dict[str, dict[str, Any]] = {
     "{}": {},
 }
 
+_OWN = "if it is registered by a package of yours, add --import PACKAGE"
+
 _CONTINUOUS_LANDER = re.compile(r"LunarLanderContinuous(-v[0-3])?")
 
 
@@ -58,14 +60,26 @@ class ResolvedId:
     """Options that the name implies; a user's own take precedence."""
     notice: str | None = None
     """One line for the user where the name was not today's id."""
+    imports: tuple[str, ...] = ()
+    """Packages to import, the user's and the one that the name itself brings in."""
 
 
 def resolve(name: str, imports: Sequence[str] = ()) -> ResolvedId:
     """Today's id and options for an environment's name; imports the user's packages first.
 
+    `my_envs:Mine-v0`, Gymnasium's own syntax, is `Mine-v0` with `my_envs` among those packages.
+
     Raises:
         ValueError: no such environment, with a suggestion; or a package that cannot be imported.
     """
+    package, colon, environment = name.rpartition(":")
+    if colon:
+        import_module(f"--environment {name}", package)
+        imports = tuple(dict.fromkeys((*imports, package)))
+    return replace(_resolve(environment, imports), imports=tuple(imports))
+
+
+def _resolve(name: str, imports: Sequence[str]) -> ResolvedId:
     register(name, imports)
     if _CONTINUOUS_LANDER.fullmatch(name):
         return _renamed(name, "LunarLander-v3", {"continuous": True})
@@ -74,7 +88,7 @@ def resolve(name: str, imports: Sequence[str] = ()) -> ResolvedId:
     newest = _newest(name)
     if newest is not None:
         return _renamed(name, newest, {})
-    return _atari(name) or _only_in_envpool(name) or _unknown(name)
+    return _atari(name) or _only_in_envpool(name) or _unknown(name, imports)
 
 
 def register(environment: str, imports: Sequence[str]) -> None:
@@ -175,13 +189,14 @@ def _envpool_ids() -> list[str]:
     return importlib.import_module("envpool").list_all_envs() if find_spec("envpool") else []
 
 
-def _unknown(name: str) -> ResolvedId:
+def _unknown(name: str, imports: Sequence[str]) -> ResolvedId:
     stem, _ = _split(name)
     suggestion = _newest(stem)
     hint = f", did you mean {suggestion!r}?" if suggestion else did_you_mean(name, _todays_ids())
     missing = [package for package in REGISTERED_ON_IMPORT if not find_spec(package)]
     absent = f" ({' and '.join(missing)}, which may have it, cannot be found: not installed)" if missing else ""
-    raise ValueError(f"unknown environment {name!r}{hint}{absent}")
+    own = f"{' and '.join(imports)} did not register it" if imports else _OWN
+    raise ValueError(f"unknown environment {name!r}{hint}{absent}{' ' if hint else '; '}{own}")
 
 
 def _todays_ids() -> list[str]:

@@ -26,13 +26,14 @@ import numpy as np
 from envpool.registration import registry
 from gymnasium import Space
 from gymnasium.envs.registration import load_env_creator
-from gymnasium.spaces import Box
+from gymnasium.spaces import Box, Dict
 from jaxtyping import Int, Shaped
 
 from contracts.environment import EnvStep
 from rollouts.bodies import INTACT, body_file
-from rollouts.copies import Copies, check_episode, check_spaces, episode_seeds
+from rollouts.copies import Copies, check_episode, episode_seeds
 from rollouts.gymnasium_env import ATARI_FRAMES, ATARI_SCREEN
+from rollouts.spaces import check_spaces, flat_space, flatten_observation, is_flattened, parts_of
 
 # Of float64 bounds of float32 spaces. Set once, here: a filter for the time of a call would not be thread-safe.
 warnings.filterwarnings("ignore", ".*Box (low|high)'s precision lowered by casting", UserWarning)
@@ -139,15 +140,19 @@ class EnvPoolEnv:
     def _describe(self, environment: str) -> None:
         """Spaces, and where in EnvPool's lists of arrays everything lies."""
         spec = _made(envpool.make_spec, environment, self._task, self._config)
-        self.observation_space: Space = spec.gymnasium_observation_space
+        self._observed_space = _with_sorted_keys(spec.gymnasium_observation_space)
         self.action_space: Space = spec.gymnasium_action_space
-        check_spaces(environment, self.observation_space, self.action_space)
+        check_spaces(environment, self._observed_space, self.action_space)
+        if spec.config.max_num_players != 1:
+            raise ValueError(f"environment {environment!r} is a game of several players, and a policy is one")
+        self.observation_space = flat_space(self._observed_space)
         if self._family == _ATARI:
             channels, height, width = spec.gymnasium_observation_space.shape
             self.observation_space = Box(0, 255, (height, width, channels), np.uint8)
         keys = list(spec.state_array_spec)
         self._done, self._truncated = keys.index("done"), keys.index("trunc")
-        self._reward, self._observation = keys.index("reward"), keys.index("obs")
+        self._reward = keys.index("reward")
+        self._parts = {path: _part_index(keys, path) for path, _ in parts_of(self._observed_space)}
         self._info = {"elapsed_step": keys.index("elapsed_step")}
         if "info:lives" in keys:
             self._info["lives"] = keys.index("info:lives")
@@ -162,8 +167,21 @@ class EnvPoolEnv:
         self._resets = 0
 
     def _observations(self, state: Sequence[np.ndarray]) -> Shaped[np.ndarray, "rows ..."]:
-        observations = state[self._observation]
+        if is_flattened(self._observed_space):
+            rows = [self._row(state, number) for number in range(len(state[self._done]))]
+            return np.stack([flatten_observation(self._observed_space, row) for row in rows])
+        observations = state[self._parts[()]]
         return observations.transpose(0, 2, 3, 1) if self._family == _ATARI else observations
+
+    def _row(self, state: Sequence[np.ndarray], number: int) -> Any:
+        """The observation of one row: an array, or nested dicts of arrays."""
+
+        def part(space: Space, path: tuple[str, ...]) -> Any:
+            if isinstance(space, Dict):
+                return {key: part(inner, (*path, key)) for key, inner in space.items()}
+            return state[self._parts[path]][number]
+
+        return part(self._observed_space, ())
 
 
 def _translated(environment: str, env_kwargs: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
@@ -215,6 +233,18 @@ def _way(task: str, family: str, options: Mapping[str, Any]) -> str:
     if family == _MUJOCO or task.startswith("CarRacing"):
         return "replay"
     return "reset" if family == _ATARI and not options.get("repeat_action_probability", 0.0) else "rebuild"
+
+
+def _with_sorted_keys(space: Space) -> Space:
+    """The space with its Dicts in the order that Gymnasium gives to plain dicts: the same id flattens alike on both."""
+    return Dict({key: _with_sorted_keys(part) for key, part in space.items()}) if isinstance(space, Dict) else space
+
+
+def _part_index(keys: Sequence[str], path: tuple[str, ...]) -> int:
+    """Where the part of the observations with these keys lies; families join them by "." or ":", or hide a lone key."""
+    names = {":".join(("obs", *path)), f"obs:{'.'.join(path)}"}
+    (found,) = names.intersection(keys) or {key for key in keys if key.startswith("obs:")}
+    return keys.index(found)
 
 
 def _made(make: Any, environment: str, task: str, config: Mapping[str, Any]) -> Any:

@@ -14,10 +14,11 @@ from jaxtyping import Int, Shaped, UInt8
 
 from contracts.environment import EnvStep
 from rollouts.bodies import INTACT, SPECIES, body_file
-from rollouts.copies import Copies, check_episode, check_spaces, episode_seeds
+from rollouts.copies import Copies, check_episode, episode_seeds
 from rollouts.environment_ids import atari_game
 from rollouts.faults import Result, Results, gathered, reason, show_once, stacked
 from rollouts.quiet_simulators import has_display, quieten
+from rollouts.spaces import check_spaces, flat_space, flatten_observation, is_flattened
 
 ATARI_SCREEN = 160, 210
 """Width and height of a full Atari frame."""
@@ -79,12 +80,13 @@ class GymnasiumEnv:
         """Steps the copies named; row k of `actions` is for copy `active[k]`."""
         ids = self._copies.named(active)
         actions = self._copies.checked(actions, len(ids))
-        choices = actions.tolist() if isinstance(self.action_space, Discrete) else actions
+        is_discrete = isinstance(self.action_space, Discrete)
+        choices = actions.tolist() if is_discrete else [actions[row, ...] for row in range(len(ids))]
         faults: dict[int, str] = {}
         results = []
         for copy, action in zip(ids.tolist(), choices, strict=True):
             try:
-                results.append(self._envs[copy].step(action))
+                results.append(self._read(self._envs[copy].step(action)))
             except Exception as error:  # whatever a user's simulator raises
                 results.append(self._failed(copy, error, faults))
         rows = self._gathered(ids, results, faults)
@@ -110,9 +112,9 @@ class GymnasiumEnv:
         """Makes the copies, each with the body in this file, which is not read after the first reset."""
         for copy in range(self.num_copies):
             self._envs.append(self._made(copy, body))
-        self.observation_space = self._envs[0].observation_space
-        self.action_space = self._envs[0].action_space
-        check_spaces(self._environment, self.observation_space, self.action_space)
+        self._observed_space, self.action_space = self._envs[0].observation_space, self._envs[0].action_space
+        check_spaces(self._environment, self._observed_space, self.action_space)
+        self.observation_space = flat_space(self._observed_space)
         self._copies = Copies(self.num_copies, self.action_space, np.dtype(self.action_space.dtype))
         self._elapsed = np.zeros(self.num_copies, np.int32)
         # PyBullet's first episode after loading differs in the last bits from later ones with the same seed.
@@ -140,8 +142,14 @@ class GymnasiumEnv:
             self._envs[copy].reset(seed=self._seeds[copy])
 
     def _reset(self, seeds: Sequence[int]) -> Shaped[np.ndarray, "copies ..."]:
-        first = [env.reset(seed=seed)[0] for env, seed in zip(self._envs, seeds, strict=True)]
+        first = [self._read(env.reset(seed=seed))[0] for env, seed in zip(self._envs, seeds, strict=True)]
         return stacked("observation of reset", first, self.observation_space)
+
+    def _read(self, result: Any) -> Any:
+        """What `reset` or `step` returned, with the observation flattened if it has several parts."""
+        if not is_flattened(self._observed_space) or not isinstance(result, tuple):
+            return result
+        return flatten_observation(self._observed_space, result[0]), *result[1:]
 
     def _gathered(self, ids: Int[np.ndarray, " active"], results: list[Result], faults: dict[int, str]) -> Results:
         """The results in arrays, those of copies that returned what they should not replaced."""

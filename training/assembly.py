@@ -5,16 +5,19 @@ from typing import Any
 
 from gymnasium.spaces import Box, Discrete, Space
 
+from policies.cnn import takes_convolutions
 from rollouts.bodies import short_name
 from rollouts.environments import EnvironmentSpec, WrapperSpec, choose_backend, make_batch_env
 from rollouts.episode import Agent
 from rollouts.registry import lookup
 from rollouts.users_classes import make_policy
 from rollouts.wrapper_spec import wrapper_spec
-from training.config import HEADS_OF_BOUNDS, TrainConfig, trainer_of
+from training.config import HEADS_OF_BOUNDS, TrainConfig
 from training.policy_file import num_outputs
+from training.trainers import trainer_of
 from training.unbounded_actions import check_takes_all
 from wrappers.atari_42 import SCREEN
+from wrappers.channels_last import has_channels_first
 
 DEFAULT_SIZE = (84, 84)
 """Height and width, in pixels, that larger images are shrunk to; the reference's (Najarro & Risi 2020)."""
@@ -48,27 +51,21 @@ def _spaces_in(spec: EnvironmentSpec, body: str) -> tuple[Space, Space]:
     return env.observation_space, env.action_space
 
 
-def _is_image(space: Space) -> bool:
-    """Whether the observations are (height, width, channels) pictures."""
-    return isinstance(space, Box) and len(space.shape) == 3 and space.dtype == "uint8"
-
-
 def _observation_wrappers(config: TrainConfig, space: Space) -> list[WrapperSpec]:
-    image, shape = _is_image(space), space.shape or ()
-    if config.frame_stack > 1 and isinstance(space, Discrete):
-        raise ValueError(f"frame_stack stacks images and vectors; {config.environment} has {space} observations")
-    if config.grayscale and not (image and shape[2] == 3):
-        raise ValueError(f"grayscale needs colour images; {config.environment} has observations {space}")
-    if config.resize is not None and not image:
-        raise ValueError(f"resize needs images; {config.environment} has observations {space}")
-    if config.atari_42 and (shape != SCREEN or config.grayscale or config.resize is not None):
-        other = "grayscale and resize are no options beside it" if shape == SCREEN else f"got observations {space}"
-        raise ValueError(f"atari_42 takes Atari's screens of {SCREEN} as they are; {other}")
-    if isinstance(space, Discrete):
-        return [WrapperSpec("one_hot", {})]
+    shape: tuple[int, ...] = space.shape or ()
     chain = []
+    if has_channels_first(space):
+        chain.append(WrapperSpec("channels_last", {}))
+        shape = (*shape[1:], shape[0])
+    if isinstance(space, Discrete):
+        chain.append(WrapperSpec("one_hot", {}))
+        shape = (int(space.n),)
+    image = len(shape) == 3 and space.dtype == "uint8"
+    _check_observation_options(config, space, shape if image else None)
+    if config.frame_stack > 1 and len(shape) not in (1, 3):
+        raise ValueError(f"frame_stack stacks images and vectors; {config.environment} has observations {space}")
     if config.atari_42:
-        chain = [WrapperSpec("atari_42", {}), WrapperSpec("running_normalization", {})]
+        chain += [WrapperSpec("atari_42", {}), WrapperSpec("running_normalization", {})]
         image = False  # what follows is for pixels in bytes
     if config.grayscale:
         chain.append(WrapperSpec("grayscale", {}))
@@ -81,6 +78,17 @@ def _observation_wrappers(config: TrainConfig, space: Space) -> list[WrapperSpec
     return chain
 
 
+def _check_observation_options(config: TrainConfig, space: Space, image: tuple[int, ...] | None) -> None:
+    """ValueError for options that are for images other than these, of shape (height, width, channels) if any."""
+    if config.grayscale and (image is None or image[2] != 3):
+        raise ValueError(f"grayscale needs color images; {config.environment} has observations {space}")
+    if config.resize is not None and image is None:
+        raise ValueError(f"resize needs images; {config.environment} has observations {space}")
+    if config.atari_42 and (image != SCREEN or config.grayscale or config.resize is not None):
+        other = "grayscale and resize are no options beside it" if image == SCREEN else f"got observations {space}"
+        raise ValueError(f"atari_42 takes Atari's screens of {SCREEN} as they are; {other}")
+
+
 def _image_size(config: TrainConfig, shape: tuple[int, ...]) -> tuple[int, ...]:
     """Height and width that the policy sees."""
     smaller = all(wanted <= given for wanted, given in zip(config.resize or DEFAULT_SIZE, shape[:2], strict=True))
@@ -90,13 +98,23 @@ def _image_size(config: TrainConfig, shape: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def _action_wrappers(config: TrainConfig, space: Space) -> list[WrapperSpec]:
-    if config.action_bounds == "none" and isinstance(space, Box):
-        return []
-    if not isinstance(space, Discrete):
-        return [WrapperSpec("rescale_action" if config.action_bounds == "rescale" else "clip_action", {})]
-    if config.action_bounds != "clip":
-        raise ValueError(f"action_bounds {config.action_bounds!r} needs Box actions; {config.environment} has {space}")
-    return []
+    real = isinstance(space, Box) and space.dtype.kind == "f"
+    if not real and config.action_bounds != "clip":
+        raise ValueError(
+            f"action_bounds {config.action_bounds!r} needs Box actions of real numbers; {config.environment} has "
+            f"{space}; leave the option out"
+        )
+    if not real:
+        return [] if _is_counted_from_0(space) else [WrapperSpec("choose_action", {})]
+    in_a_row = [] if len(space.shape or ()) == 1 else [WrapperSpec("flatten_action", {})]
+    if config.action_bounds == "none":
+        return in_a_row
+    return [*in_a_row, WrapperSpec("rescale_action" if config.action_bounds == "rescale" else "clip_action", {})]
+
+
+def _is_counted_from_0(space: Space) -> bool:
+    """Whether actions are numbers from 0 on, which the action head `argmax` gives."""
+    return isinstance(space, Discrete) and space.start == 0
 
 
 def environment_spec(config: TrainConfig) -> EnvironmentSpec:
@@ -112,15 +130,15 @@ def environment_spec(config: TrainConfig) -> EnvironmentSpec:
         "bodies": config.bodies,
     }
     observation_space, action_space = spaces(EnvironmentSpec(**bare))
-    if config.action_bounds == "none":
+    around_policy = _observation_wrappers(config, observation_space) + _action_wrappers(config, action_space)
+    if config.action_bounds == "none" and isinstance(action_space, Box):
         check_takes_all(EnvironmentSpec(**bare), action_space)
     chain = []
     if config.settle_steps:
         chain.append(WrapperSpec("settle", {"num_steps": config.settle_steps}))
     if config.fire_reset:
         chain.append(WrapperSpec("fire_reset", {}))
-    chain += _observation_wrappers(config, observation_space) + _action_wrappers(config, action_space)
-    chain += map(wrapper_spec, config.wrappers)
+    chain += [*around_policy, *map(wrapper_spec, config.wrappers)]
     training_only = []
     if config.early_stop_negative_streak is not None:
         settings = {
@@ -144,6 +162,11 @@ def make_agent(config: TrainConfig, observation_space: Space, action_space: Spac
         **{name: getattr(config, name) for name in settings},
     )
     return Agent(policy, "argmax" if isinstance(action_space, Discrete) else HEADS_OF_BOUNDS[config.action_bounds])
+
+
+def automatic_policy(observation_space: Space) -> str:
+    """What `--policy auto` stands for: convolutions for images that are large enough for them."""
+    return "cnn" if takes_convolutions(observation_space.shape or ()) else "mlp"
 
 
 def _policy_settings(config: TrainConfig, policy_class: type[Any]) -> set[str]:

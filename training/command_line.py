@@ -12,12 +12,13 @@ from rollouts.registry import check_allowed, lookup
 from rollouts.users_classes import naming
 from training.checkpoint import FOLDER as CHECKPOINTS
 from training.checkpoint import newest_checkpoint
-from training.config import CHANGEABLE, GROWTH, NOT_SAVED, TRAINERS, TrainConfig, modules_named, trainer_of
+from training.config import CHANGEABLE, GROWTH, NOT_SAVED, TrainConfig, modules_named
 from training.exit_status import print_all
 from training.flags import OneLineParser, add_options, as_arguments, flags_of, plain, underscored
 from training.option_file import read_yaml
 from training.presets import preset_path, shared_options
 from training.run_folder import first_begun, seeds_in
+from training.trainers import TRAINERS, trainer_of
 from training.unused_options import as_yaml, check_used
 
 
@@ -83,6 +84,7 @@ def parse_config(trainer: str, arguments: Sequence[str], description: str) -> Tr
     given = parser.parse(arguments)
     options |= given
     options["environment"] = resolved.environment
+    options["import"] = tuple(dict.fromkeys((*options.get("import", ()), *resolved.imports)))
     options["env_kwargs"] = {**resolved.env_kwargs, **options.get("env_kwargs", {})}
     print_only = options.pop("print_config")
     config = replace(_config(owner, options), typed=frozenset(given))

@@ -2,13 +2,12 @@
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from math import inf, isfinite
 from typing import Any
 
 from policies.activations import ACTIVATIONS
-from policies.hebbian import Hebbian
 from policies.static import INITIALIZATIONS
 from reporting.tensorboard import check_installed
 from rollouts.bodies import INTACT, check_bodies, pinned
@@ -51,7 +50,9 @@ LEAST_VALUES = {
 class TrainConfig:
     """Options of a run; those of the strategy are in its own `Settings`."""
 
-    environment: str = option("CarRacing", "Gymnasium id; short and retired names are mapped to today's")
+    environment: str = option(
+        "CarRacing", "Gymnasium id, or PACKAGE:ID of your own; short and retired names are mapped to today's"
+    )
     preset: str | None = option(
         None, "variant of the preset: configs/TRAINER/ENVIRONMENT.VARIANT.yaml; none for no preset but the shared one"
     )
@@ -72,7 +73,9 @@ class TrainConfig:
         10, "generations between checkpoints, each with latest.dat; a better best.dat brings one too"
     )
 
-    policy: str = option("auto", "policy by name, or package.module:Class; auto is cnn for images, else mlp")
+    policy: str = option(
+        "auto", "policy by name, or package.module:Class; auto is cnn for images of 16 x 16 pixels or more, else mlp"
+    )
     hidden_sizes: tuple[int, ...] = option(
         (128, 64),
         "units of each hidden layer of mlp, cnn and hebbian, and of those before the cell of lstm and gru",
@@ -254,41 +257,6 @@ class TrainConfig:
         strategy = {each.name: getattr(self.settings, each.name) for each in fields(self.settings)}
         plain = {k: list(v) if isinstance(v, tuple) else v for k, v in {**own, **strategy}.items()}
         return {k: v for k, v in plain.items() if k not in NOT_SAVED}
-
-
-def _as_in(policy: type, name: str) -> Any:
-    """The option that is this field of a policy."""
-    (found,) = (each for each in fields(policy) if each.name == name)
-    told = found.metadata
-    return option(found.default, told["help"], choices=told.get("choices", ()), needs=told.get("needs"))
-
-
-@dataclass(frozen=True)
-class HebbianConfig(TrainConfig):
-    """Options of a run that evolves plasticity."""
-
-    policy: str = option("hebbian", "policy by name, or package.module:Class")
-    hebb_rule: str = _as_in(Hebbian, "hebb_rule")
-    init_weights: str = _as_in(Hebbian, "init_weights")
-    normalisation: str = _as_in(Hebbian, "normalisation")
-    output_activity: str = _as_in(Hebbian, "output_activity")
-    update_every: int = _as_in(Hebbian, "update_every")
-    sharing: str = _as_in(Hebbian, "sharing")
-    num_rules: int = _as_in(Hebbian, "num_rules")
-    modulation: str = _as_in(Hebbian, "modulation")
-    eligibility: bool = _as_in(Hebbian, "eligibility")
-    distribution: str = _as_in(Hebbian, "distribution")
-
-
-TRAINERS = {"static": TrainConfig, "hebbian": HebbianConfig}
-"""The options of each training program; presets lie in configs/PROGRAM."""
-
-
-def trainer_of(options: Iterable[str]) -> str:
-    """The training program that these options are of, as far as their names tell."""
-    given = set(options)
-    own = {name: {each.name for each in fields(owner)} for name, owner in TRAINERS.items()}
-    return max(TRAINERS, key=lambda name: len(given & own[name]) - len(own[name] - given))
 
 
 def modules_named(options: Mapping[str, Any]) -> list[str]:

@@ -55,7 +55,7 @@ def _of_today(spec: EnvironmentSpec) -> EnvironmentSpec:
 def _action_bounds(head: str, wrappers: Collection[str]) -> str:
     """The way to treat the bounds of Box actions that has this action head and these wrappers."""
     if head == "identity":
-        return "clip" if "clip_action" in wrappers else "none"
+        return "clip" if {"clip_action", "choose_action"} & set(wrappers) else "none"
     return "rescale" if head == "tanh" and "rescale_action" in wrappers else _BOUNDS_OF_HEADS[head]
 
 

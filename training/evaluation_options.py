@@ -195,7 +195,10 @@ def _self_describing(config: EvaluateConfig) -> Iterator[SavedPolicy]:
             named = resolve(config.environment, imports)
             notices.add(named.notice)
             kept = environment.env_kwargs if named.environment == environment.environment else {}
-            environment = replace(environment, environment=named.environment, env_kwargs={**kept, **named.env_kwargs})
+            env_kwargs = {**kept, **named.env_kwargs}
+            environment = replace(
+                environment, environment=named.environment, env_kwargs=env_kwargs, imports=named.imports
+            )
         yield replace(saved, environment=environment)
     for notice in notices - {None}:
         print(notice, file=sys.stderr)

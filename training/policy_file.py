@@ -53,6 +53,10 @@ class SavedPolicy:
     def act(self, observations: Shaped[np.ndarray, "batch ..."]) -> Shaped[np.ndarray, "batch ..."]:
         """Actions of a policy without state for the wrapped environment, from observations of that environment.
 
+        They are what the outermost of `environment.wrappers` takes: real numbers that `clip_action` brings within the
+        bounds, or among which `choose_action` chooses whole numbers. `rollouts.environments.make_batch_env` makes the
+        wrapped environment.
+
         ValueError for a policy that has a state; `training.evaluation.play` plays whole episodes of it.
         """
         start = self.policy.initial_state(self.weights[np.newaxis], [stream(0, Purpose.TEST)], self.buffers)

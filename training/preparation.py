@@ -22,7 +22,7 @@ from rollouts.moments import STATISTICS, moments_of
 from rollouts.registry import lookup, names
 from rollouts.users_classes import make, naming
 from training import checkpoint as checkpoints
-from training.assembly import environment_spec, make_agent, spaces
+from training.assembly import automatic_policy, environment_spec, make_agent, spaces
 from training.checkpoint import Checkpoint, Progress, newest_checkpoint
 from training.config import TrainConfig
 from training.contract_checks import try_policy, try_strategy
@@ -113,7 +113,7 @@ def _assembled(config: TrainConfig, folder: Path, checkpoint: Checkpoint | None 
     if config.test_episodes:
         _check_test(environment, observation_space, action_space)
     if config.policy == "auto":
-        config = _without_auto(config, observation_space.shape or ())
+        config = _without_auto(config, observation_space)
     if config.chunk_size is None:
         config = replace(config, chunk_size=CHUNK_SIZES[environment.backend])
     agent = make_agent(config, observation_space, action_space)
@@ -146,13 +146,14 @@ def _assembled(config: TrainConfig, folder: Path, checkpoint: Checkpoint | None 
     return Run(config, task, strategy, engine, folder, progress, constants)
 
 
-def _without_auto(config: TrainConfig, shape: tuple[int, ...]) -> TrainConfig:
+def _without_auto(config: TrainConfig, observation_space: Space) -> TrainConfig:
     """The config with the policy that auto stands for; ValueError where that does not use what was typed."""
-    chosen = replace(config, policy="cnn" if len(shape) == 3 else "mlp")
+    chosen = replace(config, policy=automatic_policy(observation_space))
     try:
         check_used(chosen)
     except ValueError as error:
-        raise ValueError(f"{error}; for observations of shape {shape} --policy auto is {chosen.policy}") from None
+        seen = observation_space.shape
+        raise ValueError(f"{error}; for observations of shape {seen} --policy auto is {chosen.policy}") from None
     return chosen
 
 

@@ -26,7 +26,7 @@ Options = TypeVar("Options")
 
 
 def train(trainer: str, description: str) -> None:
-    """Parses and checks, then trains; `trainer` is a name of `training.config.TRAINERS`."""
+    """Parses and checks, then trains; `trainer` is a name of `training.trainers.TRAINERS`."""
     with signals_end_cleanly():
         with one_line_errors():
             runs = runs_asked_for(trainer, sys.argv[1:], description)

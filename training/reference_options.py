@@ -16,10 +16,11 @@ from rollouts.episode import Agent
 from rollouts.gymnasium_env import waits_for_fire
 from training.assembly import environment_spec, make_agent, spaces
 from training.command_line import parse_config
-from training.config import HebbianConfig, TrainConfig
+from training.config import TrainConfig
 from training.flags import as_arguments
 from training.option import flag_name, option
 from training.presets import NO_PRESET, shared_options
+from training.trainers import HebbianConfig
 
 
 def as_trained(name: str, choices: tuple[str, ...] = ()) -> Any:

@@ -28,7 +28,9 @@ class FireReset(Opening):
         check_integer("fire_action", fire_action, at_least=0)
         space = env.action_space
         if not isinstance(space, Discrete) or not space.contains(fire_action):
-            raise ValueError(f"fire_action must be in a Discrete action space, got {fire_action} and {space}")
+            raise ValueError(
+                f"fire_reset, for Atari: fire_action must be in a Discrete action space, got {fire_action} and {space}"
+            )
         self._fire = np.array(fire_action, space.dtype)
         self._lives = np.zeros(env.num_copies, np.int64)
         self._owed = np.zeros(env.num_copies)

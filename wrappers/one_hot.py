@@ -15,10 +15,11 @@ class OneHot(ObservationWrapper):
         space = env.observation_space
         if not isinstance(space, Discrete):
             raise ValueError(f"OneHot needs Discrete observations, got {space}")
-        self._start = int(space.start)
-        self._vectors = np.eye(int(space.n), dtype=np.float32)
-        self.observation_space = Box(0.0, 1.0, (int(space.n),), np.float32)
+        self._start, self._length = int(space.start), int(space.n)
+        self.observation_space = Box(0.0, 1.0, (self._length,), np.float32)
 
     def transform(self, observations: Observations) -> Observations:
         """One vector an observation, in a fresh array."""
-        return self._vectors[observations - self._start]
+        vectors = np.zeros((len(observations), self._length), np.float32)
+        vectors[np.arange(len(observations)), observations - self._start] = 1
+        return vectors

@@ -1,7 +1,6 @@
 """Settle: a robot comes to rest before its policy acts (40 env steps for AntBullet in Najarro & Risi's code)."""
 
 import numpy as np
-from gymnasium.spaces import Box
 
 from contracts.environment import BatchEnv
 from wrappers.base import Observations, check_integer
@@ -15,10 +14,9 @@ class Settle(Opening):
         super().__init__(env)
         check_integer("num_steps", num_steps, at_least=1)
         space = env.action_space
-        if not isinstance(space, Box) or not space.contains(np.zeros(space.shape, space.dtype)):
-            raise ValueError(f"Settle needs a Box action space with 0 in its bounds, got {space}")
-        self._num_steps = num_steps
-        self._zero = np.zeros(space.shape, space.dtype)
+        self._num_steps, self._zero = num_steps, np.zeros(space.shape or (), np.dtype(space.dtype))
+        if not space.contains(self._zero):
+            raise ValueError(f"settle_steps needs an action space that holds 0, got {space}")
 
     def start(self, episode: int) -> Observations:
         """Begins one episode in every copy and returns the observations once settled."""

@@ -36,7 +36,7 @@ def test_against_torch_in_float64(shape):
 
 @pytest.mark.parametrize("shape", [(28,), (15, 84, 3), (84, 15, 3), (4, 84, 84), (1, 84, 84, 3)])
 def test_what_is_no_image_or_too_small_is_refused(shape):
-    with pytest.raises(ValueError, match="at least 16 x 16 pixels"):
+    with pytest.raises(ValueError, match="at least 16 x 16 pixels; --policy mlp takes any observations"):
         Cnn(shape, 3)
 
 

@@ -24,6 +24,8 @@ def _rngs(members):
         ((28,), 8, {}, 61_440),
         ((28,), 8, {"init_weights": "coevolve"}, 61_440 + ANT),
         ((28,), 8, {"hebb_rule": "A"}, ANT),
+        ((16, 16, 3), 2, {"hebb_rule": "A", "hidden_sizes": (4,)}, 6 * 27 + 8 * 150 + 8 * 4 + 4 * 2),
+        ((15, 16, 3), 2, {"hebb_rule": "A", "hidden_sizes": (4,)}, 720 * 4 + 4 * 2),  # too small for convolutions
         ((28,), 8, {"hebb_rule": "ABCD_lr_D_in_and_out"}, 6 * ANT),
         ((28,), 8, {"sharing": "modulo"}, 640),
         ((28,), 8, {"sharing": "layer"}, 15),

@@ -1,10 +1,14 @@
 """What users call environments, and today's ids."""
 
+import sys
+
 import gymnasium
 import pytest
 
 from rollouts import environment_ids
 from rollouts.environment_ids import atari_game, endless, register, resolve
+
+HINT = "if it is registered by a package of yours, add --import PACKAGE"
 
 TODAYS = [
     *("CartPole-v1", "CartPole-v0", "Pendulum-v1", "CarRacing-v3", "LunarLander-v3", "FrozenLake8x8-v1"),
@@ -65,13 +69,13 @@ def test_other_names_become_todays_with_one_line_of_notice(name, expected):
     ],
 )
 def test_an_unknown_id_gets_a_suggestion(name, suggestion):
-    with pytest.raises(ValueError, match=f"^unknown environment '{name}', did you mean '{suggestion}'\\?$"):
+    with pytest.raises(ValueError, match=f"^unknown environment '{name}', did you mean '{suggestion}'\\? {HINT}$"):
         resolve(name)
 
 
 @pytest.mark.parametrize(("name", "suggestion"), [("Pongg", "Pong-v5"), ("breakout", "Breakout-v5")])
 def test_a_short_name_gets_a_suggestion_too(name, suggestion):
-    with pytest.raises(ValueError, match=f"^unknown environment '{name}', did you mean '{suggestion}'\\?$"):
+    with pytest.raises(ValueError, match=f"^unknown environment '{name}', did you mean '{suggestion}'\\? {HINT}$"):
         resolve(name)
 
 
@@ -87,7 +91,7 @@ def test_every_atari_game_has_a_short_name():
 
 
 def test_nothing_near_no_suggestion():
-    with pytest.raises(ValueError, match=r"^unknown environment 'qqqqqqqq'$"):
+    with pytest.raises(ValueError, match=f"^unknown environment 'qqqqqqqq'; {HINT}$"):
         resolve("qqqqqqqq")
 
 
@@ -108,6 +112,44 @@ def test_a_users_package_is_imported_first(tmp_path, monkeypatch):
         assert resolve("my/Arm", ["my_arm"]).environment == "my/Arm-v2"
     finally:
         gymnasium.registry.pop("my/Arm-v2", None)
+
+
+@pytest.fixture
+def my_arm(tmp_path, monkeypatch):
+    """A user's package, which registers my/Arm-v2 when it is imported."""
+    (tmp_path / "my_arms.py").write_text(
+        "import gymnasium\ngymnasium.register('my/Arm-v2', entry_point='gymnasium.envs.classic_control:PendulumEnv')\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    yield "my_arms"
+    sys.modules.pop("my_arms", None)
+    gymnasium.registry.pop("my/Arm-v2", None)
+
+
+def test_a_name_may_bring_its_package(my_arm):
+    resolved = resolve("my_arms:my/Arm-v2")
+    assert (resolved.environment, resolved.imports, resolved.notice) == ("my/Arm-v2", ("my_arms",), None)
+    short = resolve("my_arms:my/Arm", ["math", "my_arms"])
+    assert (short.environment, short.imports) == ("my/Arm-v2", ("math", "my_arms"))
+    assert short.notice == "my/Arm means my/Arm-v2"
+    assert resolve("CartPole-v1", ["math"]).imports == ("math",)
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        ("no_such:Mine-v0", "^--environment no_such:Mine-v0: cannot import 'no_such': ModuleNotFoundError"),
+        (":Mine-v0", "^--environment :Mine-v0: cannot import ''"),
+        (
+            "my_arms:my/Leg-v2",
+            "^unknown environment 'my/Leg-v2', did you mean 'my/Arm-v2'\\? my_arms did not register it$",
+        ),
+        ("my_arms:", "^unknown environment ''; my_arms did not register it$"),
+    ],
+)
+def test_a_package_or_a_name_that_is_not_there(my_arm, name, reason):
+    with pytest.raises(ValueError, match=reason):
+        resolve(name)
 
 
 def test_a_users_package_that_is_not_there():

@@ -41,16 +41,6 @@ class MinusOne(gymnasium.RewardWrapper):
         return reward - self.minus
 
 
-class Odd(gymnasium.Env):
-    """An environment with whatever spaces it is given."""
-
-    def __init__(self, observation_space, action_space):
-        self.observation_space, self.action_space = observation_space, action_space
-
-    def reset(self, *, seed=None, options=None):
-        return self.observation_space.sample(), {}
-
-
 def first_reward(spec, **arguments) -> float:
     """The first reward of CartPole, which is 1 by itself."""
     env = make_batch_env(spec, [0], threads=1, **{"training": False, **arguments})
@@ -134,34 +124,6 @@ def test_wrong_arguments_are_refused(seeds, arguments, reason):
 def test_a_file_that_asks_envpool_for_what_it_cannot_do_is_refused():
     with pytest.raises(ValueError, match="backend 'envpool' cannot be used: EnvPool has no 'AntBulletEnv-v0'"):
         make_batch_env(EnvironmentSpec("AntBulletEnv-v0", "envpool"), [0], threads=1, training=False)
-
-
-BOX = spaces.Box(-1, 1, (2,))
-DOG = spaces.Discrete(3)
-
-
-@pytest.mark.parametrize(
-    ("observation_space", "action_space", "named"),
-    [
-        (spaces.Dict(a=BOX), BOX, "observation space Dict"),
-        (spaces.Tuple([BOX, BOX]), BOX, "observation space Tuple"),
-        (spaces.MultiBinary(3), BOX, "observation space MultiBinary"),
-        (BOX, spaces.MultiDiscrete([2, 3]), "action space MultiDiscrete"),
-        (DOG, spaces.Dict(a=DOG), "action space Dict"),
-    ],
-)
-def test_unsupported_spaces_are_named(observation_space, action_space, named, monkeypatch):
-    monkeypatch.setitem(gymnasium.registry, "Odd-v0", gymnasium.envs.registration.EnvSpec("Odd-v0", entry_point=Odd))
-    spec = EnvironmentSpec(
-        "Odd-v0", "gymnasium", {"observation_space": observation_space, "action_space": action_space}
-    )
-    with pytest.raises(ValueError, match=f"^environment 'Odd-v0' has {named}.*; supported are Box and Discrete$"):
-        make_batch_env(spec, [0], threads=1, training=False)
-
-
-def test_unsupported_spaces_of_envpool_are_named():
-    with pytest.raises(ValueError, match="'CartpoleBalance-v1' has observation space Dict"):
-        make_batch_env(EnvironmentSpec("CartpoleBalance-v1", "envpool"), [0], threads=1, training=False)
 
 
 def test_bullet_distance_is_the_way_made_towards_the_target():

@@ -2,16 +2,19 @@
 
 import numpy as np
 import pytest
-from gymnasium.spaces import Box, Discrete
+from gymnasium.spaces import Box, Discrete, MultiBinary, MultiDiscrete
 
 from strategies.openai_es import OpenaiEsSettings
 from training import assembly
-from training.assembly import environment_spec, make_agent
-from training.config import HebbianConfig, TrainConfig
+from training.assembly import automatic_policy, environment_spec, make_agent
+from training.config import TrainConfig
+from training.trainers import HebbianConfig
 
 COLOUR = Box(0, 255, (96, 100, 3), np.uint8)
 VECTOR = Box(-1, 1, (5,), np.float32)
 ACTIONS = Box(-1, 1, (3,), np.float32)
+FIRST = Box(0, 255, (3, 96, 100), np.uint8)
+BYTES = Box(0, 255, (2,), np.uint8)
 
 
 @pytest.fixture
@@ -59,6 +62,14 @@ def test_images_are_only_ever_shrunk(wrappers_for, shape, resize, expected):
         (VECTOR, {}, ["clip_action"]),
         (VECTOR, {"frame_stack": 2}, ["frame_stack", "clip_action"]),
         (Discrete(7), {}, ["one_hot", "clip_action"]),
+        (Discrete(7), {"frame_stack": 2}, ["one_hot", "frame_stack", "clip_action"]),
+        (FIRST, {"grayscale": True}, ["channels_last", "grayscale", "resize", "scale", "clip_action"]),
+        (Box(0, 255, (3, 8, 6), np.uint8), {}, ["channels_last", "scale", "clip_action"]),
+        (
+            Box(0, 255, (3, 210, 160), np.uint8),
+            {"atari_42": True},
+            ["channels_last", "atari_42", "running_normalization", "clip_action"],
+        ),
         (VECTOR, {"action_bounds": "tanh"}, ["clip_action"]),
         (VECTOR, {"action_bounds": "rescale"}, ["rescale_action"]),
         (VECTOR, {"settle_steps": 3, "fire_reset": True}, ["settle", "fire_reset", "clip_action"]),
@@ -73,21 +84,45 @@ def test_options_become_wrappers(wrappers_for, observation_space, options, expec
     assert [name for name, _ in wrappers_for(observation_space, **options)] == expected
 
 
-def test_discrete_actions_are_not_wrapped(wrappers_for):
-    assert wrappers_for(VECTOR, Discrete(2)) == []
+@pytest.mark.parametrize(
+    ("space", "expected"),
+    [
+        (Discrete(2), []),
+        (Discrete(2, start=1), ["choose_action"]),
+        (MultiDiscrete([2, 3]), ["choose_action"]),
+        (MultiBinary(2), ["choose_action"]),
+        (BYTES, ["choose_action"]),
+        (Box(-1, 1, (2, 3)), ["flatten_action", "clip_action"]),
+        (Box(-1, 1, ()), ["flatten_action", "clip_action"]),
+    ],
+)
+def test_the_wrappers_of_actions(wrappers_for, space, expected):
+    assert wrappers_for(VECTOR, space) == [(name, {}) for name in expected]
+
+
+@pytest.mark.parametrize(
+    ("shape", "expected"),
+    [((16, 16, 3), "cnn"), ((15, 84, 3), "mlp"), ((84, 15, 3), "mlp"), ((84, 84), "mlp"), ((4,), "mlp")],
+)
+def test_auto_takes_convolutions_where_they_leave_something(shape, expected):
+    assert automatic_policy(Box(0, 1, shape)) == expected
 
 
 @pytest.mark.parametrize(
     ("spaces", "options", "expected"),
     [
-        ((Discrete(7), ACTIONS), {"frame_stack": 2}, "frame_stack stacks images and vectors"),
-        ((VECTOR, ACTIONS), {"grayscale": True}, "grayscale needs colour images"),
-        ((Box(0, 255, (40, 40, 1), np.uint8), ACTIONS), {"grayscale": True}, "grayscale needs colour images"),
+        ((Box(-1, 1, (4, 4)), ACTIONS), {"frame_stack": 2}, "frame_stack stacks images and vectors"),
+        ((VECTOR, ACTIONS), {"grayscale": True}, "grayscale needs color images"),
+        ((Box(0, 255, (40, 40, 1), np.uint8), ACTIONS), {"grayscale": True}, "grayscale needs color images"),
+        ((Box(0, 255, (1, 40, 40), np.uint8), ACTIONS), {"grayscale": True}, "grayscale needs color images"),
         ((VECTOR, ACTIONS), {"resize": (8, 8)}, "resize needs images"),
         ((COLOUR, ACTIONS), {"resize": (97, 20)}, r"resize only shrinks: got \[97, 20\] for images of \[96, 100\]"),
+        ((FIRST, ACTIONS), {"resize": (20, 101)}, r"resize only shrinks: got \[20, 101\] for images of \[96, 100\]"),
         ((VECTOR, Discrete(2)), {"action_bounds": "tanh"}, "action_bounds 'tanh' needs Box actions"),
-        ((VECTOR, Discrete(2)), {"action_bounds": "none"}, "action_bounds 'none' needs Box actions of floats"),
-        ((VECTOR, Box(0, 9, (3,), np.int64)), {"action_bounds": "none"}, "'none' needs Box actions of floats"),
+        ((VECTOR, Discrete(2)), {"action_bounds": "none"}, "action_bounds 'none' needs Box actions of real numbers"),
+        ((VECTOR, Box(0, 9, (3,), np.int64)), {"action_bounds": "none"}, "'none' needs Box actions of real numbers"),
+        ((VECTOR, MultiBinary(2)), {"action_bounds": "rescale"}, "action_bounds 'rescale' needs Box actions of real"),
+        ((VECTOR, BYTES), {"action_bounds": "tanh"}, "needs Box actions of real numbers.*; leave the option out"),
     ],
 )
 def test_an_option_that_would_do_nothing_is_refused(wrappers_for, spaces, options, expected):

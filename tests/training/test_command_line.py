@@ -69,6 +69,17 @@ def test_a_config_may_name_the_variant_and_one_import_without_a_list(presets, tm
     assert (config.settings.sigma, config.imports) == (0.7, ("math",))
 
 
+def test_a_name_may_bring_its_package_on_the_command_line_and_in_a_config(presets, tmp_path):
+    presets("Spaces-v0.yaml", "popsize: 12\nimport: [math]\n")
+    (tmp_path / "mine.yaml").write_text("environment: tests.many_spaces:Spaces-v0\n")
+    for arguments in (["--environment", "tests.many_spaces:Spaces-v0"], ["--config", str(tmp_path / "mine.yaml")]):
+        config = parse(*arguments)
+        assert (config.environment, config.imports) == ("Spaces-v0", ("math", "tests.many_spaces"))
+        assert config.settings.popsize == 12
+    again = parse(*arguments, "--import", "tests.many_spaces")
+    assert again.imports == ("tests.many_spaces",)
+
+
 def test_a_variant_replaces_the_preset(presets):
     presets("CartPole-v1.yaml", "popsize: 10\n")
     presets("CartPole-v1.wide.yaml", "sigma: 0.7\n")

@@ -13,12 +13,13 @@ from rollouts.environments import EnvironmentSpec, WrapperSpec
 from rollouts.episode import Agent
 from training.assembly import environment_spec, make_agent, spaces
 from training.command_line import parse_config, parse_configs
-from training.config import HebbianConfig, TrainConfig
+from training.config import TrainConfig
 from training.continuation import train_command
 from training.evaluation import play
 from training.merging import MergeConfig, merge
 from training.policy_file import load_policy, save_policy
 from training.preparation import prepare
+from training.trainers import HebbianConfig
 
 IMPORT = ("tests.scripted",)
 RUN = {"popsize": 8, "threads": 1, "checkpoint_every": 2, "eval_every": 1, "eval_episodes": 2, "test_episodes": 0}

@@ -8,7 +8,7 @@ import yaml
 
 from rollouts.environment_ids import register
 from training.command_line import parse_config
-from training.config import TRAINERS
+from training.trainers import TRAINERS
 
 
 def parse(*arguments):

@@ -13,11 +13,12 @@ from strategies.openai_es import OpenaiEs
 from training import checked_file
 from training.checkpoint import newest_checkpoint
 from training.command_line import parse_configs
-from training.config import HebbianConfig, TrainConfig
+from training.config import TrainConfig
 from training.loop import TrainingError
 from training.preparation import prepare
 from training.run import execute, execute_all
 from training.run_folder import RunFiles
+from training.trainers import HebbianConfig
 
 IMPORT = ["--import", "tests.scripted"]
 

@@ -14,10 +14,11 @@ from contracts.randomness import Purpose
 from reporting.metrics import METRICS, read_metrics
 from strategies.openai_es import OpenaiEs, OpenaiEsSettings
 from training import policy_file
-from training.config import HebbianConfig, TrainConfig
+from training.config import TrainConfig
 from training.evaluation_options import EvaluateConfig, checked_entries
 from training.preparation import prepare
 from training.run import execute
+from training.trainers import HebbianConfig
 
 SCRIPTED = "Scripted-v0"
 

@@ -4,6 +4,7 @@ from gymnasium.spaces import Box
 
 from tests.scripted import ScriptedEnv
 from wrappers.clip_action import ClipAction
+from wrappers.flatten_action import FlattenAction
 from wrappers.rescale_action import RescaleAction
 
 
@@ -46,3 +47,12 @@ def test_action_spaces_say_what_is_taken():
     inner = ScriptedEnv(1, action_space=bounds(np.float64))
     assert RescaleAction(inner).action_space == Box(-1, 1, (2,), np.float64)
     assert ClipAction(inner).action_space == Box(-np.inf, np.inf, (2,), np.float64)
+
+
+def test_flatten_action_fills_several_axes_in_order_and_one_row_of_bounds_with_them():
+    low, high = np.array([[-1.0, -2.0], [-3.0, -4.0]]), np.array([[1.0, 2.0], [3.0, 4.0]])
+    inner = ScriptedEnv(1, action_space=Box(low, high, dtype=np.float64))
+    env = RescaleAction(FlattenAction(inner))
+    env.start(0)
+    env.step(np.array([[1.0, -1.0, 0.0, 0.5]]), np.array([0]))
+    assert inner.calls[0][0].tolist() == [[[1.0, -2.0], [0.0, 2.0]]]

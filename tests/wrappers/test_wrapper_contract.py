@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from gymnasium.spaces import Box, Discrete
+from gymnasium.spaces import Box, Discrete, MultiBinary, MultiDiscrete
 
 import wrappers
 from contracts.environment import EnvStep
@@ -30,6 +30,10 @@ CASES = [
     ("grayscale", {}, {"observation_space": IMAGES}),
     ("resize", {"height": 5, "width": 4}, {"observation_space": IMAGES}),
     ("scale", {}, {"observation_space": IMAGES}),
+    ("channels_last", {}, {"observation_space": Box(0, 255, (3, 8, 6), np.uint8)}),
+    ("choose_action", {}, {"action_space": MultiDiscrete([2, 3], start=[0, -4]), "action_weight": 1.0}),
+    ("choose_action", {}, {"action_space": MultiBinary([1, 2]), "action_weight": 1.0}),
+    ("flatten_action", {}, {"action_space": Box(-9, 9, (1, 2), np.float64), "action_weight": 1.0}),
     ("atari_42", {}, {"observation_space": Box(0, 255, (210, 160, 3), np.uint8)}),
     ("running_normalization", {"decay": 0.9}, {}),
     ("one_hot", {}, {"observation_space": Discrete(7, start=2)}),
@@ -58,7 +62,8 @@ def class_name(stem):
 
 def actions_of(env, active):
     """Read-only, different for every copy, partly beyond the bounds of Box spaces."""
-    actions = np.ones(len(active), np.int64) if isinstance(env.action_space, Discrete) else active[:, None] - [1.0, 2.0]
+    numbers = np.arange(1, 1 + np.prod(env.action_space.shape or ()))  # 1.0, 2.0 for a Box of two
+    actions = np.ones(len(active), np.int64) if isinstance(env.action_space, Discrete) else active[:, None] - numbers
     actions.setflags(write=False)
     return actions
 
@@ -230,9 +235,36 @@ def test_env_steps_are_joined_on_the_info_that_both_carry():
         ("running_normalization", {"decay": "1"}, {}, r"decay must be a number in \[0, 1\), got '1'"),
         ("one_hot", {}, {}, "OneHot needs Discrete observations"),
         ("settle", {"num_steps": 0}, {}, "num_steps must be an integer >= 1, got 0"),
-        ("settle", {"num_steps": 1}, {"action_space": Discrete(3)}, "Settle needs a Box action space with 0"),
-        ("settle", {"num_steps": 1}, {"action_space": Box(1.0, 2.0)}, "Settle needs a Box action space with 0"),
-        ("fire_reset", {}, {}, "fire_action must be in a Discrete action space, got 1 and Box"),
+        (
+            "settle",
+            {"num_steps": 1},
+            {"action_space": Discrete(3, start=1)},
+            "settle_steps needs .* that holds 0, got D",
+        ),
+        (
+            "settle",
+            {"num_steps": 1},
+            {"action_space": Box(1.0, 2.0)},
+            "settle_steps needs an action space that holds 0",
+        ),
+        ("settle", {"num_steps": 1}, {"action_space": MultiDiscrete([2], start=[1])}, "space that holds 0, got MultiD"),
+        ("channels_last", {}, {}, "ChannelsLast needs uint8 image observations"),
+        ("flatten_action", {}, {"action_space": MultiBinary(2)}, "FlattenAction needs a Box action space of floats"),
+        ("choose_action", {}, {}, r"ChooseAction needs actions of whole numbers within bounds, got Box\(-1.0"),
+        (
+            "choose_action",
+            {},
+            {"action_space": Box(-np.inf, 3, (1,), np.int64)},
+            "within bounds, got Box.*offer such with a gymnasium.ActionWrapper .*--gymnasium_wrappers",
+        ),
+        (
+            "choose_action",
+            {},
+            {"action_space": Box(0, 2**15, (1,), np.int32)},
+            "at most 32768 values in all, but actions Box.* have 32769; offer fewer with a gymnasium.ActionWrapper",
+        ),
+        ("choose_action", {}, {"action_space": Discrete(2**40, start=1)}, "have 1099511627776; offer fewer"),
+        ("fire_reset", {}, {}, "fire_reset, for Atari: fire_action must be in a Discrete .* got 1 and Box"),
         ("fire_reset", {"fire_action": 4}, {"action_space": Discrete(4)}, "fire_action must be .* got 4 and Discrete"),
         ("fire_reset", {"fire_action": 1.0}, {"action_space": Discrete(4)}, "fire_action must be an integer >= 0"),
     ],
