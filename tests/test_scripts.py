@@ -164,7 +164,8 @@ def test_the_config_of_a_run_makes_the_same_run(folder, tmp_path):
     ("arguments", "expected"),
     [
         (["--environment", "HalfCheeta-v5"], "unknown environment 'HalfCheeta-v5', did you mean 'HalfCheetah-v5'"),
-        (["--environment", "Blackjack-v1"], "'Blackjack-v1' has observation space Tuple"),
+        (["--environment", "Blackjack-v1"], "train with --backend gymnasium"),
+        (["--environment", "my_envs:Mine-v0"], "--environment my_envs:Mine-v0: cannot import 'my_envs'"),
         (["--environment", "CartPole-v1", "--popsize", "5"], "popsize must be an even number"),
         (["--environment", "CartPole-v1", "--sigma", "0"], "sigma must be a finite number > 0, got 0.0"),
         (
@@ -177,7 +178,7 @@ def test_the_config_of_a_run_makes_the_same_run(folder, tmp_path):
         (["--environment", "CartPole-v1", "--policy", "cnn"], "convolutions take images"),
         (["--environment", "AntBulletEnv-v0", "--backend", "envpool"], "backend 'envpool' cannot be used"),
         (["--environment", "CartPole-v1", "--wrappers", "wrappers.early_stop:EarlyStop"], "does not take"),
-        (["--environment", "CartPole-v1", "--settle_steps", "3"], "Settle"),
+        (["--environment", "CartPole-v1", "--settle_steps", "3"], "settle_steps needs Box or MultiBinary"),
         (["--environment", "CartPole-v1", "--env_kwargs", "{x: .nan}"], "env_kwargs must hold finite numbers"),
         ([*SCRIPTED, "--env_kwargs", "{raise_in: reset}"], "'Scripted-v0' cannot be started: RuntimeError: scripted"),
     ],

@@ -1,6 +1,7 @@
 """Settle: a robot comes to rest before its policy acts (40 env steps for AntBullet in Najarro & Risi's code)."""
 
 import numpy as np
+from gymnasium.spaces import Box, MultiBinary
 
 from contracts.environment import BatchEnv
 from wrappers.base import Observations, check_integer
@@ -15,8 +16,10 @@ class Settle(Opening):
         check_integer("num_steps", num_steps, at_least=1)
         space = env.action_space
         self._num_steps, self._zero = num_steps, np.zeros(space.shape or (), np.dtype(space.dtype))
-        if not space.contains(self._zero):
-            raise ValueError(f"settle_steps needs an action space that holds 0, got {space}")
+        if not isinstance(space, Box | MultiBinary) or not space.contains(self._zero):
+            raise ValueError(
+                f"settle_steps needs Box or MultiBinary actions that can be 0, got {space}; leave the option out"
+            )
 
     def start(self, episode: int) -> Observations:
         """Begins one episode in every copy and returns the observations once settled."""

@@ -21,6 +21,10 @@ TRAININGS = {
         ["--settle_steps", "2", "--early_stop_negative_streak", "5", "--early_stop_grace_steps", "3"],
         ["--action_bounds", "rescale", "--backend", "gymnasium", "--env_kwargs", "{g: 5.0}"],
     ],
+    "tests.many_spaces:Spaces-v0": [
+        ["--env_kwargs", "{observations: channels_first, actions: multi}"],
+        ["--env_kwargs", "{observations: dict, actions: real_matrix}"],
+    ],
 }
 NEVER_ADDED = {"opening", "bullet_distance", "bullet_grace"}
 """What others extend, and classes for `--gymnasium_wrappers`."""

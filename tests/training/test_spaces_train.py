@@ -157,7 +157,7 @@ def test_a_loaded_policy_gives_what_the_wrapped_environment_takes(folder):
         ("vector", "huge", {}, "at most 32768 values in all.*--gymnasium_wrappers"),
         ("vector", "multi", {"action_bounds": "tanh"}, "action_bounds 'tanh' needs Box actions of real numbers"),
         ("vector", "whole", {"action_bounds": "rescale"}, "action_bounds 'rescale' needs Box actions of real numbers"),
-        ("vector", "counted", {"settle_steps": 1}, "settle_steps needs an action space that holds 0, got Discrete"),
+        ("vector", "counted", {"settle_steps": 1}, "settle_steps needs Box or MultiBinary actions .* got Discrete"),
         ("vector", "multi", {"fire_reset": True}, "fire_reset, for Atari: fire_action must be in a Discrete"),
         ("small_image", "multi", {"policy": "cnn"}, "at least 16 x 16 pixels; --policy mlp takes any"),
     ],
