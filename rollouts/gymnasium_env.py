@@ -98,10 +98,13 @@ class GymnasiumEnv:
         return EnvStep(rows.observations, rows.rewards, rows.terminated, rows.truncated, info, faults)
 
     def render(self) -> UInt8[np.ndarray, "height width 3"]:
-        """The frame that copy 0 shows, where it was made with `render_mode="rgb_array"`."""
+        """The frame that copy 0 shows, where it was made with `render_mode="rgb_array"`; OSError where it cannot."""
         if self._render_mode != "rgb_array":
             raise ValueError(f"render needs render_mode 'rgb_array', got {self._render_mode!r}")
-        return np.asarray(self._envs[0].render(), np.uint8)
+        try:
+            return np.asarray(self._envs[0].render(), np.uint8)
+        except Exception as error:  # whatever a simulator, or OpenGL under it, raises
+            raise OSError(f"{self._environment} cannot be rendered: {reason(error)}") from error
 
     def close(self) -> None:
         """Frees the simulators; calling it twice is harmless."""

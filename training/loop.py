@@ -110,6 +110,7 @@ class Trainer:
         self._notice(before.generation + 1, fitness, rollouts.faults)
         with np.errstate(over="ignore", invalid="ignore"):  # what diverges is found out below, or by the next ask
             figures = told(self._config.strategy, self._strategy, population, fitness, self._engine.combine)
+            finite = np.isfinite(self._strategy.mean).all()
         seconds = time.perf_counter() - started
         self._progress = replace(
             before,
@@ -118,7 +119,7 @@ class Trainer:
             episode_length=float(rollouts.env_steps.mean()),
             moments=merged([before.moments, *rollouts.moments]),
         )
-        if not np.isfinite(self._strategy.mean).all():
+        if not finite:
             raise FloatingPointError("the weights are no longer finite; is lr too large?")
         score = self._score()
         self._progress = replace(self._progress, seconds=time.perf_counter() - self._resumed_at)

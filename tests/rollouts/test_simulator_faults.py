@@ -226,3 +226,23 @@ def test_a_reset_that_returns_another_shape_is_refused():
         gymnasium.register("Growing-v0", entry_point=Growing)
     with pytest.raises(ValueError, match=r"observation of reset has shape \(3,\), not \(2,\)"):
         GymnasiumEnv("Growing-v0", [0], {})
+
+
+class Undrawable(Rubbish):
+    """Has nothing to show."""
+
+    def __init__(self, render_mode=None):
+        super().__init__()
+        self.render_mode = render_mode
+
+    def render(self):
+        raise RuntimeError("no OpenGL here\nat all")
+
+
+def test_a_copy_that_cannot_be_rendered_is_an_error_of_one_line(monkeypatch):
+    monkeypatch.setitem(
+        gymnasium.registry, "Undrawable-v0", gymnasium.envs.registration.EnvSpec("Undrawable-v0", Undrawable)
+    )
+    env = GymnasiumEnv("Undrawable-v0", [0], {}, render_mode="rgb_array")
+    with pytest.raises(OSError, match=r"^Undrawable-v0 cannot be rendered: RuntimeError: no OpenGL here$"):
+        env.render()
