@@ -31,6 +31,7 @@ from training.evaluation import environment_for
 from training.legacy_file import is_legacy, legacy_weights
 from training.loop import Run, captured
 from training.machine import conditions
+from training.memory_check import check_run
 from training.policy_file import MAX_FILE_BYTES, fields_of, load_policy
 from training.run_folder import chosen_folder, hold, make_folder, note_command, update_config
 
@@ -67,9 +68,11 @@ def _assembled(config: TrainConfig, folder: Path, checkpoint: Checkpoint | None 
         config = replace(config, chunk_size=CHUNK_SIZES[environment.backend])
     agent = make_agent(config, observation_space, action_space)
     if agent.policy.layout.num_params > MAX_WEIGHTS:
+        sizes = f", with hidden_sizes {list(config.hidden_sizes)}" if "hidden_sizes" in fields_of(agent.policy) else ""
         raise ValueError(
-            f"the policy has {agent.policy.layout.num_params} parameters; a policy file holds {MAX_WEIGHTS}"
+            f"the policy has {agent.policy.layout.num_params} parameters{sizes}; a policy file holds {MAX_WEIGHTS}"
         )
+    needs = check_run(config, agent, environment)
     if checkpoint is None:
         initial, buffers = _start(config, agent, environment)
         progress = Progress(moments=moments_of(buffers))
@@ -93,7 +96,7 @@ def _assembled(config: TrainConfig, folder: Path, checkpoint: Checkpoint | None 
         engine=config.engine,
         episode_timeout=config.episode_timeout,
     )
-    return Run(config, task, strategy, engine, folder, progress, constants)
+    return Run(config, task, strategy, engine, folder, progress, constants, needs)
 
 
 def _check_growth(config: TrainConfig, strategy: Strategy) -> None:
