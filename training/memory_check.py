@@ -41,11 +41,17 @@ class Knob:
 
 def check_run(config: TrainConfig, agent: Agent, environment: EnvironmentSpec) -> str:
     """What the run needs, if that is considerable; ValueError where it does not fit into the memory that is free."""
+    size = measured_run(config, agent, environment)
+    return check_fits(size, _knobs(config, size), free_memory())
+
+
+def measured_run(config: TrainConfig, agent: Agent, environment: EnvironmentSpec) -> RunSize:
+    """The size of a run, with what its simulators take where there are many of them."""
     size = run_size(config, agent, environment)
     size = replace(size, training=_measured(size, size.training, environment, training=True))
-    if size.test_episodes:
-        size = replace(size, test=_measured(size, size.test, environment_for(environment), training=False))
-    return check_fits(size, _knobs(config, size), free_memory())
+    if not size.test_episodes:
+        return size
+    return replace(size, test=_measured(size, size.test, environment_for(environment), training=False))
 
 
 def check_evaluation(agent: Agent, environment: EnvironmentSpec, *, episodes: int, threads: int, timed: bool) -> str:
@@ -215,4 +221,4 @@ def as_bytes(number: float) -> str:
     units = "bytes", "kB", "MB", "GB", "TB", "PB"
     power = min(len(units) - 1, max(0, floor(log10(number)) // 3)) if number >= 1 else 0
     size = number / 1000**power
-    return f"{size:.1f} {units[power]}" if 0 < power and size < 100 else f"{size:.4g} {units[power]}"
+    return f"{size:.1f} {units[power]}" if power > 0 and size < 100 else f"{size:.4g} {units[power]}"

@@ -62,10 +62,7 @@ def _assembled(config: TrainConfig, folder: Path, checkpoint: Checkpoint | None 
     observation_space, action_space = spaces(environment)
     if config.test_episodes:
         _check_test(environment, observation_space, action_space)
-    if config.policy == "auto":
-        config = replace(config, policy="cnn" if len(observation_space.shape or ()) == 3 else "mlp")
-    if config.chunk_size is None:
-        config = replace(config, chunk_size=CHUNK_SIZES[environment.backend])
+    config = settled(config, environment, observation_space)
     agent = make_agent(config, observation_space, action_space)
     if agent.policy.layout.num_params > MAX_WEIGHTS:
         sizes = f", with hidden_sizes {list(config.hidden_sizes)}" if "hidden_sizes" in fields_of(agent.policy) else ""
@@ -97,6 +94,15 @@ def _assembled(config: TrainConfig, folder: Path, checkpoint: Checkpoint | None 
         episode_timeout=config.episode_timeout,
     )
     return Run(config, task, strategy, engine, folder, progress, constants, needs)
+
+
+def settled(config: TrainConfig, environment: EnvironmentSpec, observation_space: Space) -> TrainConfig:
+    """The config with the policy and the chunk size that it leaves to the environment."""
+    if config.policy == "auto":
+        config = replace(config, policy="cnn" if len(observation_space.shape or ()) == 3 else "mlp")
+    if config.chunk_size is None:
+        config = replace(config, chunk_size=CHUNK_SIZES[environment.backend])
+    return config
 
 
 def _check_growth(config: TrainConfig, strategy: Strategy) -> None:

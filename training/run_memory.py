@@ -18,12 +18,14 @@ WORKER_BYTES = 75_000_000
 """A worker process with all that it imports, without pages of files; 71 to 80 MB were measured."""
 COMBINED_VECTORS = 3.5
 """Vectors of float64 in a thread that sums noise: the sum, a member's noise, its power and the product."""
-UPDATE_VECTORS = 4
-"""Vectors of float64 that an update needs beside these: the sum of the noise, its halves, the step."""
+UPDATE_VECTORS = 9
+"""Vectors of float64 that an update needs beside these: the sum of the noise, its halves, the step; gaps between."""
 ENCODED = 3
 """Copies of a checkpoint while it is written."""
 FRAGMENTED = 1.25
-"""What the search takes over the sum of its arrays, because freed ones leave gaps; 1.1 to 1.35 were measured."""
+"""What the search takes over the sum of what it keeps, because freed arrays leave gaps."""
+RETAINED = 0.4
+"""Part of what an update took that the process still has when members play again."""
 MEMBER_BYTES = 250
 """Seeds, places and returns of a member, beside those of each of its cases."""
 CASE_BYTES = 60
@@ -109,14 +111,14 @@ def _training(size: RunSize) -> dict[str, float]:
     search, at_once = size.search(size.popsize), _at_once(size, stage, members)
     snapshot = search.state + 4 * num_params
     sums = 8 * num_params * (2 * _num_chunks(stage, members) + COMBINED_VECTORS * at_once + UPDATE_VECTORS)
-    busy = max(FRAGMENTED * sums, FRAGMENTED * ENCODED * (snapshot + 4 * num_params), search.update)
+    busy = max(sums, FRAGMENTED * ENCODED * (snapshot + 4 * num_params), search.update)
     acting = _acting(size, stage, members) + size.noise_bytes * at_once
     evaluated = size.eval_episodes
     return {
         "simulators": stage.simulator_bytes * kept_simulators(size, stage, training=True),
         "worker processes": _processes(size, stage, max(members, evaluated), search.population),
         "members' weights": acting,
-        "the search": FRAGMENTED * (search.state + 2 * snapshot) + max(0.0, busy - acting),
+        "the search": FRAGMENTED * (search.state + 2 * snapshot) + max(RETAINED * busy, busy - acting),
         "observations": _observations(size, stage, members),
         "virtual batch": _reference_batch(size, at_once),
         "returns and statistics": _bookkeeping(size, members) + _bookkeeping(size, evaluated),
