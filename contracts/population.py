@@ -16,7 +16,7 @@ class Population(Protocol):
         """Number of members to evaluate."""
 
     def weights(self, ids: Sequence[int]) -> Weights:
-        """Parameters of the members named, one row each, the same bits wherever it is called."""
+        """Parameters of the members named, one row each in an array of its own, the same bits wherever it is called."""
 
     def combine(
         self, ids: Sequence[int], utilities: Float[np.ndarray, " ids"], power: int = 1

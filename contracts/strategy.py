@@ -1,7 +1,8 @@
 """Strategy: a search distribution that is asked for a population and told how it did. Fitness is maximised."""
 
 from collections.abc import Mapping
-from typing import ClassVar, Protocol, runtime_checkable
+from dataclasses import dataclass
+from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 from jaxtyping import Float, Float32, Float64
@@ -64,3 +65,27 @@ class TakesLayout(Protocol):
 
     def take_layout(self, layout: Layout) -> None:
         """Called once, before the first `ask`; ValueError if the layout is of another number of parameters."""
+
+
+@dataclass(frozen=True)
+class SearchMemory:
+    """Bytes that a search takes, known before it is made; sums over members are the engine's, and not counted here.
+
+    `benchmarks/memory.py` compares them with what runs take.
+    """
+
+    state: int
+    """What it keeps from one generation to the next, as `state_dict` names it."""
+    update: int
+    """What `ask` and `tell` take for a while, where that is more than the sums of noise do."""
+    population: int
+    """What describes a generation's members, and is sent to each worker process."""
+
+
+@runtime_checkable
+class SaysMemory(Protocol):
+    """What a strategy's class is, beside `Strategy`, that can say what a search would cost in memory."""
+
+    @classmethod
+    def memory(cls, settings: Any, num_params: int, popsize: int) -> SearchMemory:
+        """The cost of a search over so many parameters with so many members, whatever popsize the settings have."""

@@ -34,6 +34,12 @@ def check_episode_timeout(seconds: float | None) -> None:
         raise ValueError(f"episode_timeout must be a finite number of seconds > 0, got {seconds}")
 
 
+def plays_in_workers(engine: str, backend: str, count: int, episode_timeout: float | None) -> bool:
+    """Whether chunks are played in processes of their own, `count` of them at most, rather than in threads."""
+    holds_lock = backend == "gymnasium" and count > 1
+    return engine == "workers" or (engine == "auto" and (holds_lock or episode_timeout is not None))
+
+
 def make_engine(
     task: Task,
     *,
@@ -57,7 +63,6 @@ def make_engine(
     if episode_timeout is not None and engine == "in_process":
         raise ValueError("episode_timeout needs an engine whose simulators can be killed, workers, got 'in_process'")
     count = num_threads(threads)
-    holds_lock = task.environment.backend == "gymnasium" and count > 1
-    if engine == "workers" or (engine == "auto" and (holds_lock or episode_timeout is not None)):
+    if plays_in_workers(engine, task.environment.backend, count, episode_timeout):
         return WorkerEngine(task, chunk_size=chunk_size, workers=count, episode_timeout=episode_timeout)
     return InProcessEngine(task, chunk_size=chunk_size, threads=count)

@@ -13,7 +13,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Float64, Int, Shaped
 
 from contracts.environment import BatchEnv, EnvStep
-from contracts.policy import Buffers, Policy, State, Weights
+from contracts.policy import Buffers, LowRankWeights, Policy, State, Weights
 from policies.heads import HEADS
 from rollouts.moments import MomentTally
 from rollouts.tallies import Tallies
@@ -73,6 +73,7 @@ class _Live:
         self.result = EpisodeResult(np.zeros(len(weights)), np.zeros(len(weights), np.int64), {}, {})
         self.members = np.arange(len(weights))
         self.weights = weights
+        self._rows, self._order = weights, np.arange(len(weights))
         self.observations = observations
         self.rewards = np.zeros(len(weights), np.float32)
         self.state = state
@@ -81,9 +82,36 @@ class _Live:
         """Goes on without these rows, so that finished episodes cost nothing."""
         if gone.any():
             kept = ~gone
-            self.members, self.weights = self.members[kept], self.weights[kept]
+            self._drop_rows(kept)
+            self.members = self.members[kept]
             self.observations, self.rewards = self.observations[kept], self.rewards[kept]
             self.state = _taken(self.state, kept)
+
+    def _drop_rows(self, kept: Bool[np.ndarray, " live"]) -> None:
+        """Moves the weights kept up within their array: copies of large networks would take as much memory again."""
+        rows, count = self.weights, int(kept.sum())
+        if isinstance(rows, LowRankWeights):
+            self.weights = rows[kept]
+            return
+        if count:
+            behind = rows[~kept]
+            for new, old in enumerate(np.flatnonzero(kept)):
+                if new != old:
+                    rows[new] = rows[old]
+            rows[count:] = behind
+            order = self._order[: len(kept)]
+            order[:] = np.concatenate([order[kept], order[~kept]])
+        self.weights = rows[:count]
+
+    def restore_rows(self) -> None:
+        """Puts the weights back in the order in which they were lent."""
+        rows, order = self._rows, self._order
+        if isinstance(rows, LowRankWeights):
+            return  # they were copied
+        for place in range(len(order)):
+            while (other := order[place]) != place:
+                rows[[place, other]] = rows[[other, place]]
+                order[[place, other]] = order[[other, place]]
 
     def fail(self, members: Int[np.ndarray, " failed"], reason: str) -> None:
         """The episodes of these members have failed."""
@@ -140,6 +168,7 @@ def run_episode(
 
     Args:
         env: as many copies as there are members, rows of `weights`.
+        weights: lent for the episode; the rows change places and are put back.
         episode: number of the episode, which with the copies' seeds fixes the start states.
         rngs: one generator a member, for the policy's state.
         buffers: the policy's constants.
@@ -166,5 +195,6 @@ def run_episode(
             live.take(tallies.step(actions, live.members))
         step_count += 1
     live.fail(np.flatnonzero(np.isinf(live.result.returns)), OVERFLOWED)
+    live.restore_rows()
     live.result.tallies.update(tallies.sums)
     return live.result

@@ -13,6 +13,8 @@ from strategies.ranges import check_ranges
 
 MAX_MATRIX_BYTES = 4 * 2**30
 """Memory that a full covariance and the temporaries of its update may take; beyond it a generation takes minutes."""
+LEAST_MEMBERS = 4
+"""Members with which these strategies still work."""
 LARGEST = 1e30
 """Weights beyond this are a search that diverges: the library `cmaes` ends at 1e32, float32 at 3e38."""
 
@@ -33,8 +35,8 @@ class AdaptiveSettings:
     )
 
     def __post_init__(self) -> None:
-        if self.popsize is not None and self.popsize < 4:
-            raise ValueError(f"popsize must be >= 4, or none for the default, got {self.popsize}")
+        if self.popsize is not None and self.popsize < LEAST_MEMBERS:
+            raise ValueError(f"popsize must be >= {LEAST_MEMBERS}, or none for the default, got {self.popsize}")
         check_ranges(self, {"a finite number > 0": ("sigma",)})
 
     def members(self, num_params: int) -> int:
@@ -42,10 +44,20 @@ class AdaptiveSettings:
         return 4 + floor(3 * log(num_params)) if self.popsize is None else self.popsize
 
 
-def check_memory(strategy: str, num_params: int, matrices: int) -> None:
-    """CovarianceTooLargeError for so many square float64 matrices of so many parameters where they do not fit."""
-    needed = matrices * num_params**2 * 8
+def check_memory(strategy: str, num_params: int, popsize: int, fixed: int, per_member: int = 0) -> None:
+    """Refuses square float64 matrices that do not fit, so many and so many more a member.
+
+    CovarianceTooLargeError where no popsize would help, else ValueError.
+    """
+    square = num_params**2 * 8
+    needed = (fixed + per_member * popsize) * square
     if needed > MAX_MATRIX_BYTES:
+        largest = (MAX_MATRIX_BYTES // square - fixed) // per_member if per_member else 0
+        if largest >= LEAST_MEMBERS:
+            raise ValueError(
+                f"popsize {popsize} would need {needed / 2**30:,.1f} GiB of memory in the update of {strategy} with "
+                f"{num_params} parameters, allowed are {MAX_MATRIX_BYTES / 2**30:g}: popsize must be <= {largest}"
+            )
         raise CovarianceTooLargeError(
             f"strategy {strategy} would need {needed / 2**30:,.1f} GiB of memory for the covariance of {num_params} "
             f"parameters and the library's temporaries, allowed are {MAX_MATRIX_BYTES / 2**30:g}; sep_cma_es keeps "

@@ -56,6 +56,7 @@ class Ars(GaussianStrategy):
     """A Gaussian whose mean takes steps of a size that the scale of the returns does not change."""
 
     Settings: ClassVar[type[ArsSettings]] = ArsSettings
+    sigma_per_parameter: ClassVar[bool] = False
 
     def __init__(self, settings: ArsSettings, initial_mean: Float32[np.ndarray, " params"], seed: int):
         self._top_directions = settings.top_directions

@@ -13,12 +13,15 @@ import numpy as np
 from cmaes import CMA
 from jaxtyping import Float32, Float64
 
+from contracts.strategy import SearchMemory
 from strategies.adaptive import AdaptiveSettings, check_memory, check_spread
-from strategies.dense import DensePopulation, standard_noise
+from strategies.dense import DensePopulation, dense_memory, standard_noise
 from strategies.library_search import LibraryStrategy
 
 FIXED_MATRICES = 12
-"""Covariance, its factors and temporaries, beside the two matrices a member that the library's update makes."""
+"""Covariance, its factors and temporaries."""
+MATRICES_PER_MEMBER = 2
+"""Outer products, weighted and not, which the library's update makes for all members at once."""
 
 
 class CmaEs(LibraryStrategy):
@@ -30,9 +33,14 @@ class CmaEs(LibraryStrategy):
     }
     """Of version 0.13.1; "generation" is the number of those told."""
 
+    @classmethod
+    def memory(cls, settings: AdaptiveSettings, num_params: int, popsize: int) -> SearchMemory:
+        """The covariance, the matrices of its update, and the members' rows."""
+        return dense_memory(num_params, popsize, FIXED_MATRICES + MATRICES_PER_MEMBER * popsize)
+
     def __init__(self, settings: AdaptiveSettings, initial_mean: Float32[np.ndarray, " params"], seed: int):
         popsize = settings.members(len(initial_mean))
-        check_memory("cma_es", len(initial_mean), 2 * popsize + FIXED_MATRICES)
+        check_memory("cma_es", len(initial_mean), popsize, FIXED_MATRICES, MATRICES_PER_MEMBER)
         super().__init__(
             CMA(np.array(initial_mean, np.float64), settings.sigma, population_size=popsize), seed, popsize
         )

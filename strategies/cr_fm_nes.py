@@ -18,9 +18,13 @@ import numpy as np
 from jaxtyping import Float, Float32, Float64, Int
 
 from contracts.policy import Weights
+from contracts.strategy import SearchMemory
 from strategies.adaptive import AdaptiveSettings, check_spread
 from strategies.dense import standard_noise
 from strategies.library_search import LibraryStrategy
+
+LIBRARY_VECTORS, LIBRARY_ROWS = 37, 14
+"""Arrays of float64 in the library's `one_iteration`, (params, 1) and (params, members), at the same time; measured."""
 
 
 @dataclass(frozen=True)
@@ -94,6 +98,12 @@ class CrFmNes(LibraryStrategy):
         **{"covariance_path": "pc", "sigma_path": "ps"},
     }
     """Of version 1.0.0."""
+
+    @classmethod
+    def memory(cls, settings: AdaptiveSettings, num_params: int, popsize: int) -> SearchMemory:
+        """Five vectors of float64 and what the library's update takes."""
+        update = LIBRARY_VECTORS + LIBRARY_ROWS * popsize
+        return SearchMemory(8 * 5 * num_params, 8 * update * num_params, 8 * 3 * num_params)
 
     def __init__(self, settings: CrFmNesSettings, initial_mean: Float32[np.ndarray, " params"], seed: int):
         num_params, popsize = len(initial_mean), settings.members(len(initial_mean))

@@ -8,6 +8,7 @@ from jaxtyping import Float, Float32, Float64
 
 from contracts.policy import Weights
 from contracts.randomness import Purpose, stream
+from contracts.strategy import SearchMemory
 
 
 def standard_noise(
@@ -18,6 +19,15 @@ def standard_noise(
     for row, member in zip(noise, ids, strict=True):
         stream(seed, Purpose.NOISE, generation=generation, member=member).standard_normal(out=row)
     return noise
+
+
+def dense_memory(num_params: int, popsize: int, matrices: int) -> SearchMemory:
+    """What a search with so many square matrices takes, one of them its state, and with the rows of its members.
+
+    Rows are there in float32, and in `ask` as noise, scaled noise and members in float64, once more while stacked.
+    """
+    square, row = 8 * num_params**2, num_params * popsize
+    return SearchMemory(square, (matrices - 1) * square + 4 * 8 * row, 4 * row)
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ import numpy as np
 from jaxtyping import Float32, Float64
 
 from contracts.randomness import Purpose, stream
-from contracts.strategy import Combine
+from contracts.strategy import Combine, SearchMemory
 from strategies.adaptive import check_spread, movement
 from strategies.lineages import LineagePopulation, ParentLineages
 from strategies.ranges import check_ranges
@@ -47,6 +47,12 @@ class Ga:
 
     Settings: ClassVar[type[GaSettings]] = GaSettings
     grows: ClassVar[bool] = False
+
+    @classmethod
+    def memory(cls, settings: GaSettings, num_params: int, popsize: int) -> SearchMemory:
+        """Parents as bases, those before them while the next ones are made, and the numbers of each member's parent."""
+        parents = 4 * min(settings.parents, popsize + 1) * num_params
+        return SearchMemory(parents + 4 * num_params, 2 * parents, parents + 8 * popsize)
 
     def __init__(self, settings: GaSettings, initial_mean: Float32[np.ndarray, " params"], seed: int):
         self._settings = settings

@@ -1,13 +1,13 @@
 """What the strategies that search with a mean and one sigma, or one a parameter, share: asking, state and figures."""
 
 from collections.abc import Mapping
-from typing import ClassVar, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 from jaxtyping import Float32, Float64
 
 from contracts.population import Population
-from contracts.strategy import Combine
+from contracts.strategy import Combine, SearchMemory
 from strategies.adaptive import check_spread
 from strategies.populations import GaussianPopulation
 from strategies.restoring import matching
@@ -29,6 +29,15 @@ class GaussianStrategy:
     """A Gaussian around a mean; what moves them is each strategy's own `tell`."""
 
     grows: ClassVar[bool] = True
+    sigma_per_parameter: ClassVar[bool] = True
+
+    @classmethod
+    def memory(cls, settings: Any, num_params: int, popsize: int) -> SearchMemory:
+        """Mean, sigmas and what the optimizer holds, in float64; the update is sums of noise."""
+        optimizer = {"adam": 2, "sgd": 1, "clip_up": 1}.get(getattr(settings, "optimizer", ""), 0)
+        vectors = 1 + cls.sigma_per_parameter + optimizer
+        population = (4 + 8 * cls.sigma_per_parameter) * num_params
+        return SearchMemory(8 * vectors * num_params, 0, population)
 
     def __init__(
         self,

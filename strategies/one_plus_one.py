@@ -16,7 +16,7 @@ import numpy as np
 from jaxtyping import Float32, Float64
 
 from contracts.population import Population
-from contracts.strategy import Combine
+from contracts.strategy import Combine, SearchMemory
 from strategies.adaptive import check_spread, movement
 from strategies.populations import GaussianPopulation
 from strategies.ranges import check_ranges
@@ -43,6 +43,11 @@ class OnePlusOne:
 
     Settings: ClassVar[type[OnePlusOneSettings]] = OnePlusOneSettings
     grows: ClassVar[bool] = False
+
+    @classmethod
+    def memory(cls, settings: OnePlusOneSettings, num_params: int, popsize: int) -> SearchMemory:
+        """The parent, and vectors of float64 in which figures are computed."""
+        return SearchMemory(4 * num_params, 8 * 4 * num_params, 4 * num_params)
 
     def __init__(self, settings: OnePlusOneSettings, initial_mean: Float32[np.ndarray, " params"], seed: int):
         self._settings = settings

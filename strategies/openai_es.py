@@ -18,7 +18,7 @@ Departures from that code:
 times sigma, so that its learning rates are to be compared with lr / sigma here.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
 import numpy as np
@@ -26,7 +26,7 @@ from jaxtyping import Float32, Float64
 
 from contracts.policy import Layout
 from contracts.population import Population
-from contracts.strategy import Combine
+from contracts.strategy import Combine, SearchMemory
 from strategies.gaussian_search import GaussianStrategy
 from strategies.low_rank import LowRankPopulation, mean_squares
 from strategies.optimizers import OPTIMIZERS, OptimizerSettings
@@ -99,6 +99,14 @@ class OpenaiEs(GaussianStrategy):
     """A Gaussian of fixed shape whose mean follows the natural gradient of the expected utility."""
 
     Settings: ClassVar[type[OpenaiEsSettings]] = OpenaiEsSettings
+    sigma_per_parameter: ClassVar[bool] = False
+
+    @classmethod
+    def memory(cls, settings: OpenaiEsSettings, num_params: int, popsize: int) -> SearchMemory:
+        """As that of its kind; the weight penalty squares the weights of a block of members."""
+        penalized = settings.weight_penalty > 0 and settings.sampler != LOW_RANK
+        block = 2 * 4 * min(PENALTY_BLOCK, popsize) * num_params
+        return replace(super().memory(settings, num_params, popsize), update=block * penalized)
 
     def __init__(self, settings: OpenaiEsSettings, initial_mean: Float32[np.ndarray, " params"], seed: int):
         self._settings = settings

@@ -15,9 +15,13 @@ import numpy as np
 from cmaes import SepCMA
 from jaxtyping import Float32, Float64
 
+from contracts.strategy import SearchMemory
 from strategies.adaptive import AdaptiveSettings, check_spread
 from strategies.library_search import LibraryStrategy
 from strategies.populations import GaussianPopulation
+
+BYTES_PER_WEIGHT = 27
+"""Of every member, in the library's update: rows of float32 and float64, some gone when others are made; measured."""
 
 
 def learning_rates(dimensions: int, mu_eff: float) -> tuple[float, float, float]:
@@ -36,6 +40,11 @@ class SepCmaEs(LibraryStrategy):
         "generation": "_g",
     }
     """Of version 0.13.1; "generation" is the number of those told."""
+
+    @classmethod
+    def memory(cls, settings: AdaptiveSettings, num_params: int, popsize: int) -> SearchMemory:
+        """Four vectors of float64, and in the library's update all members several times over."""
+        return SearchMemory(8 * 4 * num_params, BYTES_PER_WEIGHT * popsize * num_params, 12 * num_params)
 
     def __init__(self, settings: AdaptiveSettings, initial_mean: Float32[np.ndarray, " params"], seed: int):
         if len(initial_mean) < 2:

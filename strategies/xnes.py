@@ -13,9 +13,9 @@ from typing import ClassVar
 import numpy as np
 from jaxtyping import Float32, Float64
 
-from contracts.strategy import Combine
+from contracts.strategy import Combine, SearchMemory
 from strategies.adaptive import AdaptiveSettings, check_memory, check_spread, movement
-from strategies.dense import DensePopulation, standard_noise
+from strategies.dense import DensePopulation, dense_memory, standard_noise
 from strategies.ranges import check_ranges
 from strategies.restoring import matching
 from strategies.selection import tied_share
@@ -53,9 +53,14 @@ class Xnes:
     Settings: ClassVar[type[XnesSettings]] = XnesSettings
     grows: ClassVar[bool] = False
 
+    @classmethod
+    def memory(cls, settings: XnesSettings, num_params: int, popsize: int) -> SearchMemory:
+        """The covariance's shape, the matrices of its update, and the members' rows."""
+        return dense_memory(num_params, popsize, MATRICES)
+
     def __init__(self, settings: XnesSettings, initial_mean: Float32[np.ndarray, " params"], seed: int):
         num_params = len(initial_mean)
-        check_memory("xnes", num_params, MATRICES)
+        check_memory("xnes", num_params, settings.members(num_params), MATRICES)
         rate = default_rate(num_params)
         self._seed = seed
         self._popsize = settings.members(num_params)

@@ -16,6 +16,7 @@ from rollouts.environments import BACKENDS
 from rollouts.registry import is_ours
 from rollouts.wrapper_spec import read_wrapper, wrapper_spec
 from training.option import flag_name, option
+from wrappers.frame_stack import MAX_FRAMES
 
 HEADS_OF_BOUNDS = {
     **{"clip": "identity", "tanh": "tanh", "rescale": "tanh"},
@@ -44,6 +45,18 @@ LEAST_VALUES = {
     "seed settle_steps early_stop_grace_steps early_stop_negative_streak test_episodes virtual_batch": 0,
 }
 """The least value of options that count something."""
+
+MAX_EPISODES = 1_000_000
+"""Far more than any statistics need, so that a slip of the finger does not fill the memory."""
+MAX_SEEDS = 10_000
+MOST_VALUES = {
+    "frame_stack": MAX_FRAMES,
+    "episodes_per_member": MAX_EPISODES,
+    "eval_episodes": MAX_EPISODES,
+    "test_episodes": MAX_EPISODES,
+    "seeds": MAX_SEEDS,
+}
+"""The largest value of options that make no sense beyond it, whatever the memory."""
 
 
 @dataclass(frozen=True)
@@ -216,6 +229,10 @@ class TrainConfig:
                 value = getattr(self, name)
                 if value is not None and value < least:
                     raise ValueError(f"{name} must be >= {least}, got {value}")
+        for name, most in MOST_VALUES.items():
+            if getattr(self, name) > most:
+                hint = "; did you mean --seed?" if name == "seeds" else ""
+                raise ValueError(f"{name} must be <= {most}, got {getattr(self, name)}{hint}")
         self._check_budget()
         if any(size < 1 for size in self.hidden_sizes):
             raise ValueError(f"hidden_sizes must be >= 1, got {list(self.hidden_sizes)}")

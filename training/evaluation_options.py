@@ -1,5 +1,6 @@
 """The options of an evaluation, and the policies that they name, checked before anything is played."""
 
+import json
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
@@ -10,19 +11,20 @@ from reporting.video import check_video_path
 from rollouts.bodies import identity, pinned
 from rollouts.engines import check_episode_timeout, num_threads
 from rollouts.environment_ids import endless, resolve
-from rollouts.environments import BACKENDS, EnvironmentSpec
+from rollouts.environments import BACKENDS, EnvironmentSpec, spec_to_json
+from rollouts.episode import Agent
 from rollouts.quiet_simulators import has_display
 from training.assembly import spaces
+from training.config import MAX_EPISODES
 from training.contract_checks import try_policy
 from training.evaluation import Played, environment_for
 from training.legacy_file import is_legacy, legacy_weights
+from training.memory_check import check_evaluation
 from training.option import option
 from training.policy_file import SavedPolicy, check_fits, load_policy
 from training.reference_options import ReferenceOptions, reference_training
 from training.weight_file import refusals
 
-MAX_EPISODES = 1_000_000
-"""Far more than any statistics need, so that a slip of the finger does not fill the memory."""
 ALL_BODIES = ("none", "left", "right")
 """Those that `--damage all` stands for."""
 
@@ -70,6 +72,9 @@ class EvaluateConfig(ReferenceOptions):
                 raise ValueError(f"{name} must be >= {least}, got {value}")
         if self.episodes > MAX_EPISODES:
             raise ValueError(f"episodes must be <= {MAX_EPISODES}, got {self.episodes}")
+        if self.seeds * self.episodes > MAX_EPISODES:
+            most = f"{MAX_EPISODES // self.episodes} with {self.episodes} episodes each"
+            raise ValueError(f"seeds must be <= {most}, got {self.seeds}; did you mean --seed?")
         check_episode_timeout(self.episode_timeout)
         self._check_together()
 
@@ -89,9 +94,9 @@ class EvaluateConfig(ReferenceOptions):
             raise ValueError("episode_timeout cannot be used with render, which plays in this process")
 
     @property
-    def all_seeds(self) -> tuple[int, ...]:
+    def all_seeds(self) -> range:
         """The evaluation's seeds."""
-        return tuple(range(self.seed, self.seed + self.seeds))
+        return range(self.seed, self.seed + self.seeds)
 
     def bodies(self, trained: tuple[str, ...]) -> tuple[str, ...]:
         """The bodies that a policy trained on these plays on, each once."""
@@ -162,10 +167,29 @@ def checked_entries(config: EvaluateConfig) -> list[Entry]:
     if config.render and not has_display():
         raise ValueError("render needs a display, and neither DISPLAY nor WAYLAND_DISPLAY is set; --video needs none")
     config.prepare_plots()
+    _check_memory(config, entries)
     specs, cap = [entry.environment for entry in entries], config.max_episode_steps
     for notice in {endless(spec.environment, spec.env_kwargs, cap) for spec in specs} - {""}:
         print(notice, file=sys.stderr)
     return entries
+
+
+def _check_memory(config: EvaluateConfig, entries: Sequence[Entry]) -> None:
+    """Says what the dearest of the entries needs; ValueError where one does not fit."""
+    if config.render:
+        return
+    checked: dict[str, str] = {}
+    for entry in entries:
+        spec = entry.environment
+        label = json.dumps(spec_to_json(spec))
+        if label not in checked:
+            agent = Agent(entry.saved.policy, entry.saved.action_head)
+            timed = config.episode_timeout is not None
+            checked[label] = check_evaluation(
+                agent, spec, episodes=config.episodes, threads=config.threads, timed=timed
+            )
+    for notice in dict.fromkeys(filter(None, checked.values())):
+        print(notice, file=sys.stderr)
 
 
 def _entries(config: EvaluateConfig, path: str, saved: SavedPolicy) -> Iterator[Entry]:

@@ -45,6 +45,8 @@ class Run:
     progress: Progress
     constants: Buffers = field(default_factory=dict)
     """The policy's buffers that training leaves as they are: all but the observation statistics."""
+    needs: str = ""
+    """What it takes of memory, where that is considerable."""
     lock: int | None = None
     """Descriptor that keeps other processes out of the folder."""
 

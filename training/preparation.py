@@ -29,6 +29,8 @@ from training.contract_checks import try_policy, try_strategy
 from training.evaluation import environment_for
 from training.loop import Run, captured
 from training.machine import conditions
+from training.memory_check import check_run
+from training.policy_file import fields_of
 from training.run_folder import (
     INIT_FROM,
     chosen_folder,
@@ -112,15 +114,14 @@ def _assembled(config: TrainConfig, folder: Path, checkpoint: Checkpoint | None 
     observation_space, action_space = spaces(environment)
     if config.test_episodes:
         _check_test(environment, observation_space, action_space)
-    if config.policy == "auto":
-        config = _without_auto(config, observation_space)
-    if config.chunk_size is None:
-        config = replace(config, chunk_size=CHUNK_SIZES[environment.backend])
+    config = settled(config, environment, observation_space)
     agent = make_agent(config, observation_space, action_space)
     if agent.policy.layout.num_params > MAX_WEIGHTS:
+        sizes = f", with hidden_sizes {list(config.hidden_sizes)}" if "hidden_sizes" in fields_of(agent.policy) else ""
         raise ValueError(
-            f"the policy has {agent.policy.layout.num_params} parameters; a policy file holds {MAX_WEIGHTS}"
+            f"the policy has {agent.policy.layout.num_params} parameters{sizes}; a policy file holds {MAX_WEIGHTS}"
         )
+    needs = check_run(config, agent, environment)
     if checkpoint is None:
         initial, buffers = starting_point(config, agent, environment)
         progress = Progress(moments=moments_of(buffers))
@@ -143,7 +144,16 @@ def _assembled(config: TrainConfig, folder: Path, checkpoint: Checkpoint | None 
         engine=config.engine,
         episode_timeout=config.episode_timeout,
     )
-    return Run(config, task, strategy, engine, folder, progress, constants)
+    return Run(config, task, strategy, engine, folder, progress, constants, needs)
+
+
+def settled(config: TrainConfig, environment: EnvironmentSpec, observation_space: Space) -> TrainConfig:
+    """The config with the policy and the chunk size that it leaves to the environment."""
+    if config.policy == "auto":
+        config = _without_auto(config, observation_space)
+    if config.chunk_size is None:
+        config = replace(config, chunk_size=CHUNK_SIZES[environment.backend])
+    return config
 
 
 def _without_auto(config: TrainConfig, observation_space: Space) -> TrainConfig:

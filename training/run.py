@@ -112,7 +112,8 @@ def _train(run: Run) -> bool:
     ):
         num_params = run.task.agent.policy.layout.num_params
         console.message(f"{config.environment} on {run.task.environment.backend}, {num_params:,} parameters")
-        if notice := endless(config.environment, config.env_kwargs, config.max_episode_steps):
+        notices = run.needs, endless(config.environment, config.env_kwargs, config.max_episode_steps)
+        for notice in filter(None, notices):
             console.message(notice)
         trainer = Trainer(run, console)
         if run.progress.generation:

@@ -6,6 +6,7 @@ returned are never changed in place: it may still hold them.
 """
 
 from dataclasses import replace
+from math import inf
 from typing import TypeAlias
 
 import numpy as np
@@ -100,10 +101,11 @@ def with_rows(env_step: EnvStep, rows: Int[np.ndarray, " replaced"], part: EnvSt
     )
 
 
-def check_integer(option: str, value: object, *, at_least: int) -> None:
-    """Refuses what is not an integer of `at_least` or more."""
-    if isinstance(value, bool) or not isinstance(value, int) or value < at_least:
-        raise ValueError(f"{option} must be an integer >= {at_least}, got {value!r}")
+def check_integer(option: str, value: object, *, at_least: int, at_most: float = inf) -> None:
+    """Refuses what is not an integer of `at_least` or more, and of `at_most` or less."""
+    if isinstance(value, bool) or not isinstance(value, int) or not at_least <= value <= at_most:
+        allowed = f">= {at_least}" if at_most == inf else f"from {at_least} to {at_most}"
+        raise ValueError(f"{option} must be an integer {allowed}, got {value!r}")
 
 
 def float_box_actions(env: BatchEnv, wrapper: str) -> Box:

@@ -8,6 +8,9 @@ from gymnasium.spaces import Box
 from contracts.environment import BatchEnv, EnvStep
 from wrappers.base import Actions, Active, BatchWrapper, Observations, check_integer
 
+MAX_FRAMES = 256
+"""Far more than any policy needs; the bounds of the observations alone would fill the memory with many more."""
+
 
 class FrameStack(BatchWrapper):
     """Joins the last `num_frames` observations, oldest first, along the last axis: channels of an image, or a vector.
@@ -18,7 +21,7 @@ class FrameStack(BatchWrapper):
 
     def __init__(self, env: BatchEnv, *, num_frames: int) -> None:
         super().__init__(env)
-        check_integer("num_frames", num_frames, at_least=1)
+        check_integer("num_frames", num_frames, at_least=1, at_most=MAX_FRAMES)
         space = env.observation_space
         if not isinstance(space, Box) or len(space.shape) not in (1, 3):
             raise ValueError(f"FrameStack needs vectors or images of shape (height, width, channels), got {space}")

@@ -56,6 +56,32 @@ def test_each_member_acts_with_its_own_weights_in_its_own_copy():
     assert run(env, values=[0.25, 0.5, 1.0]).returns.tolist() == [1.0, 1.0, 6.0]
 
 
+@pytest.mark.parametrize("seed", range(5))
+def test_weights_are_lent_and_come_back_in_their_order(seed):
+    ends = np.random.default_rng(seed).integers(1, 8, 20)
+    env = ScriptedEnv(20, rewards=[0.0], terminate_at=ends, action_weight=1.0)
+    weights = np.arange(20, dtype=np.float32)[:, None]
+    rngs = [stream(0, Purpose.TRAINING, member=k) for k in range(20)]
+    result = run_episode(Agent(Echo(), "identity"), env, weights, 0, rngs, buffers={})
+    assert result.returns.tolist() == (2 * np.arange(20) * ends).tolist()  # two actions a member, each its weight
+    assert weights[:, 0].tolist() == list(range(20))
+
+
+def test_members_that_drop_out_cost_no_copy_of_the_others_weights():
+    rows = []
+
+    class Watched(Echo):
+        def act(self, weights, observations, previous_rewards, state, buffers):
+            rows.append(weights)
+            return super().act(weights[:, :1], observations, previous_rewards, state, buffers)
+
+    weights = np.zeros((4, 1), np.float32)
+    env, rngs = ScriptedEnv(4, terminate_at=[3, 1, 2, 4]), [stream(0, Purpose.TRAINING, member=k) for k in range(4)]
+    run_episode(Agent(Watched(), "identity"), env, weights, 0, rngs, buffers={})
+    assert [len(each) for each in rows] == [4, 3, 2, 1]
+    assert all(np.shares_memory(each, weights) for each in rows)
+
+
 def test_rewards_add_up_in_float64():
     env = ScriptedEnv(1, rewards=[2.0**25, 1.0, 1.0], terminate_at=3)  # 2^25 + 1 is no float32
     assert run(env).returns[0] == 2.0**25 + 2

@@ -11,9 +11,17 @@ def test_the_default_number_of_members_is_that_of_the_tutorial(num_params, membe
 
 
 def test_memory_is_named_before_it_is_taken():
-    check_memory("cma_es", 1000, 60)
+    check_memory("xnes", 1000, 24, fixed=60)
     with pytest.raises(CovarianceTooLargeError, match=r"cma_es would need 67\.5 GiB .* 12288 parameters.*sep_cma_es"):
-        check_memory("cma_es", 12_288, 60)  # 60 * 12288^2 * 8 / 2^30
+        check_memory("cma_es", 12_288, 20, fixed=20, per_member=2)  # 60 * 12288^2 * 8 / 2^30
+
+
+def test_where_fewer_members_would_fit_the_population_is_named():
+    check_memory("cma_es", 1024, 250, fixed=12, per_member=2)  # 512 matrices of 8 MiB are allowed
+    for popsize in (251, 10**9):
+        with pytest.raises(ValueError, match=f"popsize {popsize} would need .* must be <= 250") as refused:
+            check_memory("cma_es", 1024, popsize, fixed=12, per_member=2)
+        assert not isinstance(refused.value, CovarianceTooLargeError)
 
 
 @pytest.mark.parametrize("deviation", [1e-9, np.full(2, 1e-9), 1e31, np.nan, np.array([np.nan, 1.0])])

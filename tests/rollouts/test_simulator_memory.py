@@ -1,0 +1,46 @@
+"""What a simulator takes is measured, on simulators that take a known amount."""
+
+import gymnasium
+import numpy as np
+import pytest
+from gymnasium.spaces import Box
+
+from rollouts.environments import EnvironmentSpec, WrapperSpec
+from rollouts.simulator_memory import simulator_bytes
+from training.free_memory import own_memory
+
+
+class Heavy(gymnasium.Env):
+    """Keeps as many megabytes from its reset on."""
+
+    observation_space = Box(-1.0, 1.0, (1000,), np.float32)
+    action_space = Box(-1.0, 1.0, (1,), np.float32)
+    alive = 0
+
+    def __init__(self, megabytes):
+        self._megabytes = megabytes
+        Heavy.alive += 1
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self._kept = np.ones(int(self._megabytes * 1e6), np.uint8)
+        return np.zeros(1000, np.float32), {}
+
+    def close(self):
+        Heavy.alive -= 1
+
+
+gymnasium.register("Heavy-v0", entry_point=Heavy)
+
+
+@pytest.mark.parametrize("megabytes", [0.5, 3.0, 40.0])
+def test_a_simulator_takes_what_it_keeps(megabytes):
+    spec = EnvironmentSpec("Heavy-v0", "gymnasium", {"megabytes": megabytes})
+    assert simulator_bytes(spec, 4, own_memory, training=True) == pytest.approx(megabytes * 1e6, rel=0.1)
+    assert Heavy.alive == 0
+
+
+def test_what_wrappers_keep_of_a_simulator_is_counted():
+    stacked = (WrapperSpec("frame_stack", {"num_frames": 250}),)  # of 4 kB each
+    spec = EnvironmentSpec("Heavy-v0", "gymnasium", {"megabytes": 1.0}, wrappers=stacked)
+    assert simulator_bytes(spec, 4, own_memory, training=True) > 1.8e6

@@ -1,0 +1,180 @@
+"""Settings that the memory does not hold are refused with one line, before they have taken any."""
+
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from scripted_runs import scripted_config
+
+from contracts.strategy import SearchMemory
+from strategies.openai_es import OpenaiEsSettings
+from training.evaluation_options import EvaluateConfig
+from training.memory_check import Knob, as_bytes, check_fits
+from training.preparation import prepare
+from training.run_memory import Network, RunSize, Stage, run_memory
+
+HUGE = "1000000000"
+MOUNTAIN_CAR = ["--environment", "MountainCar-v0", "--test_episodes", "0"]
+SIMULATORS = Stage(workers=False, keeps_all=True, chunk_size=10, simulator_bytes=1_000_000)
+RUN = RunSize(
+    Network(num_params=1000, row_bytes=4000),
+    lambda popsize: SearchMemory(state=8000, update=0, population=4000),
+    training=SIMULATORS,
+    test=replace(SIMULATORS, keeps_all=False),
+    threads=2,
+    popsize=99,
+    eval_episodes=5,
+)
+
+
+def memory_of(name):
+    (line,) = (line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith(name))
+    return int(line.split()[1]) * 1024
+
+
+@pytest.fixture
+def little():
+    """Fails where a test took more than 300 MB at a time, of which the modules that the first one loads take 100."""
+    Path("/proc/self/clear_refs").write_text("5")  # the peak begins anew
+    before = memory_of("VmRSS")
+    yield
+    assert memory_of("VmHWM") - before < 300e6
+
+
+@pytest.mark.usefixtures("little")
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        (["--popsize", HUGE], rf"popsize {HUGE} would take about [\d.]+ TB of memory \(simulators .* at most about "),
+        (["--strategy", "cma_es", "--popsize", HUGE], rf"popsize {HUGE} would take about"),
+        (["--strategy", "snes", "--popsize", HUGE], rf"popsize {HUGE} would take about"),
+        (["--strategy", "sep_cma_es", "--popsize", HUGE], rf"popsize {HUGE} would take about"),
+        (["--strategy", "cr_fm_nes", "--popsize", HUGE], rf"popsize {HUGE} would take about"),
+        (["--strategy", "ga", "--popsize", HUGE], rf"popsize {HUGE} would take about"),
+        (["--num_interactions", f"{HUGE}000", "--popsize_max", HUGE], rf"popsize_max {HUGE} would take about"),
+        (["--eval_episodes", HUGE], f"eval_episodes must be <= 1000000, got {HUGE}"),
+        (["--test_episodes", HUGE], f"test_episodes must be <= 1000000, got {HUGE}"),
+        (["--episodes_per_member", HUGE], f"episodes_per_member must be <= 1000000, got {HUGE}"),
+        (["--frame_stack", "10000000"], "frame_stack must be <= 256, got 10000000"),
+        (["--threads", "100000"], "threads must be from 1 to 1024"),
+        (["--seeds", "20261122"], "seeds must be <= 10000, got 20261122; did you mean --seed[?]"),
+        (
+            ["--policy", "mlp", "--hidden_sizes", "90000", "90000"],
+            r"hidden_sizes \[90000, 90000\]; a policy file holds",
+        ),
+    ],
+)
+def test_a_setting_that_does_not_fit_is_named(flags, message, refusal, tmp_path):
+    line = refusal("train_static.py", *MOUNTAIN_CAR, *flags, "--folder", tmp_path)
+    assert re.search(message, line), line
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.usefixtures("little")
+def test_a_covariance_that_does_not_fit_names_the_policy(refusal, tmp_path):
+    network = ["--policy", "mlp", "--hidden_sizes", "3000", "3000", "--strategy"]
+    for strategy in ("cma_es", "xnes"):
+        line = refusal("train_static.py", *MOUNTAIN_CAR, *network, strategy, "--folder", tmp_path)
+        assert "the policy's 9,015,000 parameters would take about" in line
+        assert line.endswith("; sep_cma_es keeps only a diagonal")
+
+
+@pytest.mark.usefixtures("little")
+def test_frames_of_a_reference_batch_are_counted_before_they_are_played(refusal, tmp_path):
+    flags = ["--environment", "CarRacing-v3", "--virtual_batch", HUGE, "--popsize", "4", "--test_episodes", "0"]
+    assert f"virtual_batch {HUGE} would take about" in refusal("train_static.py", *flags, "--folder", tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"seeds": 10**9}, r"seeds must be <= 50000 with 20 episodes each, got 1000000000; did you mean --seed[?]"),
+        ({"seeds": 20261122}, r"did you mean --seed[?]"),
+        ({"seeds": 2, "episodes": 600_000}, "seeds must be <= 1 with 600000 episodes each, got 2"),
+        ({"episodes": 10**9}, "episodes must be <= 1000000, got 1000000000"),
+    ],
+)
+def test_an_evaluation_without_end_is_refused(options, message):
+    with pytest.raises(ValueError, match=message):
+        EvaluateConfig(path_weights=("a.dat",), **options)
+
+
+def test_the_most_seeds_that_are_taken_are_no_list():
+    config = EvaluateConfig(path_weights=("a.dat",), seed=3, seeds=1_000_000, episodes=1)
+    assert config.all_seeds == range(3, 1_000_003)
+
+
+def test_terms_of_a_run_of_known_parts():
+    terms = run_memory(RUN)
+    assert terms["simulators"] == (100 + 5) * 1_000_000  # each member's, the unperturbed one's, the evaluation's
+    assert terms["members' weights"] == 2 * 10 * 4000  # two threads, chunks of ten
+    grown = run_memory(replace(RUN, popsize=199, bodies=2))
+    assert grown["simulators"] == 2 * (200 + 5) * 1_000_000
+    plastic = replace(RUN, network=replace(RUN.network, state_bytes=3000))
+    assert run_memory(plastic)["members' weights"] == 2 * 10 * (4000 + 2 * 3000)
+
+
+def test_terms_of_worker_processes_are_those_of_the_chunks_at_work():
+    workers = Stage(workers=True, keeps_all=False, chunk_size=4, simulator_bytes=30_000_000)
+    terms = run_memory(replace(RUN, training=workers, popsize=59, eval_episodes=0, threads=8))
+    assert terms["simulators"] == 8 * 4 * 30_000_000
+    assert 8 * 70e6 < terms["worker processes"] < 8 * 80e6
+    few = run_memory(replace(RUN, training=workers, popsize=7, eval_episodes=0, threads=8))
+    assert few["worker processes"] < 2 * 80e6
+
+
+def popsize_of(run):
+    return Knob("popsize", run.popsize, 2, lambda popsize: replace(run, popsize=popsize))
+
+
+def test_what_fits_is_the_largest_of_two_digits():
+    large = replace(RUN, popsize=100_000)
+    with pytest.raises(ValueError, match=r"popsize 100000 would take about 100\.\d GB .* 10\.0 GB are free") as refused:
+        check_fits(large, [popsize_of(large)], 10_000_000_000)
+    most = int(str(refused.value).split("at most about ")[1].split()[0].replace(",", ""))
+    assert sum(run_memory(replace(RUN, popsize=most)).values()) <= 10e9
+    assert sum(run_memory(replace(RUN, popsize=most + 100)).values()) > 10e9
+    assert most % 100 == 0
+
+
+def test_the_option_that_takes_most_is_blamed():
+    run = replace(RUN, popsize=1000, eval_episodes=100_000)
+    evaluated = Knob("eval_episodes", 100_000, 1, lambda episodes: replace(run, eval_episodes=episodes))
+    with pytest.raises(ValueError, match=r"^eval_episodes 100000 would take"):
+        check_fits(run, [popsize_of(run), evaluated], 10_000_000_000)
+
+
+def test_a_policy_that_fits_with_no_option_is_blamed_itself():
+    run = replace(RUN, network=Network(10**9, 4 * 10**9))
+    with pytest.raises(ValueError, match=r"^the policy's 1,000,000,000 parameters .* a smaller policy needs less$"):
+        check_fits(run, [popsize_of(run)], 1_000_000_000)
+
+
+def test_only_a_considerable_part_is_told():
+    assert check_fits(RUN, [], 10**12) == ""
+    told = check_fits(replace(RUN, popsize=3000), [], 10**12)
+    assert told.startswith("needs about 3.0 GB of memory, of 1.0 TB")
+    assert check_fits(replace(RUN, popsize=3000), [], None) == "needs about 3.0 GB of memory"
+
+
+def test_a_run_says_what_it_needs_in_its_first_lines(tmp_path):
+    settings = OpenaiEsSettings(popsize=2_000_000)
+    (run,) = prepare(scripted_config(tmp_path, settings=settings, engine="in_process", threads=1))
+    run.engine.close()
+    assert run.needs == "" or run.needs.startswith("needs about")
+
+
+@pytest.mark.parametrize(
+    ("number", "text"),
+    [
+        (0, "0 bytes"),
+        (999, "999 bytes"),
+        (1000, "1.0 kB"),
+        (3.2e9, "3.2 GB"),
+        (123_456_789, "123.5 MB"),
+        (3e30, "3e+15 PB"),
+    ],
+)
+def test_sizes_read_as_people_write_them(number, text):
+    assert as_bytes(number) == text
