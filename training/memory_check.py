@@ -165,7 +165,8 @@ def _measured(size: RunSize, stage: Stage, spec: EnvironmentSpec, *, training: b
     """The stage with what its simulators take, where there are many of them."""
     if kept_simulators(size, stage, training=training) <= UNMEASURED:
         return stage
-    taken = simulator_bytes(spec, min(stage.chunk_size, size.popsize + 1), own_memory, training=training)
+    members = size.popsize + 1 if training else size.test_episodes
+    taken = simulator_bytes(spec, min(stage.chunk_size, members), own_memory, training=training)
     return replace(stage, simulator_bytes=taken)
 
 

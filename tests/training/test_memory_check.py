@@ -8,9 +8,12 @@ import pytest
 from scripted_runs import scripted_config
 
 from contracts.strategy import SearchMemory
+from policies.linear import Linear
+from rollouts.environments import EnvironmentSpec
+from rollouts.episode import Agent
 from strategies.openai_es import OpenaiEsSettings
 from training.evaluation_options import EvaluateConfig
-from training.memory_check import Knob, as_bytes, check_fits
+from training.memory_check import Knob, as_bytes, check_evaluation, check_fits
 from training.preparation import prepare
 from training.run_memory import Network, RunSize, Stage, run_memory
 
@@ -98,6 +101,13 @@ def test_frames_of_a_reference_batch_are_counted_before_they_are_played(refusal,
 def test_an_evaluation_without_end_is_refused(options, message):
     with pytest.raises(ValueError, match=message):
         EvaluateConfig(path_weights=("a.dat",), **options)
+
+
+def test_an_evaluation_that_does_not_fit_names_its_episodes():
+    agent, spec = Agent(Linear((17,), 6), "identity"), EnvironmentSpec("HalfCheetah-v5", "envpool", {})
+    with pytest.raises(ValueError, match=r"^episodes 100000000 would take about .* TB of memory \(simulators "):
+        check_evaluation(agent, spec, episodes=10**8, threads=2, timed=False)
+    assert check_evaluation(agent, spec, episodes=20, threads=2, timed=False) == ""
 
 
 def test_the_most_seeds_that_are_taken_are_no_list():
