@@ -77,8 +77,8 @@ def measure(trainer: str, flags: str) -> dict[str, float]:
     from training.assembly import environment_spec, make_agent, spaces  # not in the process that only collects figures
     from training.command_line import parse_config
     from training.free_memory import own_memory
-    from training.memory_check import measured_run
-    from training.preparation import prepare, settled
+    from training.memory_check import measure_run
+    from training.preparation import prepare, settle
     from training.run import execute
     from training.run_memory import run_memory
 
@@ -86,8 +86,8 @@ def measure(trainer: str, flags: str) -> dict[str, float]:
         config = parse_config(trainer, [*COMMON.split(), *flags.split(), "--folder", folder], "")
         environment = environment_spec(config)
         both = spaces(environment)
-        settled_config = settled(config, environment, both[0])
-        size = measured_run(settled_config, make_agent(settled_config, *both), environment)
+        settled_config = settle(config, environment, both[0])
+        size = measure_run(settled_config, make_agent(settled_config, *both), environment)
         predicted, before, peak = sum(run_memory(size).values()), own_memory(), _Peak()
         (run,) = prepare(config)
         execute(run)

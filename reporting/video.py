@@ -105,6 +105,7 @@ class VideoWriter:
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         if self._shape is None:
+            self._open_files.close()  # of a file that could not be opened
             return
         from av import FFmpegError
 

@@ -40,10 +40,15 @@ class Task:
         return len(context.episodes) * len(self.environment.bodies)
 
 
+def count_chunks(num_members: int, chunk_size: int) -> int:
+    """How many chunks members are cut into, one at least."""
+    return max(1, round(num_members / chunk_size))
+
+
 def cut(num_members: int, chunk_size: int, first: int = 0) -> list[range]:
     """Members first..num_members-1 in chunks of nearly equal size, as close to `chunk_size` as that allows."""
     count = num_members - first
-    num_chunks = max(1, round(count / chunk_size))
+    num_chunks = count_chunks(count, chunk_size)
     edges = [first + count * k // num_chunks for k in range(num_chunks + 1)]
     return [range(start, stop) for start, stop in itertools.pairwise(edges)]
 

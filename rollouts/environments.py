@@ -11,11 +11,12 @@ import gymnasium
 
 from contracts.environment import BatchEnv
 from rollouts.bodies import INTACT, check_bodies
-from rollouts.environment_ids import register
+from rollouts.environment_ids import is_of_gymnasium, register
 from rollouts.gymnasium_env import GymnasiumEnv
 from rollouts.registry import lookup
 from rollouts.users_classes import check_class, make
 from rollouts.wrapper_spec import WrapperSpec as WrapperSpec
+from rollouts.wrapper_spec import check_wrapper
 
 BACKENDS = ("envpool", "gymnasium")
 
@@ -146,6 +147,8 @@ def _envpool_refusal(
 ) -> str | None:
     if gymnasium_wrappers:
         return "gymnasium_wrappers need the Gymnasium back end"
+    if environment in gymnasium.registry and not is_of_gymnasium(environment):
+        return f"{environment} is registered by a package of its own, whatever EnvPool has under that name"
     if find_spec("envpool") is None:
         return "EnvPool is not installed"
     from rollouts.envpool_env import refusal  # EnvPool is not installed everywhere
@@ -154,6 +157,7 @@ def _envpool_refusal(
 
 
 def _gymnasium_wrapper(wrapper: WrapperSpec) -> Callable[..., gymnasium.Env]:
+    check_wrapper("gymnasium_wrappers", wrapper)
     found = lookup("wrappers", wrapper.name)
     if not issubclass(found, gymnasium.Wrapper):
         raise ValueError(f"gymnasium_wrappers: {wrapper.name!r} is not a gymnasium.Wrapper")
@@ -175,6 +179,11 @@ def _check_options(option: str, found: type, wrapper: WrapperSpec) -> None:
         inspect.signature(found).bind("env", **wrapper.kwargs)
     except TypeError as error:
         given = dict(wrapper.kwargs) or "no arguments"
+        known = inspect.signature(found).parameters
+        unknown = [name for name in wrapper.kwargs if name not in known]
+        if unknown and not any(each.kind is each.VAR_KEYWORD for each in known.values()):
+            takes = ", ".join(name for name in known if name != "env") or "none"
+            raise ValueError(f"{option}: {wrapper.name!r} has no argument {unknown[0]!r}; it takes {takes}") from error
         raise ValueError(f"{option}: {wrapper.name!r} cannot be made with {given}: {error}") from error
 
 

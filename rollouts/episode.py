@@ -66,12 +66,23 @@ def _taken(state: State, keep: Bool[np.ndarray, " members"]) -> State:
     return None if state is None else state[keep]
 
 
+def _views(state: State, rows: Shaped[np.ndarray, "members params"]) -> bool:
+    """Whether an array of a tree may lie in these rows."""
+    if isinstance(state, dict):
+        state = tuple(state.values())
+    if isinstance(state, (tuple, list)):
+        return any(_views(branch, rows) for branch in state)
+    return isinstance(state, np.ndarray) and np.may_share_memory(state, rows)
+
+
 class _Live:
     """The members whose episode goes on, and the results of all: row k of every array is of member `members[k]`."""
 
     def __init__(self, weights: Weights, observations: Shaped[np.ndarray, "members ..."], state: State):
         self.result = EpisodeResult(np.zeros(len(weights)), np.zeros(len(weights), np.int64), {}, {})
         self.members = np.arange(len(weights))
+        if isinstance(weights, np.ndarray) and (not weights.flags.writeable or _views(state, weights)):
+            weights = weights.copy()  # rows will move, and a state may read them where they are
         self.weights = weights
         self._rows, self._order = weights, np.arange(len(weights))
         self.observations = observations

@@ -145,7 +145,10 @@ class GymnasiumEnv:
             self._envs[copy].reset(seed=self._seeds[copy])
 
     def _reset(self, seeds: Sequence[int]) -> Shaped[np.ndarray, "copies ..."]:
-        first = [self._read(env.reset(seed=seed))[0] for env, seed in zip(self._envs, seeds, strict=True)]
+        results = [env.reset(seed=seed) for env, seed in zip(self._envs, seeds, strict=True)]
+        if not all(isinstance(result, tuple) and len(result) == 2 for result in results):
+            raise ValueError("reset must return two things, the observation and a mapping of info")
+        first = [self._read(result)[0] for result in results]
         return stacked("observation of reset", first, self.observation_space)
 
     def _read(self, result: Any) -> Any:

@@ -16,7 +16,7 @@ GYMNASIUM_WRAPPERS = {
     *("AtariPreprocessing", "ClipAction", "ClipReward", "DelayObservation", "DiscretizeAction"),
     *("DiscretizeObservation", "DtypeObservation", "FilterObservation", "FlattenObservation"),
     *("FrameStackObservation", "GrayscaleObservation", "MaxAndSkipObservation", "NormalizeObservation"),
-    *("NormalizeReward", "OrderEnforcing", "RecordEpisodeStatistics", "RepeatAction", "RescaleAction"),
+    *("OrderEnforcing", "RecordEpisodeStatistics", "RepeatAction", "RescaleAction"),
     *("RescaleObservation", "ReshapeObservation", "ResizeObservation", "StickyAction"),
     *("TimeAwareObservation", "TimeLimit"),
 }
@@ -108,6 +108,8 @@ def _users_class(kind: str, name: str) -> type[Any]:
 
 def import_module(wanted_by: str, name: str) -> ModuleType:
     """A user's module; ValueError, naming what wanted it, if it cannot be imported."""
+    if not all(part.isidentifier() for part in name.split(".")):
+        raise ValueError(f"{wanted_by}: {name!r} is no name of a module, such as my_package.envs; paths are not taken")
     try:
         return importlib.import_module(name)
     except Exception as error:  # whatever a user's module raises

@@ -26,6 +26,8 @@ def simulator_bytes(spec: EnvironmentSpec, num_copies: int, used: Callable[[], i
         num_copies: how many the batches of a run have; so many at most are made.
         used: the bytes that this process takes now.
         training: whether to apply the training-only wrappers.
+
+    0 where a simulator fails: what it raises is for the run to say, whose engine knows what to do about it.
     """
     return _measured(json.dumps(spec_to_json(spec)), num_copies, used, training)
 
@@ -44,6 +46,8 @@ def _measured(described: str, num_copies: int, used: Callable[[], int], training
         before, count = used(), min(num_copies, affordable)
         envs.append(_started(spec, count, training))
         return ceil(max(0, used() - before) / count)
+    except Exception:  # whatever a user's simulator raises
+        return 0
     finally:
         for env in envs:
             env.close()

@@ -53,7 +53,7 @@ def check_class(option: str, name: str, found: type[Any]) -> type[Any]:
     return found
 
 
-def make(option: str, name: str, found: type[Any], *arguments: Any, **options: Any) -> Any:
+def make(option: str, name: str, found: type[Any], /, *arguments: Any, **options: Any) -> Any:
     """An instance of the class that an option names; ValueError, in one line, where a user's own cannot be made."""
     with naming(option, name):
         made = found(*arguments, **options)
@@ -63,7 +63,7 @@ def make(option: str, name: str, found: type[Any], *arguments: Any, **options: A
     return made
 
 
-def make_policy(name: str, found: type[Any], **options: Any) -> Policy:
+def make_policy(name: str, found: type[Any], /, **options: Any) -> Policy:
     """A policy with a layout that can be used."""
     made: Policy = make("policy", name, found, **options)
     with naming("policy", name):
@@ -83,6 +83,8 @@ def naming(option: str, name: str) -> Iterator[None]:
         if not is_users(name):
             raise
         told = (type(error) is ValueError and str(error)) or reason(error)
+        if told.startswith(f"{option} {name!r}"):
+            raise
         raise ValueError(f"{option} {name!r} cannot be used: {told}{_place(name, error)}") from error
 
 

@@ -39,16 +39,24 @@ def spaces(spec: EnvironmentSpec) -> tuple[Space, Space]:
 def _spaces_in(spec: EnvironmentSpec, body: str) -> tuple[Space, Space]:
     try:
         env = make_batch_env(spec, [0], threads=1, training=True, body=body)
-        try:
-            env.start(0)
-        finally:
-            env.close()
     except ValueError:
         raise
     except Exception as error:  # whatever a user's own environment or wrapper raises
-        reason = f"{type(error).__name__}: {error}"
-        raise ValueError(f"environment {spec.environment!r} cannot be started: {reason}") from error
+        raise _not_started(spec, error) from error
+    try:
+        env.start(0)
+    except Exception as error:
+        raise _not_started(spec, error) from error
+    finally:
+        env.close()
     return env.observation_space, env.action_space
+
+
+def _not_started(spec: EnvironmentSpec, error: Exception) -> ValueError:
+    """The error in a line that names the environment."""
+    reason = str(error) if isinstance(error, ValueError) else f"{type(error).__name__}: {error}"
+    named = f"environment {spec.environment!r}"
+    return ValueError(reason if reason.startswith(named) else f"{named} cannot be started: {reason}")
 
 
 def _observation_wrappers(config: TrainConfig, space: Space) -> list[WrapperSpec]:
@@ -102,7 +110,7 @@ def _action_wrappers(config: TrainConfig, space: Space) -> list[WrapperSpec]:
     if not real and config.action_bounds != "clip":
         raise ValueError(
             f"action_bounds {config.action_bounds!r} needs Box actions of real numbers; {config.environment} has "
-            f"{space}; leave the option out"
+            f"{space}: give --action_bounds clip"
         )
     if not real:
         return [] if _is_counted_from_0(space) else [WrapperSpec("choose_action", {})]
@@ -141,10 +149,11 @@ def environment_spec(config: TrainConfig) -> EnvironmentSpec:
     chain += [*around_policy, *map(wrapper_spec, config.wrappers)]
     training_only = []
     if config.early_stop_negative_streak is not None:
+        grace = config.early_stop_grace_steps
         settings = {
             "negative_streak": config.early_stop_negative_streak,
-            "grace_steps": config.early_stop_grace_steps,
-            "counts_grace": False,
+            "grace_steps": grace,
+            **({"counts_grace": config.early_stop_counts_grace} if grace else {}),
         }
         training_only.append(WrapperSpec("early_stop", settings))
     return EnvironmentSpec(**bare, wrappers=tuple(chain), training_wrappers=tuple(training_only))

@@ -2,17 +2,20 @@
 
 import sys
 from argparse import SUPPRESS
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from math import inf
 from pathlib import Path
 from typing import Any, NoReturn
+
+import yaml
 
 from rollouts.environment_ids import resolve
 from rollouts.registry import check_allowed, lookup
 from rollouts.users_classes import naming
 from training.checkpoint import FOLDER as CHECKPOINTS
 from training.checkpoint import newest_checkpoint
-from training.config import CHANGEABLE, GROWTH, NOT_SAVED, TrainConfig, modules_named
+from training.config import CHANGEABLE, FORMERLY, GROWTH, NOT_SAVED, TrainConfig, modules_named
 from training.exit_status import print_all
 from training.flags import OneLineParser, add_options, as_arguments, flags_of, plain, underscored
 from training.option_file import read_yaml
@@ -92,9 +95,17 @@ def parse_config(trainer: str, arguments: Sequence[str], description: str) -> Tr
     if print_only:
         _show(config)
     omission = f"{preset}: left out {', '.join(left_out)}, made for strategy {intended}" if left_out else ""
-    for notice in filter(None, (resolved.notice, omission)):
+    for notice in filter(None, (resolved.notice, omission, *_replaced(shared, config))):
         print(notice, file=sys.stderr)
     return config
+
+
+def _replaced(shared: Mapping[str, Any], config: TrainConfig) -> Iterator[str]:
+    """A line where other wrappers have taken the place of the shared preset's, which are the environment's own."""
+    name = "gymnasium_wrappers"
+    if name in shared and shared[name] != config.as_options()[name]:
+        gone = yaml.safe_dump(shared[name], default_flow_style=True, width=inf).strip()
+        yield f"{name} takes the place of the shared preset's {gone}: name them too, if they are to stay"
 
 
 def _show(config: TrainConfig) -> NoReturn:
@@ -123,7 +134,7 @@ def _resumed_config(
     of_all: Mapping[str, int],
 ) -> TrainConfig:
     """The config of the run in a folder, with the flags that may change when it goes on, and the options `of_all`."""
-    saved = {**newest_checkpoint(folder / CHECKPOINTS)[0].config, **of_all}
+    saved = {**FORMERLY, **newest_checkpoint(folder / CHECKPOINTS)[0].config, **of_all}
     then = {name: plain(value) for name, value in saved.items()}
     try:
         check_allowed(modules_named(then), imports)

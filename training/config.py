@@ -3,7 +3,7 @@
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from math import inf, isfinite
 from typing import Any
 
@@ -33,8 +33,14 @@ CHANGEABLE = {
 NOT_SAVED = {"preset", "config", "resume"}
 """Flags that say where options are read from, and are no part of them."""
 
+FORMERLY = {"early_stop_counts_grace": True}
+"""What options stand for that the checkpoint of a run from before them does not have, where it is not the default."""
+
 GROWTH = ("num_interactions", "popsize_max")
 """Flags of a population's growth, which go with its strategy and its popsize."""
+
+LARGEST_GROWTH = 10
+"""Times its popsize that a population grows to where there is no popsize_max."""
 
 LARGEST_SHIFT = 1e30
 """Of the reward; sums of larger ones over an episode might not be finite."""
@@ -186,6 +192,11 @@ class TrainConfig:
         "env steps at the start of an episode whose rewards do not count for this",
         needs={"early_stop_negative_streak": ()},
     )
+    early_stop_counts_grace: bool = option(
+        False,
+        "count rewards within early_stop_grace_steps too, as runs of before this option did",
+        needs={"early_stop_grace_steps": ()},
+    )
     gymnasium_wrappers: tuple[Any, ...] = option(
         (),
         "gymnasium.Wrapper classes, innermost first, which select the gymnasium back end: TimeLimit, "
@@ -217,7 +228,7 @@ class TrainConfig:
 
     settings: Any = None
     """The strategy's own `Settings`."""
-    typed: frozenset[str] = frozenset()
+    typed: frozenset[str] = field(default=frozenset(), compare=False)
     """The flags that the command line gave, which must have an effect: see `training.unused_options`."""
 
     def __post_init__(self) -> None:

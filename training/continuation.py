@@ -1,7 +1,7 @@
 """How to go on from a policy file with learning rules: the options of training with which `--init_from` takes it."""
 
 import shlex
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import fields, replace
 from typing import Any
 
@@ -44,12 +44,18 @@ def _check_same(path: str, rebuilt: EnvironmentSpec, spec: EnvironmentSpec) -> N
 
 
 def _of_today(spec: EnvironmentSpec) -> EnvironmentSpec:
-    """The environment as training makes it now; files of before may count streaks within early stopping's grace."""
+    """The environment with all arguments of early stopping, of which files from before it had a choice lack one."""
     training_wrappers = tuple(
-        replace(wrapper, kwargs={**wrapper.kwargs, "counts_grace": False}) if wrapper.name == "early_stop" else wrapper
+        replace(wrapper, kwargs={**wrapper.kwargs, "counts_grace": _counts_grace(wrapper.kwargs)})
+        if wrapper.name == "early_stop" and wrapper.kwargs.get("grace_steps")
+        else wrapper
         for wrapper in spec.training_wrappers
     )
     return replace(spec, training_wrappers=training_wrappers)
+
+
+def _counts_grace(early_stop: Mapping[str, Any]) -> bool:
+    return bool(early_stop.get("grace_steps")) and bool(early_stop.get("counts_grace", True))
 
 
 def _action_bounds(head: str, wrappers: Collection[str]) -> str:
@@ -82,6 +88,7 @@ def _options(saved: SavedPolicy, known: dict[str, Any]) -> dict[str, Any]:
         "action_bounds": _action_bounds(saved.action_head, wrappers),
         "early_stop_negative_streak": early_stop.get("negative_streak"),
         "early_stop_grace_steps": early_stop.get("grace_steps", 0),
+        "early_stop_counts_grace": _counts_grace(early_stop),
         "gymnasium_wrappers": [wrapper.entry for wrapper in spec.gymnasium_wrappers],
         "wrappers": [wrapper.entry for wrapper in spec.wrappers if ":" in wrapper.name],
         "observation_normalization": "observation_mean" in saved.buffers,

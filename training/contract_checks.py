@@ -38,6 +38,8 @@ def try_policy(
         outputs = policy.act(rows, seen, np.zeros(count, np.float32), state, buffers)
         if not (isinstance(outputs, np.ndarray) and outputs.dtype.kind == "f" and outputs.shape == allowed):
             raise ValueError(f"act must return floats of shape {allowed} for {count} members, got {_shown(outputs)}")
+        if not np.isfinite(outputs).all():
+            raise ValueError("act must return finite numbers, and does not for an observation of zeros")
 
 
 def try_strategy(name: str, make: Callable[[], Strategy], layout: Layout) -> None:
@@ -58,7 +60,7 @@ def try_strategy(name: str, make: Callable[[], Strategy], layout: Layout) -> Non
             _check_row("weights of the population's member 0", member[0], layout)
 
 
-def asked(name: str, strategy: Strategy, generation: int, num_members: int | None = None) -> Population:
+def ask_population(name: str, strategy: Strategy, generation: int, num_members: int | None = None) -> Population:
     """The population that a strategy answers with; TrainingError for anything else."""
     try:
         population = strategy.ask(generation) if num_members is None else strategy.ask(generation, num_members)
@@ -73,7 +75,7 @@ def asked(name: str, strategy: Strategy, generation: int, num_members: int | Non
     return population
 
 
-def told(
+def tell_fitness(
     name: str, strategy: Strategy, population: Population, fitness: Float64[np.ndarray, " members"], combine: Combine
 ) -> dict[str, float]:
     """The figures that a strategy answers with; TrainingError for anything else."""

@@ -1,8 +1,10 @@
 """How the programs end: 2 after bad input, with one line; 128 + signal when told to stop."""
 
+import argparse
 import os
 import signal
 import sys
+import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,12 +16,27 @@ from rollouts.worker_process import PARENTS_SIGNALS
 
 @contextmanager
 def one_line_errors() -> Iterator[None]:
-    """Turns what a user got wrong, a ValueError or TypeError, into one line and status 2."""
+    """Turns what a user got wrong, a ValueError or TypeError, into one line and status 2.
+
+    So it does with `sys.exit` in code of the user's own, which would otherwise pass for the end of the program.
+    """
     try:
         yield
+    except SystemExit as error:
+        if place := _foreign(error):
+            print(f"{Path(sys.argv[0]).name}: error: {place} called sys.exit({error.code!r})", file=sys.stderr)
+            sys.exit(2)
+        raise
     except (ValueError, TypeError) as error:
         print(f"{Path(sys.argv[0]).name}: error: {' '.join(str(error).split())}", file=sys.stderr)
         sys.exit(2)
+
+
+def _foreign(error: SystemExit) -> str:
+    """Where the program was told to exit, if it was neither this package nor the parser of its flags; else empty."""
+    place = traceback.extract_tb(error.__traceback__)[-1]
+    ours = Path(__file__).parent in Path(place.filename).parents or place.filename == argparse.__file__
+    return "" if ours else f"{place.filename}, line {place.lineno},"
 
 
 @contextmanager
@@ -49,6 +66,11 @@ def signals_end_cleanly() -> Iterator[None]:
         signal.signal(number, leave)
     try:
         yield
+    except SystemExit as error:
+        if place := _foreign(error):
+            print(f"stopped: {place} called sys.exit({error.code!r})", file=sys.stderr)
+            sys.exit(1)
+        raise
     finally:
         for number in heeded:  # all is done; on its way out the interpreter would put the default actions back
             signal.signal(number, signal.SIG_IGN)

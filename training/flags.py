@@ -81,17 +81,23 @@ def _reader(kind: type, optional: bool, read_text: Callable[[str], Any] | None) 
             except ValueError as error:
                 raise ArgumentTypeError(f"{error}; got {text!r}") from error
         if kind is not dict:
-            return kind(text)
+            try:
+                return kind(text)
+            except ValueError as error:
+                raise ArgumentTypeError(f"must be {_WORDS[kind]}, got {text!r}") from error
         try:
             value = yaml.safe_load(text)
-        except yaml.YAMLError as error:
-            raise ValueError(text) from error
+        except yaml.YAMLError:
+            value = None
         if not isinstance(value, dict):
-            raise ValueError(text)
+            raise ArgumentTypeError(f"must be {_WORDS[dict]}, got {text!r}")
         return value
 
-    read.__name__ = "mapping" if kind is dict else kind.__name__  # argparse puts it into its message
     return read
+
+
+_WORDS: dict[Any, str] = {int: "a whole number", float: "a number", dict: "a YAML mapping such as '{g: 5.0}'"}
+"""What an option takes, by its type."""
 
 
 def _default_text(option: Field) -> str:
@@ -116,7 +122,7 @@ def _add_option(group: Any, option: Field, hint: Any, may_be_empty: bool) -> Act
     common: dict[str, Any] = {"dest": flag, "default": SUPPRESS}
     if read_part := option.metadata.get("commas"):
         common |= {"action": _SplitAtCommas, "const": read_part}
-    if hint is bool:
+    if hint is bool or bool in get_args(hint):
         group.add_argument(f"--no_{flag}", action="store_false", help=SUPPRESS, **common)
         return group.add_argument(f"--{flag}", action="store_true", help=text, **common)
     optional, choices = NoneType in get_args(hint), option.metadata.get("choices") or None

@@ -26,8 +26,8 @@ from strategies.populations import RepeatedPopulation
 from training.advice import GO_ON, begin_anew, mend_first
 from training.advice import TrainingError as TrainingError
 from training.checkpoint import Checkpoint, Progress, Snapshot
-from training.config import TrainConfig
-from training.contract_checks import asked, told
+from training.config import LARGEST_GROWTH, TrainConfig
+from training.contract_checks import ask_population, tell_fitness
 from training.generation_figures import return_figures, tally_figures
 from training.machine import conditions
 from training.run_folder import RunFiles
@@ -111,7 +111,7 @@ class Trainer:
         fitness = rollouts.fitness + self._config.reward_shift * rollouts.env_steps.mean(axis=1)
         self._notice(before.generation + 1, fitness, rollouts.faults)
         with np.errstate(over="ignore", invalid="ignore"):  # what diverges is found out below, or by the next ask
-            figures = told(self._config.strategy, self._strategy, population, fitness, self._engine.combine)
+            figures = tell_fitness(self._config.strategy, self._strategy, population, fitness, self._engine.combine)
             finite = np.isfinite(self._strategy.mean).all()
         seconds = time.perf_counter() - started
         self._progress = replace(
@@ -145,14 +145,14 @@ class Trainer:
         generation, wanted = self._progress.generation, self._config.num_interactions
         context = self._training_context()
         name, strategy = self._config.strategy, self._strategy
-        population, started = asked(name, strategy, generation), time.perf_counter()
+        population, started = ask_population(name, strategy, generation), time.perf_counter()
         if wanted is None:
             return population, self._engine.evaluate(population, context), time.perf_counter() - started
         size = popsize = len(population) - 1
-        most = 10 * popsize if self._config.popsize_max is None else self._config.popsize_max
+        most = LARGEST_GROWTH * popsize if self._config.popsize_max is None else self._config.popsize_max
         rounds = [self._engine.evaluate(population, context, range(size))]
         while sum(each.env_steps.sum() for each in rounds) < wanted and size + popsize <= most:
-            population = asked(name, strategy, generation, size + popsize)
+            population = ask_population(name, strategy, generation, size + popsize)
             rounds.append(self._engine.evaluate(population, context, range(size, size + popsize)))
             size += popsize
         # the unperturbed policy comes last, as in a population that was of this size from the start

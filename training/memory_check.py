@@ -13,7 +13,7 @@ from rollouts.episode import Agent
 from rollouts.registry import lookup
 from rollouts.simulator_memory import simulator_bytes
 from strategies.samplers import LOW_RANK, ORTHOGONAL_BLOCK
-from training.config import TrainConfig
+from training.config import LARGEST_GROWTH, TrainConfig
 from training.evaluation import environment_for
 from training.free_memory import free_memory, own_memory
 from training.run_memory import NO_SEARCH, Network, RunSize, Stage, kept_simulators, run_memory
@@ -24,8 +24,6 @@ UNMEASURED = 16
 """Simulators that are so few that measuring one would take longer than it is worth; 0.5 GB of the dearest known."""
 UNKNOWN_VECTORS = 10
 """Of float64, one number a parameter, that a strategy of the user's own may hold."""
-GROWTH = 10
-"""Times its popsize that a population may grow to where there is no popsize_max."""
 
 
 @dataclass(frozen=True)
@@ -41,11 +39,11 @@ class Knob:
 
 def check_run(config: TrainConfig, agent: Agent, environment: EnvironmentSpec) -> str:
     """What the run needs, if that is considerable; ValueError where it does not fit into the memory that is free."""
-    size = measured_run(config, agent, environment)
-    return check_fits(size, _knobs(config, size), free_memory())
+    size = measure_run(config, agent, environment)
+    return check_memory(size, _knobs(config, size), free_memory())
 
 
-def measured_run(config: TrainConfig, agent: Agent, environment: EnvironmentSpec) -> RunSize:
+def measure_run(config: TrainConfig, agent: Agent, environment: EnvironmentSpec) -> RunSize:
     """The size of a run, with what its simulators take where there are many of them."""
     size = run_size(config, agent, environment)
     size = replace(size, training=_measured(size, size.training, environment, training=True))
@@ -74,10 +72,10 @@ def check_evaluation(agent: Agent, environment: EnvironmentSpec, *, episodes: in
         Knob("episodes", episodes, 1, lambda n: replace(size, test_episodes=n)),
         Knob("threads", count, 1, lambda n: replace(size, threads=n)),
     ]
-    return check_fits(size, knobs, free_memory())
+    return check_memory(size, knobs, free_memory())
 
 
-def check_fits(size: RunSize, knobs: list[Knob], free: int | None) -> str:
+def check_memory(size: RunSize, knobs: list[Knob], free: int | None) -> str:
     """A line on what is needed, if that is considerable; ValueError naming the option that takes most if too much."""
     terms = run_memory(size)
     needed = sum(terms.values())
@@ -138,7 +136,7 @@ def _grown(config: TrainConfig, popsize: int) -> int:
     """The most members that a generation may come to have."""
     if config.num_interactions is None:
         return popsize
-    most = GROWTH * popsize if config.popsize_max is None else config.popsize_max
+    most = LARGEST_GROWTH * popsize if config.popsize_max is None else config.popsize_max
     return max(popsize, min(most, config.num_interactions + popsize))  # every member plays an env step
 
 
@@ -146,7 +144,8 @@ def _network(agent: Agent, settings: Any) -> Network:
     policy = agent.policy
     count = policy.layout.num_params
     low_rank = getattr(settings, "sampler", "") == LOW_RANK
-    row = 4 * policy.layout.factors(settings.rank).num_params if low_rank else 4 * count
+    largest = max((min(policy.layout.shapes[name]) for name in policy.layout.matrices), default=1)
+    row = 4 * policy.layout.factors(min(settings.rank, largest)).num_params if low_rank else 4 * count
     state = 0
     if isinstance(policy, Hebbian):
         synapses = sum(map(prod, policy.plastic_shapes.values()))

@@ -114,12 +114,14 @@ def _assembled(config: TrainConfig, folder: Path, checkpoint: Checkpoint | None 
     observation_space, action_space = spaces(environment)
     if config.test_episodes:
         _check_test(environment, observation_space, action_space)
-    config = settled(config, environment, observation_space)
+    config = settle(config, environment, observation_space)
     agent = make_agent(config, observation_space, action_space)
     if agent.policy.layout.num_params > MAX_WEIGHTS:
-        sizes = f", with hidden_sizes {list(config.hidden_sizes)}" if "hidden_sizes" in fields_of(agent.policy) else ""
+        found = fields_of(agent.policy)
+        sizes = {name: np.ravel(found[name]).tolist() for name in ("hidden_sizes", "recurrent_size") if name in found}
+        described = ", by " + ", ".join(f"{name} {size}" for name, size in sizes.items()) if sizes else ""
         raise ValueError(
-            f"the policy has {agent.policy.layout.num_params} parameters{sizes}; a policy file holds {MAX_WEIGHTS}"
+            f"the policy has {agent.policy.layout.num_params} parameters{described}; a policy file holds {MAX_WEIGHTS}"
         )
     needs = check_run(config, agent, environment)
     if checkpoint is None:
@@ -147,7 +149,7 @@ def _assembled(config: TrainConfig, folder: Path, checkpoint: Checkpoint | None 
     return Run(config, task, strategy, engine, folder, progress, constants, needs)
 
 
-def settled(config: TrainConfig, environment: EnvironmentSpec, observation_space: Space) -> TrainConfig:
+def settle(config: TrainConfig, environment: EnvironmentSpec, observation_space: Space) -> TrainConfig:
     """The config with the policy and the chunk size that it leaves to the environment."""
     if config.policy == "auto":
         config = _without_auto(config, observation_space)

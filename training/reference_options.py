@@ -7,7 +7,7 @@ tuned here for an environment says nothing about such a file, so no other preset
 """
 
 from collections.abc import Iterable
-from dataclasses import Field, dataclass, fields
+from dataclasses import Field, dataclass, fields, replace
 from typing import Any
 
 from rollouts.environment_ids import is_of_gymnasium
@@ -28,7 +28,7 @@ def as_trained(name: str, choices: tuple[str, ...] = ()) -> Any:
     (found,) = (each for each in fields(HebbianConfig) if each.name == name)
     told = found.metadata
     return option(
-        False if found.default is False else None,
+        None,
         f"{told['help']} (files of torch.save; default: the reference's)",
         choices=choices or told["choices"],
         read=told["read"],
@@ -42,10 +42,10 @@ class ReferenceOptions:
     hidden_sizes: tuple[int, ...] | None = as_trained("hidden_sizes")
     action_bounds: str | None = as_trained("action_bounds")
     resize: tuple[int, ...] | None = as_trained("resize")
-    grayscale: bool = as_trained("grayscale")
+    grayscale: bool | None = as_trained("grayscale")
     frame_stack: int | None = as_trained("frame_stack")
     settle_steps: int | None = as_trained("settle_steps")
-    fire_reset: bool = as_trained("fire_reset")
+    fire_reset: bool | None = as_trained("fire_reset")
     early_stop_negative_streak: int | None = as_trained("early_stop_negative_streak")
     early_stop_grace_steps: int | None = as_trained("early_stop_grace_steps")
     gymnasium_wrappers: tuple[Any, ...] | None = as_trained("gymnasium_wrappers")
@@ -55,7 +55,7 @@ class ReferenceOptions:
         """Those of these fields that were given, by flag, as YAML holds them."""
         found = {flag_name(each): getattr(self, each.name) for each in among}
         plain = {name: list(value) if isinstance(value, tuple) else value for name, value in found.items()}
-        return {name: value for name, value in plain.items() if value is not None and value is not False}
+        return {name: value for name, value in plain.items() if value is not None}
 
 
 def reference_training(
@@ -68,7 +68,7 @@ def reference_training(
     options = {"environment": environment, "preset": NO_PRESET, **given}
     config = parse_config(trainer, as_arguments(options), "")
     if waits_for_fire(config.environment) and "fire_reset" not in given:
-        config = parse_config(trainer, as_arguments({**options, "fire_reset": True}), "")
+        config = replace(config, fire_reset=True)
     spec = environment_spec(config)
     conventional = is_of_gymnasium(config.environment) or shared_options(config.environment, ["action_bounds"])
     if "action_bounds" not in given and not conventional and any(each.name == "clip_action" for each in spec.wrappers):

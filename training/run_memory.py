@@ -10,6 +10,7 @@ from math import ceil
 from typing import TypeAlias
 
 from contracts.strategy import SearchMemory
+from rollouts.chunks import IDLE_PER_THREAD, count_chunks
 
 Terms: TypeAlias = Mapping[str, int]
 """Bytes by what takes them."""
@@ -32,8 +33,6 @@ CASE_BYTES = 60
 """An episode's return and length, while the results of chunks are joined."""
 EPISODE_BYTES = 1_500
 """What an episode of a chunk leaves until all episodes of the chunk are played."""
-IDLE = 2
-"""Environments of Gymnasium that a thread or worker keeps for each body (`rollouts.chunks.IDLE_PER_THREAD`)."""
 MOMENTS_BYTES = 500
 """The objects around the moments of a member's observations."""
 RESAMPLED_BYTES = 100
@@ -139,8 +138,7 @@ def _test(size: RunSize) -> dict[str, float]:
 
 
 def _num_chunks(stage: Stage, members: int) -> int:
-    """As `rollouts.chunks.cut` makes them."""
-    return max(1, round(members / stage.chunk_size)) if members else 0
+    return count_chunks(members, stage.chunk_size) if members else 0
 
 
 def _largest_chunk(stage: Stage, members: int) -> int:
@@ -173,7 +171,7 @@ def _kept_more(size: RunSize, stage: Stage, members: int) -> int:
     if stage.keeps_all:
         return size.bodies * members
     at_once, largest = _at_once(size, stage, members), _largest_chunk(stage, members)
-    return min(size.bodies * members, at_once * (IDLE * size.bodies + 1) * largest)
+    return min(size.bodies * members, at_once * (IDLE_PER_THREAD * size.bodies + 1) * largest)
 
 
 def _processes(size: RunSize, stage: Stage, members: int, population: int) -> int:

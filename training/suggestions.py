@@ -21,6 +21,7 @@ ELSEWHERE = {
     "print_every": ("verbose", "log_every", "log_interval"),
     "hidden_sizes": ("layers", "hidden_layers", "num_hidden", "net_arch"),
     "max_env_steps": ("steps", "timesteps", "total_timesteps", "num_steps", "max_steps"),
+    "max_episode_steps": ("steps", "max_steps", "episode_length", "horizon"),
     "episodes": ("num_episodes", "n_episodes", "trials", "eval_episodes"),
 }
 """What other programs call our options."""

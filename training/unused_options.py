@@ -14,6 +14,7 @@ import yaml
 from rollouts.registry import lookup
 from training.config import TrainConfig
 from training.option import flag_name
+from training.presets import NO_PRESET
 
 
 def check_used(config: TrainConfig) -> None:
@@ -30,10 +31,13 @@ def check_used(config: TrainConfig) -> None:
 
 
 def as_yaml(config: TrainConfig) -> str:
-    """The options that this run uses, under the names of their flags, as `--config` reads them back."""
+    """The options that this run uses, under the names of their flags, as `--config` reads them back.
+
+    No preset lies under them, or the run would change with its preset.
+    """
     unused = unused_options(config)
     used = {name: value for name, value in config.as_options().items() if name not in unused}
-    return yaml.safe_dump(used, sort_keys=False)
+    return yaml.safe_dump({"preset": NO_PRESET, **used}, sort_keys=False)
 
 
 def unused_options(config: TrainConfig) -> dict[str, str]:

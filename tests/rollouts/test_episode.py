@@ -67,6 +67,28 @@ def test_weights_are_lent_and_come_back_in_their_order(seed):
     assert weights[:, 0].tolist() == list(range(20))
 
 
+class Viewer(Echo):
+    """A policy whose state reads the weights where they lie."""
+
+    def initial_state(self, weights, rngs, buffers):
+        return super().initial_state(weights, rngs, buffers) | {"mine": [weights[:, :1]]}
+
+    def act(self, weights, observations, previous_rewards, state, buffers):
+        return super().act(state["mine"][0], observations, previous_rewards, state, buffers)
+
+
+@pytest.mark.parametrize("writeable", [True, False])
+@pytest.mark.parametrize("policy", [Echo(), Viewer()])
+def test_weights_that_a_state_views_or_that_may_not_be_written_stay_where_they_are(policy, writeable):
+    env = ScriptedEnv(4, rewards=[0.0], terminate_at=[1, 3, 2, 3], action_weight=1.0)
+    weights = np.array([[1.0], [2.0], [4.0], [8.0]], np.float32)
+    weights.flags.writeable = writeable
+    rngs = [stream(0, Purpose.TRAINING, member=k) for k in range(4)]
+    result = run_episode(Agent(policy, "identity"), env, weights, 7, rngs, buffers={})
+    assert result.returns.tolist() == [2.0, 12.0, 16.0, 48.0]
+    assert weights.ravel().tolist() == [1, 2, 4, 8]
+
+
 def test_members_that_drop_out_cost_no_copy_of_the_others_weights():
     rows = []
 

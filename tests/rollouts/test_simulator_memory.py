@@ -44,3 +44,22 @@ def test_what_wrappers_keep_of_a_simulator_is_counted():
     stacked = (WrapperSpec("frame_stack", {"num_frames": 250}),)  # of 4 kB each
     spec = EnvironmentSpec("Heavy-v0", "gymnasium", {"megabytes": 1.0}, wrappers=stacked)
     assert simulator_bytes(spec, 4, own_memory, training=True) > 1.8e6
+
+
+class Fragile(gymnasium.Env):
+    """An environment whose seventh copy cannot begin."""
+
+    observation_space = action_space = Box(-1, 1, (1,), np.float32)
+    resets = 0
+
+    def reset(self, *, seed=None, options=None):
+        type(self).resets += 1
+        if type(self).resets > 6:
+            raise RuntimeError("no more of these")
+        return np.zeros(1, np.float32), {}
+
+
+def test_what_a_simulator_raises_is_left_to_the_run():
+    gymnasium.register("Fragile-v0", entry_point=Fragile)
+    spec = EnvironmentSpec("Fragile-v0", "gymnasium")
+    assert simulator_bytes(spec, 60, own_memory, training=True) == 0

@@ -127,10 +127,10 @@ def test_help_explains_every_flag_with_its_default(presets, capsys):
     ("arguments", "expected"),
     [
         (["--popsiz", "4"], "unknown option --popsiz, did you mean --popsize?"),
-        (["--popsize", "many"], "argument --popsize: invalid int value: 'many'"),
+        (["--popsize", "many"], "argument --popsize: must be a whole number, got 'many'"),
         (["--backend", "mine"], "argument --backend: got 'mine', allowed: auto, envpool, gymnasium"),
-        (["--lr", ""], "argument --lr: invalid float value: ''"),
-        (["--env_kwargs", "[1"], "argument --env_kwargs: invalid mapping value: '[1'"),
+        (["--lr", ""], "argument --lr: must be a number, got ''"),
+        (["--env_kwargs", "[1"], "argument --env_kwargs: must be a YAML mapping such as '{g: 5.0}', got '[1'"),
         (["--sigma"], "argument --sigma: expected one argument"),
         (
             ["--strategy", "snes", "--momentum", "0.9"],
@@ -151,7 +151,7 @@ def test_a_mistake_in_a_flag_is_one_line_with_status_2(presets, capsys, argument
     ("text", "expected"),
     [
         ("popsiz: 4\n", "CartPole-v1.yaml: unknown option --popsiz=4, did you mean --popsize?"),
-        ("popsize: 1.5\n", "CartPole-v1.yaml: argument --popsize: invalid int value: '1.5'"),
+        ("popsize: 1.5\n", "CartPole-v1.yaml: argument --popsize: must be a whole number, got '1.5'"),
         ("observation_normalization: 3\n", "CartPole-v1.yaml: argument --observation_normalization"),
     ],
 )

@@ -64,6 +64,17 @@ def test_an_environment_that_no_options_make_is_named(changes, message):
         train_command("a.dat", replace(saved, environment=replace(spec, **changes)))
 
 
+@pytest.mark.parametrize("grace", [0, 200])
+def test_early_stopping_of_files_from_before_it_had_a_choice_goes_on(grace):
+    former = WrapperSpec("early_stop", {"negative_streak": 30, "grace_steps": grace})
+    spec = environment_spec(parse_config("hebbian", ["--environment", "Pendulum-v1"], ""))
+    spec = replace(spec, training_wrappers=(former,))
+    saved = saved_policy(Hebbian((3,), 1), action_head="identity", environment=spec)
+    again = parse_config("hebbian", shlex.split(train_command("a.dat", saved))[2:], "")
+    (made,) = environment_spec(again).training_wrappers
+    assert {"counts_grace": True, **made.kwargs} == {"counts_grace": True, **former.kwargs}
+
+
 def test_an_option_that_the_policy_does_not_use_is_left_out():
     spec = environment_spec(parse_config("hebbian", ["--environment", "Pendulum-v1"], ""))
     words = {}

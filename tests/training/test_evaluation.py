@@ -198,6 +198,13 @@ def test_a_game_of_the_reference_begins_with_fire_where_it_waits_for_it(tmp_path
     assert [wrapper.name for wrapper in entry.environment.wrappers] == ["resize", "scale"]
 
 
+def test_fire_can_be_left_out(tmp_path):
+    path = tmp_path / "reference.dat"
+    torch.save(np.zeros(1362 + 648 * 128 + 128 * 64 + 64 * 4), path)
+    (entry,) = checked_entries(config(str(path), environment="Breakout-v5", policy="cnn", fire_reset=False))
+    assert [wrapper.name for wrapper in entry.environment.wrappers] == ["resize", "scale"]
+
+
 def evaluated(path, returns, environment=SPEC, faults=None):
     return Evaluated(Entry(path, policy(), environment), Played(np.array(returns, np.float64), faults or {}))
 

@@ -13,7 +13,7 @@ from rollouts.environments import EnvironmentSpec
 from rollouts.episode import Agent
 from strategies.openai_es import OpenaiEsSettings
 from training.evaluation_options import EvaluateConfig
-from training.memory_check import Knob, as_bytes, check_evaluation, check_fits
+from training.memory_check import Knob, as_bytes, check_evaluation, check_memory
 from training.preparation import prepare
 from training.run_memory import Network, RunSize, Stage, run_memory
 
@@ -64,7 +64,7 @@ def little():
         (["--seeds", "20261122"], "seeds must be <= 10000, got 20261122; did you mean --seed[?]"),
         (
             ["--policy", "mlp", "--hidden_sizes", "90000", "90000"],
-            r"hidden_sizes \[90000, 90000\]; a policy file holds",
+            r"by hidden_sizes \[90000, 90000\]; a policy file holds",
         ),
     ],
 )
@@ -141,7 +141,7 @@ def popsize_of(run):
 def test_what_fits_is_the_largest_of_two_digits():
     large = replace(RUN, popsize=100_000)
     with pytest.raises(ValueError, match=r"popsize 100000 would take about 100\.\d GB .* 10\.0 GB are free") as refused:
-        check_fits(large, [popsize_of(large)], 10_000_000_000)
+        check_memory(large, [popsize_of(large)], 10_000_000_000)
     most = int(str(refused.value).split("at most about ")[1].split()[0].replace(",", ""))
     assert sum(run_memory(replace(RUN, popsize=most)).values()) <= 10e9
     assert sum(run_memory(replace(RUN, popsize=most + 100)).values()) > 10e9
@@ -152,20 +152,20 @@ def test_the_option_that_takes_most_is_blamed():
     run = replace(RUN, popsize=1000, eval_episodes=100_000)
     evaluated = Knob("eval_episodes", 100_000, 1, lambda episodes: replace(run, eval_episodes=episodes))
     with pytest.raises(ValueError, match=r"^eval_episodes 100000 would take"):
-        check_fits(run, [popsize_of(run), evaluated], 10_000_000_000)
+        check_memory(run, [popsize_of(run), evaluated], 10_000_000_000)
 
 
 def test_a_policy_that_fits_with_no_option_is_blamed_itself():
     run = replace(RUN, network=Network(10**9, 4 * 10**9))
     with pytest.raises(ValueError, match=r"^the policy's 1,000,000,000 parameters .* a smaller policy needs less$"):
-        check_fits(run, [popsize_of(run)], 1_000_000_000)
+        check_memory(run, [popsize_of(run)], 1_000_000_000)
 
 
 def test_only_a_considerable_part_is_told():
-    assert check_fits(RUN, [], 10**12) == ""
-    told = check_fits(replace(RUN, popsize=3000), [], 10**12)
+    assert check_memory(RUN, [], 10**12) == ""
+    told = check_memory(replace(RUN, popsize=3000), [], 10**12)
     assert told.startswith("needs about 3.0 GB of memory, of 1.0 TB")
-    assert check_fits(replace(RUN, popsize=3000), [], None) == "needs about 3.0 GB of memory"
+    assert check_memory(replace(RUN, popsize=3000), [], None) == "needs about 3.0 GB of memory"
 
 
 def test_a_run_says_what_it_needs_in_its_first_lines(tmp_path):

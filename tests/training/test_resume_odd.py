@@ -11,7 +11,8 @@ from contracts.randomness import Purpose
 from reporting.metrics import read_metrics
 from strategies.openai_es import OpenaiEs
 from training import checked_file
-from training.checkpoint import newest_checkpoint
+from training.assembly import environment_spec
+from training.checkpoint import newest_checkpoint, save_checkpoint
 from training.command_line import parse_configs
 from training.config import TrainConfig
 from training.loop import TrainingError
@@ -56,8 +57,22 @@ class Growing(OpenaiEs):
 class Failing(OpenaiEs):
     """A strategy that is out of luck."""
 
-    def ask(self, generation, members=None):
+    def tell(self, population, fitness, combine):
         raise TrainingError("out of luck")
+
+
+def test_a_run_from_before_early_stopping_had_a_choice_goes_on_as_it_began(tmp_path):
+    config = scripted_config(tmp_path, early_stop_negative_streak=3, early_stop_grace_steps=2, generations=1)
+    folder = train(config)
+    checkpoint, _ = newest_checkpoint(folder / "checkpoint")
+    options = dict(checkpoint.config)
+    del options["early_stop_counts_grace"]
+    save_checkpoint(folder / "checkpoint", replace(checkpoint, config=options))
+    flags = ["--resume", str(folder), "--import", "tests.scripted"]
+    (resumed,) = parse_configs("static", flags, "")
+    assert resumed.early_stop_counts_grace
+    assert environment_spec(resumed).training_wrappers[0].kwargs["counts_grace"]
+    assert not environment_spec(config).training_wrappers[0].kwargs["counts_grace"]
 
 
 @pytest.mark.parametrize("name", ["InPlace", "Growing"])

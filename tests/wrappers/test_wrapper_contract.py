@@ -216,7 +216,7 @@ def test_env_steps_are_joined_on_the_info_that_both_carry():
         ("early_stop", {"negative_streak": 2.5}, {}, "negative_streak must be an integer >= 0, got 2.5"),
         ("early_stop", {"negative_streak": True}, {}, "negative_streak must be an integer >= 0, got True"),
         ("early_stop", {"negative_streak": 1, "grace_steps": -2}, {}, "grace_steps must be an integer >= 0, got -2"),
-        ("frame_stack", {"num_frames": 0}, {}, "num_frames must be an integer >= 1, got 0"),
+        ("frame_stack", {"num_frames": 0}, {}, "num_frames must be an integer from 1 to 256, got 0"),
         ("frame_stack", {"num_frames": 2}, {"observation_space": Discrete(2)}, "FrameStack needs vectors or images"),
         ("grayscale", {}, {}, "Grayscale needs uint8 image observations"),
         ("grayscale", {}, {"observation_space": Box(0, 255, (4, 4, 1), np.uint8)}, "of 3 channels, got 1"),
