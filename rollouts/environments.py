@@ -147,13 +147,14 @@ def _envpool_refusal(
 ) -> str | None:
     if gymnasium_wrappers:
         return "gymnasium_wrappers need the Gymnasium back end"
-    if environment in gymnasium.registry and not is_of_gymnasium(environment):
-        return f"{environment} is registered by a package of its own, whatever EnvPool has under that name"
     if find_spec("envpool") is None:
         return "EnvPool is not installed"
     from rollouts.envpool_env import refusal  # EnvPool is not installed everywhere
 
-    return refusal(environment, env_kwargs)
+    found = refusal(environment, env_kwargs)
+    if found is None and environment in gymnasium.registry and not is_of_gymnasium(environment):
+        return f"{environment} is registered by a package of its own, whatever EnvPool has under that name"
+    return found
 
 
 def _gymnasium_wrapper(wrapper: WrapperSpec) -> Callable[..., gymnasium.Env]:

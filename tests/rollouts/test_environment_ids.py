@@ -139,7 +139,7 @@ def test_a_name_may_bring_its_package(my_arm):
     ("name", "reason"),
     [
         ("no_such:Mine-v0", "^--environment no_such:Mine-v0: cannot import 'no_such': ModuleNotFoundError"),
-        (":Mine-v0", "^--environment :Mine-v0: cannot import ''"),
+        (":Mine-v0", "^--environment :Mine-v0: '' is no name of a module"),
         (
             "my_arms:my/Leg-v2",
             "^unknown environment 'my/Leg-v2', did you mean 'my/Arm-v2'\\? my_arms did not register it$",

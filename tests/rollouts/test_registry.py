@@ -62,7 +62,7 @@ def test_the_message_names_the_kind(package_name, kind):
         ("needs_more:Thing", "cannot import 'needs_more': .* named 'no_such_package'$"),
         ("gadgets.base:Missing", "has no class 'Missing'"),
         ("gadgets.base:__name__", "has no class '__name__'"),
-        (":Thing", "cannot import ''"),
+        (":Thing", "'' is no name of a module"),
     ],
 )
 def test_a_users_class_that_is_not_there(package, name, reason):

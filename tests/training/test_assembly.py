@@ -122,7 +122,7 @@ def test_auto_takes_convolutions_where_they_leave_something(shape, expected):
         ((VECTOR, Discrete(2)), {"action_bounds": "none"}, "action_bounds 'none' needs Box actions of real numbers"),
         ((VECTOR, Box(0, 9, (3,), np.int64)), {"action_bounds": "none"}, "'none' needs Box actions of real numbers"),
         ((VECTOR, MultiBinary(2)), {"action_bounds": "rescale"}, "action_bounds 'rescale' needs Box actions of real"),
-        ((VECTOR, BYTES), {"action_bounds": "tanh"}, "needs Box actions of real numbers.*; leave the option out"),
+        ((VECTOR, BYTES), {"action_bounds": "tanh"}, "needs Box actions of real numbers.*: give --action_bounds clip"),
     ],
 )
 def test_an_option_that_would_do_nothing_is_refused(wrappers_for, spaces, options, expected):
