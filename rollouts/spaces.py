@@ -42,7 +42,7 @@ def _check_observations(environment: str, space: Space) -> None:
                 f"Box, Discrete, MultiBinary and MultiDiscrete, and Dict and Tuple of these; {WAY_OUT}"
             )
     count = flatdim(space) if parts else 0
-    if not isinstance(space, Box) and not 1 <= count <= MAX_NUMBERS:
+    if count < 1 or (count > MAX_NUMBERS and not isinstance(space, Box)):
         raise ValueError(
             f"environment {environment!r} has observations of {count} numbers, where each value of a Discrete one "
             f"counts; supported are 1 to {MAX_NUMBERS}; {WAY_OUT}"

@@ -123,6 +123,15 @@ def seed_folder(top: Path, seed: int) -> Path:
     return top / f"seed{seed}"
 
 
+def _no_run(folder: Path) -> str:
+    """Why this is not the folder of a run, and where one is."""
+    if folder.is_file():
+        return f"a file; give {folder.parent}"
+    inside = sorted(each.parent.name for each in folder.glob(f"*/{checkpoints.FOLDER}"))
+    runs = f"; the runs in it are {', '.join(inside[:5])}{', ...' * (len(inside) > 5)}" if inside else ""
+    return f"which has no checkpoint in it{runs}"
+
+
 def seeds_in(folder: Path) -> range | None:
     """The seeds whose runs `--resume FOLDER` means, by its config.yaml; None for the folder of a single run.
 
@@ -130,7 +139,7 @@ def seeds_in(folder: Path) -> range | None:
     """
     if (folder / checkpoints.FOLDER).is_dir():
         return None
-    neither = ValueError(f"resume must name the folder of a run, got {folder}, which has no checkpoint in it")
+    neither = ValueError(f"resume must name the folder of a run, got {folder}, {_no_run(folder)}")
     if not (folder / CONFIG_YAML).is_file():
         raise neither
     try:

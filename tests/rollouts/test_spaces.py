@@ -109,6 +109,7 @@ def test_a_copy_that_observes_something_else_fails_alone(observation, reason, mo
         (OneOf([BOX, BOX]), "OneOf"),
         (Dict(a=Tuple([BOX, Text(4)])), r"Text\(1, 4, .*\) at \['a'\]\[1\]"),
         (Dict({}), "observations of 0 numbers"),
+        (Box(-1, 1, (0,)), "observations of 0 numbers"),
         (Discrete(10**9), "observations of 1000000000 numbers"),
     ],
 )

@@ -1,6 +1,7 @@
 """A run that goes on equals, bit for bit, one that was never interrupted."""
 
 import os
+import re
 from dataclasses import replace
 
 import pytest
@@ -147,6 +148,13 @@ def test_code_that_a_checkpoint_names_is_imported_only_where_the_user_says_so(tm
 def test_a_folder_without_a_run_is_refused(name, tmp_path):
     with pytest.raises(ValueError, match=r"resume must name the folder of a run, got .*, which has no checkpoint"):
         parse_configs("static", ["--resume", str(tmp_path / name)], "")
+
+
+def test_a_file_of_a_run_and_the_folder_above_it_say_where_it_is(tmp_path):
+    folder = train(scripted_config(tmp_path, generations=1))
+    for wrong, expected in [(folder / "best.dat", f"a file; give {folder}"), (folder.parent, "the runs in it are run")]:
+        with pytest.raises(ValueError, match=re.escape(expected)):
+            parse_configs("static", ["--resume", str(wrong)], "")
 
 
 def test_the_clock_goes_on_too(tmp_path):
