@@ -9,7 +9,6 @@ from rollouts.environments import EnvironmentSpec, WrapperSpec
 from rollouts.simulator_memory import simulator_bytes
 from training.free_memory import own_memory
 
-
 NUMBERS = 20_000
 """In an observation: what is measured must be large beside what the rest of the process takes meanwhile."""
 
