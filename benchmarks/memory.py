@@ -17,6 +17,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
@@ -119,9 +120,10 @@ class _Peak:
 def _workers() -> Iterator[int]:
     """The processes that multiprocessing has started; others share this one's pages for a moment."""
     for task in Path("/proc/self/task").iterdir():
-        for child in (task / "children").read_text().split():
-            if b"multiprocessing" in Path(f"/proc/{child}/cmdline").read_bytes():
-                yield int(child)
+        with suppress(OSError):  # threads and processes may end meanwhile
+            for child in (task / "children").read_text().split():
+                if b"multiprocessing" in Path(f"/proc/{child}/cmdline").read_bytes():
+                    yield int(child)
 
 
 def _anonymous(process: int) -> int:
