@@ -11,10 +11,10 @@ from contracts.strategy import SearchMemory
 from policies.linear import Linear
 from rollouts.environments import EnvironmentSpec
 from rollouts.episode import Agent
-from strategies.openai_es import OpenaiEsSettings
 from training.evaluation_options import EvaluateConfig
 from training.memory_check import Knob, as_bytes, check_evaluation, check_memory
 from training.preparation import prepare
+from training.run import execute
 from training.run_memory import Network, RunSize, Stage, run_memory
 
 HUGE = "1000000000"
@@ -168,11 +168,12 @@ def test_only_a_considerable_part_is_told():
     assert check_memory(replace(RUN, popsize=3000), [], None) == "needs about 3.0 GB of memory"
 
 
-def test_a_run_says_what_it_needs_in_its_first_lines(tmp_path):
-    settings = OpenaiEsSettings(popsize=2_000_000)
-    (run,) = prepare(scripted_config(tmp_path, settings=settings, engine="in_process", threads=1))
-    run.engine.close()
-    assert run.needs == "" or run.needs.startswith("needs about")
+def test_a_run_says_what_it_needs_in_its_first_lines(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr("training.memory_check.CONSIDERABLE", 1)
+    (run,) = prepare(scripted_config(tmp_path, engine="in_process", generations=1))
+    assert run.needs.startswith("needs about ")
+    execute(run)
+    assert run.needs in " ".join(capsys.readouterr().out.split())
 
 
 @pytest.mark.parametrize(
