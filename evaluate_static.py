@@ -1,11 +1,6 @@
 """Plays episodes with the weights of policy files, and reports and compares their returns."""
 
-from training.startup import begin
+from hebbes.programs.commands import run_command
 
 if __name__ == "__main__":  # worker processes import this file
-    begin()
-
-    from training.evaluation_options import EvaluateConfig
-    from training.programs import evaluate
-
-    evaluate(EvaluateConfig, __doc__)
+    run_command("evaluate_static")

@@ -1,10 +1,6 @@
-"""Evolves Hebbian learning rules, by which a network of random weights learns while it lives."""
+"""Evolves learning rules of a network, whose synapses learn by them within each episode."""
 
-from training.startup import begin
+from hebbes.programs.commands import run_command
 
 if __name__ == "__main__":  # worker processes import this file
-    begin()
-
-    from training.programs import train
-
-    train("hebbian", __doc__)
+    run_command("train_hebbian")

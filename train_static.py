@@ -1,10 +1,6 @@
 """Evolves the static weights of a policy on any Gymnasium environment."""
 
-from training.startup import begin
+from hebbes.programs.commands import run_command
 
 if __name__ == "__main__":  # worker processes import this file
-    begin()
-
-    from training.programs import train
-
-    train("static", __doc__)
+    run_command("train_static")

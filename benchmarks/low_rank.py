@@ -22,11 +22,11 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from reporting.console import Console
-from training.command_line import parse_config
-from training.exit_status import one_line_errors
-from training.loop import Trainer
-from training.preparation import prepare
+from hebbes.options.command_line import parse_config
+from hebbes.programs.exit_status import one_line_errors
+from hebbes.recording.console import Console
+from hebbes.training.generation_loop import Trainer
+from hebbes.training.prepare import prepare
 
 DEFAULTS = ["--environment", "CartPole-v1", "--policy", "mlp", "--hidden_sizes", "256", "256", "--popsize", "256"]
 QUIET = ["--lr", "0.05", "--test_episodes", "0", "--eval_every", "1000000", "--generations", "1000000"]

@@ -3,7 +3,7 @@
     python -m benchmarks.memory [--settings popsize network ...] [--json]
 
 Each setting is a run of two generations in a process of its own, whose episodes are short. Predicted is the sum of the
-terms of `training.run_memory`; measured is the peak of memory, without pages of files, of the process and its workers,
+terms of `hebbes.training.run_memory`; measured is the peak of memory, without pages of files, of the process and its workers,
 read every 2 ms, less what the process took before its simulators were made. So both are what a run takes above the bare
 program.
 """
@@ -75,13 +75,17 @@ def _in_its_own_process(name: str) -> dict[str, float]:
 
 def measure(trainer: str, flags: str) -> dict[str, float]:
     """Predicted and measured megabytes of one run, which happens in this process."""
-    from training.assembly import environment_spec, make_agent, spaces  # not in the process that only collects figures
-    from training.command_line import parse_config
-    from training.free_memory import own_memory
-    from training.memory_check import measure_run
-    from training.preparation import prepare, settle
-    from training.run import execute
-    from training.run_memory import run_memory
+    from hebbes.options.command_line import parse_config
+    from hebbes.training.assembly import (  # not in the process that only collects figures
+        environment_spec,
+        make_agent,
+        spaces,
+    )
+    from hebbes.training.free_memory import own_memory
+    from hebbes.training.memory_check import measure_run
+    from hebbes.training.prepare import prepare, settle
+    from hebbes.training.run import execute
+    from hebbes.training.run_memory import run_memory
 
     with tempfile.TemporaryDirectory() as folder:
         config = parse_config(trainer, [*COMMON.split(), *flags.split(), "--folder", folder], "")

@@ -28,9 +28,9 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from contracts.population import Population
-from rollouts.registry import lookup
-from strategies.adaptive import AdaptiveSettings, CovarianceTooLargeError
+from hebbes.contracts.population import Population
+from hebbes.registry.lookup import lookup
+from hebbes.strategies.core.adaptive import AdaptiveSettings, CovarianceTooLargeError
 
 MAX_EVALUATIONS = 100_000
 GOAL = 1e-6
@@ -94,7 +94,7 @@ def combined(population: Population, utilities: np.ndarray, power: int = 1) -> n
 
 def ours(name: str, problem: Problem, seed: int) -> Trace:
     """One of our strategies on the problem."""
-    found = lookup("strategies", name)
+    found = lookup("strategy", name)
     strategy = found(found.Settings(**settings_for(name, problem)), problem.start(seed), seed)
     evaluations, generation = 0, 0
     while True:

@@ -20,7 +20,7 @@ from statistics import median
 import numpy as np
 from numba import njit
 
-from policies.hebbian import Hebbian
+from hebbes.policies.hebbian import Hebbian
 
 FEATURES, ACTIONS, HIDDEN_SIZES = 648, 3, (128, 64)
 AXES = {"rule": "hebb_rule", "sharing": "sharing", "normalisation": "normalisation", "modulation": "modulation"}

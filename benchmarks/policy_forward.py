@@ -17,11 +17,11 @@ import numpy as np
 import torch
 from torch.nn import functional
 
-from contracts.policy import Layout, Policy
-from policies.cnn import STRIDES, Cnn
-from policies.conv_lstm import NUM_LAYERS, PADDING, STRIDE, ConvLstm
-from policies.layers import conv
-from policies.mlp import Mlp
+from hebbes.contracts.policy import Layout, Policy
+from hebbes.policies.cnn import CNN, STRIDES
+from hebbes.policies.conv_lstm import NUM_LAYERS, PADDING, STRIDE, ConvLSTM
+from hebbes.policies.layers import conv
+from hebbes.policies.mlp import MLP
 
 ROUNDS = 30
 WARM_UP = 3
@@ -45,7 +45,7 @@ def main() -> None:
 def measure(members: int) -> dict[str, float]:
     """Median microseconds, ours and torch's, and how many times faster ours is."""
     rng = np.random.default_rng(0)
-    cnn, mlp = Cnn((84, 84, 3), 3), Mlp((17,), 6, hidden_sizes=(64, 64))
+    cnn, mlp = CNN((84, 84, 3), 3), MLP((17,), 6, hidden_sizes=(64, 64))
     pixels = rng.random((members, *cnn.observation_shape), dtype=np.float32)
     states = rng.standard_normal((members, *mlp.observation_shape))
     cnn_weights, mlp_weights = (_rows(policy, members, rng) for policy in (cnn, mlp))
@@ -75,7 +75,7 @@ def measure(members: int) -> dict[str, float]:
 
 def _conv_lstm_seconds(members: int, rng: np.random.Generator) -> dict[str, float]:
     """The convolutions of conv_lstm, torch's, and the whole forward pass."""
-    policy = ConvLstm((42, 42, 1), 6)
+    policy = ConvLSTM((42, 42, 1), 6)
     weights, rewards = _rows(policy, members, rng), np.zeros(members, np.float32)
     pixels = rng.random((members, *policy.observation_shape), dtype=np.float32)
     state = policy.initial_state(weights, [rng] * members, {})

@@ -19,16 +19,16 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from contracts.population import Population
-from rollouts.chunks import added, cut
-from rollouts.engines import num_threads
-from strategies.openai_es import OpenaiEs, OpenaiEsSettings
+from hebbes.contracts.population import Population
+from hebbes.execution.chunks import added, cut
+from hebbes.execution.engines import num_threads
+from hebbes.strategies.openai_es import OpenAIES, OpenAIESSettings
 
 CHUNK_SIZE = 32
 TURNS = 5
 
 
-def one_generation(strategy: OpenaiEs, executor: ThreadPoolExecutor, number: int) -> tuple[float, int]:
+def one_generation(strategy: OpenAIES, executor: ThreadPoolExecutor, number: int) -> tuple[float, int]:
     """Seconds of sampling and update together, and the bytes of the population's weights."""
     population = strategy.ask(number)
     chunks = cut(len(population), CHUNK_SIZE)
@@ -46,7 +46,7 @@ def one_generation(strategy: OpenaiEs, executor: ThreadPoolExecutor, number: int
 
 def measure(members: int, params: int) -> dict[str, float]:
     """Median seconds, and the peak of memory in a generation of its own."""
-    strategy = OpenaiEs(OpenaiEsSettings(popsize=members), np.zeros(params, np.float32), 0)
+    strategy = OpenAIES(OpenAIESSettings(popsize=members), np.zeros(params, np.float32), 0)
     with ThreadPoolExecutor(num_threads(-1)) as executor:
         seconds = [one_generation(strategy, executor, number)[0] for number in range(TURNS)]
         tracemalloc.start()

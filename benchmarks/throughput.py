@@ -22,19 +22,19 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from contracts.environment import BatchEnv, EnvStep
-from contracts.policy import Buffers
-from reporting.console import Console
-from rollouts.chunks import Task, cut
-from rollouts.engines import CHUNK_SIZES, num_threads
-from rollouts.envpool_env import EnvPoolEnv
-from rollouts.episode import run_episode
-from rollouts.registry import lookup
-from training.command_line import parse_config
-from training.exit_status import one_line_errors
-from training.loop import Run, Trainer
-from training.preparation import prepare
-from wrappers.base import BatchWrapper
+from hebbes.contracts.environment import BatchEnv, EnvStep
+from hebbes.contracts.policy import Buffers
+from hebbes.environments.envpool_env import EnvPoolEnv
+from hebbes.execution.chunks import Task, cut
+from hebbes.execution.engines import CHUNK_SIZES, num_threads
+from hebbes.execution.episode import run_episode
+from hebbes.options.command_line import parse_config
+from hebbes.programs.exit_status import one_line_errors
+from hebbes.recording.console import Console
+from hebbes.registry.lookup import lookup
+from hebbes.training.generation_loop import Run, Trainer
+from hebbes.training.prepare import prepare
+from hebbes.wrappers.base import BatchWrapper
 
 TURNS = 5
 RECORDED_STEPS = 1000
@@ -71,7 +71,7 @@ def record(run: Run, generation: int, buffers: Buffers) -> np.ndarray:
     recorder = Recorder(pool_env(task, len(weights), 1))
     env: BatchEnv = recorder
     for wrapper in task.environment.wrappers:
-        env = lookup("wrappers", wrapper.name)(env, **wrapper.kwargs)
+        env = lookup("wrapper", wrapper.name)(env, **wrapper.kwargs)
     rngs = [np.random.default_rng(0)] * len(weights)
     steps = run.config.max_episode_steps or RECORDED_STEPS
     run_episode(task.agent, env, weights, 0, rngs, buffers=buffers, max_env_steps=steps)

@@ -17,19 +17,19 @@ from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
-from contracts.environment import BatchEnv, EnvStep
-from contracts.randomness import Purpose, simulator_seed, stream
-from reporting.metrics import METRICS_CSV, read_metrics
-from rollouts.copies import episode_seeds
-from rollouts.environments import make_batch_env
-from rollouts.episode import Agent, run_episode
-from training.command_line import parse_config
-from training.config import TrainConfig
-from training.evaluation import environment_for
-from training.policy_file import SavedPolicy, load_policy
-from training.preparation import prepare
-from training.run import execute
-from wrappers.base import BatchWrapper
+from hebbes.contracts.environment import BatchEnv, EnvStep
+from hebbes.contracts.randomness import Purpose, simulator_seed, stream
+from hebbes.environments.spec import make_batch_env
+from hebbes.environments.stepping_guard import episode_seeds
+from hebbes.evaluation.play import environment_for
+from hebbes.execution.episode import Agent, run_episode
+from hebbes.files.policy_file import SavedPolicy, load_policy
+from hebbes.options.command_line import parse_config
+from hebbes.recording.metrics import METRICS_CSV, read_metrics
+from hebbes.training.config import TrainConfig
+from hebbes.training.prepare import prepare
+from hebbes.training.run import execute
+from hebbes.wrappers.base import BatchWrapper
 
 KINDS = {
     "plain": ["--modulation", "none", "--no_eligibility"],

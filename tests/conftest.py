@@ -8,9 +8,10 @@ from pathlib import Path
 import hypothesis
 import pytest
 
-from rollouts.worker_process import PARENTS_SIGNALS
-from training.evaluation_options import EvaluateConfig
-from training.programs import evaluate, train
+from hebbes.execution.worker_process import PARENTS_SIGNALS
+from hebbes.options.evaluation import EvaluateConfig
+from hebbes.programs.evaluate import evaluate
+from hebbes.programs.train import train
 
 hypothesis.settings.register_profile("patient", deadline=None)
 hypothesis.settings.load_profile("patient")

@@ -14,7 +14,7 @@ import gymnasium
 import numpy as np
 from gymnasium.spaces import Box, Discrete, Space
 
-from contracts.environment import EnvStep
+from hebbes.contracts.environment import EnvStep
 
 ENV_ID = "Scripted-v0"
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.optimisers import Budget, Problem, measured, ours
-from rollouts.registry import names
+from hebbes.registry.lookup import names
 
 ROOT = Path(__file__).parent.parent
 PLASTICITY = {
@@ -67,7 +67,7 @@ def test_every_strategy_is_measured_on_the_test_functions():
     small = ["--problems", "sphere", "rastrigin", "--dimensions", "10", "--seeds", "1", "--evaluations", "300"]
     rows = _figures("-m", "benchmarks.optimisers", *small)
     found = {(row["problem"], row["strategy"]): row["ours"] for row in rows}
-    assert found.keys() == {(problem, name) for problem in ("sphere", "rastrigin") for name in names("strategies")}
+    assert found.keys() == {(problem, name) for problem in ("sphere", "rastrigin") for name in names("strategy")}
     assert all(float(value) > 0 for (problem, _), value in found.items() if problem == "rastrigin")
 
 

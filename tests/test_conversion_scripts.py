@@ -12,13 +12,13 @@ def test_coefficients_of_the_reference_are_imported_merged_and_evaluated(tmp_pat
     flags = ["--path_hebb", tmp_path / "hebb.dat", "--environment", "CartPole-v1"]
     done = run("evaluate_hebbian.py", *flags, "--hebb_rule", "ABCD_lr")
     assert (done.returncode, done.stderr.count("\n")) == (2, 1)
-    assert "python import_reference.py --path_hebb" in done.stderr
+    assert "python -m hebbes import --path_hebb" in done.stderr
     assert "unknown option --path_hebb" in refusal("evaluate_static.py", *flags)
     imported, merged = tmp_path / "imported.dat", tmp_path / "merged.dat"
     flags += ["--hidden_sizes", "32", "16"]
-    done = run("import_reference.py", *flags, "--hebb_rule", "ABCD_lr", "--output", imported)
+    done = run("-m", "hebbes", "import", *flags, "--hebb_rule", "ABCD_lr", "--output", imported)
     assert done.returncode == 0, done.stderr
-    done = run("merge_rules.py", "--path_weights", imported, "--num_rules", "8", "--output", merged)
+    done = run("-m", "hebbes", "merge", "--path_weights", imported, "--num_rules", "8", "--output", merged)
     assert done.returncode == 0, done.stderr
     assert "parameters      3,360 before, 40 after" in done.stdout
     (command,) = (line.split()[3:] for line in done.stdout.splitlines() if line.startswith("to go on"))

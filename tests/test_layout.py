@@ -182,7 +182,7 @@ def test_function_lines_are_counted_from_def_to_the_last(decorator, lines, found
 
 @pytest.mark.parametrize(
     ("path", "found"),
-    [("utils/io.py", {"utils"}), ("training/file_helpers.py", {"helpers"}), ("rollouts/episode.py", set())],
+    [("utils/io.py", {"utils"}), ("training/file_helpers.py", {"helpers"}), ("hebbes/execution/episode.py", set())],
 )
 def test_vague_names_are_seen(path, found):
     assert vague_names(Path(path)) == found
@@ -190,5 +190,5 @@ def test_vague_names_are_seen(path, found):
 
 def test_every_source_is_looked_at():
     found = {str(path) for path in SOURCES}
-    assert {"contracts/policy.py", "examples/minimal_es.py", "tests/test_layout.py"} <= found
+    assert {"hebbes/contracts/policy.py", "examples/minimal_es.py", "tests/test_layout.py"} <= found
     assert not any(name.startswith((".venv", "weights")) for name in found)

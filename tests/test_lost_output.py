@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from test_scripts import ROOT
 
-from policies.hebbian import Hebbian
-from rollouts.environments import EnvironmentSpec
-from training.policy_file import SavedPolicy, load_policy, save_policy
+from hebbes.environments.spec import EnvironmentSpec
+from hebbes.files.policy_file import SavedPolicy, load_policy, save_policy
+from hebbes.policies.hebbian import Hebbian
 
 NO_DEVICE = pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is always full")
 
@@ -41,7 +41,11 @@ def policy_file(tmp_path):
 @pytest.mark.parametrize(
     ("command", "what", "made"),
     [
-        (["merge_rules.py", "--path_weights", "a.dat", "--num_rules", "2", "--output", "b.dat"], "output", "b.dat"),
+        (
+            ["-m", "hebbes", "merge", "--path_weights", "a.dat", "--num_rules", "2", "--output", "b.dat"],
+            "output",
+            "b.dat",
+        ),
         (["evaluate_hebbian.py", "--path_weights", "a.dat", "--episodes", "1", "--plots", "p"], "results", "p/1_a.png"),
         (["train_static.py", "--environment", "CartPole-v1", "--print_config"], "output", None),
     ],
@@ -64,7 +68,7 @@ def test_lost_output_is_one_line_and_status_1(output, reason, command, what, mad
 @pytest.mark.parametrize(
     "command",
     [
-        ["merge_rules.py", "--path_weights", "a.dat", "--num_rules", "2", "--output", "b.dat"],
+        ["-m", "hebbes", "merge", "--path_weights", "a.dat", "--num_rules", "2", "--output", "b.dat"],
         ["evaluate_hebbian.py", "--path_weights", "a.dat", "--episodes", "1"],
     ],
 )

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from examples import minimal_es
-from strategies.openai_es import OpenaiEs, OpenaiEsSettings
+from hebbes.strategies.openai_es import OpenAIES, OpenAIESSettings
 
 EXAMPLE = Path(minimal_es.__file__)
 
@@ -67,8 +67,8 @@ def test_members_that_all_tie_move_nothing(returns):
 
 
 def test_steps_as_the_toolkits_own_strategy_does():
-    settings = OpenaiEsSettings(popsize=12, lr=0.3, sigma=0.2, fitness_shaping="centered_rank", weight_penalty=0.0)
-    strategy = OpenaiEs(settings, np.linspace(-1, 1, 5, dtype=np.float32), seed=0)
+    settings = OpenAIESSettings(popsize=12, lr=0.3, sigma=0.2, fitness_shaping="centered_rank", weight_penalty=0.0)
+    strategy = OpenAIES(settings, np.linspace(-1, 1, 5, dtype=np.float32), seed=0)
     population, mean = strategy.ask(0), strategy.mean.astype(np.float64)
     noise = (population.weights(range(12)).astype(np.float64) - mean) / 0.2
     fitness = np.array([3.0, 1.0, 1.0, 7.0, -2.0, 0.0, 9.0, 9.0, 4.0, 5.0, 6.0, 8.0])

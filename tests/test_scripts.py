@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 from safetensors import safe_open
 
-from policies.hebbian import Hebbian
-from policies.linear import Linear
-from rollouts.environments import EnvironmentSpec
-from training.policy_file import SavedPolicy, save_policy
+from hebbes.environments.spec import EnvironmentSpec
+from hebbes.files.policy_file import SavedPolicy, save_policy
+from hebbes.policies.hebbian import Hebbian
+from hebbes.policies.linear import Linear
 
 ROOT = Path(__file__).parent.parent
 TINY = ["--popsize", "4", "--generations", "2", "--test_episodes", "2", "--max_episode_steps", "20", "--threads", "1"]
@@ -90,7 +90,7 @@ def test_an_evaluation_whose_episodes_fail_says_why_and_ends_with_status_0(tmp_p
 
 def test_a_file_that_cannot_be_played_is_reported_beside_the_others_with_status_1(folder):
     program = (
-        "import training.programs as programs\n"
+        "import hebbes.programs.programs as programs\n"
         "play = programs.play_seeds\n"
         "def broken_once(*arguments, **options):\n"
         "    programs.play_seeds = play\n"
@@ -114,8 +114,8 @@ def test_video_and_plots_are_written_though_something_could_not_be_played(tmp_pa
     save_policy(tmp_path / "a.dat", SavedPolicy(policy, "hebbian", weights, {}, "argmax", environment, {}))
     program = (
         "import sys\n"
-        "import training.programs as programs\n"
-        "from training.hebbian_evaluation import HebbianEvaluateConfig\n"
+        "import hebbes.programs.programs as programs\n"
+        "from hebbes.options.hebbian_evaluation import HebbianEvaluateConfig\n"
         "play, calls, broken = programs.play_seeds, [], int(sys.argv.pop(1))\n"
         "def broken_once(*arguments, **options):\n"
         "    calls.append(arguments)\n"
@@ -177,7 +177,7 @@ def test_the_config_of_a_run_makes_the_same_run(folder, tmp_path):
         (["--environment", "CartPole-v1", "--policy", "mpl"], "unknown policy 'mpl', did you mean 'mlp'"),
         (["--environment", "CartPole-v1", "--policy", "cnn"], "convolutions take images"),
         (["--environment", "AntBulletEnv-v0", "--backend", "envpool"], "backend 'envpool' cannot be used"),
-        (["--environment", "CartPole-v1", "--wrappers", "wrappers.early_stop:EarlyStop"], "cannot be made with"),
+        (["--environment", "CartPole-v1", "--wrappers", "hebbes.wrappers.early_stop:EarlyStop"], "cannot be made with"),
         (["--environment", "CartPole-v1", "--settle_steps", "3"], "settle_steps needs Box or MultiBinary"),
         (["--environment", "CartPole-v1", "--env_kwargs", "{x: .nan}"], "env_kwargs must hold finite numbers"),
         ([*SCRIPTED, "--env_kwargs", "{raise_in: reset}"], "'Scripted-v0' cannot be started: RuntimeError: scripted"),
@@ -228,8 +228,8 @@ def test_a_truncated_file_is_refused(folder, tmp_path, refusal):
 def test_a_users_own_environment_policy_and_wrapper(tmp_path):
     (tmp_path / "mine.py").write_text(
         "import gymnasium\n"
-        "from policies.linear import Linear\n"
-        "from wrappers.base import BatchWrapper\n"
+        "from hebbes.policies.linear import Linear\n"
+        "from hebbes.wrappers.base import BatchWrapper\n"
         "gymnasium.register('Mine-v0', entry_point='tests.scripted:ScriptedGymnasiumEnv', kwargs={'truncate_at': 5})\n"
         "class MyPolicy(Linear):\n    pass\n"
         "class MyWrapper(BatchWrapper):\n    pass\n"

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from reporting.metrics import read_metrics
-from training.checkpoint import newest_checkpoint
-from training.policy_file import load_policy
+from hebbes.files.checkpoint import newest_checkpoint
+from hebbes.files.policy_file import load_policy
+from hebbes.recording.metrics import read_metrics
 
 ROOT = Path(__file__).parent.parent
 SCRIPTED = ["--environment", "Scripted-v0", "--import", "tests.scripted"]

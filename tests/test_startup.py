@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from training import startup
+from hebbes.programs import startup
 
 ROOT = Path(__file__).parent.parent
 SCRIPTS = sorted(path.name for path in ROOT.glob("*.py"))
@@ -55,7 +55,7 @@ def test_an_old_python_is_named_with_what_is_needed(monkeypatch, refused):
     assert "error: Python 9.1 or newer is needed, and " in refused()
 
 
-@pytest.mark.parametrize("path", [*SCRIPTS, "training/startup.py", "training/__init__.py"])
+@pytest.mark.parametrize("path", [*SCRIPTS, "hebbes/programs/startup.py", "training/__init__.py"])
 def test_an_old_python_can_read_what_says_so(path):
     ast.parse((ROOT / path).read_text(), feature_version=(3, 6))
 

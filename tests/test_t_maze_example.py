@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from examples.t_maze import AROUND, main, rewarded_around_change
-from policies.linear import Linear
-from rollouts.environments import EnvironmentSpec
-from training.policy_file import SavedPolicy
+from hebbes.environments.spec import EnvironmentSpec
+from hebbes.files.policy_file import SavedPolicy
+from hebbes.policies.linear import Linear
 
 
 @pytest.fixture

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 import torch
 
-from policies.activations import ACTIVATIONS
+from hebbes.policies.kernels.activations import ACTIVATIONS
 
 
 @pytest.mark.parametrize("name", ACTIVATIONS)

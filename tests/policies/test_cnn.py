@@ -3,24 +3,24 @@ import pytest
 import torch
 from torch.nn.functional import conv2d, max_pool2d
 
-from policies.cnn import Cnn
+from hebbes.policies.cnn import CNN
 
 
 def test_parameter_counts_of_the_reference_on_car_racing():
-    layout = Cnn((84, 84, 3), 3).layout
+    layout = CNN((84, 84, 3), 3).layout
     assert layout.num_params == 92_690
     assert layout.slices["conv2"].stop == 1_362
 
 
 def test_any_size_and_channels():
     # 40 -> 38 -> 19 -> 8 -> 4 rows and 22 -> 20 -> 10 -> 3 -> 1 columns, 8 channels: 32 features
-    layout = Cnn((40, 22, 12), 2, hidden_sizes=(5,)).layout
+    layout = CNN((40, 22, 12), 2, hidden_sizes=(5,)).layout
     assert layout.num_params == 6 * 12 * 9 + 8 * 6 * 25 + 32 * 5 + 5 * 2
 
 
 @pytest.mark.parametrize("shape", [(84, 84, 3), (40, 22, 1), (16, 16, 4)])
 def test_against_torch_in_float64(shape):
-    policy = Cnn(shape, 3, hidden_sizes=(7,))
+    policy = CNN(shape, 3, hidden_sizes=(7,))
     rng = np.random.default_rng(0)
     weights = np.stack([policy.initial_params(rng) for _ in range(2)])
     observations = rng.random((2, *shape), dtype=np.float32)
@@ -37,16 +37,16 @@ def test_against_torch_in_float64(shape):
 @pytest.mark.parametrize("shape", [(28,), (15, 84, 3), (84, 15, 3), (4, 84, 84), (1, 84, 84, 3)])
 def test_what_is_no_image_or_too_small_is_refused(shape):
     with pytest.raises(ValueError, match="at least 16 x 16 pixels; --policy mlp takes any observations"):
-        Cnn(shape, 3)
+        CNN(shape, 3)
 
 
 def test_hidden_sizes_below_one_are_refused():
     with pytest.raises(ValueError, match="hidden_sizes"):
-        Cnn((84, 84, 3), 3, hidden_sizes=(0,))
+        CNN((84, 84, 3), 3, hidden_sizes=(0,))
 
 
 def test_the_start_counts_a_kernels_pixels_as_fans():
-    policy = Cnn((84, 84, 3), 3)
+    policy = CNN((84, 84, 3), 3)
     kernels = policy.layout.view(policy.initial_params(np.random.default_rng(0))[None], "conv2")
     bound = np.sqrt(6 / (6 * 25 + 8 * 25))
     assert 0.98 * bound < np.abs(kernels).max() <= bound

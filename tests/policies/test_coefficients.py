@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
-from policies.coefficients import coefficients_by_name
-from policies.hebbian import Hebbian
+from hebbes.policies.coefficients import coefficients_by_name
+from hebbes.policies.hebbian import Hebbian
 
 
 def test_coefficients_are_found_by_name():

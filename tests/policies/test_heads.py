@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from policies.heads import HEADS
+from hebbes.policies.action_heads import HEADS
 
 OUTPUTS = np.array([[0.5, 0.0, 100.0], [-200.0, 1.0, -200.0]], np.float32)
 

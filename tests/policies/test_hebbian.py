@@ -3,12 +3,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from policies.cnn import Cnn
-from policies.hebbian import Hebbian, synaptic_weights
-from policies.initial_weights import INITIAL_WEIGHTS
-from policies.mlp import Mlp
-from policies.neural_rule import _tanh
-from policies.reference_coefficients import reference_row
+from hebbes.policies.cnn import CNN
+from hebbes.policies.hebbian import Hebbian, synaptic_weights
+from hebbes.policies.initial_weights import INITIAL_WEIGHTS
+from hebbes.policies.mlp import MLP
+from hebbes.policies.neural_rule import _tanh
+from hebbes.files.reference_coefficients import reference_row
 
 ANT = 28 * 128 + 128 * 64 + 64 * 8
 
@@ -51,7 +51,7 @@ def test_initial_weights_come_from_the_members_own_generator(kind):
     assert all(np.array_equal(layer[1], only[0]) for layer, only in zip(together, alone, strict=True))
 
 
-@pytest.mark.parametrize(("shape", "static"), [((28,), Mlp((28,), 8)), ((20, 27, 3), Cnn((20, 27, 3), 8))])
+@pytest.mark.parametrize(("shape", "static"), [((28,), MLP((28,), 8)), ((20, 27, 3), CNN((20, 27, 3), 8))])
 def test_a_coevolved_network_begins_as_the_static_network_of_its_row(shape, static):
     policy = Hebbian(shape, 8, init_weights="coevolve")
     rows = np.stack([policy.initial_params(rng) for rng in _rngs([0, 1])])
@@ -71,7 +71,7 @@ def test_coefficients_start_as_asked_and_kernels_as_those_of_a_static_network(di
     coefficients = params[1_362:]
     assert coefficients.std() == pytest.approx(deviation, rel=0.01)
     assert 0.99 * deviation * 3**0.5 < np.abs(coefficients).max() <= greatest
-    assert np.array_equal(params[:1_362], Cnn((84, 84, 3), 3).initial_params(np.random.default_rng(0))[:1_362])
+    assert np.array_equal(params[:1_362], CNN((84, 84, 3), 3).initial_params(np.random.default_rng(0))[:1_362])
 
 
 def test_nothing_is_learned_before_the_first_or_after_the_last_env_step():

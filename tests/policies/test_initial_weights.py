@@ -5,7 +5,7 @@ from math import sqrt
 import numpy as np
 import pytest
 
-from policies.initial_weights import INITIAL_WEIGHTS
+from hebbes.policies.initial_weights import INITIAL_WEIGHTS
 
 SHAPE = (200, 600)
 BOUNDS = {

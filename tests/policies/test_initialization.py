@@ -7,10 +7,10 @@ import pytest
 import torch
 from torch import nn
 
-from policies.cnn import Cnn
-from policies.linear import Linear
-from policies.mlp import Mlp
-from policies.small import Small
+from hebbes.policies.cnn import CNN
+from hebbes.policies.linear import Linear
+from hebbes.policies.mlp import MLP
+from hebbes.policies.small import Small
 
 DRAWS = 60
 
@@ -33,11 +33,11 @@ def dense(bias, *sizes):
 
 
 NETWORKS = [
-    pytest.param(Mlp((40,), 3, (30, 20), bias=True, initialization="pytorch"), dense(True, 40, 30, 20, 3), id="mlp"),
-    pytest.param(Mlp((40,), 3, (30,), initialization="pytorch"), dense(False, 40, 30, 3), id="mlp without biases"),
+    pytest.param(MLP((40,), 3, (30, 20), bias=True, initialization="pytorch"), dense(True, 40, 30, 20, 3), id="mlp"),
+    pytest.param(MLP((40,), 3, (30,), initialization="pytorch"), dense(False, 40, 30, 3), id="mlp without biases"),
     pytest.param(Small((4, 2), 2, initialization="pytorch"), dense(True, 8, 64, 64, 2), id="small"),
     pytest.param(
-        Cnn((84, 84, 3), 3, (10,), initialization="pytorch"),
+        CNN((84, 84, 3), 3, (10,), initialization="pytorch"),
         {
             "conv1": lambda: nn.Conv2d(3, 6, 3, bias=False),
             "conv2": lambda: nn.Conv2d(6, 8, 5, bias=False),
@@ -62,21 +62,21 @@ def test_pytorchs_start_is_that_of_its_layers(policy, layers):
 
 
 def test_its_bounds_are_the_root_of_what_an_output_reads():
-    found = arrays_of(Cnn((84, 84, 3), 3, initialization="pytorch"))
+    found = arrays_of(CNN((84, 84, 3), 3, initialization="pytorch"))
     for name, fan_in in {"conv1": 27, "conv2": 150, "dense1": 648, "dense2": 128, "dense3": 64}.items():
         assert 0.99 / np.sqrt(fan_in) < np.abs(found[name]).max() <= np.float32(1 / np.sqrt(fan_in))
 
 
 def test_xavier_stays_the_default_and_linear_starts_at_zero():
-    for policy in (Mlp, Cnn, Small):
+    for policy in (MLP, CNN, Small):
         plain, named = (policy((20, 20, 3), 2, **options) for options in ({}, {"initialization": "xavier"}))
         assert plain == named
-        first = arrays_of(plain)["conv1" if policy is Cnn else "dense1"]
-        fans = (27 + 54) if policy is Cnn else 1200 + first.shape[1]
+        first = arrays_of(plain)["conv1" if policy is CNN else "dense1"]
+        fans = (27 + 54) if policy is CNN else 1200 + first.shape[1]
         assert 0.99 * np.sqrt(6 / fans) < np.abs(first).max() <= np.float32(np.sqrt(6 / fans))
     assert not Linear((3,), 2).initial_params(np.random.default_rng(0)).any()
 
 
 def test_an_unknown_start_is_refused():
     with pytest.raises(ValueError, match="initialization: got 'kaiming', allowed: xavier, pytorch"):
-        Mlp((3,), 2, initialization="kaiming")
+        MLP((3,), 2, initialization="kaiming")

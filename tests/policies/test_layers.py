@@ -5,8 +5,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch.nn.functional import conv2d, max_pool2d
 
-from contracts.policy import Layout
-from policies.layers import conv, conv_pool, dense, dense_shapes, linear
+from hebbes.contracts.policy import Layout
+from hebbes.policies.layers import conv, conv_pool, dense, dense_shapes, linear
 
 
 def _weights(layout, members, seed=0):

@@ -1,6 +1,6 @@
 import numpy as np
 
-from policies.linear import Linear
+from hebbes.policies.linear import Linear
 
 
 def test_by_hand():

@@ -3,22 +3,22 @@
 import numpy as np
 import pytest
 
-from contracts.policy import Layout, LowRankWeights
-from policies.cnn import Cnn
-from policies.conv_lstm import ConvLstm
-from policies.gru import Gru
-from policies.hebbian import Hebbian
-from policies.layers import conv, linear, rows_of
-from policies.linear import Linear
-from policies.mlp import Mlp
+from hebbes.contracts.policy import Layout, LowRankWeights
+from hebbes.policies.cnn import CNN
+from hebbes.policies.conv_lstm import ConvLSTM
+from hebbes.policies.gru import GRU
+from hebbes.policies.hebbian import Hebbian
+from hebbes.policies.layers import conv, linear, rows_of
+from hebbes.policies.linear import Linear
+from hebbes.policies.mlp import MLP
 
 POLICIES = [
     Linear((5,), 3, bias=True),
-    Mlp((4,), 2, hidden_sizes=(37, 16), bias=True),
-    Mlp((17,), 6, hidden_sizes=(64, 64)),
-    Cnn((20, 27, 3), 3),
-    Gru((5,), 3, recurrent_size=7),
-    ConvLstm((20, 27, 3), 2),
+    MLP((4,), 2, hidden_sizes=(37, 16), bias=True),
+    MLP((17,), 6, hidden_sizes=(64, 64)),
+    CNN((20, 27, 3), 3),
+    GRU((5,), 3, recurrent_size=7),
+    ConvLSTM((20, 27, 3), 2),
     Hebbian((6,), 2, hidden_sizes=(9,), init_weights="coevolve"),
     Hebbian((20, 27, 3), 2, hidden_sizes=(9,), sharing="modulo", num_rules=8),
 ]
@@ -91,7 +91,7 @@ def test_kernels_and_biases_are_found_wherever_they_lie():
 
 
 def test_what_is_not_finite_stays_with_its_member():
-    policy, observations = Mlp((4,), 2, hidden_sizes=(16,)), np.ones((8, 4), np.float32)
+    policy, observations = MLP((4,), 2, hidden_sizes=(16,)), np.ones((8, 4), np.float32)
     weights, rewards = low_rank(policy.layout, members=8), np.zeros(8, np.float32)
     expected = policy.act(weights, observations, rewards, None, {})
     observations[5, 2] = np.inf

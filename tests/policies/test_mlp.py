@@ -1,26 +1,26 @@
 import numpy as np
 import pytest
 
-from policies.mlp import Mlp
+from hebbes.policies.mlp import MLP
 
 
 def test_parameter_count_of_the_reference_on_ant():
-    assert Mlp((28,), 8).layout.num_params == 12_288
+    assert MLP((28,), 8).layout.num_params == 12_288
 
 
 def test_biases_add_one_parameter_a_unit():
-    assert Mlp((28,), 8, bias=True).layout.num_params == 12_288 + 128 + 64 + 8
+    assert MLP((28,), 8, bias=True).layout.num_params == 12_288 + 128 + 64 + 8
 
 
 def test_by_hand():
-    policy = Mlp((2,), 1, hidden_sizes=(1, 1))
+    policy = MLP((2,), 1, hidden_sizes=(1, 1))
     weights = np.array([[0.5, -0.25, 3, 2]], np.float32)
     outputs = policy.act(weights, np.array([[1.0, 4.0]]), np.zeros(1, np.float32), None, {})
     assert outputs.item() == pytest.approx(2 * np.tanh(3 * np.tanh(-0.5)), abs=1e-6)
 
 
 def test_the_start_is_xavier_uniform_with_zero_biases():
-    policy = Mlp((300,), 2, hidden_sizes=(100,), bias=True)
+    policy = MLP((300,), 2, hidden_sizes=(100,), bias=True)
     params = policy.initial_params(np.random.default_rng(0))
     matrix = policy.layout.view(params[None], "dense1")
     bound = np.sqrt(6 / 400)
@@ -32,15 +32,15 @@ def test_the_start_is_xavier_uniform_with_zero_biases():
 @pytest.mark.parametrize("sizes", [(64, 0), (-1,), (64.0,)])
 def test_sizes_that_are_no_sizes_are_refused(sizes):
     with pytest.raises(ValueError, match=r"hidden_sizes: got .* at least 1"):
-        Mlp((28,), 8, hidden_sizes=sizes)
+        MLP((28,), 8, hidden_sizes=sizes)
 
 
 def test_activations_that_are_none_are_refused():
     with pytest.raises(ValueError, match="activation: got 'sine', allowed: tanh, selu, relu"):
-        Mlp((28,), 8, activation="sine")
+        MLP((28,), 8, activation="sine")
 
 
 def test_the_activation_by_hand():
-    policy = Mlp((1,), 1, hidden_sizes=(2,), activation="relu")
+    policy = MLP((1,), 1, hidden_sizes=(2,), activation="relu")
     outputs = policy.act(np.array([[2, -2, 3, 5]], np.float32), np.ones((1, 1)), np.zeros(1, np.float32), None, {})
     assert outputs.item() == 6  # 3 relu(2) + 5 relu(-2)

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from test_plasticity import ETA, NEURAL, NUM_SETS, SIZES, TABLE, _coefficients, _episode, _network, _slow_episode
 
-from policies.hebbian import Hebbian, synaptic_weights
-from policies.reference_coefficients import reference_row
+from hebbes.policies.hebbian import Hebbian, synaptic_weights
+from hebbes.files.reference_coefficients import reference_row
 
 AXES = [("reward", False), ("none", True), ("reward", True)]
 M = np.array([-0.3, 0.9], np.float32)

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from policies.observations import normalized
+from hebbes.policies.observations import normalized
 
 STATISTICS = {
     "observation_mean": np.array([[1, 0, 0], [0, 0, -4]], np.float32),

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from policies.hebbian import Hebbian, synaptic_weights
-from policies.layers import dense
-from policies.reference_coefficients import reference_row
+from hebbes.policies.hebbian import Hebbian, synaptic_weights
+from hebbes.policies.layers import dense
+from hebbes.files.reference_coefficients import reference_row
 
 TABLE = {
     "A": (1, lambda c, x, y: c[0] * x * y),

@@ -1,4 +1,4 @@
-"""What every policy promises (contracts/policy.py), for each file of policies/ that holds a policy."""
+"""What every policy promises (hebbes/contracts/policy.py), for each file of policies/ that holds a policy."""
 
 import json
 import pickle
@@ -14,32 +14,30 @@ import pytest
 import torch
 from numba.extending import is_jitted
 
-import policies
-from policies.cnn import Cnn
-from policies.conv_lstm import ConvLstm
-from policies.gru import Gru
-from policies.hebbian import Hebbian
-from policies.lstm import Lstm
-from policies.mlp import Mlp
-from policies.modules import as_module
-from policies.recurrent import RecurrentPolicy
-from policies.static import StaticPolicy
-from rollouts.episode import _taken
+import hebbes.policies
+from hebbes.policies.cnn import CNN
+from hebbes.policies.conv_lstm import ConvLSTM
+from hebbes.policies.gru import GRU
+from hebbes.policies.hebbian import Hebbian
+from hebbes.policies.lstm import LSTM
+from hebbes.policies.mlp import MLP
+from hebbes.policies.torch_modules import as_module
+from hebbes.registry.lookup import lookup, names
+from hebbes.policies.recurrent import RecurrentPolicy
+from hebbes.policies.base import StaticPolicy
+from hebbes.execution.episode import _taken
 
 IMAGE = (20, 27, 3)
 OUTPUTS = 3
 MEMBERS = 5
 
 
-STEMS = [entry.name for entry in pkgutil.iter_modules(policies.__path__)]
+MODULES = [entry.name for entry in pkgutil.walk_packages(hebbes.policies.__path__, "hebbes.policies.")]
 
 
 def _policy_classes():
-    for stem in STEMS:
-        module = import_module(f"policies.{stem}")
-        class_name = "".join(part.capitalize() for part in stem.split("_"))
-        if hasattr(module, class_name):
-            yield pytest.param(getattr(module, class_name), id=stem)
+    for name in names("policy"):
+        yield pytest.param(lookup("policy", name), id=name)
 
 
 def _of_kind(kind, parameters):
@@ -52,17 +50,17 @@ def _class(made_by):
 
 CLASSES = list(_policy_classes())
 WITH_OPTIONS = [
-    pytest.param(partial(Mlp, activation="selu"), id="mlp-selu"),
-    pytest.param(partial(Mlp, activation="relu", bias=True), id="mlp-relu"),
-    pytest.param(partial(Lstm, hidden_sizes=(9, 7), recurrent_size=5, activation="selu"), id="lstm-hidden"),
-    pytest.param(partial(Gru, hidden_sizes=(9,), recurrent_size=5), id="gru-hidden"),
+    pytest.param(partial(MLP, activation="selu"), id="mlp-selu"),
+    pytest.param(partial(MLP, activation="relu", bias=True), id="mlp-relu"),
+    pytest.param(partial(LSTM, hidden_sizes=(9, 7), recurrent_size=5, activation="selu"), id="lstm-hidden"),
+    pytest.param(partial(GRU, hidden_sizes=(9,), recurrent_size=5), id="gru-hidden"),
     pytest.param(partial(Hebbian, modulation="reward", eligibility=True, update_every=2), id="hebbian-reward"),
     pytest.param(partial(Hebbian, sharing="neuron"), id="hebbian-neuron"),
     pytest.param(partial(Hebbian, hebb_rule="neural_25", sharing="layer"), id="hebbian-neural"),
 ]
 NORMALISED = [
-    pytest.param(partial(Cnn, virtual_batch=3), id="cnn-virtual_batch"),
-    pytest.param(partial(ConvLstm, virtual_batch=3), id="conv_lstm-virtual_batch"),
+    pytest.param(partial(CNN, virtual_batch=3), id="cnn-virtual_batch"),
+    pytest.param(partial(ConvLSTM, virtual_batch=3), id="conv_lstm-virtual_batch"),
 ]
 STATIC = _of_kind(StaticPolicy, CLASSES + WITH_OPTIONS)
 RECURRENT = _of_kind(RecurrentPolicy, CLASSES + WITH_OPTIONS)
@@ -126,7 +124,7 @@ def test_the_known_policies_are_found():
 
 
 def test_every_kernel_is_serial_and_releases_the_gil():
-    objects = [value for stem in STEMS for value in vars(import_module(f"policies.{stem}")).values()]
+    objects = [value for name in MODULES for value in vars(import_module(name)).values()]
     kernels = {value for value in objects if is_jitted(value)}
     assert {
         "_linear_kernel",
@@ -139,8 +137,8 @@ def test_every_kernel_is_serial_and_releases_the_gil():
     assert all(kernel.targetoptions.get("nogil") and not kernel.targetoptions.get("parallel") for kernel in kernels)
 
 
-def test_only_modules_imports_torch():
-    imports = "; ".join(f"import policies.{stem}" for stem in STEMS if stem != "modules")
+def test_only_torch_modules_imports_torch():
+    imports = "; ".join(f"import {name}" for name in MODULES if name != "hebbes.policies.torch_modules")
     command = f"import sys; {imports}; sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", command], timeout=120).returncode == 0
 

@@ -5,10 +5,10 @@ import pytest
 import torch
 from torch import nn
 
-from policies.conv_lstm import ConvLstm
-from policies.gru import Gru
-from policies.lstm import Lstm
-from policies.small import Small
+from hebbes.policies.conv_lstm import ConvLSTM
+from hebbes.policies.gru import GRU
+from hebbes.policies.lstm import LSTM
+from hebbes.policies.small import Small
 
 MEMBERS, STEPS = 3, 5
 
@@ -42,9 +42,9 @@ class CellOfTorch(nn.Module):
 
 
 CASES = [
-    (ConvLstm((42, 42, 1), 6), ConvLstmOfTorch),
-    (Lstm((4,), 2, hidden_sizes=(7,), recurrent_size=5, activation="relu"), lambda: CellOfTorch(nn.LSTMCell)),
-    (Gru((4,), 2, hidden_sizes=(7,), recurrent_size=5, activation="relu"), lambda: CellOfTorch(nn.GRUCell)),
+    (ConvLSTM((42, 42, 1), 6), ConvLstmOfTorch),
+    (LSTM((4,), 2, hidden_sizes=(7,), recurrent_size=5, activation="relu"), lambda: CellOfTorch(nn.LSTMCell)),
+    (GRU((4,), 2, hidden_sizes=(7,), recurrent_size=5, activation="relu"), lambda: CellOfTorch(nn.GRUCell)),
 ]
 
 
@@ -74,7 +74,7 @@ def test_an_episode_of_each_member_equals_torchs(policy, module):
 
 
 def test_parameter_counts_of_pytorch_es():
-    assert ConvLstm((42, 42, 1), 6).layout.num_params == 588_710
+    assert ConvLSTM((42, 42, 1), 6).layout.num_params == 588_710
     assert Small((4,), 2).layout.num_params == 4 * 64 + 64 + 64 * 64 + 64 + 64 * 2 + 2
 
 
@@ -90,7 +90,7 @@ def test_small_equals_torchs_selu_network():
 
 
 def test_the_search_starts_with_biases_of_zero():
-    policy = ConvLstm((42, 42, 1), 6)
+    policy = ConvLSTM((42, 42, 1), 6)
     row = policy.initial_params(np.random.default_rng(0))
     num_biases = 4 * 32 + 2 * 4 * 256 + 6
     assert np.count_nonzero(row) == 588_710 - num_biases
@@ -99,7 +99,7 @@ def test_the_search_starts_with_biases_of_zero():
 
 
 def test_an_episode_begins_with_nothing_remembered():
-    policy, rng = Lstm((4,), 2), np.random.default_rng(0)
+    policy, rng = LSTM((4,), 2), np.random.default_rng(0)
     state = policy.initial_state(np.zeros((2, policy.layout.num_params), np.float32), [rng, rng], {})
     assert {name: (array.shape, array.any()) for name, array in state.items()} == {
         "hidden": ((2, 64), False),
@@ -111,13 +111,13 @@ def test_an_episode_begins_with_nothing_remembered():
     ("make", "message"),
     [
         (
-            lambda: ConvLstm((4,), 2),
+            lambda: ConvLSTM((4,), 2),
             r"observation_shape: got \(4,\), conv_lstm takes images .* 42 x 42 x 1 of --atari_42",
         ),
-        (lambda: ConvLstm((42, 42, 1), 2, virtual_batch=-1), "virtual_batch: got -1, must be an integer of at least 0"),
-        (lambda: Lstm((4,), 2, recurrent_size=0), "recurrent_size: got .*at least 1"),
-        (lambda: Gru((4,), 2, hidden_sizes=(0,)), "hidden_sizes: got .*at least 1"),
-        (lambda: Gru((4,), 2, activation="sine"), "activation: got 'sine', allowed: tanh, selu, relu"),
+        (lambda: ConvLSTM((42, 42, 1), 2, virtual_batch=-1), "virtual_batch: got -1, must be an integer of at least 0"),
+        (lambda: LSTM((4,), 2, recurrent_size=0), "recurrent_size: got .*at least 1"),
+        (lambda: GRU((4,), 2, hidden_sizes=(0,)), "hidden_sizes: got .*at least 1"),
+        (lambda: GRU((4,), 2, activation="sine"), "activation: got 'sine', allowed: tanh, selu, relu"),
     ],
 )
 def test_options_that_make_no_sense_are_refused(make, message):

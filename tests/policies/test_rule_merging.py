@@ -1,10 +1,10 @@
 import numpy as np
 import pytest
 
-from policies.coefficients import synaptic_coefficients
-from policies.hebbian import Hebbian
-from policies.mlp import Mlp
-from policies.rule_merging import merged
+from hebbes.policies.coefficients import synaptic_coefficients
+from hebbes.policies.hebbian import Hebbian
+from hebbes.policies.mlp import MLP
+from hebbes.policies.rule_merging import merged
 
 SIZES = ((4, 6), (3, 4))  # (out, in) of Hebbian((6,), 3, hidden_sizes=(4,))
 SYNAPSES = 36
@@ -142,7 +142,7 @@ TABLES = {"rule_table.dense1": np.zeros((4, 6), np.uint32), "rule_table.dense2":
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"rule_table.dense2": None}, "needs the buffer rule_table.dense2.* merge_rules.py"),
+        ({"rule_table.dense2": None}, "needs the buffer rule_table.dense2.* `hebbes merge`"),
         ({"rule_table.dense1": np.full((4, 6), 2, np.uint32)}, "rule_table.dense1: got rule 2, the rules are 0 to 1"),
         ({"rule_table.dense1": np.zeros((4, 6), np.int64)}, "got int64 of shape"),
         ({"rule_table.dense1": np.zeros((4, 6), ">u4")}, "got >u4 of shape"),
@@ -161,5 +161,5 @@ def test_a_table_that_the_kernel_could_not_follow_is_refused(changes, message):
 
 
 def test_other_policies_need_no_buffers():
-    for policy in (network(), network(sharing="modulo", num_rules=3), Mlp((6,), 3)):
+    for policy in (network(), network(sharing="modulo", num_rules=3), MLP((6,), 3)):
         policy.check_buffers({})

@@ -5,8 +5,8 @@ import pytest
 import torch
 from torch.nn.functional import batch_norm, conv2d, max_pool2d, selu
 
-from policies.cnn import Cnn, conv_features
-from policies.conv_lstm import ConvLstm
+from hebbes.policies.cnn import CNN, conv_features
+from hebbes.policies.conv_lstm import ConvLSTM
 
 SHAPE = (30, 26, 2)
 FRAMES = 6
@@ -19,7 +19,7 @@ def _maps_of_torch(policy, row, frames, image):
     for name, kernel in views.items():
         if kernel.ndim != 4:
             continue
-        if isinstance(policy, Cnn):
+        if isinstance(policy, CNN):
             maps = max_pool2d(conv2d(maps, kernel, stride=1 if name == "conv1" else 2), 2)
         else:
             maps = conv2d(maps, kernel, stride=2, padding=1)
@@ -29,11 +29,11 @@ def _maps_of_torch(policy, row, frames, image):
         batch_norm(reference, mean, variance, training=True, momentum=1.0)
         variance = variance * (count - 1) / count  # torch keeps the unbiased one
         maps = batch_norm(maps, mean, variance, bias=views.get(f"{name}_bias"), eps=1e-3)
-        maps = torch.tanh(maps) if isinstance(policy, Cnn) else selu(maps)
+        maps = torch.tanh(maps) if isinstance(policy, CNN) else selu(maps)
     return maps[-1].flatten().numpy()
 
 
-@pytest.mark.parametrize("kind", [Cnn, ConvLstm])
+@pytest.mark.parametrize("kind", [CNN, ConvLSTM])
 def test_features_equal_torchs_batch_norm_with_frozen_statistics(kind):
     policy, rng = kind(SHAPE, 3, virtual_batch=FRAMES), np.random.default_rng(0)
     weights = rng.normal(0, 0.3, (2, policy.layout.num_params)).astype(np.float32)
@@ -46,12 +46,12 @@ def test_features_equal_torchs_batch_norm_with_frozen_statistics(kind):
 
 
 def _features(policy, weights, images, state):
-    if isinstance(policy, ConvLstm):
+    if isinstance(policy, ConvLSTM):
         return policy.features(weights, images, state)
     return conv_features(weights, policy.layout, images, state["statistics"])
 
 
-@pytest.mark.parametrize("kind", [Cnn, ConvLstm])
+@pytest.mark.parametrize("kind", [CNN, ConvLSTM])
 def test_the_size_of_a_kernel_does_not_matter(kind):
     rng = np.random.default_rng(0)
     frames, image = rng.random((FRAMES, *SHAPE), dtype=np.float32), rng.random((1, *SHAPE), dtype=np.float32)
@@ -70,7 +70,7 @@ def test_the_size_of_a_kernel_does_not_matter(kind):
 
 
 def test_observation_statistics_apply_to_the_reference_batch_too():
-    policy, rng = Cnn(SHAPE, 3, virtual_batch=FRAMES), np.random.default_rng(0)
+    policy, rng = CNN(SHAPE, 3, virtual_batch=FRAMES), np.random.default_rng(0)
     weights = policy.initial_params(rng)[np.newaxis]
     frames = rng.random((FRAMES, *SHAPE), dtype=np.float32)
     statistics = {"observation_mean": np.full(SHAPE, 0.5, np.float32), "observation_std": np.full(SHAPE, 2, np.float32)}
@@ -80,7 +80,7 @@ def test_observation_statistics_apply_to_the_reference_batch_too():
 
 
 @pytest.mark.parametrize("buffers", [{}, {"virtual_batch": np.zeros((FRAMES + 1, *SHAPE), np.float32)}])
-@pytest.mark.parametrize("kind", [Cnn, ConvLstm])
+@pytest.mark.parametrize("kind", [CNN, ConvLSTM])
 def test_a_missing_or_foreign_reference_batch_is_refused(kind, buffers):
     policy, rng = kind(SHAPE, 3, virtual_batch=FRAMES), np.random.default_rng(0)
     weights = policy.initial_params(rng)[np.newaxis]

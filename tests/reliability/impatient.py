@@ -1,5 +1,5 @@
 """Imported with `--import`: new workers get twelve seconds for their imports, so that one that hangs is soon killed."""
 
-import rollouts.workers
+import hebbes.execution.process_engine
 
-rollouts.workers.START_SECONDS = 12.0
+hebbes.execution.process_engine.START_SECONDS = 12.0

@@ -5,7 +5,7 @@ import json
 import pytest
 from training_process import IMPORT, TrainingProcess, check_files, differences, generations_in, temporary_files
 
-from reporting.metrics import read_metrics
+from hebbes.recording.metrics import read_metrics
 
 SCRIPTED = [
     *("--environment", "Scripted-v0", *IMPORT, "--policy", "linear", "--popsize", "8", "--test_episodes", "0"),

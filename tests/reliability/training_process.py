@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from reporting.metrics import read_metrics
-from training.checked_file import decode
-from training.policy_file import load_policy
+from hebbes.files.checksummed_file import decode
+from hebbes.files.policy_file import load_policy
+from hebbes.recording.metrics import read_metrics
 
 ROOT = Path(__file__).parents[2]
 IMPORT = ("--import", "tests.scripted")

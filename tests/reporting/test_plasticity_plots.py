@@ -1,9 +1,9 @@
 import numpy as np
 import pytest
 
-from reporting.plasticity_plots import (
+from hebbes.evaluation.weight_recording import WeightRecording
+from hebbes.reporting.plasticity_plots import (
     Bar,
-    Life,
     plasticity_figure,
     plot_plasticity,
     principal_components,
@@ -25,7 +25,7 @@ def test_principal_components_find_the_plane_and_its_share_of_variance():
 def test_lives_without_variance_are_drawn_too(trajectory, tmp_path):
     (projected,), shares = principal_components([trajectory])
     assert np.allclose(projected, 0) and not shares.any()
-    life = Life([trajectory.astype(np.float32)], np.zeros((len(trajectory) - 1, 1)))
+    life = WeightRecording([trajectory.astype(np.float32)], np.zeros((len(trajectory) - 1, 1)))
     plot_plasticity(tmp_path / "a.png", "nothing", [life], {"A": np.zeros(3)}, [1])
     assert (tmp_path / "a.png").stat().st_size
 
@@ -39,7 +39,7 @@ def test_the_layers_asked_for_are_drawn_each_in_its_own_axes():
     ramp = np.arange(4, dtype=np.float32)
     layers = [np.outer(ramp, [0, step]).astype(np.float32) for step in (1, 10, 100)]
     changes = np.array([[1.0, 2, 3], [4, 5, 6], [7, 8, 9]])
-    lives = [Life(layers, changes), Life([layer + 1 for layer in layers], 99 * changes)]
+    lives = [WeightRecording(layers, changes), WeightRecording([layer + 1 for layer in layers], 99 * changes)]
     first, third, changing, histogram = plasticity_figure("a.dat", lives, {"A": [0, 0, 1], "lr": [2]}, [1, 3]).axes
     for axes, number, step in ((first, 1, 1), (third, 3, 100)):
         assert axes.get_title() == f"weights of layer {number}"

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
-from reporting import plot
-from reporting.metrics import MetricsWriter
+from hebbes.recording.metrics import MetricsWriter
+from hebbes.reporting import learning_curve as plot
 
 
 def write_metrics(path, evaluations):

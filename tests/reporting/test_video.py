@@ -10,7 +10,7 @@ import cv2
 import numpy as np
 import pytest
 
-from reporting.video import VideoWriter
+from hebbes.reporting.video import VideoWriter
 
 RED, BLUE = (220, 20, 20), (20, 20, 220)
 
@@ -143,7 +143,7 @@ def test_a_killed_process_leaves_no_file_of_that_name(tmp_path):
     program = (
         "import os, signal, sys\n"
         "from pathlib import Path\n"
-        "from reporting.video import VideoWriter\n"
+        "from hebbes.reporting.video import VideoWriter\n"
         "from tests.reporting.test_video import noise\n"
         "with VideoWriter(Path(sys.argv[1]), 50) as video:\n"
         "    for each in noise(80):\n"

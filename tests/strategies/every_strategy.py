@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from rollouts.registry import lookup, names
+from hebbes.registry.lookup import lookup, names
 
 SETTINGS = {
     "openai_es": {"popsize": 20, "sigma": 0.1, "lr": 0.02, "weight_penalty": 0.0},
@@ -22,12 +22,12 @@ NUM_PARAMS = 10
 START = np.random.default_rng(1).normal(size=NUM_PARAMS).astype(np.float32)
 
 
-FOUND = names("strategies")
+FOUND = names("strategy")
 each_strategy = pytest.mark.parametrize("name", FOUND)
 
 
 def make(name, seed=0, start=START, **changes):
-    found = lookup("strategies", name)
+    found = lookup("strategy", name)
     return found(found.Settings(**{**SETTINGS[name], **changes}), start, seed)
 
 

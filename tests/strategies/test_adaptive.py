@@ -1,7 +1,13 @@
 import numpy as np
 import pytest
 
-from strategies.adaptive import AdaptiveSettings, CovarianceTooLargeError, check_memory, check_spread, movement
+from hebbes.strategies.core.adaptive import (
+    AdaptiveSettings,
+    CovarianceTooLargeError,
+    check_memory,
+    check_spread,
+    movement,
+)
 
 
 @pytest.mark.parametrize(("num_params", "members"), [(2, 6), (10, 10), (100, 17), (1000, 24), (12_288, 32)])

@@ -2,15 +2,15 @@ import numpy as np
 import pytest
 from searches import search, sphere, tell
 
-from strategies.ars import Ars, ArsSettings
-from strategies.openai_es import OpenaiEs, OpenaiEsSettings
+from hebbes.strategies.ars import ARS, ARSSettings
+from hebbes.strategies.openai_es import OpenAIES, OpenAIESSettings
 
 START = np.random.default_rng(1).normal(size=5).astype(np.float32)
 NAN = float("nan")
 
 
 def ars(**settings):
-    return Ars(ArsSettings(**{"popsize": 6, "sigma": 0.2, "lr": 0.3, **settings}), START, seed=0)
+    return ARS(ARSSettings(**{"popsize": 6, "sigma": 0.2, "lr": 0.3, **settings}), START, seed=0)
 
 
 def moved(strategy, fitness):
@@ -61,7 +61,7 @@ def test_the_directions_used_are_those_of_the_authors_code(num_best):
 def test_with_all_directions_it_is_openai_es_on_raw_returns_over_their_deviation(sampler):
     # popsize = 2 N; lr / (popsize sigma) sum r noise = lr' / (N sigma_R) sum r noise for lr = 2 sigma lr' / sigma_R
     fitness = np.random.default_rng(0).normal(size=6)
-    settings = OpenaiEsSettings(
+    settings = OpenAIESSettings(
         popsize=6,
         sampler=sampler,
         sigma=0.2,
@@ -69,7 +69,7 @@ def test_with_all_directions_it_is_openai_es_on_raw_returns_over_their_deviation
         fitness_shaping="raw",
         weight_penalty=0.0,
     )
-    strategies = [ars(sampler=sampler), OpenaiEs(settings, START, seed=0)]
+    strategies = [ars(sampler=sampler), OpenAIES(settings, START, seed=0)]
     for strategy in strategies:
         tell(strategy, fitness)
     assert strategies[0].mean == pytest.approx(strategies[1].mean, abs=1e-6)

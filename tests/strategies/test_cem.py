@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from searches import search, sphere, tell
 
-from strategies.cem import Cem, CemSettings
+from hebbes.strategies.cem import CEM, CEMSettings
 
 START = np.random.default_rng(1).normal(size=5).astype(np.float32)
 FITNESS = np.array([1.0, 4.0, 2.0, 0.0, -3.0, 3.0])  # best first: members 1, 5, 2
@@ -10,7 +10,7 @@ NAN = float("nan")
 
 
 def cem(**settings):
-    return Cem(CemSettings(**{"popsize": 6, "sigma": 0.2, **settings}), START, seed=0)
+    return CEM(CEMSettings(**{"popsize": 6, "sigma": 0.2, **settings}), START, seed=0)
 
 
 def test_textbook_cem_is_the_elites_mean_and_deviation():

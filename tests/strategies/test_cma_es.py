@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 from cmaes import CMA
 
-from strategies.adaptive import AdaptiveSettings
-from strategies.cma_es import CmaEs
+from hebbes.strategies.cma_es import CMAES
+from hebbes.strategies.core.adaptive import AdaptiveSettings
 
 START = np.random.default_rng(2).normal(size=6).astype(np.float32)
 AXES = np.linalg.qr(np.random.default_rng(4).normal(size=(6, 6)))[0]
@@ -28,7 +28,7 @@ class Handed:
 
 
 def test_equals_the_librarys_own_ask_and_tell_with_the_same_noise():
-    ours = CmaEs(AdaptiveSettings(sigma=0.5), START, seed=3)
+    ours = CMAES(AdaptiveSettings(sigma=0.5), START, seed=3)
     library = CMA(START.astype(np.float64), 0.5)
     library._rng = Handed()
     for generation in range(25):
@@ -45,7 +45,7 @@ def test_equals_the_librarys_own_ask_and_tell_with_the_same_noise():
 
 
 def test_learns_a_rotated_landscape():
-    ours = CmaEs(AdaptiveSettings(sigma=0.5), START, seed=3)
+    ours = CMAES(AdaptiveSettings(sigma=0.5), START, seed=3)
     for generation in range(150):
         population = ours.ask(generation)
         ours.tell(population, rotated_ellipsoid(members(population)), None)
@@ -54,14 +54,14 @@ def test_learns_a_rotated_landscape():
 
 
 def test_all_that_changes_in_the_library_is_saved():
-    ours = CmaEs(AdaptiveSettings(), START, seed=3)
+    ours = CMAES(AdaptiveSettings(), START, seed=3)
     before = {name: np.copy(value) for name, value in vars(ours._library).items() if name != "_rng"}
     population = ours.ask(0)
     ours.tell(population, rotated_ellipsoid(members(population)), None)
     changed = {name for name, value in before.items() if not np.array_equal(value, vars(ours._library)[name])}
-    assert changed - {"_funhist_values"} == set(CmaEs.STATE.values())  # the history serves `should_stop` alone
+    assert changed - {"_funhist_values"} == set(CMAES.STATE.values())  # the history serves `should_stop` alone
 
 
 def test_says_how_much_memory_it_would_need_before_it_takes_any():
     with pytest.raises(ValueError, match=r"cma_es would need 85\.5 GiB .* 12288 parameters.*sep_cma_es"):
-        CmaEs(AdaptiveSettings(), np.zeros(12_288, np.float32), seed=0)  # 2 * 32 + 12 matrices
+        CMAES(AdaptiveSettings(), np.zeros(12_288, np.float32), seed=0)  # 2 * 32 + 12 matrices

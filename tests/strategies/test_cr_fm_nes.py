@@ -2,7 +2,7 @@ import crfmnes.alg
 import numpy as np
 import pytest
 
-from strategies.cr_fm_nes import CrFmNes, CrFmNesSettings
+from hebbes.strategies.cr_fm_nes import CRFMNES, CRFMNESSettings
 
 START = np.random.default_rng(2).normal(size=12).astype(np.float32)
 
@@ -22,7 +22,7 @@ def handed_noise(ours, population):
 
 @pytest.mark.parametrize("num_failed", [0, 3])
 def test_equals_the_librarys_own_optimize_with_the_same_noise(monkeypatch, num_failed):
-    ours = CrFmNes(CrFmNesSettings(sigma=0.5), START, seed=3)
+    ours = CRFMNES(CRFMNESSettings(sigma=0.5), START, seed=3)
     theirs, asked = [], []
     monkeypatch.setattr(np.random, "randn", lambda *shape: theirs.pop())
     theirs.append(ours.state_dict()["direction"] * np.sqrt(12))
@@ -49,7 +49,7 @@ def test_equals_the_librarys_own_optimize_with_the_same_noise(monkeypatch, num_f
 
 @pytest.mark.parametrize("num_better", [1, 2])
 def test_ties_do_not_blow_sigma_up(num_better):
-    ours = CrFmNes(CrFmNesSettings(popsize=20, sigma=0.3), np.zeros(10, np.float32), seed=3)
+    ours = CRFMNES(CRFMNESSettings(popsize=20, sigma=0.3), np.zeros(10, np.float32), seed=3)
     rng = np.random.default_rng(0)
     for generation in range(200):
         fitness = np.zeros(21)
@@ -59,7 +59,7 @@ def test_ties_do_not_blow_sigma_up(num_better):
 
 
 def test_one_step_of_the_mean_by_hand():
-    ours = CrFmNes(CrFmNesSettings(popsize=4, sigma=0.5), START, seed=3)
+    ours = CRFMNES(CRFMNESSettings(popsize=4, sigma=0.5), START, seed=3)
     population = ours.ask(0)
     rows, before = members(population).astype(np.float64), START.astype(np.float64)
     ours.tell(population, np.array([2.0, 0.0, 1.0, 9.0, 99.0]), None)
@@ -69,7 +69,7 @@ def test_one_step_of_the_mean_by_hand():
 
 
 def test_the_long_direction_lengthens_the_noise():
-    ours = CrFmNes(CrFmNesSettings(popsize=2000, sigma=0.5), np.zeros(5, np.float32), seed=3)
+    ours = CRFMNES(CRFMNESSettings(popsize=2000, sigma=0.5), np.zeros(5, np.float32), seed=3)
     direction = np.array([[3.0], [0.0], [0.0], [4.0], [0.0]])
     ours.load_state_dict({**ours.state_dict(), "direction": direction})
     rows = members(ours.ask(0))[:-1].astype(np.float64)
@@ -79,19 +79,19 @@ def test_the_long_direction_lengthens_the_noise():
 
 
 def test_all_that_changes_in_the_library_is_saved():
-    ours = CrFmNes(CrFmNesSettings(), START, seed=3)
+    ours = CRFMNES(CRFMNESSettings(), START, seed=3)
     before = {name: np.copy(value) for name, value in vars(ours._library).items()}
     population = ours.ask(0)
     ours.tell(population, ellipsoid(members(population)), None)
     changed = {name for name, value in before.items() if not np.array_equal(value, vars(ours._library)[name])}
     counters = {"f", "g", "no_of_evals", "f_best", "x_best"}  # read by nobody
-    assert changed - counters - {"z"} == set(CrFmNes.STATE.values())  # z is drawn anew
+    assert changed - counters - {"z"} == set(CRFMNES.STATE.values())  # z is drawn anew
 
 
 def test_the_library_that_others_import_stays_as_it_is():
-    CrFmNes(CrFmNesSettings(), START, seed=3)
+    CRFMNES(CRFMNESSettings(), START, seed=3)
     assert crfmnes.alg.np is np and isinstance(np.random.randn(), float)  # noqa: NPY002
 
 
 def test_the_default_number_of_members_is_even():
-    assert len(CrFmNes(CrFmNesSettings(), np.zeros(100, np.float32), 0).ask(0)) == 18 + 1
+    assert len(CRFMNES(CRFMNESSettings(), np.zeros(100, np.float32), 0).ask(0)) == 18 + 1

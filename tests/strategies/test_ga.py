@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
-from strategies import lineages
-from strategies.ga import Ga, GaSettings
+from hebbes.strategies.core import lineages
+from hebbes.strategies.ga import GA, GASettings
 
 START = np.random.default_rng(2).normal(size=6).astype(np.float32)
 
@@ -12,7 +12,7 @@ def members(population):
 
 
 def ga(**settings):
-    return Ga(GaSettings(**{"popsize": 12, "parents": 4, "sigma": 0.1, **settings}), START, seed=3)
+    return GA(GASettings(**{"popsize": 12, "parents": 4, "sigma": 0.1, **settings}), START, seed=3)
 
 
 def told(strategy, generation, fitness_of):
@@ -131,4 +131,4 @@ def test_all_members_are_parents_where_there_are_fewer_than_asked_for():
 @pytest.mark.parametrize("name", ["popsize", "parents"])
 def test_there_is_at_least_one(name):
     with pytest.raises(ValueError, match=f"{name} must be >= 1, got 0"):
-        GaSettings(**{name: 0})
+        GASettings(**{name: 0})

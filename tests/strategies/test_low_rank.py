@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 from threadpoolctl import threadpool_limits
 
-from contracts.policy import Layout
-from contracts.strategy import TakesLayout
-from policies.layers import rows_of
-from strategies.low_rank import LowRankPopulation, mean_squares
-from strategies.openai_es import OpenaiEs, OpenaiEsSettings
-from strategies.populations import GaussianPopulation
+from hebbes.contracts.policy import Layout
+from hebbes.contracts.strategy import TakesLayout
+from hebbes.policies.layers import rows_of
+from hebbes.strategies.core.low_rank import LowRankPopulation, mean_squares
+from hebbes.strategies.core.populations import GaussianPopulation
+from hebbes.strategies.openai_es import OpenAIES, OpenAIESSettings
 
 LAYOUT = Layout({"kernel": (2, 1, 3, 3), "matrix": (5, 4), "offset": (5,), "last": (2, 5)})
 CENTER = np.linspace(-1, 1, LAYOUT.num_params, dtype=np.float32)
@@ -98,7 +98,7 @@ def test_mean_squares_are_those_of_the_rows():
 
 def strategy(layout=LAYOUT, seed=0, **settings):
     chosen = {"popsize": 10, "sampler": "low_rank", "weight_penalty": 0.0, **settings}
-    es = OpenaiEs(OpenaiEsSettings(**chosen), CENTER, seed)
+    es = OpenAIES(OpenAIESSettings(**chosen), CENTER, seed)
     assert isinstance(es, TakesLayout)
     es.take_layout(layout)
     return es
@@ -142,8 +142,8 @@ def test_climbs_a_sphere_and_resumes_exactly():
 
 def test_no_layout_one_of_another_size_and_a_rank_below_one_are_refused():
     with pytest.raises(ValueError, match="sampler low_rank needs the policy's layout"):
-        OpenaiEs(OpenaiEsSettings(sampler="low_rank"), CENTER, 0).ask(0)
+        OpenAIES(OpenAIESSettings(sampler="low_rank"), CENTER, 0).ask(0)
     with pytest.raises(ValueError, match=r"a layout of 7 parameters for 53"):
         strategy(layout=Layout({"offset": (7,)}))
     with pytest.raises(ValueError, match=r"rank must be >= 1, got 0"):
-        OpenaiEsSettings(rank=0)
+        OpenAIESSettings(rank=0)

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from strategies.one_plus_one import OnePlusOne, OnePlusOneSettings
+from hebbes.strategies.one_plus_one import OnePlusOne, OnePlusOneSettings
 
 START = np.random.default_rng(2).normal(size=8).astype(np.float32)
 UP, DOWN = np.exp(0.8 / 3), np.exp(-0.2 / 3)  # d = sqrt(8 + 1)

@@ -2,12 +2,12 @@ import numpy as np
 import pytest
 from searches import combine, members, search, sphere, tell
 
-from strategies.openai_es import OpenaiEs, OpenaiEsSettings
+from hebbes.strategies.openai_es import OpenAIES, OpenAIESSettings
 
 
 def strategy(num_params=4, seed=0, **settings):
     start = np.random.default_rng(1).normal(size=num_params).astype(np.float32)
-    return OpenaiEs(OpenaiEsSettings(**{"popsize": 10, **settings}), start, seed)
+    return OpenAIES(OpenAIESSettings(**{"popsize": 10, **settings}), start, seed)
 
 
 def generation(es, number, fitness_of=sphere):
@@ -259,4 +259,4 @@ def test_a_sigma_that_float32_cannot_use_is_refused_when_members_are_asked_for(s
 )
 def test_refuses_what_it_cannot_use(setting, value, allowed):
     with pytest.raises(ValueError, match=rf"{setting} must be .*{allowed}.*got {value}"):
-        OpenaiEsSettings(**{setting: value})
+        OpenAIESSettings(**{setting: value})

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 import torch
 
-from strategies.optimizers import OPTIMIZERS, Adam, ClipUp, OptimizerSettings, Sgd
+from hebbes.strategies.core.optimizers import OPTIMIZERS, Adam, ClipUp, OptimizerSettings, Sgd
 
 GRADIENTS = np.random.default_rng(0).normal(size=(20, 5))
 CASES = [

@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 from searches import search, sphere, tell
 
-from strategies.openai_es import OpenaiEs, OpenaiEsSettings
-from strategies.pgpe import Pgpe, PgpeSettings
+from hebbes.strategies.openai_es import OpenAIES, OpenAIESSettings
+from hebbes.strategies.pgpe import PGPE, PGPESettings
 
 START = np.random.default_rng(1).normal(size=5).astype(np.float32)
 FITNESS = np.array([1.0, 4.0, 2.0, 0.0, -3.0, 3.0])
@@ -11,7 +11,7 @@ UTILITIES = np.array([-0.1, 0.5, 0.1, -0.3, -0.5, 0.3])
 
 
 def pgpe(**settings):
-    return Pgpe(PgpeSettings(**{"popsize": 6, "sigma": 0.2, **settings}), START, seed=0)
+    return PGPE(PGPESettings(**{"popsize": 6, "sigma": 0.2, **settings}), START, seed=0)
 
 
 def test_two_steps_of_the_mean_and_the_sigmas_by_hand():
@@ -49,11 +49,11 @@ def test_rounding_of_the_baseline_moves_nothing_where_all_members_tie():
 @pytest.mark.parametrize("optimizer", [{"optimizer": "clip_up", "lr": 0.1}, {"optimizer": "adam", "lr": 0.05}])
 @pytest.mark.parametrize("sampler", ["antithetic", "orthogonal"])
 def test_with_fixed_sigmas_it_is_openai_es(optimizer, sampler):
-    settings = OpenaiEsSettings(
+    settings = OpenAIESSettings(
         popsize=6, sigma=0.2, sampler=sampler, fitness_shaping="centered_rank", weight_penalty=0.0,
         lr_schedule="constant", sigma_schedule="constant", **optimizer,
     )  # fmt: skip
-    strategies = [pgpe(sigma_lr=0.0, sampler=sampler, **optimizer), OpenaiEs(settings, START, seed=0)]
+    strategies = [pgpe(sigma_lr=0.0, sampler=sampler, **optimizer), OpenAIES(settings, START, seed=0)]
     for strategy in strategies:
         search(strategy, 5)
     assert strategies[0].mean == pytest.approx(strategies[1].mean, abs=1e-4)

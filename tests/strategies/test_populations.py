@@ -3,7 +3,8 @@ import pickle
 import numpy as np
 import pytest
 
-from strategies.populations import GaussianPopulation, RepeatedPopulation
+from hebbes.execution.repeated_population import RepeatedPopulation
+from hebbes.strategies.core.populations import GaussianPopulation
 
 CENTER = np.linspace(-1, 1, 7, dtype=np.float32)
 

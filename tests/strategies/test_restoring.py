@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from strategies.restoring import matching
+from hebbes.strategies.core.restoring import matching
 
 TEMPLATE = {"mean": np.zeros(3), "generation": np.array(0)}
 

@@ -3,8 +3,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from strategies.populations import GaussianPopulation
-from strategies.samplers import ORTHOGONAL_BLOCK, SAMPLERS, TWIN_SAMPLERS, check_members
+from hebbes.strategies.core.populations import GaussianPopulation
+from hebbes.strategies.core.samplers import ORTHOGONAL_BLOCK, SAMPLERS, TWIN_SAMPLERS, check_members
 
 each_sampler = pytest.mark.parametrize("sampler", SAMPLERS)
 

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from strategies.schedules import SCHEDULES, Course, FirstRankRule, Rate, RateSettings
+from hebbes.strategies.core.schedules import SCHEDULES, Course, FirstRankRule, Rate, RateSettings
 
 NAN = float("nan")
 

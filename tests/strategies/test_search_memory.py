@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from contracts.strategy import SaysMemory
-from rollouts.registry import lookup
+from hebbes.contracts.strategy import SaysMemory
+from hebbes.registry.lookup import lookup
 from tests.strategies.every_strategy import SETTINGS, each_strategy, make, run
 
 NUM_PARAMS = 500
@@ -17,7 +17,7 @@ def test_the_state_is_as_large_as_was_said(name):
     for generation in range(12):  # parents of ga are rows once they have gathered mutations
         run(strategy, 1, first=generation)
         kept.append(sum(array.nbytes for array in strategy.state_dict().values()))
-    kind = lookup("strategies", name)
+    kind = lookup("strategy", name)
     assert isinstance(kind, SaysMemory)
     popsize = len(strategy.ask(12)) - 1
     said = kind.memory(kind.Settings(**SETTINGS[name]), NUM_PARAMS, popsize).state
@@ -26,7 +26,7 @@ def test_the_state_is_as_large_as_was_said(name):
 
 @each_strategy
 def test_more_members_and_more_parameters_never_take_less(name):
-    kind = lookup("strategies", name)
+    kind = lookup("strategy", name)
     few, many, large = (
         kind.memory(kind.Settings(), *sizes) for sizes in ((NUM_PARAMS, 10), (NUM_PARAMS, 1000), (2 * NUM_PARAMS, 10))
     )

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from strategies.selection import all_tie, best_first, tied_share
+from hebbes.strategies.core.selection import all_tie, best_first, tied_share
 
 NAN = float("nan")
 

@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 from cmaes import SepCMA
 
-from strategies.adaptive import AdaptiveSettings
-from strategies.sep_cma_es import SepCmaEs, learning_rates
+from hebbes.strategies.core.adaptive import AdaptiveSettings
+from hebbes.strategies.sep_cma_es import SepCMAES, learning_rates
 
 START = np.random.default_rng(2).normal(size=12).astype(np.float32)
 
@@ -17,7 +17,7 @@ def members(population):
 
 
 def test_equals_the_library_run_directly_bit_for_bit():
-    ours = SepCmaEs(AdaptiveSettings(sigma=0.5), START, seed=3)
+    ours = SepCMAES(AdaptiveSettings(sigma=0.5), START, seed=3)
     library = SepCMA(START.astype(np.float64), 0.5)
     library._cc, library._c1, library._cmu = learning_rates(12, library._mu_eff)
     for generation in range(30):
@@ -32,7 +32,7 @@ def test_equals_the_library_run_directly_bit_for_bit():
 
 
 def test_one_step_of_mean_and_spread_by_hand():
-    ours = SepCmaEs(AdaptiveSettings(popsize=6, sigma=0.5), START, seed=3)
+    ours = SepCMAES(AdaptiveSettings(popsize=6, sigma=0.5), START, seed=3)
     population = ours.ask(0)
     rows = members(population).astype(np.float64)
     ours.tell(population, np.array([3.0, np.nan, 5.0, 1.0, 4.0, 0.0, 99.0]), None)
@@ -41,7 +41,7 @@ def test_one_step_of_mean_and_spread_by_hand():
 
 
 def test_the_members_follow_the_variances():
-    ours = SepCmaEs(AdaptiveSettings(popsize=200, sigma=0.5), np.zeros(50, np.float32), seed=3)
+    ours = SepCMAES(AdaptiveSettings(popsize=200, sigma=0.5), np.zeros(50, np.float32), seed=3)
     state = ours.state_dict()
     state["variances"] = np.linspace(0.1, 4, 50) ** 2
     ours.load_state_dict(state)
@@ -49,12 +49,12 @@ def test_the_members_follow_the_variances():
 
 
 def test_all_that_changes_in_the_library_is_saved():
-    ours = SepCmaEs(AdaptiveSettings(), START, seed=3)
+    ours = SepCMAES(AdaptiveSettings(), START, seed=3)
     before = {name: np.copy(value) for name, value in vars(ours._library).items() if name != "_rng"}
     population = ours.ask(0)
     ours.tell(population, ellipsoid(members(population)), None)
     changed = {name for name, value in before.items() if not np.array_equal(value, vars(ours._library)[name])}
-    assert changed - {"_funhist_values"} == set(SepCmaEs.STATE.values())  # the history serves `should_stop` alone
+    assert changed - {"_funhist_values"} == set(SepCMAES.STATE.values())  # the history serves `should_stop` alone
 
 
 def test_variances_are_learned_at_the_rates_of_pycma():
@@ -64,7 +64,7 @@ def test_variances_are_learned_at_the_rates_of_pycma():
 
 @pytest.mark.parametrize("popsize", [4, 5, 8, 500])
 def test_variances_stay_positive_in_a_population_of_any_size(popsize):
-    ours = SepCmaEs(AdaptiveSettings(popsize=popsize), START, seed=0)
+    ours = SepCMAES(AdaptiveSettings(popsize=popsize), START, seed=0)
     for generation in range(5):
         population = ours.ask(generation)
         ours.tell(population, ellipsoid(members(population)), None)
@@ -73,4 +73,4 @@ def test_variances_stay_positive_in_a_population_of_any_size(popsize):
 
 def test_refuses_a_single_parameter():
     with pytest.raises(ValueError, match="at least 2 parameters"):
-        SepCmaEs(AdaptiveSettings(popsize=8), START[:1], seed=0)
+        SepCMAES(AdaptiveSettings(popsize=8), START[:1], seed=0)

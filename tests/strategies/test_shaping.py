@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from strategies.shaping import (
+from hebbes.strategies.core.shaping import (
     SHAPINGS,
     by_rank,
     centered_rank,

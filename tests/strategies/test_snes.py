@@ -2,14 +2,14 @@ import numpy as np
 import pytest
 from searches import search, sphere, tell
 
-from strategies.openai_es import OpenaiEs, OpenaiEsSettings
-from strategies.snes import Snes, SnesSettings
+from hebbes.strategies.openai_es import OpenAIES, OpenAIESSettings
+from hebbes.strategies.snes import SNES, SNESSettings
 
 START = np.random.default_rng(1).normal(size=8).astype(np.float32)
 
 
 def snes(start=START, **settings):
-    return Snes(SnesSettings(**{"sigma": 0.3, **settings}), start, seed=0)
+    return SNES(SNESSettings(**{"sigma": 0.3, **settings}), start, seed=0)
 
 
 def reference(mean, sigma, noise, fitness):
@@ -50,11 +50,11 @@ def test_members_are_4_plus_3_ln_d_unless_given_and_even_where_they_are_twins(nu
 
 def test_with_fixed_sigmas_it_is_openai_es_with_the_same_utilities():
     # lr sigma sum u z = lr' / (popsize sigma) sum u z for lr' = lr popsize sigma^2
-    settings = OpenaiEsSettings(
+    settings = OpenAIESSettings(
         popsize=7, sampler="normal", sigma=0.3, lr=0.8 * 7 * 0.09, fitness_shaping="nes_utilities", weight_penalty=0.0,
         lr_schedule="constant", sigma_schedule="constant",
     )  # fmt: skip
-    strategies = [snes(popsize=7, lr=0.8, sigma_lr=0.0), OpenaiEs(settings, START, seed=0)]
+    strategies = [snes(popsize=7, lr=0.8, sigma_lr=0.0), OpenAIES(settings, START, seed=0)]
     for strategy in strategies:
         search(strategy, 5)
     assert strategies[0].mean == pytest.approx(strategies[1].mean, abs=1e-5)

@@ -6,8 +6,8 @@ from dataclasses import fields
 import numpy as np
 import pytest
 
-from rollouts.registry import lookup
-from strategies.gaussian_search import GaussianStrategy
+from hebbes.registry.lookup import lookup
+from hebbes.strategies.core.gaussian_search import GaussianStrategy
 from tests.strategies.every_strategy import (
     FOUND,
     NUM_PARAMS,
@@ -243,7 +243,7 @@ def test_figures_are_finite_and_say_what_moved(name):
 @each_strategy
 def test_who_sums_noise_says_how_well_it_agrees(name):
     figures, gradient = run(make(name), 1), {"gradient_norm", "gradient_agreement"}
-    if issubclass(lookup("strategies", name), GaussianStrategy):
+    if issubclass(lookup("strategy", name), GaussianStrategy):
         assert figures["gradient_norm"] > 0 and -1 <= figures["gradient_agreement"] <= 1
     else:
         assert gradient.isdisjoint(figures)
@@ -265,7 +265,7 @@ def test_settings_name_what_they_refuse(name):
 
 @each_strategy
 def test_every_setting_has_a_help_text(name):
-    assert all(setting.metadata.get("help") for setting in fields(lookup("strategies", name).Settings))
+    assert all(setting.metadata.get("help") for setting in fields(lookup("strategy", name).Settings))
 
 
 @each_strategy
@@ -275,7 +275,7 @@ def test_noise_that_changes_no_weight_ends_the_search(name):
         strategy.ask(0)
 
 
-@pytest.mark.parametrize("name", [name for name in FOUND if lookup("strategies", name).grows])
+@pytest.mark.parametrize("name", [name for name in FOUND if lookup("strategy", name).grows])
 def test_who_grows_begins_with_the_same_members(name):
     strategy = make(name)
     few, many = members(strategy.ask(0, 10)), members(strategy.ask(0, 20))

@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 from scipy.linalg import expm
 
-from strategies.snes import Snes, SnesSettings
-from strategies.xnes import Xnes, XnesSettings, default_rate
+from hebbes.strategies.snes import SNES, SNESSettings
+from hebbes.strategies.xnes import XNES, XNESSettings, default_rate
 
 START = np.random.default_rng(2).normal(size=4).astype(np.float32)
 
@@ -13,7 +13,7 @@ def members(population):
 
 
 def test_two_steps_equal_algorithm_1_written_out():
-    ours = Xnes(XnesSettings(popsize=5, sigma=0.3, lr=0.9, sigma_lr=0.2, shape_lr=0.1), START, seed=3)
+    ours = XNES(XNESSettings(popsize=5, sigma=0.3, lr=0.9, sigma_lr=0.2, shape_lr=0.1), START, seed=3)
     mean, sigma, B = START.astype(np.float64), 0.3, np.eye(4)
     hats = [max(0.0, np.log(3.5) - np.log(rank)) for rank in (1, 2, 3, 4, 5)]
     utilities = np.array(hats) / sum(hats) - 0.2
@@ -37,7 +37,7 @@ def test_learning_rates_are_those_of_table_1():
 
 
 def test_the_shape_keeps_its_volume():
-    ours = Xnes(XnesSettings(shape_lr=0.3), START, seed=3)
+    ours = XNES(XNESSettings(shape_lr=0.3), START, seed=3)
     for generation in range(40):
         population = ours.ask(generation)
         ours.tell(population, -np.square(members(population) * [1, 3, 9, 27]).sum(axis=1), None)
@@ -56,7 +56,7 @@ class WithNoise:
 
 def test_equals_snes_in_one_dimension():
     rates = {"popsize": 8, "sigma": 0.5, "lr": 0.7, "sigma_lr": 0.3}
-    ours, simpler = Xnes(XnesSettings(**rates), START[:1], 3), Snes(SnesSettings(**rates), START[:1], 3)
+    ours, simpler = XNES(XNESSettings(**rates), START[:1], 3), SNES(SNESSettings(**rates), START[:1], 3)
     for generation in range(10):
         population = simpler.ask(generation)
         fitness = -np.square(members(population)[:, 0].astype(np.float64) - 2)
@@ -69,11 +69,11 @@ def test_equals_snes_in_one_dimension():
 
 @pytest.mark.parametrize("value", [3.0, np.nan])
 def test_a_generation_that_ties_or_fails_as_a_whole_moves_nothing(value):
-    ours = Xnes(XnesSettings(), START, seed=3)
+    ours = XNES(XNESSettings(), START, seed=3)
     ours.tell(ours.ask(0), np.full(9, value), None)
     assert np.array_equal(ours.mean, START) and ours.state_dict()["sigma"] == pytest.approx(0.1, abs=1e-15)
 
 
 def test_says_how_much_memory_it_would_need_before_it_takes_any():
     with pytest.raises(ValueError, match=r"xnes would need 11\.2 GiB .* 12288 parameters.*sep_cma_es"):
-        Xnes(XnesSettings(), np.zeros(12_288, np.float32), seed=0)
+        XNES(XNESSettings(), np.zeros(12_288, np.float32), seed=0)

@@ -4,15 +4,15 @@ from dataclasses import replace
 
 import numpy as np
 
-from contracts.engine import Moments
-from reporting.metrics import read_metrics
-from strategies.openai_es import OpenaiEsSettings
-from training.checkpoint import newest_checkpoint
-from training.config import TrainConfig
-from training.preparation import prepare
-from training.run import execute
+from hebbes.contracts.engine import Moments
+from hebbes.files.checkpoint import newest_checkpoint
+from hebbes.recording.metrics import read_metrics
+from hebbes.strategies.openai_es import OpenAIESSettings
+from hebbes.training.config import TrainConfig
+from hebbes.training.prepare import prepare
+from hebbes.training.run import execute
 
-SETTINGS = OpenaiEsSettings(popsize=8, lr=0.05, optimizer="adam")
+SETTINGS = OpenAIESSettings(popsize=8, lr=0.05, optimizer="adam")
 
 
 def scripted_config(folder, **changes):

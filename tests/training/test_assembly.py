@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 from gymnasium.spaces import Box, Discrete, MultiBinary, MultiDiscrete
 
-from strategies.openai_es import OpenaiEsSettings
-from training import assembly
-from training.assembly import automatic_policy, environment_spec, make_agent
-from training.config import TrainConfig
-from training.trainers import HebbianConfig
+from hebbes.strategies.openai_es import OpenAIESSettings
+from hebbes.training import assembly
+from hebbes.training.assembly import automatic_policy, environment_spec, make_agent
+from hebbes.training.config import TrainConfig
+from hebbes.training.trainers import HebbianConfig
 
 COLOUR = Box(0, 255, (96, 100, 3), np.uint8)
 VECTOR = Box(-1, 1, (5,), np.float32)
@@ -23,7 +23,7 @@ def wrappers_for(monkeypatch):
 
     def wrappers(observation_space, action_space=ACTIONS, **options):
         monkeypatch.setattr(assembly, "spaces", lambda spec: (observation_space, action_space))
-        spec = environment_spec(TrainConfig(environment="CartPole-v1", settings=OpenaiEsSettings(), **options))
+        spec = environment_spec(TrainConfig(environment="CartPole-v1", settings=OpenAIESSettings(), **options))
         return [(wrapper.name, dict(wrapper.kwargs)) for wrapper in (*spec.wrappers, *spec.training_wrappers)]
 
     return wrappers
@@ -141,7 +141,7 @@ def test_an_option_that_would_do_nothing_is_refused(wrappers_for, spaces, option
     ],
 )
 def test_the_agent_fits_the_spaces(action_space, bounds, outputs, head):
-    config = TrainConfig(policy="mlp", hidden_sizes=(9,), bias=True, action_bounds=bounds, settings=OpenaiEsSettings())
+    config = TrainConfig(policy="mlp", hidden_sizes=(9,), bias=True, action_bounds=bounds, settings=OpenAIESSettings())
     agent = make_agent(config, VECTOR, action_space)
     policy = agent.policy
     assert (policy.observation_shape, policy.num_outputs, policy.hidden_sizes, policy.bias) == (
@@ -156,7 +156,7 @@ def test_the_agent_fits_the_spaces(action_space, bounds, outputs, head):
 def test_a_plastic_policy_gets_its_own_options():
     settings = {"hebb_rule": "ABC", "init_weights": "zeros", "sharing": "layer", "update_every": 3}
     settings |= {"modulation": "reward", "eligibility": True}
-    policy = make_agent(HebbianConfig(**settings, settings=OpenaiEsSettings()), VECTOR, Discrete(4)).policy
+    policy = make_agent(HebbianConfig(**settings, settings=OpenAIESSettings()), VECTOR, Discrete(4)).policy
     assert {name: getattr(policy, name) for name in settings} == settings
 
 

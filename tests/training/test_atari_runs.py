@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from training.command_line import parse_config, parse_configs
-from training.evaluation import environment_for, play
-from training.policy_file import load_policy
-from training.preparation import prepare
-from training.run import execute
+from hebbes.evaluation.play import environment_for, play
+from hebbes.files.policy_file import load_policy
+from hebbes.options.command_line import parse_config, parse_configs
+from hebbes.training.prepare import prepare
+from hebbes.training.run import execute
 
 TINY = [
     *("--popsize", "2", "--generations", "1", "--max_episode_steps", "3"),

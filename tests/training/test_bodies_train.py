@@ -5,18 +5,18 @@ from importlib.util import find_spec
 
 import numpy as np
 import pytest
-from saved_policies import file_with, saved_policy
-from scripted_runs import outcome
 
-from contracts.randomness import Purpose
-from rollouts.bodies import SPECIES
-from training.assembly import environment_spec, spaces
-from training.command_line import parse_config, parse_configs
-from training.evaluation import environment_for, play
-from training.loop import Trainer
-from training.policy_file import load_policy
-from training.preparation import prepare
-from training.run import execute
+from hebbes.contracts.randomness import Purpose
+from hebbes.environments.morphologies import SPECIES
+from hebbes.evaluation.play import environment_for, play
+from hebbes.files.policy_file import load_policy
+from hebbes.options.command_line import parse_config, parse_configs
+from hebbes.training.assembly import environment_spec, spaces
+from hebbes.training.generation_loop import Trainer
+from hebbes.training.prepare import prepare
+from hebbes.training.run import execute
+from tests.files.saved_policies import file_with, saved_policy
+from tests.training.scripted_runs import outcome
 
 TINY = ["--popsize", "4", "--generations", "3", "--max_episode_steps", "6", "--eval_episodes", "2", "--threads", "1"]
 OFTEN = ["--eval_every", "1", "--checkpoint_every", "1", "--no_observation_normalization"]

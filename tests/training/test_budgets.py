@@ -5,15 +5,15 @@ from math import ceil
 
 import numpy as np
 import pytest
-from scripted_runs import outcome, resume, scripted_config, train
 
-from reporting.metrics import read_metrics
-from strategies.openai_es import OpenaiEsSettings
-from training.checkpoint import newest_checkpoint
-from training.command_line import parse_config
-from training.policy_file import load_policy
-from training.preparation import prepare
-from training.run import execute
+from hebbes.files.checkpoint import newest_checkpoint
+from hebbes.files.policy_file import load_policy
+from hebbes.options.command_line import parse_config
+from hebbes.recording.metrics import read_metrics
+from hebbes.strategies.openai_es import OpenAIESSettings
+from hebbes.training.prepare import prepare
+from hebbes.training.run import execute
+from tests.training.scripted_runs import outcome, resume, scripted_config, train
 
 
 def metrics_of(folder):
@@ -25,7 +25,7 @@ def strategy_of(folder):
 
 
 def settings(popsize):
-    return OpenaiEsSettings(popsize=popsize, lr=0.05, optimizer="adam")
+    return OpenAIESSettings(popsize=popsize, lr=0.05, optimizer="adam")
 
 
 def cartpole(tmp_path, *flags):

@@ -8,13 +8,14 @@ import pytest
 import torch
 from torch import nn
 
-from contracts.randomness import Purpose, simulator_seed
-from rollouts.copies import episode_seeds
-from rollouts.environment_ids import register
+from hebbes.contracts.randomness import Purpose, simulator_seed
+from hebbes.environments.ids import register
+from hebbes.environments.stepping_guard import episode_seeds
+from hebbes.evaluation.play import play
+from hebbes.options.evaluation import EvaluateConfig
+from hebbes.programs.evaluation_entries import load_entries
+from hebbes.wrappers.early_stop import EarlyStop
 from tests.scripted import ScriptedEnv
-from training.evaluation import play
-from training.evaluation_options import EvaluateConfig, checked_entries
-from wrappers.early_stop import EarlyStop
 
 ANT, HOPPER = "AntBulletEnv-v0", "HopperBulletEnv-v0"
 SOURCE_RULES = {"bullet": (30, 200), "car": (20, -1)}
@@ -112,7 +113,7 @@ def test_a_file_of_the_reference_earns_what_it_earns_there(environment, tmp_path
     options = EvaluateConfig(
         path_weights=(str(path),), environment=environment, policy="mlp", training_wrappers=True, episodes=3
     )
-    (entry,) = checked_entries(options)
+    (entry,) = load_entries(options)
     returns = play(entry.saved, entry.environment, episodes=3, seed=0, threads=1)
     seeds = [episode_seeds([simulator_seed(0, Purpose.TEST, member=k)], 0)[0] for k in range(3)]
     expected, lengths = zip(

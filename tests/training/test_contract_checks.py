@@ -5,36 +5,37 @@ from pathlib import Path
 
 import pytest
 import unfit_classes
-from scripted_runs import scripted_config, train
 
-from rollouts.environments import EnvironmentSpec
-from strategies.openai_es import OpenaiEsSettings
-from training.checkpoint import newest_checkpoint
-from training.evaluation_options import EvaluateConfig, checked_entries
-from training.loop import TrainingError
-from training.policy_file import SavedPolicy, load_policy, save_policy
-from training.preparation import prepare
-from training.run import execute
+from hebbes.environments.spec import EnvironmentSpec
+from hebbes.files.checkpoint import newest_checkpoint
+from hebbes.files.policy_file import SavedPolicy, load_policy, save_policy
+from hebbes.options.evaluation import EvaluateConfig
+from hebbes.programs.evaluation_entries import load_entries
+from hebbes.strategies.openai_es import OpenAIESSettings
+from hebbes.training.generation_loop import TrainingError
+from hebbes.training.prepare import prepare
+from hebbes.training.run import execute
+from tests.training.scripted_runs import scripted_config, train
 
 UNFIT = {
     "--strategy collections:OrderedDict": "is no strategy: it lacks grows, mean, ask, tell, state_dict, "
-    "load_state_dict (see contracts/strategy.py)",
+    "load_state_dict (see hebbes/contracts/strategy.py)",
     "--strategy unfit_classes:NoSettings": "is no strategy: it lacks Settings, a dataclass of its options",
     "--strategy unfit_classes:SettingWithoutHelp": "its setting popsize has no help text",
     "--strategy unfit_classes:SettingWithoutDefault": "its setting popsize has no default",
     "--strategy unfit_classes:SettingOfEveryRun": "cannot be used: ArgumentError: argument --seed: conflicting option",
     "--strategy unfit_classes:LacksMethods": "is no strategy: it lacks grows, mean, tell, state_dict, load_state_dict",
     "--strategy unfit_classes:ConstructorRaises": "cannot be used: RuntimeError: scripted",
-    "--strategy unfit_classes:AsksNothing": "cannot be used: ask must return a population (contracts/population.py), "
+    "--strategy unfit_classes:AsksNothing": "cannot be used: ask must return a population (hebbes/contracts/population.py), "
     "got None, which lacks __len__, weights, combine",
     "--strategy unfit_classes:ShortMean": "mean must be float32 of shape (4,), got float32 of shape (1,)",
     "--strategy unfit_classes:NoState": "state_dict must return NumPy arrays by name, got None",
     "--policy collections:OrderedDict": "is no policy: it lacks observation_shape, layout, check_buffers, "
-    "initial_params, initial_state, act (inherit from policies.static.StaticPolicy, or see contracts/policy.py)",
+    "initial_params, initial_state, act (inherit from hebbes.policies.base.StaticPolicy, or see hebbes/contracts/policy.py)",
     "--policy unfit_classes:NoDataclass": "is no policy: it is no dataclass",
     "--policy unfit_classes:LacksAct": "is no policy: it lacks act (inherit from ",
     "--policy unfit_classes:PolicyRaises": "cannot be used: RuntimeError: scripted",
-    "--policy unfit_classes:NoLayout": "layout must be a contracts.policy.Layout, got {'weight': (2, 2)}",
+    "--policy unfit_classes:NoLayout": "layout must be a hebbes.contracts.policy.Layout, got {'weight': (2, 2)}",
     "--policy unfit_classes:LayoutRaises": "AttributeError: 'LayoutRaises' object has no attribute 'misspelt'",
     "--policy unfit_classes:ShortStart": "initial_params must be float32 of shape (4,), got float32 of shape (3,)",
     "--policy unfit_classes:StateOfNobody": "arrays with the 2 members first, got float64 of shape (7,)",
@@ -42,7 +43,7 @@ UNFIT = {
     "(2, 1)",
     "--policy unfit_classes:ActRaises": "cannot be used: RuntimeError: scripted",
     "--wrappers collections:OrderedDict": "is no wrapper: it lacks num_copies, observation_space, action_space, start, "
-    "step, close (inherit from wrappers.base.BatchWrapper, or see contracts/environment.py)",
+    "step, close (inherit from hebbes.wrappers.base.BatchWrapper, or see hebbes/contracts/environment.py)",
     "--wrappers unfit_classes:WrapsNothing": "is no wrapper: it lacks num_copies, observation_space, action_space",
     "--wrappers unfit_classes:WrapperRaises": "cannot be used: RuntimeError: scripted",
     "--gymnasium_wrappers collections:OrderedDict": "is not a gymnasium.Wrapper",
@@ -73,7 +74,7 @@ def test_a_wrapper_may_forward_what_it_has_not(tmp_path):
 def test_a_users_strategy_is_tried_without_a_trace_in_the_run(tmp_path):
     config = scripted_config(tmp_path, generations=2)
     ours = load_policy(train(config) / "latest.dat", ["tests.scripted"])
-    theirs = train(replace(config, strategy="strategies.openai_es:OpenaiEs", run_name="again"))
+    theirs = train(replace(config, strategy="hebbes.strategies.openai_es:OpenAIES", run_name="again"))
     assert (load_policy(theirs / "latest.dat", ["tests.scripted"]).weights == ours.weights).all()
 
 
@@ -84,12 +85,15 @@ def test_a_users_strategy_is_tried_without_a_trace_in_the_run(tmp_path):
         ("TellsText", "tell must return numbers, got 'large' for 'sigma'"),
         ("TellsAnotherFigure", "a row must have the first row's columns; missing [], new ['another']"),
         ("TellRaises", "tell raised RuntimeError: scripted"),
-        ("AsksNothingLater", "ask must return a population (contracts/population.py), got a list, which lacks weights"),
+        (
+            "AsksNothingLater",
+            "ask must return a population (hebbes/contracts/population.py), got a list, which lacks weights",
+        ),
     ],
 )
 def test_what_a_strategy_answers_wrongly_ends_the_run_with_its_last_generation_saved(strategy, expected, tmp_path):
     (run,) = prepare(
-        scripted_config(tmp_path, strategy=f"unfit_classes:{strategy}", settings=OpenaiEsSettings(popsize=4))
+        scripted_config(tmp_path, strategy=f"unfit_classes:{strategy}", settings=OpenAIESSettings(popsize=4))
     )
     with pytest.raises(TrainingError) as stopped:
         execute(run)
@@ -106,4 +110,4 @@ def test_a_file_with_an_unfit_policy_is_refused_by_its_name(tmp_path):
     save_policy(path, SavedPolicy(fit, "unfit_classes:ActRaises", weights, {}, "identity", spec, {}))
     config = EvaluateConfig((str(path),), imports=("tests.scripted", "unfit_classes"))
     with pytest.raises(ValueError, match=r"a.dat: policy 'unfit_classes:ActRaises' cannot be used: RuntimeError: scri"):
-        checked_entries(config)
+        load_entries(config)

@@ -4,13 +4,13 @@ import gymnasium
 import numpy as np
 import pytest
 from gymnasium.spaces import Box
-from scripted_runs import outcome, scripted_config, train
 from threadpoolctl import threadpool_info
 
-from reporting.metrics import read_metrics
-from strategies.openai_es import OpenaiEsSettings
-from training.config import TrainConfig
-from training.policy_file import load_policy
+from hebbes.files.policy_file import load_policy
+from hebbes.recording.metrics import read_metrics
+from hebbes.strategies.openai_es import OpenAIESSettings
+from hebbes.training.config import TrainConfig
+from tests.training.scripted_runs import outcome, scripted_config, train
 
 CREWS = [(1, "in_process"), (2, "in_process"), (1, "workers"), (2, "workers")]
 """Threads or workers, and the engine."""
@@ -51,7 +51,7 @@ def grown_lstm(folder, **crew):
         hidden_sizes=(6,),
         recurrent_size=5,
         observation_normalization=True,
-        settings=OpenaiEsSettings(popsize=4, lr=0.1, sampler="low_rank"),
+        settings=OpenAIESSettings(popsize=4, lr=0.1, sampler="low_rank"),
         generations=3,
         num_interactions=250,
         chunk_size=3,
@@ -75,7 +75,7 @@ def test_linear_algebra_has_one_thread_wherever_members_are_evaluated(tmp_path):
         rewards = {
             "gymnasium_wrappers": (f"{__name__}:Threads",),
             "generations": 1,
-            "settings": OpenaiEsSettings(popsize=2),
+            "settings": OpenAIESSettings(popsize=2),
         }
         return scripted_config(folder, **rewards, **crew)
 
@@ -88,7 +88,7 @@ def test_virtual_batch_normalisation_of_images(policy, tmp_path):
     def config(folder, **crew):
         sizes = {"hidden_sizes": (4,), "virtual_batch": 3, "chunk_size": 2, "generations": 2}
         seen = {"observation_normalization": False, "gymnasium_wrappers": (f"{__name__}:Pictures",)}
-        return scripted_config(folder, policy=policy, **sizes, **seen, settings=OpenaiEsSettings(popsize=4), **crew)
+        return scripted_config(folder, policy=policy, **sizes, **seen, settings=OpenAIESSettings(popsize=4), **crew)
 
     (alone, *others), run = outcomes(config, tmp_path)
     assert all(other == alone for other in others)

@@ -5,11 +5,11 @@ from importlib.util import find_spec
 import numpy as np
 import pytest
 
-from training.command_line import parse_config
-from training.evaluation import environment_for, play
-from training.policy_file import load_policy
-from training.preparation import prepare
-from training.run import execute
+from hebbes.evaluation.play import environment_for, play
+from hebbes.files.policy_file import load_policy
+from hebbes.options.command_line import parse_config
+from hebbes.training.prepare import prepare
+from hebbes.training.run import execute
 
 BACKENDS = {
     "CartPole-v1": "envpool",

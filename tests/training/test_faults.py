@@ -4,18 +4,18 @@ import gymnasium
 import numpy as np
 import pytest
 from gymnasium.spaces import Box
-from scripted_runs import outcome, resume, scripted_config, train
 
-from contracts.engine import EngineError
-from contracts.randomness import Purpose
-from reporting.metrics import read_metrics
-from strategies.openai_es import OpenaiEsSettings
-from training.checkpoint import newest_checkpoint
-from training.loop import TrainingError
-from training.policy_file import load_policy
-from training.preparation import prepare
-from training.run import execute
-from training.run_folder import RunFiles
+from hebbes.contracts.engine import EngineError
+from hebbes.contracts.randomness import Purpose
+from hebbes.files.checkpoint import newest_checkpoint
+from hebbes.files.policy_file import load_policy
+from hebbes.recording.metrics import read_metrics
+from hebbes.strategies.openai_es import OpenAIESSettings
+from hebbes.training.generation_loop import TrainingError
+from hebbes.training.prepare import prepare
+from hebbes.training.run import execute
+from hebbes.training.run_folder import RunFiles
+from tests.training.scripted_runs import outcome, resume, scripted_config, train
 
 SCRIPT = {"rewards": [0.0], "truncate_at": 5, "action_weight": 1.0}
 
@@ -68,7 +68,7 @@ def test_non_finite_observations_fail_their_members(tmp_path):
 
 
 def test_when_all_members_tie_the_returns_change_nothing_and_it_is_said_once(tmp_path, capsys):
-    settings = OpenaiEsSettings(popsize=8, weight_penalty=0.0)
+    settings = OpenAIESSettings(popsize=8, weight_penalty=0.0)
     config = script(tmp_path, action_weight=0.0, rewards=[1.0])
     folder = train(scripted_config(tmp_path, env_kwargs=config.env_kwargs, settings=settings, generations=4))
     assert capsys.readouterr().out.count("all members have the same fitness, 5: ") == 1
@@ -77,7 +77,7 @@ def test_when_all_members_tie_the_returns_change_nothing_and_it_is_said_once(tmp
 
 
 def test_a_learning_rate_that_blows_up_stops_at_the_last_finite_weights(tmp_path, recwarn):
-    settings = OpenaiEsSettings(popsize=8, lr=1e39, optimizer="adam", decay=1.0)
+    settings = OpenAIESSettings(popsize=8, lr=1e39, optimizer="adam", decay=1.0)
     config = scripted_config(tmp_path, settings=settings, observation_normalization=False)
     saved = stopped(config, "the weights are no longer finite; is lr too large")
     assert [str(each.message) for each in recwarn if each.category is RuntimeWarning] == []
@@ -86,7 +86,7 @@ def test_a_learning_rate_that_blows_up_stops_at_the_last_finite_weights(tmp_path
 
 
 def test_sigma_that_underflows_stops_the_run(tmp_path):
-    settings = OpenaiEsSettings(popsize=8, sigma_decay=1e-6, sigma_min=0.0)
+    settings = OpenAIESSettings(popsize=8, sigma_decay=1e-6, sigma_min=0.0)
     saved = stopped(scripted_config(tmp_path, settings=settings), "changes no weight in float32 any more")
     assert 1 < saved.progress.generation < 9
     assert np.isfinite(saved.latest.weights).all()

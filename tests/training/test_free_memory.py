@@ -2,7 +2,7 @@
 
 import pytest
 
-from training.free_memory import free_memory, own_memory
+from hebbes.training.free_memory import free_memory, own_memory
 
 MEMINFO = "MemTotal:       16000000 kB\nMemFree:         1000000 kB\nMemAvailable:    8000000 kB\n"
 

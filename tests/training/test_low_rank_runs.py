@@ -2,17 +2,16 @@
 
 from dataclasses import replace
 
-from scripted_runs import SETTINGS, outcome, resume, scripted_config, train
-
-from reporting.metrics import read_metrics
-from strategies.openai_es import OpenaiEsSettings
-from training.config import TrainConfig
+from hebbes.recording.metrics import read_metrics
+from hebbes.strategies.openai_es import OpenAIESSettings
+from hebbes.training.config import TrainConfig
+from tests.training.scripted_runs import SETTINGS, outcome, resume, scripted_config, train
 
 LOW_RANK = replace(SETTINGS, sampler="low_rank")
 
 
 def cartpole(folder, **changes):
-    settings = OpenaiEsSettings(popsize=100, lr=0.02, sampler="low_rank", weight_penalty=0.01)
+    settings = OpenAIESSettings(popsize=100, lr=0.02, sampler="low_rank", weight_penalty=0.01)
     fixed = {"environment": "CartPole-v1", "policy": "mlp", "hidden_sizes": (32, 32), "bias": True, "test_episodes": 0}
     small = {"generations": 2, "eval_episodes": 2, "max_episode_steps": 40, "settings": settings}
     return TrainConfig(**{**fixed, **small, "folder": str(folder), "run_name": "run", "chunk_size": 8, **changes})

@@ -5,17 +5,17 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from scripted_runs import scripted_config
 
-from contracts.strategy import SearchMemory
-from policies.linear import Linear
-from rollouts.environments import EnvironmentSpec
-from rollouts.episode import Agent
-from training.evaluation_options import EvaluateConfig
-from training.memory_check import Knob, as_bytes, check_evaluation, check_memory
-from training.preparation import prepare
-from training.run import execute
-from training.run_memory import Network, RunSize, Stage, run_memory
+from hebbes.contracts.strategy import SearchMemory
+from hebbes.environments.spec import EnvironmentSpec
+from hebbes.execution.episode import Agent
+from hebbes.options.evaluation import EvaluateConfig
+from hebbes.policies.linear import Linear
+from hebbes.training.memory_check import Knob, as_bytes, check_evaluation, check_memory
+from hebbes.training.prepare import prepare
+from hebbes.training.run import execute
+from hebbes.training.run_memory import Network, RunSize, Stage, run_memory
+from tests.training.scripted_runs import scripted_config
 
 HUGE = "1000000000"
 MOUNTAIN_CAR = ["--environment", "MountainCar-v0", "--test_episodes", "0"]
@@ -169,7 +169,7 @@ def test_only_a_considerable_part_is_told():
 
 
 def test_a_run_says_what_it_needs_in_its_first_lines(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr("training.memory_check.CONSIDERABLE", 1)
+    monkeypatch.setattr("hebbes.training.memory_check.CONSIDERABLE", 1)
     (run,) = prepare(scripted_config(tmp_path, engine="in_process", generations=1))
     assert run.needs.startswith("needs about ")
     execute(run)

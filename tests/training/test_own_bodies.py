@@ -5,14 +5,15 @@ import shutil
 
 import pytest
 
-from rollouts.bodies import SPECIES, pinned, short_name
-from training.command_line import parse_config, parse_configs
-from training.evaluation import play
-from training.evaluation_options import EvaluateConfig, checked_entries
-from training.evaluation_report import environment_label
-from training.policy_file import load_policy
-from training.preparation import prepare
-from training.run import execute
+from hebbes.environments.morphologies import SPECIES, pinned, short_name
+from hebbes.evaluation.play import play
+from hebbes.files.policy_file import load_policy
+from hebbes.options.command_line import parse_config, parse_configs
+from hebbes.options.evaluation import EvaluateConfig
+from hebbes.programs.evaluation_entries import load_entries
+from hebbes.programs.evaluation_report import environment_label
+from hebbes.training.prepare import prepare
+from hebbes.training.run import execute
 
 TINY = ["--popsize", "2", "--max_episode_steps", "3", "--eval_episodes", "1", "--threads", "1", "--test_episodes", "0"]
 
@@ -71,11 +72,11 @@ def test_a_changed_file_is_another_body_to_a_resume_and_to_an_evaluation(mine, t
 
     saved = load_policy(folder / "best.dat")
     assert saved.environment.bodies == (recorded(mine),)
-    (entry,) = checked_entries(EvaluateConfig((best,)))
+    (entry,) = load_entries(EvaluateConfig((best,)))
     assert entry.seen and environment_label(entry.environment) == f"Ant-v5 body {short_name(recorded(mine))}"
     assert play(saved, entry.environment, episodes=1, seed=0, threads=1, max_episode_steps=3).shape == (1,)
     damages = [("../mine.xml",), ("copy.xml",), ("copy.xml", "../mine.xml", "none")]
-    found = [checked_entries(EvaluateConfig((best,), damage=damage)) for damage in damages]
+    found = [load_entries(EvaluateConfig((best,), damage=damage)) for damage in damages]
     assert [[each.seen for each in entries] for entries in found] == [[True], [True], [True, False]]
     assert parse_configs("static", ["--resume", str(folder), "--bodies", "../mine.xml"], "")[0].bodies == (
         recorded(mine),
@@ -83,11 +84,11 @@ def test_a_changed_file_is_another_body_to_a_resume_and_to_an_evaluation(mine, t
 
     before = recorded(mine)
     mine.write_text(mine.read_text().replace("-0.2 0.2", "-0.3 0.3"))
-    (entry,) = checked_entries(EvaluateConfig((best,), damage=("../mine.xml",)))
+    (entry,) = load_entries(EvaluateConfig((best,), damage=("../mine.xml",)))
     assert entry.body == recorded(mine) != before and not entry.seen
     changed = rf"^bodies: {mine} has changed since the training: its sha256 was {before[-64:-56]}\.\.\., is "
     with pytest.raises(ValueError, match=changed):
-        checked_entries(EvaluateConfig((best,)))
+        load_entries(EvaluateConfig((best,)))
     (config,) = parse_configs("static", ["--resume", str(folder), "--generations", "2"], "")
     with pytest.raises(ValueError, match=changed):
         prepare(config)

@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 from gymnasium.spaces import Box, Discrete
 
-from contracts.environment import EnvStep
-from policies.gru import Gru
-from policies.lstm import Lstm
-from policies.mlp import Mlp
-from rollouts.episode import Agent, run_episode
-from strategies.openai_es import OpenaiEs, OpenaiEsSettings
+from hebbes.contracts.environment import EnvStep
+from hebbes.execution.episode import Agent, run_episode
+from hebbes.policies.gru import GRU
+from hebbes.policies.lstm import LSTM
+from hebbes.policies.mlp import MLP
+from hebbes.strategies.openai_es import OpenAIES, OpenAIESSettings
 
 DELAY = 4
 
@@ -47,8 +47,8 @@ def fitness(policy, weights):
 
 def trained(policy):
     """What the mean recalls after some generations."""
-    settings = OpenaiEsSettings(popsize=100, lr=0.1, optimizer="adam", sigma=0.3, weight_penalty=0.0)
-    es = OpenaiEs(settings, policy.initial_params(np.random.default_rng(0)), seed=0)
+    settings = OpenAIESSettings(popsize=100, lr=0.1, optimizer="adam", sigma=0.3, weight_penalty=0.0)
+    es = OpenAIES(settings, policy.initial_params(np.random.default_rng(0)), seed=0)
     for generation in range(60):
         population = es.ask(generation)
         weights = population.weights(range(len(population)))
@@ -56,10 +56,10 @@ def trained(policy):
     return fitness(policy, es.mean[np.newaxis])[0]
 
 
-@pytest.mark.parametrize("kind", [Lstm, Gru])
+@pytest.mark.parametrize("kind", [LSTM, GRU])
 def test_a_recurrent_policy_learns_to_remember(kind):
     assert trained(kind((2,), 2, recurrent_size=4)) == 1
 
 
 def test_a_static_policy_stays_at_chance():
-    assert trained(Mlp((2,), 2, hidden_sizes=(8,), bias=True)) == 0.5
+    assert trained(MLP((2,), 2, hidden_sizes=(8,), bias=True)) == 0.5

@@ -5,15 +5,15 @@ import re
 from dataclasses import replace
 
 import pytest
-from scripted_runs import outcome, resume, scripted_config, train
 
-from reporting.metrics import read_metrics
-from strategies.openai_es import OpenaiEsSettings
-from training import preparation
-from training.checkpoint import newest_checkpoint
-from training.command_line import parse_configs
-from training.preparation import prepare
-from training.run_folder import hold
+from hebbes.files.checkpoint import newest_checkpoint
+from hebbes.options.command_line import parse_configs
+from hebbes.recording.metrics import read_metrics
+from hebbes.strategies.openai_es import OpenAIESSettings
+from hebbes.training import prepare as preparation
+from hebbes.training.prepare import prepare
+from hebbes.training.run_folder import hold
+from tests.training.scripted_runs import outcome, resume, scripted_config, train
 
 IMPORT = ["--import", "tests.scripted"]
 
@@ -38,7 +38,7 @@ def test_a_run_stopped_and_resumed_is_the_run_never_stopped(stop, whole, tmp_pat
 
 
 def test_other_strategy_settings_resume_too(tmp_path):
-    settings = OpenaiEsSettings(popsize=6, lr=0.1, momentum=0.9, weight_decay=0.01)
+    settings = OpenAIESSettings(popsize=6, lr=0.1, momentum=0.9, weight_decay=0.01)
     config = scripted_config(tmp_path, settings=settings, observation_normalization=True, episodes_per_member=2)
     uninterrupted = outcome(train(replace(config, run_name="whole")))
     folder = train(replace(config, generations=3))

@@ -5,26 +5,26 @@ from dataclasses import fields, replace
 
 import numpy as np
 import pytest
-from scripted_runs import outcome, resume, scripted_config, train
 
-from contracts.randomness import Purpose
-from reporting.metrics import read_metrics
-from strategies.openai_es import OpenaiEs
-from training import checked_file
-from training.assembly import environment_spec
-from training.checkpoint import newest_checkpoint, save_checkpoint
-from training.command_line import parse_configs
-from training.config import TrainConfig
-from training.loop import TrainingError
-from training.preparation import prepare
-from training.run import execute, execute_all
-from training.run_folder import RunFiles
-from training.trainers import HebbianConfig
+from hebbes.contracts.randomness import Purpose
+from hebbes.files import checksummed_file as checked_file
+from hebbes.files.checkpoint import newest_checkpoint, save_checkpoint
+from hebbes.options.command_line import parse_configs
+from hebbes.recording.metrics import read_metrics
+from hebbes.strategies.openai_es import OpenAIES
+from hebbes.training.assembly import environment_spec
+from hebbes.training.config import TrainConfig
+from hebbes.training.generation_loop import TrainingError
+from hebbes.training.prepare import prepare
+from hebbes.training.run import execute, execute_all
+from hebbes.training.run_folder import RunFiles
+from hebbes.training.trainers import HebbianConfig
+from tests.training.scripted_runs import outcome, resume, scripted_config, train
 
 IMPORT = ["--import", "tests.scripted"]
 
 
-class InPlace(OpenaiEs):
+class InPlace(OpenAIES):
     """A strategy that goes on to use the very array that it has shown."""
 
     @property
@@ -34,7 +34,7 @@ class InPlace(OpenaiEs):
         return self._shown
 
 
-class Growing(OpenaiEs):
+class Growing(OpenAIES):
     """A strategy whose state grows by a number a generation, and matters."""
 
     def __init__(self, *arguments):
@@ -54,7 +54,7 @@ class Growing(OpenaiEs):
         self._lineage = np.array(state["lineage"])
 
 
-class Failing(OpenaiEs):
+class Failing(OpenAIES):
     """A strategy that is out of luck."""
 
     def tell(self, population, fitness, combine):

@@ -10,15 +10,16 @@ import numpy as np
 import pytest
 import torch
 
-from contracts.randomness import Purpose
-from reporting.metrics import METRICS, read_metrics
-from strategies.openai_es import OpenaiEs, OpenaiEsSettings
-from training import policy_file
-from training.config import TrainConfig
-from training.evaluation_options import EvaluateConfig, checked_entries
-from training.preparation import prepare
-from training.run import execute
-from training.trainers import HebbianConfig
+from hebbes.contracts.randomness import Purpose
+from hebbes.files import policy_file
+from hebbes.options.evaluation import EvaluateConfig
+from hebbes.programs.evaluation_entries import load_entries
+from hebbes.recording.metrics import METRICS, read_metrics
+from hebbes.strategies.openai_es import OpenAIES, OpenAIESSettings
+from hebbes.training.config import TrainConfig
+from hebbes.training.prepare import prepare
+from hebbes.training.run import execute
+from hebbes.training.trainers import HebbianConfig
 
 SCRIPTED = "Scripted-v0"
 
@@ -38,7 +39,7 @@ def config(tmp_path):
         run_name="run",
         eval_every=2,
         test_episodes=0,
-        settings=OpenaiEsSettings(popsize=20, lr=0.05),
+        settings=OpenAIESSettings(popsize=20, lr=0.05),
     )
 
 
@@ -82,7 +83,7 @@ def test_learns_and_leaves_every_file(config):
 
 
 def test_best_is_what_scored_best_on_fresh_episodes(config):
-    folder = run(replace(config, settings=OpenaiEsSettings(popsize=20, lr=3.0), generations=8))
+    folder = run(replace(config, settings=OpenAIESSettings(popsize=20, lr=3.0), generations=8))
     metrics, best = read_metrics(folder / "metrics.csv"), load(folder / "best.dat")
     assert best.provenance["score"] == np.nanmax(metrics["eval_return"]) == metrics["best_score"][-1]
     assert best.provenance["generation"] == metrics["generation"][np.nanargmax(metrics["eval_return"])]
@@ -152,7 +153,7 @@ def test_observation_statistics_grow_are_saved_and_are_carried_on(config):
 
 def test_starts_from_a_saved_policy(config):
     folder = run(config)
-    settings = OpenaiEsSettings(popsize=2, lr=1e-9)
+    settings = OpenAIESSettings(popsize=2, lr=1e-9)
     start = str(folder / "latest.dat")
     on = run(replace(config, run_name="on", generations=1, init_from=start, settings=settings))
     assert load(on / "latest.dat").weights == pytest.approx(load(folder / "latest.dat").weights)
@@ -195,7 +196,7 @@ def test_a_policy_of_another_network_or_other_statistics_is_refused_before_anyth
         ({"bias": False}, "init_from .*latest.dat holds bias True, but these options make bias False$"),
         (
             {"policy": "mlp"},
-            "latest.dat holds policy 'policies.linear:Linear', but these options make policy 'policies.mlp:Mlp'",
+            "latest.dat holds policy 'hebbes.policies.linear:Linear', but these options make policy 'hebbes.policies.mlp:MLP'",
         ),
         ({"observation_normalization": True}, "was trained without observation_normalization, which is on here"),
     ]:
@@ -228,9 +229,9 @@ def test_an_environment_without_end_is_named(config, capsys):
     best = str(run(replace(config, generations=1)) / "best.dat")
     assert notice in capsys.readouterr().out
     evaluation = EvaluateConfig((best,), imports=config.imports)
-    checked_entries(evaluation)
+    load_entries(evaluation)
     assert capsys.readouterr().err.count(notice) == 1
-    checked_entries(replace(evaluation, max_episode_steps=6))
+    load_entries(replace(evaluation, max_episode_steps=6))
     assert notice not in capsys.readouterr().err
     run(replace(config, generations=1, max_episode_steps=6, run_name="capped"))
     assert notice not in capsys.readouterr().out
@@ -242,7 +243,7 @@ def test_a_policy_that_no_file_could_hold_is_refused_before_anything_is_written(
     assert not list(tmp_path.iterdir())
 
 
-class Overtaken(OpenaiEs):
+class Overtaken(OpenAIES):
     """A strategy in whose making another run takes the name of this one."""
 
     def __init__(self, *arguments):

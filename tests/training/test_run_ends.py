@@ -5,14 +5,14 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from scripted_runs import resume, scripted_config, train
 
-from strategies.openai_es import OpenaiEsSettings
-from training.loop import TrainingError
-from training.policy_file import load_policy
-from training.preparation import prepare
-from training.run import execute, execute_all
-from training.run_folder import RunFiles
+from hebbes.files.policy_file import load_policy
+from hebbes.strategies.openai_es import OpenAIESSettings
+from hebbes.training.generation_loop import TrainingError
+from hebbes.training.prepare import prepare
+from hebbes.training.run import execute, execute_all
+from hebbes.training.run_folder import RunFiles
+from tests.training.scripted_runs import resume, scripted_config, train
 
 
 @pytest.fixture
@@ -48,7 +48,7 @@ def test_a_best_policy_that_is_gone_is_no_traceback(config, monkeypatch):
 
 def test_what_helps_is_the_last_line_of_a_run_that_was_stopped(config, capsys):
     stops = {
-        "lr": replace(config, settings=OpenaiEsSettings(popsize=4, lr=1e39, decay=1.0)),
+        "lr": replace(config, settings=OpenAIESSettings(popsize=4, lr=1e39, decay=1.0)),
         "nan": replace(config, env_kwargs={"nan_at": 2, "truncate_at": 5}),
         "clock": replace(config, env_kwargs={"nan_at": 2, "truncate_at": 5}, threads=2, episode_timeout=50.0),
     }

@@ -7,21 +7,21 @@ import weakref
 from dataclasses import replace
 
 import pytest
-from scripted_runs import outcome, scripted_config, train
 
-from strategies.openai_es import OpenaiEs
-from training.checkpoint import newest_checkpoint
-from training.loop import TrainingError
-from training.policy_file import load_policy
-from training.preparation import prepare
-from training.programs import runs_asked_for
-from training.run import execute, execute_all
-from training.run_folder import hold
+from hebbes.files.checkpoint import newest_checkpoint
+from hebbes.files.policy_file import load_policy
+from hebbes.programs.train import runs_asked_for
+from hebbes.strategies.openai_es import OpenAIES
+from hebbes.training.generation_loop import TrainingError
+from hebbes.training.prepare import prepare
+from hebbes.training.run import execute, execute_all
+from hebbes.training.run_folder import hold
+from tests.training.scripted_runs import outcome, scripted_config, train
 
 IMPORT = ["--import", "tests.scripted"]
 
 
-class OutOfLuck(OpenaiEs):
+class OutOfLuck(OpenAIES):
     """A strategy that cannot go on with one of the seeds."""
 
     def __init__(self, settings, initial, seed):

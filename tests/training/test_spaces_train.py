@@ -5,15 +5,17 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from reporting.metrics import read_metrics
-from rollouts.environments import make_batch_env
+from hebbes.environments.spec import make_batch_env
+from hebbes.evaluation.play import environment_for, play
+from hebbes.files.policy_file import load_policy
+from hebbes.options.command_line import parse_config, parse_configs
+from hebbes.options.evaluation import EvaluateConfig
+from hebbes.programs.evaluation_entries import load_entries
+from hebbes.recording.metrics import read_metrics
+from hebbes.reporting.video import film_episode
+from hebbes.training.prepare import prepare
+from hebbes.training.run import execute
 from tests.many_spaces import ACTIONS, OBSERVATIONS
-from training.command_line import parse_config, parse_configs
-from training.evaluation import environment_for, film, play
-from training.evaluation_options import EvaluateConfig, checked_entries
-from training.policy_file import load_policy
-from training.preparation import prepare
-from training.run import execute
 
 IMPORT = "tests.many_spaces"
 TINY = {
@@ -120,7 +122,7 @@ def test_two_workers_find_the_same(tmp_path):
 
 def test_a_video_of_whole_numbers_is_written(folder, tmp_path):
     saved = load_policy(folder / "best.dat", [IMPORT])
-    film(tmp_path / "a.mp4", saved, environment_for(saved.environment), seed=0, max_episode_steps=None)
+    film_episode(tmp_path / "a.mp4", saved, environment_for(saved.environment), seed=0, max_episode_steps=None)
     assert (tmp_path / "a.mp4").stat().st_size > 0
 
 
@@ -171,11 +173,11 @@ def test_what_is_refused_has_a_way_out(observations, actions, options, complaint
 
 def test_evaluation_takes_a_package_with_the_name(folder):
     paths = {"path_weights": (str(folder / "best.dat"),), "imports": (IMPORT,)}
-    (entry,) = checked_entries(EvaluateConfig(**paths, environment=f"{IMPORT}:Spaces-v0"))
+    (entry,) = load_entries(EvaluateConfig(**paths, environment=f"{IMPORT}:Spaces-v0"))
     assert entry.environment == replace(entry.saved.environment, backend="gymnasium")
     assert (entry.environment.environment, entry.environment.imports) == ("Spaces-v0", (IMPORT,))
     with pytest.raises(ValueError, match="but the environment has"):
-        checked_entries(EvaluateConfig(**paths, environment="CartPole-v1"))
+        load_entries(EvaluateConfig(**paths, environment="CartPole-v1"))
 
 
 def test_a_run_goes_on_with_the_package_that_its_name_brought(folder):

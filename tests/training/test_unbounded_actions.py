@@ -5,22 +5,22 @@ import numpy as np
 import pytest
 from gymnasium.spaces import Box
 
-from policies.mlp import Mlp
-from rollouts.environments import EnvironmentSpec, WrapperSpec, make_batch_env
-from rollouts.episode import Agent, run_episode
-from training.assembly import environment_spec
-from training.command_line import parse_config
-from training.evaluation import environment_for, play
-from training.flags import parse_options
-from training.policy_file import load_policy
-from training.preparation import prepare
-from training.reference_import import ImportConfig
-from training.run import execute
-from training.unbounded_actions import check_takes_all
-from training.unused_options import as_yaml
-from wrappers.base import BatchWrapper
+from hebbes.environments.spec import EnvironmentSpec, WrapperSpec, make_batch_env
+from hebbes.evaluation.play import environment_for, play
+from hebbes.execution.episode import Agent, run_episode
+from hebbes.files.policy_file import load_policy
+from hebbes.options.command_line import parse_config
+from hebbes.options.flags import parse_options
+from hebbes.policies.mlp import MLP
+from hebbes.programs.import_reference import ImportConfig
+from hebbes.training.assembly import environment_spec
+from hebbes.training.prepare import prepare
+from hebbes.training.run import execute
+from hebbes.training.unbounded_actions import check_takes_all
+from hebbes.training.unused_options import as_yaml
+from hebbes.wrappers.base import BatchWrapper
 
-POLICY = Mlp((17,), 6, hidden_sizes=(16,), bias=True)
+POLICY = MLP((17,), 6, hidden_sizes=(16,), bias=True)
 WEIGHTS = np.random.default_rng(3).normal(0, 0.5, (1, POLICY.layout.num_params)).astype(np.float32)
 CONTROL_COST = 0.1  # of HalfCheetah-v5, times the squared length of the action
 

@@ -4,14 +4,14 @@ from dataclasses import fields, replace
 
 import pytest
 import yaml
-from scripted_runs import SETTINGS, outcome, scripted_config, train
 
-from rollouts.registry import lookup, names
-from training import presets as preset_files
-from training.command_line import parse_config, parse_configs
-from training.config import TrainConfig
-from training.preparation import prepare
-from training.unused_options import as_yaml
+from hebbes.options import presets as preset_files
+from hebbes.options.command_line import parse_config, parse_configs
+from hebbes.registry.lookup import lookup, names
+from hebbes.training.config import TrainConfig
+from hebbes.training.prepare import prepare
+from hebbes.training.unused_options import as_yaml
+from tests.training.scripted_runs import SETTINGS, outcome, scripted_config, train
 
 WITHOUT_EFFECT = {
     "--rank 2": "--rank is only used with --sampler low_rank",
@@ -23,7 +23,7 @@ WITHOUT_EFFECT = {
     "--policy small --activation relu": "--activation is only used with --policy mlp, lstm, gru",
     "--policy mlp --recurrent_size 8": "--recurrent_size is only used with --policy lstm, gru",
     "--policy lstm --initialization pytorch": "--initialization is only used with --policy mlp, cnn, small",
-    "--policy policies.mlp:Mlp --recurrent_size 8": "--recurrent_size is only used with --policy lstm, gru",
+    "--policy hebbes.policies.mlp:MLP --recurrent_size 8": "--recurrent_size is only used with --policy lstm, gru",
     "--policy linear --virtual_batch 5": "--virtual_batch is only used with --policy cnn, conv_lstm",
     "--policy lstm --bias": "--bias is only used with --policy linear, mlp",
     "--sigma_patience 3": "--sigma_patience is only used with --sigma_adaptation other than 1",
@@ -52,14 +52,17 @@ WITH_EFFECT = [
     *("--no_divide_by_sigma", "--optimizer clip_up --weight_decay 0.1 --no_divide_by_sigma"),
     *("--policy small --initialization pytorch", "--policy lstm --initialization xavier"),
     *("--policy lstm --no_bias", "--lr_schedule constant --schedule_generations none", "--optimizer adam --momentum 0"),
-    *("--policy policies.lstm:Lstm --recurrent_size 8", "--early_stop_negative_streak 3 --early_stop_grace_steps 5"),
+    *(
+        "--policy hebbes.policies.lstm:LSTM --recurrent_size 8",
+        "--early_stop_negative_streak 3 --early_stop_grace_steps 5",
+    ),
 ]
 
 
 @pytest.fixture(autouse=True)
 def configs(tmp_path, monkeypatch):
     """A folder of presets in place of ours."""
-    monkeypatch.setattr(preset_files, "CONFIGS", tmp_path)
+    monkeypatch.setattr(preset_files, "PRESETS", tmp_path)
     (tmp_path / "static").mkdir()
     return tmp_path
 
@@ -107,7 +110,11 @@ def test_a_run_goes_on_with_options_that_it_does_not_use(tmp_path):
     [
         ("--policy linear", {"hidden_sizes", "activation", "recurrent_size", "virtual_batch"}, {"bias"}),
         ("--policy gru --sampler low_rank", {"bias", "virtual_batch"}, {"hidden_sizes", "recurrent_size", "rank"}),
-        ("--policy policies.mlp:Mlp", {"recurrent_size", "virtual_batch"}, {"hidden_sizes", "activation", "bias"}),
+        (
+            "--policy hebbes.policies.mlp:MLP",
+            {"recurrent_size", "virtual_batch"},
+            {"hidden_sizes", "activation", "bias"},
+        ),
         ("--strategy pgpe --optimizer adam", {"clip_up_momentum", "max_speed", "popsize_max"}, {"adam_beta1"}),
         ("--strategy cem", {"extra_variance_min"}, {"elite_share"}),
         ("--strategy ga --early_stop_negative_streak 3", {"episode_cap_min"}, {"parents", "early_stop_grace_steps"}),
@@ -161,7 +168,7 @@ def test_what_auto_does_not_use_is_refused_once_it_is_known(policy, flags, line,
 
 
 def test_the_options_of_policies_name_the_policies_that_have_them():
-    takers = {name: {each.name for each in fields(lookup("policies", name))} for name in names("policies")}
+    takers = {name: {each.name for each in fields(lookup("policy", name))} for name in names("policy")}
     for option in fields(TrainConfig):
         if needed := option.metadata.get("needs", {}).get("policy"):
             auto = {"auto"} & set(needed)
@@ -170,11 +177,9 @@ def test_the_options_of_policies_name_the_policies_that_have_them():
 
 
 def test_every_need_names_an_option_and_values_that_it_may_have():
-    for strategy in names("strategies"):
+    for strategy in names("strategy"):
         known = {
-            each.name: each
-            for owner in (TrainConfig, lookup("strategies", strategy).Settings)
-            for each in fields(owner)
+            each.name: each for owner in (TrainConfig, lookup("strategy", strategy).Settings) for each in fields(owner)
         }
         for option in known.values():
             for other, values in option.metadata.get("needs", {}).items():

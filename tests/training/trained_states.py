@@ -5,10 +5,10 @@ import json
 import sys
 from pathlib import Path
 
-from rollouts.registry import lookup
+from hebbes.files.checkpoint import newest_checkpoint
+from hebbes.registry.lookup import lookup
 from tests.strategies.every_strategy import FOUND, SETTINGS
 from tests.training.scripted_runs import scripted_config, train
-from training.checkpoint import newest_checkpoint
 
 DENSE = {"cma_es", "xnes"}
 """Strategies with a full covariance, which work in matrices long before their vectors are long."""
@@ -17,7 +17,7 @@ DENSE = {"cma_es", "xnes"}
 def digest(folder: Path, name: str) -> str:
     changes = {"popsize": 8} if "popsize" in SETTINGS[name] or name in DENSE else {}
     changes |= {"openai_es": {"optimizer": "clip_up"}, "ga": {"parents": 4}}.get(name, {})
-    settings = lookup("strategies", name).Settings(**{**SETTINGS[name], **changes})
+    settings = lookup("strategy", name).Settings(**{**SETTINGS[name], **changes})
     sizes = (16, 16) if name in DENSE else (200, 200)  # 320 and 40,800 parameters
     changes = {"strategy": name, "settings": settings, "policy": "mlp", "hidden_sizes": sizes, "generations": 3}
     checkpoint, _ = newest_checkpoint(train(scripted_config(folder, run_name=name, **changes)) / "checkpoint")

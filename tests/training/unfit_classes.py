@@ -5,12 +5,12 @@ from dataclasses import dataclass, field
 import gymnasium
 import numpy as np
 
-from policies.linear import Linear
-from strategies.openai_es import OpenaiEs, OpenaiEsSettings
-from wrappers.base import BatchWrapper
+from hebbes.policies.linear import Linear
+from hebbes.strategies.openai_es import OpenAIES, OpenAIESSettings
+from hebbes.wrappers.base import BatchWrapper
 
 
-class NoSettings(OpenaiEs):
+class NoSettings(OpenAIES):
     Settings = None
 
 
@@ -19,7 +19,7 @@ class Silent:
     popsize: int = 4
 
 
-class SettingWithoutHelp(OpenaiEs):
+class SettingWithoutHelp(OpenAIES):
     Settings = Silent
 
 
@@ -28,7 +28,7 @@ class Bare:
     popsize: int = field(metadata={"help": "members"})
 
 
-class SettingWithoutDefault(OpenaiEs):
+class SettingWithoutDefault(OpenAIES):
     Settings = Bare
 
 
@@ -37,44 +37,44 @@ class Taken:
     seed: int = field(default=1, metadata={"help": "an option that every run has"})
 
 
-class SettingOfEveryRun(OpenaiEs):
+class SettingOfEveryRun(OpenAIES):
     Settings = Taken
 
 
 class LacksMethods:
-    Settings = OpenaiEsSettings
+    Settings = OpenAIESSettings
 
     def ask(self, generation, num_members=None):
         raise NotImplementedError
 
 
-class ConstructorRaises(OpenaiEs):
+class ConstructorRaises(OpenAIES):
     def __init__(self, *arguments):
         raise RuntimeError("scripted")
 
 
-class AsksNothing(OpenaiEs):
+class AsksNothing(OpenAIES):
     def ask(self, generation, num_members=None):
         return None
 
 
-class AsksNothingLater(OpenaiEs):
+class AsksNothingLater(OpenAIES):
     def ask(self, generation, num_members=None):
         return super().ask(generation, num_members) if generation < 2 else [1, 2]
 
 
-class ShortMean(OpenaiEs):
+class ShortMean(OpenAIES):
     @property
     def mean(self):
         return np.zeros(1, np.float32)
 
 
-class NoState(OpenaiEs):
+class NoState(OpenAIES):
     def state_dict(self):
         return None
 
 
-class _TellsLater(OpenaiEs):
+class _TellsLater(OpenAIES):
     """Tells what it should in the first two generations."""
 
     def tell(self, population, fitness, combine):

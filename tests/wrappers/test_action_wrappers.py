@@ -3,9 +3,9 @@ import pytest
 from gymnasium.spaces import Box
 
 from tests.scripted import ScriptedEnv
-from wrappers.clip_action import ClipAction
-from wrappers.flatten_action import FlattenAction
-from wrappers.rescale_action import RescaleAction
+from hebbes.wrappers.clip_action import ClipAction
+from hebbes.wrappers.flatten_action import FlattenAction
+from hebbes.wrappers.rescale_action import RescaleAction
 
 
 def bounds(dtype):

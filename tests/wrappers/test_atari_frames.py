@@ -5,10 +5,10 @@ import numpy as np
 import pytest
 from gymnasium.spaces import Box
 
-from rollouts.environments import EnvironmentSpec, WrapperSpec, make_batch_env
+from hebbes.environments.spec import EnvironmentSpec, WrapperSpec, make_batch_env
 from tests.scripted import ScriptedEnv
-from wrappers.atari_42 import Atari42
-from wrappers.running_normalization import RunningNormalization
+from hebbes.wrappers.atari_42 import Atari42
+from hebbes.wrappers.running_normalization import RunningNormalization
 
 SCREENS = Box(0, 255, (210, 160, 3), np.uint8)
 STANDARDISED = (WrapperSpec("atari_42"), WrapperSpec("running_normalization"))

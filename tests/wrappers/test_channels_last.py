@@ -5,7 +5,7 @@ import pytest
 from gymnasium.spaces import Box, Discrete
 
 from tests.scripted import ScriptedEnv, observe
-from wrappers.channels_last import ChannelsLast, has_channels_first
+from hebbes.wrappers.channels_last import ChannelsLast, has_channels_first
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.scripted import ScriptedEnv
-from wrappers.choose_action import ChooseAction
+from hebbes.wrappers.choose_action import ChooseAction
 
 
 def chosen(space, rows):

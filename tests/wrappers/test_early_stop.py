@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.scripted import ScriptedEnv
-from wrappers.early_stop import EarlyStop
+from hebbes.wrappers.early_stop import EarlyStop
 
 ACTION = np.zeros((1, 2), np.float32)
 COPY = np.array([0])

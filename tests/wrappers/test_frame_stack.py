@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.scripted import ScriptedEnv, observe
-from wrappers.frame_stack import FrameStack
+from hebbes.wrappers.frame_stack import FrameStack
 
 VECTORS = Box(-np.inf, np.inf, (3,), np.float32)
 COLOUR = Box(0, 255, (4, 5, 3), np.uint8)

@@ -4,11 +4,11 @@ import pytest
 from gymnasium.spaces import Box, Discrete
 
 from tests.scripted import ScriptedEnv
-from wrappers.frame_stack import FrameStack
-from wrappers.grayscale import Grayscale
-from wrappers.one_hot import OneHot
-from wrappers.resize import Resize, area_taps
-from wrappers.scale import Scale
+from hebbes.wrappers.frame_stack import FrameStack
+from hebbes.wrappers.grayscale import Grayscale
+from hebbes.wrappers.one_hot import OneHot
+from hebbes.wrappers.resize import Resize, area_taps
+from hebbes.wrappers.scale import Scale
 
 
 def images_env(*shape):

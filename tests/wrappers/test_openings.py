@@ -5,9 +5,9 @@ import pytest
 from gymnasium.spaces import Discrete
 
 from tests.scripted import ScriptedEnv
-from wrappers.early_stop import EarlyStop
-from wrappers.fire_reset import FireReset
-from wrappers.settle import Settle
+from hebbes.wrappers.early_stop import EarlyStop
+from hebbes.wrappers.fire_reset import FireReset
+from hebbes.wrappers.settle import Settle
 
 FIRE, NOOP = 2, 0
 

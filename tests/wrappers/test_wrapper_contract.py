@@ -9,16 +9,15 @@ import numpy as np
 import pytest
 from gymnasium.spaces import Box, Discrete, MultiBinary, MultiDiscrete
 
-import wrappers
-from contracts.environment import EnvStep
+from hebbes.contracts.environment import EnvStep
+from hebbes.registry.lookup import lookup, names
 from tests.scripted import ScriptedEnv
-from wrappers.base import BatchWrapper, with_rows
+from hebbes.wrappers.base import BatchWrapper, with_rows
 
 IMAGES = Box(0, 255, (8, 6, 3), np.uint8)
 BOUNDED = Box(np.array([-2.0, 0.0]), np.array([1.0, 5.0]), dtype=np.float64)
 COPIES = 5
 ENV_STEPS = 6
-NOT_WRAPPERS = {"__init__", "base", "opening"}
 ELSEWHERE = {"bullet_distance", "bullet_grace"}  # wrap gymnasium.Env
 
 CASES = [
@@ -54,11 +53,9 @@ every_wrapper = pytest.mark.parametrize(("stem", "settings", "script"), CASES)
 
 def build(stem, settings, script):
     inner = ScriptedEnv(COPIES, **script)
-    return getattr(importlib.import_module(f"wrappers.{stem}"), class_name(stem))(inner, **settings), inner
+    return lookup("wrapper", stem)(inner, **settings), inner
 
 
-def class_name(stem):
-    return "".join(word.capitalize() for word in stem.split("_"))
 
 
 def actions_of(env, active):
@@ -100,8 +97,7 @@ def assert_same_rows(left, right):
 
 
 def test_every_wrapper_has_a_case():
-    stems = {path.stem for path in Path(wrappers.__file__).parent.glob("*.py")}
-    assert {stem for stem, _, _ in CASES} == stems - NOT_WRAPPERS - ELSEWHERE
+    assert {stem for stem, _, _ in CASES} == set(names("wrapper")) - ELSEWHERE
 
 
 @every_wrapper

@@ -1,0 +1,1 @@
+"""The protocols and value types that every room shares, and the random streams."""

@@ -1,0 +1,1 @@
+"""Playing saved policies, intact and with interventions."""

@@ -1,0 +1,1 @@
+"""The episode loop, and the engines that evaluate populations with it."""

@@ -1,0 +1,86 @@
+"""Moments of observations: gathered for each member, merged in member order, all in float64."""
+
+from collections.abc import Iterable, Mapping
+
+import numpy as np
+from jaxtyping import Int, Shaped
+
+from hebbes.contracts.engine import Moments
+
+MIN_VARIANCE = 1e-6
+"""Floor of the variance, so that an observation that never changes does not divide by zero."""
+
+
+def merged(parts: Iterable[Moments | None]) -> Moments | None:
+    """Moments of all parts together, in the order given (Chan, Golub & LeVeque 1983, eq. 2.1); None is no part."""
+    total = None
+    for part in parts:
+        if total is None or part is None:
+            total = total or part
+            continue
+        count = total.count + part.count
+        shift = part.mean - total.mean
+        mean = total.mean + shift * (part.count / count)
+        squares = total.squares + part.squares + shift**2 * (total.count * part.count / count)
+        total = Moments(count, mean, squares)
+    return total
+
+
+STATISTICS = ("observation_mean", "observation_std", "observation_count")
+"""The buffers that `standardisation` makes."""
+
+
+def standardisation(moments: Moments | None, shape: tuple[int, ...]) -> dict[str, np.ndarray]:
+    """The buffers `observation_mean`, `observation_std` (float32) and `observation_count`.
+
+    The mean is 0 and the deviation 1 before anything was seen.
+    """
+    if moments is None:
+        moments = Moments(0, np.zeros(shape), np.zeros(shape))
+        variance = np.ones(shape)
+    else:
+        variance = np.maximum(moments.squares / moments.count, MIN_VARIANCE)
+    return {
+        "observation_mean": moments.mean.astype(np.float32),
+        "observation_std": np.sqrt(variance).astype(np.float32),
+        "observation_count": np.array([moments.count], np.int64),
+    }
+
+
+def moments_of(buffers: Mapping[str, np.ndarray]) -> Moments | None:
+    """The moments that `standardisation` made these buffers from, to float32; None if they hold none."""
+    count = int(buffers["observation_count"][0]) if "observation_count" in buffers else 0
+    if count == 0:
+        return None
+    deviation = buffers["observation_std"].astype(np.float64)
+    return Moments(count, buffers["observation_mean"].astype(np.float64), deviation**2 * count)
+
+
+class MomentTally:
+    """Gathers the moments of each member's observations as they come (Welford 1962, Technometrics 4(3)).
+
+    A member's moments take in its observations one by one, so they do not depend on who shares its batch.
+    """
+
+    def __init__(self, num_members: int):
+        self._counts = np.zeros(num_members, np.int64)
+        self._means = self._squares = np.empty(0)
+
+    def add(self, members: Int[np.ndarray, " rows"], observations: Shaped[np.ndarray, "rows ..."]) -> None:
+        """Counts one observation of each of the members named."""
+        if not self._means.size:
+            self._means, self._squares = np.zeros((2, len(self._counts), *observations.shape[1:]))
+        self._counts[members] += 1
+        counts = self._counts[members].reshape(-1, *[1] * (observations.ndim - 1))
+        means = self._means[members]
+        shifts = observations - means
+        means += shifts / counts
+        self._means[members] = means
+        self._squares[members] += shifts * (observations - means)
+
+    def result(self) -> tuple[Moments | None, ...]:
+        """The moments of each member; None for one of which nothing was added."""
+        return tuple(
+            Moments(int(count), self._means[member], self._squares[member]) if count else None
+            for member, count in enumerate(self._counts)
+        )

@@ -1,0 +1,167 @@
+"""Checkpoints: all that a run needs to go on with the same bits, the newest three of them.
+
+A checkpoint is a checked file (`hebbes.files.checksummed_file`) named after its generation. It is written to a temporary name,
+synced and renamed, so it is there whole or not at all; one that is damaged later is passed over for the one before it.
+Every other file of a run can be made again from it, save the rows of metrics.csv.
+"""
+
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from math import nan
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float32
+
+from hebbes.contracts.engine import Moments
+from hebbes.contracts.policy import Buffers
+from hebbes.files.atomic_file import sweep, write_atomically
+from hebbes.files.checksummed_file import Arrays, Entries, NewerFormatError, decode, encode
+from hebbes.files.weight_file import opened
+
+FOLDER = "checkpoint"
+KEPT = 3
+MAX_FILE_BYTES = 2**30  # twice what the largest policy needs, with the state of Adam
+_ENTRIES: Entries = {"config": dict, "conditions": dict, "progress": dict}
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """The unperturbed policy after a generation."""
+
+    generation: int
+    env_steps: int
+    score: float
+    """Mean return over fresh episodes; NaN if it was not evaluated, or an episode failed."""
+    weights: Float32[np.ndarray, " params"]
+    buffers: Buffers
+
+
+@dataclass(frozen=True)
+class Progress:
+    """What changes from generation to generation, beside the strategy."""
+
+    generation: int = 0
+    """Generations finished."""
+    env_steps: int = 0
+    seconds: float = 0.0
+    """Wall time of the training so far."""
+    episode_length: float | None = None
+    """Mean over the episodes of the generation before, in env steps; None before the first."""
+    moments: Moments | None = None
+    """Of all observations acted on."""
+    best: Snapshot | None = None
+    """The best score so far."""
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """A run between two generations."""
+
+    config: Mapping[str, Any]
+    """As `TrainConfig.as_options` gives it."""
+    conditions: Mapping[str, str]
+    """As `hebbes.training.provenance.conditions` gives them."""
+    progress: Progress
+    strategy: Mapping[str, np.ndarray]
+    """As `Strategy.state_dict` gives it."""
+    latest: Snapshot
+
+
+def save_checkpoint(folder: Path, checkpoint: Checkpoint) -> None:
+    """Writes a run's checkpoint and deletes those before the newest three; OSError leaves them all as they were."""
+    generation = checkpoint.progress.generation
+    write_atomically(folder / f"{generation:08d}.ckpt", _encoded(checkpoint))
+    earlier = [path for path in _paths(folder) if int(path.stem) <= generation]
+    for path in earlier[:-KEPT]:
+        with suppress(OSError):  # what cannot be deleted does no harm
+            path.unlink()
+    sweep(folder)
+
+
+def newest_checkpoint(folder: Path) -> tuple[Checkpoint, list[str]]:
+    """The newest checkpoint that is whole, and a line about each newer one, which is damaged.
+
+    ValueError if there is none, or if a newer version of this program wrote it.
+    """
+    damaged: list[str] = []
+    for path in reversed(_paths(folder)):
+        try:
+            with opened(path, MAX_FILE_BYTES, "no checkpoint is that large") as file:
+                return _decoded(file.read()), damaged
+        except NewerFormatError as error:
+            raise ValueError(f"{path}: {error}") from error
+        except OSError as error:
+            damaged.append(f"{path}: {error.strerror}")
+        except (ValueError, RecursionError) as error:
+            damaged.append(f"{path}: {' '.join(str(error).split())}")
+    raise ValueError(f"{folder} has no checkpoint that can be used" + "".join(f"; {line}" for line in damaged))
+
+
+def _paths(folder: Path) -> list[Path]:
+    return sorted(path for path in folder.glob("*.ckpt") if path.stem.isdecimal())
+
+
+def _encoded(checkpoint: Checkpoint) -> bytes:
+    progress, best, latest = checkpoint.progress, checkpoint.progress.best, checkpoint.latest
+    arrays = {f"strategy.{name}": array for name, array in checkpoint.strategy.items()} | _arrays("latest", latest)
+    if progress.moments is not None:
+        arrays |= {"moments.mean": progress.moments.mean, "moments.squares": progress.moments.squares}
+    if best is not None:
+        arrays |= _arrays("best", best)
+    header = {
+        "config": checkpoint.config,
+        "conditions": checkpoint.conditions,
+        "progress": {
+            "generation": progress.generation,
+            "env_steps": progress.env_steps,
+            "seconds": progress.seconds,
+            "episode_length": progress.episode_length,
+            "observations": None if progress.moments is None else progress.moments.count,
+            "best": None if best is None else _described(best),
+            "latest": _described(latest),
+        },
+    }
+    return encode("checkpoint", header, arrays)
+
+
+def _decoded(data: bytes) -> Checkpoint:
+    header, arrays = decode(data, "checkpoint", _ENTRIES)
+    try:
+        found = header["progress"]
+        moments = None
+        if found["observations"] is not None:
+            moments = Moments(found["observations"], arrays["moments.mean"], arrays["moments.squares"])
+        best = None if found["best"] is None else _snapshot("best", found["best"], arrays)
+        counters = found["generation"], found["env_steps"]
+        if not all(type(count) is int and count >= 0 for count in counters) or not found["seconds"] >= 0:
+            raise ValueError(f"its counters make no sense: {counters}, {found['seconds']}")
+        progress = Progress(*counters, found["seconds"], found.get("episode_length"), moments, best)
+        latest = _snapshot("latest", found["latest"], arrays)
+    except (KeyError, TypeError) as error:
+        raise ValueError(f"not a checkpoint of this version ({type(error).__name__}: {error})") from error
+    return Checkpoint(header["config"], header["conditions"], progress, _below("strategy", arrays), latest)
+
+
+def _arrays(name: str, snapshot: Snapshot) -> Arrays:
+    buffers = {f"{name}.buffers.{key}": array for key, array in snapshot.buffers.items()}
+    return {f"{name}.weights": snapshot.weights, **buffers}
+
+
+def _described(snapshot: Snapshot) -> dict[str, Any]:
+    score = snapshot.score if np.isfinite(snapshot.score) else None
+    return {"generation": snapshot.generation, "env_steps": snapshot.env_steps, "score": score}
+
+
+def _snapshot(name: str, described: Mapping[str, Any], arrays: Arrays) -> Snapshot:
+    score = nan if described["score"] is None else described["score"]
+    weights, buffers = arrays[f"{name}.weights"], _below(f"{name}.buffers", arrays)
+    if weights.dtype != np.float32 or weights.ndim != 1 or not np.isfinite(weights).all():
+        raise ValueError(f"its {name} weights are not a row of finite float32")
+    return Snapshot(described["generation"], described["env_steps"], score, weights, buffers)
+
+
+def _below(prefix: str, arrays: Arrays) -> Arrays:
+    return {name[len(prefix) + 1 :]: array for name, array in arrays.items() if name.startswith(f"{prefix}.")}

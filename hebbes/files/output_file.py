@@ -1,0 +1,24 @@
+"""Policy files that programs make from others: never over an existing file."""
+
+import os
+from pathlib import Path
+
+from hebbes.files.policy_file import SavedPolicy, save_policy
+
+
+def check_output(path: Path) -> None:
+    """Refuses, before any work is done, a path that no new file can be written to."""
+    if path.exists():
+        raise ValueError(f"output {path} exists already; choose another")
+    if not path.parent.is_dir():
+        raise ValueError(f"output {path}: the folder {path.parent} does not exist")
+    if not os.access(path.parent, os.W_OK):
+        raise ValueError(f"output {path}: no file can be written there")
+
+
+def write_output(path: Path, saved: SavedPolicy) -> None:
+    """Writes the policy; ValueError where the disk refuses."""
+    try:
+        save_policy(path, saved)
+    except OSError as error:
+        raise ValueError(f"output {path}: {error.strerror}") from error

@@ -1,0 +1,54 @@
+"""Coefficients as Najarro & Risi's code keeps them (NeurIPS 2020, arXiv 2007.02686) become a row of ours."""
+
+from math import prod
+
+import numpy as np
+from jaxtyping import Float, Float32
+
+from hebbes.policies.hebbian import Hebbian
+from hebbes.policies.kernels.plastic_layers import RULES
+
+
+def reference_row(
+    policy: Hebbian, coefficients: Float[np.ndarray, "..."], evolved: Float[np.ndarray, "..."]
+) -> Float32[np.ndarray, " params"]:
+    """The row of parameters with which `policy` learns as the reference does with these coefficients.
+
+    Args:
+        policy: one set of coefficients a synapse.
+        coefficients: shape (synapses, coefficients), or the same in one row. A layer's row offset + n_out * i + j is
+            of the synapse from i to j; columns as in `RULES`. Kernels may stand before them in that one row.
+        evolved: the reference's other searched parameters: kernels, unless they stand before the coefficients, then
+            initial weights if they are searched. Empty if there are none. Its images have the axes (channels, width,
+            height); nothing is turned here.
+
+    Raises:
+        ValueError: the arrays are of another rule or network.
+    """
+    if policy.sharing != "synapse" or policy.hebb_rule not in RULES:
+        raise ValueError(f"sharing: got {policy.sharing!r} with {policy.hebb_rule}, the reference has a rule a synapse")
+    if policy.modulation != "none" or policy.eligibility:
+        raise ValueError("modulation and eligibility: the reference has neither")
+    names = RULES[policy.hebb_rule]
+    layout = policy.layout
+    shapes = {name: layout.shapes[name] for name in policy.rule_arrays}
+    num_synapses = sum(num_outputs * num_inputs for num_outputs, _, num_inputs in shapes.values())
+    num_evolved = layout.num_params - num_synapses * len(names)
+    num_kernel = sum(prod(shape) for name, shape in layout.shapes.items() if name.startswith("conv"))
+    expected = (num_synapses, len(names))
+    if num_kernel and coefficients.shape == (num_kernel + prod(expected),):
+        evolved = np.concatenate([coefficients[:num_kernel], evolved.ravel()])
+        coefficients = coefficients[num_kernel:]
+    if coefficients.shape not in (expected, (prod(expected),)):
+        behind = f", or {num_kernel + prod(expected)} numbers of which {num_kernel} are kernels" if num_kernel else ""
+        raise ValueError(f"coefficients: got shape {coefficients.shape}, {policy.hebb_rule} takes {expected}{behind}")
+    if evolved.size != num_evolved:
+        raise ValueError(f"evolved: got {evolved.size} parameters, the network has {num_evolved}")
+    row = np.empty(layout.num_params, np.float32)
+    row[:num_evolved] = evolved.ravel()
+    table, first = coefficients.reshape(expected), 0
+    for name, (num_outputs, _, num_inputs) in shapes.items():
+        rows = table[first : first + num_inputs * num_outputs].reshape(num_inputs, num_outputs, len(names))
+        row[layout.slices[name]] = rows.transpose(1, 2, 0).ravel()
+        first += num_inputs * num_outputs
+    return row

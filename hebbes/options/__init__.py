@@ -1,0 +1,1 @@
+"""How hebbes is asked: the command line, YAML files and presets."""

@@ -1,0 +1,89 @@
+"""The options of an evaluation of plastic networks: interventions in their lives, and plots of their learning."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from hebbes.contracts.option import option
+from hebbes.contracts.policy import Policy
+from hebbes.evaluation.interventions import Frozen, Lesioned, Reset, with_initial_weights
+from hebbes.options.evaluation import EvaluateConfig
+from hebbes.policies.hebbian import Hebbian
+from hebbes.policies.initial_weights import INITIAL_WEIGHTS
+
+INTERVENTIONS = ("freeze_at", "reset_weights_at", "lesion", "init_weights")
+
+
+@dataclass(frozen=True)
+class HebbianEvaluateConfig(EvaluateConfig):
+    """Options of an evaluation; each value of an intervention is played by itself and compared with the intact life."""
+
+    freeze_at: tuple[int, ...] = option((), "play without learning from this env step on, >= 0")
+    reset_weights_at: tuple[int, ...] = option((), "play with weights drawn anew in this env step, >= 0")
+    lesion: tuple[float, ...] = option((), "play with this fraction of each hidden layer silent, drawn per episode")
+    init_weights: tuple[str, ...] = option(
+        (), "play with other weights at the start of an episode", choices=tuple(INITIAL_WEIGHTS)
+    )
+    plots: str | None = option(None, "folder for figures of what plastic policies learn in their first episodes")
+    plot_layers: tuple[int, ...] = option((), "layers whose weights are plotted, from 1 (default: all)")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for name in INTERVENTIONS:
+            values = getattr(self, name)
+            if len(set(values)) < len(values):
+                raise ValueError(f"{name} names a value twice, got {' '.join(map(str, values))}")
+        for name in ("freeze_at", "reset_weights_at"):
+            latest = max(getattr(self, name), default=0)
+            if self.max_episode_steps is not None and latest > self.max_episode_steps:
+                raise ValueError(f"{name} must be <= max_episode_steps {self.max_episode_steps}, got {latest}")
+            if min(getattr(self, name), default=0) < 0:
+                raise ValueError(f"{name} must be >= 0, got {min(getattr(self, name))}")
+        for fraction in self.lesion:
+            if not 0 <= fraction <= 1:
+                raise ValueError(f"lesion must be in [0, 1], got {fraction}")
+        if self.plots == "":
+            raise ValueError("plots must name a folder, got ''")
+        if self.plot_layers and self.plots is None:
+            raise ValueError("plot_layers needs plots, the folder for them")
+
+    def check_policies(self, policies: Mapping[str, Policy]) -> None:
+        """ValueError where interventions or plots are asked for, and no policy is plastic."""
+        asked = [name for name in (*INTERVENTIONS, "plots") if getattr(self, name)]
+        if asked and not any(isinstance(policy, Hebbian) for policy in policies.values()):
+            raise ValueError(f"{asked[0]} is for plastic policies, and there is none in {', '.join(policies)}")
+
+    def variants(self, path: str, policy: Policy) -> dict[str, Policy]:
+        """The policy of a file intact, under "", and with each intervention if it is plastic.
+
+        ValueError where one is not for it.
+        """
+        if not isinstance(policy, Hebbian):
+            return super().variants(path, policy)
+        num_layers = len(policy.hidden_sizes) + 1
+        if not all(1 <= layer <= num_layers for layer in self.plot_layers):
+            raise ValueError(f"plot_layers must be in 1 to {num_layers} for {path}, got {list(self.plot_layers)}")
+        return super().variants(path, policy) | self._intervened(path, policy)
+
+    @property
+    def plots_folder(self) -> Path | None:
+        """The folder for the plots asked for; None where there are none."""
+        return None if self.plots is None else Path(self.plots)
+
+    @property
+    def plotted_layers(self) -> tuple[int, ...]:
+        """The layers whose weights are plotted, from 1; all where there are none."""
+        return self.plot_layers
+
+    def _intervened(self, path: str, policy: Hebbian) -> dict[str, Policy]:
+        found: dict[str, Policy] = {f"freeze_at {at}": Frozen(policy, at) for at in self.freeze_at}
+        found |= {f"reset_weights_at {at}": Reset(policy, at) for at in self.reset_weights_at}
+        try:
+            for fraction in self.lesion:
+                lesioned = Lesioned(policy, fraction)
+                silent, of = sum(lesioned.num_silent), sum(policy.hidden_sizes)
+                found[f"lesion {fraction:g} ({silent} of {of} neurons)"] = lesioned
+            found |= {f"init_weights {kind}": with_initial_weights(policy, kind) for kind in self.init_weights}
+        except ValueError as error:
+            raise ValueError(f"{path}: {error}") from error
+        return found

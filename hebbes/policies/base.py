@@ -1,0 +1,132 @@
+"""What policies share: checks of fields, observations made ready, starts of the search; those without state, more."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from math import prod, sqrt
+from numbers import Integral
+
+import numpy as np
+from jaxtyping import Float32, Shaped
+
+from hebbes.contracts.policy import Buffers, Layout, State, Weights
+from hebbes.policies.observations import normalized
+
+
+@dataclass(frozen=True)
+class SizedPolicy:
+    """A network of given observations and number of outputs."""
+
+    observation_shape: tuple[int, ...]
+    """Shape of one member's observation."""
+    num_outputs: int
+
+    def __post_init__(self) -> None:
+        # a policy file hands lists where tuples were saved
+        object.__setattr__(self, "observation_shape", positive_sizes("observation_shape", self.observation_shape))
+        object.__setattr__(self, "num_outputs", positive_sizes("num_outputs", (self.num_outputs,))[0])
+
+    def check_buffers(self, buffers: Buffers) -> None:
+        """Takes all: statistics are used where they are there, and no others are needed."""
+
+    def inputs(
+        self, observations: Shaped[np.ndarray, "members ..."], buffers: Buffers
+    ) -> Float32[np.ndarray, "members ..."]:
+        """Observations made ready: float32, normalised, contiguous. What is not finite becomes NaN."""
+        if observations.shape[1:] != self.observation_shape:
+            raise ValueError(f"observations: got shape {observations.shape[1:]}, expected {self.observation_shape}")
+        return normalized(observations, buffers)
+
+
+@dataclass(frozen=True)
+class StaticPolicy(SizedPolicy, ABC):
+    """A feedforward network. A subclass gives the layout and the forward pass."""
+
+    @property
+    @abstractmethod
+    def layout(self) -> Layout:
+        """Names and shapes of the searched parameters."""
+
+    @abstractmethod
+    def forward(
+        self, weights: Weights, inputs: Float32[np.ndarray, "members ..."]
+    ) -> Float32[np.ndarray, "members outputs"]:
+        """Outputs for inputs that are ready: float32, normalised, contiguous."""
+
+    def initial_params(self, rng: np.random.Generator) -> Float32[np.ndarray, " params"]:
+        """Xavier uniform matrices and kernels, biases of zero."""
+        return xavier_uniform(self.layout, rng)
+
+    def initial_state(self, weights: Weights, rngs: Sequence[np.random.Generator], buffers: Buffers) -> State:
+        """None: nothing changes within an episode."""
+        return None
+
+    def act(
+        self,
+        weights: Weights,
+        observations: Shaped[np.ndarray, "members ..."],
+        previous_rewards: Float32[np.ndarray, " members"],
+        state: State,
+        buffers: Buffers,
+    ) -> Float32[np.ndarray, "members outputs"]:
+        """The network's outputs; rewards and state are ignored. An observation that is not finite gives NaN."""
+        return self.forward(weights, self.inputs(observations, buffers))
+
+
+@dataclass(frozen=True)
+class InitializedPolicy(StaticPolicy, ABC):
+    """A feedforward network whose search starts at random weights, by one of `INITIALIZATIONS`."""
+
+    initialization: str = field(default="xavier", kw_only=True, metadata={"only_start": True})
+    """Says where a search starts, and nothing of the network: `--init_from` takes files with another one."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.initialization not in INITIALIZATIONS:
+            allowed = ", ".join(INITIALIZATIONS)
+            raise ValueError(f"initialization: got {self.initialization!r}, allowed: {allowed}")
+
+    def initial_params(self, rng: np.random.Generator) -> Float32[np.ndarray, " params"]:
+        """Parameters drawn as the initialization says."""
+        return INITIALIZATIONS[self.initialization](self.layout, rng)
+
+
+def positive_sizes(option: str, sizes: Iterable[int]) -> tuple[int, ...]:
+    """The sizes as plain ints; ValueError unless each is an integer of at least 1."""
+    sizes = tuple(sizes)
+    if not all(isinstance(size, Integral) and size >= 1 for size in sizes):
+        shown = sizes[0] if len(sizes) == 1 else sizes
+        raise ValueError(f"{option}: got {shown}, every size must be an integer of at least 1")
+    return tuple(int(size) for size in sizes)
+
+
+def xavier_uniform(layout: Layout, rng: np.random.Generator) -> Float32[np.ndarray, " params"]:
+    """Each array uniform in +-sqrt(6 / (fan_in + fan_out)), vectors zero (Glorot & Bengio 2010, eq. 16).
+
+    A kernel's fans count its pixels: fan_in = channels * size^2, fan_out = out_channels * size^2.
+    """
+    params = np.zeros(layout.num_params, np.float32)
+    for name, shape in layout.shapes.items():
+        if len(shape) > 1:
+            bound = sqrt(6 / ((shape[0] + shape[1]) * prod(shape[2:])))
+            params[layout.slices[name]] = rng.uniform(-bound, bound, prod(shape))
+    return params
+
+
+def pytorch_uniform(layout: Layout, rng: np.random.Generator) -> Float32[np.ndarray, " params"]:
+    """Each array uniform in +-1 / sqrt(fan_in), as `torch.nn.Linear` and `torch.nn.Conv2d` start.
+
+    The fan_in of a matrix or kernel counts the numbers that one output reads; biases have that of the array before.
+    """
+    params, bound = np.empty(layout.num_params, np.float32), 1.0
+    for name, shape in layout.shapes.items():
+        if len(shape) > 1:
+            bound = 1 / sqrt(prod(shape[1:]))
+        params[layout.slices[name]] = rng.uniform(-bound, bound, prod(shape))
+    return params
+
+
+INITIALIZATIONS: dict[str, Callable[[Layout, np.random.Generator], Float32[np.ndarray, " params"]]] = {
+    "xavier": xavier_uniform,
+    "pytorch": pytorch_uniform,
+}

@@ -1,0 +1,1 @@
+"""The compiled kernels of the networks."""

@@ -1,0 +1,210 @@
+"""Convolutions in one compiled pass: with 2x2 max pooling for `hebbes.policies.layers.conv_pool`, without for `conv`.
+
+An image is first dealt out into planes, one for each remainder of row and column modulo a period: twice the stride
+where outputs are pooled, the stride where they are not. Pixel (i, j) of the result then reads pixel (i + a, j + b) of
+one plane for each weight ("tap") and each of the outputs that are pooled, with a and b fixed: a convolution with any
+stride becomes sums of shifted planes, which run over neighbouring pixels in whole vectors, across the ends of rows.
+Running sums stay in registers: two output channels of four outputs to pool, or a tile of output channels by three
+vectors of pixels. Each pixel adds its taps in the order of the layout, to the bias if there is one.
+"""
+
+import numpy as np
+from numba import int64, njit, types, void
+
+from hebbes.policies.kernels.simd import (
+    LANES,
+    TILE_LANES,
+    TILE_ROWS,
+    copy_every_second,
+    copy_some,
+    load,
+    maximum,
+    multiply_add,
+    store,
+    tile_add,
+    tile_of,
+    tile_store,
+    unit_stride,
+    zeros,
+)
+
+_ROW = types.Array(types.float32, 1, "C", readonly=True)
+_ROWS = types.Array(types.float32, 2, "A", readonly=True)
+_CONTIGUOUS_IMAGES = types.Array(types.float32, 4, "C", readonly=True)
+_IMAGES = types.Array(types.float32, 4, "A", readonly=True)
+_OUTPUTS = types.Array(types.float32, 4, "C")
+
+
+def pooled_size(length: int, size: int, stride: int) -> int:
+    """Rows left of `length` after a valid convolution and 2x2 pooling; below 1 where there are too few."""
+    return ((length - size) // stride + 1) // 2
+
+
+def padded_size(length: int, size: int, stride: int, padding: int) -> int:
+    """Rows left of `length` after a convolution with zeros around it; below 1 where there are too few."""
+    return (length + 2 * padding - size) // stride + 1
+
+
+@njit(nogil=True, cache=True)
+def _tap_offsets(channels: int, size: int, stride: int, period: int, rows: int, columns: int) -> np.ndarray:
+    """Where in the planes each tap (in layout order) starts, for the four outputs that are pooled: (taps, 4)."""
+    offsets = np.empty((channels, size, size, 4), np.int64)
+    for tap_y in range(size):
+        for tap_x in range(size):
+            for part in range(4):
+                y, x = tap_y + stride * (part // 2), tap_x + stride * (part % 2)
+                start = ((y % period * period + x % period) * rows + y // period) * columns + x // period
+                for channel in range(channels):
+                    offsets[channel, tap_y, tap_x, part] = channel * period * period * rows * columns + start
+    return offsets.reshape((channels * size * size, 4))
+
+
+@njit(nogil=True, cache=True)
+def _deal_out(image: np.ndarray, period: int, padding: int, planes: np.ndarray) -> None:
+    """Copies image (channels, height, width), `padding` from the edges, to planes (channels, period, period, ...)."""
+    channels, height, width = image.shape
+    for phase_x in range(period):
+        first = max(0, padding - phase_x + period - 1) // period  # of the plane's columns that the image reaches
+        columns, left = (width + padding - phase_x + period - 1) // period - first, first * period + phase_x - padding
+        for y in range(height):
+            phase_y, i = (y + padding) % period, (y + padding) // period
+            for channel in range(channels):
+                pixels, row = image[channel, y], planes[channel, phase_y, phase_x, i]
+                for j in range(columns):
+                    row[first + j] = pixels[left + j * period]
+
+
+@njit(nogil=True, cache=True)
+def _pooled_sums(planes: np.ndarray, offsets: np.ndarray, kernels: np.ndarray, pooled: np.ndarray) -> None:
+    """Fills pooled (out_channels, pixels) from flat planes and flat kernels."""
+    taps = len(offsets)
+    for pixel in range(0, pooled.shape[1], LANES):
+        for out_a in range(0, len(pooled), 2):
+            out_b = min(out_a + 1, len(pooled) - 1)  # an odd last channel is computed twice
+            kernel_a, kernel_b = kernels[out_a * taps :], kernels[out_b * taps :]
+            a0, a1, a2, a3 = zeros(), zeros(), zeros(), zeros()
+            b0, b1, b2, b3 = zeros(), zeros(), zeros(), zeros()
+            for tap in range(taps):
+                x0, x1 = load(planes, pixel + offsets[tap, 0]), load(planes, pixel + offsets[tap, 1])
+                x2, x3 = load(planes, pixel + offsets[tap, 2]), load(planes, pixel + offsets[tap, 3])
+                a, b = kernel_a[tap], kernel_b[tap]
+                a0, a1 = multiply_add(a, x0, a0), multiply_add(a, x1, a1)
+                a2, a3 = multiply_add(a, x2, a2), multiply_add(a, x3, a3)
+                b0, b1 = multiply_add(b, x0, b0), multiply_add(b, x1, b1)
+                b2, b3 = multiply_add(b, x2, b2), multiply_add(b, x3, b3)
+            store(pooled[out_a], pixel, maximum(maximum(a0, a1), maximum(a2, a3)))
+            store(pooled[out_b], pixel, maximum(maximum(b0, b1), maximum(b2, b3)))
+
+
+@njit(void(_ROWS, int64, _IMAGES, int64, int64, _OUTPUTS), nogil=True, cache=True)
+def conv_pool_kernel(
+    weights: np.ndarray, start: int, images: np.ndarray, size: int, stride: int, outputs: np.ndarray
+) -> None:
+    """Fills outputs (members, out_channels, pooled height, pooled width); `layers.conv_pool` checks the arguments."""
+    members, out_channels, pooled_height, pooled_width = outputs.shape
+    _, channels, height, width = images.shape
+    period = 2 * stride
+    rows, columns = -(-height // period), -(-width // period)
+    plane_pixels = channels * period * period * rows * columns
+    flat_planes = np.zeros(plane_pixels + LANES, np.float32)  # the last vector reads past the last pixel
+    planes = flat_planes[:plane_pixels].reshape((channels, period, period, rows, columns))
+    vectors = -(-((pooled_height - 1) * columns + pooled_width) // LANES)
+    pooled = np.empty((out_channels, vectors * LANES), np.float32)
+    offsets = _tap_offsets(channels, size, stride, period, rows, columns)
+    for member in range(members):
+        _deal_out(images[member], period, 0, planes)
+        kernels = unit_stride(weights[member])[start : start + out_channels * len(offsets)]
+        _pooled_sums(flat_planes, offsets, kernels, pooled)
+        for out in range(out_channels):
+            for i in range(pooled_height):
+                for j in range(pooled_width):
+                    outputs[member, out, i, j] = pooled[out, i * columns + j]
+
+
+@njit(nogil=True, cache=True)
+def _deal_in_two(image: np.ndarray, padding: int, rows: int, columns: int, planes: np.ndarray) -> None:
+    """What `_deal_out` does for a period of two and a contiguous image, to flat planes that are zero elsewhere.
+
+    Whole vectors are written, in the order of the planes: zeros past the end of a row give way to the next row.
+    """
+    channels, height, width = image.shape
+    pixels = image.reshape(image.size)
+    for plane in range(4 * channels):
+        channel, phase_y, phase_x = plane // 4, plane // 2 % 2, plane % 2
+        first = (padding + 1 - phase_x) // 2  # of the plane's columns that the image reaches
+        left = 2 * first + phase_x - padding
+        for i in range((padding + 1 - phase_y) // 2, (height + padding + 1 - phase_y) // 2):
+            row = (channel * height + 2 * i + phase_y - padding) * width
+            start = (plane * rows + i) * columns + first
+            for x in range(left, width, 2 * TILE_LANES):
+                copy_every_second(pixels, row + x, width - x, planes, start + (x - left) // 2)
+
+
+@njit(nogil=True, cache=True)
+def _sums(planes: np.ndarray, offsets: np.ndarray, kernels: np.ndarray, biases: np.ndarray, sums: np.ndarray) -> None:
+    """Fills sums (out_channels, pixels), flat, which whole tiles make up, from flat planes and flat kernels."""
+    taps, pixels = len(offsets), len(sums) // len(biases)
+    whole = pixels - pixels % (3 * TILE_LANES)
+    for out in range(0, len(biases), TILE_ROWS):
+        for pixel in range(0, whole, 3 * TILE_LANES):
+            tile = tile_of(biases, out, (0, 0, 0))
+            for tap in range(taps):
+                start = pixel + offsets[tap]
+                starts = start, start + TILE_LANES, start + 2 * TILE_LANES
+                tile = tile_add(tile, kernels, out * taps + tap, taps, planes, starts)
+            tile_store(tile, sums, out * pixels + pixel, pixels)
+        for pixel in range(whole, pixels, TILE_LANES):
+            one = tile_of(biases, out, (0,))
+            for tap in range(taps):
+                one = tile_add(one, kernels, out * taps + tap, taps, planes, (pixel + offsets[tap],))
+            tile_store(one, sums, out * pixels + pixel, pixels)
+
+
+@njit(nogil=True, cache=True)
+def _add(left: np.ndarray, right: np.ndarray, sums: np.ndarray) -> None:
+    for i in range(len(left)):
+        sums[i] = left[i] + right[i]
+
+
+@njit(void(_ROWS, int64, int64, _ROW, _CONTIGUOUS_IMAGES, int64, int64, int64, _OUTPUTS), nogil=True, cache=True)
+def conv_kernel(
+    weights: np.ndarray,
+    start: int,
+    bias_start: int,
+    shared: np.ndarray,
+    images: np.ndarray,
+    size: int,
+    stride: int,
+    padding: int,
+    outputs: np.ndarray,
+) -> None:
+    """Fills outputs (members, out_channels, height, width); `layers.conv` checks the arguments.
+
+    A member's kernels and biases are its own, in its row of weights, plus `shared`, kernels first, then biases.
+    """
+    members, out_channels, out_height, out_width = outputs.shape
+    _, channels, height, width = images.shape
+    rows, columns = -(-(height + 2 * padding) // stride), -(-(width + 2 * padding) // stride)
+    plane_pixels = channels * stride * stride * rows * columns
+    flat_planes = np.zeros(plane_pixels + TILE_LANES, np.float32)  # the last vector reads past the last pixel
+    planes = flat_planes[:plane_pixels].reshape((channels, stride, stride, rows, columns))
+    pixels = -(-((out_height - 1) * columns + out_width) // TILE_LANES) * TILE_LANES
+    offsets = _tap_offsets(channels, size, stride, stride, rows, columns)[:, 0].copy()
+    num_weights, tiled = out_channels * len(offsets), -(-out_channels // TILE_ROWS) * TILE_ROWS
+    kernels, biases = np.zeros(tiled * len(offsets), np.float32), np.zeros(tiled, np.float32)
+    sums = np.empty(tiled * pixels, np.float32)
+    for member in range(members):
+        if stride == 2:
+            _deal_in_two(images[member], padding, rows, columns, flat_planes)
+        else:
+            _deal_out(images[member], stride, padding, planes)
+        row, output = unit_stride(weights[member]), outputs[member].reshape(outputs[member].size)
+        _add(row[start : start + num_weights], shared[:num_weights], kernels)
+        if bias_start >= 0:
+            _add(row[bias_start : bias_start + out_channels], shared[num_weights:], biases)
+        _sums(flat_planes, offsets, kernels, biases, sums)
+        for out in range(out_channels):
+            for i in range(out_height):
+                for j in range(0, out_width, TILE_LANES):
+                    pixel, to = out * pixels + i * columns + j, (out * out_height + i) * out_width + j
+                    copy_some(sums, pixel, out_width - j, output, to)

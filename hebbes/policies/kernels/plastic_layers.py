@@ -1,0 +1,249 @@
+"""Plastic layers: weights that learn from the activities on both their sides, in one pass over memory.
+
+Najarro & Risi, "Meta-Learning through Hebbian Plasticity in Random Networks", NeurIPS 2020, arXiv 2007.02686. With x
+the presynaptic and y the postsynaptic activity, every rule is a part of
+
+    w <- w + eta (A x y + B x + C y + D) + D_out
+
+A modulated layer gives that change, or its running average in a trace E of each synapse, a sign and a size M in [-1, 1]
+(Miconi, Rawal, Clune & Stanley, "Backpropamine", ICLR 2019, arXiv 2002.10585, with our change in the place of x y and
+without their fixed part of the weights):
+
+    E <- (1 - k) E + k change,    w <- w + M E
+
+A row of weights is learned, searched for its largest and multiplied with the layer's new inputs while it lies in the
+first cache. The division by the layer's largest weight waits for the next time that the weights are read: a layer keeps
+undivided weights and their divisor, and what acts is the quotient.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from jaxtyping import Bool, Float32
+from numba import njit
+
+from hebbes.contracts.policy import Rows
+from hebbes.policies.layers import dot
+from hebbes.policies.neural_rule import NUM_ROWS, network_outputs
+from hebbes.policies.sharing import Table
+from hebbes.policies.kernels.simd import bits, float_of, unit_stride
+
+RULES: dict[str, tuple[str, ...]] = {
+    "A": ("A",),
+    "AD": ("A", "D"),
+    "AD_lr": ("A", "D", "eta"),
+    "ABC": ("A", "B", "C"),
+    "ABC_lr": ("A", "B", "C", "eta"),
+    "ABCD": ("A", "B", "C", "D"),
+    "ABCD_lr": ("A", "B", "C", "eta", "D"),
+    "ABCD_lr_D_out": ("A", "B", "C", "eta", "D_out"),
+    "ABCD_lr_D_in_and_out": ("A", "B", "C", "eta", "D", "D_out"),
+}
+"""The coefficients of each rule, in the order of the reference's files."""
+
+COEFFICIENTS = ("A", "B", "C", "D", "eta", "D_out")
+NORMALISATIONS = ("max_abs", "none", "clip", "oja")
+BOUND = np.float32(1)
+"""Largest weight that `clip` leaves."""
+MAGNITUDE = np.int32(0x7FFFFFFF)
+"""Bits of a float32 without its sign."""
+
+
+@dataclass(frozen=True)
+class LayerRule:
+    """Where a row of parameters holds what a layer learns by."""
+
+    start: int
+    """First coefficient, or number of a neural rule. One set a synapse: shape (out, coefficients, in), so that memory
+    is read in one stream. Shared: shape (coefficients, num_sets)."""
+    columns: tuple[int | None, ...]
+    """Place of each of COEFFICIENTS in a set, None for those that the rule lacks."""
+    tables: tuple[Table, ...] | None = None
+    """For each place, which sets belong to a synapse, the product of whose numbers is its coefficient; None: one set a
+    synapse."""
+    num_sets: int = 0
+    network: tuple[bool, bool] | None = None
+    """Of a neural rule, whose output is the coefficient D, whether it has a second hidden layer, and biases; None:
+    another rule."""
+
+
+def columns_of(names: Sequence[str]) -> tuple[int | None, ...]:
+    """Place of each of COEFFICIENTS among these."""
+    return tuple(names.index(name) if name in names else None for name in COEFFICIENTS)
+
+
+@dataclass
+class Plastic:
+    """One plastic layer of every member; `plastic_linear` changes `weights`, `divisors` and `traces`."""
+
+    weights: Float32[np.ndarray, "members out in"]
+    """Undivided."""
+    divisors: Float32[np.ndarray, " members"]
+    pre: Float32[np.ndarray, "members in"]
+    post: Float32[np.ndarray, "members out"]
+    due: Bool[np.ndarray, " members"]
+    """Whether a member learns from `pre` and `post` before it acts."""
+    modulation: Float32[np.ndarray, " members"] | None = None
+    """M; None without modulation and traces."""
+    traces: Float32[np.ndarray, "members out in"] | None = None
+    """E, in the units of the weights that act; changed in place. None without traces."""
+    rates: Float32[np.ndarray, " members"] | None = None
+    """k, where there are traces."""
+
+
+@njit(nogil=True, cache=True)
+def _part(array: Any, index: Any) -> Any:
+    """A part of what may be None; in a function, as conditional expressions in a kernel made it six times slower."""
+    if array is None:
+        return None
+    return array[index]
+
+
+@njit(nogil=True, cache=True)
+def _sets(
+    row: np.ndarray, start: int, tables: Any, num_sets: int, network: Any, first: int, num_outputs: int,
+    x: np.ndarray, y: np.float32, buffer: np.ndarray,
+) -> np.ndarray:  # fmt: skip
+    """Coefficients (neurons, coefficients, in): of neuron `first` in the buffer, of all where a synapse has its own."""
+    if network is not None:
+        network_outputs(row[start:], network, x, y, buffer[0])
+        return buffer
+    _, count, num_inputs = buffer.shape
+    if tables is None:
+        return row[start : start + num_outputs * count * num_inputs].reshape((num_outputs, count, num_inputs))
+    for place in range(count):
+        numbers, table = row[start + place * num_sets :], tables[place]
+        for i in range(num_inputs):
+            buffer[0, place, i] = numbers[table[0, first, i]]
+        for factor in range(1, len(table)):
+            for i in range(num_inputs):
+                buffer[0, place, i] *= numbers[table[factor, first, i]]
+    return buffer
+
+
+@njit(nogil=True, cache=True, fastmath={"contract"}, error_model="numpy", inline="always")
+def _change(
+    change: np.float32, sets: Any, out: int, i: int, x: np.float32, y: np.float32,
+    A: Any, B: Any, C: Any, D: Any, eta: Any, D_out: Any,
+) -> np.float32:  # fmt: skip
+    """The change of one weight by the terms that are not None; `change` is what is added to those that eta scales."""
+    if A is not None:
+        change += sets[out, A, i] * (x * y)
+    if B is not None:
+        change += sets[out, B, i] * x
+    if C is not None:
+        change += sets[out, C, i] * y
+    if D is not None:
+        change += sets[out, D, i]
+    if eta is not None:
+        change *= sets[out, eta, i]
+    if D_out is not None:
+        change += sets[out, D_out, i]
+    return change
+
+
+@njit(nogil=True, cache=True, fastmath={"contract"}, error_model="numpy")
+def _learn(
+    weights: np.ndarray, divisor: np.float32, x: np.ndarray, post: np.ndarray, oja: np.float32, bound: np.float32,
+    sets: np.ndarray, A: Any, B: Any, C: Any, D: Any, eta: Any, D_out: Any,
+    modulation: Any, trace: Any, rate: Any, inputs: np.ndarray, outputs: np.ndarray, largest: np.int32,
+) -> np.int32:  # fmt: skip
+    """Learns by the terms that are not None, multiplies, returns the greater of `largest` and the weights' magnitudes.
+
+    Magnitudes are compared by their bits: those of floats >= 0 are in the floats' order.
+    """
+    zero = np.float32(0)
+    for out in range(len(weights)):
+        y = post[out]
+        decay = oja * y * y
+        row_largest = np.int32(0)
+        if trace is not None:  # a loop of its own: LLVM makes vectors of few arrays only
+            for i in range(weights.shape[1]):
+                change = _change(zero, sets, out, i, x[i], y, A, B, C, D, eta, D_out)
+                trace[out, i] += rate * (change - trace[out, i])
+        for i in range(weights.shape[1]):
+            old = weights[out, i] / divisor
+            if modulation is None:
+                change = _change(-decay * old, sets, out, i, x[i], y, A, B, C, D, eta, D_out)
+            else:
+                if trace is None:
+                    change = _change(zero, sets, out, i, x[i], y, A, B, C, D, eta, D_out)
+                else:
+                    change = trace[out, i]
+                loss = decay * old
+                if eta is not None:
+                    loss *= sets[out, eta, i]
+                change = modulation * change - abs(modulation) * loss
+            new = old + change
+            new = bound if new > bound else new  # two steps, as of one LLVM makes no vectors; NaN stays
+            new = -bound if new < -bound else new
+            weights[out, i] = new
+            row_largest = max(row_largest, np.int32(bits(new) & MAGNITUDE))
+        largest = max(largest, row_largest)
+        outputs[out] = dot(weights, out, inputs)
+    return largest
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def _plastic_kernel(
+    params: np.ndarray, start: int, columns: Any, tables: Any, num_sets: int, network: Any,
+    weights: np.ndarray, divisors: np.ndarray, pre: np.ndarray, post: np.ndarray, due: np.ndarray,
+    modulation: Any, traces: Any, rates: Any,
+    max_abs: bool, oja: np.float32, bound: np.float32, buffer: np.ndarray, inputs: np.ndarray, outputs: np.ndarray,
+) -> None:  # fmt: skip
+    num_outputs = weights.shape[1]
+    rows_at_once = num_outputs if tables is None and network is None else 1
+    A, B, C, D, eta, D_out = columns
+    for member in range(len(weights)):
+        row, largest = unit_stride(params[member]), np.int32(0)
+        for first in range(0, num_outputs, rows_at_once):
+            rows = slice(first, first + rows_at_once)
+            if due[member]:
+                largest = _learn(
+                    weights[member, rows], divisors[member], pre[member], post[member, rows], oja, bound,
+                    _sets(
+                        row, start, tables, num_sets, network, first, num_outputs, pre[member], post[member, first],
+                        buffer,
+                    ), A, B, C, D, eta, D_out,
+                    _part(modulation, member), _part(_part(traces, member), rows), _part(rates, member),
+                    inputs[member], outputs[member, rows], largest,
+                )  # fmt: skip
+            else:
+                for out in range(first, first + rows_at_once):
+                    outputs[member, out] = dot(weights[member], out, inputs[member])
+        if max_abs and due[member]:
+            divisors[member] = float_of(largest) if largest else np.float32(1)
+        for out in range(num_outputs):
+            output = outputs[member, out] / divisors[member]
+            outputs[member, out] = output + np.float32(0) * output  # infinity becomes NaN, which no tanh can hide
+
+
+def plastic_linear(
+    weights: Rows, rule: LayerRule, layer: Plastic, normalisation: str, inputs: Float32[np.ndarray, "members in"]
+) -> Float32[np.ndarray, "members out"]:
+    """Lets the members that are due learn, then multiplies each member's plastic weights with its inputs.
+
+    A member's result has the same bits alone and among others. An output that is not finite is NaN.
+
+    Args:
+        weights: rows of parameters, which hold the coefficients.
+        rule: where they do.
+        layer: the plastic weights, and the activities to learn from.
+        normalisation: one of NORMALISATIONS, done after learning: "max_abs" divides a layer by its largest absolute
+            weight, if that is not 0; "clip" bounds weights by 1; "oja" adds -y^2 w to the terms that eta scales; it
+            bypasses the trace and takes the size of M but not its sign, which would turn decay into growth.
+        inputs: contiguous.
+    """
+    outputs = np.empty_like(layer.post)
+    num_rows = NUM_ROWS if rule.network else sum(column is not None for column in rule.columns)
+    buffer = np.empty((1, num_rows, layer.weights.shape[2]), np.float32)
+    _plastic_kernel(
+        weights, rule.start, rule.columns, rule.tables, rule.num_sets, rule.network,
+        layer.weights, layer.divisors, layer.pre, layer.post, layer.due,
+        layer.modulation, layer.traces, layer.rates,
+        normalisation == "max_abs", np.float32(normalisation == "oja"),
+        BOUND if normalisation == "clip" else np.float32(np.inf), buffer, inputs, outputs,
+    )  # fmt: skip
+    return outputs

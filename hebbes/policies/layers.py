@@ -1,0 +1,195 @@
+"""Layers that read each member's weights: the only way in which a policy touches them.
+
+The kernels are serial and release the GIL, so that an engine can run several chunks of members in threads. A member's
+sums are added in the same order whoever shares its batch: its result has the same bits alone and among others. Dense
+rows are read in place.
+"""
+
+from collections.abc import Sequence
+from itertools import pairwise
+from math import prod
+
+import numpy as np
+from jaxtyping import Float32
+from numba import int64, njit, types, void
+
+from hebbes.contracts.policy import Layout, LowRankWeights, Rows, Weights
+from hebbes.policies.kernels.activations import ACTIVATIONS
+from hebbes.policies.kernels.convolution import conv_kernel, conv_pool_kernel, padded_size, pooled_size
+from hebbes.policies.kernels.low_rank import low_rank_linear, member_arrays, member_rows
+from hebbes.policies.kernels.simd import unit_stride
+
+_ROWS = types.Array(types.float32, 2, "A", readonly=True)
+_INPUTS = types.Array(types.float32, 2, "C", readonly=True)
+_OUTPUTS = types.Array(types.float32, 2, "C")
+REORDERED = {"contract", "reassoc", "nsz"}
+"""Fast-math flags for sums in vectors, in the same order every time; NaN and infinity are kept."""
+_ABSENT = -1
+
+
+@njit(nogil=True, cache=True, fastmath=REORDERED)
+def dot(matrix: np.ndarray, out: int, inputs: np.ndarray) -> np.float32:
+    """Row `out` of a contiguous matrix times a vector; every layer takes it, so that all add in the same order."""
+    total = np.float32(0)
+    for i in range(len(inputs)):
+        total += matrix[out, i] * inputs[i]
+    return total
+
+
+@njit(void(_ROWS, int64, int64, _INPUTS, _OUTPUTS), nogil=True, cache=True)
+def _linear_kernel(weights: np.ndarray, start: int, bias_start: int, inputs: np.ndarray, outputs: np.ndarray) -> None:
+    shape = outputs.shape[1], inputs.shape[1]
+    for member in range(len(outputs)):
+        row, x = unit_stride(weights[member]), inputs[member]
+        matrix = row[start : start + shape[0] * shape[1]].reshape(shape)
+        for out in range(shape[0]):
+            total = dot(matrix, out, x)
+            if bias_start >= 0:
+                total += row[bias_start + out]
+            outputs[member, out] = total
+
+
+def linear(
+    weights: Weights, layout: Layout, name: str, inputs: Float32[np.ndarray, "members in"], bias: str | None = None
+) -> Float32[np.ndarray, "members out"]:
+    """Each member's matrix `name`, of layout shape (out, in), times its inputs (contiguous), plus the vector `bias`.
+
+    With low-rank weights all members share one product.
+    """
+    num_outputs, num_inputs = layout.shapes[name]
+    check_rows(weights, layout, inputs)
+    if inputs.shape[1] != num_inputs:
+        raise ValueError(f"{name}: got inputs of size {inputs.shape[1]}, its matrix takes {num_inputs}")
+    if isinstance(weights, LowRankWeights):
+        product = low_rank_linear(weights, layout, name, inputs)
+        return product if bias is None else product + member_arrays(weights, layout, bias)
+    outputs = np.empty((len(inputs), num_outputs), np.float32)
+    bias_start = _ABSENT if bias is None else layout.slices[bias].start
+    _linear_kernel(weights, layout.slices[name].start, bias_start, inputs, outputs)
+    return outputs
+
+
+def conv_pool(
+    weights: Weights,
+    layout: Layout,
+    name: str,
+    inputs: Float32[np.ndarray, "members channels height width"],
+    stride: int,
+) -> Float32[np.ndarray, "members out_channels pooled_height pooled_width"]:
+    """Each member's valid convolution followed by 2x2 max pooling (stride 2, an odd last row or column dropped).
+
+    The kernels' layout shape is (out_channels, channels, size, size). `inputs` may be any strided view. A tanh belongs
+    after it: pooling first gives the same numbers, tanh being monotone, from a quarter of the tanhs.
+    """
+    out_channels, channels, size, _ = layout.shapes[name]
+    check_rows(weights, layout, inputs)
+    height, width = (pooled_size(length, size, stride) for length in inputs.shape[2:])
+    if inputs.shape[1] != channels or min(height, width) < 1:
+        raise ValueError(
+            f"{name}: got (channels, height, width) {inputs.shape[1:]}, needs {channels} channels and a height and "
+            f"width of at least {size + stride}"
+        )
+    outputs = np.empty((len(inputs), out_channels, height, width), np.float32)
+    if isinstance(weights, LowRankWeights):  # kernels are small: each member's own are made
+        kernels = member_arrays(weights, layout, name).reshape(len(inputs), -1)
+        conv_pool_kernel(kernels, 0, inputs, size, stride, outputs)
+    else:
+        conv_pool_kernel(weights, layout.slices[name].start, inputs, size, stride, outputs)
+    return outputs
+
+
+def conv(
+    weights: Weights,
+    layout: Layout,
+    name: str,
+    inputs: Float32[np.ndarray, "members channels height width"],
+    stride: int,
+    padding: int,
+    bias: str | None = None,
+) -> Float32[np.ndarray, "members out_channels out_height out_width"]:
+    """Each member's convolution with `padding` zeros around the image, plus the vector `bias`.
+
+    The kernels' layout shape is (out_channels, channels, size, size). `inputs` may be any strided view.
+    """
+    out_channels, channels, size, _ = layout.shapes[name]
+    check_rows(weights, layout, inputs)
+    height, width = (padded_size(length, size, stride, padding) for length in inputs.shape[2:])
+    if inputs.shape[1] != channels or min(height, width) < 1:
+        raise ValueError(
+            f"{name}: got (channels, height, width) {inputs.shape[1:]}, needs {channels} channels and a height and "
+            f"width of at least {size - 2 * padding}"
+        )
+    if isinstance(weights, LowRankWeights):
+        names = [each for each in (name, bias) if each]
+        shared = np.concatenate([weights.center[layout.slices[each]] for each in names])
+        rows, slices = weights.noise, weights.factors.slices
+    else:
+        shared = np.zeros(prod(layout.shapes[name]) + out_channels, np.float32)
+        rows, slices = weights, layout.slices
+    start, bias_start = slices[name].start, _ABSENT if bias is None else slices[bias].start
+    outputs = np.empty((len(inputs), out_channels, height, width), np.float32)
+    images = np.ascontiguousarray(inputs)
+    conv_kernel(rows, start, bias_start, shared, images, size, stride, padding, outputs)
+    return outputs
+
+
+def vector(weights: Weights, layout: Layout, name: str) -> Float32[np.ndarray, "members size"]:
+    """Each member's vector `name`, not to be changed."""
+    if isinstance(weights, LowRankWeights):
+        return member_arrays(weights, layout, name)
+    return layout.view(weights, name)
+
+
+def dense_shapes(sizes: Sequence[int], *, bias: bool) -> dict[str, tuple[int, ...]]:
+    """Layout of the fully connected layers between `sizes`, inputs first: dense1, dense1_bias, dense2, ..."""
+    shapes: dict[str, tuple[int, ...]] = {}
+    for number, (num_inputs, num_outputs) in enumerate(pairwise(sizes), start=1):
+        shapes[f"dense{number}"] = (num_outputs, num_inputs)
+        if bias:
+            shapes[f"dense{number}_bias"] = (num_outputs,)
+    return shapes
+
+
+def dense(
+    weights: Weights, layout: Layout, inputs: Float32[np.ndarray, "members in"], activation: str = "tanh"
+) -> Float32[np.ndarray, "members out"]:
+    """Outputs of all the layers named by `dense_shapes` in the layout, a function of `ACTIVATIONS` between them."""
+    outputs, number = inputs, 1
+    while (name := f"dense{number}") in layout.shapes:
+        if number > 1:
+            ACTIVATIONS[activation](outputs)
+        bias = f"{name}_bias"
+        outputs = linear(weights, layout, name, outputs, bias if bias in layout.shapes else None)
+        number += 1
+    return outputs
+
+
+def rows_of(weights: Weights, layout: Layout) -> Rows:
+    """Every member's row of parameters: the weights themselves, or made anew if they are of low rank."""
+    return member_rows(weights, layout) if isinstance(weights, LowRankWeights) else weights
+
+
+def check_rows(weights: Weights, layout: Layout, inputs: np.ndarray) -> None:
+    """Kernels check no bounds, so that this has to."""
+    if isinstance(weights, LowRankWeights):
+        _check_low_rank(weights, layout, inputs)
+        return
+    if weights.dtype != np.float32 or weights.strides[1] != weights.itemsize:
+        raise ValueError(
+            f"weights: rows must be contiguous float32, got {weights.dtype} with strides {weights.strides}"
+        )
+    if weights.shape != (len(inputs), layout.num_params):
+        expected = (len(inputs), layout.num_params)
+        raise ValueError(f"weights: got shape {weights.shape}, expected (members, params) = {expected}")
+
+
+def _check_low_rank(weights: LowRankWeights, layout: Layout, inputs: np.ndarray) -> None:
+    for what, array in (("center", weights.center), ("noise", weights.noise)):
+        if array.dtype != np.float32 or not array.flags.c_contiguous:
+            raise ValueError(
+                f"weights: {what} must be contiguous float32, got {array.dtype} with strides {array.strides}"
+            )
+    shapes = weights.center.shape, weights.noise.shape
+    expected = (layout.num_params,), (len(inputs), weights.factors.num_params)
+    if shapes != expected:
+        raise ValueError(f"weights: got center and noise of shapes {shapes}, expected {expected}")

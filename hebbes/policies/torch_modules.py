@@ -1,0 +1,106 @@
+"""Policies as ordinary trainable PyTorch modules: the only file of this layer that imports torch."""
+
+from collections.abc import Mapping
+from typing import TypeAlias
+
+import numpy as np
+import torch
+from jaxtyping import Float32
+from torch import nn
+
+from hebbes.contracts.policy import Buffers
+from hebbes.policies import conv_lstm
+from hebbes.policies.recurrent_cells import LSTM_CELL
+from hebbes.policies.cnn import STRIDES, CNN
+from hebbes.policies.conv_lstm import ConvLSTM
+from hebbes.policies.linear import Linear
+from hebbes.policies.mlp import MLP
+from hebbes.policies.recurrent import DenseRecurrentPolicy, RecurrentPolicy
+from hebbes.policies.small import Small
+from hebbes.policies.base import SizedPolicy
+
+ACTIVATIONS: dict[str, type[nn.Module]] = {"tanh": nn.Tanh, "selu": nn.SELU, "relu": nn.ReLU}
+ModuleState: TypeAlias = torch.Tensor | tuple[torch.Tensor, torch.Tensor]
+"""What `nn.GRUCell` or `nn.LSTMCell` takes and returns: hidden, or (hidden, cell), each (batch, units)."""
+
+
+class _Observations(nn.Module):
+    """`hebbes.policies.observations.normalized`, and images turned to channels first."""
+
+    mean: torch.Tensor
+    std: torch.Tensor
+
+    def __init__(self, policy: SizedPolicy, buffers: Buffers) -> None:
+        super().__init__()
+        mean = buffers.get("observation_mean", np.zeros(policy.observation_shape))
+        std = buffers.get("observation_std", np.ones(policy.observation_shape))
+        self.register_buffer("mean", torch.tensor(mean, dtype=torch.float32))
+        self.register_buffer("std", torch.tensor(std, dtype=torch.float32))
+        self.clip = 10.0 if "observation_mean" in buffers else torch.inf
+        self.is_image = isinstance(policy, CNN | ConvLSTM)
+
+    def forward(self, observations: torch.Tensor) -> torch.Tensor:
+        scaled = ((observations.float() - self.mean) / self.std).clamp(-self.clip, self.clip)
+        return scaled.movedim(-1, 1) if self.is_image else scaled.flatten(1)
+
+
+class RecurrentModule(nn.Module):
+    """Maps observations and the state to outputs and the next state; no state means the start of an episode."""
+
+    def __init__(self, policy: RecurrentPolicy, buffers: Buffers) -> None:
+        super().__init__()
+        shapes, num_features = policy.feature_shapes
+        self.features = nn.Sequential(_Observations(policy, buffers), *_stages(policy, shapes), nn.Flatten())
+        kind = nn.LSTMCell if policy.cell is LSTM_CELL else nn.GRUCell
+        self.cell = kind(num_features, policy.num_units)
+        self.head = nn.Linear(policy.num_units, policy.num_outputs)
+
+    def forward(self, observations: torch.Tensor, state: ModuleState | None = None) -> tuple[torch.Tensor, ModuleState]:
+        """Outputs (batch, outputs) and the state after this env step."""
+        state = self.cell(self.features(observations), state)
+        return self.head(state[0] if isinstance(state, tuple) else state), state
+
+
+def as_module(policy: SizedPolicy, row: Float32[np.ndarray, " params"], buffers: Buffers) -> nn.Module:
+    """A module that maps observations (batch, *observation_shape) to the outputs of `policy.act` with weights `row`.
+
+    That of a recurrent policy is a `RecurrentModule`, which takes and returns the state too. Its parameters are copies,
+    in the order of the layout: `torch.nn.utils.parameters_to_vector` gives the row back. TypeError for a policy that is
+    plastic, or normalises by a virtual batch.
+    """
+    if not isinstance(policy, MLP | Linear | Small | CNN | RecurrentPolicy):
+        raise TypeError(
+            f"as_module: got {type(policy).__name__}, takes MLP, Linear, Small, CNN, LSTM, GRU and ConvLSTM"
+        )
+    if isinstance(policy, CNN | ConvLSTM) and policy.virtual_batch:
+        raise TypeError(f"as_module: got {type(policy).__name__} with virtual_batch {policy.virtual_batch}, takes 0")
+    if isinstance(policy, RecurrentPolicy):
+        module: nn.Module = RecurrentModule(policy, buffers)
+    else:
+        stages = _stages(policy, policy.layout.shapes)
+        module = nn.Sequential(_Observations(policy, buffers), *stages[:-1])  # the output is linear
+    nn.utils.vector_to_parameters(torch.tensor(row), module.parameters())
+    return module
+
+
+def _stages(policy: SizedPolicy, shapes: Mapping[str, tuple[int, ...]]) -> list[nn.Module]:
+    """Layers of these shapes, each with its activation after it."""
+    stages: list[nn.Module] = []
+    strides = iter(STRIDES)
+    activation = _activation(policy)
+    for name, shape in shapes.items():
+        has_bias = f"{name}_bias" in shapes
+        if len(shape) == 2:
+            stages += [nn.Flatten(), nn.Linear(shape[1], shape[0], bias=has_bias), activation()]
+        elif len(shape) == 4 and isinstance(policy, ConvLSTM):
+            padding, stride = conv_lstm.PADDING, conv_lstm.STRIDE
+            stages += [nn.Conv2d(shape[1], shape[0], shape[2], stride, padding, bias=has_bias), activation()]
+        elif len(shape) == 4:
+            stages += [nn.Conv2d(shape[1], shape[0], shape[2], next(strides), bias=False), nn.MaxPool2d(2), nn.Tanh()]
+    return stages
+
+
+def _activation(policy: SizedPolicy) -> type[nn.Module]:
+    if isinstance(policy, MLP | DenseRecurrentPolicy):
+        return ACTIVATIONS[policy.activation]
+    return nn.SELU if isinstance(policy, Small | ConvLSTM) else nn.Tanh

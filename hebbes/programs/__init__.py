@@ -1,0 +1,1 @@
+"""What the scripts at the root and `python -m hebbes` call."""

@@ -1,0 +1,67 @@
+"""The commands of hebbes, which the scripts at the root and `python -m hebbes` run.
+
+This file, `startup.py` and the scripts use nothing that Python 3.6 lacks, so that an old one can still say what is wrong.
+"""
+
+import difflib
+import importlib
+import sys
+
+from hebbes.programs.startup import begin
+
+COMMANDS = {
+    "train_static": (
+        "hebbes.programs.train:train_static",
+        "Evolves the static weights of a policy on any Gymnasium environment.",
+    ),
+    "evaluate_static": (
+        "hebbes.programs.evaluate:evaluate_static",
+        "Plays episodes with the weights of policy files, and reports and compares their returns.",
+    ),
+    "train_hebbian": (
+        "hebbes.programs.train:train_hebbian",
+        "Evolves learning rules of a network, whose synapses learn by them within each episode.",
+    ),
+    "evaluate_hebbian": (
+        "hebbes.programs.evaluate:evaluate_hebbian",
+        "Plays episodes with the learning rules of policy files, and reports and compares their returns.",
+    ),
+    "merge": (
+        "hebbes.programs.convert:merge_rules",
+        "Merges the learning rules of a policy file by k-means, so that its synapses share fewer of them.",
+    ),
+    "import": (
+        "hebbes.programs.convert:import_coefficients",
+        "Turns the coefficients that Najarro & Risi's code saved into a policy file.",
+    ),
+}
+"""By name: the function, which takes the description, and the description."""
+
+
+def run_command(name):  # type: ignore[no-untyped-def]  # read by old Pythons
+    """Runs one of the commands with the arguments of the command line."""
+    begin()
+    place, description = COMMANDS[name]
+    module, _, function = place.partition(":")
+    getattr(importlib.import_module(module), function)(description)
+
+
+def main():  # type: ignore[no-untyped-def]  # read by old Pythons
+    """Runs the command that the first argument names: `hebbes COMMAND`, or `python -m hebbes COMMAND`."""
+    program = "python -m hebbes" if sys.argv[0].endswith("__main__.py") else "hebbes"
+    name = sys.argv[1] if len(sys.argv) > 1 else ""
+    if name in ("", "-h", "--help"):
+        width = max(map(len, COMMANDS))
+        lines = [f"{each.ljust(width)}  {COMMANDS[each][1]}" for each in COMMANDS]
+        text = "usage: {} COMMAND [options]\n\n{}\n\n{} COMMAND --help lists the options.\n"
+        (sys.stdout if name else sys.stderr).write(text.format(program, "\n".join(lines), program))
+        sys.exit(0 if name else 2)
+    if name not in COMMANDS:
+        near = difflib.get_close_matches(name, COMMANDS, n=1)
+        hint = f", did you mean {near[0]!r}?" if near else ";"
+        sys.stderr.write(
+            "{}: error: unknown command {!r}{} known: {}\n".format(program, name, hint, ", ".join(COMMANDS))
+        )
+        sys.exit(2)
+    sys.argv[:2] = [f"{program} {name}"]
+    run_command(name)

@@ -1,0 +1,74 @@
+"""What a program does first, before its modules are loaded, which takes a second or two.
+
+This file and the scripts use nothing that Python 3.6 lacks, so that an old one can still say what is wrong.
+"""
+
+import os
+import signal
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+LEAST_PYTHON = (3, 11)
+
+PACKAGES = {
+    "numpy": "numpy",
+    "scipy": "scipy",
+    "numba": "numba",
+    "cmaes": "cmaes",
+    "crfmnes": "crfmnes",
+    "threadpoolctl": "threadpoolctl",
+    "jaxtyping": "jaxtyping",
+    "gymnasium": "gymnasium",
+    "cv2": "opencv-python-headless",
+    "safetensors": "safetensors",
+    "yaml": "PyYAML",
+    "rich": "rich",
+    "matplotlib": "matplotlib",
+}
+"""Modules that every program needs, sooner or later, and the packages of requirements.txt that have them."""
+
+
+def begin() -> None:
+    """Ends a program that this Python cannot run with one line and status 2, and makes ready for the others.
+
+    Ctrl-C ends the program without a traceback while modules are loaded. A standard stream that is closed is opened:
+    without a descriptor it would lend its number to the next file that is opened, and simulators print into whatever
+    has that number. What they print to descriptor 1, in worker processes too, goes to standard error.
+    """
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    for number, (name, mode) in enumerate((("stdin", "r"), ("stdout", "w"), ("stderr", "w"))):
+        if getattr(sys, name) is None:
+            nowhere = os.open(os.devnull, os.O_RDWR)
+            if nowhere != number:
+                os.dup2(nowhere, number)
+                os.close(nowhere)
+            setattr(sys, name, os.fdopen(number, mode))
+    lacking = _lacking()
+    if lacking:
+        sys.stderr.write(f"{Path(sys.argv[0]).name}: error: {lacking}; {_advice()}\n")
+        sys.exit(2)
+    own = os.fdopen(os.dup(1), "w", encoding=sys.stdout.encoding, errors=sys.stdout.errors)
+    for name in ("stdout", "__stdout__"):
+        setattr(sys, name, own)
+    os.dup2(2, 1)
+
+
+def _lacking() -> str:
+    """What this Python lacks; empty where it lacks nothing."""
+    if sys.version_info < LEAST_PYTHON:
+        needed, found = (".".join(map(str, version)) for version in (LEAST_PYTHON, sys.version_info[:3]))
+        return f"Python {needed} or newer is needed, and {sys.executable} is {found}"
+    missing = [package for module, package in PACKAGES.items() if find_spec(module) is None]
+    if not missing:
+        return ""
+    number = f" and {len(missing) - 1} other packages are" if len(missing) > 1 else " is"
+    return f"{missing[0]}{number} not installed for {sys.executable}"
+
+
+def _advice() -> str:
+    """The commands that lead to the environment of `make setup`."""
+    environment = Path(__file__).resolve().parents[2] / ".venv"
+    if (environment / "bin" / "python").exists() and environment.resolve() != Path(sys.prefix).resolve():
+        return "run `source .venv/bin/activate` first"
+    return "run `make setup`, then `source .venv/bin/activate`"

@@ -1,0 +1,1 @@
+"""What a run records while it goes on: console, metrics and TensorBoard."""

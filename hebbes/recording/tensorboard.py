@@ -1,0 +1,64 @@
+"""TensorBoard: the columns of metrics.csv as scalars in event files, whose format is TensorFlow's, without TensorBoard.
+
+tensorboardX, which has the format, is not in requirements.txt, because only `--tensorboard` needs it. Its own writer is
+not used: where the disk is full, its thread dies, and who writes to it waits for ever.
+"""
+
+import socket
+import struct
+import time
+from collections.abc import Mapping
+from importlib.util import find_spec
+from math import isfinite
+from pathlib import Path
+from typing import Any
+
+from hebbes.files.appended_file import AppendedFile
+
+
+def check_installed() -> None:
+    """ValueError, which says what to install, if event files cannot be written."""
+    if find_spec("tensorboardX") is None:
+        raise ValueError("tensorboard needs the package tensorboardX; pip install 'tensorboardX~=2.6.5'")
+
+
+class TensorboardWriter:
+    """Writes scalars over generations to an event file of its own in a folder."""
+
+    def __init__(self, folder: Path, generation: int) -> None:
+        """Goes on behind `generation`: TensorBoard drops what older files in the folder have after it."""
+        from tensorboardX.proto.event_pb2 import SessionLog  # optional
+
+        name = f"events.out.tfevents.{time.time():.0f}.{socket.gethostname()}.{time.monotonic_ns()}"
+        self._file = AppendedFile(folder / name)
+        start = {"step": generation + 1, "session_log": SessionLog(status=SessionLog.START)}
+        self._file.write(_record(file_version="brain.Event:2") + _record(**start))
+
+    def write(self, row: Mapping[str, float]) -> None:
+        """Adds one generation's row of metrics; numbers that are not finite are left out.
+
+        OSError where the disk refuses it; it is written with the next one then.
+        """
+        from tensorboardX.proto.summary_pb2 import Summary  # optional
+
+        finite = {name: value for name, value in row.items() if name != "generation" and isfinite(value)}
+        scalars = [Summary.Value(tag=name, simple_value=float(value)) for name, value in finite.items()]
+        self._file.write(_record(step=int(row["generation"]), summary=Summary(value=scalars)))
+
+    def close(self) -> None:
+        """Writes what is pending; OSError where the disk refuses it still."""
+        try:
+            self._file.sync()
+        finally:
+            self._file.close()
+
+
+def _record(**what: Any) -> bytes:
+    """An event as a record: its length, the length's checksum, the event, its checksum."""
+    from tensorboardX.proto.event_pb2 import Event  # optional
+    from tensorboardX.record_writer import masked_crc32c
+
+    event = Event(wall_time=time.time(), **what).SerializeToString()
+    size = struct.pack("<Q", len(event))
+    checks = [struct.pack("<I", masked_crc32c(data)) for data in (size, event)]
+    return size + checks[0] + event + checks[1]

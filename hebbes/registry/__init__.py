@@ -1,0 +1,1 @@
+"""Names become classes: one table of strings for each kind."""

@@ -1,0 +1,89 @@
+"""The class that a name stands for: one of ours from the tables, or `package.module:Class` of a user's own."""
+
+import difflib
+import importlib
+from collections.abc import Iterable, Sequence
+from types import ModuleType
+from typing import Any
+
+from hebbes.registry.former_names import current_class_name
+from hebbes.registry.tables import GYMNASIUM_WRAPPERS, TABLES
+from hebbes.registry.users_classes import check_class
+
+
+def lookup(kind: str, name: str) -> type[Any]:
+    """The class that `name` stands for.
+
+    Args:
+        kind: a key of `registry.tables.TABLES`, such as "wrapper".
+        name: one in that table, such as "early_stop", or "my_package.module:Class".
+
+    Raises:
+        ValueError: there is no such class; one line with the nearest name. Or a user's own is no policy or strategy.
+    """
+    if ":" in name:
+        return check_class(kind, name, _import_class(kind, name))
+    table = TABLES[kind]
+    if name not in table:
+        theirs = GYMNASIUM_WRAPPERS if kind == "wrapper" else ()
+        hint = did_you_mean(name, [*table, *sorted(theirs)]) or ","
+        raise ValueError(f"unknown {kind} {name!r}{hint} known: {', '.join(table)}")
+    return _import_class(kind, table[name])
+
+
+def names(kind: str) -> list[str]:
+    """The names of our own classes of a kind, as `lookup` takes them."""
+    return list(TABLES[kind])
+
+
+def is_ours(name: str) -> bool:
+    """Whether "module:Class" is a class of our own or a harmless wrapper of Gymnasium's, so that a file may name it."""
+    module, _, class_name = name.partition(":")
+    if module == "gymnasium.wrappers":
+        return class_name in GYMNASIUM_WRAPPERS
+    return any(current_class_name(name) in table.values() for table in TABLES.values())
+
+
+def check_allowed(modules: Iterable[str], allowed: Sequence[str]) -> None:
+    """Refuses, with ValueError, modules that are in none of the packages that the user allows to be imported.
+
+    The line has the whole flag, with the packages given so far, because a flag given again replaces the first.
+    """
+    missing = [
+        module
+        for module in dict.fromkeys(modules)
+        if not any(module == package or module.startswith(f"{package}.") for package in allowed)
+    ]
+    if missing:
+        which, them = (f"module{'s' * (len(missing) > 1)}", "them" if len(missing) > 1 else "it")
+        flag = f"--import {' '.join(dict.fromkeys((*allowed, *missing)))}"
+        raise ValueError(
+            f"needs code from the {which} {', '.join(map(repr, missing))}; if you trust {them}, give {flag}"
+        )
+
+
+def did_you_mean(name: str, known: Sequence[str]) -> str:
+    """ ", did you mean 'y'?" for the nearest known name, whatever its case; empty if none is near."""
+    by_lower_case = {candidate.lower(): candidate for candidate in known}
+    nearest = difflib.get_close_matches(name.lower(), by_lower_case, n=1)
+    return f", did you mean {by_lower_case[nearest[0]]!r}?" if nearest else ""
+
+
+def _import_class(kind: str, name: str) -> type[Any]:
+    module_name, _, class_name = current_class_name(name).partition(":")
+    found = getattr(import_module(f"{kind} {name!r}", module_name), class_name, None)
+    if not isinstance(found, type):
+        raise ValueError(f"{kind} {name!r}: module {module_name!r} has no class {class_name!r}")
+    return found
+
+
+def import_module(wanted_by: str, name: str) -> ModuleType:
+    """A user's module; ValueError, naming what wanted it, if it cannot be imported."""
+    if not all(part.isidentifier() for part in name.split(".")):
+        raise ValueError(f"{wanted_by}: {name!r} is no name of a module, such as my_package.envs; paths are not taken")
+    try:
+        return importlib.import_module(name)
+    except Exception as error:  # whatever a user's module raises
+        absent = isinstance(error, ModuleNotFoundError) and f"{name}.".startswith(f"{error.name}.")
+        advice = "; is its folder in PYTHONPATH?" if absent else ""
+        raise ValueError(f"{wanted_by}: cannot import {name!r}: {type(error).__name__}: {error}{advice}") from error

@@ -1,0 +1,67 @@
+"""The names that options, presets and files know, and the class that each of them stands for.
+
+A new policy, strategy, wrapper or environment is one file and one line here.
+"""
+
+POLICIES = {
+    "cnn": "hebbes.policies.cnn:CNN",
+    "conv_lstm": "hebbes.policies.conv_lstm:ConvLSTM",
+    "gru": "hebbes.policies.gru:GRU",
+    "hebbian": "hebbes.policies.hebbian:Hebbian",
+    "linear": "hebbes.policies.linear:Linear",
+    "lstm": "hebbes.policies.lstm:LSTM",
+    "mlp": "hebbes.policies.mlp:MLP",
+    "small": "hebbes.policies.small:Small",
+}
+
+STRATEGIES = {
+    "ars": "hebbes.strategies.ars:ARS",
+    "cem": "hebbes.strategies.cem:CEM",
+    "cma_es": "hebbes.strategies.cma_es:CMAES",
+    "cr_fm_nes": "hebbes.strategies.cr_fm_nes:CRFMNES",
+    "ga": "hebbes.strategies.ga:GA",
+    "one_plus_one": "hebbes.strategies.one_plus_one:OnePlusOne",
+    "openai_es": "hebbes.strategies.openai_es:OpenAIES",
+    "pgpe": "hebbes.strategies.pgpe:PGPE",
+    "sep_cma_es": "hebbes.strategies.sep_cma_es:SepCMAES",
+    "snes": "hebbes.strategies.snes:SNES",
+    "xnes": "hebbes.strategies.xnes:XNES",
+}
+
+WRAPPERS = {
+    "atari_42": "hebbes.wrappers.atari_42:Atari42",
+    "bullet_distance": "hebbes.wrappers.bullet_distance:BulletDistance",  # a gymnasium.Wrapper
+    "bullet_grace": "hebbes.wrappers.bullet_grace:BulletGrace",  # a gymnasium.Wrapper
+    "channels_last": "hebbes.wrappers.channels_last:ChannelsLast",
+    "choose_action": "hebbes.wrappers.choose_action:ChooseAction",
+    "clip_action": "hebbes.wrappers.clip_action:ClipAction",
+    "early_stop": "hebbes.wrappers.early_stop:EarlyStop",
+    "fire_reset": "hebbes.wrappers.fire_reset:FireReset",
+    "flatten_action": "hebbes.wrappers.flatten_action:FlattenAction",
+    "frame_stack": "hebbes.wrappers.frame_stack:FrameStack",
+    "grayscale": "hebbes.wrappers.grayscale:Grayscale",
+    "one_hot": "hebbes.wrappers.one_hot:OneHot",
+    "rescale_action": "hebbes.wrappers.rescale_action:RescaleAction",
+    "resize": "hebbes.wrappers.resize:Resize",
+    "running_normalization": "hebbes.wrappers.running_normalization:RunningNormalization",
+    "scale": "hebbes.wrappers.scale:Scale",
+    "settle": "hebbes.wrappers.settle:Settle",
+}
+
+ENVIRONMENTS = {
+    "TMaze-v0": "hebbes.environments.t_maze:TMaze",
+}
+"""Gymnasium ids of our own."""
+
+TABLES = {"policy": POLICIES, "strategy": STRATEGIES, "wrapper": WRAPPERS}
+"""By the kind of class that `lookup` is asked for."""
+
+GYMNASIUM_WRAPPERS = {
+    *("AtariPreprocessing", "ClipAction", "ClipReward", "DelayObservation", "DiscretizeAction"),
+    *("DiscretizeObservation", "DtypeObservation", "FilterObservation", "FlattenObservation"),
+    *("FrameStackObservation", "GrayscaleObservation", "MaxAndSkipObservation", "NormalizeObservation"),
+    *("OrderEnforcing", "RecordEpisodeStatistics", "RepeatAction", "RescaleAction"),
+    *("RescaleObservation", "ReshapeObservation", "ResizeObservation", "StickyAction"),
+    *("TimeAwareObservation", "TimeLimit"),
+}
+"""Wrappers of Gymnasium that act on their environment alone. Others write files, open windows or call functions."""

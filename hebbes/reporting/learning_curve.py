@@ -1,0 +1,62 @@
+"""The learning curve of a run as a PNG."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from hebbes.recording.metrics import read_metrics
+from hebbes.reporting.figure import empty_figure, tidy, write_figure
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_POPULATION, _UNPERTURBED, _EVALUATION = "#4c72b0", "#dd8452", "#222222"
+
+
+def plot_learning_curve(metrics_csv: Path, png: Path) -> None:
+    """Draws returns over env steps from a metrics.csv of at least one row; needs no display."""
+    from matplotlib.ticker import EngFormatter
+
+    metrics = read_metrics(metrics_csv)
+    if len(metrics["generation"]) == 0:
+        raise ValueError(f"{metrics_csv}: no generation to plot")
+    figure = empty_figure(9.6, 6)
+    axes = figure.add_subplot()
+    _draw_returns(axes, metrics)
+    axes.set_title("/".join(png.absolute().parts[-3:-1]), fontsize="medium", parse_math=False)  # <environment>/<run>
+    axes.set_xlabel("environment steps")
+    axes.set_ylabel("return")
+    axes.xaxis.set_major_formatter(EngFormatter(sep=""))
+    tidy(axes)
+    write_figure(figure, png)
+
+
+def _draw_returns(axes: "Axes", metrics: dict[str, np.ndarray]) -> None:
+    steps = metrics["env_steps"]
+    dot = "o" if len(steps) == 1 else ""  # a line through one point is invisible
+    axes.fill_between(
+        steps,
+        metrics["return_min"],
+        metrics["return_max"],
+        color=_POPULATION,
+        alpha=0.15,
+        lw=2,  # the edge is all there is of a single generation
+        label="population, min to max",
+    )
+    axes.plot(steps, metrics["return_mean"], color=_POPULATION, lw=1.5, marker=dot, label="population, mean")
+    axes.plot(steps, metrics["unperturbed_return"], color=_UNPERTURBED, lw=1.2, marker=dot, label="unperturbed")
+    scores = metrics["eval_return"]
+    if np.isnan(scores).all():
+        return
+    best = np.nanargmax(scores)
+    axes.plot(steps, scores, "o", ms=4, color=_EVALUATION, label="evaluation")
+    axes.plot(
+        steps[best],
+        scores[best],
+        "*",
+        ms=14,
+        color="#c44e52",
+        mec="white",
+        label=f"best evaluation, {scores[best]:.1f}",
+    )

@@ -1,0 +1,1 @@
+"""Evolution strategies: one file for each method."""

@@ -1,0 +1,1 @@
+"""What the strategies are made of: samplers, shaping, optimizers, schedules and populations."""

@@ -1,0 +1,137 @@
+"""A user's own policies and strategies are tried before anything starts, and a strategy's answers are checked.
+
+What is tried is thrown away, so that a trial changes nothing in the run. Ours are held to their contracts by tests.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+from gymnasium import Space
+from jaxtyping import Float32, Float64
+
+from hebbes.contracts.engine import EngineError
+from hebbes.contracts.errors import report
+from hebbes.contracts.policy import Buffers, Layout, LowRankWeights, Policy, State
+from hebbes.contracts.population import Population
+from hebbes.contracts.randomness import Purpose, stream
+from hebbes.contracts.strategy import Combine, Strategy
+from hebbes.registry.users_classes import is_users, naming
+from hebbes.training.advice import TrainingError
+
+
+def try_policy(
+    name: str, policy: Policy, weights: Float32[np.ndarray, " params"], buffers: Buffers, observations: Space
+) -> None:
+    """Lets two members of a user's policy act once on zeros; ValueError where its outputs are not what they must be."""
+    if not is_users(name):
+        return
+    count = 2
+    with naming("policy", name):
+        allowed = (count, policy.num_outputs)  # type: ignore[attr-defined]  # a field that every policy is made with
+        _check_row("initial_params", weights, policy.layout)
+        rows = np.repeat(weights[np.newaxis], count, axis=0)
+        rngs = [stream(0, Purpose.TEST, member=member) for member in range(count)]
+        state = policy.initial_state(rows, rngs, buffers)
+        _check_state(state, count)
+        seen = np.zeros((count, *(observations.shape or ())), observations.dtype)
+        outputs = policy.act(rows, seen, np.zeros(count, np.float32), state, buffers)
+        if not (isinstance(outputs, np.ndarray) and outputs.dtype.kind == "f" and outputs.shape == allowed):
+            raise ValueError(f"act must return floats of shape {allowed} for {count} members, got {_shown(outputs)}")
+        if not np.isfinite(outputs).all():
+            raise ValueError("act must return finite numbers, and does not for an observation of zeros")
+
+
+def try_strategy(name: str, make: Callable[[], Strategy], layout: Layout) -> None:
+    """Asks a user's strategy for its mean, its state and its first population; ValueError for what they must not be."""
+    if not is_users(name):
+        return
+    strategy = make()
+    with naming("strategy", name):
+        _check_row("mean", strategy.mean, layout)
+        state = strategy.state_dict()
+        if not (isinstance(state, Mapping) and all(isinstance(array, np.ndarray) for array in state.values())):
+            raise ValueError(f"state_dict must return NumPy arrays by name, got {_shown(state)}")
+        strategy.load_state_dict(state)
+        population = strategy.ask(0)
+        _check_population(population)
+        member = population.weights(range(1))
+        if not isinstance(member, LowRankWeights):
+            _check_row("weights of the population's member 0", member[0], layout)
+
+
+def ask_population(name: str, strategy: Strategy, generation: int, num_members: int | None = None) -> Population:
+    """The population that a strategy answers with; TrainingError for anything else."""
+    try:
+        population = strategy.ask(generation) if num_members is None else strategy.ask(generation, num_members)
+    except (FloatingPointError, TrainingError):
+        raise
+    except Exception as error:  # whatever a user's strategy raises
+        raise TrainingError(f"strategy {name!r}: ask raised {report(error)}") from error
+    try:
+        _check_population(population)
+    except ValueError as error:
+        raise TrainingError(f"strategy {name!r}: {error}") from error
+    return population
+
+
+def tell_fitness(
+    name: str, strategy: Strategy, population: Population, fitness: Float64[np.ndarray, " members"], combine: Combine
+) -> dict[str, float]:
+    """The figures that a strategy answers with; TrainingError for anything else."""
+    try:
+        figures = strategy.tell(population, fitness, combine)
+    except (EngineError, FloatingPointError, TrainingError):
+        raise
+    except Exception as error:  # whatever a user's strategy raises
+        raise TrainingError(f"strategy {name!r}: tell raised {report(error)}") from error
+    if not isinstance(figures, Mapping) or not all(isinstance(each, str) for each in figures):
+        raise TrainingError(f"strategy {name!r}: tell must return a mapping of names to numbers, got {_shown(figures)}")
+    for each, value in figures.items():
+        if not _is_number(value):
+            raise TrainingError(f"strategy {name!r}: tell must return numbers, got {_shown(value)} for {each!r}")
+    return dict(figures)
+
+
+def _check_row(what: str, row: Any, layout: Layout) -> None:
+    length = layout.num_params
+    if not (isinstance(row, np.ndarray) and row.dtype == np.float32 and row.shape == (length,)):
+        raise ValueError(f"{what} must be float32 of shape ({length},), got {_shown(row)}")
+    if not np.isfinite(row).all():
+        raise ValueError(f"{what} must be finite")
+
+
+def _check_state(state: State, count: int) -> None:
+    """Refuses a state that is no tree of arrays with the members first."""
+    if isinstance(state, dict):
+        state = tuple(state.values())
+    if isinstance(state, (tuple, list)):
+        for branch in state:
+            _check_state(branch, count)
+    elif state is not None and not (isinstance(state, np.ndarray) and state.shape[:1] == (count,)):
+        raise ValueError(f"initial_state must hold arrays with the {count} members first, got {_shown(state)}")
+
+
+def _check_population(population: Any) -> None:
+    lacking = [name for name in ("__len__", "weights", "combine") if not callable(getattr(population, name, None))]
+    if lacking:
+        raise ValueError(
+            f"ask must return a population (hebbes/contracts/population.py), got {_shown(population)}, "
+            f"which lacks {', '.join(lacking)}"
+        )
+    if len(population) < 2:
+        raise ValueError(f"ask must return members and, last, the unperturbed policy, got {len(population)} in all")
+
+
+def _is_number(value: Any) -> bool:
+    try:
+        return not isinstance(value, (str, bytes)) and isinstance(float(value), float)
+    except (TypeError, ValueError):
+        return False
+
+
+def _shown(value: Any) -> str:
+    """A value in a few words."""
+    if isinstance(value, np.ndarray):
+        return f"{value.dtype} of shape {value.shape}"
+    return repr(value) if value is None or isinstance(value, (str, int, float)) else f"a {type(value).__name__}"

@@ -1,0 +1,4 @@
+"""Batch wrappers of environments, which are valid over every back end."""
+
+if __name__ != "hebbes.wrappers":
+    raise ImportError(f"import hebbes.wrappers, not {__name__}: the folder `wrappers` at the root is a link into the package")

@@ -1,0 +1,35 @@
+"""ChannelsLast: images in the order (channels, height, width), which is PyTorch's, become (height, width, channels)."""
+
+import numpy as np
+from gymnasium import Space
+from gymnasium.spaces import Box
+
+from hebbes.contracts.environment import BatchEnv
+from hebbes.wrappers.base import Observations, ObservationWrapper, uint8_images
+
+CHANNELS = (1, 3, 4)
+"""Grey, color, and color with opacity or four grey frames."""
+
+
+class ChannelsLast(ObservationWrapper):
+    """(channels, height, width) uint8 -> (height, width, channels) uint8: the first axis becomes the last."""
+
+    def __init__(self, env: BatchEnv) -> None:
+        super().__init__(env)
+        channels, height, width = uint8_images(env, "ChannelsLast")
+        self.observation_space = Box(0, 255, (height, width, channels), np.uint8)
+
+    def transform(self, observations: Observations) -> Observations:
+        """The same pixels, indexed in the other order: a view."""
+        return np.moveaxis(observations, 1, -1)
+
+
+def has_channels_first(space: Space) -> bool:
+    """Whether observations are taken for images in the order (channels, height, width).
+
+    They are where they are uint8 arrays of three axes, the first of length 1, 3 or 4 and the last of another: where
+    both could be the channels, the last are.
+    """
+    if not isinstance(space, Box) or space.dtype != np.uint8 or len(space.shape) != 3:
+        return False
+    return space.shape[0] in CHANNELS and space.shape[2] not in CHANNELS

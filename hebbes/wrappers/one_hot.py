@@ -1,0 +1,25 @@
+"""OneHot: a numbered observation becomes a vector."""
+
+import numpy as np
+from gymnasium.spaces import Box, Discrete
+
+from hebbes.contracts.environment import BatchEnv
+from hebbes.wrappers.base import Observations, ObservationWrapper
+
+
+class OneHot(ObservationWrapper):
+    """Discrete observations as float32 vectors of length n: 1 at the observation less the space's start, else 0."""
+
+    def __init__(self, env: BatchEnv) -> None:
+        super().__init__(env)
+        space = env.observation_space
+        if not isinstance(space, Discrete):
+            raise ValueError(f"OneHot needs Discrete observations, got {space}")
+        self._start, self._length = int(space.start), int(space.n)
+        self.observation_space = Box(0.0, 1.0, (self._length,), np.float32)
+
+    def transform(self, observations: Observations) -> Observations:
+        """One vector an observation, in a fresh array."""
+        vectors = np.zeros((len(observations), self._length), np.float32)
+        vectors[np.arange(len(observations)), observations - self._start] = 1
+        return vectors

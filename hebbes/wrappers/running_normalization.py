@@ -1,0 +1,52 @@
+"""RunningNormalization: observations standardised by a running mean and deviation of their own numbers.
+
+As in pytorch-es and the A3C code of I. Kostrikov before it: two numbers a copy, exponential averages of each
+observation's mean and of its deviation, with Adam's correction of their start at zero. Departure: they begin anew with
+every episode, because an episode must be a function of its seed and number alone; theirs run on from one to the next.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+from gymnasium.spaces import Box
+
+from hebbes.contracts.environment import BatchEnv, EnvStep
+from hebbes.wrappers.base import Actions, Active, BatchWrapper, Observations
+
+EPSILON = 1e-8
+
+
+class RunningNormalization(BatchWrapper):
+    """(x - mean) / (deviation + 1e-8) as float32; the observation at hand counts already."""
+
+    def __init__(self, env: BatchEnv, *, decay: float = 0.9999) -> None:
+        super().__init__(env)
+        space = env.observation_space
+        if not isinstance(space, Box) or not np.issubdtype(space.dtype, np.floating):
+            raise ValueError(f"RunningNormalization needs a Box of floats, got {space}")
+        if isinstance(decay, bool) or not isinstance(decay, int | float) or not 0 <= decay < 1:
+            raise ValueError(f"decay must be a number in [0, 1), got {decay!r}")
+        self.observation_space = Box(-np.inf, np.inf, space.shape, np.float32)
+        self._decay = decay
+        self._means, self._deviations = np.zeros(env.num_copies), np.zeros(env.num_copies)
+        self._counts = np.zeros(env.num_copies, np.int64)
+
+    def start(self, episode: int) -> Observations:
+        """Begins one episode in every copy and forgets what was seen."""
+        self._means[:] = self._deviations[:] = self._counts[:] = 0
+        return self._normalized(self.env.start(episode), np.arange(self.num_copies))
+
+    def step(self, actions: Actions, active: Active) -> EnvStep:
+        """Steps the copies named and standardises their observations."""
+        env_step = self.env.step(actions, active)
+        return replace(env_step, observations=self._normalized(env_step.observations, active))
+
+    def _normalized(self, observations: Observations, active: Active) -> Observations:
+        rows = observations.reshape(len(observations), -1).astype(np.float64)
+        self._counts[active] += 1
+        for averages, values in ((self._means, rows.mean(axis=1)), (self._deviations, rows.std(axis=1))):
+            averages[active] = averages[active] * self._decay + values * (1 - self._decay)
+        correction = 1 - self._decay ** self._counts[active]
+        rows -= (self._means[active] / correction)[:, np.newaxis]
+        rows /= (self._deviations[active] / correction)[:, np.newaxis] + EPSILON
+        return rows.astype(np.float32).reshape(observations.shape)

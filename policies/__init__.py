@@ -1,1 +1,0 @@
-"""Networks, batched over members; a policy is named by the stem of its file."""

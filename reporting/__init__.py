@@ -1,1 +1,0 @@
-"""What a run shows and leaves to look at."""

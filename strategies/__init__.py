@@ -1,1 +1,0 @@
-"""Search distributions; a strategy is named by the stem of its file."""

@@ -1,0 +1,111 @@
+"""Descriptions of environments: read from files, and given a back end."""
+
+import json
+
+import pytest
+
+from hebbes.environments import spec as environments
+from hebbes.environments.spec import (
+    EnvironmentSpec,
+    WrapperSpec,
+    choose_backend,
+    make_batch_env,
+    spec_from_json,
+    spec_to_json,
+)
+
+SPEC = EnvironmentSpec(
+    environment="AntBulletEnv-v0",
+    backend="gymnasium",
+    env_kwargs={"render_mode": None, "scale": [1, 2.5]},
+    imports=("my_package",),
+    gymnasium_wrappers=(WrapperSpec("hebbes.wrappers.bullet_distance:BulletDistance"),),
+    wrappers=(WrapperSpec("frame_stack", {"frames": 4}), WrapperSpec("clip_action")),
+    training_wrappers=(WrapperSpec("early_stop", {"negative_streak": 30}),),
+)
+
+
+def test_a_description_survives_json():
+    assert spec_from_json(json.loads(json.dumps(spec_to_json(SPEC)))) == SPEC
+    assert spec_from_json({"environment": "CartPole-v1", "backend": "envpool"}) == EnvironmentSpec(
+        "CartPole-v1", "envpool"
+    )
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ({"environment": 3}, "environment must be text, got 3"),
+        ({"backend": "auto"}, "backend must be one of envpool, gymnasium, got 'auto'"),
+        ({"env_kwargs": [1]}, "env_kwargs must be a mapping"),
+        ({"env_kwargs": {1: 2}}, "env_kwargs must be a mapping"),
+        ({"imports": "os"}, "imports must be names, got 'os'"),
+        ({"imports": [1]}, "imports must be names"),
+        ({"wrappers": {"name": "x"}}, "wrappers must be a list"),
+        ({"wrappers": ["x"]}, "wrappers must be a mapping, got 'x'"),
+        ({"wrappers": [{"kwargs": {}}]}, r"wrappers has unknown keys \[\] and lacks \['name'\]"),
+        ({"wrappers": [{"name": "x", "extra": 1}]}, r"unknown keys \['extra'\]"),
+        ({"training_wrappers": [{"name": 1}]}, "name in training_wrappers must be text, got 1"),
+        ({"gymnasium_wrappers": [{"name": "x", "kwargs": 5}]}, "kwargs in gymnasium_wrappers must be a mapping"),
+        ({"surprise": 1}, r"unknown keys \['surprise'\]"),
+    ],
+)
+def test_nonsense_in_a_file_is_refused(change, reason):
+    with pytest.raises(ValueError, match=reason):
+        spec_from_json({**spec_to_json(SPEC), **change})
+
+
+@pytest.mark.parametrize("plain", [None, [], {"environment": "CartPole-v1"}])
+def test_what_is_no_description_is_refused(plain):
+    with pytest.raises(ValueError, match="environment description"):
+        spec_from_json(plain)
+
+
+def test_reading_a_description_executes_nothing():
+    spec = spec_from_json({"environment": "X-v0", "backend": "gymnasium", "imports": ["no_such_package"]})
+    with pytest.raises(ValueError, match="cannot import 'no_such_package'"):
+        make_batch_env(spec, [0], threads=1, training=False)
+
+
+@pytest.mark.parametrize(
+    ("name", "env_kwargs", "expected"),
+    [
+        ("HalfCheetah-v5", {}, "envpool"),
+        ("HalfCheetah-v5", {"ctrl_cost_weight": 0.5}, "envpool"),
+        ("HalfCheetah-v5", {"xml_file": "mine.xml"}, "gymnasium"),
+        ("Ant-v5", {"include_cfrc_ext_in_observation": False}, "gymnasium"),
+        ("HalfCheetah-v5", {"num_envs": 3}, "gymnasium"),
+        ("LunarLander-v3", {"continuous": True}, "envpool"),
+        ("LunarLander-v3", {"gravity": -5.0}, "gymnasium"),
+        ("CarRacing-v3", {"continuous": False}, "gymnasium"),
+        ("FrozenLake-v1", {"is_slippery": False}, "gymnasium"),
+        ("Pong-v5", {"repeat_action_probability": 0.25, "frameskip": 2}, "envpool"),
+        ("Pong-v5", {"obs_type": "ram"}, "gymnasium"),
+        ("AntBulletEnv-v0", {}, "gymnasium"),
+    ],
+)
+def test_envpool_where_it_can(name, env_kwargs, expected):
+    assert choose_backend("auto", name, env_kwargs, ()) == expected
+    assert choose_backend("gymnasium", name, env_kwargs, ()) == "gymnasium"
+    if expected == "gymnasium":
+        with pytest.raises(ValueError, match=f"^backend 'envpool' cannot be used: EnvPool.*{name}"):
+            choose_backend("envpool", name, env_kwargs, ())
+
+
+def test_gymnasium_wrappers_need_gymnasium():
+    wrappers = (WrapperSpec("bullet_distance"),)
+    assert choose_backend("auto", "CartPole-v1", {}, wrappers) == "gymnasium"
+    with pytest.raises(ValueError, match="gymnasium_wrappers need the Gymnasium back end"):
+        choose_backend("envpool", "CartPole-v1", {}, wrappers)
+
+
+def test_an_unknown_back_end_is_refused():
+    with pytest.raises(ValueError, match="backend must be one of auto, envpool, gymnasium, got 'ray'"):
+        choose_backend("ray", "CartPole-v1", {}, ())
+
+
+def test_without_envpool_gymnasium_is_used(monkeypatch):
+    monkeypatch.setattr(environments, "find_spec", lambda package: None)
+    assert choose_backend("auto", "CartPole-v1", {}, ()) == "gymnasium"
+    with pytest.raises(ValueError, match="EnvPool is not installed"):
+        choose_backend("envpool", "CartPole-v1", {}, ())

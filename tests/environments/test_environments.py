@@ -1,0 +1,192 @@
+"""From descriptions to wrapped environments that do what they say, or refusals that say why."""
+
+import os
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import gymnasium
+import numpy as np
+import pytest
+from gymnasium import spaces
+
+from hebbes.environments.ids import resolve
+from hebbes.environments.spec import EnvironmentSpec, WrapperSpec, make_batch_env
+from hebbes.options.command_line import parse_config
+from hebbes.training.assembly import environment_spec
+from hebbes.wrappers.base import BatchWrapper
+
+
+class Doubled(BatchWrapper):
+    """A user's batch wrapper: twice the reward, plus one."""
+
+    def __init__(self, env, *, plus: float = 1.0):
+        super().__init__(env)
+        self.plus = plus
+
+    def step(self, actions, active):
+        step = self.env.step(actions, active)
+        return replace(step, rewards=2 * step.rewards + self.plus)
+
+
+class MinusOne(gymnasium.RewardWrapper):
+    """A user's gymnasium.Wrapper."""
+
+    def __init__(self, env, *, minus: float = 1.0):
+        super().__init__(env)
+        self.minus = minus
+
+    def reward(self, reward):
+        return reward - self.minus
+
+
+def first_reward(spec, **arguments) -> float:
+    """The first reward of CartPole, which is 1 by itself."""
+    env = make_batch_env(spec, [0], threads=1, **{"training": False, **arguments})
+    env.start(0)
+    return float(env.step(np.zeros(1, np.int64), np.array([0])).rewards[0])
+
+
+def cart_pole(backend="envpool", **parts) -> EnvironmentSpec:
+    return EnvironmentSpec("CartPole-v1", backend, **parts)
+
+
+@pytest.mark.parametrize("backend", ["envpool", "gymnasium"])
+def test_options_reach_the_simulator(backend):
+    """HalfCheetah's control cost is its weight times the squared action, here 6."""
+    rewards = []
+    for weight in (0.0, 2.0):
+        spec = EnvironmentSpec("HalfCheetah-v5", backend, {"ctrl_cost_weight": weight})
+        env = make_batch_env(spec, [0], threads=1, training=False)
+        env.start(0)
+        rewards.append(env.step(np.ones((1, 6)), np.array([0])).rewards[0])
+    assert rewards[0] - rewards[1] == pytest.approx(12, abs=1e-5)
+
+
+@pytest.mark.parametrize("backend", ["envpool", "gymnasium"])
+def test_the_continuous_lander(backend):
+    resolved = resolve("LunarLanderContinuous-v2")
+    spec = EnvironmentSpec(resolved.environment, backend, resolved.env_kwargs)
+    env = make_batch_env(spec, [0, 1], threads=1, training=False)
+    assert env.action_space == spaces.Box(-1, 1, (2,), np.float32)
+    assert env.start(0).shape == (2, 8)
+
+
+def test_wrappers_nest_innermost_first_and_training_ones_outermost():
+    doubled = WrapperSpec("tests.rollouts.test_environments:Doubled")
+    plus_ten = WrapperSpec("tests.rollouts.test_environments:Doubled", {"plus": 10.0})
+    spec = cart_pole(wrappers=(doubled, plus_ten), training_wrappers=(doubled,))
+    assert first_reward(spec) == 2 * (2 * 1 + 1) + 10
+    assert first_reward(spec, training=True) == 2 * (2 * (2 * 1 + 1) + 10) + 1
+
+
+def test_a_users_gymnasium_wrapper_is_inside_the_batch_wrappers():
+    inner = WrapperSpec("tests.rollouts.test_environments:MinusOne", {"minus": 4.0})
+    outer = WrapperSpec("tests.rollouts.test_environments:Doubled")
+    assert first_reward(cart_pole("gymnasium", gymnasium_wrappers=(inner,), wrappers=(outer,))) == 2 * (1 - 4) + 1
+
+
+@pytest.mark.parametrize(
+    ("parts", "reason"),
+    [
+        ({"wrappers": (WrapperSpec("early_stopp"),)}, "unknown wrapper 'early_stopp', did you mean 'early_stop'"),
+        (
+            {"wrappers": (WrapperSpec("tests.rollouts.test_environments:Doubled", {"minus": 1}),)},
+            "has no argument 'minus'; it takes",
+        ),
+        ({"wrappers": (WrapperSpec("bullet_distance"),)}, "to be named in gymnasium_wrappers"),
+        (
+            {"gymnasium_wrappers": (WrapperSpec("tests.rollouts.test_environments:Doubled"),)},
+            "is not a gymnasium.Wrapper",
+        ),
+        ({"gymnasium_wrappers": (WrapperSpec("bullet_distance"),)}, "BulletDistance needs a Bullet walker"),
+        ({"env_kwargs": {"wheels": 3}}, "'CartPole-v1' cannot be made with options {'wheels': 3}"),
+    ],
+)
+def test_wrong_parts_are_refused(parts, reason):
+    with pytest.raises(ValueError, match=reason):
+        make_batch_env(cart_pole("gymnasium", **parts), [0], threads=1, training=True)
+
+
+@pytest.mark.parametrize(
+    ("seeds", "arguments", "reason"),
+    [
+        ([], {}, "seeds must be at least one"),
+        ([-1], {}, "seeds must be .*got \\[-1\\]"),
+        ([2**31], {}, "seeds must be"),
+        ([0], {"threads": 0}, "threads must be >= 1, got 0"),
+        ([0], {"render_mode": "rgb_array"}, "render_mode 'rgb_array' needs backend 'gymnasium', got 'envpool'"),
+    ],
+)
+def test_wrong_arguments_are_refused(seeds, arguments, reason):
+    with pytest.raises(ValueError, match=reason):
+        make_batch_env(cart_pole(), seeds, **{"threads": 1, "training": True, **arguments})
+
+
+def test_a_file_that_asks_envpool_for_what_it_cannot_do_is_refused():
+    with pytest.raises(ValueError, match="backend 'envpool' cannot be used: EnvPool has no 'AntBulletEnv-v0'"):
+        make_batch_env(EnvironmentSpec("AntBulletEnv-v0", "envpool"), [0], threads=1, training=False)
+
+
+def test_bullet_distance_is_the_way_made_towards_the_target():
+    """The target lies far ahead along x, and one unit is 0.0165 m, the simulated time of a step."""
+    spec = EnvironmentSpec("AntBulletEnv-v0", "gymnasium", gymnasium_wrappers=(WrapperSpec("bullet_distance"),))
+    env = make_batch_env(spec, [0], threads=1, training=False)
+    env.start(0)
+    robot = env._envs[0].unwrapped.robot
+
+    def distance() -> float:
+        return float(np.hypot(robot.walk_target_x - robot.body_xyz[0], robot.walk_target_y - robot.body_xyz[1]))
+
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        before = distance()
+        reward = env.step(rng.uniform(-1, 1, (1, 8)), np.array([0])).rewards[0]
+        assert reward == pytest.approx((before - distance()) / 0.0165, abs=1e-6)
+
+
+FORMER_ANT = EnvironmentSpec(
+    "AntBulletEnv-v0",
+    "gymnasium",
+    gymnasium_wrappers=(WrapperSpec("hebbes.wrappers.bullet_grace:BulletGrace"),),
+    wrappers=(WrapperSpec("settle", {"num_steps": 40}),),
+)
+
+
+@pytest.mark.parametrize("former", [False, True])
+def test_the_ant_of_our_presets_may_get_up_from_the_floor(former):
+    """For as long as the source lets it, or, in policy files that do not say how long, one env step less."""
+    spec = environment_spec(parse_config("static", ["--environment", "AntBulletEnv-v0"], ""))
+    env = make_batch_env(FORMER_ANT if former else spec, [0], threads=1, training=True)
+    for episode in range(2):
+        env.start(episode)
+        inner = env
+        while isinstance(inner, BatchWrapper):
+            inner = inner.env
+        height = inner._envs[0].unwrapped.robot.body_xyz[2]
+        assert height < 0.26  # lower is the end for the simulator, and zero actions lead there
+        ended = [
+            env.step(np.zeros((1, 8), np.float32), np.array([0])).terminated[0] for _ in range(200 if former else 201)
+        ]
+        assert not any(ended)
+        assert env.step(np.zeros((1, 8), np.float32), np.array([0])).terminated[0]
+    env.close()
+
+
+def test_nothing_of_the_simulators_is_loaded_or_printed_early(tmp_path):
+    """Standard output and the working folder are for results; optional packages are for the ids that need them."""
+    program = """
+import sys
+from hebbes.environments.spec import EnvironmentSpec, make_batch_env
+make_batch_env(EnvironmentSpec("CartPole-v1", "gymnasium"), [0], threads=1, training=False).start(0)
+print(sorted({"envpool", "ale_py", "mujoco", "pybullet", "pybullet_envs_gymnasium"} & set(sys.modules)))
+for name in ("AntBulletEnv-v0", "HalfCheetah-v5", "Pong-v5"):
+    make_batch_env(EnvironmentSpec(name, "gymnasium"), [0, 1], threads=1, training=False).start(0)
+print("pybullet" in sys.modules, "mujoco" in sys.modules)
+"""
+    path = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
+    command = [sys.executable, "-c", program]
+    done = subprocess.run(command, cwd=tmp_path, env=path, capture_output=True, text=True, check=True)
+    assert (done.stdout, done.stderr) == ("[]\nTrue True\n", "")
+    assert not list(tmp_path.iterdir())

@@ -1,0 +1,248 @@
+"""What becomes of one copy's exceptions and rubbish on the Gymnasium back end, the others going on."""
+
+import warnings
+
+import gymnasium
+import numpy as np
+import pytest
+from gymnasium.spaces import Box, Discrete
+
+import tests.scripted
+from hebbes.contracts import errors
+from hebbes.environments.gymnasium_env import GymnasiumEnv
+
+BRAVE, TIMID = [0.5, 0.5], [-0.5, -0.5]
+
+
+class Rubbish(gymnasium.Env):
+    """Observes two zeros; its action, 0 or 1, is how many of the options passed take the place of what `step` returns.
+
+    `at`: where in the five values the option goes; `value`: a function of no arguments that makes it.
+    """
+
+    def __init__(self, at=None, value=None, returned=None, observation_space=None):
+        self.observation_space = observation_space or Box(-1.0, 1.0, (2,), np.float32)
+        self.action_space = Discrete(2)
+        self._at, self._value, self._returned = at, value, returned
+
+    def reset(self, *, seed=None, options=None):
+        return np.zeros(self.observation_space.shape, self.observation_space.dtype), {}
+
+    def step(self, action):
+        results = [self.reset()[0], 1.0, False, False, {}]
+        if action and self._at is not None:
+            results[self._at] = self._value()
+        return self._returned if action and self._at is None else tuple(results)
+
+
+class Loud(gymnasium.Wrapper):
+    """A user's wrapper with memory: adds the number of its own env steps to the reward."""
+
+    steps = 0
+
+    def step(self, action):
+        self.steps += 1
+        observation, reward, *rest = self.env.step(action)
+        return observation, reward + self.steps, *rest
+
+
+@pytest.fixture(autouse=True)
+def _nothing_shown_yet(monkeypatch):
+    monkeypatch.setattr(errors, "_shown", set())
+
+
+def scripted(seeds, wrappers=(), **script):
+    return GymnasiumEnv("Scripted-v0", seeds, script, wrappers=wrappers)
+
+
+def rubbish(num_copies=2, **options):
+    if "Rubbish-v0" not in gymnasium.registry:
+        gymnasium.register("Rubbish-v0", entry_point=Rubbish)
+    return GymnasiumEnv("Rubbish-v0", [0] * num_copies, options)
+
+
+def stepped(env, actions):
+    return env.step(np.array(actions), np.arange(len(actions)))
+
+
+def test_only_the_copy_that_raised_has_failed():
+    env = scripted([1, 2, 3], raise_at=2, only_above=0.5, truncate_at=4)
+    first = env.start(0)
+    stepped(env, [TIMID, BRAVE, TIMID])
+    step = stepped(env, [TIMID, BRAVE, TIMID])
+    assert step.faults == {1: "RuntimeError: scripted failure at env step 2"}
+    assert np.isnan(step.rewards).tolist() == step.terminated.tolist() == [False, True, False]
+    assert step.observations[[0, 2], 1].tolist() == [2, 2]
+    assert env.observation_space.contains(step.observations[1])
+    assert step.observations[[0, 2], 0].tolist() == first[[0, 2], 0].tolist()
+    with pytest.raises(ValueError, match=r"has ended or not begun: \[1\]"):
+        stepped(env, [TIMID] * 3)
+    going = env.step(np.array([TIMID, TIMID]), np.array([0, 2]))
+    assert going.rewards.tolist() == [1, 1] and not going.faults
+
+
+def test_a_copy_that_failed_is_as_good_as_new_in_the_next_episode():
+    broken, fresh = (scripted([1, 2], [(Loud, {})], raise_at=3, only_above=0.5) for _ in range(2))
+    broken.start(0)
+    for _ in range(3):
+        stepped(broken, [TIMID, BRAVE])
+    assert broken.start(1).tobytes() == fresh.start(1).tobytes()
+    rewards = [stepped(env, [TIMID, TIMID]).rewards.tolist() for env in (broken, fresh)]
+    assert rewards == [[5, 2], [2, 2]]  # copy 0 of the old ones has taken three more steps; copy 1 is new
+
+
+def test_the_first_traceback_is_shown_and_no_other(capsys):
+    env = scripted([1], raise_at=1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for episode in range(3):
+            env.start(episode)
+            stepped(env, [BRAVE])
+    first, *lines = capsys.readouterr().err.splitlines()
+    assert first == "Scripted-v0 failed in an env step; from here on this is counted, not shown:"
+    assert lines.count("RuntimeError: scripted failure at env step 1") == 2  # the short reason and the traceback's end
+    assert any('scripted.py", line' in line for line in lines)
+
+
+def test_an_exception_without_a_text_fails_the_copy(monkeypatch):
+    class Mute(Exception):
+        def __str__(self):
+            raise self
+
+    def fail(self, action):
+        raise Mute
+
+    env = scripted([1])
+    env.start(0)
+    monkeypatch.setattr(tests.scripted.ScriptedGymnasiumEnv, "step", fail)
+    assert stepped(env, [TIMID]).faults == {0: "Mute: <its text cannot be had>"}
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit])
+def test_what_ends_the_program_is_no_fault(error, monkeypatch):
+    def leave(self, action):
+        raise error
+
+    env = scripted([1])
+    env.start(0)
+    monkeypatch.setattr(tests.scripted.ScriptedGymnasiumEnv, "step", leave)
+    with pytest.raises(error):
+        stepped(env, [TIMID])
+
+
+@pytest.mark.parametrize("place", ["constructor", "reset"])
+def test_a_constructor_and_a_reset_are_nobodys_fault(place):
+    with pytest.raises((ValueError, RuntimeError), match=f"scripted failure in {place}"):
+        scripted([1], raise_in=place)
+
+
+def test_close_may_raise(capsys):
+    scripted([1, 2], raise_in="close").close()
+    assert capsys.readouterr().err.startswith("an environment failed to close; ")
+
+
+def masked():
+    return np.ma.masked_array([0.25, 0.5], mask=[True, False])
+
+
+@pytest.mark.parametrize(
+    ("at", "value", "reason"),
+    [
+        (0, lambda: np.zeros(5), r"ValueError: observation has shape \(5,\), not \(2,\)"),
+        (0, lambda: 0.5, r"ValueError: observation has shape \(\), not \(2,\)"),
+        (0, lambda: None, "TypeError: observation is not of real numbers but of dtype object"),
+        (0, lambda: {"a": 1}, "TypeError: observation is not of real numbers but of dtype object"),
+        (0, lambda: np.array([1, 2], object), "TypeError: observation is not of real numbers but of dtype object"),
+        (0, lambda: np.zeros(2, np.complex64), "TypeError: observation is not of real numbers but of dtype complex"),
+        (0, lambda: [[1.0], [1.0, 2.0]], "ValueError: .*inhomogeneous"),
+        (1, lambda: None, "TypeError: reward is not of real numbers but of dtype object"),
+        (1, lambda: 1j, "TypeError: reward is not of real numbers but of dtype complex128"),
+        (1, lambda: np.complex128(1), "TypeError: reward is not of real numbers but of dtype complex128"),
+        (1, lambda: "1", "TypeError: reward is not of real numbers but of dtype <U1"),
+        (1, lambda: 10**400, "TypeError: reward is not of real numbers but of dtype object"),
+        (1, lambda: np.ones(1), r"ValueError: reward has shape \(1,\), not \(\)"),
+        (2, lambda: None, "TypeError: terminated is not of real numbers"),
+        (3, lambda: np.zeros(2, bool), r"ValueError: truncated has shape \(2,\), not \(\)"),
+        (2, lambda: np.nan, "ValueError: terminated is not finite"),
+    ],
+)
+@pytest.mark.parametrize("num_copies", [1, 2])
+def test_rubbish_fails_the_copy_that_returned_it(at, value, reason, num_copies):
+    env = rubbish(num_copies, at=at, value=value)
+    env.start(0)
+    step = stepped(env, [1, 0][:num_copies])
+    assert list(step.faults) == [0]
+    with pytest.raises(AssertionError, match=reason):
+        raise AssertionError(step.faults[0])
+    assert step.terminated.tolist() == [True, False][:num_copies]
+    assert step.rewards.tolist() == pytest.approx([np.nan, 1.0][:num_copies], nan_ok=True)
+
+
+@pytest.mark.parametrize("returned", [None, (1, 2, 3, 4), 7])
+def test_a_step_without_five_values_fails_the_copy(returned):
+    env = rubbish(returned=returned)
+    env.start(0)
+    step = stepped(env, [1, 0])
+    assert step.faults == {0: "ValueError: step did not return a tuple of five"}
+    assert step.terminated.tolist() == [True, False]
+
+
+@pytest.mark.parametrize(
+    ("at", "value", "expected"),
+    [
+        (1, lambda: 3, 3.0),
+        (1, lambda: True, 1.0),
+        (1, lambda: np.array(2.5), 2.5),
+        (1, lambda: np.float32(0.1), np.float64(np.float32(0.1))),
+        (0, lambda: [1, 2], [1.0, 2.0]),
+        (0, lambda: np.array([True, False]), [1.0, 0.0]),
+        (0, masked, [0.25, 0.5]),
+        (2, lambda: np.bool_(True), True),
+        (3, lambda: 1, True),
+    ],
+)
+def test_numbers_of_other_types_are_accepted(at, value, expected):
+    env = rubbish(at=at, value=value)
+    env.start(0)
+    step = stepped(env, [1, 0])
+    found = (step.observations, step.rewards, step.terminated, step.truncated)[at]
+    assert not step.faults
+    assert found[0].tolist() == expected
+    assert found.dtype == (np.float32, np.float64, np.bool_, np.bool_)[at]
+
+
+def test_a_number_that_no_integer_holds_fails_the_copy():
+    env = rubbish(at=0, value=lambda: np.full(2, np.nan), observation_space=Box(0, 255, (2,), np.uint8))
+    env.start(0)
+    assert stepped(env, [1, 0]).faults == {0: "ValueError: observation is not finite"}
+
+
+def test_a_reset_that_returns_another_shape_is_refused():
+    class Growing(Rubbish):
+        def reset(self, *, seed=None, options=None):
+            return np.zeros(3), {}
+
+    if "Growing-v0" not in gymnasium.registry:
+        gymnasium.register("Growing-v0", entry_point=Growing)
+    with pytest.raises(ValueError, match=r"observation of reset has shape \(3,\), not \(2,\)"):
+        GymnasiumEnv("Growing-v0", [0], {})
+
+
+class Undrawable(Rubbish):
+    """Has nothing to show."""
+
+    def __init__(self, render_mode=None):
+        super().__init__()
+        self.render_mode = render_mode
+
+    def render(self):
+        raise RuntimeError("no OpenGL here\nat all")
+
+
+def test_a_copy_that_cannot_be_rendered_is_an_error_of_one_line(monkeypatch):
+    monkeypatch.setitem(
+        gymnasium.registry, "Undrawable-v0", gymnasium.envs.registration.EnvSpec("Undrawable-v0", Undrawable)
+    )
+    env = GymnasiumEnv("Undrawable-v0", [0], {}, render_mode="rgb_array")
+    with pytest.raises(OSError, match=r"^Undrawable-v0 cannot be rendered: RuntimeError: no OpenGL here$"):
+        env.render()

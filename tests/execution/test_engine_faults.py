@@ -1,0 +1,169 @@
+"""Simulators that raise, crash and hang, in every engine: who has failed, and that all others go on."""
+
+import os
+import sys
+from dataclasses import replace
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from hebbes.contracts.engine import EngineError
+from hebbes.contracts.errors import say
+from hebbes.environments.envpool_env import EnvPoolEnv
+from hebbes.environments.spec import EnvironmentSpec
+from hebbes.execution import process_engine as workers
+from hebbes.execution.chunks import Task
+from hebbes.execution.episode import Agent
+from hebbes.execution.process_engine import WorkerEngine
+from hebbes.execution.thread_engine import InProcessEngine
+from hebbes.policies.linear import Linear
+from hebbes.strategies.core.populations import GaussianPopulation
+from tests.execution.scripted_tasks import POPULATION, context, task
+
+ABOVE = 1.4
+"""One member acts above this in env step 2, in one of its episodes: the tests find out which."""
+
+
+def in_process(**script):
+    return InProcessEngine(task(**script), chunk_size=4, threads=2)
+
+
+def evaluated(engine, *contexts):
+    try:
+        return [engine.evaluate(POPULATION, each) for each in contexts or (context(),)]
+    finally:
+        engine.close()
+
+
+class Stillborn:
+    """Ends the process that unpickles it."""
+
+    def __reduce__(self):
+        return os._exit, (5,)
+
+
+class Deadly(GaussianPopulation):
+    """Ends the process of whoever asks for its noise."""
+
+    def combine(self, ids, utilities, power):
+        os._exit(4)
+
+
+def test_a_simulator_that_raises_fails_its_member_in_every_engine():
+    script = {"raise_at": 2, "only_above": ABOVE}
+    (sound,) = evaluated(in_process())
+    for engine in (in_process(**script), WorkerEngine(task(**script), chunk_size=4, workers=2)):
+        first, second = evaluated(engine, context(), context())
+        failed = np.isnan(first.returns)
+        assert first.faults == {"RuntimeError: scripted failure at env step 2": failed.sum()}
+        assert failed.sum() == 1
+        assert first.env_steps[failed].tolist() == [2]
+        assert np.array_equal(first.returns[~failed], sound.returns[~failed])
+        assert first.returns.tobytes() == second.returns.tobytes()
+
+
+@pytest.mark.parametrize("place", ["constructor", "reset"])
+@pytest.mark.parametrize("make", [in_process, lambda **script: WorkerEngine(task(**script), chunk_size=4, workers=1)])
+def test_what_is_nobodys_fault_ends_the_evaluation_alike_in_every_engine(place, make):
+    with pytest.raises(EngineError, match=f"scripted failure in {place}") as caught:
+        evaluated(make(raise_in=place))
+    first, *rest = str(caught.value).splitlines()
+    assert first.startswith(("ValueError: environment 'Scripted-v0' cannot be made", "RuntimeError: scripted failure"))
+    assert any("scripted.py" in line for line in rest)
+
+
+def test_what_envpool_raises_ends_the_evaluation(monkeypatch):
+    def fail(self, actions, active):
+        raise RuntimeError("pool failure")
+
+    monkeypatch.setattr(EnvPoolEnv, "step", fail)
+    cartpole = Task(Agent(Linear((4,), 2), "argmax"), EnvironmentSpec("CartPole-v1", "envpool"), 11)
+    with pytest.raises(EngineError, match="RuntimeError: pool failure") as caught:
+        engine = InProcessEngine(cartpole, chunk_size=4, threads=2)
+        engine.evaluate(GaussianPopulation(np.zeros(8, np.float32), 0.5, 3, 4, 20), context())
+    assert isinstance(caught.value.__cause__, RuntimeError)
+
+
+def test_a_mean_that_overflows_fails_the_member():
+    (rollouts,) = evaluated(in_process(rewards=[1.5e308], truncate_at=1, action_weight=0.0))
+    assert np.isnan(rollouts.fitness).all()
+    assert np.isnan(rollouts.returns).all()
+    assert rollouts.faults == {"return overflowed": 42}
+
+
+def chunk_with_a_failure():
+    """Members of the chunk of four or five in which a member acts above ABOVE, as simulators that raise tell."""
+    (raised,) = evaluated(in_process(raise_at=2, only_above=ABOVE))
+    edges = [0, 4, 8, 12, 16, 21]
+    blamed = np.zeros(21, bool)
+    for start, stop in pairwise(edges):
+        blamed[start:stop] = np.isnan(raised.returns[start:stop]).any()
+    return blamed
+
+
+def test_a_policy_that_crashes_the_simulator_fails_its_chunk_and_the_run_goes_on(capfd):
+    (sound,) = evaluated(in_process())
+    blamed = chunk_with_a_failure()
+    assert 0 < blamed.sum() < 21
+    engine = WorkerEngine(task(exit_at=2, only_above=ABOVE), chunk_size=4, workers=2)
+    (rollouts,) = evaluated(engine)
+    assert rollouts.faults == {"worker died (exit code 3)": 2 * blamed.sum()}
+    assert np.isnan(rollouts.returns).all(axis=1).tolist() == blamed.tolist()
+    assert rollouts.returns[~blamed].tobytes() == sound.returns[~blamed].tobytes()
+    assert not rollouts.env_steps[blamed].any()
+    first = np.flatnonzero(blamed)[0]
+    last = first + blamed.sum() - 1
+    assert capfd.readouterr().err.splitlines() == [
+        "a worker was replaced: worker died (exit code 3)",
+        f"members {first} to {last} failed in training at generation 4: worker died (exit code 3)",
+    ]
+
+
+def test_a_policy_that_hangs_the_simulator_fails_its_chunk_and_the_run_goes_on():
+    (sound,) = evaluated(in_process())
+    blamed = chunk_with_a_failure()
+    engine = WorkerEngine(task(hang_at=2, only_above=ABOVE), chunk_size=4, workers=2, episode_timeout=0.1)
+    (rollouts,) = evaluated(engine)
+    assert rollouts.faults == {"episode_timeout": 2 * blamed.sum()}
+    assert np.isnan(rollouts.returns).all(axis=1).tolist() == blamed.tolist()
+    assert rollouts.returns[~blamed].tobytes() == sound.returns[~blamed].tobytes()
+
+
+def test_a_new_worker_has_time_for_its_imports_but_not_for_ever(monkeypatch):
+    monkeypatch.setattr(workers, "MAX_DEATHS", 2)
+    monkeypatch.setattr(workers, "START_SECONDS", 0.1)
+    engine = WorkerEngine(task(), chunk_size=4, workers=1, episode_timeout=1e6)
+    with pytest.raises(EngineError, match=r"2 workers were lost .* the last one: worker did not start in 0\.1 s"):
+        evaluated(engine)
+
+
+@pytest.mark.parametrize("crew", [1, 2, 5])
+def test_chunks_that_all_crash_fail_on_any_number_of_workers(crew):
+    (rollouts,) = evaluated(WorkerEngine(task(exit_at=3), chunk_size=7, workers=crew))  # three chunks, six deaths
+    assert rollouts.faults == {"worker died (exit code 3)": 42}
+    assert np.isnan(rollouts.returns).all()
+
+
+def test_workers_that_cannot_work_at_all_stop_the_run(monkeypatch):
+    monkeypatch.setattr(workers, "MAX_DEATHS", 2)
+    engine = WorkerEngine(replace(task(), seed=Stillborn()), chunk_size=4, workers=1)
+    with pytest.raises(EngineError, match=r"2 workers .* the last one: worker died at its start \(exit code 5\)"):
+        evaluated(engine)
+
+
+def test_a_standard_error_that_is_closed_harms_nobody(monkeypatch):
+    class Closed:
+        def write(self, text):
+            raise BrokenPipeError
+
+    for stderr in (Closed(), None):
+        monkeypatch.setattr(sys, "stderr", stderr)
+        assert say("a worker was replaced") is None
+
+
+def test_a_sum_that_kills_its_workers_stops_the_run():
+    engine = WorkerEngine(task(), chunk_size=21, workers=1)
+    with pytest.raises(EngineError, match=r"worker died \(exit code 4\)"):
+        engine.combine(Deadly(np.zeros(4, np.float32), 0.5, 3, 4, 20), np.zeros(21))
+    engine.close()

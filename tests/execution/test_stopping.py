@@ -1,0 +1,188 @@
+"""Engines that are interrupted, closed while they are busy, or left behind by a parent that was killed."""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from hebbes.execution import thread_engine as in_process
+from hebbes.execution.daemon_threads import DaemonThreads
+from hebbes.execution.process_engine import WorkerEngine
+from hebbes.execution.thread_engine import InProcessEngine
+from tests.execution.scripted_tasks import POPULATION, context, task
+
+ROOT = Path(__file__).parents[2]
+
+SCRIPT = """
+from hebbes.execution.thread_engine import InProcessEngine
+from hebbes.execution.process_engine import WorkerEngine
+from tests.execution.scripted_tasks import POPULATION, context, task
+
+if __name__ == "__main__":
+"""
+
+
+class Interrupt(Exception):
+    """What a handler raises."""
+
+
+@contextmanager
+def interrupted_after(seconds):
+    def handler(number, frame):
+        raise Interrupt
+
+    previous = signal.signal(signal.SIGALRM, handler)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        with pytest.raises(Interrupt):
+            yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, previous)
+
+
+def run_script(folder, body):
+    """Starts Python on a file whose last lines are `body`; what it prints comes through a pipe."""
+    path = folder / "script.py"
+    path.write_text(SCRIPT + "".join(f"    {line}\n" for line in body))
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    return subprocess.Popen([sys.executable, path], cwd=ROOT, env=environment, **pipes)
+
+
+def runs(pid):
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
+def gone(pid, within):
+    deadline = time.monotonic() + within
+    while runs(pid) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    return not runs(pid)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+@pytest.mark.parametrize(
+    ("holds_lock", "evaluate"),
+    [
+        (True, "engine.evaluate(POPULATION, context())"),
+        (False, "threading.Thread(target=engine.evaluate, args=(POPULATION, context())).start()"),
+    ],
+)
+def test_a_stuck_worker_heeds_no_signal_and_ends_with_its_parent(holds_lock, evaluate, tmp_path):
+    script = f"engine = WorkerEngine(task(hang_at=2, hang_holds_lock={holds_lock}), chunk_size=30, workers=1)"
+    parent = run_script(tmp_path, ["import threading", script, evaluate])
+    worker = int(parent.stdout.readline().split()[-1])
+    try:
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            os.kill(worker, number)
+        time.sleep(0.2)
+        assert runs(worker)
+        parent.kill()
+        parent.wait()
+        assert gone(worker, within=5)
+    finally:
+        if runs(worker):
+            os.kill(worker, signal.SIGKILL)
+        parent.kill()
+        parent.communicate()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+def test_engines_that_nobody_closed_do_not_hold_up_the_exit(tmp_path):
+    program = run_script(
+        tmp_path,
+        [
+            "import threading",
+            "engine = WorkerEngine(task(), chunk_size=4, workers=1)",
+            "engine.evaluate(POPULATION, context())",
+            "print(engine._crew.workers[0].process.pid, flush=True)",
+            "stuck = InProcessEngine(task(hang_at=2), chunk_size=30, threads=1)",
+            "threading.Thread(target=stuck.evaluate, args=(POPULATION, context()), daemon=True).start()",
+            "input()",
+        ],
+    )
+    worker, hanging = program.stdout.readline(), program.stdout.readline()
+    assert hanging.startswith("hanging in process")
+    printed, _ = program.communicate("go on\n", timeout=60)
+    assert (program.returncode, printed) == (0, "")
+    assert gone(int(worker), within=5)
+
+
+def test_busy_workers_are_ended_soon_after_an_interrupt():
+    engine = WorkerEngine(task(hang_at=2), chunk_size=4, workers=2)
+    crew = engine._crew.workers
+    with interrupted_after(1.5):
+        engine.evaluate(POPULATION, context())
+    assert not crew  # the interrupt has ended them
+    engine.close()
+
+    engine._crew.gather(2)
+    processes = [worker.process for worker in engine._crew.workers]
+    for worker in engine._crew.workers:
+        worker.send(("evaluate", (POPULATION, range(21), context(), 1)))
+    started = time.monotonic()
+    engine.close()
+    assert time.monotonic() - started < 4  # one second for all, then they are killed
+    assert not any(process.is_alive() for process in processes)
+
+
+def test_running_chunks_stop_at_their_next_env_step_when_the_engine_is_closed():
+    before = set(threading.enumerate())
+    engine = InProcessEngine(task(truncate_at=10**9), chunk_size=4, threads=2)
+    with interrupted_after(0.3):
+        engine.evaluate(POPULATION, context())
+    started = time.monotonic()
+    engine.close()
+    engine.close()
+    assert time.monotonic() - started < 1.5  # it would wait for two seconds
+    assert set(threading.enumerate()) <= before
+
+
+def test_a_simulator_stuck_in_an_env_step_is_not_waited_for(monkeypatch):
+    monkeypatch.setattr(in_process, "STOP_SECONDS", 0.3)
+    engine = InProcessEngine(task(hang_at=2), chunk_size=4, threads=2)
+    with interrupted_after(0.3):
+        engine.evaluate(POPULATION, context())
+    started = time.monotonic()
+    engine.close()
+    assert 0.2 < time.monotonic() - started < 1.5
+
+
+def test_threads_answer_in_order_and_the_first_error_in_order_is_raised():
+    threads = DaemonThreads(3)
+    assert threads.map(lambda item: time.sleep(0.02 * (3 - item)) or item, range(4)) == [0, 1, 2, 3]
+
+    def fail_late(item):
+        if item == 1:
+            time.sleep(0.05)
+        if item:
+            raise ValueError(f"item {item}")
+
+    with pytest.raises(ValueError, match="item 1"):
+        threads.map(fail_late, range(3))
+    threads.close(1.0)
+
+
+def test_calls_that_have_not_begun_never_will_after_an_error():
+    threads, begun, raised = DaemonThreads(1), [], threading.Event()
+
+    def first_fails(item):
+        begun.append(item)
+        assert item == 0 or raised.wait(10)
+        raise ValueError
+
+    with pytest.raises(ValueError):
+        threads.map(first_fails, range(5))
+    raised.set()
+    threads.close(1.0)
+    assert len(begun) <= 2

@@ -1,0 +1,177 @@
+"""A corpus of weight files that must be refused, and what refusing each of them costs.
+
+    python -m tests.training.hostile_files        builds it, loads every file, prints one line
+
+Memory is counted from the resident size before a file is loaded to the highest that the process ever had since, which
+is never less than what that file took.
+"""
+
+import json
+import os
+import random
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import numpy as np
+
+from hebbes.files.policy_file import load_policy, save_policy
+from hebbes.files.torch_file import legacy_weights
+from tests.files.hostile_archives import POLICY, ROW, forgeries, largest, rows, zips
+from tests.files.hostile_pickles import code_running, giants, torch_saved
+from tests.files.saved_policies import saved_policy
+
+KILOBYTE = 1024
+ROOT = Path(__file__).parent.parent.parent
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """What loading one file with one function came to."""
+
+    file: str
+    loader: str
+    error: str
+    """Name of the exception's class, "" if the file was loaded."""
+    message: str
+    seconds: float
+    megabytes: float
+
+
+def build(folder: Path, marker: Path) -> int:
+    """Fills the folder with hostile files, programs in which would make the folder `marker`; the number of files."""
+    contents = {**code_running(str(marker)), **giants(), **zips(), **rows(), **forgeries(folder), **damaged(folder)}
+    contents |= {**foreign(), "largest": largest(folder)}
+    for name, content in contents.items():
+        (folder / name).write_bytes(content)
+    return len(contents) + places(folder)
+
+
+def damaged(folder):
+    """Good files cut at every kilobyte, or with one bit flipped where a checksum covers it, by name."""
+    path = folder / "good"
+    save_policy(path, saved_policy(POLICY, buffers={"observation_mean": np.arange(28.0)}))
+    policy, zip_file, stream = path.read_bytes(), torch_saved(ROW, True), torch_saved(ROW, False)
+    path.unlink()
+    found = {
+        f"cut-{kind}-{length}": data[:length]
+        for kind, data in [("policy", policy), ("zip", zip_file), ("stream", stream)]
+        for length in [*range(KILOBYTE, len(data), KILOBYTE), len(data) - 1]
+    }
+    flip = random.Random(0)
+    pickle_end = zip_file.index(b"PK", 100)
+    for kind, data, end in [("policy", policy, len(policy)), ("zip", zip_file, pickle_end)]:
+        for _ in range(200):
+            at, bit = flip.randrange(60 if kind == "zip" else 0, end), flip.randrange(8)
+            flipped = bytearray(data)
+            flipped[at] ^= 1 << bit
+            found[f"flip-{kind}-{at}-{bit}"] = bytes(flipped)
+    return found
+
+
+def foreign():
+    """Files of other kinds, by name."""
+    noise = random.Random(1)
+    starts = {
+        "hdf5": b"\x89HDF\r\n\x1a\n" + bytes(2000),
+        "png": b"\x89PNG\r\n\x1a\n" + bytes(2000),
+        "elf": b"\x7fELF\x02\x01\x01" + bytes(2000),
+        "gzip": b"\x1f\x8b\x08" + bytes(2000),
+        "npy": b"\x93NUMPY\x01\x00v\x00{'descr': '<f4', 'fortran_order': False, 'shape': (99999999999,), }".ljust(128),
+        "text": b"A plain text file.\n" * 500,
+        "html": b"<!DOCTYPE html><html><body>404 Not Found</body></html>\n",
+        "json": b'{"weights": [0.1, 0.2]}',
+        "yaml": b"!!python/object/apply:os.system ['touch exploited']\n",
+        "python": b"import os\nos.mkdir('exploited')\n",
+        "csv": b"0.1,0.2,0.3\n" * 1000,
+        "lfs": b"version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 1\n",
+        "onnx": b"\x08\x07\x12\x07pytorch" + bytes(2000),
+        "zeros": bytes(5000),
+        "ones": b"\xff" * 5000,
+        "empty": b"",
+        "one-byte": b"\x80",
+    }
+    return {f"foreign-{name}": data for name, data in starts.items()} | {
+        f"noise-{length}": noise.randbytes(length) for length in (1, 2, 7, 8, 9, 30, 100, 512, 1000, 5000, 10**5, 10**6)
+    }
+
+
+def places(folder):
+    """Paths that hold no ordinary file of a reasonable size; how many."""
+    before = len([*folder.iterdir()])
+    (folder / "place-folder").mkdir()
+    (folder / "place-broken-link").symlink_to("missing")
+    (folder / "place-loop").symlink_to("place-loop")
+    (folder / "place-folder-link").symlink_to(folder)
+    for device in ("zero", "null", "urandom"):
+        (folder / f"place-dev-{device}").symlink_to(f"/dev/{device}")
+    (folder / "place-proc").symlink_to("/proc/self/mem")
+    os.mkfifo(folder / "place-pipe")
+    (folder / "place-pipe-link").symlink_to("place-pipe")
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind(os.path.relpath(folder / "place-socket"))
+    for name, size in [("terabyte", 2**40), ("limit", 2**26), ("legacy-limit", 2**23)]:
+        for start_name, start in [("zeros", b""), ("zip", torch_saved(ROW, True)), ("stream", torch_saved(ROW, False))]:
+            with (folder / f"sparse-{name}-{start_name}").open("wb") as file:
+                file.write(start)
+                file.truncate(size)
+    return len([*folder.iterdir()]) - before
+
+
+def judged(paths: list[Path]) -> list[Refusal]:
+    """Loads each file with each function, in this process."""
+    warm_up = Path(tempfile.mkdtemp()) / "good"
+    save_policy(warm_up, saved_policy(POLICY))
+    load_policy(warm_up)
+    warm_up.write_bytes(torch_saved(ROW, True))
+    legacy_weights(warm_up, POLICY)
+    return [refusal(path, loader) for path in paths for loader in ("load_policy", "legacy_weights")]
+
+
+def refusal(path: Path, loader: str) -> Refusal:
+    resident = kilobytes("VmRSS")
+    error, start = None, time.perf_counter()
+    try:
+        load_policy(path) if loader == "load_policy" else legacy_weights(path, POLICY)
+    except Exception as found:  # which one is what the test asks
+        error = found
+    seconds = time.perf_counter() - start
+    name = "" if error is None else type(error).__name__
+    return Refusal(path.name, loader, name, str(error), seconds, (kilobytes("VmHWM") - resident) / KILOBYTE)
+
+
+def kilobytes(entry: str) -> int:
+    """Resident memory of this process, now (VmRSS) or at its highest (VmHWM); rusage would count the parent's too."""
+    status = Path("/proc/self/status").read_text()
+    return int(status.partition(f"{entry}:")[2].split()[0])
+
+
+def refusals(folder: Path) -> list[Refusal]:
+    """What loading every file of the folder came to, in a fresh process."""
+    command = [sys.executable, "-m", "tests.training.hostile_files", str(folder)]
+    found = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True, timeout=300)
+    return [Refusal(**fields) for fields in json.loads(found.stdout)]
+
+
+def main() -> None:
+    if len(sys.argv) > 1:
+        print(json.dumps([asdict(verdict) for verdict in judged(sorted(Path(sys.argv[1]).iterdir()))]))
+        return
+    with tempfile.TemporaryDirectory() as place:
+        folder, marker = Path(place) / "files", Path(place) / "exploited"
+        folder.mkdir()
+        count = build(folder, marker)
+        verdicts = refusals(folder)
+        bad = [verdict for verdict in verdicts if verdict.error != "WeightFileError"]
+        slowest, largest_growth = max(v.seconds for v in verdicts), max(v.megabytes for v in verdicts)
+        if bad or marker.exists():
+            sys.exit(f"not refused, or code was run ({marker.exists()}): {bad}")
+        print(f"{count} hostile files refused, slowest {slowest:.2f} s, largest growth {largest_growth:.0f} MB")
+
+
+if __name__ == "__main__":
+    main()

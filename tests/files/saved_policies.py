@@ -1,0 +1,81 @@
+"""Samples, forgeries and comparisons for the tests of policy files."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import safetensors
+from hypothesis import strategies as st
+from safetensors.numpy import save
+
+from hebbes.environments.spec import EnvironmentSpec, WrapperSpec
+from hebbes.files.checksummed_file import digest
+from hebbes.files.policy_file import SavedPolicy, WeightFileError, load_policy, save_policy
+from hebbes.policies.mlp import MLP
+
+SPEC = EnvironmentSpec(
+    "HalfCheetah-v5",
+    "gymnasium",
+    env_kwargs={"ctrl_cost_weight": 0.25},
+    wrappers=(WrapperSpec("clip_action"),),
+    training_wrappers=(WrapperSpec("early_stop", {"negative_streak": 20}),),
+)
+
+
+def saved_policy(policy=None, **changes):
+    policy = policy or MLP((3,), 2, hidden_sizes=(4,))
+    weights = np.random.default_rng(0).normal(size=policy.layout.num_params).astype(np.float32)
+    name = type(policy).__name__.lower()
+    saved = SavedPolicy(policy, name, weights, {}, "tanh", SPEC, {"score": 1.5, "seed": 7})
+    return replace(saved, **changes)
+
+
+def same(one, other):
+    assert replace(one, weights=None, buffers=None) == replace(other, weights=None, buffers=None)
+    assert one.buffers.keys() == other.buffers.keys()
+    for left, right in [
+        (one.weights, other.weights),
+        *((one.buffers[name], other.buffers[name]) for name in one.buffers),
+    ]:
+        assert (left.dtype, left.shape) == (right.dtype, right.shape)
+        np.testing.assert_array_equal(left, right)
+
+
+def file_with(path, saved, edit=lambda header: None, arrays=None, resign=True, respell=str):
+    """A policy file whose header was edited, or its arrays replaced, and signed again as a forger would."""
+    save_policy(path, saved)
+    with safetensors.safe_open(path, framework="np") as file:
+        header = json.loads(file.metadata()["hebbes"])
+        arrays = arrays or {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+    edit(header)
+    if resign:
+        header["sha256"] = digest(header, arrays)
+    text = respell(json.dumps(header, sort_keys=True, separators=(",", ":")))
+    path.write_bytes(save(arrays, metadata={"hebbes": text}))
+    return path
+
+
+def complaint(path, **arguments):
+    with pytest.raises(WeightFileError) as error:
+        load_policy(path, **arguments)
+    message = str(error.value)
+    assert message.startswith(f"{path}: ")
+    assert "\n" not in message
+    return message.removeprefix(f"{path}: ")
+
+
+def set_to(*keys, value):
+    def edit(header):
+        for key in keys[:-1]:
+            header = header[key]
+        header[keys[-1]] = value
+
+    return edit
+
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(max_size=9),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=6,
+)

@@ -1,0 +1,59 @@
+"""A file is either the old one or the new one."""
+
+import os
+import signal
+import stat
+
+import pytest
+
+from hebbes.files.atomic_file import sweep, write_atomically
+
+
+def test_the_new_file_replaces_the_old_one_readable_for_all(tmp_path):
+    path = tmp_path / "best.dat"
+    path.write_bytes(b"old and longer")
+    write_atomically(path, b"new")
+    assert path.read_bytes() == b"new"
+    assert stat.S_IMODE(path.stat().st_mode) == 0o644
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_the_data_is_on_disk_before_the_name_points_to_it(tmp_path, monkeypatch):
+    calls = []
+    monkeypatch.setattr(os, "fsync", lambda descriptor: calls.append(stat.S_ISDIR(os.fstat(descriptor).st_mode)))
+    replace = type(tmp_path).replace
+    monkeypatch.setattr(type(tmp_path), "replace", lambda *paths: (calls.append("replace"), replace(*paths)))
+    write_atomically(tmp_path / "best.dat", b"new")
+    assert calls == [False, "replace", True]  # the file, the renaming, the folder
+
+
+def test_a_failed_write_keeps_the_old_file_and_leaves_nothing_behind(tmp_path, monkeypatch):
+    def full_disk(descriptor):
+        raise OSError(28, "No space left on device")
+
+    path = tmp_path / "best.dat"
+    path.write_bytes(b"old")
+    monkeypatch.setattr(os, "fsync", full_disk)
+    with pytest.raises(OSError, match="No space left"):
+        write_atomically(path, b"new")
+    assert path.read_bytes() == b"old"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_missing_folder_is_an_error_that_names_it(tmp_path):
+    with pytest.raises(FileNotFoundError, match="missing"):
+        write_atomically(tmp_path / "missing" / "best.dat", b"new")
+
+
+def test_what_a_killed_writer_leaves_is_swept_and_nothing_else(tmp_path):
+    path = tmp_path / "best.dat"
+    write_atomically(path, b"whole")
+    (tmp_path / "notes.tmp").write_text("a user's own")
+    if (writer := os.fork()) == 0:
+        type(path).replace = lambda *paths: os.kill(os.getpid(), signal.SIGKILL)
+        write_atomically(path, b"never renamed")
+    assert os.WIFSIGNALED(os.waitpid(writer, 0)[1])
+    assert len(list(tmp_path.iterdir())) == 3
+    sweep(tmp_path)
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["best.dat", "notes.tmp"]
+    assert path.read_bytes() == b"whole"

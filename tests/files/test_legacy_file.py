@@ -1,0 +1,295 @@
+"""Files of torch.save: the reference's networks act as ours do with its weights; all else is refused in one line."""
+
+import io
+import pickle
+import tarfile
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch import nn
+
+from hebbes.files.torch_file import is_legacy, legacy_table, legacy_weights
+from hebbes.files.weight_file import WeightFileError
+from hebbes.policies.cnn import CNN
+from hebbes.policies.hebbian import Hebbian
+from hebbes.policies.linear import Linear
+from hebbes.policies.mlp import MLP
+from tests.files.saved_policies import complaint
+
+NETWORK = MLP((3,), 2, hidden_sizes=(4,))  # 20 parameters
+ROW = np.linspace(-1, 1, 20)
+
+
+def legacy_file(path, value, zipped=True):
+    """What torch.save writes, as a zip file or as the stream of pickles before torch 1.6."""
+    content = io.BytesIO()
+    torch.save(value, content, _use_new_zipfile_serialization=zipped)
+    path.write_bytes(content.getvalue())
+    return path
+
+
+def rewritten(path, *edits):
+    """The stream file with bytes of it replaced."""
+    data = path.read_bytes()
+    for old, new in edits:
+        assert old in data
+        data = data.replace(old, new)
+    path.write_bytes(data)
+    return path
+
+
+def refusal(path, policy=NETWORK):
+    with pytest.raises(WeightFileError) as error:
+        legacy_weights(path, policy)
+    message = str(error.value)
+    assert message.startswith(f"{path}: ")
+    assert "\n" not in message
+    return message.removeprefix(f"{path}: ")
+
+
+def reference_cnn(features, hidden_sizes, outputs):
+    """Sec. "Networks" of the reference: every layer without biases."""
+    sizes = (features, *hidden_sizes)
+    dense = [
+        part for a, b in zip(sizes, hidden_sizes, strict=False) for part in (nn.Linear(a, b, bias=False), nn.Tanh())
+    ]
+    return nn.Sequential(
+        *(nn.Conv2d(3, 6, 3, bias=False), nn.Tanh(), nn.MaxPool2d(2)),
+        *(nn.Conv2d(6, 8, 5, stride=2, bias=False), nn.Tanh(), nn.MaxPool2d(2), nn.Flatten()),
+        *(*dense, nn.Linear(sizes[-1], outputs, bias=False)),
+    )
+
+
+def saved_and_loaded(tmp_path, network, policy, zipped):
+    row = nn.utils.parameters_to_vector(network.parameters()).detach().numpy()
+    path = legacy_file(tmp_path / "reference.dat", row, zipped)
+    assert is_legacy(path)
+    return legacy_weights(path, policy)
+
+
+def outputs(policy, weights, observations):
+    rows = np.repeat(weights[np.newaxis], len(observations), axis=0)
+    return policy.act(rows, observations, np.zeros(len(observations), np.float32), None, {})
+
+
+@pytest.mark.parametrize("zipped", [True, False])
+@pytest.mark.parametrize(
+    ("height", "width", "hidden_sizes", "features", "num_params"),
+    [(84, 84, (128, 64), 648, 92_690), (84, 60, (7,), 8 * 9 * 6, None)],
+)
+def test_the_references_cnn_acts_alike(tmp_path, zipped, height, width, hidden_sizes, features, num_params):
+    torch.manual_seed(0)
+    network = reference_cnn(features, hidden_sizes, 3)
+    policy = CNN((height, width, 3), 3, hidden_sizes=hidden_sizes)
+    weights = saved_and_loaded(tmp_path, network, policy, zipped)
+    assert num_params in (None, len(weights))
+    images = np.random.default_rng(0).random((5, height, width, 3), np.float32)
+    with torch.no_grad():
+        expected = network(torch.tensor(images).permute(0, 3, 2, 1)).numpy()  # fed as (channel, width, height)
+    np.testing.assert_allclose(outputs(policy, weights, images), expected, atol=2e-6)
+    assert np.ptp(expected, axis=0).min() > 1e-4  # images that differ, and not by rounding
+
+
+@pytest.mark.parametrize("zipped", [True, False])
+def test_the_references_mlp_acts_alike(tmp_path, zipped):
+    torch.manual_seed(0)
+    parts = [nn.Linear(28, 128, bias=False), nn.Tanh(), nn.Linear(128, 64, bias=False), nn.Tanh()]
+    network = nn.Sequential(*parts, nn.Linear(64, 8, bias=False))
+    policy = MLP((28,), 8)
+    weights = saved_and_loaded(tmp_path, network, policy, zipped)
+    observations = np.random.default_rng(0).normal(size=(6, 28)).astype(np.float32)
+    with torch.no_grad():
+        expected = network(torch.tensor(observations)).numpy()
+    np.testing.assert_allclose(outputs(policy, weights, observations), expected, atol=2e-6)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("edits", [(), [(b"numpy._core", b"numpy.core")], [(b"\x89\x88\x87", b"K\x00K\x01\x87")]])
+def test_rows_of_either_float_and_any_numpy_are_read(tmp_path, dtype, edits):
+    # numpy 1 called its core numpy.core, and numpy before 1.19 pickled a type's flags as whole numbers
+    path = rewritten(legacy_file(tmp_path / "old.dat", ROW.astype(dtype), zipped=False), *edits)
+    weights = legacy_weights(path, NETWORK)
+    assert weights.dtype == np.float32
+    np.testing.assert_array_equal(weights, ROW.astype(np.float32))
+
+
+@pytest.mark.parametrize("zipped", [True, False])
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        (ROW[:19], "holds 19 numbers, but the policy has 20 parameters"),
+        (np.arange(20), "holds numbers of type <i8, not little-endian float32 or float64"),
+        (ROW.astype(np.float16), "holds numbers of type <f2, not"),
+        (ROW.astype(">f8"), "holds numbers of type >f8, not"),
+        (ROW.astype(complex), "holds numbers of type <c16, not"),
+        (np.where(ROW > 0, np.nan, ROW), "not finite"),
+        (ROW * 1e300, "not finite in float32"),
+        (ROW.astype(object), "holds something other than one array of one dimension"),
+        (ROW.reshape(4, 5), "holds something other"),
+        (list(ROW), "holds something other"),
+        ({"weights": ROW}, "holds something other"),
+        (np.float64(1), "holds something other"),
+        (None, "holds something other"),
+        (np.rec.array([(1.0,)]), "holds something other"),
+    ],
+)
+def test_other_contents_are_refused(tmp_path, value, message, zipped):
+    assert message in refusal(legacy_file(tmp_path / "foreign.dat", value, zipped))
+
+
+def test_tensors_are_refused_with_one_line(tmp_path):
+    assert "holds something other" in refusal(legacy_file(tmp_path / "tensor.dat", torch.zeros(20)))
+    assert "not a file that torch.save wrote" in refusal(
+        legacy_file(tmp_path / "old.dat", torch.zeros(20), zipped=False)
+    )
+
+
+@pytest.mark.parametrize(
+    ("policy", "message"),
+    [
+        (Linear((3,), 2), "weights of a mlp or cnn without biases, not of Linear("),
+        (MLP((3,), 2, bias=True), "weights of a mlp or cnn without biases, not of MLP("),
+        (Hebbian((3,), 2), "`hebbes import` makes a policy file of learning rules"),
+        (MLP((3,), 2), "holds 20 numbers, but the policy has 8704 parameters"),
+    ],
+)
+def test_policies_that_the_reference_lacks_are_refused(tmp_path, policy, message):
+    assert message in refusal(legacy_file(tmp_path / "row.dat", ROW), policy)
+
+
+def test_load_policy_says_what_a_legacy_file_needs(tmp_path):
+    for zipped in (True, False):
+        assert complaint(legacy_file(tmp_path / "row.dat", ROW, zipped)) == (
+            "written by torch.save, which keeps bare numbers: give --environment and --policy with it; "
+            "`hebbes import` makes a policy file of learning rules"
+        )
+
+
+@pytest.mark.parametrize("zipped", [True, False])
+@pytest.mark.parametrize("shape", [(20,), (4, 5), (20, 1)])
+def test_tables_are_read_as_they_are(tmp_path, zipped, shape):
+    path = legacy_file(tmp_path / "table.dat", ROW.reshape(shape), zipped)
+    np.testing.assert_array_equal(legacy_table(path), ROW.reshape(shape).astype(np.float32))
+
+
+@pytest.mark.parametrize(
+    ("value", "edits"),
+    [
+        (ROW.reshape(2, 2, 5), ()),
+        (np.asfortranarray(ROW.reshape(4, 5)), ()),
+        (np.empty((0, 5)), ()),
+        (ROW.reshape(4, 5), [(b"K\x04K\x05\x86", b"J\xfc\xff\xff\xffJ\xfb\xff\xff\xff\x86")]),  # -4 and -5
+        (ROW.reshape(4, 5), [(b"K\x04K\x05\x86", b"K\x04K\x06\x86")]),
+        (ROW.reshape(20, 1), [(b"K\x14K\x01\x86", b"K\x14\x88\x86")]),  # True for 1
+    ],
+)
+def test_other_tables_are_refused(tmp_path, value, edits):
+    path = rewritten(legacy_file(tmp_path / "odd.dat", value, zipped=False), *edits)
+    with pytest.raises(WeightFileError, match=r"one array of one or two dimensions|do not fit its length"):
+        legacy_table(path)
+
+
+def test_a_tar_file_is_refused_with_advice(tmp_path):
+    with tarfile.open(tmp_path / "old.dat", "w") as archive:
+        archive.addfile(tarfile.TarInfo("storages"))
+    assert is_legacy(tmp_path / "old.dat")
+    assert "save its weights anew with torch 1.6 or later" in refusal(tmp_path / "old.dat")
+
+
+def test_what_is_no_legacy_file_is_told(tmp_path):
+    with zipfile.ZipFile(tmp_path / "other.dat", "w") as archive:
+        archive.writestr("weights.npy", b"")
+    (tmp_path / "bare.dat").write_bytes(pickle.dumps(ROW, 2))
+    np.savez(tmp_path / "arrays.npz", ROW)
+    for name in ("other.dat", "bare.dat", "arrays.npz", "missing.dat", "."):
+        assert not is_legacy(tmp_path / name)
+    assert refusal(tmp_path / "missing.dat") == "no such file"
+    assert refusal(tmp_path / "bare.dat") == "not a file that torch.save wrote from an array, or truncated"
+
+
+def zip_of(path, records, **options):
+    with zipfile.ZipFile(path, "w", **options) as archive:
+        for name, content in records:
+            archive.writestr(name, content)
+    return path
+
+
+PICKLED = pickle.dumps(ROW, 2)
+
+
+@pytest.mark.parametrize(
+    ("records", "compression", "message"),
+    [
+        ([("a/data.pkl", PICKLED)], zipfile.ZIP_DEFLATED, "compressed records"),
+        ([("a/data.pkl", PICKLED), ("b/data.pkl", PICKLED)], zipfile.ZIP_STORED, "torch.save did not write"),
+        ([("a/weights", PICKLED)], zipfile.ZIP_STORED, "torch.save did not write"),
+        ([("a/data.pkl", PICKLED)] + [(f"a/{k}", b"") for k in range(64)], zipfile.ZIP_STORED, "more than 64 records"),
+    ],
+)
+def test_zip_files_that_torch_does_not_write_are_refused(tmp_path, records, compression, message):
+    assert message in refusal(zip_of(tmp_path / "odd.dat", records, compression=compression))
+
+
+def test_a_zip_file_as_torch_writes_it_is_read(tmp_path):
+    path = zip_of(tmp_path / "row.dat", [("a/data.pkl", PICKLED), ("a/version", b"3\n")])
+    np.testing.assert_array_equal(legacy_weights(path, NETWORK), ROW.astype(np.float32))
+
+
+def test_damage_in_any_record_of_a_zip_file_is_seen(tmp_path):
+    path = zip_of(tmp_path / "row.dat", [("a/data.pkl", PICKLED), ("a/version", b"3\n")])
+    path.write_bytes(path.read_bytes().replace(b"3\n", b"4\n"))
+    assert "damaged" in refusal(path)
+
+
+def test_records_that_share_bytes_are_refused(tmp_path):
+    path = zip_of(tmp_path / "bomb.dat", [(f"a/{k}", b"x" * 1000) for k in range(9)])
+    rows, end = path.read_bytes(), b"PK\x01\x02"
+    directory = rows.index(end)
+    first = rows[: rows.index(b"PK\x03\x04", 4)]
+    entries = bytearray(rows[directory:])
+    for k in range(9):  # every record points at the first
+        at = [i for i in range(len(entries)) if entries.startswith(end, i)][k]
+        entries[at + 42 : at + 46] = bytes(4)
+    size = entries.rindex(b"PK\x05\x06") + 16
+    entries[size : size + 4] = len(first).to_bytes(4, "little")
+    path.write_bytes(first + entries)
+    assert "records are larger than the file" in refusal(path)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        (b"numpy\nndarray", b"numpy\nndarr\\x61y"),  # spelt so that another reader of pickles could take it for ndarray
+        (b"numpy\ndtype", b"numpy\nmemmap"),
+        (b"\x80\x02cnumpy", b"\x80\x03cnumpy"),  # another protocol
+        (b"_codecs\nencode", b"posix\nsystem"),
+        (b"K\x14\x85", b"K\x14K\x14\x86"),
+        (b"K\x14\x85", b"K\x14h\x02"),  # gets back a tuple where one should be made
+        (b"K\x14\x85", b"J\xff\xff\xff\x7f\x85"),
+        (b"\x00f8", b"\x00O8"),
+    ],
+)
+def test_a_pickle_with_any_other_step_is_refused(tmp_path, old, new):
+    refusal(rewritten(legacy_file(tmp_path / "forged.dat", ROW, zipped=False), (old, new)))
+
+
+@settings(max_examples=300)
+@given(data=st.data(), zipped=st.booleans())
+def test_a_damaged_file_is_read_as_a_row_or_refused(tmp_path_factory, data, zipped):
+    path = legacy_file(tmp_path_factory.mktemp("legacy") / "row.dat", ROW, zipped)
+    content = bytearray(path.read_bytes())
+    at = data.draw(st.integers(0, len(content) - 1))
+    content[at : at + data.draw(st.integers(0, 4))] = data.draw(st.binary(max_size=6))
+    Path(path).write_bytes(content)
+    try:
+        weights = legacy_weights(path, NETWORK)
+    except WeightFileError as error:
+        assert "\n" not in str(error)
+    else:
+        assert weights.shape == (20,)
+        assert np.isfinite(weights).all()

@@ -1,0 +1,140 @@
+"""Wrappers as options name them: with or without arguments, in YAML on the command line and in files."""
+
+import gymnasium
+import numpy as np
+import pytest
+
+from hebbes.environments.spec import EnvironmentSpec, WrapperSpec, make_batch_env
+from hebbes.options.command_line import parse_config
+from hebbes.registry.lookup import GYMNASIUM_WRAPPERS
+from hebbes.training.assembly import environment_spec, spaces
+from hebbes.training.unused_options import as_yaml
+
+
+def parse(*arguments):
+    return parse_config("static", arguments, "test")
+
+
+@pytest.mark.parametrize(
+    ("text", "entry"),
+    [
+        ("early_stop", "early_stop"),
+        ("early_stop: {negative_streak: 3}", {"early_stop": {"negative_streak": 3}}),
+        ("early_stop: {}", "early_stop"),
+        ("TimeLimit: {max_episode_steps: 7}", {"gymnasium.wrappers:TimeLimit": {"max_episode_steps": 7}}),
+        ("gymnasium.wrappers.FlattenObservation", "gymnasium.wrappers:FlattenObservation"),
+        ("my.package:Mine", "my.package:Mine"),
+        ("my.package.Mine: {names: [a, b]}", {"my.package:Mine": {"names": ["a", "b"]}}),
+    ],
+)
+def test_wrappers_may_have_arguments_on_the_command_line_and_in_files(tmp_path, text, entry):
+    typed = parse("--environment", "CartPole-v1", "--gymnasium_wrappers", text, "--wrappers", text, "one_hot")
+    assert (typed.gymnasium_wrappers, typed.wrappers) == ((entry,), (entry, "one_hot"))
+    (tmp_path / "mine.yaml").write_text(as_yaml(typed))
+    assert parse("--config", str(tmp_path / "mine.yaml")).as_options() == typed.as_options()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "5",
+        "[a]",
+        "{a: {b: 1}, c: {}}",
+        "a: 3",
+        "a: {b: .nan}",
+        "TimeLimit:{max_episode_steps:3}",
+        "a: {b: .nan}",
+        "TimeLimit:{max_episode_steps:3}",
+        "a: {b: 2020-01-01}",
+        "{",
+    ],
+)
+def test_what_is_no_wrapper_is_refused(capsys, text):
+    with pytest.raises(SystemExit) as stopped:
+        parse("--environment", "CartPole-v1", f"--wrappers={text}")
+    assert stopped.value.code == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert f"argument --wrappers: a wrapper is NAME, or 'NAME: {{argument: value, ...}}'; got {text!r}" in line
+
+
+def test_only_gymnasiums_harmless_wrappers_may_be_named_by_a_file():
+    config = parse("--environment", "CartPole-v1", "--gymnasium_wrappers", "TimeLimit: {max_episode_steps: 7}")
+    assert config.trusted_modules == []
+    recording = "gymnasium.wrappers:RecordVideo: {video_folder: /tmp/films}"
+    config = parse("--environment", "CartPole-v1", "--gymnasium_wrappers", recording)
+    assert config.trusted_modules == ["gymnasium.wrappers"]
+
+
+def test_gymnasiums_wrappers_are_suggested_and_say_what_they_need():
+    for text, expected in [
+        ("TimeLimt", "unknown wrapper 'TimeLimt', did you mean 'TimeLimit'"),
+        ("TimeLimit", "gymnasium_wrappers: 'gymnasium.wrappers:TimeLimit' cannot be made with no arguments: missing"),
+        ("gymnasium.wrappers.NormalizeObservation", "keeps statistics .*; --observation_normalization"),
+        ("RecordVideo", "RecordVideo' needs drawings, .*: use --video or --render there"),
+        ("TimeLimit: {nope: 1}", "has no argument 'nope'; it takes max_episode_steps"),
+        ("FrameStackObservation: {stack_size: 257}", "stack_size of .* must be within 256, got 257"),
+        ("ReshapeObservation: {shape: [5000, 2]}", r"shape of .* must be within 4096, got \[5000, 2\]"),
+        ("tests.training.test_wrapper_options:Named: {name: 3, option: 4}", "name must be text, got 3"),
+    ]:
+        with pytest.raises(ValueError, match=expected):
+            environment_spec(parse("--environment", "CartPole-v1", "--gymnasium_wrappers", text))
+
+
+class Named(gymnasium.Wrapper):
+    """A wrapper whose arguments have the names of ours."""
+
+    def __init__(self, env, name, option="", found=""):
+        super().__init__(env)
+        if not isinstance(name, str):
+            raise TypeError(f"name must be text, got {name}")
+
+
+SETTINGS = {
+    "ClipReward": {"min_reward": 0},
+    "DelayObservation": {"delay": 1},
+    "DtypeObservation": {"dtype": "float64"},
+    "FrameStackObservation": {"stack_size": 2},
+    "MaxAndSkipObservation": {"skip": 2},
+    "StickyAction": {"repeat_action_probability": 0.5},
+    "TimeLimit": {"max_episode_steps": 3},
+    **{
+        name: {} for name in ("FlattenObservation", "OrderEnforcing", "RecordEpisodeStatistics", "TimeAwareObservation")
+    },
+}
+"""Of Gymnasium's wrappers, those that CartPole takes."""
+
+
+@pytest.mark.parametrize("name", SETTINGS)
+def test_an_episode_in_gymnasiums_wrappers_does_not_depend_on_those_before(name):
+    wrapper = WrapperSpec(f"gymnasium.wrappers:{name}", SETTINGS[name])
+    spec = EnvironmentSpec("CartPole-v1", "gymnasium", gymnasium_wrappers=(wrapper,))
+    played = []
+    for before in (0, 3):
+        env = make_batch_env(spec, [7], threads=1, training=False)
+        for episode in range(before):
+            env.start(episode)
+            env.step(np.array([1]), np.array([0]))
+        seen = [env.start(5)[0]]
+        seen += [env.step(np.array([env_step % 2]), np.array([0])).observations[0] for env_step in range(2)]
+        played.append(np.array(seen))
+        env.close()
+    assert name in GYMNASIUM_WRAPPERS
+    assert np.array_equal(*played)
+
+
+def test_a_file_may_not_name_wrappers_that_fill_the_memory():
+    wrapper = WrapperSpec("gymnasium.wrappers:FrameStackObservation", {"stack_size": 20_000_000})
+    spec = EnvironmentSpec("CartPole-v1", "gymnasium", gymnasium_wrappers=(wrapper,))
+    with pytest.raises(ValueError, match="stack_size"):
+        spaces(spec)
+
+
+def test_wrappers_that_take_the_place_of_the_shared_ones_are_told(capsys):
+    parse("--environment", "HopperBulletEnv-v0", "--gymnasium_wrappers", "TimeLimit: {max_episode_steps: 9}")
+    line = (
+        "gymnasium_wrappers takes the place of the shared preset's [{bullet_grace: {grace_steps: 201}}]: name them too"
+    )
+    assert line in capsys.readouterr().err
+    parse("--environment", "HopperBulletEnv-v0")
+    assert "takes the place" not in capsys.readouterr().err

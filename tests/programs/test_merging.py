@@ -1,0 +1,160 @@
+"""Merging of a policy file's rules, and training that goes on with what came of it."""
+
+import shlex
+from dataclasses import fields, replace
+
+import numpy as np
+import pytest
+
+from hebbes.environments.spec import EnvironmentSpec, WrapperSpec
+from hebbes.evaluation.play import play
+from hebbes.execution.episode import Agent
+from hebbes.files.policy_file import load_policy, save_policy
+from hebbes.options.command_line import parse_config, parse_configs
+from hebbes.policies.hebbian import Hebbian
+from hebbes.programs.continuation import train_command
+from hebbes.programs.merge import MergeConfig, merge
+from hebbes.training.assembly import environment_spec, make_agent, spaces
+from hebbes.training.config import TrainConfig
+from hebbes.training.prepare import prepare
+from hebbes.training.trainers import HebbianConfig
+from tests.files.saved_policies import complaint, file_with, saved_policy
+from tests.training.scripted_runs import outcome, scripted_config, train
+
+IMPORT = ("tests.scripted",)
+RUN = {"popsize": 8, "threads": 1, "checkpoint_every": 2, "eval_every": 1, "eval_episodes": 2, "test_episodes": 0}
+
+
+def hebbian_config(folder, **changes):
+    common = {field.name: getattr(scripted_config(folder), field.name) for field in fields(TrainConfig)}
+    return HebbianConfig(**{**common, "policy": "hebbian", "hidden_sizes": (3,), **changes})
+
+
+def command_of(said):
+    """The arguments of the command that goes on, as the program printed it."""
+    (line,) = (line for line in said.splitlines() if line.startswith("to go on"))
+    words = shlex.split(line.removeprefix("to go on"))
+    assert words[:2] == ["python", "train_hebbian.py"]
+    return words[2:]
+
+
+@pytest.fixture(scope="module")
+def merged_file(tmp_path_factory):
+    """A file of four rules, and what the program said when it made it."""
+    folder = tmp_path_factory.mktemp("merged")
+    source = train(hebbian_config(folder, generations=2, update_every=2, init_weights="normal")) / "latest.dat"
+    options = MergeConfig(path_weights=str(source), num_rules=4, output=str(folder / "merged.dat"), imports=IMPORT)
+    return folder / "merged.dat", merge(options)
+
+
+def test_the_printed_command_trains_resumes_bit_for_bit_and_keeps_the_tables(merged_file, tmp_path):
+    path, said = merged_file
+    assert "parameters      60 before, 20 after\nrules           4\n" in said
+    flags = [f"--{name}={value}" for name, value in {**RUN, "folder": tmp_path, "generations": 6}.items()]
+    config = parse_config("hebbian", [*command_of(said), *flags], "")
+    whole = train(replace(config, run_name="whole"))
+    stopped = train(replace(config, run_name="run", generations=3))
+    path.rename(path.with_suffix(".gone"))  # a resume needs the checkpoint alone
+    try:
+        (again,) = parse_configs("hebbian", ["--resume", str(stopped), "--import", *IMPORT, "--generations", "6"], "")
+        assert outcome(train(again)) == outcome(whole)
+    finally:
+        path.with_suffix(".gone").rename(path)
+    start, best = (load_policy(each, IMPORT) for each in (path, whole / "best.dat"))
+    tables = {name for name in start.buffers if name.startswith("rule_table")}
+    assert tables == {"rule_table.dense1", "rule_table.dense2"}
+    assert all(np.array_equal(best.buffers[name], start.buffers[name]) for name in tables)
+    assert not np.array_equal(load_policy(whole / "latest.dat", IMPORT).weights, start.weights)
+    assert best.buffers["observation_count"] > start.buffers["observation_count"]
+    returns = play(best, best.environment, episodes=2, seed=0, threads=1)
+    assert np.isfinite(returns).all()
+
+
+def test_the_start_is_the_merged_policy(merged_file, tmp_path):
+    path, said = merged_file
+    flags = [f"--{name}={value}" for name, value in {**RUN, "folder": tmp_path}.items()]
+    (run,) = prepare(parse_config("hebbian", [*command_of(said), *flags], ""))
+    start = load_policy(path, IMPORT)
+    assert np.array_equal(run.strategy.mean, start.weights)
+    assert set(run.constants) == {"rule_table.dense1", "rule_table.dense2"}
+    assert start.provenance["merged_from"]["generation"] == 2
+
+
+def test_clusters_without_a_table_are_refused_before_anything_is_written(tmp_path):
+    with pytest.raises(ValueError, match=r"sharing clusters needs the buffer rule_table.dense1.* init_from"):
+        prepare(hebbian_config(tmp_path, sharing="clusters", num_rules=4))
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_options_of_another_merge_are_named_and_no_others(merged_file, tmp_path):
+    path, _ = merged_file
+    config = hebbian_config(tmp_path, sharing="clusters", num_rules=5, update_every=2, init_weights="uni")
+    message = r"holds init_weights 'normal', num_rules 4, but these options make init_weights 'uni', num_rules 5$"
+    with pytest.raises(ValueError, match=message):
+        prepare(replace(config, init_from=str(path)))
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"num_rules": 0}, "num_rules must be >= 1, got 0"),
+        ({"num_rules": 13}, r"merged.dat: num_rules must be 1 to the number of synapses, 12, got 13"),
+        ({"seed": -1}, "seed must be >= 0, got -1"),
+        ({"path_weights": ""}, "path_weights must name a policy file"),
+        ({"output": ""}, "output must name a policy file"),
+        ({"output": "no/such/folder.dat"}, "the folder no/such does not exist"),
+        ({"imports": ()}, "needs code from the module 'tests.scripted'"),
+        ({"path_weights": "LICENSE"}, "LICENSE: not a hebbes file"),
+    ],
+)
+def test_bad_input_is_refused_and_nothing_is_written(merged_file, tmp_path, changes, message):
+    options = {"path_weights": str(merged_file[0]), "num_rules": 2, "output": str(tmp_path / "out"), "imports": IMPORT}
+    with pytest.raises(ValueError, match=message):
+        merge(MergeConfig(**{**options, **changes}))
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_policy_without_rules_and_an_output_that_exists_are_refused(tmp_path):
+    save_policy(tmp_path / "static.dat", saved_policy())
+    options = {"path_weights": str(tmp_path / "static.dat"), "num_rules": 2}
+    with pytest.raises(ValueError, match=r"static.dat: the policy 'mlp' has no learning rules to merge"):
+        merge(MergeConfig(**options, output=str(tmp_path / "out.dat")))
+    with pytest.raises(ValueError, match=r"output .*static.dat exists already"):
+        merge(MergeConfig(**options, output=str(tmp_path / "static.dat")))
+
+
+CLUSTERED = saved_policy(
+    Hebbian((3,), 2, hidden_sizes=(4,), sharing="clusters", num_rules=2),
+    buffers={"rule_table.dense1": np.ones((4, 3), np.uint32), "rule_table.dense2": np.zeros((2, 4), np.uint32)},
+)
+
+
+@pytest.mark.parametrize(
+    ("array", "message"),
+    [
+        (np.full((4, 3), 2**32 - 1, np.uint32), "rule_table.dense1: got rule 4294967295, the rules are 0 to 1"),
+        (np.full((4, 3), -1, np.int32), "rule_table.dense1: got int32"),
+        (np.zeros((4, 2), np.uint32), "rule_table.dense1: got uint32 of shape (4, 2)"),
+        (None, "needs the buffer rule_table.dense1"),
+    ],
+)
+def test_a_file_whose_table_points_elsewhere_is_refused(tmp_path, array, message):
+    arrays = {"weights": CLUSTERED.weights, "buffers.rule_table.dense2": CLUSTERED.buffers["rule_table.dense2"]}
+    if array is not None:
+        arrays["buffers.rule_table.dense1"] = array
+    assert message in complaint(file_with(tmp_path / "forged.dat", CLUSTERED, arrays=arrays))
+
+
+@pytest.mark.parametrize("env_kwargs", [{}, {"g": 5.0}])
+def test_the_command_says_what_the_preset_does_not(env_kwargs):
+    early = WrapperSpec("early_stop", {"negative_streak": 9, "grace_steps": 3, "counts_grace": False})
+    wrappers = (WrapperSpec("settle", {"num_steps": 2}), WrapperSpec("frame_stack", {"num_frames": 2}))
+    spec = EnvironmentSpec("Pendulum-v1", "gymnasium", env_kwargs, (), (), (*wrappers, WrapperSpec("rescale_action")))
+    policy = Hebbian((6,), 1, hidden_sizes=(), hebb_rule="AD", normalisation="none", sharing="modulo", num_rules=3)
+    saved = saved_policy(policy, environment=replace(spec, training_wrappers=(early,)))
+    words = shlex.split(train_command("my file.dat", saved))
+    config = parse_config("hebbian", words[2:], "")
+    assert config.init_from == "my file.dat"
+    assert environment_spec(config) == saved.environment
+    assert make_agent(config, *spaces(saved.environment)) == Agent(policy, "tanh")
+    assert "--init_weights=uni" not in words

@@ -1,0 +1,28 @@
+"""Tables against the text that a person should see."""
+
+from math import inf, nan
+
+import pytest
+
+from hebbes.statistics.table import number, table
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        *[(0.5, "0.50"), (-1.234, "-1.23"), (12.34, "12.3"), (499.6, "500"), (-12345.6, "-12346")],
+        *[(1234567.0, "1.23e+06"), (nan, "-"), (-inf, "-")],
+    ],
+)
+def test_numbers_have_three_digits(value, expected):
+    assert number(value) == expected
+
+
+def test_columns_are_aligned_and_remarks_may_be_long():
+    rows = [("1", "193 [175, 212]", "7"), ("2", "a remark that is longer than its column"), ("10 runs", "5", "80")]
+    assert table(("", "mean", "std"), rows).splitlines() == [
+        "                   mean  std",
+        "1        193 [175, 212]    7",
+        "2        a remark that is longer than its column",
+        "10 runs               5   80",
+    ]

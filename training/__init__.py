@@ -1,1 +1,0 @@
-"""Configuration, the generation loop, policy files and evaluation."""
