@@ -40,13 +40,13 @@ check: $(DEVELOPMENT) ## lint, format, types, layers, tests (tests/test_layout.p
 
 .PHONY: reliability
 reliability: $(DEVELOPMENT) ## kill, stop, starve and damage real runs, and print what came of it (half an hour on two cores)
-	$(BIN)/python -m tests.training.hostile_files
+	$(BIN)/python -m tests.files.hostile_files
 	$(BIN)/python -m pytest -q tests/reliability tests/reliability/thorough_*.py \
-	  tests/training/test_resume.py tests/training/test_resume_odd.py tests/training/test_faults.py tests/training/test_hostile_files.py \
-	  tests/rollouts/test_engine_faults.py tests/rollouts/test_losses.py tests/rollouts/test_simulator_faults.py tests/test_signals.py $(ARGS)
+	  tests/training/test_resume.py tests/training/test_resume_odd.py tests/training/test_faults.py tests/files/test_hostile_files.py \
+	  tests/execution/test_engine_faults.py tests/execution/test_losses.py tests/environments/test_simulator_faults.py tests/test_signals.py $(ARGS)
 
 clean: ## remove .venv and caches, never weights
-	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf .venv build hebbes.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # A .venv without a working pip was interrupted, or its Python is gone: make it anew.

@@ -1,11 +1,11 @@
-"""What runs say that they need of memory, against what they take.
+"""Estimated and measured memory of runs.
 
-    python -m benchmarks.memory [--settings popsize network ...] [--json]
+    python -m benchmarks.memory [--settings network adam ...] [--json]
 
-Each setting is a run of two generations in a process of its own, whose episodes are short. Predicted is the sum of the
-terms of `hebbes.training.run_memory`; measured is the peak of memory, without pages of files, of the process and its workers,
-read every 2 ms, less what the process took before its simulators were made. So both are what a run takes above the bare
-program.
+Each setting is a run of two generations with short episodes, in a process of its own. The predicted value is the sum of
+the terms of `hebbes.training.run_memory`. The measured value is the peak memory of the process and its workers, without
+pages of files, read every 2 ms, minus the memory of the process before its simulators were made. So both are what a run
+needs in addition to the bare program.
 """
 
 import argparse
@@ -49,66 +49,68 @@ SETTINGS = {
 
 
 def main() -> None:
-    """Measures and prints."""
+    """Prints the measured values."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--settings", nargs="+", choices=SETTINGS, default=list(SETTINGS), help="those to measure")
+    parser.add_argument(
+        "--settings", nargs="+", choices=SETTINGS, default=list(SETTINGS), help="settings to measure (default: all)"
+    )
     parser.add_argument("--json", action="store_true", help="print one JSON object and nothing else")
     parser.add_argument("--one", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.one:
         print(json.dumps(measure(*SETTINGS[arguments.one].split(maxsplit=1))), file=sys.stderr)
         return
-    found = {name: _in_its_own_process(name) for name in arguments.settings}
+    found = {name: _measure_in_own_process(name) for name in arguments.settings}
     if arguments.json:
         print(json.dumps(found))
         return
-    for name, figures in found.items():
-        error = figures["predicted_mb"] / figures["measured_mb"] - 1
-        print(f"{name:<24}{figures['predicted_mb']:8.0f} MB{figures['measured_mb']:8.0f} MB{error:+7.0%}")
+    for name, result in found.items():
+        error = result["predicted_mb"] / result["measured_mb"] - 1
+        print(f"{name:<24}{result['predicted_mb']:8.0f} MB{result['measured_mb']:8.0f} MB{error:+7.0%}")
 
 
-def _in_its_own_process(name: str) -> dict[str, float]:
+def _measure_in_own_process(name: str) -> dict[str, float]:
     command = [sys.executable, "-m", "benchmarks.memory", "--one", name]
     done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=ROOT)  # noqa: S603
     return json.loads(done.stderr.splitlines()[-1])
 
 
 def measure(trainer: str, flags: str) -> dict[str, float]:
-    """Predicted and measured megabytes of one run, which happens in this process."""
+    """Predicted and measured megabytes of one run, which is done in this process."""
     from hebbes.options.command_line import parse_config
-    from hebbes.training.assembly import (  # not in the process that only collects figures
-        environment_spec,
+    from hebbes.training.assembly import (  # not in the process that only collects results
+        find_spaces,
         make_agent,
-        spaces,
+        make_environment_spec,
     )
-    from hebbes.training.free_memory import own_memory
-    from hebbes.training.memory_check import measure_run
-    from hebbes.training.prepare import prepare, settle
+    from hebbes.training.free_memory import measure_own_memory
+    from hebbes.training.memory_check import measure_run_size
+    from hebbes.training.prepare import prepare, resolve_automatic_options
     from hebbes.training.run import execute
-    from hebbes.training.run_memory import run_memory
+    from hebbes.training.run_memory import estimate_memory
 
     with tempfile.TemporaryDirectory() as folder:
         config = parse_config(trainer, [*COMMON.split(), *flags.split(), "--folder", folder], "")
-        environment = environment_spec(config)
-        both = spaces(environment)
-        settled_config = settle(config, environment, both[0])
-        size = measure_run(settled_config, make_agent(settled_config, *both), environment)
-        predicted, before, peak = sum(run_memory(size).values()), own_memory(), _Peak()
+        environment = make_environment_spec(config)
+        both = find_spaces(environment)
+        settled_config = resolve_automatic_options(config, environment, both[0])
+        size = measure_run_size(settled_config, make_agent(settled_config, *both), environment)
+        predicted, before, peak = sum(estimate_memory(size).values()), measure_own_memory(), _PeakMemory()
         (run,) = prepare(config)
         execute(run)
         return {"predicted_mb": predicted / 1e6, "measured_mb": (peak.stop() - before) / 1e6}
 
 
-class _Peak:
-    """Watches the memory of this process and its workers."""
+class _PeakMemory:
+    """Measures the peak memory of this process and its workers in a thread."""
 
     def __init__(self) -> None:
-        self._most, self._stopped, self._workers = 0, threading.Event(), list(_workers())
+        self._most, self._stopped, self._workers = 0, threading.Event(), list(_find_workers())
         self._thread = threading.Thread(target=self._watch, daemon=True)
         self._thread.start()
 
     def stop(self) -> int:
-        """The most bytes at a time so far; ends the watching."""
+        """Ends the measurement and returns the peak in bytes."""
         self._stopped.set()
         self._thread.join()
         return self._most
@@ -117,12 +119,12 @@ class _Peak:
         looked = 0.0
         while not self._stopped.wait(0.002):
             if time.monotonic() > looked + 0.1:
-                self._workers, looked = list(_workers()), time.monotonic()
-            self._most = max(self._most, sum(map(_anonymous, [os.getpid(), *self._workers])))
+                self._workers, looked = list(_find_workers()), time.monotonic()
+            self._most = max(self._most, sum(map(_read_anonymous_memory, [os.getpid(), *self._workers])))
 
 
-def _workers() -> Iterator[int]:
-    """The processes that multiprocessing has started; others share this one's pages for a moment."""
+def _find_workers() -> Iterator[int]:
+    """Ids of the processes that multiprocessing started. Others briefly share the pages of this process."""
     for task in Path("/proc/self/task").iterdir():
         with suppress(OSError):  # threads and processes may end meanwhile
             for child in (task / "children").read_text().split():
@@ -130,7 +132,7 @@ def _workers() -> Iterator[int]:
                     yield int(child)
 
 
-def _anonymous(process: int) -> int:
+def _read_anonymous_memory(process: int) -> int:
     try:
         lines = Path(f"/proc/{process}/status").read_text().splitlines()
     except OSError:  # it has ended

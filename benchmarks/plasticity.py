@@ -1,11 +1,12 @@
-"""Speed of plastic layers against the memory's: the share of its bandwidth that learning and acting once reaches.
+"""Speed of plastic layers: the share of the memory bandwidth that one update and forward pass reaches.
 
     python -m benchmarks.plasticity [--members 64] [--threads 2] [--rule ABCD_lr] [--eligibility] ...
 
-CarRacing's layers, 648-128-64-3: 91,328 synapses a member. All coefficients of a member must be read, its weights, and
-traces if any, read and written. The bandwidth is that of a plain loop over arrays of the same sizes, which adds up the
-coefficients and scales weights and traces, measured in turns with ours on as many threads, each with members of its
-own. Tables of shared rules, which all members read, are not counted. Figures are medians.
+The layers are those for CarRacing, 648-128-64-3: 91,328 synapses per member. All coefficients of a member must be read.
+Its weights, and its traces if any, must be read and written. The bandwidth is that of a plain loop over arrays of the
+same sizes, which sums the coefficients and scales weights and traces. Both are measured alternately, on the same number
+of threads, each with members of its own. Tables of shared rules, which all members read, are not counted. All values
+are medians.
 """
 
 import argparse
@@ -23,16 +24,16 @@ from numba import njit
 from hebbes.policies.hebbian import Hebbian
 
 FEATURES, ACTIONS, HIDDEN_SIZES = 648, 3, (128, 64)
-AXES = {"rule": "hebb_rule", "sharing": "sharing", "normalisation": "normalisation", "modulation": "modulation"}
-"""Flags and the options of `Hebbian` that they set."""
+AXES = {"rule": "hebb_rule", "sharing": "sharing", "normalization": "normalization", "modulation": "modulation"}
+"""Flag -> the option of `Hebbian` that it sets."""
 ROUNDS = 30
 WARM_UP = 3
 
 
 def main() -> None:
-    """Measures and prints."""
+    """Prints the measured values."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--members", type=int, default=64, help="members, shared out to the threads (default 64)")
+    parser.add_argument("--members", type=int, default=64, help="members, divided among the threads (default 64)")
     parser.add_argument("--threads", type=int, default=2, help="threads (default 2)")
     options = {field.name: field for field in fields(Hebbian)}
     for flag, name in AXES.items():
@@ -48,40 +49,40 @@ def main() -> None:
         policy.check_buffers({})
     except ValueError as error:
         parser.error(str(error))
-    figures = measure(policy, arguments.members, arguments.threads)
+    results = measure(policy, arguments.members, arguments.threads)
     if arguments.json:
-        print(json.dumps(figures))
+        print(json.dumps(results))
         return
-    for name, figure in figures.items():
-        print(f"{name:<28}{figure:10.3f}")
+    for name, value in results.items():
+        print(f"{name:<28}{value:10.3f}")
 
 
 def measure(policy: Hebbian, members: int, threads: int) -> dict[str, float]:
-    """Times of one update and product of all members, bandwidths, and ours as a share of the plain loop's."""
+    """Times of one update and forward pass of all members, bandwidths, and our share of the plain loop's bandwidth."""
     chunks = [_Chunk(policy, members // threads, seed) for seed in range(threads)]
     with ThreadPoolExecutor(threads) as pool:
 
-        def on_all(call: Callable[[_Chunk], None]) -> Callable[[], object]:
+        def run_on_all(call: Callable[[_Chunk], None]) -> Callable[[], object]:
             return lambda: list(pool.map(call, chunks))
 
-        seconds = _medians({"ours": on_all(_Chunk.ours), "plain": on_all(_Chunk.plain)})
+        seconds = _time_calls({"ours": run_on_all(_Chunk.run_ours), "plain": run_on_all(_Chunk.run_plain_loop)})
     num_bytes = threads * chunks[0].num_bytes
     return {
         "ours_ms": seconds["ours"] * 1e3,
         "plain_loop_ms": seconds["plain"] * 1e3,
-        "ours_ns_per_synapse": seconds["ours"] * 1e9 / (members // threads * _num_synapses(policy)),
+        "ours_ns_per_synapse": seconds["ours"] * 1e9 / (members // threads * _count_synapses(policy)),
         "ours_gb_per_s": num_bytes / seconds["ours"] / 1e9,
         "plain_loop_gb_per_s": num_bytes / seconds["plain"] / 1e9,
         "share_of_bandwidth": seconds["plain"] / seconds["ours"],
     }
 
 
-def _num_synapses(policy: Hebbian) -> int:
+def _count_synapses(policy: Hebbian) -> int:
     return sum(map(prod, policy.plastic_shapes.values()))
 
 
 class _Chunk:
-    """Members of one thread: what the policy works on, and arrays of the same sizes for the plain loop."""
+    """Members of one thread: the arrays of the policy, and arrays of the same sizes for the plain loop."""
 
     def __init__(self, policy: Hebbian, members: int, seed: int):
         rng = np.random.default_rng(seed)
@@ -91,19 +92,19 @@ class _Chunk:
         self.rewards = np.ones(members, np.float32)
         self.state = policy.initial_state(self.params, rng.spawn(members), {})
         self.plain_params = self.params.copy()
-        self.plain_weights = np.ones((members, (1 + policy.eligibility) * _num_synapses(policy)), np.float32)
+        self.plain_weights = np.ones((members, (1 + policy.eligibility) * _count_synapses(policy)), np.float32)
 
     @property
     def num_bytes(self) -> int:
-        """Read, and read and written, at least."""
+        """Bytes that must at least be read or written."""
         return self.plain_params.nbytes + 2 * self.plain_weights.nbytes
 
-    def ours(self) -> None:
-        """One update, normalisation and product of every layer."""
+    def run_ours(self) -> None:
+        """One update, normalization and forward pass of every layer."""
         self.policy.act(self.params, self.observations, self.rewards, self.state, {})
 
-    def plain(self) -> None:
-        """Reads as much, and reads and writes as much."""
+    def run_plain_loop(self) -> None:
+        """Reads, and reads and writes, the same numbers of bytes."""
         _plain_loop(self.plain_params, self.plain_weights)
 
 
@@ -117,8 +118,8 @@ def _plain_loop(params: np.ndarray, weights: np.ndarray) -> None:
             row[i] = row[i] * np.float32(0.5) + total
 
 
-def _medians(calls: Mapping[str, Callable[[], object]]) -> dict[str, float]:
-    """Median seconds of each call, the calls taken in turns so that a busy moment hits them all."""
+def _time_calls(calls: Mapping[str, Callable[[], object]]) -> dict[str, float]:
+    """Median seconds of each call. The calls alternate, so that a busy moment of the machine affects all of them."""
     seconds: dict[str, list[float]] = {name: [] for name in calls}
     for _ in range(WARM_UP + ROUNDS):
         for name, call in calls.items():

@@ -1,10 +1,10 @@
-"""Microseconds of a policy's forward pass on one thread, beside torch's batched one in the same run: medians.
+"""Microseconds of a policy's forward pass on one thread, compared with torch's batched one: medians.
 
     python -m benchmarks.policy_forward [--members 64] [--json]
 
-The CNN is the reference's on 84x84x3; torch runs it as one grouped convolution over all members. The convolutions of
-conv_lstm are those of 42x42x1, without the SELU between them; the figure for its whole forward pass has everything. The
-MLP maps 17 inputs through 64-64 to 6 outputs, as on HalfCheetah.
+The CNN is the reference's, on 84x84x3. Torch runs it as one grouped convolution over all members. The convolutions of
+conv_lstm are on 42x42x1 and without the SELU between them; `conv_lstm_us_per_member` is its whole forward pass. The MLP
+maps 17 inputs through 64-64 to 6 outputs, as for HalfCheetah.
 """
 
 import argparse
@@ -28,38 +28,38 @@ WARM_UP = 3
 
 
 def main() -> None:
-    """Measures and prints."""
+    """Prints the measured values."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--members", type=int, default=64, help="members in a batch (default 64)")
     parser.add_argument("--json", action="store_true", help="print one JSON object and nothing else")
     arguments = parser.parse_args()
     torch.set_num_threads(1)
-    figures = measure(arguments.members)
+    results = measure(arguments.members)
     if arguments.json:
-        print(json.dumps(figures))
+        print(json.dumps(results))
         return
-    for name, figure in figures.items():
-        print(f"{name:<28}{figure:10.2f}")
+    for name, value in results.items():
+        print(f"{name:<28}{value:10.2f}")
 
 
 def measure(members: int) -> dict[str, float]:
-    """Median microseconds, ours and torch's, and how many times faster ours is."""
+    """Median microseconds of our and torch's forward passes, and our speedups."""
     rng = np.random.default_rng(0)
     cnn, mlp = CNN((84, 84, 3), 3), MLP((17,), 6, hidden_sizes=(64, 64))
     pixels = rng.random((members, *cnn.observation_shape), dtype=np.float32)
     states = rng.standard_normal((members, *mlp.observation_shape))
-    cnn_weights, mlp_weights = (_rows(policy, members, rng) for policy in (cnn, mlp))
+    cnn_weights, mlp_weights = (_draw_params(policy, members, rng) for policy in (cnn, mlp))
     rewards = np.zeros(members, np.float32)
     torch_pixels, torch_weights = torch.from_numpy(pixels), torch.from_numpy(cnn_weights)
-    seconds = _medians(
+    seconds = _time_calls(
         {
             "cnn": lambda: cnn.act(cnn_weights, pixels, rewards, None, {}),
-            "torch": lambda: _torch_cnn(cnn.layout, torch_weights, torch_pixels),
+            "torch": lambda: _run_torch_cnn(cnn.layout, torch_weights, torch_pixels),
         }
     )
-    # apart from the others, which leave nothing in the caches
-    seconds |= _medians({"mlp": lambda: mlp.act(mlp_weights, states, rewards, None, {})})
-    seconds |= _conv_lstm_seconds(members, rng)
+    # measured separately, because the others leave nothing of it in the caches
+    seconds |= _time_calls({"mlp": lambda: mlp.act(mlp_weights, states, rewards, None, {})})
+    seconds |= _time_conv_lstm(members, rng)
     return {
         "cnn_us_per_member": seconds["cnn"] / members * 1e6,
         "torch_cnn_us_per_member": seconds["torch"] / members * 1e6,
@@ -73,23 +73,23 @@ def measure(members: int) -> dict[str, float]:
     }
 
 
-def _conv_lstm_seconds(members: int, rng: np.random.Generator) -> dict[str, float]:
-    """The convolutions of conv_lstm, torch's, and the whole forward pass."""
+def _time_conv_lstm(members: int, rng: np.random.Generator) -> dict[str, float]:
+    """Median seconds of the convolutions of conv_lstm, of torch's, and of the whole forward pass."""
     policy = ConvLSTM((42, 42, 1), 6)
-    weights, rewards = _rows(policy, members, rng), np.zeros(members, np.float32)
+    weights, rewards = _draw_params(policy, members, rng), np.zeros(members, np.float32)
     pixels = rng.random((members, *policy.observation_shape), dtype=np.float32)
     state = policy.initial_state(weights, [rng] * members, {})
     torch_pixels, torch_weights = torch.from_numpy(pixels), torch.from_numpy(weights)
-    return _medians(
+    return _time_calls(
         {
-            "convolutions": lambda: _convolutions(policy.layout, weights, pixels),
-            "torch_convolutions": lambda: _torch_convolutions(policy.layout, torch_weights, torch_pixels),
+            "convolutions": lambda: _run_convolutions(policy.layout, weights, pixels),
+            "torch_convolutions": lambda: _run_torch_convolutions(policy.layout, torch_weights, torch_pixels),
             "conv_lstm": lambda: policy.act(weights, pixels, rewards, state, {}),
         }
     )
 
 
-def _convolutions(layout: Layout, weights: np.ndarray, pixels: np.ndarray) -> np.ndarray:
+def _run_convolutions(layout: Layout, weights: np.ndarray, pixels: np.ndarray) -> np.ndarray:
     maps = pixels.transpose(0, 3, 1, 2)
     for number in range(1, NUM_LAYERS + 1):
         maps = conv(weights, layout, f"conv{number}", maps, STRIDE, PADDING, f"conv{number}_bias")
@@ -97,7 +97,7 @@ def _convolutions(layout: Layout, weights: np.ndarray, pixels: np.ndarray) -> np
 
 
 @torch.inference_mode()
-def _torch_convolutions(layout: Layout, weights: torch.Tensor, pixels: torch.Tensor) -> torch.Tensor:
+def _run_torch_convolutions(layout: Layout, weights: torch.Tensor, pixels: torch.Tensor) -> torch.Tensor:
     members = len(pixels)
     maps = pixels.permute(0, 3, 1, 2).flatten(0, 1).unsqueeze(0)
     for number in range(1, NUM_LAYERS + 1):
@@ -108,12 +108,12 @@ def _torch_convolutions(layout: Layout, weights: torch.Tensor, pixels: torch.Ten
     return maps
 
 
-def _rows(policy: Policy, members: int, rng: np.random.Generator) -> np.ndarray:
+def _draw_params(policy: Policy, members: int, rng: np.random.Generator) -> np.ndarray:
     return np.stack([policy.initial_params(rng) for _ in range(members)])
 
 
-def _medians(calls: Mapping[str, Callable[[], object]]) -> dict[str, float]:
-    """Median seconds of each call, the calls taken in turns so that a busy moment hits them all."""
+def _time_calls(calls: Mapping[str, Callable[[], object]]) -> dict[str, float]:
+    """Median seconds of each call. The calls alternate, so that a busy moment of the machine affects all of them."""
     seconds: dict[str, list[float]] = {name: [] for name in calls}
     for _ in range(WARM_UP + ROUNDS):
         for name, call in calls.items():
@@ -124,7 +124,7 @@ def _medians(calls: Mapping[str, Callable[[], object]]) -> dict[str, float]:
 
 
 @torch.inference_mode()
-def _torch_cnn(layout: Layout, weights: torch.Tensor, pixels: torch.Tensor) -> torch.Tensor:
+def _run_torch_cnn(layout: Layout, weights: torch.Tensor, pixels: torch.Tensor) -> torch.Tensor:
     members = len(pixels)
     arrays = {name: weights[:, where].unflatten(1, layout.shapes[name]) for name, where in layout.slices.items()}
     maps = pixels.permute(0, 3, 1, 2).flatten(0, 1).unsqueeze(0)

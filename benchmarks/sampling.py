@@ -1,9 +1,9 @@
-"""Seconds and memory of sampling a population's weights and of the update, 200 members of 92,690 weights by default.
+"""Time and memory of sampling a population's weights and of the update, by default 200 members of 92,690 weights.
 
     python benchmarks/sampling.py --json
 
-Sampling makes every chunk's weights, as the in-process engine does with all cores; the update is OpenAI-ES's `tell`
-with that engine's `combine`. Memory is what numpy held at the peak, less the weights of the population themselves.
+Sampling makes the weights of every chunk on all cores, as the thread engine does. The update is `tell` of OpenAI-ES
+with the `weighted_noise_sum` of that engine. Memory is NumPy's peak without the weights of the population.
 """
 
 import argparse
@@ -20,51 +20,53 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from hebbes.contracts.population import Population
-from hebbes.execution.chunks import added, cut
-from hebbes.execution.engines import num_threads
+from hebbes.execution.chunks import cut_into_chunks, sum_in_order
+from hebbes.execution.engines import resolve_num_threads
 from hebbes.strategies.openai_es import OpenAIES, OpenAIESSettings
 
 CHUNK_SIZE = 32
 TURNS = 5
 
 
-def one_generation(strategy: OpenAIES, executor: ThreadPoolExecutor, number: int) -> tuple[float, int]:
-    """Seconds of sampling and update together, and the bytes of the population's weights."""
+def run_generation(strategy: OpenAIES, executor: ThreadPoolExecutor, number: int) -> tuple[float, int]:
+    """Seconds of sampling and update together, and bytes of the population's weights."""
     population = strategy.ask(number)
-    chunks = cut(len(population), CHUNK_SIZE)
+    chunks = cut_into_chunks(len(population), CHUNK_SIZE)
     fitness = np.random.default_rng(number).normal(size=len(population))
 
-    def combine(population: Population, utilities: np.ndarray, power: int = 1) -> np.ndarray:
-        parts = executor.map(lambda ids: population.combine(ids, utilities[ids.start : ids.stop], power), chunks)
-        return added(list(parts))
+    def weighted_noise_sum(population: Population, utilities: np.ndarray, power: int = 1) -> np.ndarray:
+        parts = executor.map(
+            lambda ids: population.weighted_noise_sum(ids, utilities[ids.start : ids.stop], power), chunks
+        )
+        return sum_in_order(list(parts))
 
     started = time.perf_counter()
     weights = list(executor.map(population.weights, chunks))
-    strategy.tell(population, fitness, combine)
+    strategy.tell(population, fitness, weighted_noise_sum)
     return time.perf_counter() - started, sum(rows.nbytes for rows in weights if isinstance(rows, np.ndarray))
 
 
 def measure(members: int, params: int) -> dict[str, float]:
-    """Median seconds, and the peak of memory in a generation of its own."""
-    strategy = OpenAIES(OpenAIESSettings(popsize=members), np.zeros(params, np.float32), 0)
-    with ThreadPoolExecutor(num_threads(-1)) as executor:
-        seconds = [one_generation(strategy, executor, number)[0] for number in range(TURNS)]
+    """Median seconds, and the memory peak of one more generation."""
+    strategy = OpenAIES(OpenAIESSettings(population_size=members), np.zeros(params, np.float32), 0)
+    with ThreadPoolExecutor(resolve_num_threads(-1)) as executor:
+        seconds = [run_generation(strategy, executor, number)[0] for number in range(TURNS)]
         tracemalloc.start()
-        _, population_bytes = one_generation(strategy, executor, TURNS)
+        _, population_bytes = run_generation(strategy, executor, TURNS)
         peak = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
     return {"seconds": median(seconds), "megabytes_above_population": (peak - population_bytes) / 1e6}
 
 
 def main() -> None:
-    """Measures and prints."""
+    """Prints the measured values."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--members", type=int, default=200)
     parser.add_argument("--params", type=int, default=92_690)
     parser.add_argument("--json", action="store_true")
     arguments = parser.parse_args()
-    figures = measure(arguments.members, arguments.params)
-    print(json.dumps(figures) if arguments.json else figures)
+    results = measure(arguments.members, arguments.params)
+    print(json.dumps(results) if arguments.json else results)
 
 
 if __name__ == "__main__":

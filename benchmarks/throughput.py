@@ -1,11 +1,12 @@
-"""Env steps per second of the whole training loop against bare stepping of the same simulator, in one run and in turns.
+"""Env steps per second of the whole training loop and of bare stepping of the same simulator, measured alternately.
 
     python benchmarks/throughput.py --environment HalfCheetah-v5 --policy mlp --hidden_sizes 64 64 --json
 
-The loop is what `train_static.py` runs, with all its flags: sampling, policy, stepping, wrappers, statistics, update.
-Bare stepping replays, in every copy at every step, actions recorded from the same policies, and counts the steps alone,
-no resets; it is the faster of one pool of all copies and one pool a chunk, both through EnvPool's lowest calls. Figures
-are medians over the turns. EnvPool environments only.
+The loop is that of `train_static.py`, with all its flags: sampling, policy, stepping, wrappers, statistics, update.
+Bare stepping replays actions recorded from the same policies. It steps every sub-environment in every env step, and
+resets are not measured. It is done with one pool of all sub-environments and with one pool per chunk, both with
+EnvPool's low-level calls. The faster one counts. The values are medians over the turns. Only EnvPool environments are
+supported.
 """
 
 import json
@@ -25,53 +26,51 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from hebbes.contracts.environment import BatchEnv, EnvStep
 from hebbes.contracts.policy import Buffers
 from hebbes.environments.envpool_env import EnvPoolEnv
-from hebbes.execution.chunks import Task, cut
-from hebbes.execution.engines import CHUNK_SIZES, num_threads
+from hebbes.execution.chunks import Task, cut_into_chunks
+from hebbes.execution.engines import CHUNK_SIZES, resolve_num_threads
 from hebbes.execution.episode import run_episode
 from hebbes.options.command_line import parse_config
-from hebbes.programs.exit_status import one_line_errors
+from hebbes.programs.exit_status import report_errors_in_one_line
 from hebbes.recording.console import Console
-from hebbes.registry.lookup import lookup
+from hebbes.registry.lookup import find_class
 from hebbes.training.generation_loop import Run, Trainer
 from hebbes.training.prepare import prepare
 from hebbes.wrappers.base import BatchWrapper
 
 TURNS = 5
 RECORDED_STEPS = 1000
-"""Env steps of each member that are recorded and replayed, if no `--max_episode_steps` is given."""
+"""Env steps per member that are recorded and replayed without `--max_episode_steps`."""
 
 
 class Recorder(BatchWrapper):
-    """Keeps the actions that reach the simulator; a copy that has finished repeats its last one."""
+    """Records the actions that reach the simulator. A finished sub-environment repeats its last action."""
 
     def __init__(self, env: BatchEnv):
         super().__init__(env)
         self.actions: list[np.ndarray] = []
 
     def step(self, actions: np.ndarray, active: np.ndarray) -> EnvStep:
-        """Records and steps."""
-        row = (
-            self.actions[-1].copy() if self.actions else np.zeros((self.num_copies, *actions.shape[1:]), actions.dtype)
-        )
+        """Records the actions and steps."""
+        row = self.actions[-1].copy() if self.actions else np.zeros((self.num_envs, *actions.shape[1:]), actions.dtype)
         row[active] = actions
         self.actions.append(row)
         return super().step(actions, active)
 
 
-def pool_env(task: Task, copies: int, threads: int) -> EnvPoolEnv:
-    """Copies of the bare environment."""
+def make_pool_env(task: Task, num_envs: int, threads: int) -> EnvPoolEnv:
+    """The environment without wrappers."""
     spec = task.environment
-    return EnvPoolEnv(spec.environment, [1] * copies, spec.env_kwargs, threads=threads)
+    return EnvPoolEnv(spec.environment, [1] * num_envs, spec.env_kwargs, threads=threads)
 
 
-def record(run: Run, generation: int, buffers: Buffers) -> np.ndarray:
-    """Actions of shape (steps, members, ...) that the next population's members take."""
+def record_actions(run: Run, generation: int, buffers: Buffers) -> np.ndarray:
+    """The actions, of shape (env steps, members, ...), that the members of the next population take."""
     task, population = run.task, run.strategy.ask(generation)
     weights = population.weights(range(len(population)))
-    recorder = Recorder(pool_env(task, len(weights), 1))
+    recorder = Recorder(make_pool_env(task, len(weights), 1))
     env: BatchEnv = recorder
     for wrapper in task.environment.wrappers:
-        env = lookup("wrapper", wrapper.name)(env, **wrapper.kwargs)
+        env = find_class("wrapper", wrapper.name)(env, **wrapper.kwargs)
     rngs = [np.random.default_rng(0)] * len(weights)
     steps = run.config.max_episode_steps or RECORDED_STEPS
     run_episode(task.agent, env, weights, 0, rngs, buffers=buffers, max_env_steps=steps)
@@ -80,15 +79,15 @@ def record(run: Run, generation: int, buffers: Buffers) -> np.ndarray:
 
 
 class BareStepping:
-    """Pools that replay recorded actions, each driven by a Python thread of its own."""
+    """Pools that replay recorded actions, each in its own thread."""
 
     def __init__(self, task: Task, chunks: Sequence[range], threads: int):
         self._chunks, self._executor = chunks, ThreadPoolExecutor(len(chunks))
         env_threads = max(1, threads // len(chunks))
-        self._envs = [pool_env(task, len(chunk), env_threads) for chunk in chunks]
+        self._envs = [make_pool_env(task, len(chunk), env_threads) for chunk in chunks]
 
-    def env_steps_per_second(self, actions: np.ndarray) -> float:
-        """One pass over recorded actions of shape (steps, members, ...), from the start of an episode."""
+    def measure_speed(self, actions: np.ndarray) -> float:
+        """Env steps per second of one replay of actions of shape (env steps, members, ...) from an episode's start."""
         shares = [np.ascontiguousarray(actions[:, chunk.start : chunk.stop]) for chunk in self._chunks]
         for env in self._envs:
             env.start(0)
@@ -98,8 +97,8 @@ class BareStepping:
 
     @staticmethod
     def _replay(env: EnvPoolEnv, actions: np.ndarray) -> None:
-        ids = np.arange(env.num_copies, dtype=np.int32)
-        dtype = env._copies._action_dtype
+        ids = np.arange(env.num_envs, dtype=np.int32)
+        dtype = env._guard._action_dtype
         pool = env._pool
         for row in actions.astype(dtype):
             pool._send([ids, ids, row])
@@ -107,36 +106,40 @@ class BareStepping:
 
 
 def measure(run: Run) -> dict[str, float]:
-    """Medians over the turns; a first turn, which compiles kernels and fills caches, is not counted."""
-    config, threads = run.config, num_threads(run.config.threads)
+    """Medians over the turns. The first turn compiles kernels and fills caches, so it is not counted."""
+    config, threads = run.config, resolve_num_threads(run.config.threads)
     console = Console(config.generations, max_env_steps=None, print_every=1, stream=StringIO())
     trainer, members = Trainer(run, console), len(run.strategy.ask(0))
-    layouts = [[range(members)], cut(members, config.chunk_size or CHUNK_SIZES["envpool"])]
+    layouts = [[range(members)], cut_into_chunks(members, config.chunk_size or CHUNK_SIZES["envpool"])]
     bare = [BareStepping(run.task, layout, threads) for layout in layouts]
     loops, bares = [], []
     for turn in range(TURNS + 1):
-        actions = record(run, turn, trainer.buffers())
-        loops.append(trainer.generation()["env_steps_per_second"])
-        bares.append([stepping.env_steps_per_second(actions) for stepping in bare])
+        actions = record_actions(run, turn, trainer.make_buffers())
+        loops.append(trainer.run_generation()["env_steps_per_second"])
+        bares.append([stepping.measure_speed(actions) for stepping in bare])
     fastest = max(median(column[1:]) for column in zip(*bares, strict=True))
     loop = median(loops[1:])
     return {"env_steps_per_second": loop, "bare_env_steps_per_second": fastest, "ratio": loop / fastest}
 
 
 def main() -> None:
-    """Measures with the flags of `train_static.py`, or with `--hebbian` those of `train_hebbian.py`, and `--json`."""
+    """Takes the flags of `train_static.py`, or with `--hebbian` those of `train_hebbian.py`, and `--json`."""
     arguments = [argument for argument in sys.argv[1:] if argument not in ("--json", "--hebbian")]
     trainer = "hebbian" if "--hebbian" in sys.argv else "static"
     with tempfile.TemporaryDirectory() as folder:
         flags = ["--folder", folder, "--eval_every", "1000000", "--generations", "1000000", *arguments]
-        with one_line_errors():
+        with report_errors_in_one_line():
             (run,) = prepare(parse_config(trainer, flags, __doc__))
-        figures = {"environment": run.config.environment, "threads": num_threads(run.config.threads), **measure(run)}
+        results = {
+            "environment": run.config.environment,
+            "threads": resolve_num_threads(run.config.threads),
+            **measure(run),
+        }
         run.engine.close()
     if "--json" in sys.argv:
-        print(json.dumps(figures))
+        print(json.dumps(results))
     else:
-        print(*(f"{name:26} {value}" for name, value in figures.items()), sep="\n")
+        print(*(f"{name:26} {value}" for name, value in results.items()), sep="\n")
 
 
 if __name__ == "__main__":

@@ -2,9 +2,9 @@
 
     python -m tests.compare_results COMMIT [NAME ...]
 
-checks out COMMIT beside this tree, plays each run of `RUNS` (or those named) with both, and compares the arrays of
-`latest.dat` and the columns of `metrics.csv`, except those that measure time, under `RENAMED_COLUMNS`. The runs use the
-flags that both commits know. The status is 1 where any of them differs.
+plays each run of `RUNS` (or those named) with the code of COMMIT and with today's, and compares the arrays of
+`latest.dat` and the columns of `metrics.csv`, except those that measure time. `FORMER_COLUMNS` maps renamed columns.
+The runs use flags that both versions know. The status is 1 if any run differs.
 """
 
 import argparse
@@ -20,12 +20,11 @@ from pathlib import Path
 import numpy as np
 from safetensors.numpy import load_file
 
+from hebbes.registry.former_names import FORMER_COLUMNS
+
 ROOT = Path(__file__).resolve().parent.parent
 BEFORE_THE_PACKAGE = "5fb0473"
 """The last commit whose code lay in seven packages at the root."""
-
-RENAMED_COLUMNS: dict[str, str] = {}
-"""Columns of metrics.csv: the earlier name, and today's."""
 
 SMALL = "--generations 3 --eval_episodes 2 --test_episodes 0 --threads 1 --max_episode_steps 60 --run_name run"
 POPULATION = "--popsize 8"
@@ -33,7 +32,7 @@ POPULATION = "--popsize 8"
 
 @dataclass(frozen=True)
 class Comparison:
-    """A run: its script, and its flags; a resumed one stops after two generations first."""
+    """A run: its script and its flags. Of a resumed one the earlier code plays the first two generations."""
 
     flags: str
     script: str = "train_static.py"
@@ -67,7 +66,7 @@ RUNS = {
     "hebbian": Comparison(f"--environment CartPole-v1 {POPULATION}", "train_hebbian.py"),
     "hebbian_cnn": Comparison(f"--environment CarRacing-v3 {POPULATION} --hidden_sizes 8", "train_hebbian.py"),
     "hebbian_modulated": Comparison(f"{TMAZE} --modulation reward --eligibility", "train_hebbian.py"),
-    "hebbian_normalized": Comparison(f"{TMAZE} --normalisation max_abs --hebb_rule oja", "train_hebbian.py"),
+    "hebbian_normalized": Comparison(f"{TMAZE} --normalisation max_abs --hebb_rule ABCD", "train_hebbian.py"),
     "hebbian_resumed": Comparison(f"{TMAZE} --sharing neuron --strategy pgpe", "train_hebbian.py", resumed=True),
 }
 
@@ -103,15 +102,16 @@ def checked_out(commit: str) -> Iterator[Path]:
 def compare_run(run: Comparison, earlier: Path) -> list[str]:
     """What differs between the run of the earlier code and that of today's; nothing where they are equal."""
     with tempfile.TemporaryDirectory() as folder:
-        old, new = (play(run, tree, Path(folder) / name) for name, tree in (("old", earlier), ("new", ROOT)))
+        old = play(run, earlier, earlier, Path(folder) / "old")
+        new = play(run, earlier, ROOT, Path(folder) / "new")
         return [*compare_arrays(old / "latest.dat", new / "latest.dat"), *compare_metrics(old, new)]
 
 
-def play(run: Comparison, tree: Path, folder: Path) -> Path:
-    """Trains with the code in `tree`; returns the folder of the run."""
+def play(run: Comparison, earlier: Path, tree: Path, folder: Path) -> Path:
+    """Trains with the code in `tree`, which goes on with what the earlier code began; returns the folder of the run."""
     arguments = [*SMALL.split(), *run.flags.split(), "--folder", str(folder)]
     if run.resumed:
-        _call(tree, run.script, [*arguments, "--generations", "2"])
+        _call(earlier, run.script, [*arguments, "--generations", "2"])
         (made,) = folder.glob("*/run")
         _call(tree, run.script, ["--resume", str(made), "--generations", "3"])
     else:
@@ -141,7 +141,7 @@ def _bits(array: np.ndarray) -> tuple[tuple[int, ...], str, bytes]:
 def compare_metrics(old: Path, new: Path) -> list[str]:
     """The columns of two runs that do not have the same texts, those that measure time aside."""
     left, right = (_columns(folder / "metrics.csv") for folder in (old, new))
-    left = {RENAMED_COLUMNS.get(name, name): cells for name, cells in left.items()}
+    left = {FORMER_COLUMNS.get(name, name): cells for name, cells in left.items()}
     if left.keys() != right.keys():
         return [f"columns {sorted(left.keys() ^ right.keys())}"]
     return [f"column {name}" for name in left if left[name] != right[name]]

@@ -1,4 +1,4 @@
-"""An environment with any of many spaces, for the tests of the whole project; importing this registers `Spaces-v0`."""
+"""An environment with a choice of spaces, for the tests of the whole project. Importing this registers `Spaces-v0`."""
 
 from copy import deepcopy
 from typing import Any
@@ -24,7 +24,7 @@ OBSERVATIONS: dict[str, Space] = {
     "small_image": Box(0, 255, (8, 6, 3), np.uint8),
     "text": Dict(a=Box(-1, 1), told=Text(5)),
 }
-"""What a test asks for under `observations`."""
+"""Observation spaces, by the value of `observations`."""
 
 ACTIONS: dict[str, Space] = {
     "real": Box(-1, 1, (2,), np.float32),
@@ -39,16 +39,16 @@ ACTIONS: dict[str, Space] = {
     "huge": Box(0, 2**15, (1,), np.int32),
     "dict": Dict(a=Discrete(2)),
 }
-"""What a test asks for under `actions`."""
+"""Action spaces, by the value of `actions`."""
 
 
 class Spaces(gymnasium.Env):
-    """Observes draws from its space and rewards the sum of the action, for four env steps; refuses foreign actions."""
+    """Random observations of its space; the reward is the sum of the action. Episodes have four env steps."""
 
     metadata = {"render_modes": ["rgb_array"], "render_fps": 30}  # noqa: RUF012
 
     def __init__(self, observations: str = "vector", actions: str = "real", render_mode: str | None = None) -> None:
-        self.observation_space = deepcopy(OBSERVATIONS[observations])  # each draws by itself
+        self.observation_space = deepcopy(OBSERVATIONS[observations])  # each has its own generator
         self.action_space = ACTIONS[actions]
         self.render_mode = render_mode
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.optimisers import Budget, Problem, measured, ours
-from hebbes.registry.lookup import names
+from benchmarks.optimizers import Budget, Problem, format_median, run_ours
+from hebbes.registry.lookup import list_names
 
 ROOT = Path(__file__).parent.parent
 PLASTICITY = {
@@ -53,7 +53,7 @@ def test_prints_its_figures_as_json(command, keys):
 @pytest.mark.parametrize(
     "axes",
     [
-        ["--modulation", "reward", "--eligibility", "--normalisation", "clip"],
+        ["--modulation", "reward", "--eligibility", "--normalization", "clip"],
         ["--rule", "neural_9", "--sharing", "layer"],
     ],
 )
@@ -65,17 +65,17 @@ def test_plastic_layers_are_timed_with_any_axes(axes):
 
 def test_every_strategy_is_measured_on_the_test_functions():
     small = ["--problems", "sphere", "rastrigin", "--dimensions", "10", "--seeds", "1", "--evaluations", "300"]
-    rows = _figures("-m", "benchmarks.optimisers", *small)
+    rows = _figures("-m", "benchmarks.optimizers", *small)
     found = {(row["problem"], row["strategy"]): row["ours"] for row in rows}
-    assert found.keys() == {(problem, name) for problem in ("sphere", "rastrigin") for name in names("strategy")}
+    assert found.keys() == {(problem, name) for problem in ("sphere", "rastrigin") for name in list_names("strategy")}
     assert all(float(value) > 0 for (problem, _), value in found.items() if problem == "rastrigin")
 
 
 def test_only_a_covariance_that_does_not_fit_is_passed_over():
     budget = Budget(seeds=1, seconds=1.0, evaluations=10)
-    assert measured(ours, "cma_es", Problem("sphere", 100_000), budget) == "n/a"
+    assert format_median(run_ours, "cma_es", Problem("sphere", 100_000), budget) == "n/a"
     with pytest.raises(ValueError, match="sep_cma_es needs at least 2 parameters"):
-        measured(ours, "sep_cma_es", Problem("sphere", 1), budget)
+        format_median(run_ours, "sep_cma_es", Problem("sphere", 1), budget)
 
 
 def _figures(*command):

@@ -1,10 +1,17 @@
 """The gate's own rules on the source: sizes, names, and calls that could execute what they read."""
 
 import ast
+import re
+import subprocess
+import sys
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
+from hebbes.registry.lookup import find_class
+from hebbes.registry.tables import TABLES
 
 ROOT = Path(__file__).parent.parent
 MAX_FILE_LINES = 300
@@ -31,7 +38,11 @@ Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 def sources() -> list[Path]:
     """Every Python file of ours: what runs leave in weights/ and hidden folders are not."""
-    tops = [path for path in ROOT.iterdir() if not path.name.startswith(".") and path.name != "weights"]
+    tops = [
+        path
+        for path in ROOT.iterdir()
+        if not path.name.startswith(".") and path.name not in ("weights", "build") and not path.is_symlink()
+    ]
     return sorted(
         file for top in tops for file in ([top] if top.suffix == ".py" else top.rglob("*.py") if top.is_dir() else [])
     )
@@ -192,3 +203,38 @@ def test_every_source_is_looked_at():
     found = {str(path) for path in SOURCES}
     assert {"hebbes/contracts/policy.py", "examples/minimal_es.py", "tests/test_layout.py"} <= found
     assert not any(name.startswith((".venv", "weights")) for name in found)
+
+
+def rooms_in_order():
+    """The rooms, highest first, as import-linter holds them; those of one layer have one number."""
+    config = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    (layers,) = (each["layers"] for each in config["tool"]["importlinter"]["contracts"] if each["name"] == "rooms")
+    return {room.strip(): number for number, layer in enumerate(layers) for room in layer.split("|")}
+
+
+def test_what_is_looked_up_by_name_lies_in_a_room_below_or_in_the_callers_own():
+    order = rooms_in_order()
+    rooms = {kind: {name.split(".")[1] for name in table.values()} for kind, table in TABLES.items()}
+    calls = []
+    for path, source in OUTSIDE_TESTS.items():
+        if path.parts[0] == "hebbes" and path.parts[1] != "registry":
+            kinds = re.findall(r'\bfind_class\(\s*"(\w+)"', source)
+            assert source.count("find_class(") == len(kinds), f"{path}: name the kind"
+            calls += [(path, kind) for kind in kinds]
+    assert len(calls) > 10
+    assert [(path, kind) for path, kind in calls for room in rooms[kind] if order[path.parts[1]] >= order[room]] == []
+
+
+@pytest.mark.parametrize("kind", TABLES)
+def test_every_name_in_the_tables_is_a_class_in_a_file_of_that_name(kind):
+    for name, place in TABLES[kind].items():
+        assert place.split(":")[0].rsplit(".", 1)[1] == name
+        assert place.split(":")[1].lower() == name.replace("_", "")
+        assert find_class(kind, name).__module__ == place.split(":")[0]
+
+
+@pytest.mark.parametrize("link", ["policies", "wrappers"])
+def test_the_links_at_the_root_are_for_readers_and_cannot_be_imported(link):
+    assert (ROOT / link).resolve() == ROOT / "hebbes" / link
+    done = subprocess.run([sys.executable, "-c", f"import {link}"], cwd=ROOT, capture_output=True, text=True)
+    assert f"ImportError: import hebbes.{link}, not {link}" in done.stderr

@@ -23,6 +23,14 @@ def closed_pipe():
     return write
 
 
+FROM_HERE = {**os.environ, "PYTHONPATH": str(ROOT)}
+
+
+def called(command):
+    """A script of the root, or `-m hebbes`, as it is called from another folder."""
+    return [sys.executable, *(command if command[0] == "-m" else [ROOT / command[0], *command[1:]])]
+
+
 FULL = pytest.param(lambda: os.open("/dev/full", os.O_WRONLY), "[Errno 28] No space left on device", marks=NO_DEVICE)
 CLOSED = (closed_pipe, "[Errno 32] Broken pipe")
 
@@ -51,10 +59,11 @@ def policy_file(tmp_path):
     ],
 )
 def test_lost_output_is_one_line_and_status_1(output, reason, command, what, made, policy_file, tmp_path):
-    program = [sys.executable, ROOT / command[0], *command[1:]]
     stdout = output()
     try:
-        done = subprocess.run(program, stdout=stdout, stderr=subprocess.PIPE, text=True, timeout=120, cwd=tmp_path)
+        done = subprocess.run(
+            called(command), stdout=stdout, stderr=subprocess.PIPE, text=True, timeout=120, cwd=tmp_path, env=FROM_HERE
+        )
     finally:
         os.close(stdout)
     lines = [line for line in done.stderr.splitlines() if not line.startswith("plot ")]
@@ -74,5 +83,4 @@ def test_lost_output_is_one_line_and_status_1(output, reason, command, what, mad
 )
 def test_a_program_runs_without_standard_streams(command, policy_file, tmp_path):
     closed = ["sh", "-c", 'exec "$@" <&- >&- 2>&-', "sh"]
-    program = [*closed, sys.executable, ROOT / command[0], *command[1:]]
-    assert subprocess.run(program, timeout=120, cwd=tmp_path).returncode == 0
+    assert subprocess.run([*closed, *called(command)], timeout=120, cwd=tmp_path, env=FROM_HERE).returncode == 0

@@ -43,11 +43,11 @@ def test_solves_cartpole(tmp_path):
 
 
 def test_update_by_hand():
-    # Ranks of (30, 10, 20, 10) are 3, 0.5, 2, 0.5 of 3; centred 1/2, -1/3, 1/6, -1/3.
+    # Ranks of (30, 10, 20, 10) are 3, 0.5, 2, 0.5 of 3; centered 1/2, -1/3, 1/6, -1/3.
     noise = np.array([[1.0, 0.0], [0.0, 1.0], [-1.0, 2.0], [0.0, -3.0]])
     fitness = np.array([30.0, 10.0, 20.0, 10.0])
     step = np.array([1 / 2 - 1 / 6, -1 / 3 + 2 / 6 + 3 / 3]) * 0.2 / (4 * 0.1)
-    moved = minimal_es.update(np.array([1.0, -1.0]), noise, fitness, learning_rate=0.2, sigma=0.1)
+    moved = minimal_es.update_mean(np.array([1.0, -1.0]), noise, fitness, learning_rate=0.2, sigma=0.1)
     np.testing.assert_allclose(moved, [1 + step[0], -1 + step[1]], rtol=1e-12)
 
 
@@ -57,21 +57,23 @@ def test_update_is_the_published_sum():
     expected = mean.copy()
     for utility, row in zip([-0.1, -0.3, 0.5, 0.1, 0.3, -0.5], noise, strict=True):
         expected += 0.05 / (6 * 0.02) * utility * row
-    np.testing.assert_allclose(minimal_es.update(mean, noise, fitness, 0.05, 0.02), expected, rtol=1e-12)
+    np.testing.assert_allclose(minimal_es.update_mean(mean, noise, fitness, 0.05, 0.02), expected, rtol=1e-12)
 
 
 @pytest.mark.parametrize("returns", [0.0, 500.0])
 def test_members_that_all_tie_move_nothing(returns):
     mean = np.array([0.25, -4.0])
-    assert np.array_equal(minimal_es.update(mean, np.eye(4, 2), np.full(4, returns), 0.2, 0.1), mean)
+    assert np.array_equal(minimal_es.update_mean(mean, np.eye(4, 2), np.full(4, returns), 0.2, 0.1), mean)
 
 
 def test_steps_as_the_toolkits_own_strategy_does():
-    settings = OpenAIESSettings(popsize=12, lr=0.3, sigma=0.2, fitness_shaping="centered_rank", weight_penalty=0.0)
+    settings = OpenAIESSettings(
+        population_size=12, learning_rate=0.3, sigma=0.2, fitness_shaping="centered_rank", weight_penalty=0.0
+    )
     strategy = OpenAIES(settings, np.linspace(-1, 1, 5, dtype=np.float32), seed=0)
     population, mean = strategy.ask(0), strategy.mean.astype(np.float64)
     noise = (population.weights(range(12)).astype(np.float64) - mean) / 0.2
     fitness = np.array([3.0, 1.0, 1.0, 7.0, -2.0, 0.0, 9.0, 9.0, 4.0, 5.0, 6.0, 8.0])
-    expected = minimal_es.update(mean, noise, fitness, 0.3, 0.2)
-    strategy.tell(population, np.append(fitness, 0.0), lambda members, u: members.combine(range(13), u))
+    expected = minimal_es.update_mean(mean, noise, fitness, 0.3, 0.2)
+    strategy.tell(population, np.append(fitness, 0.0), lambda members, u: members.weighted_noise_sum(range(13), u))
     assert strategy.mean == pytest.approx(expected, abs=1e-5)

@@ -23,7 +23,7 @@ SCRIPTED = ["--environment", "Scripted-v0", "--import", "tests.scripted"]
 
 def run(script, *arguments):
     """The finished process."""
-    command = [sys.executable, str(ROOT / script), *map(str, arguments)]
+    command = [sys.executable, script, *map(str, arguments)]
     return subprocess.run(command, capture_output=True, text=True, timeout=120, cwd=ROOT)
 
 
@@ -48,8 +48,8 @@ def test_evaluation_prints_one_json_object_and_nothing_else(folder):
     assert (found["episodes"], found["seeds"], found["runs"], found["comparisons"]) == (3, [5], {}, [])
     (file,) = found["files"]
     assert set(file) == {
-        "path", "variant", "environment", "body", "body_in_training", "backend", "mean", "mean_ci", "iqm", "iqm_ci",
-        "median", "median_ci", "std", "min", "max", "failed", "faults", "returns"
+        "path", "variant", "environment", "morphology", "morphology_in_training", "backend", "mean", "mean_ci", "iqm",
+        "iqm_ci",         "median", "median_ci", "std", "min", "max", "failed", "faults", "returns"
     }  # fmt: skip
     assert (file["path"], file["environment"], file["failed"]) == (str(folder / "best.dat"), "CartPole-v1", 0)
     assert file["mean"] == pytest.approx(sum(file["returns"][0]) / 3)
@@ -90,7 +90,7 @@ def test_an_evaluation_whose_episodes_fail_says_why_and_ends_with_status_0(tmp_p
 
 def test_a_file_that_cannot_be_played_is_reported_beside_the_others_with_status_1(folder):
     program = (
-        "import hebbes.programs.programs as programs\n"
+        "import hebbes.programs.evaluate as programs\n"
         "play = programs.play_seeds\n"
         "def broken_once(*arguments, **options):\n"
         "    programs.play_seeds = play\n"
@@ -114,7 +114,7 @@ def test_video_and_plots_are_written_though_something_could_not_be_played(tmp_pa
     save_policy(tmp_path / "a.dat", SavedPolicy(policy, "hebbian", weights, {}, "argmax", environment, {}))
     program = (
         "import sys\n"
-        "import hebbes.programs.programs as programs\n"
+        "import hebbes.programs.evaluate as programs\n"
         "from hebbes.options.hebbian_evaluation import HebbianEvaluateConfig\n"
         "play, calls, broken = programs.play_seeds, [], int(sys.argv.pop(1))\n"
         "def broken_once(*arguments, **options):\n"
@@ -166,7 +166,7 @@ def test_the_config_of_a_run_makes_the_same_run(folder, tmp_path):
         (["--environment", "HalfCheeta-v5"], "unknown environment 'HalfCheeta-v5', did you mean 'HalfCheetah-v5'"),
         (["--environment", "Blackjack-v1"], "train with --backend gymnasium"),
         (["--environment", "my_envs:Mine-v0"], "--environment my_envs:Mine-v0: cannot import 'my_envs'"),
-        (["--environment", "CartPole-v1", "--popsize", "5"], "popsize must be an even number"),
+        (["--environment", "CartPole-v1", "--popsize", "5"], "population_size must be an even number"),
         (["--environment", "CartPole-v1", "--sigma", "0"], "sigma must be a finite number > 0, got 0.0"),
         (
             ["--environment", "CartPole-v1", "--threads", "0"],

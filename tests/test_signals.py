@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from hebbes.files.checkpoint import newest_checkpoint
+from hebbes.files.checkpoint import load_newest_checkpoint
 from hebbes.files.policy_file import load_policy
 from hebbes.recording.metrics import read_metrics
 
@@ -105,7 +105,7 @@ def test_a_second_signal_stops_a_run_that_hangs_at_once(engine, tmp_path):
     assert time.monotonic() - sent < 5
     process.communicate(timeout=10)
     assert session_is_empty(process.pid)
-    saved, damaged = newest_checkpoint(tmp_path / "Scripted-v0" / "a" / "checkpoint")
+    saved, damaged = load_newest_checkpoint(tmp_path / "Scripted-v0" / "a" / "checkpoint")
     assert (saved.progress.generation, damaged) == (0, [])
 
 
@@ -157,7 +157,7 @@ def test_ctrl_c_before_and_after_the_training(phase, tmp_path, monkeypatch):
         assert out == "" and not folder.parent.exists()
         return
     assert out.splitlines()[-1].startswith("to go on        python train_static.py --resume ")
-    assert newest_checkpoint(folder / "checkpoint")[0].progress.generation == 2
+    assert load_newest_checkpoint(folder / "checkpoint")[0].progress.generation == 2
     assert (folder / "learning_curve.png").exists() == (phase == "test")
     assert not (folder / "test.json").exists()
 

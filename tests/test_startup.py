@@ -13,7 +13,10 @@ from hebbes.programs import startup
 
 ROOT = Path(__file__).parent.parent
 SCRIPTS = sorted(path.name for path in ROOT.glob("*.py"))
-ROOMS = ("contracts", "policies", "wrappers", "strategies", "rollouts", "reporting", "training")
+READ_FIRST = [
+    f"hebbes/{name}.py"
+    for name in ("__init__", "__main__", "programs/__init__", "programs/commands", "programs/startup")
+]
 NOT_ALWAYS_NEEDED = {"envpool", "torch"}
 BROUGHT_BY_OTHERS = {"llvmlite"}
 
@@ -26,7 +29,7 @@ def refused(monkeypatch, capsys):
     def begin():
         monkeypatch.setattr(sys, "argv", ["train_static.py"])
         with pytest.raises(SystemExit) as ended:
-            startup.begin()
+            startup.prepare_process()
         assert ended.value.code == 2
         (line,) = capsys.readouterr().err.splitlines()
         return line
@@ -55,14 +58,14 @@ def test_an_old_python_is_named_with_what_is_needed(monkeypatch, refused):
     assert "error: Python 9.1 or newer is needed, and " in refused()
 
 
-@pytest.mark.parametrize("path", [*SCRIPTS, "hebbes/programs/startup.py", "training/__init__.py"])
+@pytest.mark.parametrize("path", [*SCRIPTS, *READ_FIRST])
 def test_an_old_python_can_read_what_says_so(path):
     ast.parse((ROOT / path).read_text(), feature_version=(3, 6))
 
 
 def test_the_environment_of_make_setup_is_named_where_it_is_not_used(tmp_path, monkeypatch, refused):
     monkeypatch.setattr(startup, "LEAST_PYTHON", (9, 1))
-    monkeypatch.setattr(startup, "__file__", str(tmp_path / "training" / "startup.py"))
+    monkeypatch.setattr(startup, "__file__", str(tmp_path / "hebbes" / "programs" / "startup.py"))
     assert refused().endswith("; run `make setup`, then `source .venv/bin/activate`")
     (tmp_path / ".venv" / "bin").mkdir(parents=True)
     (tmp_path / ".venv" / "bin" / "python").touch()
@@ -71,16 +74,13 @@ def test_the_environment_of_make_setup_is_named_where_it_is_not_used(tmp_path, m
     assert refused().endswith("; run `make setup`, then `source .venv/bin/activate`")
 
 
-def test_what_is_asked_for_is_what_the_rooms_import_and_the_requirements_bring():
+def test_what_is_asked_for_is_what_the_package_imports_and_the_requirements_bring():
     statements = [
-        statement
-        for room in ROOMS
-        for path in (ROOT / room).rglob("*.py")
-        for statement in ast.parse(path.read_text()).body
+        statement for path in (ROOT / "hebbes").rglob("*.py") for statement in ast.parse(path.read_text()).body
     ]
     named = [name.name for each in statements if isinstance(each, ast.Import) for name in each.names]
     named += [each.module for each in statements if isinstance(each, ast.ImportFrom) and each.module]
-    imported = {name.partition(".")[0] for name in named} - set(sys.stdlib_module_names) - set(ROOMS)
+    imported = {name.partition(".")[0] for name in named} - set(sys.stdlib_module_names) - {"hebbes"}
     assert imported - NOT_ALWAYS_NEEDED - BROUGHT_BY_OTHERS <= set(startup.PACKAGES)
     requirements = re.findall(r"^[\w-]+", (ROOT / "requirements.txt").read_text(), re.MULTILINE)
     assert set(startup.PACKAGES.values()) <= set(requirements)

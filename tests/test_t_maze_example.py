@@ -5,7 +5,7 @@ import sys
 import numpy as np
 import pytest
 
-from examples.t_maze import AROUND, main, rewarded_around_change
+from examples.t_maze import TRIALS_SHOWN, compute_success_around_change, main
 from hebbes.environments.spec import EnvironmentSpec
 from hebbes.files.policy_file import SavedPolicy
 from hebbes.policies.linear import Linear
@@ -45,8 +45,8 @@ def test_who_always_goes_left_is_rewarded_by_the_other_lives_after_the_change(en
     spec = EnvironmentSpec("TMaze-v0", "gymnasium", env_kwargs)
     policy = Linear((3,), 2)
     weights = np.array([1, 1, 1, 0, 0, 0], np.float32)
-    shares = rewarded_around_change(SavedPolicy(policy, "linear", weights, {}, "argmax", spec, {}), seed=3)
-    before, after = shares[AROUND < 0], shares[AROUND >= 0]
+    shares = compute_success_around_change(SavedPolicy(policy, "linear", weights, {}, "argmax", spec, {}), seed=3)
+    before, after = shares[TRIALS_SHOWN < 0], shares[TRIALS_SHOWN >= 0]
     assert 0.3 < before[0] < 0.7
     assert (before == before[0]).all()
     assert after == pytest.approx(1 - before[0])

@@ -1,4 +1,4 @@
-"""Engine: evaluates a population; engines differ in transport only."""
+"""Engine: evaluates a population. Engines differ only in where the work is done and how data get there."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -13,7 +13,7 @@ from hebbes.contracts.randomness import Purpose
 
 
 class EngineError(RuntimeError):
-    """The work could not be done: a simulator cannot be made or begun, or workers keep dying."""
+    """The work could not be done: a simulator cannot be made or started, or workers keep dying."""
 
 
 @dataclass(frozen=True)
@@ -21,22 +21,22 @@ class Context:
     """How to evaluate: everything that is the same for all members."""
 
     purpose: Purpose
-    """TRAINING applies the training-only wrappers, the others do not."""
+    """Only TRAINING applies the training-only wrappers."""
     generation: int
     episodes: tuple[int, ...]
-    """Numbers of the episodes that every member meets, one after another, and in each body of the environment."""
+    """Numbers of the episodes that every member plays, one after another, in each morphology of the environment."""
     independent_seeds: bool
-    """False: all members meet the same start states. True: each member has its own."""
+    """False: all members get the same start states (common random numbers). True: each member gets its own."""
     max_episode_steps: int | None
-    """Cap on the env steps of an episode; None leaves the environment's own limit alone."""
+    """Largest number of env steps in an episode; None: only the environment's own limit."""
     buffers: Buffers
-    observe: bool
-    """Whether to gather the moments of the observations."""
+    observe_moments: bool
+    """Whether to collect the moments of the observations."""
 
 
 @dataclass(frozen=True)
 class Moments:
-    """Count, mean and sum of squared deviations of observations, element by element, in float64."""
+    """Count, mean and sum of squared deviations of observations, for each element, in float64."""
 
     count: int
     mean: Float64[np.ndarray, "..."]
@@ -45,21 +45,25 @@ class Moments:
 
 @dataclass(frozen=True)
 class Rollouts:
-    """What an evaluation found, members in order.
+    """The results of an evaluation, members in order.
 
-    A case is an episode in a body. Cases are ordered by episode, then by body, and reshape to (episodes, bodies).
+    A case is one episode in one morphology. Cases are ordered by episode, then by morphology: they can be reshaped to
+    (episodes, morphologies).
     """
 
     returns: Float64[np.ndarray, "members cases"]
-    """Undiscounted; NaN where the episode failed, never infinite."""
+    """Undiscounted. NaN where the episode failed; never infinite."""
     env_steps: Int[np.ndarray, "members cases"]
     moments: tuple[Moments | None, ...]
-    """Of the observations that each member acted on; None for a member without any, and for all unless asked for."""
+    """Of the observations that each member acted on; None for a member without any, and without `observe_moments`."""
     faults: Mapping[str, int] = field(default_factory=dict)
-    """How many episodes failed for each reason, a short text; in an order that no number of workers changes."""
+    """Reason, a short text -> number of episodes that failed for it. No number of workers changes the order."""
     tallies: Mapping[str, float] = field(default_factory=dict)
-    """Sums over all episodes: of `saturated_actions` among the `bounded_actions` (numbers of Box actions), and of the
-    `policy_seconds` and `simulator_seconds` of wall time that threads or workers spent, wrappers among the latter."""
+    """Sums over all episodes.
+
+    `bounded_actions` counts the numbers of Box actions, `saturated_actions` those of them close to a bound.
+    `policy_seconds` and `simulator_seconds` are wall time, summed over threads or workers; wrappers count as simulator.
+    """
 
     @property
     def fitness(self) -> Float64[np.ndarray, " members"]:
@@ -68,15 +72,15 @@ class Rollouts:
 
 
 class Engine(Protocol):
-    """Results depend on the population, the context and the chunk size, never on the number of workers."""
+    """Evaluates populations. Results depend on population, context and chunk size, never on the number of workers."""
 
     def evaluate(self, population: Population, context: Context, members: range | None = None) -> Rollouts:
-        """Lets the members named, or all, act in their episodes; EngineError where that cannot be done."""
+        """The results of the given members, or of all, in their episodes; EngineError if they cannot be had."""
 
-    def combine(
+    def weighted_noise_sum(
         self, population: Population, utilities: Float[np.ndarray, " members"], power: int = 1
     ) -> Float64[np.ndarray, " params"]:
-        """Sum over members of utility times noise to the power, made where the noise is, added in chunk order."""
+        """Sum over members of utility * noise**power. Each worker sums its part; the parts are added in chunk order."""
 
     def close(self) -> None:
-        """Frees simulators and workers, soon even when an `evaluate` was interrupted; calling it twice is harmless."""
+        """Frees simulators and workers, quickly even after an interrupted `evaluate`. Calling it twice is harmless."""

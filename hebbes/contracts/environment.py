@@ -1,4 +1,4 @@
-"""BatchEnv: many copies of one environment, stepped together."""
+"""BatchEnv: many sub-environments of one kind, stepped together."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -11,7 +11,7 @@ from jaxtyping import Bool, Float, Int, Shaped
 
 @dataclass(frozen=True)
 class EnvStep:
-    """What one env step of some copies returned; row k of every array belongs to the k-th copy named."""
+    """The result of one env step of some sub-environments; row k of every array belongs to `active[k]`."""
 
     observations: Shaped[np.ndarray, "active ..."]
     rewards: Float[np.ndarray, " active"]
@@ -19,29 +19,29 @@ class EnvStep:
     truncated: Bool[np.ndarray, " active"]
     info: Mapping[str, Shaped[np.ndarray, "active ..."]]
     faults: Mapping[int, str] = field(default_factory=dict)
-    """Copies whose simulator failed in this env step, and why. Their reward is NaN and they have terminated."""
+    """Sub-environment -> why its simulator failed in this env step. Its reward is NaN and it has terminated."""
 
 
 class BatchEnv(Protocol):
-    """Copies 0..num_copies-1 of one environment; batch wrappers have the same shape and nest."""
+    """Sub-environments 0..num_envs-1 of one environment. Batch wrappers implement it too, and can be nested."""
 
-    num_copies: int
+    num_envs: int
     observation_space: Space
-    """Space of one copy's observation."""
+    """Of one sub-environment."""
     action_space: Space
-    """Space of one copy's action."""
+    """Of one sub-environment."""
 
-    def start(self, episode: int) -> Shaped[np.ndarray, "copies ..."]:
-        """Begins one episode in every copy and returns the first observations.
+    def start(self, episode: int) -> Shaped[np.ndarray, "envs ..."]:
+        """The first observations of a new episode in every sub-environment.
 
-        The start states are a function of the copies' seeds and the episode number (>= 0) alone.
+        The start states depend only on the seeds of the sub-environments and the episode number (>= 0).
         """
 
     def step(self, actions: Shaped[np.ndarray, "active ..."], active: Int[np.ndarray, " active"]) -> EnvStep:
-        """Steps only the copies named (distinct, in any order); row k of `actions` is for copy `active[k]`.
+        """Steps only the sub-environments in `active` (distinct, in any order), `active[k]` with row k of `actions`.
 
-        A copy whose episode has ended must not be named again before the next `start`.
+        One whose episode has ended must not be stepped again before the next `start`.
         """
 
     def close(self) -> None:
-        """Frees the simulators; calling it twice is harmless."""
+        """Frees the simulators. Calling it twice is harmless."""

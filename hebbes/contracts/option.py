@@ -1,4 +1,4 @@
-"""An option: a field of a dataclass that has a help text; it is a flag of the command line and a key of a YAML file."""
+"""Options: fields of dataclasses that have a help text. Each is a flag of the command line and a key of YAML files."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import Field, field, fields
@@ -15,10 +15,16 @@ def option(
     read: Callable[[str], Any] | None = None,
     needs: Mapping[str, tuple[Any, ...]] | None = None,
 ) -> Any:
-    """A field with its help; `flag` where the flag's name is no valid field name.
+    """A dataclass field with its help text.
 
-    `commas` where they, too, part a list: it reads each part. `read` makes a value of each text, where the field's type
-    does not. `needs` is as in `hebbes.training.unused_options`.
+    Args:
+        default: the field's default; a dict is copied for each instance.
+        text: the help text.
+        choices: the values that are allowed; empty: any.
+        flag: the flag's name, if it is not a valid field name.
+        commas: if given, commas separate the items of a list too, and this function reads each item.
+        read: turns a text into a value, if the field's type cannot.
+        needs: as in `hebbes.training.unused_options`.
     """
     metadata = {"help": text, "choices": choices, "flag": flag, "commas": commas, "read": read, "needs": needs or {}}
     if isinstance(default, dict):
@@ -26,11 +32,11 @@ def option(
     return field(default=default, metadata=metadata)
 
 
-def flag_name(field_: Field) -> str:
+def get_flag_name(field_: Field) -> str:
     """The flag and YAML key of a field."""
     return field_.metadata.get("flag") or field_.name
 
 
-def flags_of(owner: type) -> dict[str, str]:
-    """Flag -> attribute, of every option of a dataclass."""
-    return {flag_name(option): option.name for option in fields(owner) if "help" in option.metadata}
+def map_flags(owner: type) -> dict[str, str]:
+    """Flag -> field name, for every option of a dataclass."""
+    return {get_flag_name(option): option.name for option in fields(owner) if "help" in option.metadata}

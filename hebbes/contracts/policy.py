@@ -1,4 +1,4 @@
-"""Policy: describes a network and holds no weights; weights, state and buffers travel beside it."""
+"""Policy: describes a network and holds no weights. Weights, state and buffers are passed to it."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -10,24 +10,24 @@ import numpy as np
 from jaxtyping import Float32, Shaped
 
 Rows: TypeAlias = Float32[np.ndarray, "members params"]
-"""One row of parameters a member."""
+"""One row of parameters per member."""
 
 State: TypeAlias = Any
-"""What changes within an episode: a tree (dict, tuple, list) of arrays, members first, or None."""
+"""What changes during an episode: a tree (dict, tuple, list) of arrays with members on axis 0, or None."""
 
 Buffers: TypeAlias = Mapping[str, np.ndarray]
-"""Constants that evolution does not search and a policy file keeps, such as observation statistics."""
+"""Constants that evolution does not search but a policy file keeps, such as observation statistics."""
 
 
 @dataclass(frozen=True)
 class Layout:
-    """Named array shapes, laid one after another in a row of parameters, in the order of the mapping."""
+    """Shapes of the named arrays that make up a row of parameters, one after another in the order of the mapping."""
 
     shapes: Mapping[str, tuple[int, ...]]
 
     @cached_property
     def slices(self) -> dict[str, slice]:
-        """Where each named array lies in a row of parameters."""
+        """Name of each array -> its place in a row of parameters."""
         slices, start = {}, 0
         for name, shape in self.shapes.items():
             slices[name] = slice(start, start + prod(shape))
@@ -45,30 +45,30 @@ class Layout:
 
     @cached_property
     def matrices(self) -> frozenset[str]:
-        """Names of the arrays of two dimensions, (out, in)."""
+        """Names of the arrays with two dimensions, (out, in)."""
         return frozenset(name for name, shape in self.shapes.items() if len(shape) == 2)
 
-    def factors(self, rank: int) -> "Layout":
-        """Layout of low-rank noise: `left(name)` (rank, out) and `right(name)` (rank, in) for every matrix.
+    def make_factor_layout(self, rank: int) -> "Layout":
+        """The layout of low-rank noise: for every matrix a left factor (rank, out) and a right factor (rank, in).
 
         All other arrays keep their names and shapes.
         """
         shapes: dict[str, tuple[int, ...]] = {}
         for name, shape in self.shapes.items():
             if name in self.matrices:
-                shapes[left(name)], shapes[right(name)] = (rank, shape[0]), (rank, shape[1])
+                shapes[name_left_factor(name)], shapes[name_right_factor(name)] = (rank, shape[0]), (rank, shape[1])
             else:
                 shapes[name] = shape
         return Layout(shapes)
 
 
-def left(name: str) -> str:
-    """Name of the factor of a matrix's noise that has its number of outputs."""
+def name_left_factor(name: str) -> str:
+    """Name of the factor (rank, out) of a matrix's noise."""
     return f"{name}.left"
 
 
-def right(name: str) -> str:
-    """Name of the factor of a matrix's noise that has its number of inputs."""
+def name_right_factor(name: str) -> str:
+    """Name of the factor (rank, in) of a matrix's noise."""
     return f"{name}.right"
 
 
@@ -76,33 +76,33 @@ def right(name: str) -> str:
 class LowRankWeights:
     """Members that share one row of parameters and differ by low-rank noise.
 
-    A member's matrix is the center's plus left^T right of its factors; its other arrays are the center's plus its own
-    noise. The scale of the noise is in it.
+    A member's matrix is the center's matrix plus left^T right of its factors. Each of its other arrays is the center's
+    plus its noise. The noise is already scaled.
     """
 
     center: Float32[np.ndarray, " params"]
-    """In the layout's order, save that every matrix lies transposed, (in, out), so that its outputs are neighbours."""
+    """In the layout's order, but every matrix is transposed to (in, out): its outputs are neighbors in memory."""
     noise: Float32[np.ndarray, "members factors"]
     layout: Layout
-    """Of a member's parameters."""
+    """Layout of a member's parameters."""
     factors: Layout
-    """Of a row of `noise`: `layout.factors(rank)`."""
+    """Layout of a row of `noise`: `layout.make_factor_layout(rank)`."""
 
     def __len__(self) -> int:
         """Number of members."""
         return len(self.noise)
 
     def __getitem__(self, members: Shaped[np.ndarray, " _"]) -> "LowRankWeights":
-        """Some of the members, by ids or a mask."""
+        """Some of the members, selected by ids or a mask."""
         return LowRankWeights(self.center, self.noise[members], self.layout, self.factors)
 
 
 Weights: TypeAlias = Rows | LowRankWeights
-"""Every member's parameters. Policies read them only through `hebbes.policies.layers`, and so work with either kind."""
+"""Every member's parameters. Policies read them only through `hebbes.policies.layers`, which takes either kind."""
 
 
 class Policy(Protocol):
-    """A network, batched over members. Implementations are frozen dataclasses whose fields a policy file can hold."""
+    """A network that acts for many members at once: a frozen dataclass whose fields a policy file can hold."""
 
     @property
     def observation_shape(self) -> tuple[int, ...]:
@@ -113,13 +113,13 @@ class Policy(Protocol):
         """Names and shapes of the searched parameters."""
 
     def check_buffers(self, buffers: Buffers) -> None:
-        """ValueError, which says what to do, unless these are constants with which `act` is safe."""
+        """Raises ValueError, which says what to do, unless `act` can use these constants safely."""
 
     def initial_params(self, rng: np.random.Generator) -> Float32[np.ndarray, " params"]:
-        """Where the search starts."""
+        """The parameters at which the search starts."""
 
     def initial_state(self, weights: Weights, rngs: Sequence[np.random.Generator], buffers: Buffers) -> State:
-        """The state at the start of an episode, drawn from one generator a member; None for a static network."""
+        """The state at the start of an episode, drawn from one generator per member; None for a static network."""
 
     def act(
         self,

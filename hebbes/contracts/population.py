@@ -1,4 +1,4 @@
-"""Population: the members of one generation, described so that any slice can be made anywhere."""
+"""Population: the members of one generation, described so that any process can make any of them."""
 
 from collections.abc import Sequence
 from typing import Protocol
@@ -10,18 +10,18 @@ from hebbes.contracts.policy import Weights
 
 
 class Population(Protocol):
-    """Members 0..len-1. Picklable, and seeds rather than weights wherever that will do."""
+    """Members 0..len-1. Picklable; holds seeds instead of weights where possible."""
 
     def __len__(self) -> int:
         """Number of members to evaluate."""
 
     def weights(self, ids: Sequence[int]) -> Weights:
-        """Parameters of the members named, one row each in an array of its own, the same bits wherever it is called."""
+        """Parameters of the given members in a new array, one row each; the same bits in every process."""
 
-    def combine(
+    def weighted_noise_sum(
         self, ids: Sequence[int], utilities: Float[np.ndarray, " ids"], power: int = 1
     ) -> Float64[np.ndarray, " params"]:
-        """Sum over the members named of utility times unit-variance noise to the power of 1 or 2.
+        """Sum over the given members of utility * noise**power, with unit-variance noise and a power of 1 or 2.
 
-        ValueError where the population has no such sum: low-rank noise is summed to the power of 1 only.
+        ValueError if the population has no such sum: low-rank noise has only the power of 1.
         """

@@ -1,7 +1,7 @@
-"""Random streams: the only way in which the toolkit makes a generator or the seed of a simulator's copy.
+"""Random streams: the only way in which the toolkit makes a generator or the seed of a simulator.
 
-Every stream is a function of (seed, purpose, generation, member, episode), so that a draw depends neither on who
-shares a batch nor on how many workers there are.
+Every stream is a function of (seed, purpose, generation, member, episode), so that a draw does not depend on
+who else is in the batch or on the number of workers.
 """
 
 from enum import IntEnum
@@ -10,7 +10,7 @@ import numpy as np
 
 
 class Purpose(IntEnum):
-    """What a stream, or an evaluation, is for. The numbers enter the streams: never change a released one."""
+    """What a stream or an evaluation is for. The numbers determine the streams: never change a released one."""
 
     INITIAL_PARAMS = 0
     NOISE = 1
@@ -22,18 +22,22 @@ class Purpose(IntEnum):
     TIES = 7
 
 
-def _sequence(seed: int, purpose: Purpose, generation: int, member: int, episode: int) -> np.random.SeedSequence:
+def _make_seed_sequence(
+    seed: int, purpose: Purpose, generation: int, member: int, episode: int
+) -> np.random.SeedSequence:
     return np.random.SeedSequence((seed, int(purpose), generation, member, episode))
 
 
-def stream(
+def make_generator(
     seed: int, purpose: Purpose, *, generation: int = 0, member: int = 0, episode: int = 0
 ) -> np.random.Generator:
-    """A generator that depends on these five numbers (each >= 0) and nothing else."""
-    return np.random.Generator(np.random.PCG64(_sequence(seed, purpose, generation, member, episode)))
+    """A generator that depends only on these five numbers, each >= 0."""
+    return np.random.Generator(np.random.PCG64(_make_seed_sequence(seed, purpose, generation, member, episode)))
 
 
-def simulator_seed(seed: int, purpose: Purpose, *, generation: int = 0, member: int = 0, episode: int = 0) -> int:
+def derive_simulator_seed(
+    seed: int, purpose: Purpose, *, generation: int = 0, member: int = 0, episode: int = 0
+) -> int:
     """A seed in [0, 2^31) from the same five numbers, for simulators that take an int32."""
-    words = _sequence(seed, purpose, generation, member, episode).generate_state(1, np.uint32)
+    words = _make_seed_sequence(seed, purpose, generation, member, episode).generate_state(1, np.uint32)
     return int(words[0] >> np.uint32(1))

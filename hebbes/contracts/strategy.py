@@ -1,4 +1,4 @@
-"""Strategy: a search distribution that is asked for a population and told how it did. Fitness is maximised."""
+"""Strategy: a search distribution. `ask` returns a population, `tell` takes its fitness. Fitness is maximized."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -11,81 +11,83 @@ from hebbes.contracts.policy import Layout
 from hebbes.contracts.population import Population
 
 
-class Combine(Protocol):
-    """`Engine.combine`, handed to `tell` so that strategies and engines need not know each other."""
+class WeightedNoiseSum(Protocol):
+    """`Engine.weighted_noise_sum`, passed to `tell` so that strategies need not know engines."""
 
     def __call__(
         self, population: Population, utilities: Float[np.ndarray, " members"], power: int = 1
     ) -> Float64[np.ndarray, " params"]:
-        """Sum over members of utility times noise to the power of 1 or 2."""
+        """Sum over members of utility * noise**power, with a power of 1 or 2."""
 
 
 class Strategy(Protocol):
-    """Shaping and weight penalties happen in `tell`, never in an engine."""
+    """A search distribution. It does the fitness shaping and the weight penalties, in `tell`; engines do neither."""
 
     grows: ClassVar[bool]
-    """Whether `ask` takes a number of members other than the settings' own, and `tell` a population of it."""
+    """Whether `ask` takes a number of members other than that of the settings, and `tell` a population of that size."""
 
     @property
     def mean(self) -> Float32[np.ndarray, " params"]:
-        """The unperturbed policy's parameters."""
+        """The mean policy's parameters."""
 
     def ask(self, generation: int, num_members: int | None = None) -> Population:
-        """The members to try, as many as the settings say; the last one, beside them, is the unperturbed policy.
+        """The members to evaluate: as many as the settings say, then the mean policy as an additional last one.
 
-        A strategy that `grows` may be asked for another number of them: the first members of a larger population are
-        those of a smaller one of the same generation.
-        FloatingPointError, with the reason, where the numbers no longer allow it.
+        A strategy that `grows` may be asked for another number of members. A larger population then begins with the
+        members of a smaller one of the same generation.
+
+        Raises:
+            FloatingPointError: the distribution cannot be sampled any more; with the reason.
         """
 
     def tell(
         self,
         population: Population,
         fitness: Float64[np.ndarray, " members"],
-        combine: Combine,
+        weighted_noise_sum: WeightedNoiseSum,
     ) -> Mapping[str, float]:
-        """Moves the distribution towards the fitter members; returns figures for the metrics.
+        """Moves the distribution towards the fitter members, and returns metrics of the update.
 
-        `fitness` covers every member of `population`, NaN for a failed one, which ranks last; it is never infinite.
+        `fitness` has every member of `population`. It is NaN for a failed member, which ranks last, and never infinite.
         """
 
     def state_dict(self) -> dict[str, np.ndarray]:
-        """Everything that the settings and the seed do not say, the start included where it still matters."""
+        """Everything that does not follow from settings and seed, including the start if it still matters."""
 
     def load_state_dict(self, state: Mapping[str, np.ndarray]) -> None:
-        """Goes on from what `state_dict` returned, whatever mean this one was made with.
+        """Continues from what `state_dict` returned; the initial mean of this instance is replaced.
 
-        ValueError or KeyError for the state of another strategy.
+        Raises ValueError or KeyError for the state of another strategy.
         """
 
 
 @runtime_checkable
 class TakesLayout(Protocol):
-    """What a strategy is, beside `Strategy`, whose noise may depend on the shapes of the policy's arrays."""
+    """An addition to `Strategy`, for those whose noise may depend on the shapes of the policy's arrays."""
 
     def take_layout(self, layout: Layout) -> None:
-        """Called once, before the first `ask`; ValueError if the layout is of another number of parameters."""
+        """Called once, before the first `ask`; ValueError if the layout has another number of parameters."""
 
 
 @dataclass(frozen=True)
 class SearchMemory:
-    """Bytes that a search takes, known before it is made; sums over members are the engine's, and not counted here.
+    """An estimate, in bytes, of the memory that a search will take. The engine's sums over members are not counted.
 
-    `benchmarks/memory.py` compares them with what runs take.
+    `benchmarks/memory.py` compares it with what runs take.
     """
 
     state: int
-    """What it keeps from one generation to the next, as `state_dict` names it."""
+    """Kept from one generation to the next: what `state_dict` returns."""
     update: int
-    """What `ask` and `tell` take for a while, where that is more than the sums of noise do."""
+    """Temporary memory of `ask` and `tell`, where it is more than that of the weighted noise sums."""
     population: int
-    """What describes a generation's members, and is sent to each worker process."""
+    """The description of a generation's members, which is sent to each worker process."""
 
 
 @runtime_checkable
-class SaysMemory(Protocol):
-    """What a strategy's class is, beside `Strategy`, that can say what a search would cost in memory."""
+class EstimatesMemory(Protocol):
+    """An addition to `Strategy`, for classes that can estimate the memory of a search."""
 
     @classmethod
-    def memory(cls, settings: Any, num_params: int, popsize: int) -> SearchMemory:
-        """The cost of a search over so many parameters with so many members, whatever popsize the settings have."""
+    def memory(cls, settings: Any, num_params: int, population_size: int) -> SearchMemory:
+        """The memory of a search with these numbers; `population_size` counts, not that of the settings."""

@@ -1,1 +1,1 @@
-"""Environments as batches: the back ends, the ids, the morphologies and a task of our own."""
+"""Environments in batches: back ends, ids, morphologies and a task of our own."""

@@ -1,4 +1,4 @@
-"""What a body's XML file holds, as far as two bodies must share it for one policy to act in both."""
+"""Reads the anatomy in an XML file: what two morphologies must share, so that one policy can act in both."""
 
 import importlib
 from collections.abc import Mapping, Sequence
@@ -13,58 +13,59 @@ from jaxtyping import Float
 MAX_FILE_BYTES = 2**20
 
 Anatomy: TypeAlias = Mapping[str, Sequence[str]]
-"""Descriptions of the parts that a policy, or a simulator's arrays, are made for, by kind and in order."""
+"""Kind of part -> a description of each, in order. Policies and the simulators' arrays depend on these parts."""
 
 _BULLET_SHAPES = ("box", "capsule", "cylinder", "plane", "sphere")
-"""Types of geoms that PyBullet makes; it leaves others out, with a warning."""
+"""Types of geoms that PyBullet makes. It leaves others out, with a warning."""
 
 _NUMERIC = frozenset(
     ("pos", "quat", "axisangle", "euler", "size", "fromto", "axis", "range", "mass", "density", "friction", "rgba")
 )
-"""Attributes of geoms, joints and bodies that hold numbers."""
+"""Attributes of geoms, joints and `<body>` elements that hold numbers."""
 
 
 class _NoDoctype(ElementTree.TreeBuilder):
-    """Refuses what could declare entities, a few of which can stand for gigabytes."""
+    """Refuses a DOCTYPE, because it could declare entities, a few of which can expand to gigabytes."""
 
     def doctype(self, name: str, pubid: str | None, system: str | None) -> None:
-        raise ValueError(f"it declares a DOCTYPE, {name}, which is not taken")
+        raise ValueError(f"it declares a DOCTYPE, {name}, which is not allowed")
 
 
-def content(path: Path) -> bytes:
-    """What an XML file holds; ValueError if it cannot be read or is larger than any body."""
+def read_xml_bytes(path: Path) -> bytes:
+    """The bytes of an XML file; ValueError if it cannot be read or is larger than any morphology."""
     try:
         if path.stat().st_size > MAX_FILE_BYTES:
-            raise ValueError(f"bodies: cannot read {path}: it has more than {MAX_FILE_BYTES} bytes")
+            raise ValueError(f"morphologies: cannot read {path}: it has more than {MAX_FILE_BYTES} bytes")
         return path.read_bytes()
     except OSError as error:
-        raise ValueError(f"bodies: cannot read {path}: {error.strerror}") from error
+        raise ValueError(f"morphologies: cannot read {path}: {error.strerror}") from error
 
 
-def parsed(path: Path) -> "ElementTree.ElementTree[Any]":
-    """The tree in an XML file; ValueError for what is none."""
-    text = content(path)
+def parse_xml(path: Path) -> "ElementTree.ElementTree[Any]":
+    """The tree in an XML file; ValueError if it cannot be parsed."""
+    text = read_xml_bytes(path)
     try:
         parser = ElementTree.XMLParser(target=_NoDoctype())  # noqa: S314  # no DOCTYPE
         return ElementTree.ElementTree(ElementTree.fromstring(text, parser))  # noqa: S314  # no DOCTYPE
     except (ElementTree.ParseError, ValueError, LookupError) as error:  # LookupError: an unknown encoding
-        raise ValueError(f"bodies: cannot read {path}: {error}") from error
+        raise ValueError(f"morphologies: cannot read {path}: {error}") from error
 
 
-def _numbers(values: Sequence[float] | Float[np.ndarray, " values"]) -> str:
-    """Numbers as they are told, equal where they are to six digits."""
+def _format_numbers(values: Sequence[float] | Float[np.ndarray, " values"]) -> str:
+    """Numbers as text, rounded to six digits, so that nearly equal ones compare equal."""
     return " ".join(f"{value + 0.0:.6g}" for value in np.round(np.asarray(values, np.float64), 6))
 
 
-def mujoco_anatomy(path: Path) -> Anatomy:
-    """What MuJoCo makes of the file, whatever defaults, frames and includes it uses."""
+def read_mujoco_anatomy(path: Path) -> Anatomy:
+    """The anatomy that MuJoCo makes of the file, with all its defaults, frames and includes."""
     mujoco: Any = importlib.import_module("mujoco")
     model = mujoco.MjModel.from_xml_path(str(path))
     joints = [model.joint(k) for k in range(model.njnt)]
     kinds = [mujoco.mjtJoint(int(joint.type[0])).name.removeprefix("mjJNT_").lower() for joint in joints]
     return {
         "joints": [
-            f"{joint.name} ({kind}, axis {_numbers(joint.axis)})" for joint, kind in zip(joints, kinds, strict=True)
+            f"{joint.name} ({kind}, axis {_format_numbers(joint.axis)})"
+            for joint, kind in zip(joints, kinds, strict=True)
         ],
         "actuators": [
             f"of {mujoco.mjtTrn(int(kind)).name.removeprefix('mjTRN_').lower()} {int(target) + 1}"
@@ -74,12 +75,12 @@ def mujoco_anatomy(path: Path) -> Anatomy:
     }
 
 
-def bullet_anatomy(path: Path) -> Anatomy:
-    """What PyBullet, which knows no includes, finds in the file; it makes a joint without a name one of its own.
+def read_bullet_anatomy(path: Path) -> Anatomy:
+    """The anatomy that PyBullet finds in the file. It knows no includes, and gives a joint without a name its own name.
 
-    ValueError where it would warn, and go on without a shape or with other numbers.
+    ValueError where PyBullet would only warn, and leave out a shape or use other numbers.
     """
-    root = parsed(path).getroot()
+    root = parse_xml(path).getroot()
     for shape in root.iterfind("./worldbody//geom"):
         if shape.get("type") not in _BULLET_SHAPES:
             allowed = ", ".join(_BULLET_SHAPES)
@@ -88,7 +89,7 @@ def bullet_anatomy(path: Path) -> Anatomy:
         _check_numbers(element)
     return {
         "joints": [
-            f"{joint.get('name')} ({joint.get('type', 'hinge')}, axis {_numbers(_unit_axis(joint))})"
+            f"{joint.get('name')} ({joint.get('type', 'hinge')}, axis {_format_numbers(_compute_unit_axis(joint))})"
             for joint in root.iterfind("./worldbody//joint")
         ],
         "actuators": [f"of {motor.get('joint')}" for motor in root.iterfind("./actuator/*")],
@@ -109,7 +110,7 @@ def _check_numbers(element: "ElementTree.Element[Any]") -> None:
             raise ValueError(f"{where} has the {attribute} {text!r}, which must be finite numbers")
 
 
-def _unit_axis(joint: "ElementTree.Element[Any]") -> Float[np.ndarray, " values"]:
+def _compute_unit_axis(joint: "ElementTree.Element[Any]") -> Float[np.ndarray, " values"]:
     axis = np.array([float(value) for value in joint.get("axis", "0 0 1").split()])
     if not axis.any():
         raise ValueError(f"joint {joint.get('name')} has an axis of zeros, {joint.get('axis')!r}")

@@ -1,4 +1,4 @@
-"""GymnasiumEnv: copies of any Gymnasium environment, stepped one after another in this process."""
+"""GymnasiumEnv: sub-environments of any Gymnasium environment, stepped one after another in this process."""
 
 import os
 from collections.abc import Callable, Mapping, Sequence
@@ -13,34 +13,34 @@ from gymnasium.wrappers import AtariPreprocessing, TimeLimit
 from jaxtyping import Int, Shaped, UInt8
 
 from hebbes.contracts.environment import EnvStep
-from hebbes.contracts.errors import reason, show_once
-from hebbes.environments.ids import atari_game
-from hebbes.environments.morphologies import INTACT, SPECIES, body_file
+from hebbes.contracts.errors import describe_error, show_once
+from hebbes.environments.ids import find_atari_game
+from hebbes.environments.morphologies import INTACT, SPECIES, provide_morphology_file
 from hebbes.environments.quiet_simulators import has_display, quieten
-from hebbes.environments.spaces import check_spaces, flat_space, flatten_observation, is_flattened
-from hebbes.environments.step_results import Result, Results, gathered, stacked
-from hebbes.environments.stepping_guard import Copies, check_episode, episode_seeds
+from hebbes.environments.spaces import check_spaces, flatten_observation, is_flattened, make_flat_space
+from hebbes.environments.step_results import Result, Results, gather_results, stack_observations
+from hebbes.environments.stepping_guard import SteppingGuard, check_episode, derive_episode_seeds
 
 ATARI_SCREEN = 160, 210
 """Width and height of a full Atari frame."""
 
 ATARI_FRAMES = 108_000
-"""Longest Atari episode in frames of the game, half an hour of play."""
+"""Longest Atari episode, in frames of the game: half an hour of play."""
 
 
 class GymnasiumEnv:
     """A BatchEnv over `gymnasium.make`; `info` has `elapsed_step`, and `lives` for Atari.
 
-    Where `step` of a copy raises or returns what it should not, that copy alone has failed, and is made anew before
-    the next episode. What happens in a constructor or in `reset` is raised.
+    If `step` of a simulator raises or returns something invalid, only that sub-environment has failed. A new simulator
+    replaces it before the next episode. Exceptions in a constructor or in `reset` are raised.
 
     Args:
-        environment: today's id, already registered.
-        seeds: one environment seed a copy, in [0, 2^31).
+        environment: the current id, already registered.
+        seeds: one per sub-environment, in [0, 2^31).
         env_kwargs: options of the simulator's constructor.
         wrappers: a user's `gymnasium.Wrapper` classes with their options, innermost first.
-        body: as `hebbes.environments.morphologies.body_file` takes it.
-        render_mode: Gymnasium's, for copy 0.
+        morphology: as `hebbes.environments.morphologies.provide_morphology_file` takes it.
+        render_mode: Gymnasium's, for sub-environment 0.
     """
 
     def __init__(
@@ -50,48 +50,48 @@ class GymnasiumEnv:
         env_kwargs: Mapping[str, Any],
         *,
         wrappers: Sequence[tuple[Callable[..., gymnasium.Env], Mapping[str, Any]]] = (),
-        body: str = INTACT,
+        morphology: str = INTACT,
         render_mode: str | None = None,
     ) -> None:
-        self.num_copies = len(seeds)
+        self.num_envs = len(seeds)
         self._seeds = tuple(seeds)
         self._environment, self._env_kwargs, self._wrappers = environment, env_kwargs, tuple(wrappers)
-        self._body, self._render_mode = body, render_mode
+        self._morphology, self._render_mode = morphology, render_mode
         self._envs: list[gymnasium.Env] = []
         self._broken: set[int] = set()
-        self._has_lives = atari_game(environment) is not None
+        self._has_lives = find_atari_game(environment) is not None
         try:
-            with body_file(environment, body) as path:
+            with provide_morphology_file(environment, morphology) as path:
                 self._build(path)
         except BaseException:
             self.close()
             raise
 
-    def start(self, episode: int) -> Shaped[np.ndarray, "copies ..."]:
-        """Begins one episode in every copy and returns the first observations."""
+    def start(self, episode: int) -> Shaped[np.ndarray, "envs ..."]:
+        """The first observations of a new episode in every sub-environment."""
         check_episode(episode)
         while self._broken:
             self._renew(self._broken.pop())
-        self._first = self._reset(episode_seeds(self._seeds, episode))
-        self._copies.begin()
+        self._first = self._reset(derive_episode_seeds(self._seeds, episode))
+        self._guard.begin_episodes()
         self._elapsed[:] = 0
         return self._first
 
     def step(self, actions: Shaped[np.ndarray, "active ..."], active: Int[np.ndarray, " active"]) -> EnvStep:
-        """Steps the copies named; row k of `actions` is for copy `active[k]`."""
-        ids = self._copies.named(active)
-        actions = self._copies.checked(actions, len(ids))
+        """Steps the sub-environments in `active`, `active[k]` with row k of `actions`."""
+        ids = self._guard.check_ids(active)
+        actions = self._guard.check_actions(actions, len(ids))
         is_discrete = isinstance(self.action_space, Discrete)
         choices = actions.tolist() if is_discrete else [actions[row, ...] for row in range(len(ids))]
         faults: dict[int, str] = {}
         results = []
-        for copy, action in zip(ids.tolist(), choices, strict=True):
+        for index, action in zip(ids.tolist(), choices, strict=True):
             try:
-                results.append(self._read(self._envs[copy].step(action)))
+                results.append(self._read(self._envs[index].step(action)))
             except Exception as error:  # whatever a user's simulator raises
-                results.append(self._failed(copy, error, faults))
-        rows = self._gathered(ids, results, faults)
-        self._copies.end(ids, rows.terminated | rows.truncated)
+                results.append(self._record_failure(index, error, faults))
+        rows = self._gather(ids, results, faults)
+        self._guard.end_episodes(ids, rows.terminated | rows.truncated)
         self._elapsed[ids] += 1
         info = {"elapsed_step": self._elapsed[ids]}
         if self._has_lives:
@@ -99,37 +99,37 @@ class GymnasiumEnv:
         return EnvStep(rows.observations, rows.rewards, rows.terminated, rows.truncated, info, faults)
 
     def render(self) -> UInt8[np.ndarray, "height width 3"]:
-        """The frame that copy 0 shows, where it was made with `render_mode="rgb_array"`; OSError where it cannot."""
+        """The image of sub-environment 0, which needs `render_mode="rgb_array"`; OSError if it cannot be rendered."""
         if self._render_mode != "rgb_array":
             raise ValueError(f"render needs render_mode 'rgb_array', got {self._render_mode!r}")
         try:
             return np.asarray(self._envs[0].render(), np.uint8)
         except Exception as error:  # whatever a simulator, or OpenGL under it, raises
-            raise OSError(f"{self._environment} cannot be rendered: {reason(error)}") from error
+            raise OSError(f"{self._environment} cannot be rendered: {describe_error(error)}") from error
 
     def close(self) -> None:
-        """Frees the simulators; calling it twice is harmless."""
+        """Frees the simulators. Calling it twice is harmless."""
         while self._envs:
             _close(self._envs.pop())
 
-    def _build(self, body: Path | None) -> None:
-        """Makes the copies, each with the body in this file, which is not read after the first reset."""
-        for copy in range(self.num_copies):
-            self._envs.append(self._made(copy, body))
+    def _build(self, morphology: Path | None) -> None:
+        """Makes the simulators with the morphology in this file, which they do not read after the first reset."""
+        for index in range(self.num_envs):
+            self._envs.append(self._make_env(index, morphology))
         self._observed_space, self.action_space = self._envs[0].observation_space, self._envs[0].action_space
         check_spaces(self._environment, self._observed_space, self.action_space)
-        self.observation_space = flat_space(self._observed_space)
-        self._copies = Copies(self.num_copies, self.action_space, np.dtype(self.action_space.dtype))
-        self._elapsed = np.zeros(self.num_copies, np.int32)
+        self.observation_space = make_flat_space(self._observed_space)
+        self._guard = SteppingGuard(self.num_envs, self.action_space, np.dtype(self.action_space.dtype))
+        self._elapsed = np.zeros(self.num_envs, np.int32)
         # PyBullet's first episode after loading differs in the last bits from later ones with the same seed.
         self._first = self._reset(self._seeds)
 
-    def _made(self, copy: int, body: Path | None) -> gymnasium.Env:
+    def _make_env(self, index: int, morphology: Path | None) -> gymnasium.Env:
         def make(**options: Any) -> gymnasium.Env:
-            render_mode = self._render_mode if copy == 0 else None
-            return _make(self._environment, {**self._env_kwargs, **options}, render_mode)
+            render_mode = self._render_mode if index == 0 else None
+            return _make_simulator(self._environment, {**self._env_kwargs, **options}, render_mode)
 
-        env = make() if body is None else SPECIES[self._environment].embodied(make, body)
+        env = make() if morphology is None else SPECIES[self._environment].make_with_morphology(make, morphology)
         try:
             for wrapper, kwargs in self._wrappers:
                 env = wrapper(env, **kwargs)
@@ -138,62 +138,62 @@ class GymnasiumEnv:
             raise
         return env
 
-    def _renew(self, copy: int) -> None:
-        """Puts a simulator in the place of one that failed, in the state in which the constructor leaves it."""
-        _close(self._envs[copy])
-        with body_file(self._environment, self._body) as path:
-            self._envs[copy] = self._made(copy, path)
-            self._envs[copy].reset(seed=self._seeds[copy])
+    def _renew(self, index: int) -> None:
+        """Replaces a simulator that failed by a new one, in the state in which the constructor would leave it."""
+        _close(self._envs[index])
+        with provide_morphology_file(self._environment, self._morphology) as path:
+            self._envs[index] = self._make_env(index, path)
+            self._envs[index].reset(seed=self._seeds[index])
 
-    def _reset(self, seeds: Sequence[int]) -> Shaped[np.ndarray, "copies ..."]:
+    def _reset(self, seeds: Sequence[int]) -> Shaped[np.ndarray, "envs ..."]:
         results = [env.reset(seed=seed) for env, seed in zip(self._envs, seeds, strict=True)]
         if not all(isinstance(result, tuple) and len(result) == 2 for result in results):
             raise ValueError("reset must return two things, the observation and a mapping of info")
         first = [self._read(result)[0] for result in results]
-        return stacked("observation of reset", first, self.observation_space)
+        return stack_observations("observation of reset", first, self.observation_space)
 
     def _read(self, result: Any) -> Any:
-        """What `reset` or `step` returned, with the observation flattened if it has several parts."""
+        """The result of `reset` or `step`, with the observation flattened if it has several parts."""
         if not is_flattened(self._observed_space) or not isinstance(result, tuple):
             return result
         return flatten_observation(self._observed_space, result[0]), *result[1:]
 
-    def _gathered(self, ids: Int[np.ndarray, " active"], results: list[Result], faults: dict[int, str]) -> Results:
-        """The results in arrays, those of copies that returned what they should not replaced."""
+    def _gather(self, ids: Int[np.ndarray, " active"], results: list[Result], faults: dict[int, str]) -> Results:
+        """The results in arrays, with those of sub-environments that returned something invalid replaced."""
         with suppress(Exception):
-            return gathered(results, self.observation_space)
+            return gather_results(results, self.observation_space)
         sound = []
-        for copy, result in zip(ids.tolist(), results, strict=True):
+        for index, result in zip(ids.tolist(), results, strict=True):
             try:
-                row = gathered([result], self.observation_space)
-            except Exception as error:  # whatever NumPy makes of it
-                row = gathered([self._failed(copy, error, faults)], self.observation_space)
+                row = gather_results([result], self.observation_space)
+            except Exception as error:  # whatever NumPy raises for it
+                row = gather_results([self._record_failure(index, error, faults)], self.observation_space)
             sound.append((row.observations[0], row.rewards[0], row.terminated[0], row.truncated[0], row.infos[0]))
-        return gathered(sound, self.observation_space)
+        return gather_results(sound, self.observation_space)
 
-    def _failed(self, copy: int, error: Exception, faults: dict[int, str]) -> Result:
-        """What stands for the result of a copy that failed."""
+    def _record_failure(self, index: int, error: Exception, faults: dict[int, str]) -> Result:
+        """The result to use for a sub-environment that failed."""
         show_once(f"{self._environment} failed in an env step", error)
-        faults[copy] = reason(error)
-        self._broken.add(copy)
-        return self._first[copy], np.nan, True, False, {}
+        faults[index] = describe_error(error)
+        self._broken.add(index)
+        return self._first[index], np.nan, True, False, {}
 
 
 def _close(env: gymnasium.Env) -> None:
-    """Frees a simulator, which may be broken."""
+    """Frees a simulator, even a broken one."""
     try:
         env.close()
-    except Exception as error:  # nobody needs it any more
+    except Exception as error:  # it is not needed any more
         show_once("an environment failed to close", error)
 
 
-def _make(environment: str, env_kwargs: Mapping[str, Any], render_mode: str | None) -> gymnasium.Env:
-    """One copy; ValueError where the id, an option or a package is at fault."""
+def _make_simulator(environment: str, env_kwargs: Mapping[str, Any], render_mode: str | None) -> gymnasium.Env:
+    """One simulator; ValueError if the id, an option or a package is at fault."""
     try:
-        if atari_game(environment) is not None:
+        if find_atari_game(environment) is not None:
             return _make_atari(environment, env_kwargs, render_mode)
         quieten(str(gymnasium.spec(environment).entry_point), render_mode)
-        return gymnasium.make(environment, disable_env_checker=True, **_rendering(render_mode), **env_kwargs)
+        return gymnasium.make(environment, disable_env_checker=True, **_make_render_options(render_mode), **env_kwargs)
     except Exception as error:  # whatever a constructor raises, a user's own included
         options = f" with options {dict(env_kwargs)}" if env_kwargs else ""
         reason = f"{type(error).__name__}: {error}"
@@ -201,7 +201,7 @@ def _make(environment: str, env_kwargs: Mapping[str, Any], render_mode: str | No
 
 
 def _make_atari(environment: str, env_kwargs: Mapping[str, Any], render_mode: str | None) -> gymnasium.Env:
-    """One copy of today's Atari id: what `hebbes.environments.ids` says that it means, as EnvPool has it."""
+    """One simulator for a current Atari id, as `hebbes.environments.ids` defines it, and as EnvPool has it."""
     options = {"frameskip": 4, "repeat_action_probability": 0.0, **env_kwargs}
     frameskip = options.pop("frameskip")
     if not isinstance(frameskip, int) or frameskip < 1:
@@ -212,7 +212,7 @@ def _make_atari(environment: str, env_kwargs: Mapping[str, Any], render_mode: st
         disable_env_checker=True,
         frameskip=1,
         max_num_frames_per_episode=None,
-        **_rendering(render_mode),
+        **_make_render_options(render_mode),
         **options,
     )
     env = AtariPreprocessing(env, noop_max=1, frame_skip=frameskip, screen_size=ATARI_SCREEN, grayscale_obs=False)
@@ -220,8 +220,8 @@ def _make_atari(environment: str, env_kwargs: Mapping[str, Any], render_mode: st
 
 
 def waits_for_fire(environment: str) -> bool:
-    """Whether today's id is an Atari game that has a FIRE button; false for all that is no game."""
-    if atari_game(environment) is None:
+    """Whether a current id is an Atari game that has a FIRE button."""
+    if find_atari_game(environment) is None:
         return False
     env = _make_atari(environment, {}, None)
     try:
@@ -230,8 +230,8 @@ def waits_for_fire(environment: str) -> bool:
         env.close()
 
 
-def _rendering(render_mode: str | None) -> dict[str, Any]:
-    """Nothing where nothing is asked for: a user's environment need not know the argument."""
+def _make_render_options(render_mode: str | None) -> dict[str, Any]:
+    """Empty without a render mode, because a user's environment need not know the argument."""
     if render_mode is None:
         return {}
     if not has_display():

@@ -1,9 +1,9 @@
-"""Environment names: whatever a user calls an environment becomes today's id and the options of its constructor.
+"""Environment names: turns a name that a user gives into the current id and options of the environment's constructor.
 
-Retired ids (CarRacing-v0, HalfCheetah-v2) become the newest version, a bare name (CarRacing) too. An id is Gymnasium's,
-save for Atari, which has one id a game, `Pong-v5`, that means the same on both back ends: full 210 x 160 colour frames,
-one no-op at the start, the maximum of the last two frames of each `frameskip`, at most 108,000 frames, the game's
-minimal action set. What is left to the options:
+Retired ids (CarRacing-v0, HalfCheetah-v2) and bare names (CarRacing) become the newest version. Ids are Gymnasium's,
+except for Atari. There each game has one id, such as `Pong-v5`, which means the same on both back ends: full 210 x 160
+color frames, one no-op at the start, the maximum of the last two frames of each `frameskip`, at most 108,000 frames,
+and the game's minimal action set. Other names set these options:
 
     name                    frameskip   repeat_action_probability
     Pong, Pong-v5           4           0      (EnvPool's Pong-v5)
@@ -23,17 +23,17 @@ from typing import Any
 
 import gymnasium
 
-from hebbes.registry.lookup import did_you_mean, import_module
+from hebbes.registry.lookup import import_module, suggest_name
 from hebbes.registry.tables import ENVIRONMENTS
 
 REGISTERED_ON_IMPORT = ("ale_py", "pybullet_envs_gymnasium")
-"""Packages that register Gymnasium environments when imported, which is done only for an id that needs it."""
+"""Packages that register Gymnasium environments when imported. They are imported only for ids that need them."""
 
 for _name, _class in ENVIRONMENTS.items():  # of our own
     gymnasium.register(_name, entry_point=_class)
 
 STICKY = 0.25
-"""Probability that an Atari frame repeats the previous action, where a name asks for it (Machado et al. 2018)."""
+"""Probability that an Atari frame repeats the previous action, for names with sticky actions (Machado et al. 2018)."""
 
 _ATARI_OPTIONS: dict[str, dict[str, Any]] = {
     "{}-v5": {},
@@ -52,24 +52,24 @@ _CONTINUOUS_LANDER = re.compile(r"LunarLanderContinuous(-v[0-3])?")
 
 @dataclass(frozen=True)
 class ResolvedId:
-    """What a name stands for."""
+    """The environment that a name stands for."""
 
     environment: str
     env_kwargs: Mapping[str, Any] = field(default_factory=dict)
-    """Options that the name implies; a user's own take precedence."""
+    """Options that the name implies. A user's own take precedence."""
     notice: str | None = None
-    """One line for the user where the name was not today's id."""
+    """One line for the user if the name was not the current id."""
     imports: tuple[str, ...] = ()
-    """Packages to import, the user's and the one that the name itself brings in."""
+    """Packages to import: the user's, and the one in the name."""
 
 
 def resolve(name: str, imports: Sequence[str] = ()) -> ResolvedId:
-    """Today's id and options for an environment's name; imports the user's packages first.
+    """The current id and options for an environment's name. Imports the user's packages first.
 
-    `my_envs:Mine-v0`, Gymnasium's own syntax, is `Mine-v0` with `my_envs` among those packages.
+    `my_envs:Mine-v0`, which is Gymnasium's syntax, means `Mine-v0` with `my_envs` among those packages.
 
     Raises:
-        ValueError: no such environment, with a suggestion; or a package that cannot be imported.
+        ValueError: there is no such environment (with a suggestion), or a package cannot be imported.
     """
     package, colon, environment = name.rpartition(":")
     if colon:
@@ -81,17 +81,17 @@ def resolve(name: str, imports: Sequence[str] = ()) -> ResolvedId:
 def _resolve(name: str, imports: Sequence[str]) -> ResolvedId:
     register(name, imports)
     if _CONTINUOUS_LANDER.fullmatch(name):
-        return _renamed(name, "LunarLander-v3", {"continuous": True})
+        return _resolve_with_notice(name, "LunarLander-v3", {"continuous": True})
     if name in gymnasium.registry and not _is_atari(name) and not _is_old_mujoco(name):
         return ResolvedId(name)
-    newest = _newest(name)
+    newest = _find_newest(name)
     if newest is not None:
-        return _renamed(name, newest, {})
-    return _atari(name) or _only_in_envpool(name) or _unknown(name, imports)
+        return _resolve_with_notice(name, newest, {})
+    return _resolve_atari(name) or _resolve_envpool(name) or _refuse_unknown(name, imports)
 
 
 def register(environment: str, imports: Sequence[str]) -> None:
-    """Imports the user's packages and, where the id is still unknown, those of ours that register environments."""
+    """Imports the user's packages and, if the id is still unknown, `REGISTERED_ON_IMPORT`."""
     for package in imports:
         import_module("--import", package)
     if environment not in gymnasium.registry:
@@ -100,9 +100,9 @@ def register(environment: str, imports: Sequence[str]) -> None:
                 importlib.import_module(package)
 
 
-def atari_game(environment: str) -> str | None:
-    """The game's name, such as "Pong" for today's id Pong-v5; None for an id that is not an Atari game's."""
-    stem, version = _split(environment)
+def find_atari_game(environment: str) -> str | None:
+    """The game of a current id, such as "Pong" for Pong-v5; None if it is not an Atari game."""
+    stem, version = _split_id(environment)
     if version != 5 or environment in gymnasium.registry:
         return None
     register(f"ALE/{environment}", ())
@@ -110,22 +110,22 @@ def atari_game(environment: str) -> str | None:
 
 
 def is_in_gymnasium(environment: str) -> bool:
-    """Whether Gymnasium has today's id, once it is registered; EnvPool has some of its own."""
-    return environment in gymnasium.registry or atari_game(environment) is not None
+    """Whether Gymnasium has a current id, after `register`. Some ids exist only in EnvPool."""
+    return environment in gymnasium.registry or find_atari_game(environment) is not None
 
 
-def is_of_gymnasium(environment: str) -> bool:
-    """Whether today's id is one of those that Gymnasium itself brings, Atari included."""
-    if atari_game(environment) is not None:
+def is_built_into_gymnasium(environment: str) -> bool:
+    """Whether a current id is an Atari game or comes with Gymnasium itself."""
+    if find_atari_game(environment) is not None:
         return True
     found = gymnasium.registry.get(environment)
     return found is not None and str(found.entry_point).startswith("gymnasium.envs.")
 
 
 def has_time_limit(environment: str, env_kwargs: Mapping[str, Any]) -> bool:
-    """Whether today's id, once it is registered, ends its episodes by itself after some env steps.
+    """Whether an environment limits the env steps of its own episodes. Takes a current id, after `register`.
 
-    `env_kwargs` go to `gymnasium.make`: a `max_episode_steps` of -1 there means no limit, none the registered one.
+    `env_kwargs` are for `gymnasium.make`: a `max_episode_steps` of -1 means no limit, None the registered limit.
     """
     registered = gymnasium.registry.get(environment)
     asked = env_kwargs.get("max_episode_steps")
@@ -134,15 +134,15 @@ def has_time_limit(environment: str, env_kwargs: Mapping[str, Any]) -> bool:
     return registered.max_episode_steps is not None
 
 
-def endless(environment: str, env_kwargs: Mapping[str, Any], cap: int | None) -> str:
-    """A line for the user where episodes may never end, with `cap` on their env steps; empty otherwise."""
+def advise_episode_limit(environment: str, env_kwargs: Mapping[str, Any], cap: int | None) -> str:
+    """A line for the user if episodes may never end: no limit and no `cap` on env steps. Otherwise empty."""
     if cap is not None or has_time_limit(environment, env_kwargs):
         return ""
-    return f"{environment} sets its episodes no limit of env steps: set --max_episode_steps if they can be endless"
+    return f"{environment} has no limit on the env steps of an episode: set --max_episode_steps if they may never end"
 
 
-def _split(name: str) -> tuple[str, int | None]:
-    """("CarRacing", 3) of "CarRacing-v3"; a bare name has no version."""
+def _split_id(name: str) -> tuple[str, int | None]:
+    """("CarRacing", 3) for "CarRacing-v3"; the version of a bare name is None."""
     stem, separator, version = name.rpartition("-v")
     return (stem, int(version)) if separator and version.isdecimal() else (name, None)
 
@@ -152,53 +152,53 @@ def _is_atari(name: str) -> bool:
 
 
 def _is_old_mujoco(name: str) -> bool:
-    """Whether the id is one of Gymnasium's MuJoCo environments before their newest version."""
-    newest = _newest(name)
+    """Whether the id is an older version of one of Gymnasium's MuJoCo environments."""
+    newest = _find_newest(name)
     return newest is not None and str(gymnasium.registry[newest].entry_point).startswith("gymnasium.envs.mujoco")
 
 
-def _newest(name: str) -> str | None:
-    """The newest registered version, if it is newer than what `name` asks for; Atari apart."""
-    wanted, asked = _split(name)
-    splits = {other: _split(other) for other in gymnasium.registry if not _is_atari(other)}
+def _find_newest(name: str) -> str | None:
+    """The newest registered version, if newer than the one in `name`; None otherwise, and for Atari."""
+    wanted, asked = _split_id(name)
+    splits = {other: _split_id(other) for other in gymnasium.registry if not _is_atari(other)}
     versions = {version: other for other, (stem, version) in splits.items() if stem == wanted and version is not None}
     newest = max(versions, default=None)
     return None if newest is None or (asked is not None and asked >= newest) else versions[newest]
 
 
-def _renamed(name: str, environment: str, env_kwargs: dict[str, Any]) -> ResolvedId:
+def _resolve_with_notice(name: str, environment: str, env_kwargs: dict[str, Any]) -> ResolvedId:
     options = ", ".join(f"{option}={value}" for option, value in env_kwargs.items())
     return ResolvedId(environment, env_kwargs, f"{name} means {environment}{' with ' * bool(options)}{options}")
 
 
-def _atari(name: str) -> ResolvedId | None:
+def _resolve_atari(name: str) -> ResolvedId | None:
     for pattern, options in _ATARI_OPTIONS.items():
         match = re.fullmatch(pattern.format("([A-Za-z0-9]+)"), name)
-        today = f"{match[1]}-v5" if match else ""
-        if atari_game(today):
-            return ResolvedId(name) if name == today else _renamed(name, today, dict(options))
+        current = f"{match[1]}-v5" if match else ""
+        if find_atari_game(current):
+            return ResolvedId(name) if name == current else _resolve_with_notice(name, current, dict(options))
     return None
 
 
-def _only_in_envpool(name: str) -> ResolvedId | None:
-    return ResolvedId(name) if name in _envpool_ids() else None
+def _resolve_envpool(name: str) -> ResolvedId | None:
+    return ResolvedId(name) if name in _list_envpool_ids() else None
 
 
-def _envpool_ids() -> list[str]:
+def _list_envpool_ids() -> list[str]:
     return importlib.import_module("envpool").list_all_envs() if find_spec("envpool") else []
 
 
-def _unknown(name: str, imports: Sequence[str]) -> ResolvedId:
-    stem, _ = _split(name)
-    suggestion = _newest(stem)
-    hint = f", did you mean {suggestion!r}?" if suggestion else did_you_mean(name, _todays_ids())
+def _refuse_unknown(name: str, imports: Sequence[str]) -> ResolvedId:
+    stem, _ = _split_id(name)
+    suggestion = _find_newest(stem)
+    hint = f", did you mean {suggestion!r}?" if suggestion else suggest_name(name, _list_current_ids())
     missing = [package for package in REGISTERED_ON_IMPORT if not find_spec(package)]
     absent = f" ({' and '.join(missing)}, which may have it, cannot be found: not installed)" if missing else ""
     own = f"{' and '.join(imports)} did not register it" if imports else _OWN
     raise ValueError(f"unknown environment {name!r}{hint}{absent}{' ' if hint else '; '}{own}")
 
 
-def _todays_ids() -> list[str]:
+def _list_current_ids() -> list[str]:
     gymnasiums = [name for name in gymnasium.registry if not _is_atari(name)]
     games = [name.removeprefix("ALE/") for name in gymnasium.registry if name.startswith("ALE/")]
-    return gymnasiums + games + _envpool_ids()
+    return gymnasiums + games + _list_envpool_ids()

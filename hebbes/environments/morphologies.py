@@ -1,13 +1,14 @@
-"""Bodies: a simulated animal as its package has it, damaged, or described by a user's own XML file.
+"""Morphologies: a simulated animal as its package has it, damaged, or as a user's own XML file describes it.
 
 The damages are those of Najarro & Risi (NeurIPS 2020, arXiv 2007.02686): the ankle of one leg of the ant is shortened
-from 0.4 to 0.1, which is one attribute of its XML. The file is written from the one of the installed package whenever
-simulators are made, and removed once they have read it, so that however a program ends nothing is left behind.
+from 0.4 to 0.1, which is one attribute of its XML. Whenever simulators are made, a temporary file is written from the
+installed package's. It is removed once they have read it, so that nothing is left behind, however a program ends.
 
-A body of a user's own must have the joints and actuators of the package's: a policy would not fit another, and EnvPool
-writes past its arrays for one of other parts. It is named by the absolute path of its file and the sha256 of what the
-file and those that it names hold, `/home/me/mine.xml@9f86...`, and refused once one of them holds something else. Sums
-recorded before 2026-11-22 are of the file alone, and still taken: a change of what such a body includes goes unnoticed.
+A user's own morphology must have the same joints, actuators and parts as the package's. A policy would not fit other
+ones, and with other parts EnvPool writes past the end of its arrays. Its name is the absolute path of its file and a
+sha256 of that file and all files that it names: `/home/me/mine.xml@9f86...`. If one of them changes, the morphology is
+refused. Checksums recorded before 2026-11-22 cover only the file itself. They are still accepted, so that a change in a
+file that it includes is not noticed.
 """
 
 import re
@@ -23,150 +24,159 @@ from xml.etree import ElementTree
 
 import gymnasium
 
-from hebbes.environments.anatomy import Anatomy, bullet_anatomy, mujoco_anatomy, parsed
-from hebbes.environments.morphology_checksum import body_sum, sum_alone
-from hebbes.registry.lookup import did_you_mean
+from hebbes.environments.anatomy import Anatomy, parse_xml, read_bullet_anatomy, read_mujoco_anatomy
+from hebbes.environments.morphology_checksum import compute_file_checksum, compute_morphology_checksum
+from hebbes.registry.lookup import suggest_name
 
 INTACT = "none"
-"""The body as the environment has it by itself."""
+"""The environment's own morphology."""
 
 
 @dataclass(frozen=True)
 class Species:
-    """An animal whose body can be exchanged, in one simulator."""
+    """An animal whose morphology can be exchanged, in one simulator."""
 
     package: str
     file: str
-    """The installed package's XML, by its path in the package."""
+    """Path of the XML file within the installed package."""
     damages: Mapping[str, tuple[str, str]]
-    """Name of each damage -> name of the capsule that it shortens, and the capsule's ends, x y z twice."""
-    anatomy: Callable[[Path], Anatomy]
-    """Reads an XML file; ValueError where the simulator would not."""
-    embodied: Callable[[Callable[..., gymnasium.Env], Path], gymnasium.Env]
-    """Makes a copy, by a function that takes further options of the constructor, with the body in an XML file."""
+    """Name of each damage -> the capsule that it shortens, and the capsule's new ends (x y z, twice)."""
+    read_anatomy: Callable[[Path], Anatomy]
+    """Reads the anatomy in an XML file; ValueError if the simulator could not load it."""
+    make_with_morphology: Callable[[Callable[..., gymnasium.Env], Path], gymnasium.Env]
+    """Makes a simulator with the morphology in an XML file, by a function that takes options of the constructor."""
 
     @property
     def installed(self) -> Path:
-        """The package's XML file."""
+        """The installed package's XML file."""
         found = find_spec(self.package)
         if found is None or not found.submodule_search_locations:
-            raise ValueError(f"bodies need the package {self.package}, which is not installed")
+            raise ValueError(f"morphologies need the package {self.package}, which is not installed")
         return Path(found.submodule_search_locations[0], self.file)
 
 
-_WITH_SUM = re.compile(r"(?P<path>.+)@(?P<sum>[0-9a-f]{64})", re.DOTALL)
+_WITH_CHECKSUM = re.compile(r"(?P<path>.+)@(?P<sum>[0-9a-f]{64})", re.DOTALL)
 
 
-def pinned(body: str) -> str:
-    """A body as runs and policy files keep it: the path of a file made absolute, with its `body_sum`.
+def pin_morphology(morphology: str) -> str:
+    """A morphology as runs and policy files keep it: for a file its absolute path and checksum.
 
-    Names of bodies, and what is no file, stay as they are.
+    Names of morphologies stay as they are, and so does anything that is not a file.
     """
-    if body == INTACT or any(body in species.damages for species in SPECIES.values()) or not Path(body).is_file():
-        return body
-    path = Path(body).resolve()
+    if (
+        morphology == INTACT
+        or any(morphology in species.damages for species in SPECIES.values())
+        or not Path(morphology).is_file()
+    ):
+        return morphology
+    path = Path(morphology).resolve()
     if {",", ":"} & set(str(path)):
-        raise ValueError(f"bodies must be files whose absolute path has neither comma nor colon, got {str(path)!r}")
-    return f"{path}@{body_sum(path)}"
+        raise ValueError(
+            f"morphologies must be files whose absolute path has neither comma nor colon, got {str(path)!r}"
+        )
+    return f"{path}@{compute_morphology_checksum(path)}"
 
 
-def identity(body: str) -> str:
-    """What two bodies that are the same have in common: their name, or the sha256 of their file wherever it lies."""
-    found = _WITH_SUM.fullmatch(body)
-    return found["sum"] if found else body
+def identify_morphology(morphology: str) -> str:
+    """A text that is equal for equal morphologies: the name, or the checksum of the file, wherever the file is."""
+    found = _WITH_CHECKSUM.fullmatch(morphology)
+    return found["sum"] if found else morphology
 
 
-def short_name(body: str) -> str:
-    """A body as tables and figures name it: `mine.xml@9f86d081`, the file with the first digits of its sha256."""
-    found = _WITH_SUM.fullmatch(body)
-    return f"{Path(found['path']).name}@{found['sum'][:8]}" if found else body
+def shorten_morphology_name(morphology: str) -> str:
+    """A morphology as tables and plots name it: `mine.xml@9f86d081`, the file and the first digits of its checksum."""
+    found = _WITH_CHECKSUM.fullmatch(morphology)
+    return f"{Path(found['path']).name}@{found['sum'][:8]}" if found else morphology
 
 
-def check_bodies(bodies: Sequence[str]) -> None:
-    """Refuses no bodies, and one that is there twice, be it in two files."""
-    if not bodies or len({identity(body) for body in bodies}) < len(bodies):
-        raise ValueError(f"bodies must be at least one, each of them once, got {list(bodies)}")
+def check_morphologies(morphologies: Sequence[str]) -> None:
+    """Raises ValueError if there are none, or if two are the same, even in different files."""
+    if not morphologies or len({identify_morphology(morphology) for morphology in morphologies}) < len(morphologies):
+        raise ValueError(f"morphologies must be at least one, each of them once, got {list(morphologies)}")
 
 
 @contextmanager
-def body_file(environment: str, body: str) -> Iterator[Path | None]:
-    """An XML file for simulators to be made from, there until the context ends; None for the intact body.
+def provide_morphology_file(environment: str, morphology: str) -> Iterator[Path | None]:
+    """The XML file to make simulators from, which exists until the context ends; None for the intact morphology.
 
     Args:
-        environment: today's id.
-        body: `none`, a damage of the environment's species, or the path of an XML file, as `pinned` gives it or bare.
+        environment: the current id.
+        morphology: `none`, a damage of the environment's species, or the path of an XML file, with a checksum (as from
+            `pin_morphology`) or without.
 
     Raises:
-        ValueError: the environment has no such body, or the file is not one of the species, or has changed.
+        ValueError: the environment has no such morphology, the file does not fit the species, or the file has changed.
     """
-    if body == INTACT:
+    if morphology == INTACT:
         yield None
         return
     species = SPECIES.get(environment)
     if species is None:
-        raise ValueError(f"bodies are for {' and '.join(SPECIES)}; {environment} has {INTACT!r} alone, got {body!r}")
-    if body not in species.damages:
-        yield _checked(species, body)
+        raise ValueError(
+            f"morphologies are for {' and '.join(SPECIES)}; {environment} has {INTACT!r} alone, got {morphology!r}"
+        )
+    if morphology not in species.damages:
+        yield _check_users_file(species, morphology)
         return
     with TemporaryDirectory(prefix="hebbes-") as folder:
-        path = Path(folder, f"{body}.xml")
-        _damaged(species, *species.damages[body]).write(path)
+        path = Path(folder, f"{morphology}.xml")
+        _damage_morphology(species, *species.damages[morphology]).write(path)
         yield path
 
 
-def _damaged(species: Species, capsule: str, ends: str) -> "ElementTree.ElementTree[Any]":
-    """The installed body with one capsule of other ends."""
-    tree = parsed(species.installed)
+def _damage_morphology(species: Species, capsule: str, ends: str) -> "ElementTree.ElementTree[Any]":
+    """The XML tree of the installed morphology, with other ends for one capsule."""
+    tree = parse_xml(species.installed)
     found = tree.findall(f".//geom[@name='{capsule}']")
     if len(found) != 1 or "fromto" not in found[0].attrib:
-        raise ValueError(f"cannot damage the body in {species.installed}: it has no capsule {capsule!r}")
+        raise ValueError(f"cannot damage the morphology in {species.installed}: it has no capsule {capsule!r}")
     found[0].set("fromto", ends)
     return tree
 
 
-def _checked(species: Species, body: str) -> Path:
-    """The file of a user's own body, if it is one of the species and what it was."""
-    recorded = _WITH_SUM.fullmatch(body)
-    path = Path(name := recorded["path"] if recorded else body)
+def _check_users_file(species: Species, morphology: str) -> Path:
+    """The absolute path of a user's own morphology; ValueError if it does not fit the species or has changed."""
+    recorded = _WITH_CHECKSUM.fullmatch(morphology)
+    path = Path(name := recorded["path"] if recorded else morphology)
     if not path.is_file():
         known = ", ".join((INTACT, *species.damages))
-        hint = did_you_mean(name, (INTACT, *species.damages)) or ","
-        raise ValueError(f"no body and no file {name!r}{hint} known: {known}, or the path of an XML file")
-    if recorded and recorded["sum"] != sum_alone(path):
+        hint = suggest_name(name, (INTACT, *species.damages)) or ","
+        raise ValueError(f"no morphology and no file {name!r}{hint} known: {known}, or the path of an XML file")
+    if recorded and recorded["sum"] != compute_file_checksum(path):
         _check_unchanged(path, recorded["sum"])
-    parsed(path)
+    parse_xml(path)
     try:
-        found = species.anatomy(path)
+        found = species.read_anatomy(path)
     except ValueError as error:
         reason = " ".join(str(error).split())
-        raise ValueError(f"bodies: {name} is no body that the simulator can load: {reason}") from error
-    for kind, expected in species.anatomy(species.installed).items():
+        raise ValueError(f"morphologies: {name} is not a morphology that the simulator can load: {reason}") from error
+    for kind, expected in species.read_anatomy(species.installed).items():
         for number, (here, there) in enumerate(zip_longest(found[kind], expected, fillvalue="absent"), 1):
             if here != there:
                 raise ValueError(
-                    f"bodies: {name} has other {kind} than {species.installed.name} of {species.package}: "
+                    f"morphologies: {name} has other {kind} than {species.installed.name} of {species.package}: "
                     f"number {number} is {here}, not {there}"
                 )
     return path.absolute()
 
 
 def _check_unchanged(path: Path, recorded: str) -> None:
-    """Refuses a file that, with those that it names, is another body than was recorded."""
-    if (now := body_sum(path)) != recorded:
-        what = " or a file that it names" if now != sum_alone(path) else ""
+    """Raises ValueError if the file, or one that it names, is not what was recorded."""
+    if (now := compute_morphology_checksum(path)) != recorded:
+        what = " or a file that it names" if now != compute_file_checksum(path) else ""
         raise ValueError(
-            f"bodies: {path}{what} has changed since the training: its sha256 was {recorded[:8]}..., is {now[:8]}...; "
-            "put it back, or name its path in --bodies of a new run or --damage of an evaluation"
+            f"morphologies: {path}{what} has changed since the training: its sha256 was {recorded[:8]}..., "
+            f"is {now[:8]}...; put it back, or give its path to --morphologies of a new run or to --damage"
         )
 
 
-def _by_argument(make: Callable[..., gymnasium.Env], path: Path) -> gymnasium.Env:
-    """MuJoCo environments take the file as an option, and read it in the constructor."""
+def _make_with_argument(make: Callable[..., gymnasium.Env], path: Path) -> gymnasium.Env:
+    """Passes the file as an option. MuJoCo's environments read it in the constructor."""
     return make(xml_file=str(path))
 
 
-def _by_attribute(make: Callable[..., gymnasium.Env], path: Path) -> gymnasium.Env:
-    """PyBullet's robots join the name with the folder of their own, unless it is absolute, in the first reset."""
+def _make_with_attribute(make: Callable[..., gymnasium.Env], path: Path) -> gymnasium.Env:
+    """Sets the file's absolute path. PyBullet's robots look in their own folder for any other, in the first reset."""
     env = make()
     env.unwrapped.robot.model_xml = str(path)  # type: ignore[attr-defined]
     return env
@@ -178,7 +188,11 @@ _SHORT_ANKLES = {
 }
 
 SPECIES = {
-    "AntBulletEnv-v0": Species("pybullet_data", "mjcf/ant.xml", _SHORT_ANKLES, bullet_anatomy, _by_attribute),
-    "Ant-v5": Species("gymnasium.envs.mujoco", "assets/ant.xml", _SHORT_ANKLES, mujoco_anatomy, _by_argument),
+    "AntBulletEnv-v0": Species(
+        "pybullet_data", "mjcf/ant.xml", _SHORT_ANKLES, read_bullet_anatomy, _make_with_attribute
+    ),
+    "Ant-v5": Species(
+        "gymnasium.envs.mujoco", "assets/ant.xml", _SHORT_ANKLES, read_mujoco_anatomy, _make_with_argument
+    ),
 }
-"""The environments, by today's id, whose body can be exchanged."""
+"""Current id -> species, for the environments whose morphology can be exchanged."""

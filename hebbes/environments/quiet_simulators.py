@@ -1,4 +1,4 @@
-"""What the packages of simulators print that tells a user nothing, silenced at its source. Their real messages stay."""
+"""Silences what the simulators' packages print without any use for the user. Their real messages stay."""
 
 import importlib
 import os
@@ -14,21 +14,21 @@ _LOCK = Lock()
 
 
 def quieten(entry_point: str, render_mode: str | None) -> None:
-    """Silences the package of an environment with this entry point, which is about to be made."""
+    """Silences the package of an environment that is about to be made, by its entry point."""
     _quieten_sdl(render_mode)
-    with _LOCK:  # descriptors belong to the whole process
+    with _LOCK:  # file descriptors belong to the whole process
         for package, silence in _PACKAGES.items():
             if entry_point.startswith(package):
                 silence()
 
 
 def has_display() -> bool:
-    """Whether there is a screen, where one can tell."""
+    """Whether there is a screen; True where that is not known."""
     return sys.platform != "linux" or any(os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY"))
 
 
 def _quieten_sdl(render_mode: str | None) -> None:
-    """Where no window is to open, SDL, which Pygame stands on, need not look for a screen and a sound card in vain."""
+    """Keeps SDL, which Pygame uses, from looking for a screen and a sound card, if no window will open."""
     if render_mode == "rgb_array" or not has_display():
         os.environ.setdefault("SDL_VIDEODRIVER", "dummy")
         os.environ.setdefault("SDL_AUDIODRIVER", "dummy")
@@ -36,22 +36,22 @@ def _quieten_sdl(render_mode: str | None) -> None:
 
 @cache
 def _quieten_mujoco() -> None:
-    """MuJoCo's warnings become Python's; its own way is a MUJOCO_LOG.TXT in the working folder."""
+    """Turns MuJoCo's warnings into Python's. Otherwise it writes a MUJOCO_LOG.TXT into the working folder."""
     importlib.import_module("mujoco").set_mju_user_warning(warnings.warn)
     warnings.filterwarnings("ignore", "compiler attribute .* is deprecated")  # in Gymnasium's own models
 
 
 @cache
 def _quieten_ale() -> None:
-    """No banner for every game that is made; the environment itself goes on to hide all but errors."""
+    """Hides the banner that every new game prints. The environment itself already hides all but errors."""
     ale = importlib.import_module("ale_py")
     ale.ALEInterface.setLoggerMode(ale.LoggerMode.Error)
 
 
 @cache
 def _quieten_bullet() -> None:
-    """No time of build on import, and no `argv[0]=`, which it prints of options that are empty when it connects."""
-    with _stderr_without(b"pybullet build time"):
+    """Hides the build time on import, and the `argv[0]=` that it prints for empty options when it connects."""
+    with _filter_stderr(b"pybullet build time"):
         pybullet: Any = importlib.import_module("pybullet")
     connect = pybullet.connect
 
@@ -62,8 +62,8 @@ def _quieten_bullet() -> None:
 
 
 @contextmanager
-def _stderr_without(beginning: bytes) -> Iterator[None]:
-    """Drops lines with this beginning from what is written to descriptor 2, of which a pipe's fill is kept."""
+def _filter_stderr(beginning: bytes) -> Iterator[None]:
+    """Drops lines with this beginning from what is written to descriptor 2; the rest is kept up to a pipe's size."""
     sys.stderr.flush()
     stderr = os.dup(2)
     read, write = os.pipe()
@@ -87,4 +87,4 @@ _PACKAGES = {
     "ale_py": _quieten_ale,
     "pybullet_envs_gymnasium": _quieten_bullet,
 }
-"""By the beginning of the entry points."""
+"""Beginning of an entry point -> function that silences its package."""

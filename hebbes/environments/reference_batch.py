@@ -1,4 +1,4 @@
-"""The reference batch of virtual batch normalisation: observations of random play (Salimans et al. 2017, sec. 2.2)."""
+"""Collects the reference batch of virtual batch normalization by random play (Salimans et al. 2017, sec. 2.2)."""
 
 from copy import deepcopy
 
@@ -7,45 +7,45 @@ from gymnasium import Space
 from jaxtyping import Shaped
 
 from hebbes.contracts.environment import BatchEnv
-from hebbes.contracts.randomness import Purpose, simulator_seed
+from hebbes.contracts.randomness import Purpose, derive_simulator_seed
 from hebbes.environments.spec import EnvironmentSpec, make_batch_env
 
-EVERY = 10
-"""Env steps between the observations that are taken, so that the batch shows more than one scene."""
+FRAME_INTERVAL = 10
+"""Env steps between two observations of the batch, so that they show different scenes."""
 
 
-def collect(spec: EnvironmentSpec, num_frames: int, seed: int) -> Shaped[np.ndarray, "frames ..."]:
-    """As many observations of the wrapped environment (`spec.training_wrappers` too) under random actions.
+def collect_reference_batch(spec: EnvironmentSpec, num_frames: int, seed: int) -> Shaped[np.ndarray, "frames ..."]:
+    """`num_frames` observations of the wrapped environment (`spec.training_wrappers` too) under random actions.
 
-    Every tenth observation is taken, over as many episodes as that needs, the first of each among them. A function of
-    these arguments. ValueError where the environment cannot be made, or fails.
+    The batch has the first and then every tenth observation of an episode, over as many episodes as needed. It depends
+    only on the arguments. ValueError if the environment cannot be made, or fails.
     """
-    env = make_batch_env(spec, [simulator_seed(seed, Purpose.VIRTUAL_BATCH)], threads=1, training=True)
+    env = make_batch_env(spec, [derive_simulator_seed(seed, Purpose.VIRTUAL_BATCH)], threads=1, training=True)
     try:
         space = deepcopy(env.action_space)
-        space.seed(simulator_seed(seed, Purpose.VIRTUAL_BATCH, member=1))
+        space.seed(derive_simulator_seed(seed, Purpose.VIRTUAL_BATCH, member=1))
         frames: list[np.ndarray] = []
         episode = 0
         while len(frames) < num_frames:
-            frames += _episode(env, space, episode, num_frames - len(frames))
+            frames += _play_episode(env, space, episode, num_frames - len(frames))
             episode += 1
     finally:
         env.close()
     return np.stack(frames)
 
 
-def _episode(env: BatchEnv, space: Space, episode: int, most: int) -> list[np.ndarray]:
-    """At most so many observations from one episode."""
-    copy = np.zeros(1, np.int64)
+def _play_episode(env: BatchEnv, space: Space, episode: int, max_frames: int) -> list[np.ndarray]:
+    """Up to `max_frames` observations from one episode."""
+    active = np.zeros(1, np.int64)
     frames = [env.start(episode)[0].copy()]
-    step_count = 0
-    while len(frames) < most:
-        stepped = env.step(np.asarray(space.sample())[np.newaxis], copy)
-        if stepped.faults:
-            raise ValueError(f"virtual_batch: the environment failed in random play: {stepped.faults[0]}")
-        if stepped.terminated[0] or stepped.truncated[0]:
+    env_steps = 0
+    while len(frames) < max_frames:
+        result = env.step(np.asarray(space.sample())[np.newaxis], active)
+        if result.faults:
+            raise ValueError(f"virtual_batch: the environment failed in random play: {result.faults[0]}")
+        if result.terminated[0] or result.truncated[0]:
             break
-        step_count += 1
-        if step_count % EVERY == 0:
-            frames.append(stepped.observations[0].copy())
+        env_steps += 1
+        if env_steps % FRAME_INTERVAL == 0:
+            frames.append(result.observations[0].copy())
     return frames

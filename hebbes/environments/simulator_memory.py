@@ -1,7 +1,7 @@
-"""How much memory simulators take, measured on a few of them before a run begins.
+"""Measures the memory that simulators take, on a few of them, before a run begins.
 
-Between simulators the cost differs by a factor of three thousand (CartPole 10 kB, a PyBullet world 30 MB), and with
-bodies and options of the same one, so that no table of them would hold.
+Simulators differ by a factor of three thousand (CartPole 10 kB, a PyBullet world 30 MB), and the same one differs with
+its morphology and options. So no table could list them.
 """
 
 import ctypes
@@ -15,37 +15,39 @@ from hebbes.contracts.environment import BatchEnv
 from hebbes.environments.spec import EnvironmentSpec, make_batch_env, spec_from_json, spec_to_json
 
 SECONDS = 0.5
-"""What making them may take, beyond the first two."""
+"""Largest time to spend on making simulators, after the first two."""
 
 
-def simulator_bytes(spec: EnvironmentSpec, num_copies: int, used: Callable[[], int], *, training: bool) -> int:
-    """Memory that one of the simulators of a batch takes, its share of what the batch has included.
+def measure_simulator_bytes(
+    spec: EnvironmentSpec, num_envs: int, measure_used: Callable[[], int], *, training: bool
+) -> int:
+    """Bytes that one simulator in a batch takes, including its share of what the batch itself takes.
 
     Args:
         spec: the environment, with its wrappers.
-        num_copies: how many the batches of a run have; so many at most are made.
-        used: the bytes that this process takes now.
+        num_envs: size of a run's batches; at most this many are made.
+        measure_used: returns the bytes that this process takes now.
         training: whether to apply the training-only wrappers.
 
-    0 where a simulator fails: what it raises is for the run to say, whose engine knows what to do about it.
+    0 if a simulator fails: the run will report the error, because its engine knows what to do about it.
     """
-    return _measured(json.dumps(spec_to_json(spec)), num_copies, used, training)
+    return _measure_once(json.dumps(spec_to_json(spec)), num_envs, measure_used, training)
 
 
 @cache
-def _measured(described: str, num_copies: int, used: Callable[[], int], training: bool) -> int:
-    """As `simulator_bytes`, measured once for all runs of a process."""
+def _measure_once(described: str, num_envs: int, measure_used: Callable[[], int], training: bool) -> int:
+    """`measure_simulator_bytes`, measured only once per process for each description."""
     spec = spec_from_json(json.loads(described))
     _release_freed()
     envs: list[BatchEnv] = []
     try:
-        envs.append(_started(spec, 1, training))  # the first of a process loads what all others share
+        envs.append(_start_env(spec, 1, training))  # the first in a process loads what all others share
         begun = perf_counter()
-        envs.append(_started(spec, 1, training))
+        envs.append(_start_env(spec, 1, training))
         affordable = 1 + int(SECONDS / max(perf_counter() - begun, 1e-6))
-        before, count = used(), min(num_copies, affordable)
-        envs.append(_started(spec, count, training))
-        return ceil(max(0, used() - before) / count)
+        before, count = measure_used(), min(num_envs, affordable)
+        envs.append(_start_env(spec, count, training))
+        return ceil(max(0, measure_used() - before) / count)
     except Exception:  # whatever a user's simulator raises
         return 0
     finally:
@@ -53,7 +55,7 @@ def _measured(described: str, num_copies: int, used: Callable[[], int], training
             env.close()
 
 
-def _started(spec: EnvironmentSpec, count: int, training: bool) -> BatchEnv:
+def _start_env(spec: EnvironmentSpec, count: int, training: bool) -> BatchEnv:
     env = make_batch_env(spec, range(count), threads=1, training=training)
     try:
         env.start(0)
@@ -64,7 +66,7 @@ def _started(spec: EnvironmentSpec, count: int, training: bool) -> BatchEnv:
 
 
 def _release_freed() -> None:
-    """Has the C library give back what is free within the process, which would hide what is taken next."""
+    """Returns freed memory to the operating system. Otherwise the next allocations would reuse it and not be seen."""
     release = getattr(ctypes.CDLL(None), "malloc_trim", None)
     if release is not None:
         release(0)

@@ -1,7 +1,7 @@
-"""Spaces: which ones environments may have, and how observations of several parts become one row of numbers.
+"""Spaces: which ones environments may have, and how observations with several parts become one row of numbers.
 
 Box and Discrete observations stay as they are. Dict, Tuple, MultiBinary and MultiDiscrete ones are flattened by
-Gymnasium's own functions: the parts of a Dict in its order, Discrete and MultiDiscrete numbers as one-hot vectors.
+Gymnasium's own functions. The parts of a Dict keep its order. Discrete and MultiDiscrete parts become one-hot.
 """
 
 from collections.abc import Iterator
@@ -13,19 +13,19 @@ from gymnasium.spaces import Box, Dict, Discrete, MultiBinary, MultiDiscrete, Tu
 from gymnasium.spaces.utils import flatdim, flatten, flatten_space
 from jaxtyping import Shaped
 
-NUMBERS = Box | Discrete | MultiBinary | MultiDiscrete
-"""Spaces of numbers; Dict and Tuple hold such."""
+NUMERIC_SPACES = Box | Discrete | MultiBinary | MultiDiscrete
+"""Spaces whose values are arrays of numbers."""
 
 MAX_NUMBERS = 2**24
-"""In one observation that is flattened or one-hot: a policy file holds no more weights than this."""
+"""Limit for one flattened or one-hot observation: a policy file holds no more weights than this."""
 
 WAY_OUT = "a gymnasium.Wrapper of yours may turn it into one of them: --gymnasium_wrappers package.module:Class"
 
 
 def check_spaces(environment: str, observation_space: Space, action_space: Space) -> None:
-    """Refuses spaces that no policy here can read or act in."""
+    """Raises ValueError for spaces that no policy here can observe or act in."""
     _check_observations(environment, observation_space)
-    if not isinstance(action_space, NUMBERS):
+    if not isinstance(action_space, NUMERIC_SPACES):
         raise ValueError(
             f"environment {environment!r} has action space {action_space}; supported are Box, Discrete, MultiBinary "
             f"and MultiDiscrete; {WAY_OUT}"
@@ -33,9 +33,9 @@ def check_spaces(environment: str, observation_space: Space, action_space: Space
 
 
 def _check_observations(environment: str, space: Space) -> None:
-    parts = dict(parts_of(space))
+    parts = dict(iterate_parts(space))
     for path, part in parts.items():
-        if not isinstance(part, NUMBERS):
+        if not isinstance(part, NUMERIC_SPACES):
             where = "".join(f"[{key!r}]" for key in path)
             raise ValueError(
                 f"environment {environment!r} has observation space {part}{where and f' at {where}'}; supported are "
@@ -49,12 +49,12 @@ def _check_observations(environment: str, space: Space) -> None:
         )
 
 
-def parts_of(space: Space, path: tuple[Any, ...] = ()) -> Iterator[tuple[tuple[Any, ...], Space]]:
-    """The spaces within nested Dicts and Tuples, each after the keys that lead to it; () and the space for others."""
+def iterate_parts(space: Space, path: tuple[Any, ...] = ()) -> Iterator[tuple[tuple[Any, ...], Space]]:
+    """(path of keys, space) for every part of nested Dicts and Tuples; ((), space) for any other space."""
     if isinstance(space, Dict | Tuple):
         parts = space.items() if isinstance(space, Dict) else enumerate(space)
         for key, part in parts:
-            yield from parts_of(part, (*path, key))
+            yield from iterate_parts(part, (*path, key))
     else:
         yield path, space
 
@@ -64,12 +64,12 @@ def is_flattened(space: Space) -> bool:
     return not isinstance(space, Box | Discrete)
 
 
-def flat_space(space: Space) -> Space:
-    """The space of the observations once they are flattened, where they are."""
+def make_flat_space(space: Space) -> Space:
+    """The space of the flattened observations; the space itself if they are not flattened."""
     return flatten_space(space) if is_flattened(space) else space
 
 
 def flatten_observation(space: Space, observation: Any) -> Shaped[np.ndarray, " numbers"]:
-    """An observation in one row; FloatingPointError where one that should be of whole numbers is not finite."""
+    """The observation as one row; FloatingPointError if a part that must be integers is not finite."""
     with np.errstate(invalid="raise"):
         return np.asarray(flatten(space, observation))

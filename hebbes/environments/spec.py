@@ -1,4 +1,4 @@
-"""Environments as batches: from a description that fits in a policy file to a wrapped BatchEnv."""
+"""Makes a wrapped BatchEnv from a description of an environment that a policy file can hold."""
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
@@ -11,22 +11,23 @@ import gymnasium
 
 from hebbes.contracts.environment import BatchEnv
 from hebbes.environments.gymnasium_env import GymnasiumEnv
-from hebbes.environments.ids import is_of_gymnasium, register
-from hebbes.environments.morphologies import INTACT, check_bodies
+from hebbes.environments.ids import is_built_into_gymnasium, register
+from hebbes.environments.morphologies import INTACT, check_morphologies
 from hebbes.environments.wrapper_spec import WrapperSpec as WrapperSpec
 from hebbes.environments.wrapper_spec import check_wrapper
-from hebbes.registry.lookup import lookup
-from hebbes.registry.users_classes import check_class, make
+from hebbes.registry.former_names import find_current_class_name, rename_options
+from hebbes.registry.lookup import find_class
+from hebbes.registry.users_classes import check_class, make_instance
 
 BACKENDS = ("envpool", "gymnasium")
 
 
 @dataclass(frozen=True)
 class EnvironmentSpec:
-    """Which environment, on which back end, in which wrappers."""
+    """Description of an environment: its id, its back end, its wrappers."""
 
     environment: str
-    """Today's id, from `hebbes.environments.ids.resolve`."""
+    """The current id, from `hebbes.environments.ids.resolve`."""
     backend: str
     """One of `BACKENDS`, from `choose_backend`."""
     env_kwargs: Mapping[str, Any] = field(default_factory=dict)
@@ -34,40 +35,45 @@ class EnvironmentSpec:
     imports: tuple[str, ...] = ()
     """Packages that register the environment when imported."""
     gymnasium_wrappers: tuple[WrapperSpec, ...] = ()
-    """`gymnasium.Wrapper` classes around each copy, innermost first; Gymnasium back end only."""
+    """`gymnasium.Wrapper` classes around each sub-environment, innermost first; only for the Gymnasium back end."""
     wrappers: tuple[WrapperSpec, ...] = ()
     """Batch wrappers, innermost first."""
     training_wrappers: tuple[WrapperSpec, ...] = ()
-    """Batch wrappers outside the others, in training only."""
-    bodies: tuple[str, ...] = (INTACT,)
-    """The bodies in which every episode is played: see `hebbes.environments.morphologies.body_file`; a user's files are `pinned`."""
+    """Batch wrappers outside the others, only in training."""
+    morphologies: tuple[str, ...] = (INTACT,)
+    """Every episode is played in each of them. As from `hebbes.environments.morphologies.pin_morphology`."""
 
 
 def spec_to_json(spec: EnvironmentSpec) -> dict[str, Any]:
-    """The description as plain dicts, lists and what the options hold."""
+    """The description as plain dicts and lists, which JSON can hold as far as the options can."""
     plain = asdict(spec)
     return {key: list(value) if isinstance(value, tuple) else value for key, value in plain.items()}
 
 
 def spec_from_json(plain: Any) -> EnvironmentSpec:
-    """The description that `spec_to_json` wrote; ValueError for anything else. Imports and executes nothing."""
-    given = _checked_keys(plain, EnvironmentSpec, "environment description")
+    """The description from what `spec_to_json` returned; ValueError for anything else. Imports and executes nothing."""
+    given = _check_keys(plain, EnvironmentSpec, "environment description")
     for key in ("environment", "backend"):
         _check(isinstance(given[key], str), key, given[key], "text")
     _check(given["backend"] in BACKENDS, "backend", given["backend"], f"one of {', '.join(BACKENDS)}")
     imports = given.get("imports", [])
     _check(isinstance(imports, list) and all(isinstance(name, str) for name in imports), "imports", imports, "names")
-    bodies = given.get("bodies", [INTACT])
-    _check(isinstance(bodies, list) and all(isinstance(body, str) for body in bodies), "bodies", bodies, "names")
-    check_bodies(bodies)
+    morphologies = given.get("morphologies", [INTACT])
+    _check(
+        isinstance(morphologies, list) and all(isinstance(morphology, str) for morphology in morphologies),
+        "morphologies",
+        morphologies,
+        "names",
+    )
+    check_morphologies(morphologies)
     wrappers = ("gymnasium_wrappers", "wrappers", "training_wrappers")
     return EnvironmentSpec(
         given["environment"],
         given["backend"],
-        _options(given.get("env_kwargs", {}), "env_kwargs"),
+        _read_options(given.get("env_kwargs", {}), "env_kwargs"),
         tuple(imports),
-        **{key: _wrappers(given.get(key, []), key) for key in wrappers},
-        bodies=tuple(bodies),
+        **{key: _read_wrappers(given.get(key, []), key) for key in wrappers},
+        morphologies=tuple(morphologies),
     )
 
 
@@ -77,12 +83,12 @@ def choose_backend(
     env_kwargs: Mapping[str, Any],
     gymnasium_wrappers: Sequence[WrapperSpec],
 ) -> str:
-    """The back end to use: for "auto" EnvPool where it can, else Gymnasium; ValueError where "envpool" cannot."""
+    """The back end to use. "auto": EnvPool if it can make this, else Gymnasium. "envpool": ValueError if it cannot."""
     if requested not in ("auto", *BACKENDS):
         raise ValueError(f"backend must be one of auto, {', '.join(BACKENDS)}, got {requested!r}")
     if requested == "gymnasium":
         return "gymnasium"
-    refusal = _envpool_refusal(environment, env_kwargs, gymnasium_wrappers)
+    refusal = _explain_envpool_refusal(environment, env_kwargs, gymnasium_wrappers)
     if refusal is None:
         return "envpool"
     if requested == "envpool":
@@ -96,82 +102,84 @@ def make_batch_env(
     *,
     threads: int,
     training: bool,
-    body: str | None = None,
+    morphology: str | None = None,
     render_mode: str | None = None,
 ) -> BatchEnv:
-    """Copies of the environment, wrapped.
+    """A BatchEnv of the environment, wrapped.
 
     Args:
         spec: what to make.
-        seeds: one environment seed in [0, 2^31) a copy; equal seeds meet equal start states.
-        threads: how many step the copies, >= 1; the Gymnasium back end uses the calling one.
+        seeds: one seed in [0, 2^31) per sub-environment; equal seeds give equal start states.
+        threads: number of threads that step the simulators, >= 1. The Gymnasium back end uses only the calling one.
         training: whether to apply the training-only wrappers.
-        body: the one in which the copies are; the first of the description's where none is given.
-        render_mode: Gymnasium's, for copy 0; Gymnasium back end only.
+        morphology: that of all sub-environments; default: the description's first.
+        render_mode: Gymnasium's, for sub-environment 0; only for the Gymnasium back end.
     """
     if not len(seeds) or not all(0 <= seed < 2**31 for seed in seeds):
         raise ValueError(f"seeds must be at least one, each in [0, 2^31), got {list(seeds)}")
     if threads < 1:
         raise ValueError(f"threads must be >= 1, got {threads}")
-    env = _bare_env(spec, seeds, threads, spec.bodies[0] if body is None else body, render_mode)
+    env = _make_bare_env(spec, seeds, threads, spec.morphologies[0] if morphology is None else morphology, render_mode)
     try:
         for wrapper in (*spec.wrappers, *(spec.training_wrappers if training else ())):
-            env = _batch_wrapper(env, wrapper)
+            env = _apply_batch_wrapper(env, wrapper)
     except BaseException:
         env.close()
         raise
     return env
 
 
-def _bare_env(
-    spec: EnvironmentSpec, seeds: Sequence[int], threads: int, body: str, render_mode: str | None
+def _make_bare_env(
+    spec: EnvironmentSpec, seeds: Sequence[int], threads: int, morphology: str, render_mode: str | None
 ) -> BatchEnv:
     register(spec.environment, spec.imports)
-    if body != INTACT and "xml_file" in spec.env_kwargs:
-        raise ValueError(f"bodies has {body!r} and env_kwargs an xml_file: only one of them can say what the body is")
+    if morphology != INTACT and "xml_file" in spec.env_kwargs:
+        raise ValueError(
+            f"morphologies has {morphology!r} and env_kwargs has an xml_file: only one of them can set the morphology"
+        )
     if spec.backend == "gymnasium":
-        wrappers = [(_gymnasium_wrapper(wrapper), wrapper.kwargs) for wrapper in spec.gymnasium_wrappers]
+        wrappers = [(_find_gymnasium_wrapper(wrapper), wrapper.kwargs) for wrapper in spec.gymnasium_wrappers]
         return GymnasiumEnv(
-            spec.environment, seeds, spec.env_kwargs, wrappers=wrappers, body=body, render_mode=render_mode
+            spec.environment, seeds, spec.env_kwargs, wrappers=wrappers, morphology=morphology, render_mode=render_mode
         )
     if render_mode is not None:
         raise ValueError(f"render_mode {render_mode!r} needs backend 'gymnasium', got {spec.backend!r}")
     choose_backend(spec.backend, spec.environment, spec.env_kwargs, spec.gymnasium_wrappers)
     from hebbes.environments.envpool_env import EnvPoolEnv  # EnvPool is not installed everywhere
 
-    return EnvPoolEnv(spec.environment, seeds, spec.env_kwargs, threads=threads, body=body)
+    return EnvPoolEnv(spec.environment, seeds, spec.env_kwargs, threads=threads, morphology=morphology)
 
 
-def _envpool_refusal(
+def _explain_envpool_refusal(
     environment: str, env_kwargs: Mapping[str, Any], gymnasium_wrappers: Sequence[WrapperSpec]
 ) -> str | None:
     if gymnasium_wrappers:
         return "gymnasium_wrappers need the Gymnasium back end"
     if find_spec("envpool") is None:
         return "EnvPool is not installed"
-    from hebbes.environments.envpool_env import refusal  # EnvPool is not installed everywhere
+    from hebbes.environments.envpool_env import explain_refusal  # EnvPool is not installed everywhere
 
-    found = refusal(environment, env_kwargs)
-    if found is None and environment in gymnasium.registry and not is_of_gymnasium(environment):
-        return f"{environment} is registered by a package of its own, whatever EnvPool has under that name"
+    found = explain_refusal(environment, env_kwargs)
+    if found is None and environment in gymnasium.registry and not is_built_into_gymnasium(environment):
+        return f"a package other than Gymnasium registers {environment}, and EnvPool's of that name may be different"
     return found
 
 
-def _gymnasium_wrapper(wrapper: WrapperSpec) -> Callable[..., gymnasium.Env]:
+def _find_gymnasium_wrapper(wrapper: WrapperSpec) -> Callable[..., gymnasium.Env]:
     check_wrapper("gymnasium_wrappers", wrapper)
-    found = lookup("wrapper", wrapper.name)
+    found = find_class("wrapper", wrapper.name)
     if not issubclass(found, gymnasium.Wrapper):
         raise ValueError(f"gymnasium_wrappers: {wrapper.name!r} is not a gymnasium.Wrapper")
     _check_options("gymnasium_wrappers", found, wrapper)
-    return partial(make, "gymnasium_wrappers", wrapper.name, found)
+    return partial(make_instance, "gymnasium_wrappers", wrapper.name, found)
 
 
-def _batch_wrapper(env: BatchEnv, wrapper: WrapperSpec) -> BatchEnv:
-    found = lookup("wrapper", wrapper.name)
+def _apply_batch_wrapper(env: BatchEnv, wrapper: WrapperSpec) -> BatchEnv:
+    found = find_class("wrapper", wrapper.name)
     if issubclass(found, gymnasium.Wrapper):
         raise ValueError(f"wrapper {wrapper.name!r} is a gymnasium.Wrapper, to be named in gymnasium_wrappers")
     _check_options("wrappers", check_class("wrappers", wrapper.name, found), wrapper)
-    made: BatchEnv = make("wrappers", wrapper.name, found, env, **wrapper.kwargs)
+    made: BatchEnv = make_instance("wrappers", wrapper.name, found, env, **wrapper.kwargs)
     return made
 
 
@@ -193,10 +201,11 @@ def _check(holds: bool, key: str, value: Any, allowed: str) -> None:
         raise ValueError(f"{key} must be {allowed}, got {value!r}")
 
 
-def _checked_keys(plain: Any, described: type, what: str) -> dict[str, Any]:
-    """A dict that has every key without a default, and no key that is not a field."""
+def _check_keys(plain: Any, described: type, what: str) -> dict[str, Any]:
+    """The dict under current names; ValueError if a field without a default is missing, or for unknown keys."""
     _check(isinstance(plain, dict), what, plain, "a mapping")
     known = {entry.name for entry in fields(described)}
+    plain = rename_options(plain, known)
     optional = {
         entry.name for entry in fields(described) if (entry.default, entry.default_factory) != (MISSING, MISSING)
     }
@@ -206,16 +215,20 @@ def _checked_keys(plain: Any, described: type, what: str) -> dict[str, Any]:
     return plain
 
 
-def _options(value: Any, key: str) -> dict[str, Any]:
+def _read_options(value: Any, key: str) -> dict[str, Any]:
     _check(isinstance(value, dict) and all(isinstance(option, str) for option in value), key, value, "a mapping")
     return dict(value)
 
 
-def _wrappers(value: Any, key: str) -> tuple[WrapperSpec, ...]:
+def _read_wrappers(value: Any, key: str) -> tuple[WrapperSpec, ...]:
     _check(isinstance(value, list), key, value, "a list")
     found = []
     for entry in value:
-        given = _checked_keys(entry, WrapperSpec, key)
+        given = _check_keys(entry, WrapperSpec, key)
         _check(isinstance(given["name"], str), f"name in {key}", given["name"], "text")
-        found.append(WrapperSpec(given["name"], _options(given.get("kwargs", {}), f"kwargs in {key}")))
+        found.append(
+            WrapperSpec(
+                find_current_class_name(given["name"]), _read_options(given.get("kwargs", {}), f"kwargs in {key}")
+            )
+        )
     return tuple(found)

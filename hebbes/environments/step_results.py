@@ -1,4 +1,4 @@
-"""Results of env steps, gathered into arrays and checked, because a simulator in Python may return anything."""
+"""Gathers the results of env steps into arrays, and checks them: a simulator in Python may return anything."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -9,12 +9,12 @@ from gymnasium import Space
 from jaxtyping import Bool, Float64, Shaped
 
 Result: TypeAlias = tuple[Any, Any, Any, Any, Mapping[str, Any]]
-"""What a Gymnasium environment returns from `step`."""
+"""What `step` of a Gymnasium environment returns."""
 
 
 @dataclass(frozen=True)
 class Results:
-    """Results of some copies, one row each."""
+    """The results of some sub-environments, one row each."""
 
     observations: Shaped[np.ndarray, "active ..."]
     rewards: Float64[np.ndarray, " active"]
@@ -23,29 +23,31 @@ class Results:
     infos: Sequence[Mapping[str, Any]]
 
 
-def gathered(results: Sequence[Result], space: Space) -> Results:
-    """The results in arrays; ValueError or TypeError unless each has five parts, of the right shapes, of real numbers.
+def gather_results(results: Sequence[Result], space: Space) -> Results:
+    """The results in arrays; ValueError or TypeError unless each has five parts of real numbers in the right shapes.
 
-    Numbers of another dtype are cast; of a masked array the data count.
+    Numbers of another dtype are cast. The mask of a masked array is ignored.
     """
     if not all(isinstance(result, tuple) and len(result) == 5 for result in results):
         raise ValueError("step did not return a tuple of five")
     observations, rewards, terminated, truncated, infos = zip(*results, strict=True)
     return Results(
-        stacked("observation", observations, space),
-        _numbers("reward", rewards, (), np.dtype(np.float64)),
-        _numbers("terminated", terminated, (), np.dtype(np.bool_)),
-        _numbers("truncated", truncated, (), np.dtype(np.bool_)),
+        stack_observations("observation", observations, space),
+        _convert_numbers("reward", rewards, (), np.dtype(np.float64)),
+        _convert_numbers("terminated", terminated, (), np.dtype(np.bool_)),
+        _convert_numbers("truncated", truncated, (), np.dtype(np.bool_)),
         infos,
     )
 
 
-def stacked(what: str, observations: Sequence[Any], space: Space) -> Shaped[np.ndarray, "rows ..."]:
-    """Observations in one array of the space's dtype; ValueError or TypeError for what is none."""
-    return _numbers(what, observations, space.shape or (), np.dtype(space.dtype))
+def stack_observations(what: str, observations: Sequence[Any], space: Space) -> Shaped[np.ndarray, "rows ..."]:
+    """The observations in one array of the space's dtype; ValueError or TypeError if they do not fit the space."""
+    return _convert_numbers(what, observations, space.shape or (), np.dtype(space.dtype))
 
 
-def _numbers(what: str, values: Sequence[Any], shape: tuple[int, ...], dtype: np.dtype) -> Shaped[np.ndarray, "..."]:
+def _convert_numbers(
+    what: str, values: Sequence[Any], shape: tuple[int, ...], dtype: np.dtype
+) -> Shaped[np.ndarray, "..."]:
     array = np.array(values)
     if array.dtype != dtype:
         if array.dtype.kind not in "biuf":

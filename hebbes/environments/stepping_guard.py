@@ -1,4 +1,4 @@
-"""What both back ends know of their copies: seeds of episodes, and what may be stepped."""
+"""What both back ends share: seeds of episodes, and checks before every env step."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -9,22 +9,22 @@ from gymnasium.spaces import Box, Discrete, MultiBinary, MultiDiscrete
 from jaxtyping import Bool, Int, Shaped
 
 
-def episode_seeds(seeds: Sequence[int], episode: int) -> list[int]:
-    """A seed in [0, 2^31) for each copy's episode, a function of the copy's seed and the episode number alone."""
+def derive_episode_seeds(seeds: Sequence[int], episode: int) -> list[int]:
+    """One seed in [0, 2^31) per sub-environment, which depends only on its own seed and the episode number."""
     drawn = {seed: int(np.random.SeedSequence((seed, episode)).generate_state(1)[0] >> np.uint32(1)) for seed in seeds}
     return [drawn[seed] for seed in seeds]
 
 
 def check_episode(episode: int) -> None:
-    """Refuses a negative episode number."""
+    """Raises ValueError for a negative episode number."""
     if episode < 0:
         raise ValueError(f"episode must be >= 0, got {episode}")
 
 
-def allowed_range(space: Space) -> tuple[Any, Any] | None:
-    """The least and the greatest action, both allowed, for each number of it; None for real numbers.
+def find_allowed_range(space: Space) -> tuple[Any, Any] | None:
+    """The least and the greatest action, both allowed, for each number of the action; None for real numbers.
 
-    The wrappers keep real numbers within their bounds.
+    Real numbers are kept within their bounds by the wrappers.
     """
     match space:
         case Discrete():
@@ -38,37 +38,37 @@ def allowed_range(space: Space) -> tuple[Any, Any] | None:
     return None
 
 
-class Copies:
-    """Guards every step: a simulator in C++ would crash on, or play on after, what is refused here."""
+class SteppingGuard:
+    """Checks every env step. Without it, a simulator in C++ would crash, or go on after the end of an episode."""
 
-    def __init__(self, num_copies: int, action_space: Space, action_dtype: np.dtype) -> None:
-        self._action_space, self._range = action_space, allowed_range(action_space)
+    def __init__(self, num_envs: int, action_space: Space, action_dtype: np.dtype) -> None:
+        self._action_space, self._range = action_space, find_allowed_range(action_space)
         self._action_dtype = action_dtype
-        self._ended = np.ones(num_copies, np.bool_)
+        self._ended = np.ones(num_envs, np.bool_)
 
-    def begin(self) -> None:
-        """All copies are at the start of an episode."""
+    def begin_episodes(self) -> None:
+        """Notes that all sub-environments are at the start of an episode."""
         self._ended[:] = False
 
-    def end(self, ids: Int[np.ndarray, " active"], done: Bool[np.ndarray, " active"]) -> None:
-        """The episodes of these copies have ended, where `done` says so."""
+    def end_episodes(self, ids: Int[np.ndarray, " active"], done: Bool[np.ndarray, " active"]) -> None:
+        """Notes which of these sub-environments have ended their episode."""
         self._ended[ids] = done
 
-    def named(self, active: Int[np.ndarray, " active"]) -> Int[np.ndarray, " active"]:
-        """`active` as contiguous int32; ValueError unless it names distinct copies whose episode goes on."""
+    def check_ids(self, active: Int[np.ndarray, " active"]) -> Int[np.ndarray, " active"]:
+        """`active` as contiguous int32; ValueError unless these are distinct sub-environments within an episode."""
         ids = np.asarray(active).astype(np.int32, order="C", casting="same_kind", copy=False)
         try:
-            ended = self._ended[ids.view(np.uint32)]  # a negative id turns huge, so both ends raise
+            ended = self._ended[ids.view(np.uint32)]  # a negative id becomes huge, so that it raises too
         except IndexError:
-            raise ValueError(f"active must name copies in 0..{len(self._ended) - 1}, got {active}") from None
+            raise ValueError(f"active must name sub-environments in 0..{len(self._ended) - 1}, got {active}") from None
         if ended.any():
-            raise ValueError(f"active names copies whose episode has ended or not begun: {ids[ended]}")
+            raise ValueError(f"active names sub-environments whose episode has ended or not begun: {ids[ended]}")
         if ids.ndim != 1 or not ids.size or (not (ids[1:] > ids[:-1]).all() and len(np.unique(ids)) != len(ids)):
-            raise ValueError(f"active must be a row of distinct copies, at least one, got {active}")
+            raise ValueError(f"active must be a row of distinct sub-environments, at least one, got {active}")
         return ids
 
-    def checked(self, actions: Shaped[np.ndarray, "active ..."], count: int) -> Shaped[np.ndarray, "active ..."]:
-        """`actions`, one a copy, contiguous and in the simulator's dtype."""
+    def check_actions(self, actions: Shaped[np.ndarray, "active ..."], count: int) -> Shaped[np.ndarray, "active ..."]:
+        """`actions` as a contiguous array of the simulator's dtype; ValueError for a wrong shape or value."""
         actions = np.asarray(actions)
         space = self._action_space
         if actions.shape != (count, *(space.shape or ())):

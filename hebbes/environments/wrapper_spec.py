@@ -1,8 +1,8 @@
 """A wrapper and its arguments, as options, YAML files and policy files name it.
 
-An option names a wrapper alone, `fire_reset`, or with arguments, `early_stop: {negative_streak: 20}`: as a YAML text
-on the command line, as an entry of a list in a file. Names are file stems in `wrappers`, `package.module:Class` (or
-with a dot for the colon), and the plain names of Gymnasium's own wrappers, such as `TimeLimit`.
+An option has the name alone, `fire_reset`, or also arguments, `early_stop: {negative_streak: 20}`. This is YAML text on
+the command line, and an entry of a list in a file. A name is a file stem in `wrappers`, a `package.module:Class` (a dot
+may replace the colon), or the plain name of one of Gymnasium's own wrappers, such as `TimeLimit`.
 """
 
 import json
@@ -13,10 +13,11 @@ from typing import Any, TypeAlias
 
 import yaml
 
+from hebbes.registry.former_names import find_current_class_name
 from hebbes.registry.tables import GYMNASIUM_WRAPPERS
 
 Entry: TypeAlias = str | dict[str, dict[str, Any]]
-"""A wrapper as an option holds it: its full name, or a mapping of that one name to the arguments."""
+"""A wrapper as an option holds it: its full name, or a mapping from that name to the arguments."""
 
 
 @dataclass(frozen=True)
@@ -29,12 +30,12 @@ class WrapperSpec:
 
     @property
     def entry(self) -> Entry:
-        """As an option holds it."""
+        """The wrapper as an option holds it."""
         return {self.name: dict(self.kwargs)} if self.kwargs else self.name
 
 
-def wrapper_spec(entry: Entry) -> WrapperSpec:
-    """The wrapper that an option's entry names."""
+def make_wrapper_spec(entry: Entry) -> WrapperSpec:
+    """The wrapper in an option's entry."""
     if isinstance(entry, str):
         return WrapperSpec(entry)
     ((name, kwargs),) = entry.items()
@@ -42,54 +43,53 @@ def wrapper_spec(entry: Entry) -> WrapperSpec:
 
 
 def read_wrapper(text: str) -> Entry:
-    """The entry that a text of the command line means; ValueError for anything else."""
+    """The entry for a text of the command line; ValueError if it is not a wrapper."""
     try:
         value = yaml.safe_load(text)
         json.dumps(value, allow_nan=False)  # policy files keep it as JSON
     except (yaml.YAMLError, TypeError, ValueError) as error:
         raise ValueError(_EXPECTED) from error
     if isinstance(value, str):
-        return _full_name(value)
+        return _complete_name(value)
     if not isinstance(value, dict) or len(value) != 1:
         raise ValueError(_EXPECTED)
     ((name, kwargs),) = value.items()
     if not isinstance(name, str) or not isinstance(kwargs, dict | None) or not all(map(_is_text, kwargs or {})):
         raise ValueError(_EXPECTED)
-    return {_full_name(name): kwargs} if kwargs else _full_name(name)
+    return {_complete_name(name): kwargs} if kwargs else _complete_name(name)
 
 
 LARGEST_ARGUMENT = 4096
-"""In a wrapper of Gymnasium's, whose arguments a file may name: sizes of images, numbers of bins and of repeats."""
+"""Limit for the arguments of Gymnasium's wrappers, such as sizes of images, because files may set them."""
 LARGEST_STACK = 256
-"""Observations in `FrameStackObservation`."""
-KEEPS_STATISTICS = {f"gymnasium.wrappers:Normalize{what}" for what in ("Observation", "Reward")}
-"""Wrappers whose numbers go on from one episode to the next, so that an episode depends on what was played before."""
-
-
-DRAWS = {f"gymnasium.wrappers:{name}" for name in ("RecordVideo", "HumanRendering", "RenderCollection")}
-"""Wrappers that show or write what a simulator draws, which training does not let it do."""
+"""Limit for the number of observations in `FrameStackObservation`."""
+STATISTICS_WRAPPERS = {f"gymnasium.wrappers:Normalize{what}" for what in ("Observation", "Reward")}
+"""Wrappers that keep numbers from one episode to the next: an episode would depend on those before it."""
+RENDERING_WRAPPERS = {f"gymnasium.wrappers:{name}" for name in ("RecordVideo", "HumanRendering", "RenderCollection")}
+"""Wrappers that show or write rendered images. Simulators do not render in training."""
 
 
 def check_wrapper(option: str, wrapper: WrapperSpec) -> None:
-    """Refuses wrappers of Gymnasium that make episodes depend on each other, or that would take the memory for it."""
-    if wrapper.name in KEEPS_STATISTICS:
+    """Raises ValueError for a wrapper of Gymnasium that cannot be used: stateful, rendering or too large."""
+    if wrapper.name in STATISTICS_WRAPPERS:
         raise ValueError(
             f"{option}: {wrapper.name!r} keeps statistics from one episode to the next, so that results would depend "
             "on who plays them; --observation_normalization has those of all members"
         )
-    if wrapper.name in DRAWS:
+    if wrapper.name in RENDERING_WRAPPERS:
         raise ValueError(
-            f"{option}: {wrapper.name!r} needs drawings, which evaluations alone make: use --video or --render there"
+            f"{option}: {wrapper.name!r} needs rendered images, which training does not make: "
+            "evaluate with --video or --render"
         )
     if not wrapper.name.startswith("gymnasium.wrappers:"):
         return
     for name, value in wrapper.kwargs.items():
         most = LARGEST_STACK if name == "stack_size" else LARGEST_ARGUMENT
-        if name != "max_episode_steps" and any(abs(number) > most for number in _integers(value)):
+        if name != "max_episode_steps" and any(abs(number) > most for number in _find_integers(value)):
             raise ValueError(f"{option}: {name} of {wrapper.name!r} must be within {most}, got {value}")
 
 
-def _integers(value: Any) -> Iterator[int]:
+def _find_integers(value: Any) -> Iterator[int]:
     """The integers in a tree of JSON values."""
     waiting = [value]
     while waiting:
@@ -110,10 +110,10 @@ def _is_text(value: object) -> bool:
     return isinstance(value, str)
 
 
-def _full_name(name: str) -> str:
+def _complete_name(name: str) -> str:
     if not _NAME.fullmatch(name):
         raise ValueError(_EXPECTED)
-    if name in GYMNASIUM_WRAPPERS or f"gymnasium.wrappers:{name}" in KEEPS_STATISTICS | DRAWS:
+    if name in GYMNASIUM_WRAPPERS or f"gymnasium.wrappers:{name}" in STATISTICS_WRAPPERS | RENDERING_WRAPPERS:
         return f"gymnasium.wrappers:{name}"
     module, dot, class_name = name.rpartition(".")
-    return f"{module}:{class_name}" if dot and ":" not in name else name
+    return find_current_class_name(f"{module}:{class_name}" if dot and ":" not in name else name)

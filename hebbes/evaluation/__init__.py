@@ -1,1 +1,1 @@
-"""Playing saved policies, intact and with interventions."""
+"""Evaluation of saved policies, intact or with interventions."""

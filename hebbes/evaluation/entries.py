@@ -1,43 +1,43 @@
-"""What an evaluation plays, and what came of it: one policy, in one environment, on one morphology."""
+"""Entries of an evaluation and their results. An entry is one policy in one environment with one morphology."""
 
 from dataclasses import dataclass
 
-from hebbes.environments.morphologies import identity
+from hebbes.environments.morphologies import identify_morphology
 from hebbes.environments.spec import EnvironmentSpec
-from hebbes.evaluation.play import Played
+from hebbes.evaluation.play import PlayResult
 from hebbes.files.policy_file import SavedPolicy
 
 
 @dataclass(frozen=True)
 class Entry:
-    """A policy to evaluate, and where."""
+    """A policy to evaluate, and its environment."""
 
     path: str
-    """As the user gave it."""
+    """Path of the policy file, as the user gave it."""
     saved: SavedPolicy
-    """What the file holds, its policy perhaps changed by an intervention."""
+    """Contents of the file. An intervention may have changed the policy."""
     environment: EnvironmentSpec
-    """Of one body."""
+    """The environment, with one morphology."""
     variant: str = ""
-    """What intervenes in the policy's life; "" for the intact one."""
+    """Name of the intervention. "" for the intact policy."""
 
     @property
-    def body(self) -> str:
-        """The body that it acts with."""
-        (body,) = self.environment.bodies
-        return body
+    def morphology(self) -> str:
+        """The morphology of the environment."""
+        (morphology,) = self.environment.morphologies
+        return morphology
 
     @property
     def seen(self) -> bool:
-        """Whether it was trained on that body, in whatever file that lies."""
-        return identity(self.body) in map(identity, self.saved.environment.bodies)
+        """Whether the policy was trained on that morphology. The path of the morphology's file does not matter."""
+        return identify_morphology(self.morphology) in map(identify_morphology, self.saved.environment.morphologies)
 
 
 @dataclass(frozen=True)
-class Evaluated:
-    """A policy and what its episodes brought."""
+class EvaluationResult:
+    """An entry and the result of its episodes."""
 
     entry: Entry
-    played: Played
+    played: PlayResult
     lost: bool = False
-    """Whether the engine could not play them; they have all failed then."""
+    """Whether the engine could not play the episodes. They have all failed then."""

@@ -1,7 +1,7 @@
-"""Interventions: a plastic network whose life is changed, to see what its learning is good for.
+"""Interventions in the episodes of a plastic network, which show what its learning contributes.
 
-Each is a policy around a `Hebbian` network. What it draws comes from the episode's own generator after the initial
-weights, so every life begins with the weights of the intact network.
+Each is a policy around a `Hebbian` network. It draws from the episode's own generator after the initial weights, so
+that every episode begins with the weights of the intact network.
 """
 
 from collections.abc import Sequence
@@ -15,12 +15,12 @@ from hebbes.policies.hebbian import Hebbian
 from hebbes.policies.initial_weights import COEVOLVE
 
 SYNAPTIC = {"weights", "divisors", "traces"}
-"""Entries of the state that belong to synapses."""
+"""Entries of the state with one array per layer of synapses."""
 
 
 @dataclass(frozen=True)
-class Intervened:
-    """A network whose life is that of `policy`, but for what a subclass changes."""
+class IntervenedPolicy:
+    """Acts as `policy` does, except for what a subclass changes."""
 
     policy: Hebbian
 
@@ -35,15 +35,15 @@ class Intervened:
         return self.policy.layout
 
     def initial_params(self, rng: np.random.Generator) -> Float32[np.ndarray, " params"]:
-        """Where the search starts."""
+        """The initial parameters of the intact network."""
         return self.policy.initial_params(rng)
 
     def initial_state(self, weights: Weights, rngs: Sequence[np.random.Generator], buffers: Buffers) -> State:
-        """That of the intact network."""
+        """The initial state of the intact network."""
         return self.policy.initial_state(weights, rngs, buffers)
 
     def check_buffers(self, buffers: Buffers) -> None:
-        """ValueError for buffers that the intact network refuses."""
+        """Raises ValueError for buffers that the intact network refuses."""
         self.policy.check_buffers(buffers)
 
     def act(
@@ -54,40 +54,40 @@ class Intervened:
         state: State,
         buffers: Buffers,
     ) -> Float32[np.ndarray, "members outputs"]:
-        """The network's outputs in a state that `change` has had before."""
-        self.change(state)
+        """The network's outputs, after `intervene` has changed the state."""
+        self.intervene(state)
         return self.policy.act(weights, observations, previous_rewards, state, buffers)
 
-    def change(self, state: State) -> None:
-        """Intervenes in the state, whose `env_steps` count the env steps before this one."""
+    def intervene(self, state: State) -> None:
+        """Changes the state. Its `env_steps` count the env steps before this one."""
 
 
 @dataclass(frozen=True)
-class Frozen(Intervened):
-    """Learns no more from an env step on: those of 0 and 1 act as they were born."""
+class FrozenPolicy(IntervenedPolicy):
+    """Stops learning at an env step. With 0 or 1, the initial weights act in the whole episode."""
 
     at: int
-    """In env steps, >= 0: the first one before which nothing is learned."""
+    """First env step before which the network does not learn, >= 0."""
 
-    def change(self, state: State) -> None:
-        """Ends the learning of the members whose time has come."""
+    def intervene(self, state: State) -> None:
+        """Ends learning for the members that have reached the env step."""
         state["learning"] = state["env_steps"] < self.at
 
 
 @dataclass(frozen=True)
-class Reset(Intervened):
-    """Acts in one env step with weights drawn anew, or with the searched ones it had at first, and learns on."""
+class ResetPolicy(IntervenedPolicy):
+    """Draws new weights (or restores the searched initial ones) before one env step, and goes on learning."""
 
     at: int
-    """In env steps, >= 0."""
+    """The env step, >= 0."""
 
     def initial_state(self, weights: Weights, rngs: Sequence[np.random.Generator], buffers: Buffers) -> State:
-        """That of the intact network, and the weights to come."""
+        """The initial state of the intact network, and the weights for the reset."""
         state = super().initial_state(weights, rngs, buffers)
         return state | {"to_come": super().initial_state(weights, rngs, buffers)}
 
-    def change(self, state: State) -> None:
-        """Gives the members whose time has come their new weights, with nothing learned on top."""
+    def intervene(self, state: State) -> None:
+        """Gives the members that have reached the env step their new weights. They do not learn in that env step."""
         now = state["env_steps"] == self.at
         state["learning"] = ~now
         if now.any():
@@ -97,14 +97,14 @@ class Reset(Intervened):
 
 
 @dataclass(frozen=True)
-class Lesioned(Intervened):
-    """Has neurons, drawn for every episode, that are silent: their activity is 0, for forward pass and learning.
+class LesionedPolicy(IntervenedPolicy):
+    """Silences neurons, drawn for every episode: their activity is 0 in the forward pass and for learning.
 
-    Their synapses still change by what the rule makes of an activity of 0, and count in the normalisation.
+    The rule still changes their synapses (with an activity of 0), and normalization includes them.
     """
 
     fraction: float
-    """Of the neurons of each hidden plastic layer, in [0, 1]; ValueError for one above 0 that silences none."""
+    """Fraction of each hidden plastic layer, in [0, 1]. One above 0 that silences no neuron raises ValueError."""
 
     def __post_init__(self) -> None:
         if self.fraction and not any(self.num_silent):
@@ -113,11 +113,11 @@ class Lesioned(Intervened):
 
     @property
     def num_silent(self) -> tuple[int, ...]:
-        """Silent neurons of each hidden plastic layer: the fraction of its size to the nearest, halves to even."""
+        """Number of silent neurons of each hidden plastic layer: the fraction of its size, rounded half to even."""
         return tuple(round(self.fraction * size) for size in self.policy.hidden_sizes)
 
     def initial_state(self, weights: Weights, rngs: Sequence[np.random.Generator], buffers: Buffers) -> State:
-        """That of the intact network, with its silent neurons."""
+        """The initial state of the intact network, and the silent neurons."""
         state = super().initial_state(weights, rngs, buffers)
         sizes = self.policy.hidden_sizes
         silent = [np.zeros((len(weights), size), np.bool_) for size in sizes]
@@ -127,11 +127,11 @@ class Lesioned(Intervened):
         return state | {"silent": silent}
 
 
-def with_initial_weights(policy: Hebbian, kind: str) -> Hebbian:
-    """The network whose lives begin with weights of another kind; ValueError where either kind is searched."""
+def replace_initial_weights(policy: Hebbian, kind: str) -> Hebbian:
+    """The network with another kind of initial weights. Raises ValueError if either kind is searched."""
     if COEVOLVE in (policy.init_weights, kind):
         raise ValueError(
             f"init_weights cannot change from {policy.init_weights} to {kind}: searched initial weights are part of "
-            "what the file holds"
+            "the policy file"
         )
     return replace(policy, init_weights=kind)

@@ -1,4 +1,4 @@
-"""Evaluation of a saved policy: episodes on fresh start states, shown or filmed where asked."""
+"""Plays episodes of a saved policy on fresh start states, and shows or films them if asked to."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -9,10 +9,10 @@ from jaxtyping import Float64, Int, Shaped, UInt8
 
 from hebbes.contracts.engine import Context
 from hebbes.contracts.environment import EnvStep
-from hebbes.contracts.randomness import Purpose, simulator_seed, stream
+from hebbes.contracts.randomness import Purpose, derive_simulator_seed, make_generator
 from hebbes.environments.ids import is_in_gymnasium, register
 from hebbes.environments.spec import EnvironmentSpec, choose_backend, make_batch_env
-from hebbes.execution.chunks import Task, summed
+from hebbes.execution.chunks import Task, sum_entries
 from hebbes.execution.engines import make_engine
 from hebbes.execution.episode import Agent, EpisodeResult, run_episode
 from hebbes.execution.repeated_population import RepeatedPopulation
@@ -20,25 +20,25 @@ from hebbes.files.policy_file import SavedPolicy
 from hebbes.wrappers.base import BatchWrapper
 
 ShowFrame: TypeAlias = Callable[[UInt8[np.ndarray, "height width 3"]], None]
-"""Takes each frame of an episode as it is drawn."""
+"""A function that takes each frame of an episode as soon as it is rendered."""
 
 
 @dataclass(frozen=True)
-class Played:
-    """What the episodes of one policy brought."""
+class PlayResult:
+    """The returns of one policy's episodes, and why some failed."""
 
     returns: Float64[np.ndarray, "seeds episodes"]
     """NaN for an episode that failed."""
     faults: Mapping[str, int]
-    """Why episodes failed, and how many for each reason."""
+    """The number of failed episodes for each reason."""
 
 
-def environment_for(
+def make_evaluation_spec(
     spec: EnvironmentSpec, *, backend: str | None = None, training_wrappers: bool = False
 ) -> EnvironmentSpec:
-    """A policy's environment for evaluation.
+    """The environment of a policy, changed for its evaluation.
 
-    The back end is Gymnasium's own unless another is asked for or Gymnasium lacks the environment.
+    Its back end is Gymnasium, unless `backend` is given or Gymnasium does not have the environment (then EnvPool).
     """
     if backend is None:
         register(spec.environment, spec.imports)
@@ -61,9 +61,9 @@ def play(
     max_episode_steps: int | None = None,
     episode_timeout: float | None = None,
 ) -> Float64[np.ndarray, " episodes"]:
-    """The return of each episode, the mean over the environment's bodies. NaN for an episode that failed in one.
+    """The return of each episode, averaged over the environment's morphologies. NaN for an episode that failed in one.
 
-    Episode k depends on the seed and k alone.
+    Episode k depends only on the seed and k.
     """
     played = play_seeds(
         saved,
@@ -86,10 +86,10 @@ def play_seeds(
     threads: int,
     max_episode_steps: int | None = None,
     episode_timeout: float | None = None,
-) -> Played:
-    """Plays as many episodes for each seed, each in every body of the environment, of which the mean return counts.
+) -> PlayResult:
+    """The returns of `episodes` episodes per seed, each averaged over the environment's morphologies.
 
-    The policy, its observation statistics too, stays as it is.
+    The policy and its observation statistics do not change.
     """
     context = Context(
         purpose=Purpose.TEST,
@@ -98,7 +98,7 @@ def play_seeds(
         independent_seeds=True,
         max_episode_steps=max_episode_steps,
         buffers=saved.buffers,
-        observe=False,
+        observe_moments=False,
     )
     agent, population = Agent(saved.policy, saved.action_head), RepeatedPopulation(saved.weights, episodes)
     rollouts = []
@@ -109,10 +109,10 @@ def play_seeds(
             rollouts.append(engine.evaluate(population, context))
         finally:
             engine.close()
-    return Played(np.stack([each.fitness for each in rollouts]), summed(each.faults for each in rollouts))
+    return PlayResult(np.stack([each.fitness for each in rollouts]), sum_entries(each.faults for each in rollouts))
 
 
-def play_one(
+def play_episode(
     saved: SavedPolicy,
     environment: EnvironmentSpec,
     *,
@@ -122,16 +122,19 @@ def play_one(
     render_mode: str | None = None,
     show_frame: ShowFrame | None = None,
 ) -> EpisodeResult:
-    """Plays the episode of `play` with this number in this process, in the first body.
+    """Plays episode number `episode` of `play` in this process, with the first morphology.
 
-    `show_frame` takes the frames of the render mode "rgb_array".
+    `show_frame` gets the frames of the render mode "rgb_array".
     """
-    seeds, rngs = [simulator_seed(seed, Purpose.TEST, member=episode)], [stream(seed, Purpose.TEST, member=episode)]
+    seeds, rngs = (
+        [derive_simulator_seed(seed, Purpose.TEST, member=episode)],
+        [make_generator(seed, Purpose.TEST, member=episode)],
+    )
     env = make_batch_env(environment, seeds, threads=1, training=False, render_mode=render_mode)
     try:
         return run_episode(
             Agent(saved.policy, saved.action_head),
-            env if show_frame is None else _Filmed(env, show_frame),
+            env if show_frame is None else _FilmedEnv(env, show_frame),
             saved.weights[np.newaxis],
             0,
             rngs,
@@ -142,7 +145,7 @@ def play_one(
         env.close()
 
 
-def watch(
+def watch_episode(
     saved: SavedPolicy,
     environment: EnvironmentSpec,
     *,
@@ -151,8 +154,8 @@ def watch(
     max_episode_steps: int | None = None,
     show_frame: ShowFrame | None = None,
 ) -> EpisodeResult:
-    """Plays the episode of `play` with this number in the first body, on the screen, or frame by frame to `show_frame`."""
-    return play_one(
+    """Plays episode number `episode` of `play` with the first morphology, on the screen or for `show_frame`."""
+    return play_episode(
         saved,
         environment,
         episode=episode,
@@ -163,24 +166,25 @@ def watch(
     )
 
 
-def watch_all(
+def watch_episodes(
     saved: SavedPolicy, environment: EnvironmentSpec, *, episodes: int, seed: int, max_episode_steps: int | None
-) -> Played:
+) -> PlayResult:
     """Shows the episodes of `play` on the screen, one after another."""
     watched = [
-        watch(saved, environment, episode=k, seed=seed, max_episode_steps=max_episode_steps) for k in range(episodes)
+        watch_episode(saved, environment, episode=k, seed=seed, max_episode_steps=max_episode_steps)
+        for k in range(episodes)
     ]
-    return Played(np.array([[each.returns[0] for each in watched]]), summed(each.faults for each in watched))
+    return PlayResult(np.array([[each.returns[0] for each in watched]]), sum_entries(each.faults for each in watched))
 
 
-class _Filmed(BatchWrapper):
-    """A batch of one copy whose every frame is handed on."""
+class _FilmedEnv(BatchWrapper):
+    """A batch of one sub-environment that passes every frame to `show_frame`."""
 
     def __init__(self, env: Any, show_frame: ShowFrame):
         super().__init__(env)
         self._show_frame = show_frame
 
-    def start(self, episode: int) -> Shaped[np.ndarray, "copies ..."]:
+    def start(self, episode: int) -> Shaped[np.ndarray, "envs ..."]:
         observations = super().start(episode)
         self._show_frame(self.render())
         return observations

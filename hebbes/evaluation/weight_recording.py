@@ -1,4 +1,4 @@
-"""Recording of what a plastic network's weights do in the first episodes of an evaluation."""
+"""Recording of a plastic network's weights in the first episodes of an evaluation."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -7,60 +7,60 @@ import numpy as np
 from jaxtyping import Float32, Float64, Int, Shaped
 
 from hebbes.contracts.policy import Buffers, State, Weights
-from hebbes.contracts.randomness import Purpose, stream
+from hebbes.contracts.randomness import Purpose, make_generator
 from hebbes.environments.spec import EnvironmentSpec
-from hebbes.evaluation.interventions import Intervened
-from hebbes.evaluation.play import play_one
+from hebbes.evaluation.interventions import IntervenedPolicy
+from hebbes.evaluation.play import play_episode
 from hebbes.files.policy_file import SavedPolicy
-from hebbes.policies.hebbian import Hebbian, synaptic_weights
+from hebbes.policies.hebbian import Hebbian, compute_synaptic_weights
 
 NUM_DRAWN_SYNAPSES = 500
-"""Synapses of a layer whose weights are kept, drawn at random, the same ones in every episode."""
+"""Number of synapses per layer whose weights are recorded. They are drawn once for all episodes."""
 
 MAX_ENV_STEPS = 2_000
-"""Env steps of an episode that are recorded; with NUM_DRAWN_SYNAPSES, 4 MB a layer."""
+"""Env steps of an episode that are recorded: with NUM_DRAWN_SYNAPSES, 4 MB per layer."""
 
 
 @dataclass(frozen=True)
 class WeightRecording:
-    """What the weights of a plastic network did in one episode."""
+    """The weights of a plastic network in one episode."""
 
     trajectories: Sequence[Float32[np.ndarray, "env_steps synapses"]]
-    """Of some synapses of each layer, the weight that acted in each env step."""
+    """For each layer, the weights of some synapses that acted in each env step."""
     changes: Float64[np.ndarray, "env_steps layers"]
     """Mean absolute change of all weights of a layer from one env step to the next."""
 
 
 @dataclass
-class _Notes:
-    """What was seen of one episode."""
+class _WeightRecorder:
+    """Collects the recording of one episode."""
 
     chosen: Sequence[Int[np.ndarray, " synapses"]]
-    """Of each layer, places in its flattened weights."""
+    """For each layer, the indices of the recorded synapses in its flattened weights."""
     weights: list[list[Float32[np.ndarray, " synapses"]]] = field(default_factory=list)
     changes: list[list[float]] = field(default_factory=list)
     latest: list[Float32[np.ndarray, " all"]] = field(default_factory=list)
 
     def add(self, layers: list[Float32[np.ndarray, " all"]]) -> None:
-        """Notes the weights that act in an env step, and how far all of them are from those before."""
+        """Records the weights that act in an env step, and the mean absolute change of all weights."""
         self.weights.append([layer[chosen] for layer, chosen in zip(layers, self.chosen, strict=True)])
         if self.latest:
             pairs = zip(layers, self.latest, strict=True)
             self.changes.append([float(np.abs(new - old).mean()) for new, old in pairs])
         self.latest = layers
 
-    def life(self) -> WeightRecording:
-        """The notes as arrays."""
+    def make_recording(self) -> WeightRecording:
+        """The recording as arrays."""
         trajectories = [np.stack(layer) for layer in zip(*self.weights, strict=True)]
         changes: Float64[np.ndarray, "env_steps layers"] = np.array(self.changes).reshape(-1, len(self.chosen))
         return WeightRecording(trajectories, changes)
 
 
 @dataclass(frozen=True)
-class _Recorded(Intervened):
-    """The intact network of one member, with an observer."""
+class _RecordedPolicy(IntervenedPolicy):
+    """The intact network of one member, whose weights are recorded."""
 
-    notes: _Notes
+    recorder: _WeightRecorder
 
     def act(
         self,
@@ -72,29 +72,29 @@ class _Recorded(Intervened):
     ) -> Float32[np.ndarray, "members outputs"]:
         """The network's outputs."""
         outputs = super().act(weights, observations, previous_rewards, state, buffers)
-        self.notes.add([layer.ravel() for layer in synaptic_weights(state)])
+        self.recorder.add([layer.ravel() for layer in compute_synaptic_weights(state)])
         return outputs
 
 
 def record_weights(
     saved: SavedPolicy, policy: Hebbian, environment: EnvironmentSpec, *, episodes: int, seed: int, max_env_steps: int
 ) -> list[WeightRecording]:
-    """The first episodes of `play`, up to a number of env steps; `policy` is that of `saved`.
+    """Recordings of the first episodes of `play`, each up to a number of env steps. `policy` is that of `saved`.
 
-    An episode that could not begin is left out.
+    Episodes that could not begin are left out.
     """
-    rng = stream(0, Purpose.BOOTSTRAP)
-    sizes = [layer[0].size for layer in synaptic_weights(_first_state(saved, policy))]
+    rng = make_generator(0, Purpose.BOOTSTRAP)
+    sizes = [layer[0].size for layer in compute_synaptic_weights(_make_first_state(saved, policy))]
     chosen = [np.sort(rng.choice(size, min(size, NUM_DRAWN_SYNAPSES), replace=False)) for size in sizes]
-    lives = []
+    recordings = []
     for episode in range(episodes):
-        notes = _Notes(chosen)
-        recorded = replace(saved, policy=_Recorded(policy, notes))
-        play_one(recorded, environment, episode=episode, seed=seed, max_episode_steps=max_env_steps)
-        if notes.weights:
-            lives.append(notes.life())
-    return lives
+        recorder = _WeightRecorder(chosen)
+        recorded = replace(saved, policy=_RecordedPolicy(policy, recorder))
+        play_episode(recorded, environment, episode=episode, seed=seed, max_episode_steps=max_env_steps)
+        if recorder.weights:
+            recordings.append(recorder.make_recording())
+    return recordings
 
 
-def _first_state(saved: SavedPolicy, policy: Hebbian) -> State:
-    return policy.initial_state(saved.weights[np.newaxis], [stream(0, Purpose.BOOTSTRAP)], saved.buffers)
+def _make_first_state(saved: SavedPolicy, policy: Hebbian) -> State:
+    return policy.initial_state(saved.weights[np.newaxis], [make_generator(0, Purpose.BOOTSTRAP)], saved.buffers)

@@ -1,1 +1,1 @@
-"""The episode loop, and the engines that evaluate populations with it."""
+"""Runs episodes and evaluates populations."""

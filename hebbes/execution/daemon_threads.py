@@ -1,7 +1,7 @@
-"""DaemonThreads: a pool that is never waited for.
+"""DaemonThreads: a thread pool that does not delay the exit of the process.
 
-`concurrent.futures` joins its threads when the interpreter exits, so that a simulator stuck in one of them would keep
-the process alive for ever.
+`concurrent.futures` joins its threads when the interpreter exits. A simulator that hangs in one of them would keep the
+process alive forever.
 """
 
 import time
@@ -26,9 +26,9 @@ class DaemonThreads:
         self._threads: list[Thread] = []
 
     def map(self, function: Callable[[Item], Result], items: Iterable[Item]) -> list[Result]:
-        """`function` of every item, in their order; the exception of the first item that raises.
+        """The results of `function` for all items, in order; raises the exception of the first item that failed.
 
-        However it ends, calls that have not begun then never will.
+        Calls that have not begun when this ends, for example after an exception, are canceled.
         """
         while len(self._threads) < self._count:
             self._threads.append(Thread(target=_work, args=(self._calls,), daemon=True))
@@ -42,11 +42,11 @@ class DaemonThreads:
             for future, _, _ in calls:
                 future.cancel()
 
-    def close(self, patience: float) -> None:
-        """Ends the threads, waiting no longer than `patience` seconds for calls that still run."""
+    def close(self, timeout: float) -> None:
+        """Ends the threads. Waits for running calls, at most `timeout` seconds."""
         for _ in self._threads:
             self._calls.put(None)
-        deadline = time.monotonic() + patience
+        deadline = time.monotonic() + timeout
         while self._threads:
             self._threads.pop().join(max(0.0, deadline - time.monotonic()))
 
@@ -57,6 +57,6 @@ def _work(calls: "SimpleQueue[_Call | None]") -> None:
         if future.set_running_or_notify_cancel():
             try:
                 future.set_result(function(item))
-            except BaseException as error:  # raised again where the result is awaited
+            except BaseException as error:  # `map` raises it again
                 future.set_exception(error)
-        del call, future, function, item  # a thread that waits keeps nothing alive
+        del call, future, function, item  # so that a waiting thread keeps no objects alive

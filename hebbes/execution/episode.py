@@ -1,7 +1,8 @@
 """The episode loop: the only place where rewards are summed and env steps are counted.
 
-A terminal reward counts once and nothing after it counts. Rewards add up in float64. A non-finite observation, output
-or reward, or a simulator that fails, ends the member's episode and makes its return NaN; so does a sum that overflows.
+The terminal reward counts once, and nothing after it counts. Rewards are summed in float64. A non-finite observation,
+output or reward, or a simulator that fails, ends the member's episode and makes its return NaN. A sum that overflows
+makes it NaN too.
 """
 
 from collections.abc import Sequence
@@ -19,11 +20,11 @@ from hebbes.execution.tallies import Tallies
 from hebbes.policies.action_heads import HEADS
 
 OVERFLOWED = "return overflowed"
-"""Reason of failure of finite rewards whose sum, or mean over episodes, is not finite."""
+"""Reason of failure if finite rewards have an infinite sum, or returns an infinite mean."""
 
 
 class AbandonedError(Exception):
-    """Nobody waits for the episode's result any more."""
+    """The episode was stopped, because nobody waits for its result any more."""
 
 
 @dataclass(frozen=True)
@@ -36,70 +37,70 @@ class Agent:
 
 @dataclass(frozen=True)
 class EpisodeResult:
-    """One episode of every member."""
+    """The results of one episode of every member."""
 
     returns: Float64[np.ndarray, " members"]
     env_steps: Int[np.ndarray, " members"]
     faults: dict[str, int]
-    """How many members failed for each reason."""
+    """Reason -> number of members that failed for it."""
     tallies: dict[str, float]
-    """As those of `hebbes.contracts.engine.Rollouts`."""
+    """As in `hebbes.contracts.engine.Rollouts`."""
 
 
-def _all_finite(array: Shaped[np.ndarray, "rows ..."]) -> bool:
+def _is_all_finite(array: Shaped[np.ndarray, "rows ..."]) -> bool:
     return array.dtype.kind != "f" or bool(np.isfinite(array).all())
 
 
-def _failed_rows(array: Shaped[np.ndarray, "rows ..."]) -> Bool[np.ndarray, " rows"]:
-    """Which rows hold a number that is not finite."""
+def _find_nonfinite_rows(array: Shaped[np.ndarray, "rows ..."]) -> Bool[np.ndarray, " rows"]:
+    """True for each row that has a number that is not finite."""
     if array.dtype.kind != "f":
         return np.zeros(len(array), np.bool_)
     return ~np.isfinite(array.reshape(len(array), -1)).all(axis=1)
 
 
-def _taken(state: State, keep: Bool[np.ndarray, " members"]) -> State:
-    """The members kept, of every array of a tree."""
+def _select_members(state: State, keep: Bool[np.ndarray, " members"]) -> State:
+    """The state of the members where `keep` is True: these rows of every array in the tree."""
     if isinstance(state, dict):
-        return {name: _taken(branch, keep) for name, branch in state.items()}
+        return {name: _select_members(branch, keep) for name, branch in state.items()}
     if isinstance(state, (tuple, list)):
-        return type(state)(_taken(branch, keep) for branch in state)
+        return type(state)(_select_members(branch, keep) for branch in state)
     return None if state is None else state[keep]
 
 
-def _views(state: State, rows: Shaped[np.ndarray, "members params"]) -> bool:
-    """Whether an array of a tree may lie in these rows."""
+def _may_share_memory(state: State, rows: Shaped[np.ndarray, "members params"]) -> bool:
+    """Whether an array in the tree may share memory with `rows`."""
     if isinstance(state, dict):
         state = tuple(state.values())
     if isinstance(state, (tuple, list)):
-        return any(_views(branch, rows) for branch in state)
+        return any(_may_share_memory(branch, rows) for branch in state)
     return isinstance(state, np.ndarray) and np.may_share_memory(state, rows)
 
 
-class _Live:
-    """The members whose episode goes on, and the results of all: row k of every array is of member `members[k]`."""
+class _LiveMembers:
+    """The members whose episode still runs, and the results of all. Row k of every array belongs to `members[k]`."""
 
     def __init__(self, weights: Weights, observations: Shaped[np.ndarray, "members ..."], state: State):
         self.result = EpisodeResult(np.zeros(len(weights)), np.zeros(len(weights), np.int64), {}, {})
         self.members = np.arange(len(weights))
-        if isinstance(weights, np.ndarray) and (not weights.flags.writeable or _views(state, weights)):
-            weights = weights.copy()  # rows will move, and a state may read them where they are
+        if isinstance(weights, np.ndarray) and (not weights.flags.writeable or _may_share_memory(state, weights)):
+            weights = weights.copy()  # rows will be moved, and a state that views them must not change
         self.weights = weights
         self._rows, self._order = weights, np.arange(len(weights))
         self.observations = observations
         self.rewards = np.zeros(len(weights), np.float32)
         self.state = state
 
-    def drop(self, gone: Bool[np.ndarray, " live"]) -> None:
-        """Goes on without these rows, so that finished episodes cost nothing."""
-        if gone.any():
-            kept = ~gone
-            self._drop_rows(kept)
+    def drop_rows(self, dropped: Bool[np.ndarray, " live"]) -> None:
+        """Removes these rows, so that finished episodes cost no time."""
+        if dropped.any():
+            kept = ~dropped
+            self._compact_weights(kept)
             self.members = self.members[kept]
             self.observations, self.rewards = self.observations[kept], self.rewards[kept]
-            self.state = _taken(self.state, kept)
+            self.state = _select_members(self.state, kept)
 
-    def _drop_rows(self, kept: Bool[np.ndarray, " live"]) -> None:
-        """Moves the weights kept up within their array: copies of large networks would take as much memory again."""
+    def _compact_weights(self, kept: Bool[np.ndarray, " live"]) -> None:
+        """Moves the kept weights to the top of their array. A copy of large networks would double the memory."""
         rows, count = self.weights, int(kept.sum())
         if isinstance(rows, LowRankWeights):
             self.weights = rows[kept]
@@ -114,52 +115,52 @@ class _Live:
             order[:] = np.concatenate([order[kept], order[~kept]])
         self.weights = rows[:count]
 
-    def restore_rows(self) -> None:
-        """Puts the weights back in the order in which they were lent."""
+    def restore_weights(self) -> None:
+        """Puts the rows of the caller's weights back into their original order."""
         rows, order = self._rows, self._order
         if isinstance(rows, LowRankWeights):
-            return  # they were copied
+            return  # only copies were changed
         for place in range(len(order)):
             while (other := order[place]) != place:
                 rows[[place, other]] = rows[[other, place]]
                 order[[place, other]] = order[[other, place]]
 
-    def fail(self, members: Int[np.ndarray, " failed"], reason: str) -> None:
-        """The episodes of these members have failed."""
+    def record_failure(self, members: Int[np.ndarray, " failed"], reason: str) -> None:
+        """Records that the episodes of these members failed."""
         if len(members):
             self.result.returns[members] = np.nan
             self.result.faults[reason] = self.result.faults.get(reason, 0) + len(members)
 
-    def outputs(self, policy: Policy, buffers: Buffers) -> Float[np.ndarray, "live outputs"]:
-        """What the policy says in every row; those where it is not finite have failed."""
+    def compute_outputs(self, policy: Policy, buffers: Buffers) -> Float[np.ndarray, "live outputs"]:
+        """The policy's outputs. Members with a non-finite output fail and are left out."""
         outputs = policy.act(self.weights, self.observations, self.rewards, self.state, buffers)
-        if not _all_finite(outputs):
-            failed = _failed_rows(outputs)
-            self.fail(self.members[failed], "non-finite output")
-            self.drop(failed)
+        if not _is_all_finite(outputs):
+            failed = _find_nonfinite_rows(outputs)
+            self.record_failure(self.members[failed], "non-finite output")
+            self.drop_rows(failed)
             outputs = outputs[~failed]
         return outputs
 
-    def take(self, stepped: EnvStep) -> None:
-        """Counts an env step of all rows, and drops those that it ended."""
-        self.result.returns[self.members] += stepped.rewards
+    def record_env_step(self, env_step: EnvStep) -> None:
+        """Adds the rewards, counts the env step and drops members whose episode ended."""
+        self.result.returns[self.members] += env_step.rewards
         self.result.env_steps[self.members] += 1
-        self.observations, self.rewards = stepped.observations, stepped.rewards.astype(np.float32)
-        gone = stepped.terminated | stepped.truncated
-        if stepped.faults or not (_all_finite(stepped.observations) and _all_finite(stepped.rewards)):
-            gone = gone | self._fail_some(stepped)
-        self.drop(gone)
+        self.observations, self.rewards = env_step.observations, env_step.rewards.astype(np.float32)
+        ended = env_step.terminated | env_step.truncated
+        if env_step.faults or not (_is_all_finite(env_step.observations) and _is_all_finite(env_step.rewards)):
+            ended = ended | self._fail_broken_rows(env_step)
+        self.drop_rows(ended)
 
-    def _fail_some(self, stepped: EnvStep) -> Bool[np.ndarray, " live"]:
-        """Fails every row that has reason to, for the first that it has."""
+    def _fail_broken_rows(self, env_step: EnvStep) -> Bool[np.ndarray, " live"]:
+        """Records each broken row under its first reason and returns which rows failed."""
         failed = np.zeros(len(self.members), np.bool_)
-        for copy, reason in stepped.faults.items():
-            self.fail(np.array([copy]), reason)
-            failed |= self.members == copy
-        for what, array in (("observation", stepped.observations), ("reward", stepped.rewards)):
-            ill = _failed_rows(array) & ~failed
-            self.fail(self.members[ill], f"non-finite {what}")
-            failed |= ill
+        for member, reason in env_step.faults.items():
+            self.record_failure(np.array([member]), reason)
+            failed |= self.members == member
+        for what, array in (("observation", env_step.observations), ("reward", env_step.rewards)):
+            broken = _find_nonfinite_rows(array) & ~failed
+            self.record_failure(self.members[broken], f"non-finite {what}")
+            failed |= broken
         return failed
 
 
@@ -175,37 +176,37 @@ def run_episode(
     tally: MomentTally | None = None,
     abandoned: Event | None = None,
 ) -> EpisodeResult:
-    """Lets member k (row k of `weights`) act in copy k of the environment until every episode has ended.
+    """The results of one episode in which member k (row k of `weights`) acts in sub-environment k.
 
     Args:
-        env: as many copies as there are members, rows of `weights`.
-        weights: lent for the episode; the rows change places and are put back.
-        episode: number of the episode, which with the copies' seeds fixes the start states.
-        rngs: one generator a member, for the policy's state.
-        buffers: the policy's constants.
-        max_env_steps: cap on the length of an episode; None leaves the environment's own limit alone.
-        tally: gathers the observations acted on, if given.
-        abandoned: once set, the next env step raises AbandonedError instead.
+        env: has one sub-environment per member.
+        weights: may be reordered in place during the episode; the order is restored at the end.
+        episode: its number, which determines the start states together with the seeds of the sub-environments.
+        rngs: one generator per member, for the policy's initial state.
+        buffers: constants of the policy.
+        max_env_steps: largest number of env steps; None: only the environment's own limit.
+        tally: collects the moments of the observations that members acted on, if given.
+        abandoned: once it is set, the episode raises AbandonedError before its next env step.
     """
     head = HEADS[agent.action_head]
     observations = env.start(episode)
-    live = _Live(weights, observations, agent.policy.initial_state(weights, rngs, buffers))
-    failed = _failed_rows(observations)
-    live.fail(live.members[failed], "non-finite observation")
-    live.drop(failed)
-    step_count, tallies = 0, Tallies(env)
-    while len(live.members) and step_count != max_env_steps:
+    live = _LiveMembers(weights, observations, agent.policy.initial_state(weights, rngs, buffers))
+    failed = _find_nonfinite_rows(observations)
+    live.record_failure(live.members[failed], "non-finite observation")
+    live.drop_rows(failed)
+    num_env_steps, tallies = 0, Tallies(env)
+    while len(live.members) and num_env_steps != max_env_steps:
         if abandoned is not None and abandoned.is_set():
             raise AbandonedError
         if tally is not None:
             tally.add(live.members, live.observations)
         begun = perf_counter()
-        actions = head(live.outputs(agent.policy, buffers))
-        tallies.acted(begun)
+        actions = head(live.compute_outputs(agent.policy, buffers))
+        tallies.record_policy_time(begun)
         if len(live.members):
-            live.take(tallies.step(actions, live.members))
-        step_count += 1
-    live.fail(np.flatnonzero(np.isinf(live.result.returns)), OVERFLOWED)
-    live.restore_rows()
+            live.record_env_step(tallies.step(actions, live.members))
+        num_env_steps += 1
+    live.record_failure(np.flatnonzero(np.isinf(live.result.returns)), OVERFLOWED)
+    live.restore_weights()
     live.result.tallies.update(tallies.sums)
     return live.result

@@ -1,4 +1,4 @@
-"""Moments of observations: gathered for each member, merged in member order, all in float64."""
+"""Moments of observations for their normalization: collected per member, merged in member order, in float64."""
 
 from collections.abc import Iterable, Mapping
 
@@ -8,11 +8,11 @@ from jaxtyping import Int, Shaped
 from hebbes.contracts.engine import Moments
 
 MIN_VARIANCE = 1e-6
-"""Floor of the variance, so that an observation that never changes does not divide by zero."""
+"""Lower bound of the variance. It prevents division by zero for observations that never change."""
 
 
-def merged(parts: Iterable[Moments | None]) -> Moments | None:
-    """Moments of all parts together, in the order given (Chan, Golub & LeVeque 1983, eq. 2.1); None is no part."""
+def merge_moments(parts: Iterable[Moments | None]) -> Moments | None:
+    """The moments of all parts together, merged in order (Chan, Golub & LeVeque 1983, eq. 2.1). None is skipped."""
     total = None
     for part in parts:
         if total is None or part is None:
@@ -26,14 +26,14 @@ def merged(parts: Iterable[Moments | None]) -> Moments | None:
     return total
 
 
-STATISTICS = ("observation_mean", "observation_std", "observation_count")
-"""The buffers that `standardisation` makes."""
+NORMALIZATION_BUFFERS = ("observation_mean", "observation_std", "observation_count")
+"""Names of the buffers that `make_normalization_buffers` makes."""
 
 
-def standardisation(moments: Moments | None, shape: tuple[int, ...]) -> dict[str, np.ndarray]:
+def make_normalization_buffers(moments: Moments | None, shape: tuple[int, ...]) -> dict[str, np.ndarray]:
     """The buffers `observation_mean`, `observation_std` (float32) and `observation_count`.
 
-    The mean is 0 and the deviation 1 before anything was seen.
+    Without moments, the mean is 0 and the standard deviation 1.
     """
     if moments is None:
         moments = Moments(0, np.zeros(shape), np.zeros(shape))
@@ -47,8 +47,8 @@ def standardisation(moments: Moments | None, shape: tuple[int, ...]) -> dict[str
     }
 
 
-def moments_of(buffers: Mapping[str, np.ndarray]) -> Moments | None:
-    """The moments that `standardisation` made these buffers from, to float32; None if they hold none."""
+def read_moments(buffers: Mapping[str, np.ndarray]) -> Moments | None:
+    """The moments from which these buffers were made, with float32 precision; None if there were none."""
     count = int(buffers["observation_count"][0]) if "observation_count" in buffers else 0
     if count == 0:
         return None
@@ -57,9 +57,9 @@ def moments_of(buffers: Mapping[str, np.ndarray]) -> Moments | None:
 
 
 class MomentTally:
-    """Gathers the moments of each member's observations as they come (Welford 1962, Technometrics 4(3)).
+    """Collects the moments of each member's observations, one by one (Welford 1962, Technometrics 4(3)).
 
-    A member's moments take in its observations one by one, so they do not depend on who shares its batch.
+    So a member's moments do not depend on the other members of its batch.
     """
 
     def __init__(self, num_members: int):
@@ -67,7 +67,7 @@ class MomentTally:
         self._means = self._squares = np.empty(0)
 
     def add(self, members: Int[np.ndarray, " rows"], observations: Shaped[np.ndarray, "rows ..."]) -> None:
-        """Counts one observation of each of the members named."""
+        """Adds one observation of each of these members."""
         if not self._means.size:
             self._means, self._squares = np.zeros((2, len(self._counts), *observations.shape[1:]))
         self._counts[members] += 1
@@ -78,8 +78,8 @@ class MomentTally:
         self._means[members] = means
         self._squares[members] += shifts * (observations - means)
 
-    def result(self) -> tuple[Moments | None, ...]:
-        """The moments of each member; None for one of which nothing was added."""
+    def compute_moments(self) -> tuple[Moments | None, ...]:
+        """The moments of each member; None for members without observations."""
         return tuple(
             Moments(int(count), self._means[member], self._squares[member]) if count else None
             for member, count in enumerate(self._counts)

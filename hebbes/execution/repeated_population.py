@@ -1,4 +1,4 @@
-"""RepeatedPopulation: one policy in many episodes at once, as evaluations play it."""
+"""RepeatedPopulation: one policy as a population, so that an evaluation can play many episodes at once."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,21 +11,21 @@ from hebbes.contracts.policy import Weights
 
 @dataclass(frozen=True)
 class RepeatedPopulation:
-    """The same parameters `copies` times: one policy in many episodes at once."""
+    """A population of `size` members that all have the same parameters."""
 
-    row: Float32[np.ndarray, " params"]
-    copies: int
+    params: Float32[np.ndarray, " params"]
+    size: int
 
     def __len__(self) -> int:
-        """Number of copies."""
-        return self.copies
+        """Number of members."""
+        return self.size
 
     def weights(self, ids: Sequence[int]) -> Weights:
-        """The one row, once for every id."""
-        return np.repeat(self.row[np.newaxis], len(ids), axis=0)
+        """The parameters, repeated for every id."""
+        return np.repeat(self.params[np.newaxis], len(ids), axis=0)
 
-    def combine(
+    def weighted_noise_sum(
         self, ids: Sequence[int], utilities: Float[np.ndarray, " ids"], power: int = 1
     ) -> Float64[np.ndarray, " params"]:
-        """Zero: these members carry no noise."""
-        return np.zeros(len(self.row))
+        """Zeros, because these members have no noise."""
+        return np.zeros(len(self.params))

@@ -1,4 +1,4 @@
-"""One worker process: its life, and the parent's end of it."""
+"""One worker process: the code that it runs, and the parent's interface to it."""
 
 import ctypes
 import multiprocessing
@@ -16,47 +16,47 @@ from typing import Any, TypeAlias
 
 from threadpoolctl import threadpool_limits
 
-from hebbes.contracts.errors import report
+from hebbes.contracts.errors import describe_with_traceback
 from hebbes.execution.chunks import ChunkEvaluator, Task
 
 STOP_SECONDS = 1.0
-"""How long workers that are told to stop, or are dying, may take, all together, before they are killed."""
+"""Seconds in which all workers together may stop by themselves before they are killed."""
 
 PARENTS_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-"""What a terminal or a scheduler sends to the whole process group, which is for the parent to answer."""
+"""Signals that a terminal or a scheduler sends to the whole process group. Only the parent handles them."""
 
 Call: TypeAlias = tuple[str, tuple[Any, ...]]
-"""Method of ChunkEvaluator and its arguments."""
+"""The name of a method of ChunkEvaluator, and its arguments."""
 
 Answer: TypeAlias = tuple[bool, Any]
-"""True and the value, or False and the report of an exception."""
+"""(True, value) or (False, report of an exception)."""
 
 
 class Stage(Enum):
-    """How far a worker has come."""
+    """The state of a worker."""
 
     STARTING = auto()
-    """It has yet to say that it runs."""
+    """It has not yet reported that it runs."""
     RUNNING = auto()
-    """It has imported what it needs, and may have done calls."""
-    REHEARSED = auto()
-    """It has also rehearsed a call; see `hebbes.execution.process_engine`."""
+    """It has finished its imports and may have done calls."""
+    WARMED_UP = auto()
+    """It has also finished a warm-up call; see `hebbes.execution.process_engine`."""
 
 
 _PR_SET_PDEATHSIG = 1
 
 
 class Worker:
-    """A process that first says that it runs, by an answer, then does one call after another."""
+    """A process whose first answer reports that it runs. Then it does one call after another."""
 
     def __init__(self, task: Task) -> None:
-        context = multiprocessing.get_context("spawn")  # a forked process hangs in EnvPool
+        context = multiprocessing.get_context("spawn")  # a forked process would hang in EnvPool
         self.connection, child = context.Pipe()
         dies_with_thread = threading.current_thread() is threading.main_thread()
         self.process = context.Process(target=_serve, args=(child, task, dies_with_thread), daemon=True)
         self.stage = Stage.STARTING
-        resource_tracker.ensure_running()  # its start, else within the next lines, would unblock the signals
-        blocked = signal.pthread_sigmask(signal.SIG_BLOCK, PARENTS_SIGNALS)  # the process inherits this
+        resource_tracker.ensure_running()  # if it started within the next lines, it would unblock the signals
+        blocked = signal.pthread_sigmask(signal.SIG_BLOCK, PARENTS_SIGNALS)  # the process inherits this mask
         try:
             self.process.start()
         finally:
@@ -64,29 +64,29 @@ class Worker:
         child.close()
 
     def send(self, call: Call) -> None:
-        """Sends a call; a worker that has died is found out when its answer is awaited."""
+        """Sends a call. If the worker has died, the parent notices when it waits for the answer."""
         with suppress(OSError):
             self.connection.send(call)
 
     def receive(self) -> Answer | None:
-        """An answer that has come; None from a worker that has died."""
+        """An answer that has arrived; None if the worker has died."""
         try:
             return self.connection.recv()
         except (EOFError, OSError):
             return None
 
-    def end(self, patience: float) -> int | None:
-        """The exit code of a process that ends by itself within `patience` seconds; None for one killed after that."""
+    def end(self, timeout: float) -> int | None:
+        """The exit code if the process ends by itself within `timeout` seconds; otherwise kills it and returns None."""
         self.connection.close()
-        self.process.join(patience)
+        self.process.join(timeout)
         exit_code = self.process.exitcode
         self.process.kill()
         self.process.join()
         return exit_code
 
 
-def stop(workers: list[Worker]) -> None:
-    """Ends all the workers and empties the list: idle ones by themselves, others killed after `STOP_SECONDS`."""
+def stop_workers(workers: list[Worker]) -> None:
+    """Ends all workers and empties the list. Idle ones stop by themselves, others are killed after `STOP_SECONDS`."""
     for worker in workers:
         worker.connection.close()
     deadline = time.monotonic() + STOP_SECONDS
@@ -100,9 +100,9 @@ def stop(workers: list[Worker]) -> None:
 
 
 def _serve(connection: Connection, task: Task, dies_with_thread: bool) -> None:
-    """A worker's life: does one call after another until the other end closes."""
+    """The worker's main function: does one call after another until the parent closes the connection."""
     _end_with_parent(dies_with_thread)
-    threadpool_limits(limits=1, user_api="blas")  # as in the process that trains; policies of users may need it
+    threadpool_limits(limits=1, user_api="blas")  # as in the training process; policies of users may need it
     evaluator = ChunkEvaluator(task, threads=1)
     try:
         connection.send((True, None))
@@ -111,18 +111,19 @@ def _serve(connection: Connection, task: Task, dies_with_thread: bool) -> None:
             answer: Answer
             try:
                 answer = (True, getattr(evaluator, method)(*arguments))
-            except Exception as error:  # whatever a user's simulator raises is reported, not swallowed
-                answer = (False, report(error))
+            except Exception as error:  # a user's simulator may raise anything; the parent reports it
+                answer = (False, describe_with_traceback(error))
             connection.send(answer)
-    except (EOFError, OSError):  # the other end was closed, or died
+    except (EOFError, OSError):  # the parent closed the connection, or died
         evaluator.close()
 
 
 def _end_with_parent(dies_with_thread: bool) -> None:
-    """Sees to it that this process ends when the parent is killed, even while it is stuck in a simulator.
+    """Makes this process end when the parent is killed, even while a simulator hangs.
 
-    A thread watches the parent. It cannot run while a simulator holds the interpreter lock, hence Linux' signal; but
-    that one comes when the thread that started this process ends, so it will do for the parent's main thread only.
+    A thread watches the parent. It cannot run while a simulator holds the interpreter lock, so on Linux the kernel also
+    sends a signal. The kernel sends it when the thread that started this process ends. So this is used only if that is
+    the parent's main thread.
     """
     parent = multiprocessing.parent_process()
     assert parent is not None

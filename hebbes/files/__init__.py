@@ -1,1 +1,1 @@
-"""The files that hebbes writes and reads; nothing that it reads from one is executed."""
+"""The files that hebbes writes and reads. Reading one never executes anything from it."""

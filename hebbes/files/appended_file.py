@@ -1,24 +1,24 @@
-"""Files that grow record by record and hold whole records only, whatever the disk says."""
+"""Files that grow record by record and hold only whole records, even after failed writes."""
 
 import os
 from pathlib import Path
 
 
 class AppendedFile:
-    """Appends records to a file; those that a full disk refuses are kept and written with the next one."""
+    """Appends records to a file. Records that a full disk refuses are kept and written with the next one."""
 
     def __init__(self, path: Path) -> None:
-        """Goes on behind what the file holds; makes it if there is none."""
+        """Appends to what the file already holds. Makes the file if it does not exist."""
         self._file = path.open("ab", buffering=0)
         self._size, self._pending = os.fstat(self._file.fileno()).st_size, b""
 
     def write(self, record: bytes) -> None:
-        """Appends a record; OSError where the disk refuses it."""
+        """Appends a record. Raises OSError if the disk refuses it."""
         self._pending += record
         self.flush()
 
     def flush(self) -> None:
-        """Writes what was refused before; a write cut short leaves whole records."""
+        """Writes the records that were refused before. A write cut short leaves only whole records."""
         try:
             written = 0
             while written < len(self._pending):
@@ -30,10 +30,10 @@ class AppendedFile:
         self._pending = b""
 
     def sync(self) -> None:
-        """Makes the records so far survive a power cut."""
+        """Forces all records so far onto the disk, so that they survive a power cut."""
         self.flush()
         os.fsync(self._file.fileno())
 
     def close(self) -> None:
-        """Closes the file, whatever is still to be written; calling it twice is harmless."""
+        """Closes the file without writing pending records. Calling it twice is harmless."""
         self._file.close()

@@ -1,4 +1,4 @@
-"""Files that are either the old one or the new one, whenever the machine stops."""
+"""Atomic writes: a file has either its old or its new content, whenever the machine stops."""
 
 import os
 import tempfile
@@ -10,11 +10,11 @@ _SUFFIX = ".tmp"
 
 
 @contextmanager
-def replacement(path: Path) -> Iterator[Path]:
-    """An empty file to write in the context, at the end of which it takes the place of `path`, synced and of mode 0644.
+def replace_file(path: Path) -> Iterator[Path]:
+    """Yields an empty temporary file. At the end of the context it replaces `path`, synced and with mode 0644.
 
-    Where the context raises, it is deleted, and `path` stays as it was. What a killed process leaves behind is a hidden
-    `.<name>.*.tmp` file, which nothing ever reads; `sweep` deletes it.
+    If the context raises, the temporary file is deleted and `path` stays as it was. A killed process leaves a hidden
+    file `.<name>.*.tmp`. Nothing ever reads it, and `delete_leftovers` deletes it.
     """
     descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=_SUFFIX, dir=path.parent)
     temporary = Path(name)
@@ -31,13 +31,13 @@ def replacement(path: Path) -> Iterator[Path]:
 
 
 def write_atomically(path: Path, data: bytes) -> None:
-    """Replaces `path` by a file that holds `data`; a write cut short leaves the old file as it was."""
-    with replacement(path) as temporary:
+    """Replaces `path` with a file that holds `data`. A write cut short leaves the old file as it was."""
+    with replace_file(path) as temporary:
         temporary.write_bytes(data)
 
 
 def sync_folder(folder: Path) -> None:
-    """Makes renamings in a folder themselves survive a power cut."""
+    """Syncs a folder, so that files renamed in it keep their new names after a power cut."""
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(descriptor)
@@ -45,8 +45,8 @@ def sync_folder(folder: Path) -> None:
         os.close(descriptor)
 
 
-def sweep(folder: Path) -> None:
-    """Deletes what killed writers left in a folder to which nobody else is writing."""
+def delete_leftovers(folder: Path) -> None:
+    """Deletes the temporary files of killed processes. Nobody else may be writing to the folder."""
     for path in folder.glob(f".*{_SUFFIX}"):
         if path.is_file():
             path.unlink(missing_ok=True)

@@ -1,13 +1,13 @@
-"""The bytes of our files: arrays and a JSON header, checksummed, in a plain safetensors file that runs no code.
+"""The format of our files: arrays and a JSON header with a checksum, in a safetensors file, which cannot run code.
 
-The safetensors metadata has the single key `hebbes`, because a second one would make the order of the bytes depend on
-a hash. Under it lies the header as JSON text:
+The safetensors metadata has the single key `hebbes`. With a second key, the order of the bytes would depend on a hash.
+Its value is the header as JSON text:
 
     kind            "policy" or "checkpoint"
-    format_version  2
-    sha256          of the rest of the header and of the arrays' names, types, shapes and bytes
+    format_version  3
+    sha256          checksum of the rest of the header and of the arrays' names, types, shapes and bytes
 
-and the entries of the kind. Version 1, which knew policies only, had no kind.
+and the entries of that kind of file. Version 1 had no `kind`, because all its files were policies.
 """
 
 import hashlib
@@ -19,15 +19,15 @@ import numpy as np
 from safetensors import SafetensorError
 from safetensors.numpy import load, save
 
-FORMAT_VERSION = 2
+FORMAT_VERSION = 3
 MAX_HEADER_BYTES = 2**20
 
 Header: TypeAlias = dict[str, Any]
 Arrays: TypeAlias = dict[str, np.ndarray]
-Entries: TypeAlias = Mapping[str, type]
-"""Name and type of every entry that a kind of file has in its header."""
+EntryTypes: TypeAlias = Mapping[str, type]
+"""Name and type of every header entry of a kind of file."""
 Listing: TypeAlias = Mapping[str, tuple[str, tuple[int, ...]]]
-"""Number type, in safetensors' words, and shape of every array that a file says it has."""
+"""Type, as safetensors names it, and shape of every array that a file lists."""
 
 
 class NewerFormatError(ValueError):
@@ -35,39 +35,39 @@ class NewerFormatError(ValueError):
 
 
 def encode(kind: str, header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> bytes:
-    """The bytes of a file with these arrays and this header, to which kind, version and checksum are added.
+    """The bytes of a file with these arrays and this header. Kind, version and checksum are added to the header.
 
-    The same content gives the same bytes. ValueError for content that `decode` would refuse.
+    The same content gives the same bytes. Raises ValueError for content that `decode` would refuse.
     """
-    # Native byte order and contiguous, which the library takes for granted.
+    # safetensors assumes native byte order and contiguous arrays.
     plain = {name: np.array(array, array.dtype.newbyteorder("="), order="C") for name, array in arrays.items()}
     whole = {**header, "kind": kind, "format_version": FORMAT_VERSION}
-    whole["sha256"] = digest(whole, plain)
-    data = save(plain, metadata={"hebbes": _canonical(whole)})
+    whole["sha256"] = compute_checksum(whole, plain)
+    data = save(plain, metadata={"hebbes": _to_canonical_json(whole)})
     if int.from_bytes(data[:8], "little") > MAX_HEADER_BYTES:
         raise ValueError(f"the header would exceed {MAX_HEADER_BYTES} bytes")
     return data
 
 
-def decode(data: bytes, kind: str, entries: Entries) -> tuple[Header, Arrays]:
-    """The entries and the arrays of a file whose kind, version and checksum are right; ValueError for any other."""
-    header, _ = _headers(data)
+def decode(data: bytes, kind: str, entries: EntryTypes) -> tuple[Header, Arrays]:
+    """The header entries and the arrays of a file. Raises ValueError if kind, version or checksum is wrong."""
+    header, _ = _read_headers(data)
     _check_entries(header, kind, entries)
     try:
         arrays = load(data)
     except (SafetensorError, KeyError) as error:  # KeyError: a number type that numpy lacks
         raise ValueError(f"truncated or damaged ({error})") from error
-    if header["sha256"] != digest(header, arrays):
+    if header["sha256"] != compute_checksum(header, arrays):
         raise ValueError("damaged: the checksum does not match")
     return {name: header[name] for name in entries}, arrays
 
 
-def peek(start: bytes, kind: str, entries: Entries) -> tuple[Header, Listing]:
-    """What a file says of itself, from its first 8 + MAX_HEADER_BYTES bytes: entries, and arrays not yet read.
+def peek(start: bytes, kind: str, entries: EntryTypes) -> tuple[Header, Listing]:
+    """The header entries and the list of arrays of a file, from its first 8 + MAX_HEADER_BYTES bytes.
 
-    Not a word of it is proved before `decode` has compared the checksum. ValueError as for `decode`.
+    Do not trust them: only `decode` compares the checksum. Raises ValueError as `decode` does.
     """
-    header, listed = _headers(start)
+    header, listed = _read_headers(start)
     _check_entries(header, kind, entries)
     try:
         listing = {name: (entry["dtype"], tuple(entry["shape"])) for name, entry in listed.items()}
@@ -76,20 +76,21 @@ def peek(start: bytes, kind: str, entries: Entries) -> tuple[Header, Listing]:
     return {name: header[name] for name in entries}, listing
 
 
-def digest(header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> str:
-    """Checksum over all that a file holds save the checksum itself."""
-    found = hashlib.sha256(_canonical({name: entry for name, entry in header.items() if name != "sha256"}).encode())
+def compute_checksum(header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> str:
+    """The SHA-256 checksum of everything in a file except the checksum itself."""
+    rest = {name: entry for name, entry in header.items() if name != "sha256"}
+    found = hashlib.sha256(_to_canonical_json(rest).encode())
     for name, array in sorted(arrays.items()):
-        found.update(_canonical([name, array.dtype.str, array.shape]).encode())
+        found.update(_to_canonical_json([name, array.dtype.str, array.shape]).encode())
         found.update(np.ascontiguousarray(array).data)
     return found.hexdigest()
 
 
-def _canonical(value: Any) -> str:
+def _to_canonical_json(value: Any) -> str:
     return json.dumps(value, sort_keys=True, allow_nan=False, separators=(",", ":"))
 
 
-def _check_entries(header: Header, kind: str, entries: Entries) -> None:
+def _check_entries(header: Header, kind: str, entries: EntryTypes) -> None:
     version = header.get("format_version")
     if type(version) is not int or version < 1:
         raise ValueError(f"the header has a bad or missing format_version {version!r}")
@@ -97,7 +98,7 @@ def _check_entries(header: Header, kind: str, entries: Entries) -> None:
         raise NewerFormatError(
             f"format version {version}, but this program reads up to {FORMAT_VERSION}; update hebbes to open it"
         )
-    expected: Entries = {**entries, "format_version": int, "sha256": str}
+    expected: EntryTypes = {**entries, "format_version": int, "sha256": str}
     if version > 1:
         expected = {**expected, "kind": str}
     found = header.get("kind") if version > 1 else "policy"
@@ -108,8 +109,8 @@ def _check_entries(header: Header, kind: str, entries: Entries) -> None:
             raise ValueError(f"the header has a bad, missing or unknown entry {name!r}")
 
 
-def _headers(start: bytes) -> tuple[Header, dict[str, Any]]:
-    """Our header and the list of arrays beside it in the safetensors header (8 bytes of length, then JSON)."""
+def _read_headers(start: bytes) -> tuple[Header, dict[str, Any]]:
+    """Our header and the list of arrays, both from the safetensors header (8 bytes of length, then JSON)."""
     length = int.from_bytes(start[:8], "little")
     if length > MAX_HEADER_BYTES:
         raise ValueError("not a hebbes file")
@@ -126,6 +127,6 @@ def _headers(start: bytes) -> tuple[Header, dict[str, Any]]:
         raise ValueError("the header is not JSON") from error
     if not isinstance(header, dict):
         raise ValueError("the header is not a JSON object")
-    if _canonical(header) != text:  # such as an entry that is there twice
+    if _to_canonical_json(header) != text:  # for example, if an entry occurs twice
         raise ValueError("the header is not as it was written")
     return header, listed

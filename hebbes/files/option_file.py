@@ -6,17 +6,17 @@ from typing import Any
 import yaml
 
 MEASURED = "measured"
-"""The key under which a preset says what it scored; it is no option."""
+"""The key of a preset's measured score. It is not an option."""
 
 COMMAND_LINE_ONLY = {"config", "resume", "print_config", "help"}
 
 
 def read_yaml(path: Path) -> dict[str, Any]:
-    """The mapping in a YAML file, without its note on what it measured; ValueError names the file."""
+    """The options in a YAML file, without the preset's measured score. Raises ValueError that names the file."""
     try:
         text = path.read_text()
         if any(isinstance(event, yaml.AliasEvent) for event in yaml.parse(text, Loader=yaml.SafeLoader)):
-            raise ValueError(f"{path}: YAML aliases (*name) are not taken, a few of them can stand for gigabytes")
+            raise ValueError(f"{path}: YAML aliases (*name) are refused, because a few can expand to gigabytes")
         root, found = yaml.compose(text, Loader=yaml.SafeLoader), yaml.safe_load(text)
     except OSError as error:
         raise ValueError(f"cannot read {path}: {error.strerror}") from error
@@ -25,8 +25,8 @@ def read_yaml(path: Path) -> dict[str, Any]:
     if not isinstance(root, yaml.MappingNode) or not all(isinstance(key, str) for key in found):
         raise ValueError(f"{path} must hold a mapping of options")
     given = [key.value for key, _ in root.value]
-    if twice := {key for key in given if given.count(key) > 1}:  # YAML itself would take the last
-        raise ValueError(f"{path}: {', '.join(sorted(twice))} given more than once")
+    if repeated := {key for key in given if given.count(key) > 1}:  # YAML itself would use the last one
+        raise ValueError(f"{path}: {', '.join(sorted(repeated))} given more than once")
     if not COMMAND_LINE_ONLY.isdisjoint(found):
         raise ValueError(f"{path}: {', '.join(sorted(COMMAND_LINE_ONLY & set(found)))} belongs on the command line")
     return {key: value for key, value in found.items() if key != MEASURED}

@@ -1,4 +1,4 @@
-"""Policy files that programs make from others: never over an existing file."""
+"""Policy files that programs make from other policy files. An existing file is never overwritten."""
 
 import os
 from pathlib import Path
@@ -7,7 +7,7 @@ from hebbes.files.policy_file import SavedPolicy, save_policy
 
 
 def check_output(path: Path) -> None:
-    """Refuses, before any work is done, a path that no new file can be written to."""
+    """Raises ValueError if no new file can be written to the path. Called before any work is done."""
     if path.exists():
         raise ValueError(f"output {path} exists already; choose another")
     if not path.parent.is_dir():
@@ -17,7 +17,7 @@ def check_output(path: Path) -> None:
 
 
 def write_output(path: Path, saved: SavedPolicy) -> None:
-    """Writes the policy; ValueError where the disk refuses."""
+    """Writes the policy. Raises ValueError if the disk refuses."""
     try:
         save_policy(path, saved)
     except OSError as error:

@@ -1,7 +1,7 @@
-"""Policy files (`.dat`): weights and everything needed to use them. `hebbes.files.checksummed_file` has the bytes.
+"""Policy files (`.dat`): weights and everything needed to use them, in the format of `hebbes.files.checksummed_file`.
 
-Loading runs no code that the file brings or chooses: names are looked up among ours, and a module of the user's own is
-imported only if the caller names it. A file that is not exactly what `save_policy` wrote is refused.
+Loading runs no code that the file contains or chooses. Names are looked up among our own classes, and a user's module
+is imported only if the caller names it. A file that is not exactly as `save_policy` wrote it is refused.
 """
 
 import dataclasses
@@ -18,48 +18,49 @@ from gymnasium.spaces import Discrete
 from jaxtyping import Float32, Shaped
 
 from hebbes.contracts.policy import Buffers, Policy
-from hebbes.contracts.randomness import Purpose, stream
+from hebbes.contracts.randomness import Purpose, make_generator
 from hebbes.environments.spec import EnvironmentSpec, spec_from_json, spec_to_json
 from hebbes.files.atomic_file import write_atomically
-from hebbes.files.checksummed_file import MAX_HEADER_BYTES, Entries, Header, Listing, decode, encode, peek
-from hebbes.files.torch_file import is_legacy
+from hebbes.files.checksummed_file import MAX_HEADER_BYTES, EntryTypes, Header, Listing, decode, encode, peek
+from hebbes.files.torch_file import is_torch_file
 from hebbes.files.weight_file import WeightFileError as WeightFileError
-from hebbes.files.weight_file import as_path, opened, refusals
+from hebbes.files.weight_file import as_path, open_regular_file, wrap_file_errors
 from hebbes.policies.action_heads import HEADS
-from hebbes.registry.lookup import check_allowed, is_ours, lookup
+from hebbes.registry.former_names import rename_options
+from hebbes.registry.lookup import check_allowed, find_class, is_ours
 from hebbes.registry.users_classes import make_policy
 
-MAX_FILE_BYTES = 64 * 2**20  # 16 million weights; a file that is refused costs no more than twice this in memory
-MAX_DESCRIPTION_BYTES = 2**16  # of policy, head and environment: a layout of many thousand layers costs time and memory
-_ENTRIES: Entries = {"policy": dict, "action_head": str, "environment": dict, "provenance": dict}
+MAX_FILE_BYTES = 64 * 2**20  # 16 million weights. Refusing a file takes at most twice this in memory.
+MAX_DESCRIPTION_BYTES = 2**16  # of policy, head and environment. Many thousand layers would cost time and memory.
+_ENTRIES: EntryTypes = {"policy": dict, "action_head": str, "environment": dict, "provenance": dict}
 _LARGER = "for larger policies raise MAX_FILE_BYTES in hebbes/files/policy_file.py"
 _NO_WEIGHTS = np.empty(0, np.float32)
 
 
 @dataclass(frozen=True)
 class SavedPolicy:
-    """A policy with its weights and all that is needed to let it act."""
+    """A policy with its weights and everything that it needs to act."""
 
     policy: Policy
     policy_name: str
-    """As `--policy` takes it."""
+    """The value of `--policy`."""
     weights: Float32[np.ndarray, " params"]
     buffers: Buffers
     action_head: str
     environment: EnvironmentSpec
     provenance: Mapping[str, Any]
-    """Where the weights come from: JSON values by name. A figure that is not finite is kept as None."""
+    """Where the weights come from, as JSON values by name. A number that is not finite is saved as None."""
 
     def act(self, observations: Shaped[np.ndarray, "batch ..."]) -> Shaped[np.ndarray, "batch ..."]:
-        """Actions of a policy without state for the wrapped environment, from observations of that environment.
+        """Actions of a stateless policy for observations of the wrapped environment.
 
-        They are what the outermost of `environment.wrappers` takes: real numbers that `clip_action` brings within the
-        bounds, or among which `choose_action` chooses whole numbers. `hebbes.environments.spec.make_batch_env` makes the
+        The outermost of `environment.wrappers` takes these actions. They are real numbers, which `clip_action` clips to
+        the bounds and `choose_action` turns into whole numbers. `hebbes.environments.spec.make_batch_env` makes the
         wrapped environment.
 
-        ValueError for a policy that has a state; `hebbes.evaluation.play.play` plays whole episodes of it.
+        Raises ValueError for a policy with a state: use `hebbes.evaluation.play.play`, which plays whole episodes.
         """
-        start = self.policy.initial_state(self.weights[np.newaxis], [stream(0, Purpose.TEST)], self.buffers)
+        start = self.policy.initial_state(self.weights[np.newaxis], [make_generator(0, Purpose.TEST)], self.buffers)
         if start is not None:
             raise ValueError(f"policy {self.policy_name!r} has a state in each episode; play whole episodes instead")
         weights = np.repeat(self.weights[np.newaxis], len(observations), axis=0)
@@ -68,16 +69,16 @@ class SavedPolicy:
 
 
 def save_policy(path: str | Path, saved: SavedPolicy) -> None:
-    """Writes a policy file, atomically: the same policy gives the same bytes, and a write cut short changes nothing.
+    """Writes a policy file atomically. The same policy gives the same bytes, and a write cut short changes nothing.
 
-    ValueError for what could not be loaded again, such as weights that are not finite.
+    Raises ValueError if the file could not be loaded again, for example for weights that are not finite.
     """
     path = as_path(path)
     header = {
-        "policy": {"name": saved.policy_name, **fields_of(saved.policy)},
+        "policy": {"name": saved.policy_name, **get_policy_fields(saved.policy)},
         "action_head": saved.action_head,
         "environment": spec_to_json(saved.environment),
-        "provenance": {name: _finite_or_none(value) for name, value in saved.provenance.items()},
+        "provenance": {name: _replace_non_finite(value) for name, value in saved.provenance.items()},
     }
     _check_description(header)
     _check_arrays(saved.policy, saved.weights, saved.buffers)
@@ -89,23 +90,24 @@ def save_policy(path: str | Path, saved: SavedPolicy) -> None:
 
 
 def load_policy(path: str | Path, allow_imports: Sequence[str] = ()) -> SavedPolicy:
-    """Rebuilds what `save_policy` wrote; `allow_imports` names the packages of the user's own that it may import from.
+    """The policy that `save_policy` wrote. `allow_imports` names the user's packages that it may import from.
 
-    What the header says is checked before any array is read.
+    The header is checked before any array is read.
 
     Raises:
-        WeightFileError: the file is missing, damaged, foreign, newer, or names code that is unknown or not allowed.
+        WeightFileError: the file is missing, damaged, of another format or newer, or it names code that is unknown or
+            not allowed.
     """
     path = as_path(path)
-    with refusals(path):
-        if is_legacy(path):
+    with wrap_file_errors(path):
+        if is_torch_file(path):
             raise ValueError(
-                "written by torch.save, which keeps bare numbers: give --environment and --policy with it; "
+                "written by torch.save, which keeps only numbers: give --environment and --policy with it; "
                 "`hebbes import` makes a policy file of learning rules"
             )
-        with opened(path, MAX_FILE_BYTES, _LARGER) as file:
+        with open_regular_file(path, MAX_FILE_BYTES, _LARGER) as file:
             header, listing = peek(file.read(8 + MAX_HEADER_BYTES), "policy", _ENTRIES)
-            saved = _described(header, allow_imports)
+            saved = _make_saved_policy(header, allow_imports)
             _check_listing(saved.policy, listing)
             file.seek(0)
             _, arrays = decode(file.read(MAX_FILE_BYTES), "policy", _ENTRIES)
@@ -115,15 +117,15 @@ def load_policy(path: str | Path, allow_imports: Sequence[str] = ()) -> SavedPol
         return dataclasses.replace(saved, weights=weights, buffers=buffers)
 
 
-def num_outputs(action_space: Space) -> int:
-    """Outputs that a policy needs for this action space: one a Discrete action, one a number of a Box."""
+def count_outputs(action_space: Space) -> int:
+    """Number of outputs that a policy needs: one for each Discrete action, or one for each number of a Box."""
     return int(action_space.n) if isinstance(action_space, Discrete) else prod(action_space.shape or ())
 
 
 def check_fits(path: Path, saved: SavedPolicy, observation_space: Space, action_space: Space) -> None:
-    """Refuses, with both shapes in the line, the policy of `path` where one copy of an environment has other spaces."""
-    fields = fields_of(saved.policy)
-    discrete, outputs = isinstance(action_space, Discrete), num_outputs(action_space)
+    """Raises WeightFileError, which says both shapes, if the policy does not fit the spaces of a sub-environment."""
+    fields = get_policy_fields(saved.policy)
+    discrete, outputs = isinstance(action_space, Discrete), count_outputs(action_space)
     kind = "discrete" if discrete else "continuous"
     if (
         fields["observation_shape"] != observation_space.shape
@@ -137,12 +139,12 @@ def check_fits(path: Path, saved: SavedPolicy, observation_space: Space, action_
         )
 
 
-def fields_of(policy: Policy) -> dict[str, Any]:
+def get_policy_fields(policy: Policy) -> dict[str, Any]:
     """The fields of a policy by name."""
     return dataclasses.asdict(policy)  # type: ignore[call-overload]  # policies are dataclasses, see hebbes/contracts/policy.py
 
 
-def _finite_or_none(value: Any) -> Any:
+def _replace_non_finite(value: Any) -> Any:
     return None if isinstance(value, float) and not np.isfinite(value) else value
 
 
@@ -170,7 +172,7 @@ def _check_description(header: Mapping[str, Any]) -> None:
 
 
 def _check_listing(policy: Policy, listing: Listing) -> None:
-    """Refuses arrays other than the policy's before they are read."""
+    """Raises ValueError for arrays that the policy does not have, before they are read."""
     unknown = [name for name in listing if name != "weights" and not name.startswith("buffers.")]
     if unknown or "weights" not in listing:
         raise ValueError(f"the arrays must be 'weights' and 'buffers.<name>', not {sorted(listing)}")
@@ -182,44 +184,45 @@ def _check_listing(policy: Policy, listing: Listing) -> None:
     _check_shape(policy, shape)
 
 
-def _described(header: Header, allow_imports: Sequence[str]) -> SavedPolicy:
-    """All that the header says, without weights and buffers."""
+def _make_saved_policy(header: Header, allow_imports: Sequence[str]) -> SavedPolicy:
+    """The policy that the header describes, without weights and buffers."""
     _check_description(header)
     environment = spec_from_json(header["environment"])
     _check_imports(header, environment.imports, allow_imports)
-    name, policy = _policy(header["policy"])
+    name, policy = _make_policy(header["policy"])
     if header["action_head"] not in HEADS:
         raise ValueError(f"unknown action head {header['action_head']!r}; known are {', '.join(HEADS)}")
     wrappers = (*environment.gymnasium_wrappers, *environment.wrappers, *environment.training_wrappers)
     for wrapper in {wrapper.name for wrapper in wrappers}:
-        lookup("wrapper", wrapper)  # refuses an unknown one now, not when the environment is made
+        find_class("wrapper", wrapper)  # refuses an unknown wrapper before the environment is made
     return SavedPolicy(policy, name, _NO_WEIGHTS, {}, header["action_head"], environment, header["provenance"])
 
 
-def _policy(description: Mapping[str, Any]) -> tuple[str, Policy]:
-    fields = {key: _tuples(value) for key, value in description.items()}
+def _make_policy(description: Mapping[str, Any]) -> tuple[str, Policy]:
+    fields = {key: _convert_lists_to_tuples(value) for key, value in description.items()}
     name = fields.pop("name", None)
     if not isinstance(name, str):
         raise ValueError(f"the policy's name must be text, not {name!r}")
-    found = lookup("policy", name)
+    found = find_class("policy", name)
+    fields = rename_options(fields, {each.name for each in dataclasses.fields(found)})
     try:
-        policy = make_policy(name, found, **fields)  # with its layout, computed from fields which may make no sense
+        policy = make_policy(name, found, **fields)  # also computes the layout, from fields that may make no sense
     except (TypeError, AttributeError) as error:
         raise ValueError(f"the header does not describe a policy {name!r} ({error})") from error
     return name, policy
 
 
 def _check_imports(header: Header, imports: Sequence[str], allow_imports: Sequence[str]) -> None:
-    """Refuses a header that names code which is neither ours nor in a package that the caller allows.
+    """Raises ValueError if the header names code that is neither ours nor in a package that the caller allows.
 
-    Any text with a colon may be such a name, wherever it stands: Gymnasium too takes ids like `module:Name-v0`.
+    Any text with a colon may be such a name, in any entry: Gymnasium, too, takes ids like `module:Name-v0`.
     """
-    named = {text for text in _texts([header["policy"], header["environment"]]) if ":" in text}
+    named = {text for text in _find_texts([header["policy"], header["environment"]]) if ":" in text}
     foreign = sorted(text for text in named if not is_ours(text))
     check_allowed((*imports, *(name.partition(":")[0] for name in foreign)), allow_imports)
 
 
-def _texts(tree: Any) -> Iterator[str]:
+def _find_texts(tree: Any) -> Iterator[str]:
     """Every text in a tree of JSON values."""
     waiting = [tree]
     while waiting:
@@ -232,6 +235,6 @@ def _texts(tree: Any) -> Iterator[str]:
                 waiting += items
 
 
-def _tuples(value: Any) -> Any:
-    """JSON has only lists; frozen dataclasses have only tuples."""
-    return tuple(_tuples(item) for item in value) if isinstance(value, list) else value
+def _convert_lists_to_tuples(value: Any) -> Any:
+    """The value with tuples instead of lists: JSON has only lists, frozen dataclasses have only tuples."""
+    return tuple(_convert_lists_to_tuples(item) for item in value) if isinstance(value, list) else value

@@ -1,4 +1,4 @@
-"""Coefficients as Najarro & Risi's code keeps them (NeurIPS 2020, arXiv 2007.02686) become a row of ours."""
+"""Converts the learning coefficients of Najarro & Risi's code (NeurIPS 2020, arXiv 2007.02686) to our layout."""
 
 from math import prod
 
@@ -9,21 +9,22 @@ from hebbes.policies.hebbian import Hebbian
 from hebbes.policies.kernels.plastic_layers import RULES
 
 
-def reference_row(
+def convert_reference_coefficients(
     policy: Hebbian, coefficients: Float[np.ndarray, "..."], evolved: Float[np.ndarray, "..."]
 ) -> Float32[np.ndarray, " params"]:
     """The row of parameters with which `policy` learns as the reference does with these coefficients.
 
     Args:
-        policy: one set of coefficients a synapse.
-        coefficients: shape (synapses, coefficients), or the same in one row. A layer's row offset + n_out * i + j is
-            of the synapse from i to j; columns as in `RULES`. Kernels may stand before them in that one row.
-        evolved: the reference's other searched parameters: kernels, unless they stand before the coefficients, then
-            initial weights if they are searched. Empty if there are none. Its images have the axes (channels, width,
-            height); nothing is turned here.
+        policy: a policy with one set of coefficients for each synapse.
+        coefficients: shape (synapses, coefficients), or the same flattened. A layer's row offset + n_out * i + j
+            belongs to the synapse from i to j. The columns are those of `RULES`. The flattened form may begin with
+            the kernels.
+        evolved: the other parameters that the reference searches: first the kernels, unless `coefficients` begins with
+            them, then the initial weights if they are searched. Empty if there are none. The reference's images have
+            the axes (channels, width, height). This function does not swap them.
 
     Raises:
-        ValueError: the arrays are of another rule or network.
+        ValueError: the arrays belong to another rule or network.
     """
     if policy.sharing != "synapse" or policy.hebb_rule not in RULES:
         raise ValueError(f"sharing: got {policy.sharing!r} with {policy.hebb_rule}, the reference has a rule a synapse")
@@ -40,8 +41,10 @@ def reference_row(
         evolved = np.concatenate([coefficients[:num_kernel], evolved.ravel()])
         coefficients = coefficients[num_kernel:]
     if coefficients.shape not in (expected, (prod(expected),)):
-        behind = f", or {num_kernel + prod(expected)} numbers of which {num_kernel} are kernels" if num_kernel else ""
-        raise ValueError(f"coefficients: got shape {coefficients.shape}, {policy.hebb_rule} takes {expected}{behind}")
+        kernels = (
+            f", or {num_kernel + prod(expected)} numbers, the first {num_kernel} for kernels" if num_kernel else ""
+        )
+        raise ValueError(f"coefficients: got shape {coefficients.shape}, {policy.hebb_rule} takes {expected}{kernels}")
     if evolved.size != num_evolved:
         raise ValueError(f"evolved: got {evolved.size} parameters, the network has {num_evolved}")
     row = np.empty(layout.num_params, np.float32)

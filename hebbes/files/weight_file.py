@@ -1,4 +1,4 @@
-"""What weight files of every kind share: their error, and opening them so that what lies at a path cannot cost much."""
+"""Opening weight files of every kind safely, and the error that all of them raise."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -6,15 +6,15 @@ from pathlib import Path
 from stat import S_ISREG
 from typing import BinaryIO
 
-MAX_LINE = 500
+MAX_MESSAGE_LENGTH = 500
 
 
 class WeightFileError(ValueError):
-    """A weight file that cannot be used; one line that names the file and what is wrong with it."""
+    """A weight file that cannot be used. The message is one line that names the file and the reason."""
 
 
 def as_path(path: str | Path) -> Path:
-    """The path itself, or that of a text; TypeError for anything else, such as an open file."""
+    """The path as a `Path`. Raises TypeError for anything but a text or a path, such as an open file."""
     if not isinstance(path, (str, Path)):
         raise TypeError(
             f"the path of a policy file must be a str or a pathlib.Path, got {type(path).__name__} {path!r}"
@@ -23,8 +23,8 @@ def as_path(path: str | Path) -> Path:
 
 
 @contextmanager
-def refusals(path: Path) -> Iterator[None]:
-    """Turns whatever reading `path` raises for a bad file into a WeightFileError of one line, cut if very long."""
+def wrap_file_errors(path: Path) -> Iterator[None]:
+    """Turns every error that reading a bad file raises into a WeightFileError of one line, cut if very long."""
     try:
         yield
     except WeightFileError:
@@ -35,15 +35,16 @@ def refusals(path: Path) -> Iterator[None]:
         raise WeightFileError(f"{path}: damaged: nested too deeply") from error
     except ValueError as error:
         line = " ".join(str(error).split())
-        raise WeightFileError(f"{path}: {line if len(line) <= MAX_LINE else line[:MAX_LINE] + ' ...'}") from error
+        short = line if len(line) <= MAX_MESSAGE_LENGTH else line[:MAX_MESSAGE_LENGTH] + " ..."
+        raise WeightFileError(f"{path}: {short}") from error
 
 
 @contextmanager
-def opened(path: Path, max_bytes: int, advice: str) -> Iterator[BinaryIO]:
-    """An ordinary file of 1 to `max_bytes` bytes, open; ValueError, with the advice where it is larger."""
+def open_regular_file(path: Path, max_bytes: int, advice: str) -> Iterator[BinaryIO]:
+    """Opens a regular file of 1 to `max_bytes` bytes. Raises ValueError for others, with the advice if it is larger."""
     if not path.exists():
         raise ValueError("no such file")
-    if not S_ISREG(path.stat().st_mode):  # opening a pipe waits, reading a device may never end
+    if not S_ISREG(path.stat().st_mode):  # opening a pipe would wait, and reading a device may never end
         raise ValueError("a folder; give a file in it" if path.is_dir() else "not a file")
     size = path.stat().st_size
     if size == 0:

@@ -1,1 +1,1 @@
-"""How hebbes is asked: the command line, YAML files and presets."""
+"""Options of the programs, from the command line, YAML files and presets."""

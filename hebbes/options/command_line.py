@@ -1,4 +1,7 @@
-"""The command line: flags over `--config` over presets over defaults, checked before anything starts."""
+"""The command line: flags override `--config`, which overrides presets, which override defaults.
+
+Everything is checked before anything starts.
+"""
 
 import sys
 from argparse import SUPPRESS
@@ -10,157 +13,174 @@ from typing import Any, NoReturn
 
 import yaml
 
-from hebbes.contracts.option import flags_of
+from hebbes.contracts.option import map_flags
 from hebbes.environments.ids import resolve
 from hebbes.files.checkpoint import FOLDER as CHECKPOINTS
-from hebbes.files.checkpoint import newest_checkpoint
+from hebbes.files.checkpoint import load_newest_checkpoint
 from hebbes.files.option_file import read_yaml
-from hebbes.options.flags import OneLineParser, add_options, as_arguments, plain, underscored
-from hebbes.options.presets import preset_path, shared_options
-from hebbes.recording.standard_output import print_all
-from hebbes.registry.lookup import check_allowed, lookup
-from hebbes.registry.users_classes import naming
-from hebbes.training.config import CHANGEABLE, FORMERLY, GROWTH, NOT_SAVED, TrainConfig, modules_named
-from hebbes.training.run_folder import first_begun, seeds_in
-from hebbes.training.trainers import TRAINERS, trainer_of
-from hebbes.training.unused_options import as_yaml, check_used
+from hebbes.options.flags import OneLineParser, add_options, convert_value, format_arguments, replace_dashes
+from hebbes.options.presets import find_preset, read_shared_options
+from hebbes.recording.standard_output import print_or_exit
+from hebbes.registry.former_names import rename_options
+from hebbes.registry.lookup import check_allowed, find_class
+from hebbes.registry.users_classes import convert_errors
+from hebbes.training.config import (
+    CHANGEABLE,
+    GROWTH,
+    NOT_SAVED,
+    VALUES_IN_OLD_CHECKPOINTS,
+    TrainConfig,
+    find_users_modules,
+)
+from hebbes.training.run_folder import find_first_seed_folder, read_seeds
+from hebbes.training.trainers import TRAINERS, find_trainer
+from hebbes.training.unused_options import check_typed_options, format_as_yaml
 
 
-def _parser(owner: type[TrainConfig], description: str, strategy: str) -> OneLineParser:
+def _list_flags(owner: type[TrainConfig], strategy: str) -> set[str]:
+    """The options of a run with this strategy."""
+    return {*map_flags(owner), *map_flags(find_class("strategy", strategy).Settings)}
+
+
+def _make_parser(owner: type[TrainConfig], description: str, strategy: str) -> OneLineParser:
     parser = OneLineParser(strategy, description=description)
     add_options(parser, owner, "run")
-    with naming("strategy", strategy):  # whose settings may clash with the options of every run
-        add_options(parser, lookup("strategy", strategy).Settings, f"strategy {strategy}")
+    with convert_errors("strategy", strategy):  # its settings may clash with the options of every run
+        add_options(parser, find_class("strategy", strategy).Settings, f"strategy {strategy}")
     parser.add_argument("--print_config", action="store_true", help="print the resolved options as YAML and exit")
     return parser
 
 
-def _named(arguments: Sequence[str]) -> dict[str, Any]:
-    """The flags given that decide which files are read and which strategy's flags there are."""
+def _find_deciding_flags(arguments: Sequence[str]) -> dict[str, Any]:
+    """The given flags that decide which files are read, and which strategy's flags exist."""
     probe = OneLineParser(add_help=False)
     for name in ("environment", "preset", "config", "strategy", "resume"):
         probe.add_argument(f"--{name}", default=SUPPRESS)
     probe.add_argument("--import", nargs="*", default=SUPPRESS)
-    return vars(probe.parse_known_args([underscored(argument) for argument in arguments])[0])
+    return vars(probe.parse_known_args([replace_dashes(argument) for argument in arguments])[0])
 
 
 def parse_configs(trainer: str, arguments: Sequence[str], description: str) -> list[TrainConfig]:
-    """The config that the command line asks for, or that with which the run in a folder goes on.
+    """The config of a new run, or of the saved run that `--resume` names, in a list of one.
 
-    For the runs of several seeds it is that of the first that began, with the seed and the number of them all.
+    Where `--resume` names the runs of several seeds, it is the config of the first that began, with the first seed and
+    the number of seeds.
 
-    Ends the program with status 0 after `--help` and `--print_config`, and with status 2 after a mistake in one option;
-    ValueError says what does not fit together.
+    Ends the program with status 0 after `--help` and `--print_config`, and with status 2 if one option is wrong.
+    Raises ValueError if options do not fit together.
     """
-    named = _named(arguments)
+    named = _find_deciding_flags(arguments)
     if "resume" not in named:
         return [parse_config(trainer, arguments, description)]
     folder = Path(named["resume"])
-    seeds = seeds_in(folder)
-    of_all = {} if seeds is None else {"seed": seeds.start, "seeds": seeds.stop - seeds.start}
-    begun = folder if seeds is None else first_begun(folder, seeds)
-    config = _resumed_config(TRAINERS[trainer], begun, named.get("import", ()), arguments, description, of_all)
+    seeds = read_seeds(folder)
+    seed_options = {} if seeds is None else {"seed": seeds.start, "seeds": seeds.stop - seeds.start}
+    first = folder if seeds is None else find_first_seed_folder(folder, seeds)
+    imports = named.get("import", ())
+    config = _make_resumed_config(TRAINERS[trainer], first, imports, arguments, description, seed_options)
     return [replace(config, resume=str(folder))]
 
 
 def parse_config(trainer: str, arguments: Sequence[str], description: str) -> TrainConfig:
-    """The config of a new run, as `parse_configs` gives it."""
-    owner, named = TRAINERS[trainer], _named(arguments)
+    """The config of a new run; ends the program and raises as `parse_configs` does."""
+    owner, named = TRAINERS[trainer], _find_deciding_flags(arguments)
     if not {"-h", "--help"}.isdisjoint(arguments):
-        _parser(owner, description, named.get("strategy", TrainConfig.strategy)).parse(arguments)
+        _make_parser(owner, description, named.get("strategy", TrainConfig.strategy)).parse(arguments)
     from_file = read_yaml(Path(named["config"])) if "config" in named else {}
     defaults = {"environment": TrainConfig.environment, "strategy": TrainConfig.strategy}
-    chosen = {**_named(as_arguments(from_file)), **named}
+    chosen = {**_find_deciding_flags(format_arguments(from_file)), **named}
     resolved = resolve({**defaults, **chosen}["environment"], chosen.get("import", ()))
-    preset = preset_path(trainer, resolved.environment, chosen.get("preset"))
+    preset = find_preset(trainer, resolved.environment, chosen.get("preset"))
     from_preset = read_yaml(preset) if preset else {}
-    intended = {**defaults, **_named(as_arguments(from_preset))}["strategy"]
+    intended = {**defaults, **_find_deciding_flags(format_arguments(from_preset))}["strategy"]
+    from_preset = rename_options(from_preset, _list_flags(owner, intended))
     strategy = chosen.get("strategy", intended)
-    # what was tuned for one strategy means something else to another
-    others = (*flags_of(lookup("strategy", intended).Settings), *GROWTH) if strategy != intended else ()
+    # values tuned for one strategy mean something else to another
+    others = (*map_flags(find_class("strategy", intended).Settings), *GROWTH) if strategy != intended else ()
     left_out = {name: from_preset.pop(name) for name in others if name in from_preset}
 
-    parser = _parser(owner, description, strategy)
-    shared = shared_options(resolved.environment, flags_of(owner))
-    options = parser.parse(as_arguments(shared), f"shared preset of {resolved.environment}")
-    options |= parser.parse(as_arguments(from_preset), str(preset))
-    options |= parser.parse(as_arguments(from_file), str(named.get("config")))
+    parser = _make_parser(owner, description, strategy)
+    shared = read_shared_options(resolved.environment, map_flags(owner))
+    options = parser.parse(format_arguments(shared), f"shared preset of {resolved.environment}")
+    options |= parser.parse(format_arguments(from_preset), str(preset))
+    rename_options(from_file, _list_flags(owner, strategy))  # raises ValueError if one is given under two names
+    options |= parser.parse(format_arguments(from_file), str(named.get("config")))
     given = parser.parse(arguments)
     options |= given
     options["environment"] = resolved.environment
     options["import"] = tuple(dict.fromkeys((*options.get("import", ()), *resolved.imports)))
     options["env_kwargs"] = {**resolved.env_kwargs, **options.get("env_kwargs", {})}
     print_only = options.pop("print_config")
-    config = replace(_config(owner, options), typed=frozenset(given))
-    check_used(config)
+    config = replace(_make_config(owner, options), typed=frozenset(given))
+    check_typed_options(config)
     if print_only:
-        _show(config)
-    omission = f"{preset}: left out {', '.join(left_out)}, made for strategy {intended}" if left_out else ""
-    for notice in filter(None, (resolved.notice, omission, *_replaced(shared, config))):
+        _print_and_exit(config)
+    omission = f"{preset}: left out {', '.join(left_out)}, tuned for strategy {intended}" if left_out else ""
+    for notice in filter(None, (resolved.notice, omission, *_describe_replaced_wrappers(shared, config))):
         print(notice, file=sys.stderr)
     return config
 
 
-def _replaced(shared: Mapping[str, Any], config: TrainConfig) -> Iterator[str]:
-    """A line where other wrappers have taken the place of the shared preset's, which are the environment's own."""
+def _describe_replaced_wrappers(shared: Mapping[str, Any], config: TrainConfig) -> Iterator[str]:
+    """A notice if the config has other wrappers than the shared preset, which has those that the environment needs."""
     name = "gymnasium_wrappers"
     if name in shared and shared[name] != config.as_options()[name]:
-        gone = yaml.safe_dump(shared[name], default_flow_style=True, width=inf).strip()
-        yield f"{name} takes the place of the shared preset's {gone}: name them too, if they are to stay"
+        replaced = yaml.safe_dump(shared[name], default_flow_style=True, width=inf).strip()
+        yield f"{name} replaces the shared preset's {replaced}: name these too if you want to keep them"
 
 
-def _show(config: TrainConfig) -> NoReturn:
-    """Prints the options instead of running them."""
-    print_all(as_yaml(config).rstrip())
+def _print_and_exit(config: TrainConfig) -> NoReturn:
+    """Prints the resolved options and ends the program."""
+    print_or_exit(format_as_yaml(config).rstrip())
     sys.exit(0)
 
 
-def _config(owner: type[TrainConfig], options: Mapping[str, Any]) -> TrainConfig:
-    """The config with these options, under the names of their flags."""
+def _make_config(owner: type[TrainConfig], options: Mapping[str, Any]) -> TrainConfig:
+    """The config with these options, which are given by flag."""
     strategy = options.get("strategy", TrainConfig.strategy)
-    settings_class = lookup("strategy", strategy).Settings
-    settings = {attribute: options[flag] for flag, attribute in flags_of(settings_class).items() if flag in options}
-    own = {attribute: options[flag] for flag, attribute in flags_of(owner).items() if flag in options}
-    with naming("strategy", strategy):
-        made = settings_class(**settings)
-    return owner(**own, settings=made)
+    settings_class = find_class("strategy", strategy).Settings
+    settings = {attribute: options[flag] for flag, attribute in map_flags(settings_class).items() if flag in options}
+    own = {attribute: options[flag] for flag, attribute in map_flags(owner).items() if flag in options}
+    with convert_errors("strategy", strategy):
+        strategy_settings = settings_class(**settings)
+    return owner(**own, settings=strategy_settings)
 
 
-def _resumed_config(
+def _make_resumed_config(
     owner: type[TrainConfig],
     folder: Path,
     imports: Sequence[str],
     arguments: Sequence[str],
     description: str,
-    of_all: Mapping[str, int],
+    seed_options: Mapping[str, int],
 ) -> TrainConfig:
-    """The config of the run in a folder, with the flags that may change when it goes on, and the options `of_all`."""
-    saved = {**FORMERLY, **newest_checkpoint(folder / CHECKPOINTS)[0].config, **of_all}
-    then = {name: plain(value) for name, value in saved.items()}
+    """The config of the run in a folder, with the given flags, if they may change, and `seed_options`."""
+    saved = {**VALUES_IN_OLD_CHECKPOINTS, **load_newest_checkpoint(folder / CHECKPOINTS)[0].config, **seed_options}
+    saved_options = {name: convert_value(value) for name, value in saved.items()}
     try:
-        check_allowed(modules_named(then), imports)
+        check_allowed(find_users_modules(saved_options), imports)
     except KeyError as error:
         raise ValueError(f"the run in {folder} lacks the option {error}") from error
     except ValueError as error:
         raise ValueError(f"the run in {folder} {error}") from error
-    if owner is not TRAINERS[maker := trainer_of(then)]:
-        raise ValueError(f"the run in {folder} was made by train_{maker}.py; resume it with that")
-    strategy = then["strategy"]
-    known = {*flags_of(owner), *flags_of(lookup("strategy", strategy).Settings)} - NOT_SAVED
-    if unknown := sorted(then.keys() - known):
+    if owner is not TRAINERS[maker := find_trainer(saved_options)]:
+        raise ValueError(f"the run in {folder} was made by train_{maker}.py; resume it with that script")
+    strategy = saved_options["strategy"]
+    known = _list_flags(owner, strategy) - NOT_SAVED
+    saved_options = rename_options(saved_options, known)
+    if unknown := sorted(saved_options.keys() - known):
         raise ValueError(f"the run in {folder} has the option {unknown[0]}, which this program does not know")
-    if new := sorted(known - then.keys()):
-        print(f"{folder}: the run knows nothing of {', '.join(new)}; the defaults are taken", file=sys.stderr)
-    given = _parser(owner, description, strategy).parse(arguments)
+    if new := sorted(known - saved_options.keys()):
+        print(f"{folder}: the run was saved without {', '.join(new)}; using the defaults", file=sys.stderr)
+    given = _make_parser(owner, description, strategy).parse(arguments)
     print_only = given.pop("print_config")
     for name, value in given.items():
         if name in NOT_SAVED - {"resume"}:
-            raise ValueError(f"{name} cannot be given when a run goes on: its options come from {folder}")
-        if name not in CHANGEABLE and value != then.get(name):
-            raise ValueError(
-                f"{name} cannot change when a run goes on: it is {then.get(name)!r} in {folder}, got {value!r}"
-            )
-    config = _config(owner, {**then, **given, "import": then["import"], "resume": str(folder)})
+            raise ValueError(f"{name} cannot be given when a run is resumed: its options come from {folder}")
+        if name not in CHANGEABLE and value != saved_options.get(name):
+            expected = f"{saved_options.get(name)!r} in {folder}"
+            raise ValueError(f"{name} cannot change when a run is resumed: it is {expected}, got {value!r}")
+    config = _make_config(owner, {**saved_options, **given, "import": saved_options["import"], "resume": str(folder)})
     if print_only:
-        _show(config)
+        _print_and_exit(config)
     return config

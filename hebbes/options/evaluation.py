@@ -1,4 +1,4 @@
-"""The options of an evaluation."""
+"""The options of `evaluate_static`, which those of `evaluate_hebbian` extend."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
@@ -6,14 +6,14 @@ from pathlib import Path
 
 from hebbes.contracts.option import option
 from hebbes.contracts.policy import Policy
-from hebbes.environments.morphologies import identity, pinned
+from hebbes.environments.morphologies import identify_morphology, pin_morphology
 from hebbes.environments.spec import BACKENDS
-from hebbes.execution.engines import check_episode_timeout, num_threads
+from hebbes.execution.engines import check_episode_timeout, resolve_num_threads
 from hebbes.options.reference_options import ReferenceOptions
 from hebbes.training.config import MAX_EPISODES
 
-ALL_BODIES = ("none", "left", "right")
-"""Those that `--damage all` stands for."""
+ALL_MORPHOLOGIES = ("none", "left", "right")
+"""The morphologies that `--damage all` stands for."""
 
 
 @dataclass(frozen=True)
@@ -23,34 +23,35 @@ class EvaluateConfig(ReferenceOptions):
     path_weights: tuple[str, ...] = option((), "the policy files to evaluate")
     environment: str | None = option(None, "Gymnasium id (default: the one in the file)")
     policy: str | None = option(
-        None, "policy of files written by torch.save, mlp or cnn; the rest follows the reference's conventions"
+        None, "policy of files that torch.save wrote, mlp or cnn; the rest follows the reference's conventions"
     )
     episodes: int = option(20, "episodes to play for each seed")
-    seed: int = option(0, "first seed of the start states, >= 0; episode k depends on the seed and k alone")
+    seed: int = option(0, "first seed of the start states, >= 0; episode k depends only on the seed and k")
     seeds: int = option(1, "how many seeds: the first and those that follow it")
     backend: str | None = option(
         None,
-        "simulator that plays (default: gymnasium; envpool for ids that only EnvPool has)",
+        "simulator (default: gymnasium; envpool for ids that only EnvPool has)",
         choices=("auto", *BACKENDS),
     )
     threads: int = option(-1, "threads or worker processes; -1 means all cores")
     max_episode_steps: int | None = option(None, "cap on the env steps of an episode (default: the environment's)")
     episode_timeout: float | None = option(
-        None, "seconds of wall time after which an episode has failed (default: no limit)"
+        None, "seconds of wall time after which an episode counts as failed (default: no limit)"
     )
     damage: tuple[str, ...] = option(
-        (), "bodies to play on, in a table: none, left, right, FILE.xml; all is the first three (default: the trained)"
+        (),
+        "morphologies to compare: none, left, right, FILE.xml; all is the first three (default: those of the training)",
     )
-    training_wrappers: bool = option(False, "apply the wrappers meant for training too, such as early stopping")
+    training_wrappers: bool = option(False, "also apply the wrappers meant for training, such as early stopping")
     render: bool = option(False, "show the episodes of one file and one seed on the screen, one after another")
     video: str | None = option(
-        None, "write a video of the first episode of one file, intact on its first body, to this .mp4 file"
+        None, "write a video of the first episode of one file, intact on its first morphology, to this .mp4 file"
     )
     json: bool = option(False, "print one JSON object and nothing else")
     imports: tuple[str, ...] = option((), "packages to import first; the files may then name their code", flag="import")
 
     def __post_init__(self) -> None:
-        num_threads(self.threads)
+        resolve_num_threads(self.threads)
         if not all(self.path_weights) or not self.path_weights:
             raise ValueError("path_weights must name policy files")
         for name, least in (("episodes", 1), ("seed", 0), ("seeds", 1), ("max_episode_steps", 1)):
@@ -63,17 +64,17 @@ class EvaluateConfig(ReferenceOptions):
             most = f"{MAX_EPISODES // self.episodes} with {self.episodes} episodes each"
             raise ValueError(f"seeds must be <= {most}, got {self.seeds}; did you mean --seed?")
         check_episode_timeout(self.episode_timeout)
-        self._check_together()
+        self._check_combinations()
 
-    def _check_together(self) -> None:
+    def _check_combinations(self) -> None:
         resolved = [Path(path).resolve() for path in self.path_weights]
         for number, path in enumerate(resolved):
             if path in resolved[:number]:
                 raise ValueError(f"path_weights names {self.path_weights[number]} twice")
         if self.policy is not None and self.environment is None:
-            raise ValueError("policy needs environment: the two describe what a file of torch.save is for")
-        for name in self.given(fields(ReferenceOptions)) if self.policy is None else ():
-            raise ValueError(f"{name} needs policy, for a file of torch.save; other files hold their own")
+            raise ValueError("policy needs environment: the two describe a file that torch.save wrote")
+        for name in self.collect_given(fields(ReferenceOptions)) if self.policy is None else ():
+            raise ValueError(f"{name} needs policy and a file that torch.save wrote; other files hold their own")
         for name in ("render", "video"):
             if getattr(self, name) and (len(resolved) > 1 or self.seeds > 1):
                 raise ValueError(f"{name} takes one file and one seed, got {len(resolved)} and {self.seeds}")
@@ -85,27 +86,34 @@ class EvaluateConfig(ReferenceOptions):
         """The evaluation's seeds."""
         return range(self.seed, self.seed + self.seeds)
 
-    def bodies(self, trained: tuple[str, ...]) -> tuple[str, ...]:
-        """The bodies that a policy trained on these plays on, each once."""
-        asked = [body for name in self.damage for body in (ALL_BODIES if name == "all" else (pinned(name),))]
+    def choose_morphologies(self, trained: tuple[str, ...]) -> tuple[str, ...]:
+        """The morphologies to play on, each once: those of `--damage`, or those of the training."""
+        requested = [
+            morphology
+            for name in self.damage
+            for morphology in (ALL_MORPHOLOGIES if name == "all" else (pin_morphology(name),))
+        ]
         found: dict[str, str] = {}
-        for body in asked or trained:
-            found.setdefault(identity(body), body)
+        for morphology in requested or trained:
+            found.setdefault(identify_morphology(morphology), morphology)
         return tuple(found.values())
 
     def check_policies(self, policies: Mapping[str, Policy]) -> None:
-        """ValueError where these options are not for the policies, by the paths of their files."""
+        """Raises ValueError if the options do not fit the policies, which are given by the path of their file."""
 
-    def variants(self, path: str, policy: Policy) -> dict[str, Policy]:
-        """The policy of a file intact, under "", and with each intervention; ValueError where one is not for it."""
+    def make_variants(self, path: str, policy: Policy) -> dict[str, Policy]:
+        """The intact policy of a file, under "", and one policy for each intervention, under its description.
+
+        Raises ValueError if an intervention does not fit the policy.
+        """
         return {"": policy}
 
     @property
     def plots_folder(self) -> Path | None:
-        """The folder for the plots asked for; None where there are none."""
+        """The folder for the plots; None if there are none."""
         return None
 
     @property
     def plotted_layers(self) -> tuple[int, ...]:
-        """The layers whose weights are plotted, from 1; all where there are none."""
+        """The layers whose weights are plotted, counted from 1; empty means all."""
         return ()

@@ -1,9 +1,10 @@
-"""Flags: one for every field of a dataclass that has a help text, read by argparse.
+"""Flags, read by argparse: one for every field of a dataclass that has a help text.
 
-argparse rather than a library that fills dataclasses, because it can return the flags given and no others: precedence
-is then one merge of dictionaries, and the keys of a YAML file are checked by turning them into flags.
+Why argparse, and no library that fills dataclasses: it can return only the flags that were given. Precedence is then
+one merge of dictionaries, and the keys of a YAML file are checked by turning them into flags.
 """
 
+import sys
 from argparse import SUPPRESS, Action, ArgumentError, ArgumentParser, ArgumentTypeError
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING, Field, fields
@@ -13,9 +14,10 @@ from typing import Any, NoReturn, get_args, get_origin, get_type_hints
 
 import yaml
 
-from hebbes.contracts.option import flag_name, flags_of
+from hebbes.contracts.option import get_flag_name, map_flags
 from hebbes.options.suggestions import suggest_flags
-from hebbes.registry.lookup import did_you_mean, lookup, names
+from hebbes.registry.former_names import FORMER_OPTIONS, SHORT_OPTIONS, find_current_option_name
+from hebbes.registry.lookup import find_class, list_names, suggest_name
 
 
 class OneLineParser(ArgumentParser):
@@ -32,45 +34,60 @@ class OneLineParser(ArgumentParser):
     def _check_value(self, action: Action, value: Any) -> None:
         if action.choices is not None and value not in action.choices:
             allowed = list(map(str, action.choices))
-            hint = did_you_mean(str(value), allowed) or ","
+            hint = suggest_name(str(value), allowed) or ","
             raise ArgumentError(action, f"got {value!r}{hint} allowed: {', '.join(allowed)}")
 
     def parse(self, arguments: Sequence[str], source: str = "") -> dict[str, Any]:
-        """The options given, by name; `--max-env-steps` is read as `--max_env_steps`."""
+        """The given options, by name; `--max-env-steps` is read as `--max_env_steps`."""
         self.source = f"{source}: " if source else ""
-        found, unknown = self.parse_known_args([underscored(argument) for argument in arguments])
+        found, unknown = self.parse_known_args([self._rename_flag(replace_dashes(argument)) for argument in arguments])
         if unknown:
-            self.error(self._about(unknown[0]))
+            self.error(self._explain_unknown(unknown[0]))
         self.source = ""
-        return {name: plain(value) for name, value in vars(found).items()}
+        return {name: convert_value(value) for name, value in vars(found).items()}
 
-    def _about(self, unknown: str) -> str:
-        """What is wrong with an option that this parser does not have: it is another strategy's, or nobody's."""
+    def _rename_flag(self, argument: str) -> str:
+        """The argument with the current name of its flag; prints a notice if it had an earlier name."""
+        flag, equals, value = argument.partition("=")
+        prefix = next((prefix for prefix in ("--no_", "--") if flag.startswith(prefix)), "")
+        former = flag.removeprefix(prefix)
+        name = find_current_option_name(former, self._list_flag_names())
+        if not prefix or name == former:
+            return argument
+        print(f"{self.source}--{former} is now called --{name}", file=sys.stderr)
+        return f"{prefix}{name}{equals}{value}"
+
+    def _list_flag_names(self) -> set[str]:
+        return {flag.removeprefix("--") for action in self._actions for flag in action.option_strings}
+
+    def _explain_unknown(self, unknown: str) -> str:
+        """Why this parser does not have an option: another strategy owns it, or it does not exist."""
         flag = unknown.split("=")[0]
         name = flag.removeprefix("--").removeprefix("no_")
-        owners = [each for each in names("strategy") if name in flags_of(lookup("strategy", each).Settings)]
+        name = SHORT_OPTIONS.get(name) or FORMER_OPTIONS.get(name, name)
+        owners = [each for each in list_names("strategy") if name in map_flags(find_class("strategy", each).Settings)]
         if self.strategy and owners:
-            return f"{name} is no option of strategy {self.strategy}; it belongs to {', '.join(owners)}"
+            return f"{name} is not an option of strategy {self.strategy}; it belongs to {', '.join(owners)}"
         flags = [flag for action in self._actions for flag in action.option_strings]
         meant = suggest_flags(flag, flags)
         return f"unknown option {unknown}" + (f", did you mean {' or '.join(meant)}?" if meant else "")
 
 
-def plain(value: Any) -> Any:
-    """A value as an option holds it: a list as a tuple; a list of nothing but `none` as None."""
+def convert_value(value: Any) -> Any:
+    """A value as an option holds it: a list becomes a tuple, and a list of only `none` becomes None."""
     if isinstance(value, list):
         return None if value == [None] else tuple(value)
     return value
 
 
-def underscored(argument: str) -> str:
-    """An argument with the dashes within its flag as underscores."""
+def replace_dashes(argument: str) -> str:
+    """An argument with underscores for the dashes inside its flag."""
     flag, equals, value = argument.partition("=")
     return "--" + flag[2:].replace("-", "_") + equals + value if flag.startswith("--") else argument
 
 
-def _reader(kind: type, optional: bool, read_text: Callable[[str], Any] | None) -> Any:
-    """Reads one value from text, by `read_text` if there is one; `none` where the option may be left unset."""
+def _make_reader(kind: type, optional: bool, read_text: Callable[[str], Any] | None) -> Any:
+    """A function that reads one value from text, with `read_text` if given; `none` unsets an optional one."""
 
     def read(text: str) -> Any:
         if optional and text.lower() == "none":
@@ -97,28 +114,28 @@ def _reader(kind: type, optional: bool, read_text: Callable[[str], Any] | None) 
 
 
 _WORDS: dict[Any, str] = {int: "a whole number", float: "a number", dict: "a YAML mapping such as '{g: 5.0}'"}
-"""What an option takes, by its type."""
+"""What an option accepts, by its type."""
 
 
-def _default_text(option: Field) -> str:
+def _format_default(option: Field) -> str:
     default = option.default if option.default is not MISSING else None
     if isinstance(default, bool):
-        return f" (default: {'on' if default else 'off'}; --no_{flag_name(option)} turns it off)"
+        return f" (default: {'on' if default else 'off'}; --no_{get_flag_name(option)} turns it off)"
     if default in (None, (), ""):
         return ""
     return f" (default: {' '.join(map(str, default)) if isinstance(default, tuple) else default})"
 
 
 class _SplitAtCommas(Action):
-    """Takes `a,b c` for `a b c`; `const` reads each part."""
+    """Reads `a,b c` as `a b c`; `const` reads each part."""
 
     def __call__(self, parser: Any, namespace: Any, values: Any, option_string: Any = None) -> None:
         setattr(namespace, self.dest, [self.const(part) for text in values for part in text.split(",")])
 
 
 def _add_option(group: Any, option: Field, hint: Any, may_be_empty: bool) -> Action:
-    flag = flag_name(option)
-    text = (option.metadata["help"] + _default_text(option)).replace("%", "%%")
+    flag = get_flag_name(option)
+    text = (option.metadata["help"] + _format_default(option)).replace("%", "%%")
     common: dict[str, Any] = {"dest": flag, "default": SUPPRESS}
     if read_part := option.metadata.get("commas"):
         common |= {"action": _SplitAtCommas, "const": read_part}
@@ -129,10 +146,12 @@ def _add_option(group: Any, option: Field, hint: Any, may_be_empty: bool) -> Act
     given = next(kind for kind in get_args(hint) if kind is not NoneType) if optional else hint
     is_list, is_mapping = get_origin(given) is tuple, get_origin(given) is Mapping
     kind = dict if is_mapping else get_args(given)[0] if is_list else given
+    short = [f"--{name}" for name, current in SHORT_OPTIONS.items() if current == flag]
     return group.add_argument(
         f"--{flag}",
-        # a choice of that name is a text
-        type=_reader(kind, optional and "none" not in (choices or ()), option.metadata.get("read")),
+        *short,
+        # where "none" is one of the choices, it stays a text
+        type=_make_reader(kind, optional and "none" not in (choices or ()), option.metadata.get("read")),
         nargs=("*" if may_be_empty or optional else "+") if is_list else None,
         choices=choices,
         metavar=None if choices else flag.upper(),
@@ -142,36 +161,39 @@ def _add_option(group: Any, option: Field, hint: Any, may_be_empty: bool) -> Act
 
 
 def add_options(parser: ArgumentParser, owner: type, title: str, *, may_be_empty: bool = True) -> None:
-    """A flag for every field of a dataclass that has a help text; whether lists that have a default may be empty."""
+    """Adds a flag for every field that has a help text.
+
+    `may_be_empty` lets required lists be empty; optional ones always may.
+    """
     group, hints = parser.add_argument_group(title), get_type_hints(owner)
     for option in fields(owner):
         if "help" in option.metadata:
             _add_option(group, option, hints[option.name], may_be_empty)
 
 
-def as_arguments(options: Mapping[str, Any]) -> list[str]:
-    """Options from YAML as the flags that say the same."""
+def format_arguments(options: Mapping[str, Any]) -> list[str]:
+    """Options from YAML as the equivalent flags."""
     arguments: list[str] = []
     for name, value in options.items():
         if isinstance(value, bool):
             arguments.append(f"--{name}" if value else f"--no_{name}")
         elif isinstance(value, list):
-            arguments += [f"--{name}", *(_as_text(item) for item in value)]
+            arguments += [f"--{name}", *(_format_value(item) for item in value)]
         elif isinstance(value, dict):
-            arguments.append(f"--{name}={_as_text(value)}")
+            arguments.append(f"--{name}={_format_value(value)}")
         else:
             arguments.append(f"--{name}={'none' if value is None else value}")
     return arguments
 
 
-def _as_text(value: Any) -> str:
-    """A value as the command line takes it."""
+def _format_value(value: Any) -> str:
+    """A value as text for the command line."""
     return yaml.safe_dump(value, default_flow_style=True, width=inf) if isinstance(value, dict) else str(value)
 
 
 def parse_options(owner: type, arguments: Sequence[str], description: str) -> dict[str, Any]:
-    """The fields of a dataclass of options that the command line gives."""
+    """The fields of a dataclass of options that the command line sets, by name."""
     parser = OneLineParser(description=description)
     add_options(parser, owner, "options", may_be_empty=False)
     given = parser.parse(arguments)
-    return {attribute: given[flag] for flag, attribute in flags_of(owner).items() if flag in given}
+    return {attribute: given[flag] for flag, attribute in map_flags(owner).items() if flag in given}

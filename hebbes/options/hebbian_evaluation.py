@@ -1,4 +1,4 @@
-"""The options of an evaluation of plastic networks: interventions in their lives, and plots of their learning."""
+"""The options of `evaluate_hebbian`: those of `evaluate_static`, interventions in episodes, and plots of learning."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -6,7 +6,7 @@ from pathlib import Path
 
 from hebbes.contracts.option import option
 from hebbes.contracts.policy import Policy
-from hebbes.evaluation.interventions import Frozen, Lesioned, Reset, with_initial_weights
+from hebbes.evaluation.interventions import FrozenPolicy, LesionedPolicy, ResetPolicy, replace_initial_weights
 from hebbes.options.evaluation import EvaluateConfig
 from hebbes.policies.hebbian import Hebbian
 from hebbes.policies.initial_weights import INITIAL_WEIGHTS
@@ -16,15 +16,15 @@ INTERVENTIONS = ("freeze_at", "reset_weights_at", "lesion", "init_weights")
 
 @dataclass(frozen=True)
 class HebbianEvaluateConfig(EvaluateConfig):
-    """Options of an evaluation; each value of an intervention is played by itself and compared with the intact life."""
+    """Options of an evaluation; each value of an intervention is played alone and compared with the intact policy."""
 
     freeze_at: tuple[int, ...] = option((), "play without learning from this env step on, >= 0")
-    reset_weights_at: tuple[int, ...] = option((), "play with weights drawn anew in this env step, >= 0")
-    lesion: tuple[float, ...] = option((), "play with this fraction of each hidden layer silent, drawn per episode")
+    reset_weights_at: tuple[int, ...] = option((), "play with weights that are drawn anew in this env step, >= 0")
+    lesion: tuple[float, ...] = option((), "play with this fraction of each hidden layer silenced, drawn per episode")
     init_weights: tuple[str, ...] = option(
         (), "play with other weights at the start of an episode", choices=tuple(INITIAL_WEIGHTS)
     )
-    plots: str | None = option(None, "folder for figures of what plastic policies learn in their first episodes")
+    plots: str | None = option(None, "folder for plots of what plastic policies learn in their first episodes")
     plot_layers: tuple[int, ...] = option((), "layers whose weights are plotted, from 1 (default: all)")
 
     def __post_init__(self) -> None:
@@ -48,42 +48,42 @@ class HebbianEvaluateConfig(EvaluateConfig):
             raise ValueError("plot_layers needs plots, the folder for them")
 
     def check_policies(self, policies: Mapping[str, Policy]) -> None:
-        """ValueError where interventions or plots are asked for, and no policy is plastic."""
-        asked = [name for name in (*INTERVENTIONS, "plots") if getattr(self, name)]
-        if asked and not any(isinstance(policy, Hebbian) for policy in policies.values()):
-            raise ValueError(f"{asked[0]} is for plastic policies, and there is none in {', '.join(policies)}")
+        """Raises ValueError if there are interventions or plots, but no plastic policy."""
+        requested = [name for name in (*INTERVENTIONS, "plots") if getattr(self, name)]
+        if requested and not any(isinstance(policy, Hebbian) for policy in policies.values()):
+            raise ValueError(f"{requested[0]} is for plastic policies, and there is none in {', '.join(policies)}")
 
-    def variants(self, path: str, policy: Policy) -> dict[str, Policy]:
-        """The policy of a file intact, under "", and with each intervention if it is plastic.
+    def make_variants(self, path: str, policy: Policy) -> dict[str, Policy]:
+        """The intact policy of a file, under "", and if it is plastic, one policy for each intervention.
 
-        ValueError where one is not for it.
+        Raises ValueError if an intervention does not fit the policy.
         """
         if not isinstance(policy, Hebbian):
-            return super().variants(path, policy)
+            return super().make_variants(path, policy)
         num_layers = len(policy.hidden_sizes) + 1
         if not all(1 <= layer <= num_layers for layer in self.plot_layers):
             raise ValueError(f"plot_layers must be in 1 to {num_layers} for {path}, got {list(self.plot_layers)}")
-        return super().variants(path, policy) | self._intervened(path, policy)
+        return super().make_variants(path, policy) | self._make_interventions(path, policy)
 
     @property
     def plots_folder(self) -> Path | None:
-        """The folder for the plots asked for; None where there are none."""
+        """The folder for the plots; None if there are none."""
         return None if self.plots is None else Path(self.plots)
 
     @property
     def plotted_layers(self) -> tuple[int, ...]:
-        """The layers whose weights are plotted, from 1; all where there are none."""
+        """The layers whose weights are plotted, counted from 1; empty means all."""
         return self.plot_layers
 
-    def _intervened(self, path: str, policy: Hebbian) -> dict[str, Policy]:
-        found: dict[str, Policy] = {f"freeze_at {at}": Frozen(policy, at) for at in self.freeze_at}
-        found |= {f"reset_weights_at {at}": Reset(policy, at) for at in self.reset_weights_at}
+    def _make_interventions(self, path: str, policy: Hebbian) -> dict[str, Policy]:
+        found: dict[str, Policy] = {f"freeze_at {at}": FrozenPolicy(policy, at) for at in self.freeze_at}
+        found |= {f"reset_weights_at {at}": ResetPolicy(policy, at) for at in self.reset_weights_at}
         try:
             for fraction in self.lesion:
-                lesioned = Lesioned(policy, fraction)
+                lesioned = LesionedPolicy(policy, fraction)
                 silent, of = sum(lesioned.num_silent), sum(policy.hidden_sizes)
                 found[f"lesion {fraction:g} ({silent} of {of} neurons)"] = lesioned
-            found |= {f"init_weights {kind}": with_initial_weights(policy, kind) for kind in self.init_weights}
+            found |= {f"init_weights {kind}": replace_initial_weights(policy, kind) for kind in self.init_weights}
         except ValueError as error:
             raise ValueError(f"{path}: {error}") from error
         return found

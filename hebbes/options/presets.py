@@ -1,8 +1,8 @@
 """Presets: options for an environment, in hebbes/presets/.
 
-`hebbes/presets/<trainer>/<Env>.yaml`, or `<Env>.<variant>.yaml`, holds what was tuned for one environment and trainer.
-`hebbes/presets/shared/*.yaml` holds what every trainer needs for the environments that a file lists: the conventions of the
-code that the toolkit stands for, with which files of that code are played too.
+`hebbes/presets/<trainer>/<Env>.yaml`, or `<Env>.<variant>.yaml`, holds options tuned for one environment and trainer.
+`hebbes/presets/shared/*.yaml` holds options that all trainers share for the environments that a file lists. They are
+the conventions of Najarro & Risi's code, and that code's own policy files are played with them too.
 """
 
 from collections.abc import Collection
@@ -10,16 +10,16 @@ from pathlib import Path
 from typing import Any
 
 from hebbes.files.option_file import read_yaml
-from hebbes.registry.lookup import did_you_mean
+from hebbes.registry.lookup import suggest_name
 from hebbes.training.config import NO_PRESET
 
 PRESETS = Path(__file__).resolve().parent.parent / "presets"
 ENVIRONMENTS = "environments"
-"""The key under which a shared preset lists the environments that it is for; it is no option."""
+"""The key under which a shared preset lists its environments; it is not an option."""
 
 
-def preset_path(trainer: str, environment: str, variant: str | None) -> Path | None:
-    """The preset of an environment, None if it has none; ValueError for a variant that does not exist."""
+def find_preset(trainer: str, environment: str, variant: str | None) -> Path | None:
+    """The path of an environment's preset, None if it has none; ValueError for a variant that does not exist."""
     if variant == NO_PRESET:
         return None
     stem = environment.replace("/", "_")
@@ -29,12 +29,12 @@ def preset_path(trainer: str, environment: str, variant: str | None) -> Path | N
     if variant:
         found = sorted(p.name.removesuffix(".yaml")[len(stem) + 1 :] for p in path.parent.glob(f"{stem}.*.yaml"))
         known = f"preset must be one of {', '.join((*found, NO_PRESET))} for {environment}"
-        raise ValueError(f"{known}, got {variant!r}{did_you_mean(variant, found)}")
+        raise ValueError(f"{known}, got {variant!r}{suggest_name(variant, found)}")
     return None
 
 
-def shared_options(environment: str, known: Collection[str]) -> dict[str, Any]:
-    """What all trainers share for an environment, as far as the options are known to this one; empty if nothing."""
+def read_shared_options(environment: str, known: Collection[str]) -> dict[str, Any]:
+    """The shared preset of an environment, without options that are not `known`; empty if there is none."""
     for path in sorted((PRESETS / "shared").glob("*.yaml")):
         options = read_yaml(path)
         if environment in options.pop(ENVIRONMENTS):

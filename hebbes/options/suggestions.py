@@ -1,13 +1,13 @@
-"""The flags that somebody may have meant who typed one that does not exist."""
+"""Suggestions for a flag that does not exist."""
 
 import difflib
 from collections.abc import Sequence
 
-ELSEWHERE = {
+NAMES_ELSEWHERE = {
     "environment": ("env_id", "env_name", "gym_id", "task"),
     "generations": ("iterations", "num_iterations", "epochs", "num_epochs", "num_generations"),
-    "popsize": ("population", "population_size", "pop_size"),
-    "lr": ("learning_rate", "alpha", "step_size"),
+    "population_size": ("population", "pop_size", "pop"),
+    "learning_rate": ("alpha", "step_size"),
     "sigma": ("std", "noise", "noise_std", "stddev"),
     "weight_decay": ("wd", "l2"),
     "threads": ("workers", "num_workers", "processes", "cores", "cpus", "jobs", "num_threads", "n_jobs"),
@@ -24,13 +24,14 @@ ELSEWHERE = {
     "max_episode_steps": ("steps", "max_steps", "episode_length", "horizon"),
     "episodes": ("num_episodes", "n_episodes", "trials", "eval_episodes"),
 }
-"""What other programs call our options."""
+"""By our name of an option, its names in other programs."""
 
 
 def suggest_flags(typed: str, flags: Sequence[str]) -> list[str]:
-    """At most three of the flags `--name`: ours for another's name, those begun, the nearest, or those with its words.
+    """At most three flags that a user may have meant by `typed`.
 
-    Flags that turn an option off are suggested only to those who typed one.
+    In this order: our flag for another program's name, flags that begin with the name, the most similar one, and flags
+    with the same words. Flags that turn an option off are suggested only for one that does.
     """
     off = "--no_" if typed.startswith("--no_") else "--"
     names = [flag.removeprefix(off) for flag in flags if flag.startswith(off)]
@@ -38,7 +39,7 @@ def suggest_flags(typed: str, flags: Sequence[str]) -> list[str]:
         names = [name for name in names if not name.startswith("no_")]
     name = typed.removeprefix(off)
     found = (
-        [ours for ours, theirs in ELSEWHERE.items() if name in theirs and ours in names]
+        [ours for ours, theirs in NAMES_ELSEWHERE.items() if name in theirs and ours in names]
         or difflib.get_close_matches(name, names, 1, cutoff=0.9)
         or [each for each in names if name and each.startswith(name)]
         or difflib.get_close_matches(name, names, 1, cutoff=0.75)
@@ -49,5 +50,5 @@ def suggest_flags(typed: str, flags: Sequence[str]) -> list[str]:
 
 
 def _has_words(name: str, typed: str) -> bool:
-    """Whether each word typed begins a word of the name."""
+    """Whether each typed word is the beginning of a word of the name."""
     return all(len(word) > 2 and any(each.startswith(word) for each in name.split("_")) for word in typed.split("_"))

@@ -1,4 +1,4 @@
-"""Action heads: functions from a policy's outputs (members, outputs) to actions. Bounds belong to the wrappers."""
+"""Action heads: functions from a policy's outputs (members, outputs) to actions. The wrappers apply the bounds."""
 
 from collections.abc import Callable
 from typing import TypeAlias
@@ -11,7 +11,7 @@ Head: TypeAlias = Callable[[Outputs], Shaped[np.ndarray, "members ..."]]
 
 
 def argmax(outputs: Outputs) -> Int64[np.ndarray, " members"]:
-    """Index of the greatest output, the first of equals; the episode loop refuses NaN before it gets here."""
+    """Index of the greatest output, the first one if several are equal. The episode loop has refused NaN before."""
     return outputs.argmax(axis=1)
 
 

@@ -1,4 +1,4 @@
-"""What policies share: checks of fields, observations made ready, starts of the search; those without state, more."""
+"""Base classes of the policies: checks of their fields, preparation of observations, initial parameters."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
@@ -10,32 +10,32 @@ import numpy as np
 from jaxtyping import Float32, Shaped
 
 from hebbes.contracts.policy import Buffers, Layout, State, Weights
-from hebbes.policies.observations import normalized
+from hebbes.policies.observations import normalize_observations
 
 
 @dataclass(frozen=True)
 class SizedPolicy:
-    """A network of given observations and number of outputs."""
+    """A network with a given shape of observations and number of outputs."""
 
     observation_shape: tuple[int, ...]
     """Shape of one member's observation."""
     num_outputs: int
 
     def __post_init__(self) -> None:
-        # a policy file hands lists where tuples were saved
-        object.__setattr__(self, "observation_shape", positive_sizes("observation_shape", self.observation_shape))
-        object.__setattr__(self, "num_outputs", positive_sizes("num_outputs", (self.num_outputs,))[0])
+        # a policy file gives lists where tuples were saved
+        object.__setattr__(self, "observation_shape", check_sizes("observation_shape", self.observation_shape))
+        object.__setattr__(self, "num_outputs", check_sizes("num_outputs", (self.num_outputs,))[0])
 
     def check_buffers(self, buffers: Buffers) -> None:
-        """Takes all: statistics are used where they are there, and no others are needed."""
+        """Accepts all buffers: statistics of observations are optional, and no other buffer is needed."""
 
-    def inputs(
+    def prepare_inputs(
         self, observations: Shaped[np.ndarray, "members ..."], buffers: Buffers
     ) -> Float32[np.ndarray, "members ..."]:
-        """Observations made ready: float32, normalised, contiguous. What is not finite becomes NaN."""
+        """Observations as the network takes them: float32, normalized, contiguous. Infinite values become NaN."""
         if observations.shape[1:] != self.observation_shape:
             raise ValueError(f"observations: got shape {observations.shape[1:]}, expected {self.observation_shape}")
-        return normalized(observations, buffers)
+        return normalize_observations(observations, buffers)
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ class StaticPolicy(SizedPolicy, ABC):
     def forward(
         self, weights: Weights, inputs: Float32[np.ndarray, "members ..."]
     ) -> Float32[np.ndarray, "members outputs"]:
-        """Outputs for inputs that are ready: float32, normalised, contiguous."""
+        """Outputs for prepared inputs: float32, normalized, contiguous."""
 
     def initial_params(self, rng: np.random.Generator) -> Float32[np.ndarray, " params"]:
         """Xavier uniform matrices and kernels, biases of zero."""
@@ -69,16 +69,16 @@ class StaticPolicy(SizedPolicy, ABC):
         state: State,
         buffers: Buffers,
     ) -> Float32[np.ndarray, "members outputs"]:
-        """The network's outputs; rewards and state are ignored. An observation that is not finite gives NaN."""
-        return self.forward(weights, self.inputs(observations, buffers))
+        """The network's outputs. Rewards and state are ignored. An observation that is not finite gives NaN."""
+        return self.forward(weights, self.prepare_inputs(observations, buffers))
 
 
 @dataclass(frozen=True)
 class InitializedPolicy(StaticPolicy, ABC):
-    """A feedforward network whose search starts at random weights, by one of `INITIALIZATIONS`."""
+    """A feedforward network whose search starts at random weights, drawn by one of `INITIALIZATIONS`."""
 
     initialization: str = field(default="xavier", kw_only=True, metadata={"only_start": True})
-    """Says where a search starts, and nothing of the network: `--init_from` takes files with another one."""
+    """Sets only where a search starts, not the network. `--init_from` therefore takes files with another value."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -87,12 +87,12 @@ class InitializedPolicy(StaticPolicy, ABC):
             raise ValueError(f"initialization: got {self.initialization!r}, allowed: {allowed}")
 
     def initial_params(self, rng: np.random.Generator) -> Float32[np.ndarray, " params"]:
-        """Parameters drawn as the initialization says."""
+        """Parameters drawn by the chosen initialization."""
         return INITIALIZATIONS[self.initialization](self.layout, rng)
 
 
-def positive_sizes(option: str, sizes: Iterable[int]) -> tuple[int, ...]:
-    """The sizes as plain ints; ValueError unless each is an integer of at least 1."""
+def check_sizes(option: str, sizes: Iterable[int]) -> tuple[int, ...]:
+    """The sizes as plain ints. Raises ValueError unless each is an integer of at least 1."""
     sizes = tuple(sizes)
     if not all(isinstance(size, Integral) and size >= 1 for size in sizes):
         shown = sizes[0] if len(sizes) == 1 else sizes
@@ -116,7 +116,7 @@ def xavier_uniform(layout: Layout, rng: np.random.Generator) -> Float32[np.ndarr
 def pytorch_uniform(layout: Layout, rng: np.random.Generator) -> Float32[np.ndarray, " params"]:
     """Each array uniform in +-1 / sqrt(fan_in), as `torch.nn.Linear` and `torch.nn.Conv2d` start.
 
-    The fan_in of a matrix or kernel counts the numbers that one output reads; biases have that of the array before.
+    The fan_in of a matrix or kernel is how many numbers one output reads. Biases use the fan_in of the array before.
     """
     params, bound = np.empty(layout.num_params, np.float32), 1.0
     for name, shape in layout.shapes.items():

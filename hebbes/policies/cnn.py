@@ -4,11 +4,13 @@
     conv 5x5 stride 2, 8 channels -> max pool 2x2 -> tanh
     fully connected, tanh on the hidden layers, linear output
 
-Departures: an image enters as (channels, height, width), not (channels, width, height). Any size and number of
-channels is taken. The search starts Xavier uniform, theirs as PyTorch draws its layers (`--initialization pytorch`),
-which is narrower: with 84 x 84 pixels in color, deviations of 0.111 instead of 0.157 for the first kernel, and of
-0.0227 instead of 0.0507 for the first matrix. Virtual batch normalisation (`hebbes.policies.virtual_batch`) is an option; it
-stands before each tanh of the convolutions.
+Departures from the authors' code:
+- An image enters as (channels, height, width), not (channels, width, height). Its size and number of channels are free.
+- The search starts at Xavier uniform weights. Theirs starts as PyTorch draws its layers (`--initialization pytorch`),
+  which is narrower: for color images of 84 x 84 pixels, a standard deviation of 0.111 instead of 0.157 for the first
+  kernel, and of 0.0227 instead of 0.0507 for the first matrix.
+- Virtual batch normalization (`hebbes.policies.virtual_batch`) is an option. It acts before the tanh of each
+  convolution.
 """
 
 from collections.abc import Sequence
@@ -19,16 +21,16 @@ import numpy as np
 from jaxtyping import Float32, Shaped
 
 from hebbes.contracts.policy import Buffers, Layout, State, Weights
-from hebbes.policies.kernels.convolution import pooled_size
-from hebbes.policies.layers import conv_pool, dense, dense_shapes
-from hebbes.policies.base import InitializedPolicy, positive_sizes
+from hebbes.policies.base import InitializedPolicy, check_sizes
+from hebbes.policies.kernels.convolution import compute_pooled_size
+from hebbes.policies.layers import compute_dense_shapes, conv_pool, dense
 from hebbes.policies.virtual_batch import (
     Convolution,
     Statistics,
+    apply_convolutions,
     check_virtual_batch,
-    convolved,
-    reference_frames,
-    reference_statistics,
+    compute_reference_statistics,
+    read_reference_frames,
 )
 
 CHANNELS = (6, 8)
@@ -37,14 +39,14 @@ STRIDES = (1, 2)
 LEAST_SIZE = 16  # 16 -> conv 14 -> pool 7 -> conv 2 -> pool 1
 
 
-def takes_convolutions(observation_shape: tuple[int, ...]) -> bool:
-    """Whether observations are images (height, width, channels) that leave something after both convolutions."""
+def can_convolve(observation_shape: tuple[int, ...]) -> bool:
+    """Whether observations are images (height, width, channels) that are large enough for both convolutions."""
     return len(observation_shape) == 3 and min(observation_shape[:2]) >= LEAST_SIZE
 
 
-def conv_shapes(observation_shape: tuple[int, ...]) -> tuple[dict[str, tuple[int, ...]], int]:
-    """Shapes of the two kernels for observations (height, width, channels), and how many features they leave."""
-    if not takes_convolutions(observation_shape):
+def compute_conv_shapes(observation_shape: tuple[int, ...]) -> tuple[dict[str, tuple[int, ...]], int]:
+    """Shapes of the two kernels for observations (height, width, channels), and the number of features they produce."""
+    if not can_convolve(observation_shape):
         raise ValueError(
             f"observation_shape: got {observation_shape}, convolutions take images (height, width, channels) of at "
             f"least {LEAST_SIZE} x {LEAST_SIZE} pixels; --policy mlp takes any observations"
@@ -53,31 +55,35 @@ def conv_shapes(observation_shape: tuple[int, ...]) -> tuple[dict[str, tuple[int
     shapes: dict[str, tuple[int, ...]] = {}
     for number, (out_channels, size, stride) in enumerate(zip(CHANNELS, KERNEL_SIZES, STRIDES, strict=True), 1):
         shapes[f"conv{number}"] = (out_channels, channels, size, size)
-        channels, height, width = out_channels, pooled_size(height, size, stride), pooled_size(width, size, stride)
+        channels, height, width = (
+            out_channels,
+            compute_pooled_size(height, size, stride),
+            compute_pooled_size(width, size, stride),
+        )
     return shapes, channels * height * width
 
 
-def convolutions(layout: Layout) -> list[Convolution]:
+def make_convolutions(layout: Layout) -> list[Convolution]:
     """The two convolutions with their pooling, each with the tanh after it."""
 
-    def convolution(name: str, stride: int) -> Convolution:
+    def make_convolution(name: str, stride: int) -> Convolution:
         return lambda weights, maps: conv_pool(weights, layout, name, maps, stride), _tanh
 
-    return [convolution(f"conv{number}", stride) for number, stride in enumerate(STRIDES, 1)]
+    return [make_convolution(f"conv{number}", stride) for number, stride in enumerate(STRIDES, 1)]
 
 
 def _tanh(weights: Weights, maps: Float32[np.ndarray, "members channels height width"]) -> None:
     np.tanh(maps, out=maps)
 
 
-def conv_features(
+def compute_conv_features(
     weights: Weights,
     layout: Layout,
     inputs: Float32[np.ndarray, "members height width channels"],
     statistics: Sequence[Statistics] | None = None,
 ) -> Float32[np.ndarray, "members features"]:
-    """What the kernels of a layout see in an image, in the order (channels, height, width)."""
-    maps = convolved(weights, convolutions(layout), inputs.transpose(0, 3, 1, 2), statistics)
+    """Features of the images after both convolutions, in the order (channels, height, width)."""
+    maps = apply_convolutions(weights, make_convolutions(layout), inputs.transpose(0, 3, 1, 2), statistics)
     return maps.reshape(len(maps), -1)
 
 
@@ -87,31 +93,31 @@ class CNN(InitializedPolicy):
 
     hidden_sizes: tuple[int, ...] = (128, 64)
     virtual_batch: int = 0
-    """Frames of the reference batch, `buffers["virtual_batch"]`, whose statistics normalise; 0 for no normalisation."""
+    """Number of frames of the reference batch, `buffers["virtual_batch"]`. 0: no virtual batch normalization."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        object.__setattr__(self, "hidden_sizes", positive_sizes("hidden_sizes", self.hidden_sizes))
-        conv_shapes(self.observation_shape)  # refuses what is no image
+        object.__setattr__(self, "hidden_sizes", check_sizes("hidden_sizes", self.hidden_sizes))
+        compute_conv_shapes(self.observation_shape)  # refuses observations that are not images
         check_virtual_batch(self.virtual_batch)
 
     @cached_property
     def layout(self) -> Layout:
-        """Two kernels, then the matrices."""
-        kernels, features = conv_shapes(self.observation_shape)
-        return Layout(kernels | dense_shapes((features, *self.hidden_sizes, self.num_outputs), bias=False))
+        """The two kernels, then the matrices of the dense layers."""
+        kernels, features = compute_conv_shapes(self.observation_shape)
+        return Layout(kernels | compute_dense_shapes((features, *self.hidden_sizes, self.num_outputs), bias=False))
 
     def check_buffers(self, buffers: Buffers) -> None:
-        """ValueError for buffers without the reference batch, if there is to be one."""
+        """Raises ValueError if the policy needs a reference batch and the buffers have none."""
         if self.virtual_batch:
-            reference_frames(self, self.virtual_batch, buffers)
+            read_reference_frames(self, self.virtual_batch, buffers)
 
     def initial_state(self, weights: Weights, rngs: Sequence[np.random.Generator], buffers: Buffers) -> State:
-        """Statistics of the reference batch, which stay as they are; None without one."""
+        """The statistics of the reference batch, constant within an episode. None without a reference batch."""
         if not self.virtual_batch:
             return None
-        frames = reference_frames(self, self.virtual_batch, buffers)
-        return {"statistics": reference_statistics(weights, convolutions(self.layout), frames)}
+        frames = read_reference_frames(self, self.virtual_batch, buffers)
+        return {"statistics": compute_reference_statistics(weights, make_convolutions(self.layout), frames)}
 
     def act(
         self,
@@ -121,12 +127,12 @@ class CNN(InitializedPolicy):
         state: State,
         buffers: Buffers,
     ) -> Float32[np.ndarray, "members outputs"]:
-        """The network's outputs; rewards are ignored. An observation that is not finite gives NaN."""
-        return self.forward(weights, self.inputs(observations, buffers), state)
+        """The network's outputs. Rewards are ignored. An observation that is not finite gives NaN."""
+        return self.forward(weights, self.prepare_inputs(observations, buffers), state)
 
     def forward(
         self, weights: Weights, inputs: Float32[np.ndarray, "members height width channels"], state: State = None
     ) -> Float32[np.ndarray, "members outputs"]:
         """The network's outputs."""
         statistics = state["statistics"] if state else None
-        return dense(weights, self.layout, conv_features(weights, self.layout, inputs, statistics))
+        return dense(weights, self.layout, compute_conv_features(weights, self.layout, inputs, statistics))

@@ -1,24 +1,24 @@
-"""The coefficients of a plastic network's rules: by their names, or of each synapse."""
+"""The coefficients of a plastic network's rules, by name or by synapse."""
 
 import numpy as np
 from jaxtyping import Float32
 
 from hebbes.contracts.policy import Buffers
 from hebbes.policies.hebbian import Hebbian
-from hebbes.policies.neural_rule import NEURAL_RULES
 from hebbes.policies.kernels.plastic_layers import RULES
-from hebbes.policies.sharing import clustered_tables, tables
+from hebbes.policies.neural_rule import NEURAL_RULES
+from hebbes.policies.sharing import make_tables, read_cluster_tables
 
 
-def coefficients_by_name(
+def read_coefficients_by_name(
     policy: Hebbian, weights: Float32[np.ndarray, " params"]
 ) -> dict[str, Float32[np.ndarray, " numbers"]]:
-    """All sets' numbers for each coefficient (A, B, ...), in the order of the rule.
+    """The values of each coefficient (A, B, ...) in all sets of the policy, in the order of the rule.
 
-    The numbers of a neural rule are under the rule's name. Of rules per neuron these are the factors of pre and post,
-    whose products are the coefficients.
+    The parameters of a neural rule are under the rule's name. With sharing `neuron` the values are the factors of the
+    presynaptic and postsynaptic neurons, and the coefficients of a synapse are their products.
     """
-    arrays = _rule_arrays(policy, weights)
+    arrays = _read_rule_arrays(policy, weights)
     if policy.hebb_rule in NEURAL_RULES:
         return {policy.hebb_rule: arrays[0].ravel()}
     return {
@@ -27,22 +27,22 @@ def coefficients_by_name(
     }
 
 
-def synaptic_coefficients(
+def read_synaptic_coefficients(
     policy: Hebbian, row: Float32[np.ndarray, " params"], buffers: Buffers
 ) -> Float32[np.ndarray, "synapses coefficients"]:
-    """The coefficients of every synapse, layer by layer, within it by postsynaptic, then by presynaptic neuron.
+    """The coefficients of every synapse, layer by layer. In a layer: by postsynaptic, then by presynaptic neuron.
 
-    Not of rules per neuron, nor of neural rules.
+    Not for sharing `neuron`, nor for neural rules.
     """
-    arrays = _rule_arrays(policy, row)
+    arrays = _read_rule_arrays(policy, row)
     if policy.sharing == "synapse":
         return np.concatenate([array.swapaxes(1, 2).reshape(-1, array.shape[1]) for array in arrays])
     if policy.sharing == "clusters":
-        found = clustered_tables(buffers, policy.plastic_shapes, policy.num_rules)
+        found = read_cluster_tables(buffers, policy.plastic_shapes, policy.num_rules)
     else:
-        found = tables(policy.sharing, policy.sizes, policy.num_rules)
+        found = make_tables(policy.sharing, policy.sizes, policy.num_rules)
     return arrays[0][0].T[np.concatenate([table.ravel() for table in found])]
 
 
-def _rule_arrays(policy: Hebbian, row: Float32[np.ndarray, " params"]) -> list[Float32[np.ndarray, "_ _ _"]]:
+def _read_rule_arrays(policy: Hebbian, row: Float32[np.ndarray, " params"]) -> list[Float32[np.ndarray, "_ _ _"]]:
     return [policy.layout.view(row[np.newaxis], name)[0] for name in policy.rule_arrays]

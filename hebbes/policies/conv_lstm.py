@@ -4,9 +4,11 @@
     LSTM of 256 cells (`hebbes.policies.recurrent_cells`), whose state is zero at the start of an episode
     linear output
 
-With observations of 42 x 42 x 1, as `--atari_42` makes them, and 6 actions it has 588,710 parameters. Departures: any
-size and number of channels is taken; matrices and kernels start Xavier uniform and biases at zero, theirs as PyTorch
-draws them; virtual batch normalisation (`hebbes.policies.virtual_batch`), before each SELU, is an option.
+With observations of 42 x 42 x 1, as `--atari_42` makes them, and 6 actions it has 588,710 parameters.
+
+Departures: The size of images and their number of channels are free. Matrices and kernels start Xavier uniform and
+biases at zero, theirs as PyTorch draws them. Virtual batch normalization (`hebbes.policies.virtual_batch`), before each
+SELU, is an option.
 """
 
 from collections.abc import Sequence
@@ -19,11 +21,17 @@ from jaxtyping import Float32
 
 from hebbes.contracts.policy import Buffers, State, Weights
 from hebbes.policies.kernels.activations import selu
-from hebbes.policies.recurrent_cells import LSTM_CELL, Cell
-from hebbes.policies.kernels.convolution import padded_size
-from hebbes.policies.layers import conv, vector
+from hebbes.policies.kernels.convolution import compute_conv_size
+from hebbes.policies.layers import conv, read_vector
 from hebbes.policies.recurrent import RecurrentPolicy
-from hebbes.policies.virtual_batch import Convolution, check_virtual_batch, convolved, reference_frames, reference_statistics
+from hebbes.policies.recurrent_cells import LSTM_CELL, Cell
+from hebbes.policies.virtual_batch import (
+    Convolution,
+    apply_convolutions,
+    check_virtual_batch,
+    compute_reference_statistics,
+    read_reference_frames,
+)
 
 NUM_LAYERS = 4
 CHANNELS = 32
@@ -33,13 +41,13 @@ NUM_CELLS = 256
 
 @dataclass(frozen=True)
 class ConvLSTM(RecurrentPolicy):
-    """Takes observations (height, width, channels), and remembers within an episode."""
+    """Takes observations (height, width, channels). Its memory lasts for one episode."""
 
     cell: ClassVar[Cell] = LSTM_CELL
     num_units: ClassVar[int] = NUM_CELLS
 
     virtual_batch: int = 0
-    """Frames of the reference batch, `buffers["virtual_batch"]`, whose statistics normalise; 0 for no normalisation."""
+    """Number of frames of the reference batch, `buffers["virtual_batch"]`. 0: no virtual batch normalization."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -52,51 +60,53 @@ class ConvLSTM(RecurrentPolicy):
 
     @cached_property
     def feature_shapes(self) -> tuple[dict[str, tuple[int, ...]], int]:
-        """Kernels and biases of the convolutions."""
+        """Kernels and biases of the convolutions, and the number of features they produce."""
         height, width, channels = self.observation_shape
         shapes: dict[str, tuple[int, ...]] = {}
         for number in range(1, NUM_LAYERS + 1):
             shapes[f"conv{number}"] = (CHANNELS, channels, KERNEL_SIZE, KERNEL_SIZE)
             shapes[f"conv{number}_bias"] = (CHANNELS,)
-            height, width = (padded_size(length, KERNEL_SIZE, STRIDE, PADDING) for length in (height, width))
+            height, width = (compute_conv_size(length, KERNEL_SIZE, STRIDE, PADDING) for length in (height, width))
             channels = CHANNELS
         return shapes, channels * height * width
 
     def check_buffers(self, buffers: Buffers) -> None:
-        """ValueError for buffers without the reference batch, if there is to be one."""
+        """Raises ValueError if the policy needs a reference batch and the buffers have none."""
         if self.virtual_batch:
-            reference_frames(self, self.virtual_batch, buffers)
+            read_reference_frames(self, self.virtual_batch, buffers)
 
     def initial_state(self, weights: Weights, rngs: Sequence[np.random.Generator], buffers: Buffers) -> State:
-        """Zeros, and the statistics of the reference batch if there is one."""
+        """Zeros for the cell, and the statistics of the reference batch if there is one."""
         state = super().initial_state(weights, rngs, buffers)
         if self.virtual_batch:
-            frames = reference_frames(self, self.virtual_batch, buffers)
-            state["statistics"] = reference_statistics(weights, self._convolutions(), frames)
+            frames = read_reference_frames(self, self.virtual_batch, buffers)
+            state["statistics"] = compute_reference_statistics(weights, self._make_convolutions(), frames)
         return state
 
-    def features(
+    def compute_features(
         self, weights: Weights, inputs: Float32[np.ndarray, "members height width channels"], state: State
     ) -> Float32[np.ndarray, "members features"]:
-        """What the convolutions see, in the order (channels, height, width)."""
-        maps = convolved(weights, self._convolutions(), inputs.transpose(0, 3, 1, 2), state.get("statistics"))
+        """Features of the images after all convolutions, in the order (channels, height, width)."""
+        maps = apply_convolutions(
+            weights, self._make_convolutions(), inputs.transpose(0, 3, 1, 2), state.get("statistics")
+        )
         return maps.reshape(len(maps), -1)
 
-    def _convolutions(self) -> list[Convolution]:
-        """Each convolution, with the SELU after it; with a reference batch the biases come between the two.
+    def _make_convolutions(self) -> list[Convolution]:
+        """Each convolution with the SELU after it. With virtual batch normalization, biases are added between the two.
 
-        Made when needed: a policy that kept functions could not be sent to a worker process.
+        Made at each call, because a policy that stores functions cannot be sent to a worker process.
         """
 
-        def convolution(name: str) -> Convolution:
+        def make_convolution(name: str) -> Convolution:
             bias, layout = f"{name}_bias", self.layout
             bias_before = None if self.virtual_batch else bias
 
             def activate(weights: Weights, maps: Float32[np.ndarray, "members channels height width"]) -> None:
                 if self.virtual_batch:
-                    maps += vector(weights, layout, bias)[:, :, np.newaxis, np.newaxis]
+                    maps += read_vector(weights, layout, bias)[:, :, np.newaxis, np.newaxis]
                 selu(maps)
 
             return lambda weights, maps: conv(weights, layout, name, maps, STRIDE, PADDING, bias_before), activate
 
-        return [convolution(f"conv{number}") for number in range(1, NUM_LAYERS + 1)]
+        return [make_convolution(f"conv{number}") for number in range(1, NUM_LAYERS + 1)]

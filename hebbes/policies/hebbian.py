@@ -1,17 +1,18 @@
-"""Hebbian network: its dense layers learn while it lives, by rules whose coefficients are searched.
+"""Hebbian network: its dense layers learn during an episode, by rules whose coefficients are searched.
 
 Najarro & Risi, "Meta-Learning through Hebbian Plasticity in Random Networks", NeurIPS 2020, arXiv 2007.02686. The
-layers are those of `hebbes.policies.mlp` without biases or, for images, of `hebbes.policies.cnn`, whose convolutions are searched and
-never plastic. An episode begins with weights that are drawn anew, or searched too (`coevolve`). After every env step,
-save the last, weights change by the activities of that step and are normalised: `act` does so before it goes on.
-With `modulation` the reward of that step, or the sum of those since the update before, gives sign and size to the
-changes; with `eligibility` each synapse remembers its changes until the reward comes (`hebbes.policies.kernels.plastic_layers`).
+layers are those of `hebbes.policies.mlp` without biases. For images they are those of `hebbes.policies.cnn`, whose
+convolutions are searched and never plastic. An episode begins with weights that are newly drawn, or searched too
+(`coevolve`). After every env step except the last, the activities of that env step change the weights, which are then
+normalized: `act` does this before it computes its outputs. With `modulation`, the reward of that env step (or the sum
+of the rewards since the previous update) sets sign and size of the changes. With `eligibility`, each synapse remembers
+its changes until the reward comes (`hebbes.policies.kernels.plastic_layers`).
 
-Departures from the authors' code: kernels and searched initial weights start Xavier uniform, theirs as the
-coefficients do. They are updated together with the coefficients; theirs are updated after learning rate and sigma have
-decayed, so that their step is 0.996 times ours. The weight penalty covers them too, theirs coefficients alone: where
-the fitness is constant, so that only the penalty counts, steps differ by 48 % (searched initial weights) and by 16 %
-(kernels). Rules may be shared (`hebbes.policies.sharing`) or neural (`hebbes.policies.neural_rule`).
+Departures from the authors' code: Kernels and searched initial weights start Xavier uniform, theirs start as the
+coefficients do. Ours are updated together with the coefficients, theirs after learning rate and sigma have decayed, so
+that their update is 0.996 times ours. Our weight penalty covers them too, theirs only the coefficients. Where fitness
+is constant and only the penalty counts, updates differ by 48 % (searched initial weights) and by 16 % (kernels). Rules
+may be shared (`hebbes.policies.sharing`) or neural (`hebbes.policies.neural_rule`).
 """
 
 from collections.abc import Sequence
@@ -23,32 +24,38 @@ import numpy as np
 from jaxtyping import Bool, Float32, Shaped
 
 from hebbes.contracts.policy import Buffers, Layout, Rows, State, Weights
-from hebbes.policies.cnn import conv_features, conv_shapes, takes_convolutions
+from hebbes.policies.base import SizedPolicy, check_sizes, xavier_uniform
+from hebbes.policies.cnn import can_convolve, compute_conv_features, compute_conv_shapes
 from hebbes.policies.initial_weights import COEVOLVE, INITIAL_WEIGHTS
-from hebbes.policies.layers import check_rows, dense_shapes, rows_of
-from hebbes.policies.neural_rule import NEURAL_RULES, num_network_params
-from hebbes.policies.kernels.plastic_layers import NORMALISATIONS, RULES, LayerRule, Plastic, columns_of, plastic_linear
-from hebbes.policies.sharing import SHARINGS, Table, clustered_tables, count_sets, tables
-from hebbes.policies.base import SizedPolicy, positive_sizes, xavier_uniform
+from hebbes.policies.kernels.plastic_layers import (
+    NORMALIZATIONS,
+    RULES,
+    LayerRule,
+    PlasticLayer,
+    find_columns,
+    plastic_linear,
+)
+from hebbes.policies.layers import check_weights, compute_dense_shapes, make_rows
+from hebbes.policies.neural_rule import NEURAL_RULES, count_network_params
+from hebbes.policies.sharing import SHARINGS, Table, count_sets, make_tables, read_cluster_tables
 
 NEURAL_SHARINGS = ("layer", "global")
-MAX_SYNAPSES = 2**24  # where rules are shared, a small file can describe a network that no memory holds
+MAX_SYNAPSES = 2**24  # with shared rules, a small file can describe a network that fits no memory
 
 
 @dataclass(frozen=True)
 class Hebbian(SizedPolicy):
-    """Plastic fully connected layers, after two evolved convolutions if observations are images of 16 x 16 or more."""
+    """Plastic fully connected layers, after two searched convolutions for images of at least 16 x 16 pixels."""
 
     hidden_sizes: tuple[int, ...] = field(default=(128, 64), metadata={"help": "units of each hidden layer"})
     hebb_rule: str = field(
         default="ABCD_lr", metadata={"help": "how weights learn", "choices": (*RULES, *NEURAL_RULES)}
     )
     init_weights: str = field(
-        default="uni",
-        metadata={"help": "weights at the start of an episode", "choices": (*INITIAL_WEIGHTS, COEVOLVE)},
+        default="uni", metadata={"help": "initial weights of an episode", "choices": (*INITIAL_WEIGHTS, COEVOLVE)}
     )
-    normalisation: str = field(
-        default="max_abs", metadata={"help": "what keeps learning weights bounded", "choices": NORMALISATIONS}
+    normalization: str = field(
+        default="max_abs", metadata={"help": "what keeps learning weights bounded", "choices": NORMALIZATIONS}
     )
     output_activity: str = field(
         default="raw",
@@ -57,10 +64,8 @@ class Hebbian(SizedPolicy):
             "choices": ("raw", "action"),
         },
     )
-    update_every: int = field(default=1, metadata={"help": "env steps between updates, which use the latest of them"})
-    sharing: str = field(
-        default="synapse", metadata={"help": "which synapses have a rule in common", "choices": SHARINGS}
-    )
+    update_every: int = field(default=1, metadata={"help": "env steps between updates by the latest activities"})
+    sharing: str = field(default="synapse", metadata={"help": "which synapses share a rule", "choices": SHARINGS})
     num_rules: int = field(
         default=128,
         metadata={
@@ -69,12 +74,9 @@ class Hebbian(SizedPolicy):
         },
     )
     modulation: str = field(
-        default="none",
-        metadata={"help": "what sets sign and size of the changes at run time", "choices": ("none", "reward")},
+        default="none", metadata={"help": "what sets sign and size of the changes", "choices": ("none", "reward")}
     )
-    eligibility: bool = field(
-        default=False, metadata={"help": "learn by each synapse's running average of its changes"}
-    )
+    eligibility: bool = field(default=False, metadata={"help": "learn by a running average of each synapse's changes"})
     distribution: str = field(
         default="normal",
         metadata={
@@ -86,9 +88,9 @@ class Hebbian(SizedPolicy):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        object.__setattr__(self, "hidden_sizes", positive_sizes("hidden_sizes", self.hidden_sizes))
+        object.__setattr__(self, "hidden_sizes", check_sizes("hidden_sizes", self.hidden_sizes))
         for option in ("update_every", "num_rules"):
-            object.__setattr__(self, option, positive_sizes(option, (getattr(self, option),))[0])
+            object.__setattr__(self, option, check_sizes(option, (getattr(self, option),))[0])
         for each in fields(self):
             choices = each.metadata.get("choices")
             if choices and getattr(self, each.name) not in choices:
@@ -99,29 +101,29 @@ class Hebbian(SizedPolicy):
             raise ValueError(f"sharing: got {self.sharing!r}, {self.hebb_rule} takes {' or '.join(NEURAL_SHARINGS)}")
         num_synapses = sum(prod(shape) for shape in self._matrices.values())
         if num_synapses > MAX_SYNAPSES:
-            raise ValueError(f"hidden_sizes: the network has {num_synapses} synapses, at most {MAX_SYNAPSES} are taken")
+            raise ValueError(f"hidden_sizes: the network has {num_synapses} synapses, at most {MAX_SYNAPSES} allowed")
         if self.sharing in ("modulo", "clusters") and self.num_rules > num_synapses:
             raise ValueError(f"num_rules: got {self.num_rules}, the network has {num_synapses} synapses")
 
     @cached_property
     def _convolutions(self) -> tuple[dict[str, tuple[int, ...]], int]:
-        """Kernels by name, and how many numbers enter the first plastic layer."""
-        if takes_convolutions(self.observation_shape):
-            return conv_shapes(self.observation_shape)
+        """Shapes of the kernels by name, and how many numbers enter the first plastic layer."""
+        if can_convolve(self.observation_shape):
+            return compute_conv_shapes(self.observation_shape)
         return {}, prod(self.observation_shape)
 
     @cached_property
     def sizes(self) -> tuple[int, ...]:
-        """Neurons that enter the first plastic layer, and of each plastic layer."""
+        """Number of inputs of the first plastic layer, then the number of neurons of each plastic layer."""
         return (self._convolutions[1], *self.hidden_sizes, self.num_outputs)
 
     @cached_property
     def _matrices(self) -> dict[str, tuple[int, ...]]:
-        return dense_shapes(self.sizes, bias=False)
+        return compute_dense_shapes(self.sizes, bias=False)
 
     @cached_property
     def layout(self) -> Layout:
-        """Kernels, searched initial weights, coefficients and what modulates; the first two are a static network's."""
+        """Kernels and searched initial weights (as in a static network), coefficients, modulation and eligibility."""
         return Layout({**self._static_layout.shapes, **self._coefficients, **self._modulators})
 
     @cached_property
@@ -130,47 +132,47 @@ class Hebbian(SizedPolicy):
 
     @cached_property
     def _modulators(self) -> dict[str, tuple[int, ...]]:
-        """m0 and m1; for each layer the number whose sigmoid is the rate of its traces."""
+        """m0 and m1 for modulation. For eligibility, one number per layer, whose sigmoid is the rate of its traces."""
         modulation: dict[str, tuple[int, ...]] = {"modulation": (2,)} if self.modulation == "reward" else {}
         return modulation | ({"eligibility": (len(self._matrices),)} if self.eligibility else {})
 
     @cached_property
     def _coefficients(self) -> dict[str, tuple[int, int, int]]:
-        """Of three dimensions each, also where one is 1: noise of low rank would tie the coefficients of a matrix."""
+        """Always three dimensions, even if one is 1: low-rank noise would correlate the coefficients of a matrix."""
         if self.hebb_rule in NEURAL_RULES:
-            count = num_network_params(*NEURAL_RULES[self.hebb_rule])
+            count = count_network_params(*NEURAL_RULES[self.hebb_rule])
             return {"rules": (1, len(self._matrices) if self.sharing == "layer" else 1, count)}
         names = RULES[self.hebb_rule]
         if self.sharing == "synapse":
-            return {rules_of(layer): (out, len(names), into) for layer, (out, into) in self._matrices.items()}
+            return {format_rules_name(layer): (out, len(names), into) for layer, (out, into) in self._matrices.items()}
         return {"rules": (1, len(names), count_sets(self.sharing, self.sizes, self.num_rules))}
 
     @cached_property
     def _rules(self) -> list[LayerRule]:
-        """Where each layer finds what it learns by; not for sharing clusters, see `_rules_in`."""
+        """Where each layer finds its rule. Not for sharing `clusters`, see `_find_rules`."""
         starts = {name: where.start for name, where in self.layout.slices.items()}
         if self.hebb_rule in NEURAL_RULES:
             _, num_sets, size = self._coefficients["rules"]
-            numbers = [min(layer, num_sets - 1) for layer in range(len(self._matrices))]
+            sets = [min(layer, num_sets - 1) for layer in range(len(self._matrices))]
             network = NEURAL_RULES[self.hebb_rule]
-            return [LayerRule(starts["rules"] + number * size, columns_of("D"), network=network) for number in numbers]
+            return [LayerRule(starts["rules"] + number * size, find_columns("D"), network=network) for number in sets]
         names = RULES[self.hebb_rule]
         if self.sharing == "synapse":
-            return [LayerRule(starts[rules_of(layer)], columns_of(names)) for layer in self._matrices]
-        return self._shared_rules(tables(self.sharing, self.sizes, self.num_rules))
+            return [LayerRule(starts[format_rules_name(layer)], find_columns(names)) for layer in self._matrices]
+        return self._make_shared_rules(make_tables(self.sharing, self.sizes, self.num_rules))
 
-    def _rules_in(self, buffers: Buffers) -> list[LayerRule]:
+    def _find_rules(self, buffers: Buffers) -> list[LayerRule]:
         if self.sharing != "clusters":
             return self._rules
-        return self._shared_rules(clustered_tables(buffers, self._matrices, self.num_rules))
+        return self._make_shared_rules(read_cluster_tables(buffers, self._matrices, self.num_rules))
 
-    def _shared_rules(self, layers: Sequence[Table]) -> list[LayerRule]:
+    def _make_shared_rules(self, layers: Sequence[Table]) -> list[LayerRule]:
         names, num_sets = RULES[self.hebb_rule], self._coefficients["rules"][2]
-        factors = {"B": slice(0, 1), "C": slice(-1, None)}  # of pre, of post
+        factors = {"B": slice(0, 1), "C": slice(-1, None)}  # of the presynaptic neuron, of the postsynaptic one
         return [
             LayerRule(
                 self.layout.slices["rules"].start,
-                columns_of(names),
+                find_columns(names),
                 tuple(table[factors.get(name, slice(None))] for name in names),
                 num_sets,
             )
@@ -179,9 +181,9 @@ class Hebbian(SizedPolicy):
 
     @property
     def rule_arrays(self) -> tuple[str, ...]:
-        """Names of the arrays of coefficients, which lie one after another in the layout: one a layer, or one in all.
+        """Names of the arrays of coefficients, adjacent in the layout: one per layer, or a single shared one.
 
-        Shapes (out, coefficients, in) or, shared, (1, coefficients, sets); of neural rules (1, sets, numbers).
+        Shapes: (out, coefficients, in), shared (1, coefficients, sets), neural rules (1, sets, parameters).
         """
         return tuple(self._coefficients)
 
@@ -191,27 +193,27 @@ class Hebbian(SizedPolicy):
         return dict(self._matrices)
 
     def check_buffers(self, buffers: Buffers) -> None:
-        """ValueError where sharing clusters lacks a table, or one names a set that there is not."""
+        """Raises ValueError if sharing is `clusters` and a table is missing or names a set that does not exist."""
         super().check_buffers(buffers)
         if self.sharing == "clusters":
-            clustered_tables(buffers, self._matrices, self.num_rules)
+            read_cluster_tables(buffers, self._matrices, self.num_rules)
 
     def initial_params(self, rng: np.random.Generator) -> Float32[np.ndarray, " params"]:
-        """Coefficients and what modulates N(0, 1) or U(-1, 1); kernels, searched initial weights Xavier uniform."""
+        """Kernels and searched initial weights Xavier uniform, everything else N(0, 1) or U(-1, 1)."""
         static = xavier_uniform(self._static_layout, rng)
         count = self.layout.num_params - len(static)
         rest = rng.standard_normal(count) if self.distribution == "normal" else rng.uniform(-1, 1, count)
         return np.concatenate([static, rest.astype(np.float32)])
 
     def initial_state(self, weights: Weights, rngs: Sequence[np.random.Generator], buffers: Buffers) -> State:
-        """Each member's weights as its generator, or its row, gives them; nothing to learn from yet."""
-        members, rows = len(weights), rows_of(weights, self.layout)
+        """Each member's weights, drawn from its generator or read from its row. No activities yet."""
+        members, rows = len(weights), make_rows(weights, self.layout)
         traced = self._matrices.values() if self.eligibility else ()
         return {
-            "rows": [] if rows is weights else [rows],  # of weights of low rank, made once an episode
+            "rows": [] if rows is weights else [rows],  # made from low-rank weights, once per episode
             "learning": np.ones(members, np.bool_),
             "silent": [],  # hidden neurons, layer by layer: see hebbes.evaluation.interventions
-            "weights": self._initial_weights(rows, rngs),
+            "weights": self._make_initial_weights(rows, rngs),
             "divisors": [np.ones(members, np.float32) for _ in self._matrices],
             "activities": [np.zeros((members, size), np.float32) for size in self.sizes],
             "env_steps": np.zeros(members, np.int64),
@@ -219,7 +221,7 @@ class Hebbian(SizedPolicy):
             "traces": [np.zeros((members, *shape), np.float32) for shape in traced],
         }
 
-    def _initial_weights(
+    def _make_initial_weights(
         self, rows: Rows, rngs: Sequence[np.random.Generator]
     ) -> list[Float32[np.ndarray, "members out in"]]:
         if self.init_weights == COEVOLVE:
@@ -236,63 +238,63 @@ class Hebbian(SizedPolicy):
         state: State,
         buffers: Buffers,
     ) -> Float32[np.ndarray, "members outputs"]:
-        """Learns from the previous env step, if an update is due, then returns the outputs of the new weights."""
-        inputs = self.inputs(observations, buffers)
-        check_rows(weights, self.layout, inputs)
+        """Outputs of the weights after learning from the previous env step, if an update is due."""
+        inputs = self.prepare_inputs(observations, buffers)
+        check_weights(weights, self.layout, inputs)
         (rows,) = state["rows"] or [weights]
         if self._convolutions[0]:
-            inputs = conv_features(rows, self.layout, inputs)
+            inputs = compute_conv_features(rows, self.layout, inputs)
         inputs = np.ascontiguousarray(inputs.reshape(len(inputs), -1))
         old, new = state["activities"], [inputs]
         due = state["learning"] & (state["env_steps"] > 0) & (state["env_steps"] % self.update_every == 0)
-        outputs, modulation = inputs, self._modulation(rows, previous_rewards, state, due)
-        for number, rule in enumerate(self._rules_in(buffers)):
-            layer = Plastic(
+        outputs, modulation = inputs, self._compute_modulation(rows, previous_rewards, state, due)
+        for number, rule in enumerate(self._find_rules(buffers)):
+            layer = PlasticLayer(
                 state["weights"][number], state["divisors"][number], old[number], old[number + 1], due, modulation
             )
             if self.eligibility:
                 layer.traces = state["traces"][number]
                 layer.rates = _sigmoid(self.layout.view(rows, "eligibility")[:, number])
-            outputs = plastic_linear(rows, rule, layer, self.normalisation, new[-1])
+            outputs = plastic_linear(rows, rule, layer, self.normalization, new[-1])
             new.append(np.tanh(outputs))
             if number < len(state["silent"]):
                 new[-1][state["silent"][number]] = 0
         if self.output_activity == "raw":
-            new[-1] = outputs.copy()  # the caller may change what it gets
+            new[-1] = outputs.copy()  # the caller may change the outputs
         state["activities"] = new
         state["env_steps"] += 1
         return outputs
 
-    def _modulation(
+    def _compute_modulation(
         self,
         rows: Rows,
         previous_rewards: Float32[np.ndarray, " members"],
         state: State,
         due: Bool[np.ndarray, " members"],
     ) -> Float32[np.ndarray, " members"] | None:
-        """M = tanh(m0 + m1 r), r being the sum of the rewards since the update before; None where it is always 1."""
+        """M = tanh(m0 + m1 r), where r sums the rewards since the previous update. None if no layer needs M."""
         if self.modulation == "none":
             return np.ones(len(rows), np.float32) if self.eligibility else None
         rewards = state["rewards"]
         rewards += previous_rewards
         m = self.layout.view(rows, "modulation")
         modulation = np.tanh(m[:, 0] + m[:, 1] * rewards)
-        rewards[due | ~state["learning"]] = 0  # a life that begins anew owes nothing to the rewards before
+        rewards[due | ~state["learning"]] = 0  # no reward from before a reset acts after it
         return modulation
 
 
-def rules_of(layer: str) -> str:
-    """The array that holds the coefficients of a layer whose synapses have one set each."""
+def format_rules_name(layer: str) -> str:
+    """The name of a layer's array of coefficients, for sharing `synapse`."""
     return f"{layer}_rules"
 
 
 def _sigmoid(x: Float32[np.ndarray, " members"]) -> Float32[np.ndarray, " members"]:
-    """1 / (1 + exp(-x)), which this form cannot overflow."""
+    """1 / (1 + exp(-x)), in a form that cannot overflow."""
     return (1 + np.tanh(x / 2)) / 2
 
 
-def synaptic_weights(state: State) -> list[Float32[np.ndarray, "members out in"]]:
-    """The weights that act, layer by layer, as new arrays: those of the latest `act` of `Hebbian`."""
+def compute_synaptic_weights(state: State) -> list[Float32[np.ndarray, "members out in"]]:
+    """New arrays, one per layer: the weights with which the latest `Hebbian.act` computed its outputs."""
     return [
         weights / divisors[:, None, None] for weights, divisors in zip(state["weights"], state["divisors"], strict=True)
     ]

@@ -1,8 +1,8 @@
-"""Layers that read each member's weights: the only way in which a policy touches them.
+"""Layers that multiply inputs with each member's weights. Policies read weights only through this module.
 
 The kernels are serial and release the GIL, so that an engine can run several chunks of members in threads. A member's
-sums are added in the same order whoever shares its batch: its result has the same bits alone and among others. Dense
-rows are read in place.
+sums are added in the same order in every batch, so that its result has the same bits alone and among others. Dense rows
+are read in place.
 """
 
 from collections.abc import Sequence
@@ -15,21 +15,21 @@ from numba import int64, njit, types, void
 
 from hebbes.contracts.policy import Layout, LowRankWeights, Rows, Weights
 from hebbes.policies.kernels.activations import ACTIVATIONS
-from hebbes.policies.kernels.convolution import conv_kernel, conv_pool_kernel, padded_size, pooled_size
-from hebbes.policies.kernels.low_rank import low_rank_linear, member_arrays, member_rows
+from hebbes.policies.kernels.convolution import compute_conv_size, compute_pooled_size, conv_kernel, conv_pool_kernel
+from hebbes.policies.kernels.low_rank import low_rank_linear, make_member_arrays, make_member_rows
 from hebbes.policies.kernels.simd import unit_stride
 
 _ROWS = types.Array(types.float32, 2, "A", readonly=True)
 _INPUTS = types.Array(types.float32, 2, "C", readonly=True)
 _OUTPUTS = types.Array(types.float32, 2, "C")
 REORDERED = {"contract", "reassoc", "nsz"}
-"""Fast-math flags for sums in vectors, in the same order every time; NaN and infinity are kept."""
+"""Fast-math flags for vectorized sums, in the same order every time. NaN and infinity are kept."""
 _ABSENT = -1
 
 
 @njit(nogil=True, cache=True, fastmath=REORDERED)
 def dot(matrix: np.ndarray, out: int, inputs: np.ndarray) -> np.float32:
-    """Row `out` of a contiguous matrix times a vector; every layer takes it, so that all add in the same order."""
+    """Row `out` of a contiguous matrix times a vector. Every layer uses it, so that all add in the same order."""
     total = np.float32(0)
     for i in range(len(inputs)):
         total += matrix[out, i] * inputs[i]
@@ -54,15 +54,15 @@ def linear(
 ) -> Float32[np.ndarray, "members out"]:
     """Each member's matrix `name`, of layout shape (out, in), times its inputs (contiguous), plus the vector `bias`.
 
-    With low-rank weights all members share one product.
+    With low-rank weights the product with the shared matrix is computed for all members at once.
     """
     num_outputs, num_inputs = layout.shapes[name]
-    check_rows(weights, layout, inputs)
+    check_weights(weights, layout, inputs)
     if inputs.shape[1] != num_inputs:
         raise ValueError(f"{name}: got inputs of size {inputs.shape[1]}, its matrix takes {num_inputs}")
     if isinstance(weights, LowRankWeights):
         product = low_rank_linear(weights, layout, name, inputs)
-        return product if bias is None else product + member_arrays(weights, layout, bias)
+        return product if bias is None else product + make_member_arrays(weights, layout, bias)
     outputs = np.empty((len(inputs), num_outputs), np.float32)
     bias_start = _ABSENT if bias is None else layout.slices[bias].start
     _linear_kernel(weights, layout.slices[name].start, bias_start, inputs, outputs)
@@ -78,20 +78,20 @@ def conv_pool(
 ) -> Float32[np.ndarray, "members out_channels pooled_height pooled_width"]:
     """Each member's valid convolution followed by 2x2 max pooling (stride 2, an odd last row or column dropped).
 
-    The kernels' layout shape is (out_channels, channels, size, size). `inputs` may be any strided view. A tanh belongs
-    after it: pooling first gives the same numbers, tanh being monotone, from a quarter of the tanhs.
+    The kernels' layout shape is (out_channels, channels, size, size). `inputs` may be any strided view. Apply tanh
+    afterwards: tanh is monotone, so that pooling first gives the same numbers and needs a quarter of the tanhs.
     """
     out_channels, channels, size, _ = layout.shapes[name]
-    check_rows(weights, layout, inputs)
-    height, width = (pooled_size(length, size, stride) for length in inputs.shape[2:])
+    check_weights(weights, layout, inputs)
+    height, width = (compute_pooled_size(length, size, stride) for length in inputs.shape[2:])
     if inputs.shape[1] != channels or min(height, width) < 1:
         raise ValueError(
             f"{name}: got (channels, height, width) {inputs.shape[1:]}, needs {channels} channels and a height and "
             f"width of at least {size + stride}"
         )
     outputs = np.empty((len(inputs), out_channels, height, width), np.float32)
-    if isinstance(weights, LowRankWeights):  # kernels are small: each member's own are made
-        kernels = member_arrays(weights, layout, name).reshape(len(inputs), -1)
+    if isinstance(weights, LowRankWeights):  # kernels are small: make each member's own
+        kernels = make_member_arrays(weights, layout, name).reshape(len(inputs), -1)
         conv_pool_kernel(kernels, 0, inputs, size, stride, outputs)
     else:
         conv_pool_kernel(weights, layout.slices[name].start, inputs, size, stride, outputs)
@@ -112,8 +112,8 @@ def conv(
     The kernels' layout shape is (out_channels, channels, size, size). `inputs` may be any strided view.
     """
     out_channels, channels, size, _ = layout.shapes[name]
-    check_rows(weights, layout, inputs)
-    height, width = (padded_size(length, size, stride, padding) for length in inputs.shape[2:])
+    check_weights(weights, layout, inputs)
+    height, width = (compute_conv_size(length, size, stride, padding) for length in inputs.shape[2:])
     if inputs.shape[1] != channels or min(height, width) < 1:
         raise ValueError(
             f"{name}: got (channels, height, width) {inputs.shape[1:]}, needs {channels} channels and a height and "
@@ -133,15 +133,15 @@ def conv(
     return outputs
 
 
-def vector(weights: Weights, layout: Layout, name: str) -> Float32[np.ndarray, "members size"]:
-    """Each member's vector `name`, not to be changed."""
+def read_vector(weights: Weights, layout: Layout, name: str) -> Float32[np.ndarray, "members size"]:
+    """Each member's vector `name`. The caller must not change it."""
     if isinstance(weights, LowRankWeights):
-        return member_arrays(weights, layout, name)
+        return make_member_arrays(weights, layout, name)
     return layout.view(weights, name)
 
 
-def dense_shapes(sizes: Sequence[int], *, bias: bool) -> dict[str, tuple[int, ...]]:
-    """Layout of the fully connected layers between `sizes`, inputs first: dense1, dense1_bias, dense2, ..."""
+def compute_dense_shapes(sizes: Sequence[int], *, bias: bool) -> dict[str, tuple[int, ...]]:
+    """Shapes of the fully connected layers between `sizes`, inputs first: dense1, dense1_bias, dense2, ..."""
     shapes: dict[str, tuple[int, ...]] = {}
     for number, (num_inputs, num_outputs) in enumerate(pairwise(sizes), start=1):
         shapes[f"dense{number}"] = (num_outputs, num_inputs)
@@ -153,7 +153,7 @@ def dense_shapes(sizes: Sequence[int], *, bias: bool) -> dict[str, tuple[int, ..
 def dense(
     weights: Weights, layout: Layout, inputs: Float32[np.ndarray, "members in"], activation: str = "tanh"
 ) -> Float32[np.ndarray, "members out"]:
-    """Outputs of all the layers named by `dense_shapes` in the layout, a function of `ACTIVATIONS` between them."""
+    """Outputs of the layers of `compute_dense_shapes`, with an activation of `ACTIVATIONS` between them."""
     outputs, number = inputs, 1
     while (name := f"dense{number}") in layout.shapes:
         if number > 1:
@@ -164,13 +164,13 @@ def dense(
     return outputs
 
 
-def rows_of(weights: Weights, layout: Layout) -> Rows:
-    """Every member's row of parameters: the weights themselves, or made anew if they are of low rank."""
-    return member_rows(weights, layout) if isinstance(weights, LowRankWeights) else weights
+def make_rows(weights: Weights, layout: Layout) -> Rows:
+    """Every member's row of parameters: the weights themselves, or new rows made from low-rank weights."""
+    return make_member_rows(weights, layout) if isinstance(weights, LowRankWeights) else weights
 
 
-def check_rows(weights: Weights, layout: Layout, inputs: np.ndarray) -> None:
-    """Kernels check no bounds, so that this has to."""
+def check_weights(weights: Weights, layout: Layout, inputs: np.ndarray) -> None:
+    """Raises ValueError for weights of a wrong shape or type: kernels do not check bounds."""
     if isinstance(weights, LowRankWeights):
         _check_low_rank(weights, layout, inputs)
         return

@@ -1,4 +1,4 @@
-"""Linear policy: outputs are one matrix times the observation (Mania et al. 2018, arXiv 1803.07055, call it ARS)."""
+"""Linear policy: one matrix times the observation, as in ARS (Mania et al. 2018, arXiv 1803.07055)."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -8,8 +8,8 @@ import numpy as np
 from jaxtyping import Float32
 
 from hebbes.contracts.policy import Layout, Weights
-from hebbes.policies.layers import dense, dense_shapes
 from hebbes.policies.base import StaticPolicy
+from hebbes.policies.layers import compute_dense_shapes, dense
 
 
 @dataclass(frozen=True)
@@ -20,8 +20,8 @@ class Linear(StaticPolicy):
 
     @cached_property
     def layout(self) -> Layout:
-        """The matrix, and the biases if any."""
-        return Layout(dense_shapes((prod(self.observation_shape), self.num_outputs), bias=self.bias))
+        """The matrix, and the biases if `bias`."""
+        return Layout(compute_dense_shapes((prod(self.observation_shape), self.num_outputs), bias=self.bias))
 
     def initial_params(self, rng: np.random.Generator) -> Float32[np.ndarray, " params"]:
         """Zeros."""
@@ -30,5 +30,5 @@ class Linear(StaticPolicy):
     def forward(
         self, weights: Weights, inputs: Float32[np.ndarray, "members ..."]
     ) -> Float32[np.ndarray, "members outputs"]:
-        """The product."""
+        """The product of the matrix and the observation, plus the biases if `bias`."""
         return dense(weights, self.layout, inputs.reshape(len(inputs), prod(self.observation_shape)))

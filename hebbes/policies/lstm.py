@@ -7,12 +7,12 @@ Hochreiter & Schmidhuber 1997, "Long Short-Term Memory", with the forget gate of
 from dataclasses import dataclass
 from typing import ClassVar
 
-from hebbes.policies.recurrent_cells import LSTM_CELL, Cell
 from hebbes.policies.recurrent import DenseRecurrentPolicy
+from hebbes.policies.recurrent_cells import LSTM_CELL, Cell
 
 
 @dataclass(frozen=True)
 class LSTM(DenseRecurrentPolicy):
-    """Remembers within an episode by `recurrent_size` memory cells."""
+    """An LSTM of `recurrent_size` cells, whose memory lasts for one episode."""
 
     cell: ClassVar[Cell] = LSTM_CELL

@@ -1,7 +1,7 @@
-"""Multilayer perceptron with a linear output; the defaults are the static network of arXiv 2007.02686, with tanh.
+"""Multilayer perceptron with a linear output. The defaults are the static network of arXiv 2007.02686, with tanh.
 
-Departure from the code of that paper (Najarro & Risi 2020): the search starts Xavier uniform, theirs as PyTorch draws
-its layers (`--initialization pytorch`), which is narrower.
+Departure from the code of that paper (Najarro & Risi 2020): the search starts at Xavier uniform weights. Theirs starts
+as PyTorch draws its layers (`--initialization pytorch`), which is narrower.
 """
 
 from dataclasses import dataclass
@@ -12,9 +12,9 @@ import numpy as np
 from jaxtyping import Float32
 
 from hebbes.contracts.policy import Layout, Weights
+from hebbes.policies.base import InitializedPolicy, check_sizes
 from hebbes.policies.kernels.activations import check_activation
-from hebbes.policies.layers import dense, dense_shapes
-from hebbes.policies.base import InitializedPolicy, positive_sizes
+from hebbes.policies.layers import compute_dense_shapes, dense
 
 
 @dataclass(frozen=True)
@@ -24,18 +24,18 @@ class MLP(InitializedPolicy):
     hidden_sizes: tuple[int, ...] = (128, 64)
     bias: bool = False
     activation: str = "tanh"
-    """Of the hidden layers, by its name in `hebbes.policies.kernels.activations`."""
+    """Activation of the hidden layers, a name in `hebbes.policies.kernels.activations`."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        object.__setattr__(self, "hidden_sizes", positive_sizes("hidden_sizes", self.hidden_sizes))
+        object.__setattr__(self, "hidden_sizes", check_sizes("hidden_sizes", self.hidden_sizes))
         check_activation(self.activation)
 
     @cached_property
     def layout(self) -> Layout:
-        """Matrices, each followed by its biases if any, from the observation to the outputs."""
+        """Matrices from the first layer to the last, each followed by its biases if `bias`."""
         return Layout(
-            dense_shapes((prod(self.observation_shape), *self.hidden_sizes, self.num_outputs), bias=self.bias)
+            compute_dense_shapes((prod(self.observation_shape), *self.hidden_sizes, self.num_outputs), bias=self.bias)
         )
 
     def forward(

@@ -1,7 +1,7 @@
-"""Neural learning rule: the change of a weight is a small network's output for the activities on its two sides.
+"""Neural learning rules: a small network computes the change of a weight from the activities on its two sides.
 
-Sizes 2-3-1 (9 parameters), 2-3-3-1 (18) and, with biases, 25; tanh hidden units, linear output. Its parameters lie
-layer after layer, each a matrix (out, in) followed by its biases if any.
+Sizes 2-3-1 (9 parameters), 2-3-3-1 (18 parameters), and 2-3-3-1 with biases (25 parameters). Hidden units have tanh,
+the output is linear. Parameters lie layer after layer, each a matrix (out, in) followed by its biases if any.
 """
 
 from typing import Any
@@ -14,23 +14,23 @@ NEURAL_RULES: dict[str, tuple[bool, bool]] = {
     "neural_18": (True, False),
     "neural_25": (True, True),
 }
-"""Whether each has a second hidden layer, and biases."""
+"""For each rule, whether it has a second hidden layer, and whether it has biases."""
 HIDDEN = 3
 NUM_ROWS = 1 + 2 * HIDDEN
-"""Rows of memory that `network_outputs` works in."""
+"""Rows of the buffer in which `network_outputs` works."""
 _SATURATED = np.float32(7.9)
 
 
-def num_network_params(deep: bool, bias: bool) -> int:
-    """How many parameters such a network has."""
+def count_network_params(deep: bool, bias: bool) -> int:
+    """The number of parameters of a neural rule."""
     sizes = (2, HIDDEN, HIDDEN, 1) if deep else (2, HIDDEN, 1)
     return sum((sizes[k] + bias) * sizes[k + 1] for k in range(len(sizes) - 1))
 
 
 @njit(nogil=True, cache=True, fastmath={"contract"}, error_model="numpy", inline="always")
 def _tanh(x: np.float32) -> np.float32:
-    """Within 4e-7 of tanh, and fit for vectors: the rational approximation of Eigen's `generic_fast_tanh_float`."""
-    x = _SATURATED if x > _SATURATED else x  # two steps, as of one LLVM makes no vectors; NaN stays
+    """tanh to within 4e-7, vectorizable: the rational approximation of Eigen's `generic_fast_tanh_float`."""
+    x = _SATURATED if x > _SATURATED else x  # two lines: LLVM does not vectorize a single one; NaN stays NaN
     x = -_SATURATED if x < -_SATURATED else x
     s = x * x
     p = np.float32(-2.76076847742355e-16) * s + np.float32(2.00018790482477e-13)
@@ -47,10 +47,10 @@ def _tanh(x: np.float32) -> np.float32:
 
 @njit(nogil=True, cache=True, fastmath={"contract"}, error_model="numpy")
 def network_outputs(m: np.ndarray, network: Any, x: np.ndarray, y: np.float32, rows: np.ndarray) -> None:
-    """Writes the network's output for every presynaptic activity x and one y to rows[0]; rows has NUM_ROWS.
+    """Writes the network's outputs for all presynaptic activities x and one y to rows[0]. `rows` has NUM_ROWS rows.
 
-    `m` begins with its parameters; `network` is one of NEURAL_RULES. One layer after another over all synapses, so
-    that LLVM makes vectors.
+    `m` begins with the network's parameters. `network` is a value of NEURAL_RULES. Each layer runs over all synapses
+    before the next, so that LLVM vectorizes.
     """
     deep, bias = network
     for unit in range(HIDDEN):
@@ -71,7 +71,7 @@ def network_outputs(m: np.ndarray, network: Any, x: np.ndarray, y: np.float32, r
 
 @njit(nogil=True, cache=True, fastmath={"contract"}, error_model="numpy")
 def _weighted_sum(m: np.ndarray, constant: np.float32, below: np.ndarray, out: np.ndarray) -> None:
-    """What enters a unit whose weights `m` begins with, for each synapse."""
+    """Writes the input of one unit for each synapse to `out`. `m` begins with the unit's weights."""
     first, second, third, a, b, c = m[0], m[1], m[2], below[0], below[1], below[2]
     for i in range(len(out)):
         out[i] = first * a[i] + second * b[i] + third * c[i] + constant

@@ -1,4 +1,4 @@
-"""Observations as policies take them: float32, and normalised where the buffers hold statistics."""
+"""Observations as policies take them: float32, and normalized if the buffers hold statistics."""
 
 import numpy as np
 from jaxtyping import Float32, Shaped
@@ -7,7 +7,7 @@ from numba import float32, float64, njit, types, uint8, void
 from hebbes.contracts.policy import Buffers
 
 CLIP = np.float32(10)
-# Signatures are named, because Numba's cache can mix up those that processes compile at the same time.
+# Signatures are explicit, because Numba's cache can mix up signatures that processes compile at the same time.
 _KINDS = {np.dtype(np.float32): float32, np.dtype(np.float64): float64, np.dtype(np.uint8): uint8}
 _ROWS = [types.Array(kind, 2, "C", readonly=True) for kind in _KINDS.values()]
 _OUTPUTS, _STATISTIC = float32[:, ::1], float32[::1]
@@ -22,7 +22,7 @@ def _plain_kernel(observations: np.ndarray, outputs: np.ndarray) -> None:
             output[i] = x + np.float32(0) * x  # infinity becomes NaN
 
 
-# the error model, because a branch for division by zero would keep this from vectors
+# error_model="numpy": a branch for division by zero would prevent vectorization
 @njit([void(rows, _STATISTIC, _STATISTIC, _OUTPUTS) for rows in _ROWS], nogil=True, cache=True, error_model="numpy")
 def _normalized_kernel(observations: np.ndarray, mean: np.ndarray, std: np.ndarray, outputs: np.ndarray) -> None:
     for member in range(len(outputs)):
@@ -32,11 +32,13 @@ def _normalized_kernel(observations: np.ndarray, mean: np.ndarray, std: np.ndarr
             output[i] = min(max((x - mean[i]) / std[i], -CLIP), CLIP) + np.float32(0) * x
 
 
-def normalized(observations: Shaped[np.ndarray, "members ..."], buffers: Buffers) -> Float32[np.ndarray, "members ..."]:
+def normalize_observations(
+    observations: Shaped[np.ndarray, "members ..."], buffers: Buffers
+) -> Float32[np.ndarray, "members ..."]:
     """A new float32 array: clip((x - mean) / std, -10, 10) if the buffers hold statistics, else x.
 
-    The statistics are "observation_mean" and "observation_std" (> 0), of one observation's shape. What is not finite
-    becomes NaN: neither the clip nor a later tanh may hide it from the episode loop.
+    The statistics are "observation_mean" and "observation_std" (> 0), each of one observation's shape. Infinite values
+    become NaN: neither the clip nor a later tanh may hide them from the episode loop.
     """
     shape = observations.shape
     outputs = np.empty((len(observations), int(np.prod(shape[1:]))), np.float32)

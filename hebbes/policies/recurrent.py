@@ -1,8 +1,8 @@
-"""What recurrent policies share: features of the observation, a cell whose state lasts an episode, a linear head.
+"""Base of recurrent policies: features of the observation, a cell whose state lasts one episode, a linear head.
 
-The state is zero at the start of an episode. The start of the search is Xavier uniform matrices (a cell's gates count
-as one layer) and kernels, biases of zero, as for the other policies. PyTorch would draw the cell's arrays from
-U(-1 / sqrt(units), 1 / sqrt(units)), about the same width for the sizes used here.
+The state is zero at the start of an episode. The search starts as for the other policies, at Xavier uniform matrices
+and kernels (the gates of a cell count as one layer) and biases of zero. PyTorch would draw the cell's arrays from
+U(-1 / sqrt(units), 1 / sqrt(units)), which is about as wide for the sizes used here.
 """
 
 from abc import ABC, abstractmethod
@@ -16,10 +16,10 @@ import numpy as np
 from jaxtyping import Float32, Shaped
 
 from hebbes.contracts.policy import Buffers, Layout, State, Weights
+from hebbes.policies.base import SizedPolicy, check_sizes, xavier_uniform
 from hebbes.policies.kernels.activations import ACTIVATIONS, check_activation
+from hebbes.policies.layers import compute_dense_shapes, dense, linear
 from hebbes.policies.recurrent_cells import Cell
-from hebbes.policies.layers import dense, dense_shapes, linear
-from hebbes.policies.base import SizedPolicy, positive_sizes, xavier_uniform
 
 
 @dataclass(frozen=True)
@@ -36,28 +36,28 @@ class RecurrentPolicy(SizedPolicy, ABC):
     @property
     @abstractmethod
     def feature_shapes(self) -> tuple[dict[str, tuple[int, ...]], int]:
-        """Layout of what lies before the cell, and how many numbers it hands over."""
+        """Shapes of the arrays before the cell, by name, and the number of features that enter the cell."""
 
     @abstractmethod
-    def features(
+    def compute_features(
         self, weights: Weights, inputs: Float32[np.ndarray, "members ..."], state: State
     ) -> Float32[np.ndarray, "members features"]:
-        """What enters the cell, contiguous, for inputs that are ready."""
+        """The features that enter the cell, contiguous, for prepared inputs."""
 
     @cached_property
     def layout(self) -> Layout:
         """The features' arrays, the cell's, then the head's."""
         shapes, num_features = self.feature_shapes
         head = {"head": (self.num_outputs, self.num_units), "head_bias": (self.num_outputs,)}
-        return Layout(shapes | self.cell.shapes(num_features, self.num_units) | head)
+        return Layout(shapes | self.cell.compute_shapes(num_features, self.num_units) | head)
 
     def initial_params(self, rng: np.random.Generator) -> Float32[np.ndarray, " params"]:
         """Xavier uniform matrices and kernels, biases of zero."""
         return xavier_uniform(self.layout, rng)
 
     def initial_state(self, weights: Weights, rngs: Sequence[np.random.Generator], buffers: Buffers) -> State:
-        """Zeros: nothing is remembered from the episode before."""
-        return self.cell.zeros(len(weights), self.num_units)
+        """Zeros: no memory of the previous episode."""
+        return self.cell.make_zero_state(len(weights), self.num_units)
 
     def act(
         self,
@@ -67,15 +67,15 @@ class RecurrentPolicy(SizedPolicy, ABC):
         state: State,
         buffers: Buffers,
     ) -> Float32[np.ndarray, "members outputs"]:
-        """The network's outputs; rewards are ignored. An observation that is not finite gives NaN from then on."""
-        features = self.features(weights, self.inputs(observations, buffers), state)
-        self.cell.step(weights, self.layout, features, state)
+        """The network's outputs. Rewards are ignored. After an observation that is not finite, all outputs are NaN."""
+        features = self.compute_features(weights, self.prepare_inputs(observations, buffers), state)
+        self.cell.update(weights, self.layout, features, state)
         return linear(weights, self.layout, "head", state["hidden"], "head_bias")
 
 
 @dataclass(frozen=True)
 class DenseRecurrentPolicy(RecurrentPolicy):
-    """The flattened observation, through fully connected layers with an activation after each if there are any."""
+    """The flattened observation enters the cell, after fully connected layers with activations if there are any."""
 
     hidden_sizes: tuple[int, ...] = ()
     recurrent_size: int = 64
@@ -83,8 +83,8 @@ class DenseRecurrentPolicy(RecurrentPolicy):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        object.__setattr__(self, "hidden_sizes", positive_sizes("hidden_sizes", self.hidden_sizes))
-        object.__setattr__(self, "recurrent_size", positive_sizes("recurrent_size", (self.recurrent_size,))[0])
+        object.__setattr__(self, "hidden_sizes", check_sizes("hidden_sizes", self.hidden_sizes))
+        object.__setattr__(self, "recurrent_size", check_sizes("recurrent_size", (self.recurrent_size,))[0])
         check_activation(self.activation)
 
     @property
@@ -94,14 +94,14 @@ class DenseRecurrentPolicy(RecurrentPolicy):
 
     @cached_property
     def feature_shapes(self) -> tuple[dict[str, tuple[int, ...]], int]:
-        """Matrices and biases of the layers."""
+        """Matrices and biases of the layers before the cell, and the size of the last layer."""
         sizes = (prod(self.observation_shape), *self.hidden_sizes)
-        return dense_shapes(sizes, bias=True), sizes[-1]
+        return compute_dense_shapes(sizes, bias=True), sizes[-1]
 
-    def features(
+    def compute_features(
         self, weights: Weights, inputs: Float32[np.ndarray, "members ..."], state: State
     ) -> Float32[np.ndarray, "members features"]:
-        """Activations of the last layer, or the observation."""
+        """Activations of the last layer before the cell, or the flattened observation if there is none."""
         flat = inputs.reshape(len(inputs), prod(self.observation_shape))
         if not self.hidden_sizes:
             return flat

@@ -1,8 +1,8 @@
-"""Recurrent cells: the arrays that they read, and one step each, which changes the state in place.
+"""Recurrent cells: the arrays that they read, and one update each, which changes the state in place.
 
-Equations, gate order and the two bias vectors (whose sum acts, save in the GRU's candidate) are those of
-`torch.nn.LSTMCell` and `torch.nn.GRUCell`, so that weights go from one to the other as they are. Matrices are read
-through `hebbes.policies.layers.linear`.
+Equations, order of gates and the two bias vectors are those of `torch.nn.LSTMCell` and `torch.nn.GRUCell`, so that
+weights can be exchanged unchanged. Only the sum of the two biases matters, except in the GRU's candidate. Matrices are
+read through `hebbes.policies.layers.linear`.
 """
 
 from collections.abc import Callable, Mapping
@@ -25,11 +25,11 @@ class Cell:
 
     num_gates: int
     state_names: tuple[str, ...]
-    """Of arrays (members, units), all zero when an episode begins."""
-    step: Callable[[Weights, Layout, Inputs, CellState], None]
+    """Names of the state's arrays (members, units), all zero when an episode begins."""
+    update: Callable[[Weights, Layout, Inputs, CellState], None]
 
-    def shapes(self, num_inputs: int, num_units: int) -> dict[str, tuple[int, ...]]:
-        """Layout of the cell's arrays, in the order of PyTorch's; gates lie one after another."""
+    def compute_shapes(self, num_inputs: int, num_units: int) -> dict[str, tuple[int, ...]]:
+        """Shapes of the cell's arrays, by name, in PyTorch's order. Each array holds the gates one after another."""
         rows = self.num_gates * num_units
         return {
             "cell_input": (rows, num_inputs),
@@ -38,13 +38,13 @@ class Cell:
             "cell_recurrent_bias": (rows,),
         }
 
-    def zeros(self, num_members: int, num_units: int) -> dict[str, np.ndarray]:
+    def make_zero_state(self, num_members: int, num_units: int) -> dict[str, np.ndarray]:
         """The state at the start of an episode."""
         return {name: np.zeros((num_members, num_units), np.float32) for name in self.state_names}
 
 
-def _gates(weights: Weights, layout: Layout, inputs: Inputs, hidden: Inputs) -> tuple[np.ndarray, np.ndarray]:
-    """What inputs and hidden state each say to the gates."""
+def _compute_gates(weights: Weights, layout: Layout, inputs: Inputs, hidden: Inputs) -> tuple[np.ndarray, np.ndarray]:
+    """The contributions of the inputs and of the hidden state to the gates."""
     return (
         linear(weights, layout, "cell_input", inputs, "cell_input_bias"),
         linear(weights, layout, "cell_recurrent", hidden, "cell_recurrent_bias"),
@@ -52,12 +52,12 @@ def _gates(weights: Weights, layout: Layout, inputs: Inputs, hidden: Inputs) -> 
 
 
 def _sigmoid(x: np.ndarray) -> np.ndarray:
-    """As (1 + tanh(x / 2)) / 2, which cannot overflow."""
+    """Sigmoid as (1 + tanh(x / 2)) / 2, which cannot overflow."""
     return (np.tanh(x * np.float32(0.5)) + np.float32(1)) * np.float32(0.5)
 
 
-def _lstm(weights: Weights, layout: Layout, inputs: Inputs, state: CellState) -> None:
-    from_inputs, from_hidden = _gates(weights, layout, inputs, state["hidden"])
+def _update_lstm(weights: Weights, layout: Layout, inputs: Inputs, state: CellState) -> None:
+    from_inputs, from_hidden = _compute_gates(weights, layout, inputs, state["hidden"])
     i, f, g, o = np.split(from_inputs + from_hidden, 4, axis=1)
     cell = state["cell"]
     cell *= _sigmoid(f)
@@ -65,8 +65,8 @@ def _lstm(weights: Weights, layout: Layout, inputs: Inputs, state: CellState) ->
     np.multiply(_sigmoid(o), np.tanh(cell), out=state["hidden"])
 
 
-def _gru(weights: Weights, layout: Layout, inputs: Inputs, state: CellState) -> None:
-    from_inputs, from_hidden = _gates(weights, layout, inputs, state["hidden"])
+def _update_gru(weights: Weights, layout: Layout, inputs: Inputs, state: CellState) -> None:
+    from_inputs, from_hidden = _compute_gates(weights, layout, inputs, state["hidden"])
     (r_x, z_x, n_x), (r_h, z_h, n_h) = (np.split(gates, 3, axis=1) for gates in (from_inputs, from_hidden))
     n = np.tanh(n_x + _sigmoid(r_x + r_h) * n_h)
     hidden = state["hidden"]
@@ -75,10 +75,10 @@ def _gru(weights: Weights, layout: Layout, inputs: Inputs, state: CellState) -> 
     hidden += n  # (1 - z) n + z h
 
 
-LSTM_CELL = Cell(4, ("hidden", "cell"), _lstm)
-"""Long short-term memory with a forget gate; gates i, f, g, o.
+LSTM_CELL = Cell(4, ("hidden", "cell"), _update_lstm)
+"""Long short-term memory with a forget gate. Gates: i, f, g, o.
 
 Hochreiter & Schmidhuber 1997; Gers, Schmidhuber & Cummins 2000.
 """
-GRU_CELL = Cell(3, ("hidden",), _gru)
-"""Gated recurrent unit; gates r, z, n (Cho et al. 2014, arXiv 1406.1078; r after the product, as in PyTorch)."""
+GRU_CELL = Cell(3, ("hidden",), _update_gru)
+"""Gated recurrent unit. Gates: r, z, n (Cho et al. 2014, arXiv 1406.1078; r acts after the product, as in PyTorch)."""

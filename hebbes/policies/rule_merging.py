@@ -1,8 +1,8 @@
-"""Merging of learning rules that are alike: synapses come to share the mean rule of their cluster.
+"""Merging of similar learning rules: the synapses of a cluster get the cluster's mean rule.
 
 Pedersen & Risi 2021, "Evolving and merging Hebbian learning rules increases generalization by decreasing the number of
-rules", arXiv 2104.07959: k-means over the coefficients of all synapses. Here once; to merge step by step, as the
-authors do, train and merge again. Starts of the clusters: k-means++ (Arthur & Vassilvitskii 2007, SODA).
+rules", arXiv 2104.07959: k-means over the coefficients of all synapses. This module merges once. The authors merge
+step by step: for that, train and merge again. Clusters start by k-means++ (Arthur & Vassilvitskii 2007, SODA).
 """
 
 import warnings
@@ -16,18 +16,18 @@ from jaxtyping import Float, Float32, Int
 from scipy.cluster.vq import kmeans2
 
 from hebbes.contracts.policy import Buffers
-from hebbes.policies.coefficients import synaptic_coefficients
+from hebbes.policies.coefficients import read_synaptic_coefficients
 from hebbes.policies.hebbian import Hebbian
 from hebbes.policies.kernels.plastic_layers import RULES
-from hebbes.policies.sharing import table_buffer
+from hebbes.policies.sharing import format_table_name
 
 MERGEABLE = ("synapse", "modulo", "clusters")
 ITERATIONS = 50
 
 
 @dataclass(frozen=True)
-class Merged:
-    """A policy with sharing clusters, what it acts with, and how well its rules stand for those merged."""
+class MergeResult:
+    """A policy with sharing `clusters`, its weights and buffers, and how far its rules are from the original ones."""
 
     policy: Hebbian
     weights: Float32[np.ndarray, " params"]
@@ -35,63 +35,67 @@ class Merged:
     error: float
     """Mean over synapses of the squared distance between their coefficients and those of their new rule."""
     variance: float
-    """The same if there were one rule."""
+    """The same distance if there were only one rule."""
 
 
-def merged(
+def merge_rules(
     policy: Hebbian,
     row: Float32[np.ndarray, " params"],
     buffers: Buffers,
     num_rules: int,
     rng: np.random.Generator,
-) -> Merged:
-    """The policy with at most `num_rules` rules; fewer where a cluster stays empty or as few rules differ.
+) -> MergeResult:
+    """The policy with at most `num_rules` rules. There are fewer if a cluster stays empty or fewer rules differ.
 
-    ValueError for a policy that has no rule for each synapse, and for more rules than synapses.
+    Raises:
+        ValueError: the policy does not have a rule for each synapse, or `num_rules` exceeds the number of synapses.
     """
     if policy.hebb_rule not in RULES or policy.sharing not in MERGEABLE:
         raise ValueError(
             f"a policy with {policy.hebb_rule} and sharing {policy.sharing} has no rule for each synapse to merge; "
             f"sharing must be {', '.join(MERGEABLE[:-1])} or {MERGEABLE[-1]}"
         )
-    coefficients = synaptic_coefficients(policy, row, buffers)
+    coefficients = read_synaptic_coefficients(policy, row, buffers)
     if not 1 <= num_rules <= len(coefficients):
         raise ValueError(f"num_rules must be 1 to the number of synapses, {len(coefficients)}, got {num_rules}")
     points = coefficients.astype(np.float64)
-    rules, numbers = _clusters(points, num_rules, rng)
+    rules, numbers = _find_clusters(points, num_rules, rng)
     slices = [policy.layout.slices[name] for name in policy.rule_arrays]
-    return Merged(
+    return MergeResult(
         policy=replace(policy, sharing="clusters", num_rules=len(rules)),
         weights=np.concatenate([row[: slices[0].start], rules.T.ravel().astype(np.float32), row[slices[-1].stop :]]),
-        buffers={**buffers, **_tables(numbers, policy.plastic_shapes)},
+        buffers={**buffers, **_make_tables(numbers, policy.plastic_shapes)},
         error=_mean_square(points - rules[numbers]),
         variance=_mean_square(points - points.mean(axis=0)),
     )
 
 
-def _tables(numbers: Int[np.ndarray, " synapses"], shapes: Mapping[str, tuple[int, ...]]) -> dict[str, np.ndarray]:
+def _make_tables(numbers: Int[np.ndarray, " synapses"], shapes: Mapping[str, tuple[int, ...]]) -> dict[str, np.ndarray]:
     ends = accumulate((prod(shape) for shape in shapes.values()), initial=0)
     return {
-        table_buffer(layer): numbers[start:end].reshape(shape).astype(np.uint32)
+        format_table_name(layer): numbers[start:end].reshape(shape).astype(np.uint32)
         for (layer, shape), (start, end) in zip(shapes.items(), pairwise(ends), strict=True)
     }
 
 
-def _clusters(
+def _find_clusters(
     points: Float[np.ndarray, "synapses coefficients"], count: int, rng: np.random.Generator
 ) -> tuple[Float[np.ndarray, "rules coefficients"], Int[np.ndarray, " synapses"]]:
-    """Centroids, and the number of each point's; every centroid is the mean of at least one point."""
+    """Centroids, and the number of each point's centroid. Every centroid is the mean of at least one point."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "One of the clusters is empty")  # it is dropped below
-        centroids, numbers = kmeans2(points, _distant_points(points, count, rng), ITERATIONS, minit="matrix")
+        centroids, numbers = kmeans2(points, _draw_distant_points(points, count, rng), ITERATIONS, minit="matrix")
     used, numbers = np.unique(numbers, return_inverse=True)
     return centroids[used], numbers
 
 
-def _distant_points(
+def _draw_distant_points(
     points: Float[np.ndarray, "synapses coefficients"], count: int, rng: np.random.Generator
 ) -> Float[np.ndarray, "count coefficients"]:
-    """Different points, each drawn with odds of its squared distance from the nearest before it; all if too few."""
+    """Different points drawn by k-means++, at most `count`.
+
+    The probability of each is proportional to its squared distance from the nearest point drawn before.
+    """
     chosen = [points[rng.integers(len(points))]]
     squares = np.square(points - chosen[0]).sum(axis=1)
     while len(chosen) < count and squares.any():

@@ -1,13 +1,13 @@
-"""Sharing of learning rules: which synapses have a rule in common, as tables from synapses to sets of coefficients.
+"""Sharing of learning rules: tables that tell which synapses use the same set of coefficients.
 
-- synapse: one set a synapse (Najarro & Risi 2020, arXiv 2007.02686).
-- modulo: synapse k takes set k mod n. k counts layer by layer, within it by presynaptic, then by postsynaptic neuron.
-- layer, global: one set a layer, or in all.
-- neuron: one set a neuron, for the synapses on both its sides. B is the presynaptic neuron's, C the postsynaptic one's,
-  every other coefficient the product of both: after Ferigo, Cunegatti & Iacca 2024, "Neuron-centric Hebbian Learning",
-  arXiv 2403.12076, but eta is a product too.
-- clusters: the set that the policy's buffer `rule_table.<layer>` names for each synapse; `hebbes.policies.rule_merging` makes
-  it (Pedersen & Risi 2021, "Evolving and merging Hebbian learning rules", arXiv 2104.07959).
+- synapse: one set per synapse (Najarro & Risi 2020, arXiv 2007.02686).
+- modulo: synapse k uses set k mod n. k counts layer by layer, in a layer by presynaptic, then by postsynaptic neuron.
+- layer, global: one set per layer, or a single set.
+- neuron: one set per neuron, for the synapses on both its sides. B is the presynaptic neuron's, C the postsynaptic
+  neuron's, every other coefficient the product of both. After Ferigo, Cunegatti & Iacca 2024, "Neuron-centric Hebbian
+  Learning", arXiv 2403.12076, but eta is a product too.
+- clusters: the policy's buffer `rule_table.<layer>` names the set of each synapse. `hebbes.policies.rule_merging` makes
+  the buffer (Pedersen & Risi 2021, "Evolving and merging Hebbian learning rules", arXiv 2104.07959).
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -20,11 +20,11 @@ from jaxtyping import Int, UInt32
 from hebbes.contracts.policy import Buffers
 
 Table: TypeAlias = UInt32[np.ndarray, "factors out in"]
-"""Numbers of the sets of each synapse."""
+"""For each synapse, the numbers of its sets."""
 
 
-def _numbers(sizes: Sequence[int]) -> list[Int[np.ndarray, "out in"]]:
-    """Every synapse's number k, layer by layer."""
+def _number_synapses(sizes: Sequence[int]) -> list[Int[np.ndarray, "out in"]]:
+    """The number k of every synapse, one array per layer."""
     counts = [num_inputs * num_outputs for num_inputs, num_outputs in pairwise(sizes)]
     starts = accumulate(counts, initial=0)
     return [
@@ -33,65 +33,65 @@ def _numbers(sizes: Sequence[int]) -> list[Int[np.ndarray, "out in"]]:
     ]
 
 
-def _modulo(sizes: Sequence[int], num_rules: int) -> list[np.ndarray]:
-    return [numbers[None] % num_rules for numbers in _numbers(sizes)]
+def _make_modulo_tables(sizes: Sequence[int], num_rules: int) -> list[np.ndarray]:
+    return [numbers[None] % num_rules for numbers in _number_synapses(sizes)]
 
 
-def _layer(sizes: Sequence[int], num_rules: int) -> list[np.ndarray]:
-    return [np.full((1, *numbers.shape), layer) for layer, numbers in enumerate(_numbers(sizes))]
+def _make_layer_tables(sizes: Sequence[int], num_rules: int) -> list[np.ndarray]:
+    return [np.full((1, *numbers.shape), layer) for layer, numbers in enumerate(_number_synapses(sizes))]
 
 
-def _global(sizes: Sequence[int], num_rules: int) -> list[np.ndarray]:
-    return [np.zeros((1, *numbers.shape)) for numbers in _numbers(sizes)]
+def _make_global_tables(sizes: Sequence[int], num_rules: int) -> list[np.ndarray]:
+    return [np.zeros((1, *numbers.shape)) for numbers in _number_synapses(sizes)]
 
 
-def _neuron(sizes: Sequence[int], num_rules: int) -> list[np.ndarray]:
+def _make_neuron_tables(sizes: Sequence[int], num_rules: int) -> list[np.ndarray]:
     ends = list(accumulate(sizes))
     neurons = [np.arange(end - size, end) for end, size in zip(ends, sizes, strict=True)]
     return [np.stack(np.broadcast_arrays(pre, post[:, None])) for pre, post in pairwise(neurons)]
 
 
 _TABLES: dict[str, Callable[[Sequence[int], int], list[np.ndarray]]] = {
-    "modulo": _modulo,
-    "layer": _layer,
-    "global": _global,
-    "neuron": _neuron,
+    "modulo": _make_modulo_tables,
+    "layer": _make_layer_tables,
+    "global": _make_global_tables,
+    "neuron": _make_neuron_tables,
 }
 SHARINGS = ("synapse", *_TABLES, "clusters")
 
 
 def count_sets(sharing: str, sizes: Sequence[int], num_rules: int) -> int:
-    """How many sets of coefficients the synapses share; not for "synapse"."""
+    """The number of sets of coefficients. Not for sharing "synapse"."""
     return {"layer": len(sizes) - 1, "global": 1, "neuron": sum(sizes)}.get(sharing, num_rules)
 
 
-def tables(sharing: str, sizes: Sequence[int], num_rules: int) -> list[Table]:
-    """Each layer's table; not for "synapse", which needs none, nor for "clusters", whose tables are buffers.
+def make_tables(sharing: str, sizes: Sequence[int], num_rules: int) -> list[Table]:
+    """Each layer's table. Not for "synapse", which needs none, nor for "clusters", whose tables are buffers.
 
-    Tables of "neuron" have two factors, the presynaptic neuron and the postsynaptic one; the others have one.
+    Tables of "neuron" have two factors, the presynaptic and the postsynaptic neuron. The others have one.
     """
     return [np.ascontiguousarray(table, np.uint32) for table in _TABLES[sharing](sizes, num_rules)]
 
 
-def table_buffer(layer: str) -> str:
-    """The buffer that holds a layer's table of "clusters"."""
+def format_table_name(layer: str) -> str:
+    """The name of the buffer that holds a layer's table of "clusters"."""
     return f"rule_table.{layer}"
 
 
-def clustered_tables(buffers: Buffers, shapes: Mapping[str, tuple[int, ...]], num_rules: int) -> list[Table]:
-    """The tables of "clusters" for layers of these shapes (out, in), by name.
+def read_cluster_tables(buffers: Buffers, shapes: Mapping[str, tuple[int, ...]], num_rules: int) -> list[Table]:
+    """The tables of "clusters" from the buffers, for layers with these shapes (out, in) by name.
 
     Raises:
-        ValueError: a table is missing, or not a uint32 number below `num_rules` for each synapse. Kernels check no
-            bounds, so that this has to.
+        ValueError: a table is missing, or does not hold a uint32 below `num_rules` for each synapse. Kernels do not
+            check bounds.
     """
     found = []
     for layer, shape in shapes.items():
-        name = table_buffer(layer)
+        name = format_table_name(layer)
         if name not in buffers:
             raise ValueError(
-                f"sharing clusters needs the buffer {name}, which says which rule each synapse has: `hebbes merge` "
-                "makes policies with it, to start from with init_from"
+                f"sharing clusters needs the buffer {name}, which names the rule of each synapse: make a policy file "
+                "with `hebbes merge` and start from it with init_from"
             )
         table = buffers[name]
         if table.dtype != np.uint32 or table.shape != shape:

@@ -1,7 +1,8 @@
 """pytorch-es' small network (atgambardella/pytorch-es, `--small-net`): two hidden layers of 64 with SELU, and biases.
 
-It is `hebbes.policies.mlp` with these sizes, whatever `--hidden_sizes`, `--bias` and `--activation` say. Departure: the
-search starts Xavier uniform with biases of zero, theirs as PyTorch draws its layers (`--initialization pytorch`).
+It is `hebbes.policies.mlp` with these sizes. `--hidden_sizes`, `--bias` and `--activation` have no effect. Departure:
+the search starts at Xavier uniform weights and biases of zero, theirs as PyTorch draws its layers
+(`--initialization pytorch`).
 """
 
 from dataclasses import dataclass
@@ -12,8 +13,8 @@ import numpy as np
 from jaxtyping import Float32
 
 from hebbes.contracts.policy import Layout, Weights
-from hebbes.policies.layers import dense, dense_shapes
 from hebbes.policies.base import InitializedPolicy
+from hebbes.policies.layers import compute_dense_shapes, dense
 
 HIDDEN_SIZES = (64, 64)
 ACTIVATION = "selu"
@@ -26,7 +27,7 @@ class Small(InitializedPolicy):
     @cached_property
     def layout(self) -> Layout:
         """Matrices, each followed by its biases."""
-        return Layout(dense_shapes((prod(self.observation_shape), *HIDDEN_SIZES, self.num_outputs), bias=True))
+        return Layout(compute_dense_shapes((prod(self.observation_shape), *HIDDEN_SIZES, self.num_outputs), bias=True))
 
     def forward(
         self, weights: Weights, inputs: Float32[np.ndarray, "members ..."]

@@ -1,4 +1,4 @@
-"""Policies as ordinary trainable PyTorch modules: the only file of this layer that imports torch."""
+"""Policies as ordinary trainable PyTorch modules. This is the only module of `hebbes.policies` that imports torch."""
 
 from collections.abc import Mapping
 from typing import TypeAlias
@@ -10,22 +10,22 @@ from torch import nn
 
 from hebbes.contracts.policy import Buffers
 from hebbes.policies import conv_lstm
-from hebbes.policies.recurrent_cells import LSTM_CELL
-from hebbes.policies.cnn import STRIDES, CNN
+from hebbes.policies.base import SizedPolicy
+from hebbes.policies.cnn import CNN, STRIDES
 from hebbes.policies.conv_lstm import ConvLSTM
 from hebbes.policies.linear import Linear
 from hebbes.policies.mlp import MLP
 from hebbes.policies.recurrent import DenseRecurrentPolicy, RecurrentPolicy
+from hebbes.policies.recurrent_cells import LSTM_CELL
 from hebbes.policies.small import Small
-from hebbes.policies.base import SizedPolicy
 
 ACTIVATIONS: dict[str, type[nn.Module]] = {"tanh": nn.Tanh, "selu": nn.SELU, "relu": nn.ReLU}
 ModuleState: TypeAlias = torch.Tensor | tuple[torch.Tensor, torch.Tensor]
-"""What `nn.GRUCell` or `nn.LSTMCell` takes and returns: hidden, or (hidden, cell), each (batch, units)."""
+"""State of `nn.GRUCell` (hidden) or `nn.LSTMCell` (hidden, cell), each of shape (batch, units)."""
 
 
-class _Observations(nn.Module):
-    """`hebbes.policies.observations.normalized`, and images turned to channels first."""
+class _ObservationNormalization(nn.Module):
+    """`hebbes.policies.observations.normalize_observations`. Images get their channels first."""
 
     mean: torch.Tensor
     std: torch.Tensor
@@ -45,12 +45,14 @@ class _Observations(nn.Module):
 
 
 class RecurrentModule(nn.Module):
-    """Maps observations and the state to outputs and the next state; no state means the start of an episode."""
+    """Maps observations and the state to outputs and the next state. At the start of an episode the state is None."""
 
     def __init__(self, policy: RecurrentPolicy, buffers: Buffers) -> None:
         super().__init__()
         shapes, num_features = policy.feature_shapes
-        self.features = nn.Sequential(_Observations(policy, buffers), *_stages(policy, shapes), nn.Flatten())
+        self.features = nn.Sequential(
+            _ObservationNormalization(policy, buffers), *_make_stages(policy, shapes), nn.Flatten()
+        )
         kind = nn.LSTMCell if policy.cell is LSTM_CELL else nn.GRUCell
         self.cell = kind(num_features, policy.num_units)
         self.head = nn.Linear(policy.num_units, policy.num_outputs)
@@ -61,33 +63,35 @@ class RecurrentModule(nn.Module):
         return self.head(state[0] if isinstance(state, tuple) else state), state
 
 
-def as_module(policy: SizedPolicy, row: Float32[np.ndarray, " params"], buffers: Buffers) -> nn.Module:
+def make_module(policy: SizedPolicy, row: Float32[np.ndarray, " params"], buffers: Buffers) -> nn.Module:
     """A module that maps observations (batch, *observation_shape) to the outputs of `policy.act` with weights `row`.
 
-    That of a recurrent policy is a `RecurrentModule`, which takes and returns the state too. Its parameters are copies,
-    in the order of the layout: `torch.nn.utils.parameters_to_vector` gives the row back. TypeError for a policy that is
-    plastic, or normalises by a virtual batch.
+    For a recurrent policy it is a `RecurrentModule`, which takes and returns the state too. Its parameters are copies
+    in the order of the layout: `torch.nn.utils.parameters_to_vector` gives the row back.
+
+    Raises:
+        TypeError: the policy is plastic or uses virtual batch normalization.
     """
     if not isinstance(policy, MLP | Linear | Small | CNN | RecurrentPolicy):
         raise TypeError(
-            f"as_module: got {type(policy).__name__}, takes MLP, Linear, Small, CNN, LSTM, GRU and ConvLSTM"
+            f"make_module: got {type(policy).__name__}, takes MLP, Linear, Small, CNN, LSTM, GRU and ConvLSTM"
         )
     if isinstance(policy, CNN | ConvLSTM) and policy.virtual_batch:
-        raise TypeError(f"as_module: got {type(policy).__name__} with virtual_batch {policy.virtual_batch}, takes 0")
+        raise TypeError(f"make_module: got {type(policy).__name__} with virtual_batch {policy.virtual_batch}, takes 0")
     if isinstance(policy, RecurrentPolicy):
         module: nn.Module = RecurrentModule(policy, buffers)
     else:
-        stages = _stages(policy, policy.layout.shapes)
-        module = nn.Sequential(_Observations(policy, buffers), *stages[:-1])  # the output is linear
+        stages = _make_stages(policy, policy.layout.shapes)
+        module = nn.Sequential(_ObservationNormalization(policy, buffers), *stages[:-1])  # the output is linear
     nn.utils.vector_to_parameters(torch.tensor(row), module.parameters())
     return module
 
 
-def _stages(policy: SizedPolicy, shapes: Mapping[str, tuple[int, ...]]) -> list[nn.Module]:
-    """Layers of these shapes, each with its activation after it."""
+def _make_stages(policy: SizedPolicy, shapes: Mapping[str, tuple[int, ...]]) -> list[nn.Module]:
+    """Layers with these shapes, each followed by its activation."""
     stages: list[nn.Module] = []
     strides = iter(STRIDES)
-    activation = _activation(policy)
+    activation = _find_activation(policy)
     for name, shape in shapes.items():
         has_bias = f"{name}_bias" in shapes
         if len(shape) == 2:
@@ -100,7 +104,7 @@ def _stages(policy: SizedPolicy, shapes: Mapping[str, tuple[int, ...]]) -> list[
     return stages
 
 
-def _activation(policy: SizedPolicy) -> type[nn.Module]:
+def _find_activation(policy: SizedPolicy) -> type[nn.Module]:
     if isinstance(policy, MLP | DenseRecurrentPolicy):
         return ACTIVATIONS[policy.activation]
     return nn.SELU if isinstance(policy, Small | ConvLSTM) else nn.Tanh

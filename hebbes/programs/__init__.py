@@ -1,1 +1,1 @@
-"""What the scripts at the root and `python -m hebbes` call."""
+"""The programs that the scripts at the root and `python -m hebbes` run."""

@@ -1,13 +1,13 @@
 """The commands of hebbes, which the scripts at the root and `python -m hebbes` run.
 
-This file, `startup.py` and the scripts use nothing that Python 3.6 lacks, so that an old one can still say what is wrong.
+This file, `startup.py` and the scripts run on Python 3.6 and newer, so that an old Python can still say what is wrong.
 """
 
 import difflib
 import importlib
 import sys
 
-from hebbes.programs.startup import begin
+from hebbes.programs.startup import prepare_process
 
 COMMANDS = {
     "train_static": (
@@ -20,7 +20,7 @@ COMMANDS = {
     ),
     "train_hebbian": (
         "hebbes.programs.train:train_hebbian",
-        "Evolves learning rules of a network, whose synapses learn by them within each episode.",
+        "Evolves the learning rules by which a network's synapses learn within each episode.",
     ),
     "evaluate_hebbian": (
         "hebbes.programs.evaluate:evaluate_hebbian",
@@ -32,17 +32,17 @@ COMMANDS = {
     ),
     "import": (
         "hebbes.programs.convert:import_coefficients",
-        "Turns the coefficients that Najarro & Risi's code saved into a policy file.",
+        "Makes a policy file of the coefficients that Najarro & Risi's code saved.",
     ),
 }
-"""By name: the function, which takes the description, and the description."""
+"""By name of the command: its function, which takes the description, and the description."""
 
 
 def run_command(name):  # type: ignore[no-untyped-def]  # read by old Pythons
-    """Runs one of the commands with the arguments of the command line."""
-    begin()
-    place, description = COMMANDS[name]
-    module, _, function = place.partition(":")
+    """Runs a command with the arguments of the command line."""
+    prepare_process()
+    path, description = COMMANDS[name]
+    module, _, function = path.partition(":")
     getattr(importlib.import_module(module), function)(description)
 
 

@@ -1,14 +1,14 @@
-"""The programs `merge` and `import`: they make a policy file from other files."""
+"""The programs `merge` and `import`, which make a policy file from other files."""
 
 import sys
 from collections.abc import Callable
 from typing import TypeVar
 
 from hebbes.options.flags import parse_options
-from hebbes.programs.exit_status import one_line_errors, signals_end_cleanly
+from hebbes.programs.exit_status import end_cleanly_on_signals, report_errors_in_one_line
 from hebbes.programs.import_reference import ImportConfig, import_reference
 from hebbes.programs.merge import MergeConfig, merge
-from hebbes.recording.standard_output import print_all
+from hebbes.recording.standard_output import print_or_exit
 
 Options = TypeVar("Options")
 
@@ -24,8 +24,8 @@ def import_coefficients(description: str) -> None:
 
 
 def convert(owner: type[Options], work: Callable[[Options], str], description: str) -> None:
-    """Parses the options of `owner`, lets `work` make a policy file from others, and prints what it says."""
-    with signals_end_cleanly():
-        with one_line_errors():
+    """Parses the options of `owner`, calls `work` with them, and prints the text that it returns."""
+    with end_cleanly_on_signals():
+        with report_errors_in_one_line():
             text = work(owner(**parse_options(owner, sys.argv[1:], description)))
-        print_all(text)
+        print_or_exit(text)

@@ -1,4 +1,4 @@
-"""The programs `evaluate_static` and `evaluate_hebbian`: they play episodes with saved policies and report the returns."""
+"""The programs `evaluate_static` and `evaluate_hebbian`, which play episodes with saved policies and report returns."""
 
 import sys
 from collections.abc import Sequence
@@ -9,16 +9,16 @@ from typing import Any, TextIO
 import numpy as np
 
 from hebbes.contracts.engine import EngineError
-from hebbes.evaluation.entries import Entry, Evaluated
-from hebbes.evaluation.play import Played, play_seeds, watch_all
+from hebbes.evaluation.entries import Entry, EvaluationResult
+from hebbes.evaluation.play import PlayResult, play_seeds, watch_episodes
 from hebbes.options.evaluation import EvaluateConfig
 from hebbes.options.flags import parse_options
 from hebbes.options.hebbian_evaluation import HebbianEvaluateConfig
 from hebbes.programs.evaluation_entries import load_entries
-from hebbes.programs.evaluation_report import report
-from hebbes.programs.exit_status import one_line_errors, signals_end_cleanly
+from hebbes.programs.evaluation_report import format_report
+from hebbes.programs.exit_status import end_cleanly_on_signals, report_errors_in_one_line
 from hebbes.programs.import_reference import refuse_reference_flags
-from hebbes.recording.standard_output import only_results_on_stdout, stop_message, try_to_write
+from hebbes.recording.standard_output import format_stop_message, reserve_stdout_for_results, try_to_write
 from hebbes.reporting.evaluation_plots import write_plots
 from hebbes.reporting.video import film_episode
 
@@ -29,59 +29,59 @@ def evaluate_static(description: str) -> None:
 
 
 def evaluate_hebbian(description: str) -> None:
-    """Evaluates policies of any kind, plastic ones with interventions and plots too."""
-    with one_line_errors():
+    """Evaluates policies of any kind; for plastic ones also with interventions and plots."""
+    with report_errors_in_one_line():
         refuse_reference_flags(sys.argv[1:])
     evaluate(HebbianEvaluateConfig, description)
 
 
 def evaluate(owner: type[EvaluateConfig], description: str) -> None:
-    """Parses and checks, then plays episodes with policy files of any kind, and reports and compares their returns.
+    """Parses and checks the options of `owner`, plays episodes with policy files, and reports and compares returns.
 
-    `owner` has the options. What cannot be played is reported beside what can, and video and figures are written as far
-    as they can be; the status is 1 then.
+    If a file cannot be played, or a video or plot cannot be written, the program still reports and writes the rest. Its
+    status is 1 then.
     """
-    with signals_end_cleanly():
-        with one_line_errors():
+    with end_cleanly_on_signals():
+        with report_errors_in_one_line():
             config = owner(**parse_options(owner, sys.argv[1:], description))
-        with only_results_on_stdout() as results:
-            with one_line_errors():
+        with reserve_stdout_for_results() as results:
+            with report_errors_in_one_line():
                 entries = load_entries(config)
-            evaluated = _played(config, entries)
-            text = report(config, evaluated)
+            evaluated = _play_all(config, entries)
+            text = format_report(config, evaluated)
             printed = try_to_write("results", lambda: print(text, file=results, flush=True))
-            told = sys.stderr if config.json else results  # the output of --json is one object and nothing else
-            filmed = try_to_write("video", lambda: _film(config, evaluated[0], told))
-            plotted = try_to_write("plots", lambda: _plot(config, evaluated, told))
+            notices = sys.stderr if config.json else results  # the output of --json is one object and nothing else
+            filmed = try_to_write("video", lambda: _film(config, evaluated[0], notices))
+            plotted = try_to_write("plots", lambda: _plot(config, evaluated, notices))
             if not (printed and filmed and plotted) or any(each.lost for each in evaluated):
                 sys.exit(1)
 
 
-def _played(config: EvaluateConfig, entries: Sequence[Entry]) -> list[Evaluated]:
-    """Plays every entry."""
+def _play_all(config: EvaluateConfig, entries: Sequence[Entry]) -> list[EvaluationResult]:
+    """Plays every entry; one whose engine fails is reported, and has only NaN as returns."""
     evaluated = []
     for entry in entries:
         try:
-            evaluated.append(Evaluated(entry, _play(config, entry)))
+            evaluated.append(EvaluationResult(entry, _play_entry(config, entry)))
         except EngineError as error:
-            print(stop_message(EngineError(f"{entry.path}: {error}")), file=sys.stderr)
+            print(format_stop_message(EngineError(f"{entry.path}: {error}")), file=sys.stderr)
             shape = len(config.all_seeds), config.episodes
-            played = Played(np.full(shape, np.nan), {str(error).partition("\n")[0]: shape[0] * shape[1]})
-            evaluated.append(Evaluated(entry, played, lost=True))
+            played = PlayResult(np.full(shape, np.nan), {str(error).partition("\n")[0]: shape[0] * shape[1]})
+            evaluated.append(EvaluationResult(entry, played, lost=True))
     return evaluated
 
 
-def _play(config: EvaluateConfig, entry: Entry) -> Played:
-    """Plays the episodes, on the screen where the config says so."""
+def _play_entry(config: EvaluateConfig, entry: Entry) -> PlayResult:
+    """Plays the episodes of an entry, on the screen if the config says so."""
     common: dict[str, Any] = {"episodes": config.episodes, "max_episode_steps": config.max_episode_steps}
     if config.render:
-        return watch_all(entry.saved, entry.environment, seed=config.seed, **common)
+        return watch_episodes(entry.saved, entry.environment, seed=config.seed, **common)
     common |= {"threads": config.threads, "episode_timeout": config.episode_timeout}
     return play_seeds(entry.saved, entry.environment, seeds=config.all_seeds, **common)
 
 
-def _film(config: EvaluateConfig, first: Evaluated, told: TextIO) -> None:
-    """Films the first episode if asked to, and says so; one that was lost could take this process with it."""
+def _film(config: EvaluateConfig, first: EvaluationResult, notices: TextIO) -> None:
+    """Films the first episode if the config says so, unless its simulator crashed: it could crash this process too."""
     if config.video is None:
         return
     if first.lost:
@@ -93,11 +93,11 @@ def _film(config: EvaluateConfig, first: Evaluated, told: TextIO) -> None:
         seed=config.seed,
         max_episode_steps=config.max_episode_steps,
     )
-    _tell(f"video  {config.video}  {video.frames} frames, {video.seconds:.2f} s", told)
+    _print_line(f"video  {config.video}  {video.num_frames} frames, {video.seconds:.2f} s", notices)
 
 
-def _plot(config: EvaluateConfig, evaluated: Sequence[Evaluated], told: TextIO) -> None:
-    """Writes the plots asked for and names them."""
+def _plot(config: EvaluateConfig, evaluated: Sequence[EvaluationResult], notices: TextIO) -> None:
+    """Writes the plots that the config asks for, and prints their paths."""
     if config.plots_folder is None:
         return
     plots = write_plots(
@@ -109,10 +109,10 @@ def _plot(config: EvaluateConfig, evaluated: Sequence[Evaluated], told: TextIO) 
         max_episode_steps=config.max_episode_steps,
     )
     for path in plots:
-        _tell(f"plot  {path}", told)
+        _print_line(f"plot  {path}", notices)
 
 
-def _tell(line: str, told: TextIO) -> None:
-    """Prints a line; whether what it tells of is there does not depend on anybody reading it."""
+def _print_line(line: str, notices: TextIO) -> None:
+    """Prints a line about a file that was written; it is no failure if nobody reads the line."""
     with suppress(OSError):
-        print(line, file=told, flush=True)
+        print(line, file=notices, flush=True)

@@ -1,4 +1,4 @@
-"""The policies that the options of an evaluation name, read and checked before anything is played."""
+"""The policies of an evaluation, which are read and checked before anything is played."""
 
 import json
 import sys
@@ -6,79 +6,81 @@ from collections.abc import Iterator, Sequence
 from dataclasses import fields, replace
 from pathlib import Path
 
-from hebbes.environments.ids import endless, resolve
+from hebbes.environments.ids import advise_episode_limit, resolve
 from hebbes.environments.quiet_simulators import has_display
 from hebbes.environments.spec import spec_to_json
 from hebbes.evaluation.entries import Entry
-from hebbes.evaluation.play import environment_for
+from hebbes.evaluation.play import make_evaluation_spec
 from hebbes.execution.episode import Agent
 from hebbes.files.policy_file import SavedPolicy, check_fits, load_policy
-from hebbes.files.torch_file import is_legacy, legacy_weights
-from hebbes.files.weight_file import refusals
+from hebbes.files.torch_file import is_torch_file, read_torch_weights
+from hebbes.files.weight_file import wrap_file_errors
 from hebbes.options.evaluation import EvaluateConfig
-from hebbes.options.reference_options import ReferenceOptions, reference_training
+from hebbes.options.reference_options import ReferenceOptions, make_reference_training
 from hebbes.reporting.evaluation_plots import make_plots_folder
 from hebbes.reporting.video import check_video_path
-from hebbes.training.assembly import spaces
+from hebbes.training.assembly import find_spaces
 from hebbes.training.contract_checks import try_policy
-from hebbes.training.memory_check import check_evaluation
+from hebbes.training.memory_check import check_evaluation_memory
 
 
 def load_entries(config: EvaluateConfig) -> list[Entry]:
-    """Each file on each body, intact and then its variants; ValueError if one cannot be played or filmed."""
+    """Each file on each morphology, first intact, then its variants; ValueError if one cannot be played or filmed."""
     if config.video is not None:
         check_video_path(Path(config.video))
-    loaded = _legacy(config) if config.policy is not None else _self_describing(config)
+    loaded = _load_torch_files(config) if config.policy is not None else _load_policy_files(config)
     by_path = dict(zip(config.path_weights, loaded, strict=True))
     config.check_policies({path: saved.policy for path, saved in by_path.items()})
-    entries = [entry for path, saved in by_path.items() for entry in _entries(config, path, saved)]
+    entries = [entry for path, saved in by_path.items() for entry in _make_entries(config, path, saved)]
     if config.render and not has_display():
         raise ValueError("render needs a display, and neither DISPLAY nor WAYLAND_DISPLAY is set; --video needs none")
     if config.plots_folder is not None:
         make_plots_folder(config.plots_folder)
     _check_memory(config, entries)
     specs, cap = [entry.environment for entry in entries], config.max_episode_steps
-    for notice in {endless(spec.environment, spec.env_kwargs, cap) for spec in specs} - {""}:
+    for notice in {advise_episode_limit(spec.environment, spec.env_kwargs, cap) for spec in specs} - {""}:
         print(notice, file=sys.stderr)
     return entries
 
 
 def _check_memory(config: EvaluateConfig, entries: Sequence[Entry]) -> None:
-    """Says what the dearest of the entries needs; ValueError where one does not fit."""
+    """Prints how much memory the entries need; ValueError if an entry does not fit into it."""
     if config.render:
         return
-    checked: dict[str, str] = {}
+    notices: dict[str, str] = {}
     for entry in entries:
         spec = entry.environment
         label = json.dumps(spec_to_json(spec))
-        if label not in checked:
+        if label not in notices:
             agent = Agent(entry.saved.policy, entry.saved.action_head)
             timed = config.episode_timeout is not None
-            checked[label] = check_evaluation(
+            notices[label] = check_evaluation_memory(
                 agent, spec, episodes=config.episodes, threads=config.threads, timed=timed
             )
-    for notice in dict.fromkeys(filter(None, checked.values())):
+    for notice in dict.fromkeys(filter(None, notices.values())):
         print(notice, file=sys.stderr)
 
 
-def _entries(config: EvaluateConfig, path: str, saved: SavedPolicy) -> Iterator[Entry]:
-    environment = environment_for(saved.environment, backend=config.backend, training_wrappers=config.training_wrappers)
+def _make_entries(config: EvaluateConfig, path: str, saved: SavedPolicy) -> Iterator[Entry]:
+    environment = make_evaluation_spec(
+        saved.environment, backend=config.backend, training_wrappers=config.training_wrappers
+    )
     for name in ("render", "video"):
         if getattr(config, name) and environment.backend != "gymnasium":
             raise ValueError(f"{name} needs the gymnasium back end, got {environment.backend}")
-    variants = config.variants(path, saved.policy)
-    for body in config.bodies(environment.bodies):
-        on_body = replace(environment, bodies=(body,))
-        observation_space, action_space = spaces(on_body)
+    variants = config.make_variants(path, saved.policy)
+    for morphology in config.choose_morphologies(environment.morphologies):
+        on_morphology = replace(environment, morphologies=(morphology,))
+        observation_space, action_space = find_spaces(on_morphology)
         check_fits(Path(path), saved, observation_space, action_space)
-        with refusals(Path(path)):
+        with wrap_file_errors(Path(path)):
             try_policy(saved.policy_name, saved.policy, saved.weights, saved.buffers, observation_space)
         for variant, policy in variants.items():
-            yield Entry(path, replace(saved, policy=policy), on_body, variant)
+            yield Entry(path, replace(saved, policy=policy), on_morphology, variant)
 
 
-def _self_describing(config: EvaluateConfig) -> Iterator[SavedPolicy]:
-    """What the files hold, in the environment that the options name."""
+def _load_policy_files(config: EvaluateConfig) -> Iterator[SavedPolicy]:
+    """The policies that the files describe, in the environment that the options name, if they name one."""
     notices = set()
     for path in config.path_weights:
         saved = load_policy(Path(path), config.imports)
@@ -97,14 +99,14 @@ def _self_describing(config: EvaluateConfig) -> Iterator[SavedPolicy]:
         print(notice, file=sys.stderr)
 
 
-def _legacy(config: EvaluateConfig) -> Iterator[SavedPolicy]:
-    """The weights that torch.save wrote, in the policy and the environment of the options."""
+def _load_torch_files(config: EvaluateConfig) -> Iterator[SavedPolicy]:
+    """The weights that torch.save wrote, in the policy and the environment that the options describe."""
     assert config.environment is not None  # policy needs it
-    given = config.given(fields(ReferenceOptions)) | {"policy": config.policy, "import": list(config.imports)}
-    trained, environment, agent = reference_training("static", config.environment, given)
+    given = config.collect_given(fields(ReferenceOptions)) | {"policy": config.policy, "import": list(config.imports)}
+    trained, environment, agent = make_reference_training("static", config.environment, given)
     for path in config.path_weights:
-        if not is_legacy(Path(path)):
-            load_policy(Path(path), config.imports)  # raises for a file that is neither
-            raise ValueError(f"policy is for files that torch.save wrote; {path} says itself what it holds")
-        weights = legacy_weights(Path(path), agent.policy)
+        if not is_torch_file(Path(path)):
+            load_policy(Path(path), config.imports)  # raises for a file that neither program wrote
+            raise ValueError(f"policy is for files that torch.save wrote; {path} describes its policy itself")
+        weights = read_torch_weights(Path(path), agent.policy)
         yield SavedPolicy(agent.policy, trained.policy, weights, {}, agent.action_head, environment, {})

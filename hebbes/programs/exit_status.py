@@ -1,4 +1,4 @@
-"""How the programs end: 2 after bad input, with one line; 128 + signal when told to stop."""
+"""How the programs end: with one line and status 2 after bad input, with status 128 + signal after a signal."""
 
 import argparse
 import os
@@ -14,15 +14,15 @@ from hebbes.execution.worker_process import PARENTS_SIGNALS
 
 
 @contextmanager
-def one_line_errors() -> Iterator[None]:
-    """Turns what a user got wrong, a ValueError or TypeError, into one line and status 2.
+def report_errors_in_one_line() -> Iterator[None]:
+    """Turns a user's mistake, which is a ValueError or TypeError, into one line and status 2.
 
-    So it does with `sys.exit` in code of the user's own, which would otherwise pass for the end of the program.
+    It does the same with `sys.exit` in the user's own code, which would otherwise look like a normal end.
     """
     try:
         yield
     except SystemExit as error:
-        if place := _foreign(error):
+        if place := _find_foreign_exit(error):
             print(f"{Path(sys.argv[0]).name}: error: {place} called sys.exit({error.code!r})", file=sys.stderr)
             sys.exit(2)
         raise
@@ -31,26 +31,26 @@ def one_line_errors() -> Iterator[None]:
         sys.exit(2)
 
 
-def _foreign(error: SystemExit) -> str:
-    """Where the program was told to exit, if it was neither this package nor the parser of its flags; else empty."""
+def _find_foreign_exit(error: SystemExit) -> str:
+    """The place of a `sys.exit` outside this package and argparse; empty for one of ours."""
     place = traceback.extract_tb(error.__traceback__)[-1]
     ours = Path(__file__).parents[1] in Path(place.filename).parents or place.filename == argparse.__file__
     return "" if ours else f"{place.filename}, line {place.lineno},"
 
 
 @contextmanager
-def signals_end_cleanly() -> Iterator[None]:
-    """Ends the program with status 128 + signal, once everything has been saved and closed; at once at a second signal.
+def end_cleanly_on_signals() -> Iterator[None]:
+    """Ends the program after a signal with status 128 + signal: after saving and closing, or at once at a second one.
 
-    Worker processes end with the program in either case, and no file is left half written. A SIGHUP that was ignored
-    from the start, by `nohup`, still is.
+    In both cases worker processes end with the program, and no file is left half written. A SIGHUP that `nohup` ignored
+    from the start is still ignored.
     """
     ignored = {signal.SIGHUP} if signal.getsignal(signal.SIGHUP) == signal.SIG_IGN else set()
-    heeded = [number for number in PARENTS_SIGNALS if number not in ignored]
+    handled = [number for number in PARENTS_SIGNALS if number not in ignored]
     terminal = sys.stdout.fileno() if sys.stdout.isatty() else None
 
     def leave(number: int, _: object) -> NoReturn:
-        for other in heeded:
+        for other in handled:
             signal.signal(other, leave_at_once)
         os.write(2, b"stopping; again to stop at once\n")
         raise SystemExit(128 + number)
@@ -61,15 +61,15 @@ def signals_end_cleanly() -> Iterator[None]:
         os.write(2, b"stopped at once; --resume goes on from the last checkpoint of a training run\n")
         os._exit(128 + number)
 
-    for number in heeded:
+    for number in handled:
         signal.signal(number, leave)
     try:
         yield
     except SystemExit as error:
-        if place := _foreign(error):
+        if place := _find_foreign_exit(error):
             print(f"stopped: {place} called sys.exit({error.code!r})", file=sys.stderr)
             sys.exit(1)
         raise
     finally:
-        for number in heeded:  # all is done; on its way out the interpreter would put the default actions back
+        for number in handled:  # all is done; at its exit the interpreter would restore the default actions
             signal.signal(number, signal.SIG_IGN)

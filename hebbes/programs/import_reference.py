@@ -1,7 +1,7 @@
-"""The program `import`: files of Najarro & Risi's Hebbian code become a policy file of ours.
+"""The program `import`, which makes a policy file of the files of Najarro & Risi's Hebbian code.
 
-Their code (NeurIPS 2020, arXiv 2007.02686) keeps bare numbers: coefficients in one file of torch.save, what is evolved
-beside them (kernels, initial weights) in another. What they are for, it takes from the flags of its evaluation.
+Their code (NeurIPS 2020, arXiv 2007.02686) saves bare numbers with torch.save: coefficients in one file, and what is
+evolved with them (kernels, initial weights) in another. The flags of its evaluation say what the numbers are for.
 """
 
 import shlex
@@ -16,17 +16,17 @@ from hebbes.environments.spec import EnvironmentSpec
 from hebbes.execution.episode import Agent
 from hebbes.files.output_file import check_output, write_output
 from hebbes.files.policy_file import SavedPolicy
-from hebbes.files.reference_coefficients import reference_row
-from hebbes.files.torch_file import in_our_order, legacy_table
-from hebbes.options.reference_options import ReferenceOptions, as_trained, reference_training
+from hebbes.files.reference_coefficients import convert_reference_coefficients
+from hebbes.files.torch_file import read_torch_table, swap_image_axes
+from hebbes.options.reference_options import ReferenceOptions, copy_training_option, make_reference_training
 from hebbes.policies.hebbian import Hebbian
 from hebbes.policies.kernels.plastic_layers import RULES
-from hebbes.programs.continuation import train_command
+from hebbes.programs.continuation import make_train_command
 from hebbes.training.config import TrainConfig
-from hebbes.training.provenance import conditions
+from hebbes.training.provenance import find_conditions
 
 REFERENCE = {"policy": "hebbian", "sharing": "synapse", "modulation": "none", "eligibility": False}
-"""What the reference has no choice of, whatever a preset says."""
+"""Options that are fixed in the reference's code, and that no preset may change."""
 
 
 @dataclass(frozen=True)
@@ -34,13 +34,15 @@ class ImportConfig(ReferenceOptions):
     """Options of an import."""
 
     path_hebb: str = option("", "the reference's file of coefficients")
-    path_coev: str | None = option(None, "its file of evolved kernels, or of co-evolved initial weights and kernels")
-    environment: str = option("", "Gymnasium id; short and retired names are mapped to today's")
+    path_coev: str | None = option(
+        None, "the reference's file of evolved kernels, or of co-evolved initial weights and kernels"
+    )
+    environment: str = option("", "Gymnasium id; short and retired names are mapped to current ones")
     output: str = option("", "the policy file to write; it must not exist")
-    hebb_rule: str | None = as_trained("hebb_rule", tuple(RULES))
-    init_weights: str | None = as_trained("init_weights")
-    normalisation: str | None = as_trained("normalisation")
-    output_activity: str | None = as_trained("output_activity")
+    hebb_rule: str | None = copy_training_option("hebb_rule", tuple(RULES))
+    init_weights: str | None = copy_training_option("init_weights")
+    normalization: str | None = copy_training_option("normalization")
+    output_activity: str | None = copy_training_option("output_activity")
     imports: tuple[str, ...] = option((), "packages to import first, which register environments", flag="import")
 
     def __post_init__(self) -> None:
@@ -48,36 +50,39 @@ class ImportConfig(ReferenceOptions):
             if not getattr(self, name):
                 raise ValueError(f"{name} must be given")
 
-    def training(self) -> tuple[TrainConfig, EnvironmentSpec, Agent]:
-        """The training that would have made the policy."""
-        given = self.given(fields(self))
+    def make_training(self) -> tuple[TrainConfig, EnvironmentSpec, Agent]:
+        """The config, environment and agent of the training that would have made the policy."""
+        given = self.collect_given(fields(self))
         for name in ("path_hebb", "path_coev", "output"):
             given.pop(name, None)
-        return reference_training("hebbian", self.environment, {**given, **REFERENCE})
+        return make_reference_training("hebbian", self.environment, {**given, **REFERENCE})
 
 
 def import_reference(config: ImportConfig) -> str:
-    """Reads, writes, and says what to do with it; ValueError, and no file, where the numbers are of another network."""
+    """Writes the policy file, and returns a text that says how to use it.
+
+    Raises ValueError, and writes no file, if the numbers do not fit the network.
+    """
     check_output(Path(config.output))
-    trained, environment, agent = config.training()
-    assert isinstance(agent.policy, Hebbian)  # as asked for
-    coefficients = legacy_table(Path(config.path_hebb))
-    evolved = np.empty(0) if config.path_coev is None else legacy_table(Path(config.path_coev))
+    trained, environment, agent = config.make_training()
+    assert isinstance(agent.policy, Hebbian)  # REFERENCE asks for it
+    coefficients = read_torch_table(Path(config.path_hebb))
+    evolved = np.empty(0) if config.path_coev is None else read_torch_table(Path(config.path_coev))
     try:
-        row = reference_row(agent.policy, coefficients, evolved)
+        row = convert_reference_coefficients(agent.policy, coefficients, evolved)
     except ValueError as error:
         files = config.path_hebb + (f", {config.path_coev}" if config.path_coev else "")
         raise ValueError(f"{files}: {error}") from error
     saved = SavedPolicy(
         policy=agent.policy,
         policy_name=trained.policy,
-        weights=in_our_order(row, agent.policy),
+        weights=swap_image_axes(row, agent.policy),
         buffers={},
         action_head=agent.action_head,
         environment=environment,
-        provenance={"path_hebb": config.path_hebb, "path_coev": config.path_coev, **conditions()},
+        provenance={"path_hebb": config.path_hebb, "path_coev": config.path_coev, **find_conditions()},
     )
-    command = train_command(config.output, saved)
+    command = make_train_command(config.output, saved)
     write_output(Path(config.output), saved)
     imports = f" --import {shlex.join(config.imports)}" if config.imports else ""
     return "\n".join(
@@ -91,7 +96,7 @@ def import_reference(config: ImportConfig) -> str:
 
 
 def refuse_reference_flags(arguments: Sequence[str]) -> None:
-    """ValueError with the commands to give instead where arguments are those of the reference's own evaluation."""
+    """Raises ValueError with the right commands if the arguments are those of the reference's own evaluation."""
     if any(argument.replace("-", "_").startswith("__path_hebb") for argument in arguments):
         raise ValueError(
             "path_hebb: files of the reference become a policy file first: "

@@ -1,16 +1,16 @@
-"""The program `merge`: one policy file with learning rules becomes another, with fewer of them."""
+"""The program `merge`, which makes a policy file with fewer learning rules from another."""
 
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from hebbes.contracts.option import option
-from hebbes.contracts.randomness import Purpose, stream
+from hebbes.contracts.randomness import Purpose, make_generator
 from hebbes.files.output_file import check_output, write_output
 from hebbes.files.policy_file import load_policy
 from hebbes.policies.hebbian import Hebbian
-from hebbes.policies.rule_merging import Merged, merged
-from hebbes.programs.continuation import train_command
-from hebbes.training.provenance import conditions
+from hebbes.policies.rule_merging import MergeResult, merge_rules
+from hebbes.programs.continuation import make_train_command
+from hebbes.training.provenance import find_conditions
 
 
 @dataclass(frozen=True)
@@ -18,9 +18,9 @@ class MergeConfig:
     """Options of a merge."""
 
     path_weights: str = option("", "the policy file whose rules are merged")
-    num_rules: int = option(128, "how many rules are left, at most")
+    num_rules: int = option(128, "largest number of rules that are left")
     output: str = option("", "the policy file to write; it must not exist")
-    seed: int = option(0, "seed of the clusters' starts, >= 0")
+    seed: int = option(0, "seed of the initial clusters, >= 0")
     imports: tuple[str, ...] = option((), "packages to import first; the file may then name their code", flag="import")
 
     def __post_init__(self) -> None:
@@ -33,31 +33,34 @@ class MergeConfig:
 
 
 def merge(config: MergeConfig) -> str:
-    """Merges, writes, and says what came of it; ValueError, and no file, where that cannot be done."""
+    """Writes the merged policy file, and returns a text that describes it.
+
+    Raises ValueError, and writes no file, if the rules cannot be merged.
+    """
     source, output = Path(config.path_weights), Path(config.output)
     check_output(output)
     saved = load_policy(source, config.imports)
     if not isinstance(saved.policy, Hebbian):
         raise ValueError(f"path_weights {source}: the policy {saved.policy_name!r} has no learning rules to merge")
     try:
-        rng = stream(config.seed, Purpose.INITIAL_PARAMS)
-        result = merged(saved.policy, saved.weights, saved.buffers, config.num_rules, rng)
+        rng = make_generator(config.seed, Purpose.INITIAL_PARAMS)
+        result = merge_rules(saved.policy, saved.weights, saved.buffers, config.num_rules, rng)
     except ValueError as error:
         raise ValueError(f"path_weights {source}: {error}") from error
-    made = replace(
+    merged = replace(
         saved,
         policy=result.policy,
         weights=result.weights,
         buffers=result.buffers,
-        provenance={"merged_from": {"path": str(source), **saved.provenance}, "seed": config.seed, **conditions()},
+        provenance={"merged_from": {"path": str(source), **saved.provenance}, "seed": config.seed, **find_conditions()},
     )
-    command = train_command(config.output, made)
-    write_output(output, made)
-    return "\n".join([*_figures(result, len(saved.weights), config), f"to go on        {command}"])
+    command = make_train_command(config.output, merged)
+    write_output(output, merged)
+    return "\n".join([*_describe_result(result, len(saved.weights), config), f"to go on        {command}"])
 
 
-def _figures(result: Merged, before: int, config: MergeConfig) -> list[str]:
-    """What came of a merge, line by line."""
+def _describe_result(result: MergeResult, before: int, config: MergeConfig) -> list[str]:
+    """The lines that describe the result of a merge; `before` is the number of parameters before it."""
     found, share = result.policy.num_rules, result.error / result.variance if result.variance else 0.0
     return [
         f"parameters      {before:,} before, {len(result.weights):,} after",

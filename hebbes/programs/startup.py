@@ -1,6 +1,6 @@
-"""What a program does first, before its modules are loaded, which takes a second or two.
+"""The first steps of a program, before its modules are loaded, which takes a second or two.
 
-This file and the scripts use nothing that Python 3.6 lacks, so that an old one can still say what is wrong.
+This file and the scripts run on Python 3.6 and newer, so that an old Python can still say what is wrong.
 """
 
 import os
@@ -26,36 +26,36 @@ PACKAGES = {
     "rich": "rich",
     "matplotlib": "matplotlib",
 }
-"""Modules that every program needs, sooner or later, and the packages of requirements.txt that have them."""
+"""Modules that every program needs, and the packages of requirements.txt that contain them."""
 
 
-def begin() -> None:
-    """Ends a program that this Python cannot run with one line and status 2, and makes ready for the others.
+def prepare_process() -> None:
+    """Prepares signals and standard streams, or ends a program that this Python cannot run, with one line and status 2.
 
-    Ctrl-C ends the program without a traceback while modules are loaded. A standard stream that is closed is opened:
-    without a descriptor it would lend its number to the next file that is opened, and simulators print into whatever
-    has that number. What they print to descriptor 1, in worker processes too, goes to standard error.
+    Ctrl-C ends the program without a traceback while modules are loaded. A closed standard stream is opened: otherwise
+    the next file that is opened would get its number, and simulators would print into that file. What simulators print
+    to descriptor 1, in worker processes too, goes to standard error.
     """
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     for number, (name, mode) in enumerate((("stdin", "r"), ("stdout", "w"), ("stderr", "w"))):
         if getattr(sys, name) is None:
-            nowhere = os.open(os.devnull, os.O_RDWR)
-            if nowhere != number:
-                os.dup2(nowhere, number)
-                os.close(nowhere)
+            null = os.open(os.devnull, os.O_RDWR)
+            if null != number:
+                os.dup2(null, number)
+                os.close(null)
             setattr(sys, name, os.fdopen(number, mode))
-    lacking = _lacking()
-    if lacking:
-        sys.stderr.write(f"{Path(sys.argv[0]).name}: error: {lacking}; {_advice()}\n")
+    missing = _describe_missing()
+    if missing:
+        sys.stderr.write(f"{Path(sys.argv[0]).name}: error: {missing}; {_give_advice()}\n")
         sys.exit(2)
-    own = os.fdopen(os.dup(1), "w", encoding=sys.stdout.encoding, errors=sys.stdout.errors)
+    results = os.fdopen(os.dup(1), "w", encoding=sys.stdout.encoding, errors=sys.stdout.errors)
     for name in ("stdout", "__stdout__"):
-        setattr(sys, name, own)
+        setattr(sys, name, results)
     os.dup2(2, 1)
 
 
-def _lacking() -> str:
-    """What this Python lacks; empty where it lacks nothing."""
+def _describe_missing() -> str:
+    """What this Python lacks to run the programs; empty if nothing is missing."""
     if sys.version_info < LEAST_PYTHON:
         needed, found = (".".join(map(str, version)) for version in (LEAST_PYTHON, sys.version_info[:3]))
         return f"Python {needed} or newer is needed, and {sys.executable} is {found}"
@@ -66,8 +66,8 @@ def _lacking() -> str:
     return f"{missing[0]}{number} not installed for {sys.executable}"
 
 
-def _advice() -> str:
-    """The commands that lead to the environment of `make setup`."""
+def _give_advice() -> str:
+    """The commands that activate the environment of `make setup`."""
     environment = Path(__file__).resolve().parents[2] / ".venv"
     if (environment / "bin" / "python").exists() and environment.resolve() != Path(sys.prefix).resolve():
         return "run `source .venv/bin/activate` first"

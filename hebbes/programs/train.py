@@ -1,4 +1,4 @@
-"""The programs `train_static` and `train_hebbian`: they evolve a policy on an environment."""
+"""The programs `train_static` and `train_hebbian`, which evolve a policy on an environment."""
 
 import sys
 from collections.abc import Sequence
@@ -6,8 +6,8 @@ from pathlib import Path
 
 from hebbes.contracts.engine import EngineError
 from hebbes.options.command_line import parse_configs
-from hebbes.programs.exit_status import one_line_errors, signals_end_cleanly
-from hebbes.recording.standard_output import stop_message
+from hebbes.programs.exit_status import end_cleanly_on_signals, report_errors_in_one_line
+from hebbes.recording.standard_output import format_stop_message
 from hebbes.training.advice import TrainingError
 from hebbes.training.config import TrainConfig
 from hebbes.training.prepare import prepare
@@ -26,24 +26,24 @@ def train_hebbian(description: str) -> None:
 
 
 def train(trainer: str, description: str) -> None:
-    """Parses and checks, then trains; `trainer` is a name of `hebbes.training.trainers.TRAINERS`."""
-    with signals_end_cleanly():
-        with one_line_errors():
-            runs = runs_asked_for(trainer, sys.argv[1:], description)
+    """Parses and checks the options, then trains; `trainer` is a key of `hebbes.training.trainers.TRAINERS`."""
+    with end_cleanly_on_signals():
+        with report_errors_in_one_line():
+            runs = prepare_runs(trainer, sys.argv[1:], description)
         try:
             all_written = execute_all(runs)
         except (EngineError, TrainingError) as error:
-            sys.exit(stop_message(error))
+            sys.exit(format_stop_message(error))
         if not all_written:
             sys.exit(1)
 
 
-def runs_asked_for(trainer: str, arguments: Sequence[str], description: str) -> Runs:
-    """The runs that a command line asks for, the first of them ready; ValueError where something does not fit."""
+def prepare_runs(trainer: str, arguments: Sequence[str], description: str) -> Runs:
+    """The runs that a command line describes, the first of them prepared; ValueError if options do not fit together."""
 
-    def options_of(folder: Path) -> TrainConfig:
+    def read_config(folder: Path) -> TrainConfig:
         (config,) = parse_configs(trainer, [*arguments, "--resume", str(folder)], description)
         return config
 
     (config,) = parse_configs(trainer, arguments, description)
-    return prepare(config, options_of)
+    return prepare(config, read_config)

@@ -1,4 +1,4 @@
-"""Progress of a run: a table that reads the same in a log file, and on a terminal a live bar below it."""
+"""Progress of a run on the console: a plain table, also in log files, and on a terminal a live bar below it."""
 
 import sys
 from collections.abc import Mapping, Sequence
@@ -14,33 +14,33 @@ from rich.progress import BarColumn, Progress, TextColumn
 from hebbes.recording.standard_output import silence_stdout
 
 HEADER_EVERY = 20
-"""Lines of the table between two headers."""
+"""Number of rows between two headers."""
 _COLUMNS = {
     "gen": 5,
     "env steps": 11,
     "mean": 9,
     "max": 9,
-    "unperturbed": 11,
+    "mean policy": 11,
     "rank": 4,
     "best": 9,
     "steps/s": 8,
     "elapsed": 8,
     "left": 8,
 }
-_LESS_NEEDED = ("left", "rank", "steps/s", "elapsed", "unperturbed", "max", "env steps", "best")
-"""Columns that a narrow terminal goes without, in this order; the first is in the bar too."""
+_DROP_ORDER = ("left", "rank", "steps/s", "elapsed", "mean policy", "max", "env steps", "best")
+"""Columns that are dropped on a narrow terminal, in this order. The bar also shows the first one."""
 
 
 class Console:
-    """Shows the rows of metrics.csv as they come; use it as a context manager, which clears the bar at the end.
+    """Shows the rows of metrics.csv as they come. Use it as a context manager, which clears the bar at the end.
 
-    A line is printed for the first generation, for every `print_every`-th one and for the last; the bar follows
-    every generation. Nothing but plain text is written to a stream that is not a terminal. A terminal that is too
-    narrow for the table gets fewer columns.
+    A line is printed for the first generation, for every `print_every`-th one and for the last. The bar is updated in
+    every generation. A stream that is not a terminal gets only plain text. A terminal that is too narrow for the table
+    gets fewer columns.
     """
 
     def __init__(self, total_generations: int, *, max_env_steps: int | None, print_every: int, stream: TextIO) -> None:
-        """The budgets tell how much is left; `max_env_steps` is None where only the generations bound the run."""
+        """The two budgets tell how much is left. `max_env_steps` is None if only the generations limit the run."""
         self._total_generations = total_generations
         self._max_env_steps = max_env_steps
         self._print_every = print_every
@@ -48,10 +48,10 @@ class Console:
         self._lines = 0
         self._columns: Sequence[str] = ()
         self._unprinted: Mapping[str, float] | None = None
-        self._progress = self._bar() if stream.isatty() else None
+        self._progress = self._make_bar() if stream.isatty() else None
 
-    def _bar(self) -> Progress:
-        # The task's text comes from us, never from the clock: what is left also depends on the budget of env steps.
+    def _make_bar(self) -> Progress:
+        # We compute the time left ourselves, because rich does not know the budget of env steps.
         progress = Progress(
             TextColumn("{task.description}", markup=False),
             BarColumn(bar_width=None),
@@ -64,22 +64,23 @@ class Console:
         self._task = progress.add_task("first generation", total=1.0, left="-")
         return progress
 
-    def generation(self, row: Mapping[str, float]) -> None:
-        """Takes one generation's row, with the names of `hebbes.recording.metrics.METRICS`."""
+    def show_generation(self, row: Mapping[str, float]) -> None:
+        """Shows one generation's row, with the column names of `hebbes.recording.metrics.METRICS`."""
         generation = int(row["generation"])
         if self._lines == 0 or generation % self._print_every == 0 or generation >= self._total_generations:
             self._print_row(row)
         else:
             self._unprinted = row
         if self._progress is not None:
+            mean = _format_number(row["return_mean"])
             self._progress.update(
                 self._task,
-                description=f"generation {generation}/{self._total_generations}, mean {_number(row['return_mean'])}",
-                completed=self._fraction(row),
-                left=_duration(self._seconds_left(row)),
+                description=f"generation {generation}/{self._total_generations}, mean {mean}",
+                completed=self._compute_fraction_done(row),
+                left=_format_duration(self._estimate_seconds_left(row)),
             )
 
-    def message(self, text: str) -> None:
+    def print_message(self, text: str) -> None:
         """Prints a line between the rows."""
         if self._progress is None:
             try:
@@ -94,36 +95,36 @@ class Console:
 
     def _print_row(self, row: Mapping[str, float]) -> None:
         if self._lines % HEADER_EVERY == 0:
-            self._columns = _fitting(None if self._progress is None else self._progress.console.width)
+            self._columns = _choose_columns(None if self._progress is None else self._progress.console.width)
             self._print_cells({name: name for name in _COLUMNS})
         self._print_cells(
             {
                 "gen": f"{row['generation']:.0f}",
                 "env steps": f"{row['env_steps']:,.0f}",
-                "mean": _number(row["return_mean"]),
-                "max": _number(row["return_max"]),
-                "unperturbed": _number(row["unperturbed_return"]),
-                "rank": _number(row["unperturbed_rank"], decimals=0),
-                "best": _number(row["best_score"]),
+                "mean": _format_number(row["return_mean"]),
+                "max": _format_number(row["return_max"]),
+                "mean policy": _format_number(row["mean_policy_return"]),
+                "rank": _format_number(row["mean_policy_rank"], decimals=0),
+                "best": _format_number(row["best_score"]),
                 "steps/s": f"{row['env_steps_per_second']:,.0f}",
-                "elapsed": _duration(row["seconds"]),
-                "left": _duration(self._seconds_left(row)),
+                "elapsed": _format_duration(row["seconds"]),
+                "left": _format_duration(self._estimate_seconds_left(row)),
             }
         )
         self._lines += 1
         self._unprinted = None
 
     def _print_cells(self, cells: Mapping[str, str]) -> None:
-        self.message(" ".join(cells[name].rjust(_COLUMNS[name]) for name in self._columns))
+        self.print_message(" ".join(cells[name].rjust(_COLUMNS[name]) for name in self._columns))
 
-    def _fraction(self, row: Mapping[str, float]) -> float:
-        """Part of the run that is done: of the generations or of the env steps, whichever ends it first."""
+    def _compute_fraction_done(self, row: Mapping[str, float]) -> float:
+        """Finished fraction of the run, by generations or by env steps, whichever ends it first."""
         by_generations = row["generation"] / self._total_generations
         by_env_steps = row["env_steps"] / self._max_env_steps if self._max_env_steps else 0.0
         return min(1.0, max(by_generations, by_env_steps))
 
-    def _seconds_left(self, row: Mapping[str, float]) -> float:
-        fraction = self._fraction(row)
+    def _estimate_seconds_left(self, row: Mapping[str, float]) -> float:
+        fraction = self._compute_fraction_done(row)
         return row["seconds"] * (1 - fraction) / fraction if fraction else nan
 
     def __enter__(self) -> Self:
@@ -140,21 +141,21 @@ class Console:
             self._progress.stop()
 
 
-def _fitting(width: int | None) -> list[str]:
-    """The columns that a line of so many characters has room for; all where its length is not limited."""
+def _choose_columns(width: int | None) -> list[str]:
+    """The columns that fit into `width` characters. All columns if `width` is None."""
     names = list(_COLUMNS)
-    for name in _LESS_NEEDED:
+    for name in _DROP_ORDER:
         if width is None or len(" ".join("x" * _COLUMNS[each] for each in names)) <= width:
             break
         names.remove(name)
     return names
 
 
-def _number(value: float, *, decimals: int = 2) -> str:
+def _format_number(value: float, *, decimals: int = 2) -> str:
     if not isfinite(value):
         return "-"
     return f"{value:.{decimals}f}" if abs(value) < 1e6 else f"{value:.3e}"
 
 
-def _duration(seconds: float) -> str:
+def _format_duration(seconds: float) -> str:
     return str(timedelta(seconds=round(seconds))) if isfinite(seconds) else "-"

@@ -1,4 +1,4 @@
-"""metrics.csv: one row a generation."""
+"""metrics.csv: one row for each generation."""
 
 import csv
 from collections.abc import Mapping, Sequence
@@ -12,6 +12,7 @@ from jaxtyping import Float64
 
 from hebbes.files.appended_file import AppendedFile
 from hebbes.files.atomic_file import write_atomically
+from hebbes.registry.former_names import FORMER_COLUMNS
 
 METRICS_CSV = "metrics.csv"
 
@@ -22,53 +23,53 @@ METRICS: Mapping[str, str] = {
     "return_std": "standard deviation over the population of a member's return",
     "return_max": "best member's return",
     "return_min": "worst member's return",
-    "unperturbed_return": "return of the unperturbed policy on the population's start states",
-    "unperturbed_rank": "its rank within the population; 1 means that no member beat it",
-    "failed_members": "members that met a non-finite reward, observation or output; left out of the returns above",
-    "eval_return": "mean return of the unperturbed policy over fresh episodes; empty when not evaluated",
+    "mean_policy_return": "return of the mean policy on the population's start states",
+    "mean_policy_rank": "rank of that return within the population; 1 means that no member was better",
+    "failed_members": "members with a non-finite reward, observation or output; not counted in the returns above",
+    "eval_return": "mean return of the mean policy over fresh episodes; empty if not evaluated",
     "best_score": "highest eval_return so far, the score of best.dat; empty before the first evaluation",
-    "sigma": "standard deviation of the noise on the parameters, their mean where there is one a parameter",
+    "sigma": "standard deviation of the noise on the parameters; the mean if each parameter has its own",
     "update_norm": "Euclidean length of this generation's change of the parameters",
-    "mean_norm": "Euclidean length of the unperturbed policy's parameters",
-    "update_over_sigma": "root mean square over the parameters of this change in units of their sigma",
-    "tied_share": "share of the members with a fitness that another one has too",
+    "mean_norm": "Euclidean length of the mean policy's parameters",
+    "update_over_sigma": "root mean square over the parameters of this generation's change divided by sigma",
+    "tied_share": "share of the members that have the same fitness as another member",
     "gradient_norm": "Euclidean length of the gradient estimate, for strategies that sum utility times noise",
-    "gradient_agreement": "cosine between the estimates of two halves of the members; 0 is noise, 1 is all signal",
-    "lr": "learning rate",
+    "gradient_agreement": "cosine between the gradient estimates of two halves of the members; 0 is noise, 1 is signal",
+    "learning_rate": "learning rate",
     "num_members": "perturbed members of the population",
-    "episode_length_mean": "mean over the population's episodes of their length in environment steps",
-    "saturated_actions": "share of the numbers of Box actions that lie within 1 % of the range from a bound",
+    "episode_length_mean": "mean length of the population's episodes in environment steps",
+    "saturated_actions": "share of the numbers of Box actions that are within 1 % of the range from a bound",
     "policy_seconds_share": "share of the generation's wall time in which policies act",
     "simulator_seconds_share": "the same for simulators and wrappers",
     "update_seconds_share": "the same for asking and telling the strategy",
-    "env_steps_per_second": "environment steps of this generation over its wall time, evaluation left out",
-    "seconds": "wall time of the training so far, in seconds, pauses before a resume left out",
+    "env_steps_per_second": "environment steps of this generation divided by its wall time, without evaluation",
+    "seconds": "wall time of the training so far in seconds, without pauses before a resume",
 }
-"""Every column that a training run may write, and what it means; those of the search differ by strategy."""
+"""Every column that a training run may write, and its meaning. Some columns exist only for some strategies."""
 
 
 class MetricsWriter:
-    """Appends rows to metrics.csv; every row is on disk, or on its way there, when `write` returns.
+    """Appends rows to metrics.csv. When `write` returns, the operating system has the row.
 
     Rows that a full disk refuses are kept and written with the next one.
     """
 
     def __init__(self, path: Path, generation: int = 0) -> None:
-        """Goes on behind the row of `generation`: later ones, which a run cut short has left, are dropped.
+        """Continues after the row of `generation`. Later rows, which an interrupted run left, are dropped.
 
-        ValueError for a file that holds no metrics.
+        Raises ValueError if the file holds no metrics.
         """
         self._path = path
         found = path.read_bytes() if path.exists() else b""
-        kept, self._columns = _rows_until(path, found, generation)
+        kept, self._columns = _keep_rows_until(path, found, generation)
         if found != kept:
             write_atomically(path, kept)
         self._file, self._has_written = AppendedFile(path), False
 
     def write(self, row: Mapping[str, float]) -> None:
-        """Appends one row; the first one fixes the columns. NaN becomes an empty cell, other floats keep every bit.
+        """Appends one row. The first one fixes the columns. NaN becomes an empty cell, other floats keep every bit.
 
-        Rows of an earlier version of this program that have other columns are set aside in a file beside.
+        If an earlier version of this program wrote rows with other columns, the old file is renamed and kept.
         """
         if self._columns is not None and set(row) != set(self._columns):
             missing, new = sorted(set(self._columns) - set(row)), sorted(set(row) - set(self._columns))
@@ -78,9 +79,9 @@ class MetricsWriter:
         header = b""
         if self._columns is None:
             self._columns = list(row)
-            header = _line(self._columns)
+            header = _format_line(self._columns)
         self._has_written = True
-        self._file.write(header + _line([_cell(row[name]) for name in self._columns]))
+        self._file.write(header + _format_line([_format_cell(row[name]) for name in self._columns]))
 
     def _set_aside(self, generation: int) -> None:
         self._file.close()
@@ -89,11 +90,11 @@ class MetricsWriter:
         self._file = AppendedFile(self._path)
 
     def sync(self) -> None:
-        """Makes the rows so far survive a power cut."""
+        """Forces all rows so far onto the disk, so that they survive a power cut."""
         self._file.sync()
 
     def close(self) -> None:
-        """Closes the file; calling it twice is harmless."""
+        """Closes the file. Calling it twice is harmless."""
         self._file.close()
 
     def __enter__(self) -> Self:
@@ -105,50 +106,55 @@ class MetricsWriter:
         self.close()
 
 
-def missing_rows(path: Path, generation: int) -> int:
-    """How many of the rows up to a generation are damaged or not there; ValueError for a file that holds no metrics."""
-    kept, _ = _rows_until(path, path.read_bytes() if path.exists() else b"", generation)
+def count_missing_rows(path: Path, generation: int) -> int:
+    """Number of damaged or missing rows up to a generation. Raises ValueError if the file holds no metrics."""
+    kept, _ = _keep_rows_until(path, path.read_bytes() if path.exists() else b"", generation)
     return generation - max(0, kept.count(b"\n") - 1)
 
 
-def _rows_until(path: Path, data: bytes, generation: int) -> tuple[bytes, list[str] | None]:
-    """The whole rows of a metrics.csv up to a generation, and its columns; None if it has no rows."""
+def _keep_rows_until(path: Path, data: bytes, generation: int) -> tuple[bytes, list[str] | None]:
+    """The header and the undamaged rows of a metrics.csv up to a generation, and its columns (None if it has none)."""
     lines = data.splitlines(keepends=True)
     if generation == 0 or not lines:
         return b"", None
-    columns = lines[0].decode(errors="replace").strip().split(",")
+    columns = _rename_former_columns(lines[0].decode(errors="replace").strip().split(","))
     if "generation" not in columns:
         raise ValueError(f"{path} holds no metrics; move it away")
     place = columns.index("generation")
     rows = [line for line in lines[1:] if _is_row(line, len(columns), place, generation)]
-    return b"".join([lines[0], *rows]), columns
+    return b"".join([_format_line(columns), *rows]), columns
+
+
+def _rename_former_columns(columns: Sequence[str]) -> list[str]:
+    """The columns under their current names."""
+    return [FORMER_COLUMNS.get(name, name) for name in columns]
 
 
 def _is_row(line: bytes, num_columns: int, place: int, last: int) -> bool:
-    """Whether a line is a whole row of a generation up to the last."""
+    """Whether a line is a complete row of a generation up to `last`."""
     cells = line.decode(errors="replace").rstrip("\n").split(",")
     try:
-        return line.endswith(b"\n") and len(cells) == num_columns and 0 < _numbers(cells)[place] <= last
+        return line.endswith(b"\n") and len(cells) == num_columns and 0 < _parse_numbers(cells)[place] <= last
     except ValueError:
         return False
 
 
-def _numbers(cells: Sequence[str]) -> list[float]:
+def _parse_numbers(cells: Sequence[str]) -> list[float]:
     return [float(cell or "nan") for cell in cells]
 
 
-def _line(cells: Sequence[str]) -> bytes:
+def _format_line(cells: Sequence[str]) -> bytes:
     return (",".join(cells) + "\n").encode()
 
 
-def _cell(value: float) -> str:
+def _format_cell(value: float) -> str:
     if isinstance(value, (int, np.integer)):
         return str(int(value))
     return "" if isnan(value) else repr(float(value))
 
 
 def read_metrics(path: Path) -> dict[str, Float64[np.ndarray, " generations"]]:
-    """The columns of a metrics.csv by name; empty cells are NaN."""
+    """The columns of a metrics.csv by name. Empty cells are NaN. Raises ValueError if the file is damaged."""
     with path.open(newline="", encoding="utf-8") as file:
         columns, *rows = list(csv.reader(file)) or [[]]
     if not columns:
@@ -157,7 +163,7 @@ def read_metrics(path: Path) -> dict[str, Float64[np.ndarray, " generations"]]:
         if len(row) != len(columns):
             raise ValueError(f"{path}: row {number} has {len(row)} cells, expected {len(columns)}")
     try:
-        values = np.array([_numbers(row) for row in rows], dtype=np.float64)
+        values = np.array([_parse_numbers(row) for row in rows], dtype=np.float64)
     except ValueError as error:
         raise ValueError(f"{path}: {error}") from None
-    return dict(zip(columns, values.reshape(len(rows), len(columns)).T, strict=True))
+    return dict(zip(_rename_former_columns(columns), values.reshape(len(rows), len(columns)).T, strict=True))

@@ -1,4 +1,4 @@
-"""Standard output: what is said there, by whom, and what happens where nobody reads it."""
+"""Writing to standard output, also when it is full or nobody reads it any more."""
 
 import os
 import sys
@@ -8,20 +8,20 @@ from typing import TextIO
 
 
 @contextmanager
-def only_results_on_stdout() -> Iterator[TextIO]:
-    """Gives the real standard output, while whatever else writes there, a user's own code too, writes to stderr."""
+def reserve_stdout_for_results() -> Iterator[TextIO]:
+    """Yields the real standard output. Everything else that writes there, also a user's code, goes to stderr."""
     sys.stdout.flush()
-    results = os.fdopen(os.dup(_stdout()), "w")
-    os.dup2(2, _stdout())
+    results = os.fdopen(os.dup(_get_stdout_descriptor()), "w")
+    os.dup2(2, _get_stdout_descriptor())
     try:
         yield results
     finally:
-        with suppress(OSError):  # what a flush could not write is known to who asked for it
+        with suppress(OSError):  # the flush that failed has already raised
             results.close()
 
 
-def say(text: str) -> None:
-    """Prints a line on standard output; if nobody reads it any more, it goes nowhere."""
+def print_line(text: str) -> None:
+    """Prints a line on standard output. If nobody reads it any more, the line is lost without an error."""
     try:
         print(text, flush=True)
     except OSError:
@@ -29,20 +29,20 @@ def say(text: str) -> None:
 
 
 def silence_stdout() -> None:
-    """Sends standard output nowhere from here on, with what it still holds and a full disk or a closed pipe refused."""
+    """Discards standard output from now on, including what a full disk or a closed pipe has refused so far."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, _stdout())
+    os.dup2(nowhere, _get_stdout_descriptor())
     os.close(nowhere)
 
 
-def _stdout() -> int:
-    """The descriptor of standard output, which is not 1 in a program: see `hebbes.programs.startup`."""
+def _get_stdout_descriptor() -> int:
+    """The file descriptor of standard output. In our programs it is not 1: see `hebbes.programs.startup`."""
     assert sys.__stdout__ is not None
     return sys.__stdout__.fileno()
 
 
 def try_to_write(what: str, write: Callable[[], None]) -> bool:
-    """Writes, and returns whether that could be done; if not, a line says why."""
+    """Calls `write` and returns whether it succeeded. If not, a line on stderr says why."""
     try:
         write()
     except (OSError, ValueError, KeyError, NotImplementedError) as error:
@@ -51,14 +51,14 @@ def try_to_write(what: str, write: Callable[[], None]) -> bool:
     return True
 
 
-def print_all(text: str) -> None:
-    """Prints what was asked for; ends the program with one line and status 1 where standard output does not take it."""
+def print_or_exit(text: str) -> None:
+    """Prints the text. If standard output refuses it, ends the program with one line on stderr and status 1."""
     if not try_to_write("output", lambda: print(text, flush=True)):
         silence_stdout()
         sys.exit(1)
 
 
-def stop_message(error: Exception) -> str:
-    """What to print of an error that ended the work: its details, if any, then the line that says what happened."""
+def format_stop_message(error: Exception) -> str:
+    """The message for an error that ended the work: its details, if any, then the line that says what happened."""
     line, _, details = str(error).partition("\n")
     return "\n".join(filter(None, (details.rstrip(), f"stopped: {line}")))

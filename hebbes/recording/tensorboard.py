@@ -1,7 +1,7 @@
-"""TensorBoard: the columns of metrics.csv as scalars in event files, whose format is TensorFlow's, without TensorBoard.
+"""Writes the columns of metrics.csv as scalars to event files for TensorBoard, without needing TensorBoard itself.
 
-tensorboardX, which has the format, is not in requirements.txt, because only `--tensorboard` needs it. Its own writer is
-not used: where the disk is full, its thread dies, and who writes to it waits for ever.
+The package tensorboardX knows the format. It is not in requirements.txt, because only `--tensorboard` needs it. Its own
+writer is not used: when the disk is full, its thread dies, and the caller waits forever.
 """
 
 import socket
@@ -17,44 +17,44 @@ from hebbes.files.appended_file import AppendedFile
 
 
 def check_installed() -> None:
-    """ValueError, which says what to install, if event files cannot be written."""
+    """Raises ValueError, which says what to install, if event files cannot be written."""
     if find_spec("tensorboardX") is None:
         raise ValueError("tensorboard needs the package tensorboardX; pip install 'tensorboardX~=2.6.5'")
 
 
 class TensorboardWriter:
-    """Writes scalars over generations to an event file of its own in a folder."""
+    """Writes one scalar for each metric and generation to a new event file in a folder."""
 
     def __init__(self, folder: Path, generation: int) -> None:
-        """Goes on behind `generation`: TensorBoard drops what older files in the folder have after it."""
+        """Continues after `generation`: TensorBoard drops later generations of older files in the folder."""
         from tensorboardX.proto.event_pb2 import SessionLog  # optional
 
         name = f"events.out.tfevents.{time.time():.0f}.{socket.gethostname()}.{time.monotonic_ns()}"
         self._file = AppendedFile(folder / name)
         start = {"step": generation + 1, "session_log": SessionLog(status=SessionLog.START)}
-        self._file.write(_record(file_version="brain.Event:2") + _record(**start))
+        self._file.write(_make_record(file_version="brain.Event:2") + _make_record(**start))
 
     def write(self, row: Mapping[str, float]) -> None:
-        """Adds one generation's row of metrics; numbers that are not finite are left out.
+        """Adds one generation's row of metrics, without the numbers that are not finite.
 
-        OSError where the disk refuses it; it is written with the next one then.
+        Raises OSError if the disk refuses the row. It is then written with the next one.
         """
         from tensorboardX.proto.summary_pb2 import Summary  # optional
 
         finite = {name: value for name, value in row.items() if name != "generation" and isfinite(value)}
         scalars = [Summary.Value(tag=name, simple_value=float(value)) for name, value in finite.items()]
-        self._file.write(_record(step=int(row["generation"]), summary=Summary(value=scalars)))
+        self._file.write(_make_record(step=int(row["generation"]), summary=Summary(value=scalars)))
 
     def close(self) -> None:
-        """Writes what is pending; OSError where the disk refuses it still."""
+        """Writes pending rows and closes the file. Raises OSError if the disk still refuses them."""
         try:
             self._file.sync()
         finally:
             self._file.close()
 
 
-def _record(**what: Any) -> bytes:
-    """An event as a record: its length, the length's checksum, the event, its checksum."""
+def _make_record(**what: Any) -> bytes:
+    """The bytes of one event: its length, the length's checksum, the event, its checksum."""
     from tensorboardX.proto.event_pb2 import Event  # optional
     from tensorboardX.record_writer import masked_crc32c
 

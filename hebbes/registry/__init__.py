@@ -1,1 +1,1 @@
-"""Names become classes: one table of strings for each kind."""
+"""Finds the class that a name stands for, with one table of strings for each kind."""

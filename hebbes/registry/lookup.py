@@ -1,4 +1,4 @@
-"""The class that a name stands for: one of ours from the tables, or `package.module:Class` of a user's own."""
+"""Finds the class that a name stands for: one of ours from the tables, or a user's own `package.module:Class`."""
 
 import difflib
 import importlib
@@ -6,12 +6,12 @@ from collections.abc import Iterable, Sequence
 from types import ModuleType
 from typing import Any
 
-from hebbes.registry.former_names import current_class_name
+from hebbes.registry.former_names import find_current_class_name
 from hebbes.registry.tables import GYMNASIUM_WRAPPERS, TABLES
 from hebbes.registry.users_classes import check_class
 
 
-def lookup(kind: str, name: str) -> type[Any]:
+def find_class(kind: str, name: str) -> type[Any]:
     """The class that `name` stands for.
 
     Args:
@@ -19,35 +19,35 @@ def lookup(kind: str, name: str) -> type[Any]:
         name: one in that table, such as "early_stop", or "my_package.module:Class".
 
     Raises:
-        ValueError: there is no such class; one line with the nearest name. Or a user's own is no policy or strategy.
+        ValueError: there is no such class (with a suggestion), or a user's class is not a policy or strategy.
     """
     if ":" in name:
         return check_class(kind, name, _import_class(kind, name))
     table = TABLES[kind]
     if name not in table:
         theirs = GYMNASIUM_WRAPPERS if kind == "wrapper" else ()
-        hint = did_you_mean(name, [*table, *sorted(theirs)]) or ","
+        hint = suggest_name(name, [*table, *sorted(theirs)]) or ","
         raise ValueError(f"unknown {kind} {name!r}{hint} known: {', '.join(table)}")
     return _import_class(kind, table[name])
 
 
-def names(kind: str) -> list[str]:
-    """The names of our own classes of a kind, as `lookup` takes them."""
+def list_names(kind: str) -> list[str]:
+    """The names of our own classes of a kind, which `find_class` takes."""
     return list(TABLES[kind])
 
 
 def is_ours(name: str) -> bool:
-    """Whether "module:Class" is a class of our own or a harmless wrapper of Gymnasium's, so that a file may name it."""
+    """Whether a file may name this "module:Class": it is one of ours, or a harmless wrapper of Gymnasium."""
     module, _, class_name = name.partition(":")
     if module == "gymnasium.wrappers":
         return class_name in GYMNASIUM_WRAPPERS
-    return any(current_class_name(name) in table.values() for table in TABLES.values())
+    return any(find_current_class_name(name) in table.values() for table in TABLES.values())
 
 
 def check_allowed(modules: Iterable[str], allowed: Sequence[str]) -> None:
-    """Refuses, with ValueError, modules that are in none of the packages that the user allows to be imported.
+    """Raises ValueError unless all modules are in packages that the user allows to be imported.
 
-    The line has the whole flag, with the packages given so far, because a flag given again replaces the first.
+    The message has the whole flag, with the packages given so far, because a second flag replaces the first.
     """
     missing = [
         module
@@ -62,15 +62,15 @@ def check_allowed(modules: Iterable[str], allowed: Sequence[str]) -> None:
         )
 
 
-def did_you_mean(name: str, known: Sequence[str]) -> str:
-    """ ", did you mean 'y'?" for the nearest known name, whatever its case; empty if none is near."""
+def suggest_name(name: str, known: Sequence[str]) -> str:
+    """ ", did you mean 'y'?" with the nearest known name, ignoring case; empty if none is near."""
     by_lower_case = {candidate.lower(): candidate for candidate in known}
     nearest = difflib.get_close_matches(name.lower(), by_lower_case, n=1)
     return f", did you mean {by_lower_case[nearest[0]]!r}?" if nearest else ""
 
 
 def _import_class(kind: str, name: str) -> type[Any]:
-    module_name, _, class_name = current_class_name(name).partition(":")
+    module_name, _, class_name = find_current_class_name(name).partition(":")
     found = getattr(import_module(f"{kind} {name!r}", module_name), class_name, None)
     if not isinstance(found, type):
         raise ValueError(f"{kind} {name!r}: module {module_name!r} has no class {class_name!r}")
@@ -78,9 +78,11 @@ def _import_class(kind: str, name: str) -> type[Any]:
 
 
 def import_module(wanted_by: str, name: str) -> ModuleType:
-    """A user's module; ValueError, naming what wanted it, if it cannot be imported."""
+    """A user's module. If it cannot be imported, raises ValueError that names what needs it (`wanted_by`)."""
     if not all(part.isidentifier() for part in name.split(".")):
-        raise ValueError(f"{wanted_by}: {name!r} is no name of a module, such as my_package.envs; paths are not taken")
+        raise ValueError(
+            f"{wanted_by}: {name!r} is not the name of a module, such as my_package.envs; paths do not work"
+        )
     try:
         return importlib.import_module(name)
     except Exception as error:  # whatever a user's module raises

@@ -1,6 +1,6 @@
-"""The names that options, presets and files know, and the class that each of them stands for.
+"""Tables of the names that options, presets and files use, and of the classes that they stand for.
 
-A new policy, strategy, wrapper or environment is one file and one line here.
+A new policy, strategy, wrapper or environment needs one file and one line here.
 """
 
 POLICIES = {
@@ -54,7 +54,7 @@ ENVIRONMENTS = {
 """Gymnasium ids of our own."""
 
 TABLES = {"policy": POLICIES, "strategy": STRATEGIES, "wrapper": WRAPPERS}
-"""By the kind of class that `lookup` is asked for."""
+"""Kind of class, as `find_class` takes it -> its table."""
 
 GYMNASIUM_WRAPPERS = {
     *("AtariPreprocessing", "ClipAction", "ClipReward", "DelayObservation", "DiscretizeAction"),
@@ -64,4 +64,4 @@ GYMNASIUM_WRAPPERS = {
     *("RescaleObservation", "ReshapeObservation", "ResizeObservation", "StickyAction"),
     *("TimeAwareObservation", "TimeLimit"),
 }
-"""Wrappers of Gymnasium that act on their environment alone. Others write files, open windows or call functions."""
+"""Wrappers of Gymnasium that act only on their environment. Others write files, open windows or call functions."""

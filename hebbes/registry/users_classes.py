@@ -1,6 +1,6 @@
-"""A user's own policies, strategies and wrappers, held to their contracts before anything starts.
+"""Checks a user's own policies, strategies and wrappers against their contracts, before anything starts.
 
-A protocol of `contracts/` says what its kind of class must have; what a class lacks of it is named in one line.
+The contracts are the protocols of `contracts/`. One line names everything that a class lacks.
 """
 
 import inspect
@@ -12,18 +12,18 @@ from dataclasses import MISSING, dataclass, fields, is_dataclass
 from typing import Any
 
 from hebbes.contracts.environment import BatchEnv
-from hebbes.contracts.errors import reason
+from hebbes.contracts.errors import describe_error
 from hebbes.contracts.policy import Layout, Policy
 from hebbes.contracts.strategy import Strategy
 
 
 @dataclass(frozen=True)
 class Kind:
-    """What the class that an option names must be."""
+    """What a class must be to be named by an option."""
 
     contract: type[Any]
     advice: str
-    """Where to read what that is."""
+    """Where to read about it."""
 
 
 KINDS = {
@@ -33,42 +33,42 @@ KINDS = {
         BatchEnv, "inherit from hebbes.wrappers.base.BatchWrapper, or see hebbes/contracts/environment.py"
     ),
 }
-"""By the option that names the class."""
+"""Option that names the class -> kind of class."""
 
 
 def check_class(option: str, name: str, found: type[Any]) -> type[Any]:
-    """The class itself; ValueError that says what it lacks to be what the option asks for.
+    """The class itself; ValueError that says what it lacks, if it is not of the kind that the option needs.
 
-    Attributes that are no methods may come with the instance, and are asked for there.
+    Attributes other than methods may be set by the constructor. `make_instance` checks them.
     """
     kind = KINDS.get(option)
     if kind is None:
         return found
     methods = {each for each, value in vars(kind.contract).items() if inspect.isfunction(value)}
-    lacking = [each for each in _lacking(kind, found) if each not in getattr(found, "__dataclass_fields__", {})]
-    if methods & set(lacking) and not hasattr(found, "__getattr__"):  # which may hand on what a wrapper is asked for
-        raise ValueError(_lacks(option, name, lacking))
+    lacking = [each for each in _find_missing(kind, found) if each not in getattr(found, "__dataclass_fields__", {})]
+    if methods & set(lacking) and not hasattr(found, "__getattr__"):  # a wrapper's may delegate
+        raise ValueError(_describe_missing(option, name, lacking))
     if option == "policy" and not is_dataclass(found):
-        raise ValueError(f"policy {name!r} is no policy: it is no dataclass, whose fields a file could hold")
+        raise ValueError(f"policy {name!r} is not a policy: it is not a dataclass, whose fields a file could hold")
     if option == "strategy":
         _check_settings(name, getattr(found, "Settings", None))
     return found
 
 
-def make(option: str, name: str, found: type[Any], /, *arguments: Any, **options: Any) -> Any:
-    """An instance of the class that an option names; ValueError, in one line, where a user's own cannot be made."""
-    with naming(option, name):
+def make_instance(option: str, name: str, found: type[Any], /, *arguments: Any, **options: Any) -> Any:
+    """An instance of the class that an option names; ValueError, in one line, if a user's class cannot be made."""
+    with convert_errors(option, name):
         made = found(*arguments, **options)
     kind = KINDS.get(option)
-    if is_users(name) and kind is not None and (lacking := _lacking(kind, made)):
-        raise ValueError(_lacks(option, name, lacking))
+    if is_users_class(name) and kind is not None and (lacking := _find_missing(kind, made)):
+        raise ValueError(_describe_missing(option, name, lacking))
     return made
 
 
 def make_policy(name: str, found: type[Any], /, **options: Any) -> Policy:
-    """A policy with a layout that can be used."""
-    made: Policy = make("policy", name, found, **options)
-    with naming("policy", name):
+    """A policy whose layout has been checked."""
+    made: Policy = make_instance("policy", name, found, **options)
+    with convert_errors("policy", name):
         if not isinstance(made.layout, Layout):
             raise ValueError(f"layout must be a hebbes.contracts.policy.Layout, got {made.layout!r}")
         if made.layout.num_params < 1:
@@ -77,33 +77,33 @@ def make_policy(name: str, found: type[Any], /, **options: Any) -> Policy:
 
 
 @contextmanager
-def naming(option: str, name: str) -> Iterator[None]:
-    """Turns whatever a user's class raises into a ValueError of one line that names it; ours speak for themselves."""
+def convert_errors(option: str, name: str) -> Iterator[None]:
+    """Turns any exception of a user's class into a ValueError of one line that names the class; others pass."""
     try:
         yield
     except Exception as error:
-        if not is_users(name):
+        if not is_users_class(name):
             raise
-        told = (type(error) is ValueError and str(error)) or reason(error)
+        told = (type(error) is ValueError and str(error)) or describe_error(error)
         if told.startswith(f"{option} {name!r}"):
             raise
-        raise ValueError(f"{option} {name!r} cannot be used: {told}{_place(name, error)}") from error
+        raise ValueError(f"{option} {name!r} cannot be used: {told}{_describe_place(name, error)}") from error
 
 
-def is_users(name: str) -> bool:
-    """Whether a name is that of a module's class, and not the stem of a file of ours."""
+def is_users_class(name: str) -> bool:
+    """Whether a name is a user's "module:Class", not a name in our tables."""
     return not name.isidentifier()
 
 
-def _place(name: str, error: Exception) -> str:
-    """Where in the user's module it was raised, as far as that can be told."""
+def _describe_place(name: str, error: Exception) -> str:
+    """The last line of the user's module in the traceback, as a text; empty if there is none."""
     file = getattr(sys.modules.get(name.partition(":")[0]), "__file__", None)
     lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == file]
     return f" ({file}, line {lines[-1]})" if lines else ""
 
 
-def _lacking(kind: Kind, thing: Any) -> list[str]:
-    """What a class or an instance has not, of all that its contract names; properties are not called."""
+def _find_missing(kind: Kind, thing: Any) -> list[str]:
+    """The names in a contract that a class or an instance does not have. Properties are not called."""
     named = {**inspect.get_annotations(kind.contract), **vars(kind.contract)}
     return [name for name in named if not name.startswith("_") and not _has(thing, name)]
 
@@ -112,16 +112,17 @@ def _has(thing: Any, name: str) -> bool:
     return inspect.getattr_static(thing, name, None) is not None or hasattr(thing, name)
 
 
-def _lacks(option: str, name: str, lacking: list[str]) -> str:
+def _describe_missing(option: str, name: str, lacking: list[str]) -> str:
     kind = option.removesuffix("s")
-    return f"{option} {name!r} is no {kind}: it lacks {', '.join(lacking)} ({KINDS[option].advice})"
+    return f"{option} {name!r} is not a {kind}: it lacks {', '.join(lacking)} ({KINDS[option].advice})"
 
 
 def _check_settings(name: str, settings: Any) -> None:
-    """Refuses Settings that cannot be flags: every field needs a default and a help text."""
+    """Raises ValueError if Settings cannot become flags: every field needs a default and a help text."""
     if not (isinstance(settings, type) and is_dataclass(settings)):
         raise ValueError(
-            f"strategy {name!r} is no strategy: it lacks Settings, a dataclass of its options (as in hebbes/strategies/ga.py)"
+            f"strategy {name!r} is not a strategy: it lacks Settings, a dataclass of its options "
+            "(as in hebbes/strategies/ga.py)"
         )
     for each in fields(settings):
         if "help" not in each.metadata:

@@ -1,1 +1,1 @@
-"""Plots and videos."""
+"""Plots and videos of runs and policies."""

@@ -1,24 +1,24 @@
-"""The plots of an evaluation of plastic networks: one for each plastic file, and one over several morphologies."""
+"""Plots of an evaluation of plastic networks: one for each file of a plastic network, and one over morphologies."""
 
 import os
 from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
-from hebbes.environments.morphologies import short_name
-from hebbes.evaluation.entries import Entry, Evaluated
+from hebbes.environments.morphologies import shorten_morphology_name
+from hebbes.evaluation.entries import Entry, EvaluationResult
 from hebbes.evaluation.weight_recording import MAX_ENV_STEPS, WeightRecording, record_weights
-from hebbes.policies.coefficients import coefficients_by_name
+from hebbes.policies.coefficients import read_coefficients_by_name
 from hebbes.policies.hebbian import Hebbian
-from hebbes.reporting.plasticity_plots import Bar, plot_plasticity, plot_returns_by_body
+from hebbes.reporting.plasticity_plots import Bar, plot_plasticity, plot_returns_by_morphology
 from hebbes.statistics.intervals import summarize
 
 NUM_EPISODES = 5
-"""Episodes whose weights are drawn, or all where fewer are played."""
+"""Number of episodes whose weights are plotted. All episodes if fewer are played."""
 
 
 def make_plots_folder(folder: Path) -> None:
-    """Makes the folder; ValueError where that cannot be done, or nothing can be written to it."""
+    """Makes the folder. Raises ValueError if that fails, or if nothing can be written to the folder."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -28,7 +28,7 @@ def make_plots_folder(folder: Path) -> None:
 
 
 def write_plots(
-    evaluated: Sequence[Evaluated],
+    results: Sequence[EvaluationResult],
     folder: Path,
     *,
     layers: Sequence[int],
@@ -36,14 +36,14 @@ def write_plots(
     seed: int,
     max_episode_steps: int | None,
 ) -> Iterator[Path]:
-    """Writes the plots that can be and yields their paths; in the end OSError or ValueError if any could not.
+    """Writes every plot that it can, and yields their paths. Then raises OSError or ValueError if one failed.
 
-    What was lost in the evaluation is not played again: it could take this process with it. The others play the first
-    episodes of the seed once more.
-    `layers` are those whose weights are drawn, from 1; all if there are none.
+    Every policy plays the first episodes of the seed again. A policy whose evaluation was lost is skipped, because
+    it could end this process, too.
+    `layers` are the numbers (from 1) of the layers whose weights are plotted. All layers if it is empty.
     """
     refused = []
-    paths = list(dict.fromkeys(each.entry.path for each in evaluated))
+    paths = list(dict.fromkeys(result.entry.path for result in results))
     record = partial(
         record_weights,
         episodes=min(num_episodes, NUM_EPISODES),
@@ -51,7 +51,8 @@ def write_plots(
         max_env_steps=min(max_episode_steps or MAX_ENV_STEPS, MAX_ENV_STEPS),
     )
     for number, path in enumerate(paths, 1):
-        first = next(each for each in evaluated if each.entry.path == path)  # intact, on its first morphology
+        # The first result of a file is the one without intervention, in its first morphology.
+        first = next(result for result in results if result.entry.path == path)
         policy = first.entry.saved.policy
         if first.lost or not isinstance(policy, Hebbian):
             continue
@@ -60,9 +61,9 @@ def write_plots(
             yield _plot_plasticity(record(first.entry.saved, policy, first.entry.environment), first.entry, layers, png)
         except ValueError as error:
             refused.append(f"{path}: {error}")
-    morphologies = list(dict.fromkeys(short_name(each.entry.body) for each in evaluated))
+    morphologies = list(dict.fromkeys(shorten_morphology_name(result.entry.morphology) for result in results))
     if len(morphologies) > 1:
-        yield _plot_morphologies(evaluated, paths, morphologies, folder / "return_by_body.png")
+        yield _plot_morphologies(results, paths, morphologies, folder / "return_by_morphology.png")
     if refused:
         raise ValueError("; ".join(refused))
 
@@ -72,18 +73,20 @@ def _plot_plasticity(recordings: Sequence[WeightRecording], entry: Entry, layers
         raise ValueError("no episode could begin")
     assert isinstance(entry.saved.policy, Hebbian)
     drawn = layers or range(1, len(recordings[0].trajectories) + 1)
-    coefficients = coefficients_by_name(entry.saved.policy, entry.saved.weights)
+    coefficients = read_coefficients_by_name(entry.saved.policy, entry.saved.weights)
     plot_plasticity(png, entry.path, recordings, coefficients, drawn)
     return png
 
 
 def _plot_morphologies(
-    evaluated: Sequence[Evaluated], paths: Sequence[str], morphologies: Sequence[str], png: Path
+    results: Sequence[EvaluationResult], paths: Sequence[str], morphologies: Sequence[str], png: Path
 ) -> Path:
     rows: dict[str, dict[str, Bar]] = {}
-    for each in evaluated:
-        mean = summarize(each.played.returns).mean
-        name = f"{paths.index(each.entry.path) + 1} {each.entry.path} {each.entry.variant}".rstrip()
-        rows.setdefault(name, {})[short_name(each.entry.body)] = Bar(mean.value, mean.low, mean.high, each.entry.seen)
-    plot_returns_by_body(png, morphologies, rows)
+    for result in results:
+        mean = summarize(result.played.returns).mean
+        name = f"{paths.index(result.entry.path) + 1} {result.entry.path} {result.entry.variant}".rstrip()
+        rows.setdefault(name, {})[shorten_morphology_name(result.entry.morphology)] = Bar(
+            mean.value, mean.low, mean.high, result.entry.seen
+        )
+    plot_returns_by_morphology(png, morphologies, rows)
     return png

@@ -1,4 +1,4 @@
-"""Figures as PNGs, without a display. Matplotlib is imported when the first is drawn: that takes most of a second."""
+"""Figures as PNGs, without a display. Matplotlib is imported with the first figure, which takes most of a second."""
 
 from collections.abc import Iterator
 from io import BytesIO
@@ -12,13 +12,13 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _UPRIGHT = "normal", 400, "normal"
-"""Style, weight and stretch."""
+"""Style, weight and stretch of an upright font."""
 _FONT, _BOXES = "DejaVu Sans", "Last Resort High-Efficiency"
-"""Matplotlib brings both along; the second draws a box for any character."""
+"""Matplotlib contains both. The second one draws a box for any character."""
 
 
-def empty_figure(width: float, height: float) -> "Figure":
-    """An empty figure, in inches, that needs no display."""
+def make_figure(width: float, height: float) -> "Figure":
+    """An empty figure that needs no display. Width and height are in inches."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
@@ -27,15 +27,15 @@ def empty_figure(width: float, height: float) -> "Figure":
     return figure
 
 
-def tidy(axes: "Axes") -> None:
-    """A light grid, no box, and the legend where it covers least."""
+def style_axes(axes: "Axes") -> None:
+    """Gives the axes a light grid, no box, and a legend where it covers least."""
     axes.grid(alpha=0.3)
     axes.spines[["top", "right"]].set_visible(False)
     axes.legend(loc="best", fontsize="x-small", framealpha=0.8)
 
 
 def write_figure(figure: "Figure", png: Path) -> None:
-    """Writes it whole or not at all, in fonts that have what a user's names are written in."""
+    """Writes the figure atomically, in fonts that have all characters of the user's names."""
     _choose_fonts(figure)
     picture = BytesIO()
     figure.savefig(picture, format="png")
@@ -43,33 +43,33 @@ def write_figure(figure: "Figure", png: Path) -> None:
 
 
 def _choose_fonts(figure: "Figure") -> None:
-    """Adds fonts to the usual one where it lacks characters: installed ones that have them, at last one of boxes."""
+    """If the usual font lacks characters, adds installed fonts that have them, and last a font of boxes."""
     from matplotlib.font_manager import findfont
     from matplotlib.text import Text
 
     texts = [text for text in figure.findobj(Text) if isinstance(text, Text)]
     characters = {each for text in texts for each in text.get_text()} - {"\n"}
-    lacking = _without_glyph(findfont(_FONT), characters)
+    lacking = _find_missing_characters(findfont(_FONT), characters)
     if lacking:
-        families = [_FONT, *_families_with(lacking), _BOXES]
+        families = [_FONT, *_find_families_with(lacking), _BOXES]
         for text in texts:
             text.set_fontfamily(families)
 
 
-def _families_with(characters: set[str]) -> Iterator[str]:
-    """Installed families of upright letters that together have as many of the characters as any do."""
+def _find_families_with(characters: set[str]) -> Iterator[str]:
+    """Installed upright font families that together have all of the characters that any installed font has."""
     from matplotlib.font_manager import fontManager
 
     upright = [font for font in fontManager.ttflist if (font.style, font.weight, font.stretch) == _UPRIGHT]
     for font in sorted(upright, key=lambda font: font.name):
-        lacking = _without_glyph(font.fname, characters) if font.name != _BOXES else characters
+        lacking = _find_missing_characters(font.fname, characters) if font.name != _BOXES else characters
         if lacking < characters:
             yield font.name
         characters = lacking
 
 
-def _without_glyph(path: str, characters: set[str]) -> set[str]:
-    """Those that a font cannot draw; all where it cannot be opened, or is one of colored pictures."""
+def _find_missing_characters(path: str, characters: set[str]) -> set[str]:
+    """The characters that a font cannot draw. All of them if it cannot be opened or has only colored pictures."""
     from matplotlib.font_manager import get_font
 
     try:

@@ -1,4 +1,4 @@
-"""The learning curve of a run as a PNG."""
+"""The plot of a run's learning curve."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -6,29 +6,29 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from hebbes.recording.metrics import read_metrics
-from hebbes.reporting.figure import empty_figure, tidy, write_figure
+from hebbes.reporting.figure import make_figure, style_axes, write_figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_POPULATION, _UNPERTURBED, _EVALUATION = "#4c72b0", "#dd8452", "#222222"
+_POPULATION, _MEAN_POLICY, _EVALUATION = "#4c72b0", "#dd8452", "#222222"
 
 
 def plot_learning_curve(metrics_csv: Path, png: Path) -> None:
-    """Draws returns over env steps from a metrics.csv of at least one row; needs no display."""
+    """Plots the returns over env steps of a metrics.csv with at least one row. Needs no display."""
     from matplotlib.ticker import EngFormatter
 
     metrics = read_metrics(metrics_csv)
     if len(metrics["generation"]) == 0:
         raise ValueError(f"{metrics_csv}: no generation to plot")
-    figure = empty_figure(9.6, 6)
+    figure = make_figure(9.6, 6)
     axes = figure.add_subplot()
     _draw_returns(axes, metrics)
     axes.set_title("/".join(png.absolute().parts[-3:-1]), fontsize="medium", parse_math=False)  # <environment>/<run>
     axes.set_xlabel("environment steps")
     axes.set_ylabel("return")
     axes.xaxis.set_major_formatter(EngFormatter(sep=""))
-    tidy(axes)
+    style_axes(axes)
     write_figure(figure, png)
 
 
@@ -41,11 +41,11 @@ def _draw_returns(axes: "Axes", metrics: dict[str, np.ndarray]) -> None:
         metrics["return_max"],
         color=_POPULATION,
         alpha=0.15,
-        lw=2,  # the edge is all there is of a single generation
+        lw=2,  # of a single generation only the edge is visible
         label="population, min to max",
     )
     axes.plot(steps, metrics["return_mean"], color=_POPULATION, lw=1.5, marker=dot, label="population, mean")
-    axes.plot(steps, metrics["unperturbed_return"], color=_UNPERTURBED, lw=1.2, marker=dot, label="unperturbed")
+    axes.plot(steps, metrics["mean_policy_return"], color=_MEAN_POLICY, lw=1.2, marker=dot, label="mean policy")
     scores = metrics["eval_return"]
     if np.isnan(scores).all():
         return

@@ -1,4 +1,4 @@
-"""Figures of plasticity as PNGs: where weights go within an episode, how fast, by which coefficients; damage."""
+"""Plots of plasticity: how weights change within an episode, how fast, the coefficients, and returns by morphology."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Float, Float32
 
 from hebbes.evaluation.weight_recording import WeightRecording
-from hebbes.reporting.figure import empty_figure, tidy, write_figure
+from hebbes.reporting.figure import make_figure, style_axes, write_figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -20,19 +20,19 @@ NUM_BINS = 60
 
 @dataclass(frozen=True)
 class Bar:
-    """A mean return with its interval."""
+    """A mean return with its confidence interval."""
 
     mean: float
     low: float
     high: float
     seen: bool
-    """Whether the body was one of the training's."""
+    """Whether the morphology was used in training."""
 
 
-def principal_components(
+def project_on_principal_components(
     trajectories: Sequence[Float[np.ndarray, "points synapses"]],
 ) -> tuple[list[Float[np.ndarray, "points 2"]], Float[np.ndarray, " 2"]]:
-    """The trajectories in the plane in which all of them together vary most, and the share of variance of each axis."""
+    """The trajectories, projected on their first two principal components, and each component's share of variance."""
     points = np.concatenate(trajectories).astype(np.float64)
     _, singular, axes = np.linalg.svd(points - points.mean(axis=0), full_matrices=False)
     plane, variances = np.zeros((2, points.shape[1])), np.zeros(2)
@@ -45,79 +45,79 @@ def principal_components(
 def plot_plasticity(
     png: Path,
     title: str,
-    lives: Sequence[WeightRecording],
+    recordings: Sequence[WeightRecording],
     coefficients: Mapping[str, Float[np.ndarray, " sets"]],
     layers: Sequence[int],
 ) -> None:
-    """Draws weight trajectories of the layers numbered (from 1), the first life's changes, and the coefficients."""
-    write_figure(plasticity_figure(title, lives, coefficients, layers), png)
+    """Plots the weight trajectories of `layers` (from 1), the changes in the first episode, and the coefficients."""
+    write_figure(make_plasticity_figure(title, recordings, coefficients, layers), png)
 
 
-def plot_returns_by_body(png: Path, bodies: Sequence[str], rows: Mapping[str, Mapping[str, Bar]]) -> None:
-    """Draws a line for each row over the bodies, with intervals; hollow where the body was not seen in training."""
-    write_figure(returns_figure(bodies, rows), png)
+def plot_returns_by_morphology(png: Path, morphologies: Sequence[str], rows: Mapping[str, Mapping[str, Bar]]) -> None:
+    """Plots one line for each row over the morphologies, with intervals. Markers are filled if seen in training."""
+    write_figure(make_returns_figure(morphologies, rows), png)
 
 
-def plasticity_figure(
+def make_plasticity_figure(
     title: str,
-    lives: Sequence[WeightRecording],
+    recordings: Sequence[WeightRecording],
     coefficients: Mapping[str, Float[np.ndarray, " sets"]],
     layers: Sequence[int],
 ) -> "Figure":
-    """The figure of `plot_plasticity`: axes of the layers, then those of the changes and of the coefficients."""
-    figure = empty_figure(max(9.0, 3.6 * len(layers)), 7.5)
+    """The figure of `plot_plasticity`: one axes for each layer, then those of the changes and of the coefficients."""
+    figure = make_figure(max(9.0, 3.6 * len(layers)), 7.5)
     figure.suptitle(title, fontsize="medium", parse_math=False)
     above, below = figure.subfigures(2, 1, squeeze=False)[:, 0]
     for axes, layer in zip(above.subplots(1, len(layers), squeeze=False)[0], layers, strict=True):
-        _draw_trajectories(axes, [life.trajectories[layer - 1] for life in lives])
+        _draw_trajectories(axes, [recording.trajectories[layer - 1] for recording in recordings])
         axes.set_title(f"weights of layer {layer}", fontsize="medium")
     changing, histogram = below.subplots(1, 2)
-    _draw_changes(changing, lives[0], layers)
+    _draw_changes(changing, recordings[0], layers)
     _draw_coefficients(histogram, coefficients)
     return figure
 
 
-def returns_figure(bodies: Sequence[str], rows: Mapping[str, Mapping[str, Bar]]) -> "Figure":
-    """The figure of `plot_returns_by_body`."""
-    figure = empty_figure(8.0, 5.0)
+def make_returns_figure(morphologies: Sequence[str], rows: Mapping[str, Mapping[str, Bar]]) -> "Figure":
+    """The figure of `plot_returns_by_morphology`."""
+    figure = make_figure(8.0, 5.0)
     axes = figure.add_subplot()
     for number, (name, bars) in enumerate(rows.items()):
         shift = 0.06 * (number - (len(rows) - 1) / 2)
-        places = [bodies.index(body) + shift for body in bars]
+        positions = [morphologies.index(morphology) + shift for morphology in bars]
         means = [bar.mean for bar in bars.values()]
-        (line,) = axes.plot(places, means, lw=0.8, alpha=0.6, label=name)
-        for place, bar in zip(places, bars.values(), strict=True):
+        (line,) = axes.plot(positions, means, lw=0.8, alpha=0.6, label=name)
+        for position, bar in zip(positions, bars.values(), strict=True):
             spread = [[bar.mean - bar.low], [bar.high - bar.mean]]
             face = line.get_color() if bar.seen else "white"
-            axes.errorbar(place, bar.mean, spread, fmt="o", color=line.get_color(), mfc=face, capsize=3)
-    axes.set_xticks(range(len(bodies)), bodies)
-    axes.set_xlabel("body (filled: seen in training)")
+            axes.errorbar(position, bar.mean, spread, fmt="o", color=line.get_color(), mfc=face, capsize=3)
+    axes.set_xticks(range(len(morphologies)), morphologies)
+    axes.set_xlabel("morphology (filled: seen in training)")
     axes.set_ylabel("mean return, 95 % interval")
-    tidy(axes)
+    style_axes(axes)
     return figure
 
 
 def _draw_trajectories(axes: "Axes", trajectories: Sequence[Float32[np.ndarray, "env_steps synapses"]]) -> None:
-    projected, shares = principal_components(trajectories)
+    projected, shares = project_on_principal_components(trajectories)
     for number, points in enumerate(projected, 1):
         (line,) = axes.plot(*points.T, lw=0.6, label=f"episode {number}")
         axes.plot(*points[0], "o", ms=5, color=line.get_color(), zorder=3)
         axes.plot(*points[-1], "s", ms=6, color=line.get_color(), mec="black", zorder=3)
     axes.set_xlabel(f"PC 1, {shares[0]:.0%} of variance (circle: start)")
     axes.set_ylabel(f"PC 2, {shares[1]:.0%} of variance (square: end)")
-    tidy(axes)
+    style_axes(axes)
 
 
-def _draw_changes(axes: "Axes", life: WeightRecording, layers: Sequence[int]) -> None:
+def _draw_changes(axes: "Axes", recording: WeightRecording, layers: Sequence[int]) -> None:
     for layer in layers:
-        changes = life.changes[:, layer - 1]
+        changes = recording.changes[:, layer - 1]
         axes.plot(np.arange(1, len(changes) + 1), changes, lw=0.8, label=f"layer {layer}")
-    if (life.changes[:, [layer - 1 for layer in layers]] > 0).any():
+    if (recording.changes[:, [layer - 1 for layer in layers]] > 0).any():
         axes.set_yscale("log")
     axes.set_title("learning in episode 1", fontsize="medium")
     axes.set_xlabel("env step")
     axes.set_ylabel("mean absolute change of weight")
-    tidy(axes)
+    style_axes(axes)
 
 
 def _draw_coefficients(axes: "Axes", coefficients: Mapping[str, Float[np.ndarray, " sets"]]) -> None:
@@ -127,4 +127,4 @@ def _draw_coefficients(axes: "Axes", coefficients: Mapping[str, Float[np.ndarray
     axes.set_title("coefficients", fontsize="medium")
     axes.set_xlabel("value")
     axes.set_ylabel("sets")
-    tidy(axes)
+    style_axes(axes)

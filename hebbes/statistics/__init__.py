@@ -1,1 +1,1 @@
-"""What returns say about a policy or a method, and how sure that is."""
+"""Statistics of returns with their confidence intervals."""

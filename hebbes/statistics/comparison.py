@@ -1,12 +1,12 @@
-"""Comparison of two policies that met the same start states.
+"""Comparison of two policies on common random numbers: both played from the same start states.
 
-The probability of improvement is rliable's (Agarwal et al. 2021, arXiv 2108.13264): P(X > Y) + P(X = Y) / 2 over all
-pairs of an episode of one and an episode of the other within a seed, which is Mann and Whitney's U over the number of
-pairs, averaged over the seeds. 0.5 says that neither is better.
+The probability of improvement is that of rliable (Agarwal et al. 2021, arXiv 2108.13264): P(X > Y) + P(X = Y) / 2 over
+all pairs of an episode of one policy and an episode of the other within a seed, averaged over the seeds. Within a seed
+it is Mann and Whitney's U divided by the number of pairs. 0.5 means that neither policy is better.
 
-The bootstrap draws start states, and with each the episodes of both policies, because they share it; rliable draws the
-two apart, its runs have nothing in common. The mean difference is over start states met by both: where a hard start is
-hard for both, its interval is narrower than two separate means would give. That is what common start states buy.
+The bootstrap draws start states. Each brings the episodes of both policies from it. rliable draws the episodes of the
+two independently, because its runs share no start states. If the same start states are hard for both policies, the
+interval of the mean difference is narrower than that from two separate means.
 """
 
 from dataclasses import dataclass
@@ -14,17 +14,17 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float64, Int
 
-from hebbes.statistics.intervals import UNKNOWN, Estimate, estimates, taken
+from hebbes.statistics.intervals import UNKNOWN, Estimate, estimate_intervals, select_units
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """How one policy did beside another; both estimates NaN where an episode of either failed."""
+    """How the first policy compares with the second. Both estimates are NaN if an episode of either failed."""
 
     probability_of_improvement: Estimate
-    """That the first does better than the second."""
+    """Probability that an episode of the first has the higher return; ties count half."""
     mean_difference: Estimate
-    """Return of the first minus that of the second."""
+    """Mean return of the first minus that of the second."""
 
 
 def compare(
@@ -32,7 +32,7 @@ def compare(
     second: Float64[np.ndarray, "seeds episodes"],
     rng: np.random.Generator,
 ) -> Comparison:
-    """Compares returns whose entry (s, k) comes from the same start state; `rng` draws the resamples."""
+    """The comparison of returns whose entries (s, k) come from the same start state; `rng` draws the resamples."""
     if first.shape != second.shape or first.ndim != 2 or first.size == 0:
         raise ValueError(
             f"returns must be (seeds, episodes) of the same start states, not {first.shape} and {second.shape}"
@@ -40,17 +40,19 @@ def compare(
     if not (np.isfinite(first).all() and np.isfinite(second).all()):
         return Comparison(UNKNOWN, UNKNOWN)
 
-    def figures(drawn: Int[np.ndarray, "resamples seeds episodes"]) -> list[Float64[np.ndarray, " resamples"]]:
-        one, other = taken(first, drawn), taken(second, drawn)
-        return [_probability(one, other), (one - other).mean(axis=(1, 2))]
+    def compute_statistics(
+        drawn: Int[np.ndarray, "resamples seeds episodes"],
+    ) -> list[Float64[np.ndarray, " resamples"]]:
+        one, other = select_units(first, drawn), select_units(second, drawn)
+        return [_compute_probability(one, other), (one - other).mean(axis=(1, 2))]
 
-    return Comparison(*estimates(figures, first.shape, rng))
+    return Comparison(*estimate_intervals(compute_statistics, first.shape, rng))
 
 
-def _probability(
+def _compute_probability(
     one: Float64[np.ndarray, "resamples seeds episodes"], other: Float64[np.ndarray, "resamples seeds episodes"]
 ) -> Float64[np.ndarray, " resamples"]:
-    from scipy.stats import mannwhitneyu  # takes longer to import than all the rest
+    from scipy.stats import mannwhitneyu  # slow to import
 
     statistic = mannwhitneyu(one, other, axis=2, method="asymptotic").statistic
     return statistic.mean(axis=1) / one.shape[2] ** 2

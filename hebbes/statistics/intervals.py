@@ -1,19 +1,19 @@
-"""Evaluation statistics: what returns say about a policy or a method, and how sure that is.
+"""Evaluation statistics of returns, with confidence intervals from the stratified bootstrap.
 
 Definitions: Agarwal et al. 2021, "Deep reinforcement learning at the edge of the statistical precipice" (arXiv
-2108.13264), and its library rliable 1.2.0, which is not kept well enough to depend on (last release 2024; draws from
-numpy's global generator). The interquartile mean (IQM) is the mean without the lowest and the highest quarter. The
-stratified bootstrap draws as many units from every stratum as it has, with replacement, never across strata.
+2108.13264), and their library rliable 1.2.0. We do not depend on it, because it is hardly maintained (last release
+2024) and uses NumPy's global generator. The interquartile mean (IQM) is the mean without the lowest and the highest
+quarter. The stratified bootstrap resamples every stratum separately, with replacement, to its own size.
 
-What the units and the strata are decides what an interval says:
+The meaning of an interval depends on the units and the strata:
 
-- One policy file: the units are episodes, the strata are the evaluation's seeds. The interval is the evaluation's noise
-  alone: where the figure of these very weights lies, had they played other episodes.
-- Several files of one method, trained from different seeds: the units are the runs, each with the mean of its episodes,
-  in one stratum, the environment. The interval is the noise of training: where the figure lies, had other seeds been
-  trained.
+- One policy file: the units are episodes, the strata are the seeds of the evaluation. The interval shows the noise of
+  the evaluation only: how the statistic of these weights would vary with other episodes.
+- Several files of one method, trained with different seeds: the units are the runs, each with the mean of its episodes.
+  There is one stratum, the environment. The interval shows the noise of training: how the statistic would vary with
+  other training seeds.
 
-Departure: the median is that of the units; rliable's is the median over tasks, which with one task is the mean.
+Departure: our median is over the units. rliable's is over tasks, and with one task it is the mean.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -24,31 +24,35 @@ from typing import TypeAlias
 import numpy as np
 from jaxtyping import Float64, Int
 
-from hebbes.contracts.randomness import Purpose, stream
-from hebbes.statistics.table import number
+from hebbes.contracts.randomness import Purpose, make_generator
+from hebbes.statistics.table import format_number
 
 CONFIDENCE = 95  # %
 RESAMPLES = 10_000
-_BATCH_ELEMENTS = 1_000_000  # resampled units held in memory at once: 8 MB an array
+_BATCH_ELEMENTS = 1_000_000  # resampled units in memory at once: 8 MB per array
 
-Figures: TypeAlias = Callable[
+StatisticsFunction: TypeAlias = Callable[
     [Int[np.ndarray, "resamples strata units"]],
     Sequence[Float64[np.ndarray, " resamples"]],
 ]
-"""Figures of resamples, each given by the numbers of the units drawn from each stratum."""
+"""Maps resamples to the values of some statistics. A resample is the indices of the units drawn from each stratum."""
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """A figure and its 95 % interval from the stratified bootstrap, by percentiles (Efron 1979); NaN where unknown."""
+    """A statistic and its 95 % percentile interval from the stratified bootstrap (Efron 1979); NaN where unknown."""
 
     value: float
     low: float
     high: float
 
     def __str__(self) -> str:
-        """As a person reads it: 711 [690, 730]."""
-        return f"{number(self.value)} [{number(self.low)}, {number(self.high)}]" if isfinite(self.value) else "-"
+        """For people: 711 [690, 730]."""
+        return (
+            f"{format_number(self.value)} [{format_number(self.low)}, {format_number(self.high)}]"
+            if isfinite(self.value)
+            else "-"
+        )
 
 
 UNKNOWN = Estimate(nan, nan, nan)
@@ -56,39 +60,41 @@ UNKNOWN = Estimate(nan, nan, nan)
 
 @dataclass(frozen=True)
 class Summary:
-    """Figures over units; all of them NaN when one failed, because a mean over the rest would flatter."""
+    """Statistics over units. All are NaN if a unit failed, because a mean over the others would look too good."""
 
     mean: Estimate
     iqm: Estimate
-    """Interquartile mean; the mean where there are fewer than four units."""
+    """Interquartile mean. It equals the mean for fewer than four units."""
     median: Estimate
     std: float
-    """Of the sample (ddof 1); 0 for a single unit, where the spread is unknown."""
+    """Sample standard deviation (ddof 1). It is 0 for a single unit, where the spread is unknown."""
     minimum: float
     maximum: float
     failed: int
-    """Units whose return is not finite."""
+    """Number of units whose return is not finite."""
     units: int
-    """Episodes, or runs."""
+    """Number of episodes, or of runs."""
 
     def __str__(self) -> str:
-        """One line for a person, about episodes."""
+        """One line for people, in which the units are called episodes."""
         if self.failed:
             return f"{self.failed} of {self.units} episodes failed"
         return (
-            f"mean {self.mean}, IQM {self.iqm}, median {self.median}, std {number(self.std)}, "
-            f"min {number(self.minimum)}, max {number(self.maximum)} over {self.units} episodes"
+            f"mean {self.mean}, IQM {self.iqm}, median {self.median}, std {format_number(self.std)}, "
+            f"min {format_number(self.minimum)}, max {format_number(self.maximum)} over {self.units} episodes"
         )
 
 
 def summarize_strata(returns: Float64[np.ndarray, "strata units"], rng: np.random.Generator) -> Summary:
-    """Summarises the returns of at least one unit; `rng` draws the resamples."""
+    """Statistics of the returns of at least one unit; `rng` draws the resamples."""
     if returns.ndim != 2 or returns.size == 0:
         raise ValueError(f"returns must be rows of at least one unit, not of shape {returns.shape}")
     failed = int(np.count_nonzero(~np.isfinite(returns)))
     if failed:
         return Summary(UNKNOWN, UNKNOWN, UNKNOWN, nan, nan, nan, failed=failed, units=returns.size)
-    mean, iqm, median = estimates(lambda drawn: _averages(taken(returns, drawn)), returns.shape, rng)
+    mean, iqm, median = estimate_intervals(
+        lambda drawn: _compute_averages(select_units(returns, drawn)), returns.shape, rng
+    )
     return Summary(
         mean=mean,
         iqm=iqm,
@@ -102,24 +108,26 @@ def summarize_strata(returns: Float64[np.ndarray, "strata units"], rng: np.rando
 
 
 def summarize(returns: Float64[np.ndarray, "*seeds episodes"]) -> Summary:
-    """Statistics of episodes of one seed or several; the same returns always give the same interval."""
-    return summarize_strata(np.atleast_2d(returns), stream(0, Purpose.BOOTSTRAP))
+    """Statistics of the episodes of one or more seeds. The same returns always give the same intervals."""
+    return summarize_strata(np.atleast_2d(returns), make_generator(0, Purpose.BOOTSTRAP))
 
 
-def taken(
+def select_units(
     returns: Float64[np.ndarray, "strata units"], drawn: Int[np.ndarray, "resamples strata units"]
 ) -> Float64[np.ndarray, "resamples strata units"]:
-    """The returns of the units drawn."""
+    """The returns of the drawn units."""
     return returns[np.arange(len(returns))[:, np.newaxis], drawn]
 
 
-def estimates(figures: Figures, shape: tuple[int, ...], rng: np.random.Generator) -> list[Estimate]:
-    """The figures of the units as they are, with their bootstrap intervals; `shape` is (strata, units)."""
+def estimate_intervals(
+    compute_statistics: StatisticsFunction, shape: tuple[int, ...], rng: np.random.Generator
+) -> list[Estimate]:
+    """The statistics of all units, with their bootstrap intervals; `shape` is (strata, units)."""
     strata, units = shape
-    values = figures(np.tile(np.arange(units), (1, strata, 1)))
+    values = compute_statistics(np.tile(np.arange(units), (1, strata, 1)))
     batch = max(1, _BATCH_ELEMENTS // (strata * units))
     sizes = [min(batch, RESAMPLES - start) for start in range(0, RESAMPLES, batch)]
-    resampled = np.hstack([figures(rng.integers(units, size=(size, strata, units))) for size in sizes])
+    resampled = np.hstack([compute_statistics(rng.integers(units, size=(size, strata, units))) for size in sizes])
     tail = (100 - CONFIDENCE) / 2
     lows, highs = np.percentile(resampled, [tail, 100 - tail], axis=1)
     return [
@@ -127,31 +135,36 @@ def estimates(figures: Figures, shape: tuple[int, ...], rng: np.random.Generator
     ]
 
 
-def _averages(returns: Float64[np.ndarray, "resamples strata units"]) -> list[Float64[np.ndarray, " resamples"]]:
+def _compute_averages(
+    returns: Float64[np.ndarray, "resamples strata units"],
+) -> list[Float64[np.ndarray, " resamples"]]:
     """Mean, interquartile mean and median of each resample."""
-    from scipy.stats import trim_mean  # takes longer to import than all the rest
+    from scipy.stats import trim_mean  # slow to import
 
     pooled = returns.reshape(len(returns), -1)
     return [pooled.mean(axis=1), trim_mean(pooled, 0.25, axis=1), np.median(pooled, axis=1)]
 
 
-def json_number(value: float) -> float | None:
-    """The value, or None where JSON has no literal for it (NaN, infinities)."""
+def make_json_number(value: float) -> float | None:
+    """The value, or None if JSON has no literal for it (NaN, infinities)."""
     return value if isfinite(value) else None
 
 
-def json_estimate(name: str, estimate: Estimate) -> dict[str, object]:
-    """The figure under its name, and its interval under `<name>_ci`."""
-    return {name: json_number(estimate.value), f"{name}_ci": [json_number(estimate.low), json_number(estimate.high)]}
-
-
-def as_json(figures: Summary) -> Mapping[str, object]:
-    """The figures under the names that `evaluate_static.py --json` prints."""
+def make_json_estimate(name: str, estimate: Estimate) -> dict[str, object]:
+    """The statistic under its name, and its interval under `<name>_ci`."""
     return {
-        **json_estimate("mean", figures.mean),
-        **json_estimate("iqm", figures.iqm),
-        **json_estimate("median", figures.median),
-        "std": json_number(figures.std),
-        "min": json_number(figures.minimum),
-        "max": json_number(figures.maximum),
+        name: make_json_number(estimate.value),
+        f"{name}_ci": [make_json_number(estimate.low), make_json_number(estimate.high)],
+    }
+
+
+def make_json_summary(summary: Summary) -> Mapping[str, object]:
+    """The statistics under the names that `evaluate_static.py --json` prints."""
+    return {
+        **make_json_estimate("mean", summary.mean),
+        **make_json_estimate("iqm", summary.iqm),
+        **make_json_estimate("median", summary.median),
+        "std": make_json_number(summary.std),
+        "min": make_json_number(summary.minimum),
+        "max": make_json_number(summary.maximum),
     }

@@ -1,64 +1,64 @@
-"""CEM: the cross-entropy method with a diagonal Gaussian, refitted to the fittest members of each generation.
+"""CEM: the cross-entropy method. It refits a diagonal Gaussian to the fittest members of each generation.
 
 Rubinstein 1999, "The cross-entropy method for combinatorial and continuous optimization"; for policies Szita & Lörincz
-2006, "Learning Tetris using the noisy cross-entropy method", Neural Computation 18, whose noise on the variance is
+2006, "Learning Tetris using the noisy cross-entropy method", Neural Computation 18. Their noise on the variance is
 `extra_variance`. With weights w of the elite that sum to 1 and members x = mean + sigma z:
 
     mean'     = mean + sigma sum w z
     sigma'^2  = sigma^2 sum w z^2 + extra variance
 
-The defaults are those of CEM-RL (Pourchot & Sigaud 2019, arXiv 1810.01222, eq. 1-2): the best half is the elite, its
-weights fall with the logarithm of the rank, members come in antithetic pairs, and the variance is around the mean
-before the step, so that a mean which keeps moving keeps its sigma. Textbook CEM has equal weights (`--elite_weights
-equal`) and takes sigma^2 (sum w z)^2 off, the variance around the new mean (`--variance_around new`). Departures: extra
-variance is off by default, and decays by a factor down to a floor, where CEM-RL's tends to a limit (`--extra_variance
-1e-3 --extra_variance_min 1e-5`); members that tie share their weights, and those that failed have none.
+The defaults are those of CEM-RL (Pourchot & Sigaud 2019, arXiv 1810.01222, eq. 1-2). The best half of the members is
+the elite. Its weights fall with the logarithm of the rank. Members come in antithetic pairs. The variance is taken
+around the old mean, so that sigma does not shrink while the mean keeps moving. Textbook CEM has equal weights
+(`--elite_weights equal`) and the variance around the new mean (`--variance_around new`), which is smaller by
+sigma^2 (sum w z)^2.
+
+Departures from CEM-RL:
+
+- Extra variance is off by default (`--extra_variance 1e-3 --extra_variance_min 1e-5` turns it on). It decays by a
+  factor down to a floor. CEM-RL's tends to a limit.
+- Members that tie share their weights. Failed members have none.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 from jaxtyping import Float32, Float64
 
+from hebbes.contracts.option import option
 from hebbes.contracts.population import Population
-from hebbes.contracts.strategy import Combine
+from hebbes.contracts.strategy import WeightedNoiseSum
 from hebbes.strategies.core.gaussian_search import GaussianStrategy
 from hebbes.strategies.core.ranges import check_ranges
 from hebbes.strategies.core.samplers import SAMPLERS, check_members
-from hebbes.strategies.core.schedules import Course, Rate
+from hebbes.strategies.core.schedules import Schedule, ScheduleShape
 from hebbes.strategies.core.selection import all_tie
-from hebbes.strategies.core.shaping import by_rank
+from hebbes.strategies.core.shaping import assign_by_rank
 
 
 @dataclass(frozen=True)
 class CEMSettings:
     """Hyperparameters; every field is a flag of the command line and a key of a preset."""
 
-    popsize: int = field(default=100, metadata={"help": "perturbed members per generation, even where they are twins"})
-    sigma: float = field(default=0.1, metadata={"help": "initial standard deviation of the noise on the weights"})
-    elite_share: float = field(default=0.5, metadata={"help": "share of the members that are the elite, in (0, 1]"})
-    elite_weights: str = field(
-        default="log",
-        metadata={"help": "weights within the elite; log falls with the rank", "choices": ("equal", "log")},
+    population_size: int = option(100, "perturbed members per generation; even if they are antithetic pairs")
+    sigma: float = option(0.1, "initial standard deviation of the noise on the weights")
+    elite_share: float = option(0.5, "fraction of the members that form the elite, in (0, 1]")
+    elite_weights: str = option(
+        "log", "weights within the elite: equal, or falling with the logarithm of the rank", choices=("equal", "log")
     )
-    variance_around: str = field(
-        default="old",
-        metadata={"help": "the elite's variance is around the new mean or the old", "choices": ("new", "old")},
+    variance_around: str = option(
+        "old", "whether the elite's variance is computed around the new or the old mean", choices=("new", "old")
     )
-    extra_variance: float = field(default=0.0, metadata={"help": "variance added in every generation, at the start"})
-    extra_variance_decay: float = field(
-        default=0.95, metadata={"help": "factor on it per generation, in (0, 1]", "needs": {"extra_variance": ()}}
+    extra_variance: float = option(0.0, "initial value of the variance that is added in every generation")
+    extra_variance_decay: float = option(
+        0.95, "factor on the extra variance per generation, in (0, 1]", needs={"extra_variance": ()}
     )
-    extra_variance_min: float = field(
-        default=0.0, metadata={"help": "floor of the decaying extra variance", "needs": {"extra_variance": ()}}
-    )
-    sampler: str = field(
-        default="antithetic", metadata={"help": "how members come by their noise", "choices": tuple(SAMPLERS)}
-    )
+    extra_variance_min: float = option(0.0, "floor of the decaying extra variance", needs={"extra_variance": ()})
+    sampler: str = option("antithetic", "how the noise of the members is drawn", choices=tuple(SAMPLERS))
 
     def __post_init__(self) -> None:
-        check_members("popsize", self.popsize, self.sampler)
+        check_members("population_size", self.population_size, self.sampler)
         check_ranges(
             self,
             {
@@ -67,51 +67,53 @@ class CEMSettings:
                 "a finite number >= 0": ("extra_variance", "extra_variance_min"),
             },
         )
-        if round(self.elite_share * self.popsize) < 2:
-            raise ValueError(f"elite_share must leave 2 of the {self.popsize} members at least, got {self.elite_share}")
+        if round(self.elite_share * self.population_size) < 2:
+            raise ValueError(
+                f"elite_share must leave at least 2 of the {self.population_size} members, got {self.elite_share}"
+            )
 
 
 class CEM(GaussianStrategy):
-    """A Gaussian with a sigma for each parameter, fitted anew in every generation."""
+    """A Gaussian with one sigma per parameter, refitted in every generation."""
 
     Settings: ClassVar[type[CEMSettings]] = CEMSettings
 
     def __init__(self, settings: CEMSettings, initial_mean: Float32[np.ndarray, " params"], seed: int):
         self._settings = settings
-        course = Course(settings.extra_variance, settings.extra_variance_min, settings.extra_variance_decay)
-        self._extra_variance = Rate("exponential", course)
+        shape = ScheduleShape(settings.extra_variance, settings.extra_variance_min, settings.extra_variance_decay)
+        self._extra_variance = Schedule("exponential", shape)
         super().__init__(
             initial_mean,
             np.full(len(initial_mean), settings.sigma),
             seed,
-            popsize=settings.popsize,
+            population_size=settings.population_size,
             sampler=settings.sampler,
             parts={"extra_variance": self._extra_variance},
         )
 
     def tell(
-        self, population: Population, fitness: Float64[np.ndarray, " members"], combine: Combine
+        self, population: Population, fitness: Float64[np.ndarray, " members"], weighted_noise_sum: WeightedNoiseSum
     ) -> dict[str, float]:
-        """Moves the Gaussian onto the elite; a generation in which all members tie, or failed, moves nothing."""
-        weights = self._elite(fitness[:-1])
-        first, agreement = self._noise_sum(population, weights, combine)
+        """Fits the Gaussian to the elite and returns the metrics; if all members tie or failed, nothing changes."""
+        weights = self._compute_elite_weights(fitness[:-1])
+        first, agreement = self._sum_noise(population, weights, weighted_noise_sum)
         step = self._sigma * first
-        figures = self._move(step, step, agreement, fitness)
-        if np.count_nonzero(weights) > 1:  # a single survivor has no spread
-            second = combine(population, np.append(weights, 0.0), power=2)
+        metrics = self._move_mean(step, step, agreement, fitness)
+        if np.count_nonzero(weights) > 1:  # a single member has no variance
+            second = weighted_noise_sum(population, np.append(weights, 0.0), power=2)
             around = second - first**2 if self._settings.variance_around == "new" else second
-            # rounding can take a variance that is all but zero below it
+            # rounding can make a variance that is nearly zero negative
             self._sigma = np.sqrt(self._sigma**2 * np.maximum(around, 0.0) + self._extra_variance.value)
         self._extra_variance.advance()
-        return figures
+        return metrics
 
-    def _elite(self, fitness: Float64[np.ndarray, " members"]) -> Float64[np.ndarray, " members"]:
-        """Weights that sum to 1, over the elite of those that have not failed; all zero if all failed or tie."""
+    def _compute_elite_weights(self, fitness: Float64[np.ndarray, " members"]) -> Float64[np.ndarray, " members"]:
+        """Weights of the elite, which sum to 1; zero for failed members, and for all members if all failed or tie."""
         if all_tie(fitness):
             return np.zeros(len(fitness))
         ranks = np.arange(1, len(fitness) + 1)
         size = round(self._settings.elite_share * len(fitness))
         falling = np.log((size + 1) / ranks) if self._settings.elite_weights == "log" else np.ones(len(fitness))
-        weights = np.where(np.isnan(fitness), 0.0, by_rank(fitness, np.where(ranks <= size, falling, 0.0)))
+        weights = np.where(np.isnan(fitness), 0.0, assign_by_rank(fitness, np.where(ranks <= size, falling, 0.0)))
         total = weights.sum()
         return weights / total if total > 0 else weights

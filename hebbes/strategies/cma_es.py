@@ -1,9 +1,9 @@
-"""CMA-ES: a Gaussian whose full covariance adapts itself to the landscape; for policies of up to some thousand weights.
+"""CMA-ES: a Gaussian whose full covariance adapts to the landscape, for policies of up to a few thousand weights.
 
 Hansen 2016, "The CMA Evolution Strategy: A Tutorial", arXiv 1604.00772, as the library `cmaes` implements it (Nomura &
-Shibata 2024, arXiv 2402.01373). Members are mean + sigma B D z with z from our own streams, and the library is told
-their float32 weights, so its generator is never used, and neither are its criteria to stop. The last bits depend on the
-linear algebra library, and outside training on its number of threads.
+Shibata 2024, arXiv 2402.01373). Members are mean + sigma B D z with z from our own random streams. The library is told
+their float32 weights, so its generator and its stopping criteria are never used. The last bits depend on the linear
+algebra library, and outside training on its number of threads.
 """
 
 from collections.abc import Mapping
@@ -15,13 +15,13 @@ from jaxtyping import Float32, Float64
 
 from hebbes.contracts.strategy import SearchMemory
 from hebbes.strategies.core.adaptive import AdaptiveSettings, check_memory, check_spread
-from hebbes.strategies.core.dense import DensePopulation, dense_memory, standard_noise
+from hebbes.strategies.core.dense import DensePopulation, draw_noise, estimate_dense_memory
 from hebbes.strategies.core.library_search import LibraryStrategy
 
 FIXED_MATRICES = 12
-"""Covariance, its factors and temporaries."""
+"""Square matrices that an update holds: the covariance, its factors and temporaries."""
 MATRICES_PER_MEMBER = 2
-"""Outer products, weighted and not, which the library's update makes for all members at once."""
+"""Outer products, weighted and unweighted, that the library's update makes for all members at once."""
 
 
 class CMAES(LibraryStrategy):
@@ -31,35 +31,39 @@ class CMAES(LibraryStrategy):
         **{"mean": "_mean", "sigma": "_sigma", "covariance": "_C", "sigma_path": "_p_sigma", "covariance_path": "_pc"},
         "generation": "_g",
     }
-    """Of version 0.13.1; "generation" is the number of those told."""
+    """Attributes of version 0.13.1; "generation" counts the generations that the library was told."""
 
     @classmethod
-    def memory(cls, settings: AdaptiveSettings, num_params: int, popsize: int) -> SearchMemory:
-        """The covariance, the matrices of its update, and the members' rows."""
-        return dense_memory(num_params, popsize, FIXED_MATRICES + MATRICES_PER_MEMBER * popsize)
-
-    def __init__(self, settings: AdaptiveSettings, initial_mean: Float32[np.ndarray, " params"], seed: int):
-        popsize = settings.members(len(initial_mean))
-        check_memory("cma_es", len(initial_mean), popsize, FIXED_MATRICES, MATRICES_PER_MEMBER)
-        super().__init__(
-            CMA(np.array(initial_mean, np.float64), settings.sigma, population_size=popsize), seed, popsize
+    def memory(cls, settings: AdaptiveSettings, num_params: int, population_size: int) -> SearchMemory:
+        """Memory for the covariance, the matrices of its update, and the members' rows."""
+        return estimate_dense_memory(
+            num_params, population_size, FIXED_MATRICES + MATRICES_PER_MEMBER * population_size
         )
 
-    def _deviations(self) -> Float64[np.ndarray, " params"]:
+    def __init__(self, settings: AdaptiveSettings, initial_mean: Float32[np.ndarray, " params"], seed: int):
+        population_size = settings.choose_population_size(len(initial_mean))
+        check_memory("cma_es", len(initial_mean), population_size, FIXED_MATRICES, MATRICES_PER_MEMBER)
+        super().__init__(
+            CMA(np.array(initial_mean, np.float64), settings.sigma, population_size=population_size),
+            seed,
+            population_size,
+        )
+
+    def _compute_deviations(self) -> Float64[np.ndarray, " params"]:
         return self._library._sigma * np.sqrt(np.diag(self._library._C))
 
     def ask(self, generation: int, num_members: int | None = None) -> DensePopulation:
-        """Members around the mean, then the mean itself; FloatingPointError if they no longer differ from it."""
+        """The members around the mean, the mean policy last; FloatingPointError if they no longer differ from it."""
         library = self._library
-        check_spread(self.mean, self._deviations())
+        check_spread(self.mean, self._compute_deviations())
         covariance = library._C
         B, D = library._eigen_decomposition()
-        library._C = covariance  # not the product of its factors: asking changes no bit
-        noise = standard_noise(self._seed, generation, range(self._popsize), len(D))
+        library._C = covariance  # the call replaced it by the product of its factors; `ask` must change nothing
+        noise = draw_noise(self._seed, generation, range(self._population_size), len(D))
         rows = library.mean + library._sigma * (noise * D) @ B.T
         return DensePopulation(np.vstack([rows, library.mean]).astype(np.float32), self._seed, generation)
 
     def load_state_dict(self, state: Mapping[str, np.ndarray]) -> None:
-        """Goes on from what `state_dict` returned."""
+        """Continues from what `state_dict` returned."""
         super().load_state_dict(state)
-        self._library._B = self._library._D = None  # belong to the covariance before
+        self._library._B = self._library._D = None  # they belong to the previous covariance

@@ -1,10 +1,10 @@
-"""CR-FM-NES: a natural evolution strategy whose covariance is a diagonal and one direction, at linear cost.
+"""CR-FM-NES: a natural evolution strategy at linear cost. Its covariance is a diagonal plus one direction.
 
 Nomura & Ono 2022, "Fast Moving Natural Evolution Strategy for High-Dimensional Problems", CEC, arXiv 2201.11422, as the
-authors' library `crfmnes` implements it. The library samples inside its `one_iteration`, from numpy's global generator:
-here a copy of its module, ours alone, is handed the noise of our own streams instead, and `one_iteration` runs once the
-fitness is known. It is told ranks, and infinity for failed members, which it takes as infeasible. It moves by its own
-points in float64, while the members evaluated are these points rounded to float32.
+authors' library `crfmnes` implements it. The library samples inside its `one_iteration` from numpy's global generator.
+We load a private copy of its module, give it the noise of our own random streams, and run `one_iteration` when the
+fitness is known. It is told ranks, and infinity for failed members, which it treats as infeasible. It updates with its
+own points in float64. The members evaluated are these points rounded to float32.
 """
 
 from collections.abc import Mapping, Sequence
@@ -20,11 +20,11 @@ from jaxtyping import Float, Float32, Float64, Int
 from hebbes.contracts.policy import Weights
 from hebbes.contracts.strategy import SearchMemory
 from hebbes.strategies.core.adaptive import AdaptiveSettings, check_spread
-from hebbes.strategies.core.dense import standard_noise
+from hebbes.strategies.core.dense import draw_noise
 from hebbes.strategies.core.library_search import LibraryStrategy
 
 LIBRARY_VECTORS, LIBRARY_ROWS = 37, 14
-"""Arrays of float64 in the library's `one_iteration`, (params, 1) and (params, members), at the same time; measured."""
+"""Float64 arrays of (params, 1) and of (params, members) that the library's `one_iteration` holds at once; measured."""
 
 
 @dataclass(frozen=True)
@@ -33,17 +33,19 @@ class CRFMNESSettings(AdaptiveSettings):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.popsize is not None and self.popsize % 2:
-            raise ValueError(f"popsize must be an even number >= 4 (antithetic pairs), got {self.popsize}")
+        if self.population_size is not None and self.population_size % 2:
+            raise ValueError(
+                f"population_size must be an even number >= 4 (antithetic pairs), got {self.population_size}"
+            )
 
-    def members(self, num_params: int) -> int:
-        """Members per generation: as set, or the default made even."""
-        return super().members(num_params) + super().members(num_params) % 2
+    def choose_population_size(self, num_params: int) -> int:
+        """Members per generation: the setting, or the default rounded up to an even number."""
+        return super().choose_population_size(num_params) + super().choose_population_size(num_params) % 2
 
 
 @dataclass(frozen=True)
 class RankOnePopulation:
-    """Members center + deviations * (z + (sqrt(1 + |v|^2) - 1) v' v'.z) with v' = v / |v|, then the centre itself.
+    """Members center + deviations * (z + (sqrt(1 + |v|^2) - 1) v' v'.z) with v' = v / |v|; the last one is the center.
 
     The second half of the perturbed members has the noise of the first half with the opposite sign.
     """
@@ -51,83 +53,88 @@ class RankOnePopulation:
     center: Float64[np.ndarray, " params"]
     deviations: Float64[np.ndarray, " params"]
     direction: Float64[np.ndarray, " params"]
-    """v, along which the noise is longer."""
+    """v, the direction in which the noise is longer."""
     seed: int
     generation: int
-    popsize: int
+    population_size: int
 
     def __len__(self) -> int:
-        """The perturbed members and the unperturbed one."""
-        return self.popsize + 1
+        """Number of members, the mean policy included."""
+        return self.population_size + 1
 
     def noise(self, member: int) -> Float64[np.ndarray, " params"]:
-        """Standard normal noise of one of the perturbed members."""
-        half = self.popsize // 2
-        drawn = standard_noise(self.seed, self.generation, [member % half], len(self.center))[0]
-        return drawn if member < half else -drawn
+        """Standard normal noise of a perturbed member."""
+        half = self.population_size // 2
+        noise = draw_noise(self.seed, self.generation, [member % half], len(self.center))[0]
+        return noise if member < half else -noise
 
     def weights(self, ids: Sequence[int]) -> Weights:
-        """Parameters of the members named, one row each."""
+        """Parameters of the members `ids`, one row each."""
         rows = np.empty((len(ids), len(self.center)), np.float32)
         squared_length = np.square(self.direction).sum()
         along = (sqrt(1 + squared_length) - 1) / squared_length * self.direction
         for row, member in zip(rows, ids, strict=True):
             row[:] = self.center
-            if member < self.popsize:
-                z = self.noise(member)  # the product is no BLAS call, whose last bits depend on the number of threads
+            if member < self.population_size:
+                z = self.noise(member)  # not by BLAS, whose last bits depend on the number of threads
                 row[:] = self.center + self.deviations * (z + (self.direction * z).sum() * along)
         return rows
 
-    def combine(
+    def weighted_noise_sum(
         self, ids: Sequence[int], utilities: Float[np.ndarray, " ids"], power: int = 1
     ) -> Float64[np.ndarray, " params"]:
-        """Sum of utility times noise to the power; the unperturbed member has none."""
+        """Sum of utility times noise to the power; the mean policy has no noise."""
         total = np.zeros(len(self.center))
         for member, utility in zip(ids, utilities, strict=True):
-            if member < self.popsize and utility != 0:
+            if member < self.population_size and utility != 0:
                 total += utility * self.noise(member) ** power
         return total
 
 
 class CRFMNES(LibraryStrategy):
-    """A Gaussian with a deviation for each weight and one long direction."""
+    """A Gaussian with one standard deviation per weight and one long direction."""
 
     Settings: ClassVar[type[CRFMNESSettings]] = CRFMNESSettings
     STATE: ClassVar[Mapping[str, str]] = {
         **{"mean": "m", "sigma": "sigma", "direction": "v", "deviations": "D"},
         **{"covariance_path": "pc", "sigma_path": "ps"},
     }
-    """Of version 1.0.0."""
+    """Attributes of version 1.0.0."""
 
     @classmethod
-    def memory(cls, settings: AdaptiveSettings, num_params: int, popsize: int) -> SearchMemory:
-        """Five vectors of float64 and what the library's update takes."""
-        update = LIBRARY_VECTORS + LIBRARY_ROWS * popsize
+    def memory(cls, settings: AdaptiveSettings, num_params: int, population_size: int) -> SearchMemory:
+        """Memory for five float64 vectors and for the library's update."""
+        update = LIBRARY_VECTORS + LIBRARY_ROWS * population_size
         return SearchMemory(8 * 5 * num_params, 8 * update * num_params, 8 * 3 * num_params)
 
     def __init__(self, settings: CRFMNESSettings, initial_mean: Float32[np.ndarray, " params"], seed: int):
-        num_params, popsize = len(initial_mean), settings.members(len(initial_mean))
-        self._module = own_module()
-        self._hand_out(standard_noise(seed, 0, [popsize], num_params).T)  # its first v; a stream of no member
+        num_params, population_size = len(initial_mean), settings.choose_population_size(len(initial_mean))
+        self._module = load_private_module()
+        self._feed_noise(draw_noise(seed, 0, [population_size], num_params).T)  # its first v; no member has this stream
         mean = np.array(initial_mean, np.float64)[:, np.newaxis]
-        library = self._module.CRFMNES(num_params, None, mean, settings.sigma, popsize, use_constraint_violation=False)
-        super().__init__(library, seed, popsize)
+        library = self._module.CRFMNES(
+            num_params, None, mean, settings.sigma, population_size, use_constraint_violation=False
+        )
+        super().__init__(library, seed, population_size)
 
-    def _deviations(self) -> Float64[np.ndarray, " params"]:
+    def _compute_deviations(self) -> Float64[np.ndarray, " params"]:
         library = self._library
         return library.sigma * library.D[:, 0] * np.sqrt(1 + np.square(library.v[:, 0]))
 
     def ask(self, generation: int, num_members: int | None = None) -> RankOnePopulation:
-        """Members around the mean, then the mean itself; FloatingPointError if they no longer differ from it."""
-        check_spread(self.mean, self._deviations())
+        """The members around the mean, the mean policy last; FloatingPointError if they no longer differ from it."""
+        check_spread(self.mean, self._compute_deviations())
         library = self._library
         scales, direction = library.sigma * library.D[:, 0], library.v[:, 0].copy()
-        return RankOnePopulation(self._mean.copy(), scales, direction, self._seed, generation, self._popsize)
+        return RankOnePopulation(self._mean.copy(), scales, direction, self._seed, generation, self._population_size)
 
-    def _tie_order(self, rng: np.random.Generator) -> Int[np.ndarray, " members"]:
-        """Twins are neighbours, their noise all but cancels; by number the first half's would make the whole step."""
-        pairs, turned = rng.permutation(self._popsize // 2), rng.integers(2, size=self._popsize // 2)
-        return np.concatenate([2 * pairs + turned, 2 * pairs + 1 - turned])
+    def _draw_tie_order(self, rng: np.random.Generator) -> Int[np.ndarray, " members"]:
+        """Ranks the two members of an antithetic pair next to each other, so that their noise nearly cancels.
+
+        In the order of their numbers, the noise of the first half would make the whole step.
+        """
+        pairs, swaps = rng.permutation(self._population_size // 2), rng.integers(2, size=self._population_size // 2)
+        return np.concatenate([2 * pairs + swaps, 2 * pairs + 1 - swaps])
 
     def _update(
         self,
@@ -135,23 +142,23 @@ class CRFMNES(LibraryStrategy):
         order: Int[np.ndarray, " members"],
         fitness: Float64[np.ndarray, " members"],
     ) -> None:
-        ranks = np.empty(self._popsize)
-        ranks[order] = np.arange(self._popsize)
+        ranks = np.empty(self._population_size)
+        ranks[order] = np.arange(self._population_size)
         ranks[np.isnan(fitness)] = inf
-        half = np.stack([population.noise(member) for member in range(self._popsize // 2)], axis=1)
-        self._hand_out(half)
-        self._library.z = np.zeros((len(half), self._popsize))  # its memory order, too, decides on last bits
+        half = np.stack([population.noise(member) for member in range(self._population_size // 2)], axis=1)
+        self._feed_noise(half)
+        self._library.z = np.zeros((len(half), self._population_size))  # its memory order affects the last bits, too
         values = iter(ranks)
-        self._library.f = lambda weights: next(values)  # asked for one member after the other
+        self._library.f = lambda weights: next(values)  # the library asks for one member after the other
         self._library.one_iteration()
 
-    def _hand_out(self, noise: Float64[np.ndarray, "params columns"]) -> None:
-        """Lets the library's next draw be this noise."""
+    def _feed_noise(self, noise: Float64[np.ndarray, "params columns"]) -> None:
+        """Makes the library draw this noise next."""
         self._module.np.random = SimpleNamespace(randn=lambda *shape: noise)
 
 
-def own_module() -> Any:
-    """The library's module, made once more, with a `np` of its own: what others import as crfmnes stays as it is."""
+def load_private_module() -> Any:
+    """A copy of the library's module with its own `np`, so that the module that others import stays unchanged."""
     spec = find_spec("crfmnes.alg")
     assert spec is not None and spec.loader is not None
     module = module_from_spec(spec)

@@ -1,58 +1,57 @@
-"""GA: mutation and truncation selection, without crossover; the best member found is kept.
+"""GA: mutation and truncation selection without crossover. The best member found is kept.
 
 Such, Madhavan, Conti, Lehman, Stanley & Clune 2017, "Deep Neuroevolution: Genetic Algorithms Are a Competitive
 Alternative for Training Deep Neural Networks for Reinforcement Learning", arXiv 1712.06567, algorithm 1. Departures:
-the first generation are mutants of the initial parameters rather than initialised one by one; the elite is the
-population's unperturbed member, evaluated anew in every generation in the same episodes as the others, where the paper
-evaluates the ten best in 30 more episodes; the elite stays on a tie; failed members are nobody's parents; genomes of
-more than eight mutations are rebased, so that workers get seeds and a row of weights for each parent, at most.
+
+- The members of the first generation are mutants of the initial parameters. The paper initializes them one by one.
+- The elite takes the place of the mean policy. It is evaluated again in every generation, in the same episodes as the
+  others. The paper evaluates the ten best in 30 more episodes.
+- The elite stays on a tie. Failed members never become parents.
+- Genomes of more than eight mutations become a row of weights. Workers get seeds and at most one row per parent.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 from jaxtyping import Float32, Float64
 
-from hebbes.contracts.randomness import Purpose, stream
-from hebbes.contracts.strategy import Combine, SearchMemory
-from hebbes.strategies.core.adaptive import check_spread, movement
+from hebbes.contracts.option import option
+from hebbes.contracts.randomness import Purpose, make_generator
+from hebbes.contracts.strategy import SearchMemory, WeightedNoiseSum
+from hebbes.strategies.core.adaptive import check_spread, compute_move_metrics
 from hebbes.strategies.core.lineages import LineagePopulation, ParentLineages
 from hebbes.strategies.core.ranges import check_ranges
-from hebbes.strategies.core.selection import best_first, tied_share
+from hebbes.strategies.core.selection import compute_tied_share, sort_best_first
 
 
 @dataclass(frozen=True)
 class GASettings:
     """Hyperparameters; every field is a flag of the command line and a key of a preset."""
 
-    popsize: int = field(default=200, metadata={"help": "mutants per generation, beside the elite"})
-    parents: int = field(
-        default=20, metadata={"help": "best members at most, the elite included, that the next mutants come from"}
-    )
-    sigma: float = field(
-        default=0.02, metadata={"help": "mutation power: standard deviation of the noise on the weights"}
-    )
+    population_size: int = option(200, "mutants per generation, in addition to the elite")
+    parents: int = option(20, "maximum number of best members, the elite included, from which the next mutants come")
+    sigma: float = option(0.02, "mutation power: standard deviation of the noise on the weights")
 
     def __post_init__(self) -> None:
-        for name in ("popsize", "parents"):
+        for name in ("population_size", "parents"):
             if getattr(self, name) < 1:
                 raise ValueError(f"{name} must be >= 1, got {getattr(self, name)}")
         check_ranges(self, {"a finite number > 0": ("sigma",)})
 
 
 class GA:
-    """A population without a distribution: the best members, and mutants of them."""
+    """A population without a search distribution: the best members and their mutants."""
 
     Settings: ClassVar[type[GASettings]] = GASettings
     grows: ClassVar[bool] = False
 
     @classmethod
-    def memory(cls, settings: GASettings, num_params: int, popsize: int) -> SearchMemory:
-        """Parents as bases, those before them while the next ones are made, and the numbers of each member's parent."""
-        parents = 4 * min(settings.parents, popsize + 1) * num_params
-        return SearchMemory(parents + 4 * num_params, 2 * parents, parents + 8 * popsize)
+    def memory(cls, settings: GASettings, num_params: int, population_size: int) -> SearchMemory:
+        """Memory for the parents, for both old and new ones during the update, and for each member's parent number."""
+        parents = 4 * min(settings.parents, population_size + 1) * num_params
+        return SearchMemory(parents + 4 * num_params, 2 * parents, parents + 8 * population_size)
 
     def __init__(self, settings: GASettings, initial_mean: Float32[np.ndarray, " params"], seed: int):
         self._settings = settings
@@ -67,34 +66,39 @@ class GA:
         return self._elite.copy()
 
     def ask(self, generation: int, num_members: int | None = None) -> LineagePopulation:
-        """Mutants of parents drawn evenly, then the elite; FloatingPointError if mutation changes no weight."""
+        """Mutants of uniformly drawn parents, the elite last; FloatingPointError if mutation changes no weight."""
         check_spread(self._elite, self._settings.sigma)
-        popsize = self._settings.popsize
-        rng = stream(self._seed, Purpose.NOISE, generation=generation, member=popsize)  # the stream of no mutant
-        return LineagePopulation(self._parents, rng.integers(len(self._parents), size=popsize), generation)
+        population_size = self._settings.population_size
+        rng = make_generator(
+            self._seed, Purpose.NOISE, generation=generation, member=population_size
+        )  # no mutant has this stream
+        return LineagePopulation(self._parents, rng.integers(len(self._parents), size=population_size), generation)
 
     def tell(
-        self, population: LineagePopulation, fitness: Float64[np.ndarray, " members"], combine: Combine
+        self,
+        population: LineagePopulation,
+        fitness: Float64[np.ndarray, " members"],
+        weighted_noise_sum: WeightedNoiseSum,
     ) -> dict[str, float]:
-        """The best members become the parents, the best of all the elite; nothing changes if every member failed."""
-        before, elite_id = self._elite, self._settings.popsize
-        order = best_first(fitness, ties=np.roll(np.arange(len(fitness)), -1))  # the elite comes first among its equals
-        chosen = [int(member) for member in order if not np.isnan(fitness[member])][: self._settings.parents]
-        if chosen:
-            parents = [0 if member == elite_id else int(population.parent_of[member]) for member in chosen]
-            steps = [() if member == elite_id else ((population.generation, member),) for member in chosen]
-            self._parents = population.parents.select(parents, steps)
-            self._elite = self._parents.row(0)
+        """Makes the best members the parents, and the best of all the elite; nothing changes if every member failed."""
+        before, elite_id = self._elite, self._settings.population_size
+        order = sort_best_first(fitness, ties=np.roll(np.arange(len(fitness)), -1))  # on a tie the elite comes first
+        best = [int(member) for member in order if not np.isnan(fitness[member])][: self._settings.parents]
+        if best:
+            parents = [0 if member == elite_id else int(population.parent_of[member]) for member in best]
+            mutations = [() if member == elite_id else ((population.generation, member),) for member in best]
+            self._parents = population.parents.select(parents, mutations)
+            self._elite = self._parents.make_row(0)
         return {
-            **movement(self._settings.sigma, before.astype(np.float64), self._elite.astype(np.float64)),
-            "tied_share": tied_share(fitness[:-1]),
+            **compute_move_metrics(self._settings.sigma, before.astype(np.float64), self._elite.astype(np.float64)),
+            "tied_share": compute_tied_share(fitness[:-1]),
         }
 
     def state_dict(self) -> dict[str, np.ndarray]:
-        """The parents' lineages, the elite's first."""
+        """The lineages of the parents, that of the elite first."""
         return self._parents.state_dict()
 
     def load_state_dict(self, state: Mapping[str, np.ndarray]) -> None:
-        """Goes on from what `state_dict` returned."""
-        self._parents = self._parents.restored(state)
-        self._elite = self._parents.row(0)
+        """Continues from what `state_dict` returned."""
+        self._parents = self._parents.restore(state)
+        self._elite = self._parents.make_row(0)

@@ -2,92 +2,82 @@
 
 Salimans, Ho, Chen, Sidor & Sutskever 2017, "Evolution Strategies as a Scalable Alternative to Reinforcement Learning",
 arXiv 1703.03864, algorithm 1, with the defaults of Najarro & Risi's static-weight code (NeurIPS 2020,
-arXiv 2007.02686). The defaults depart from the paper in three ways, all of them settings: centred ranks are divided by
-their deviation; learning rate and sigma decay down to floors; and a member's fitness loses `weight_penalty` times its
-mean squared weight before the ranking.
+arXiv 2007.02686). The defaults depart from the paper in three ways, all of them settings. Centered ranks are divided by
+their standard deviation. Learning rate and sigma decay down to floors. A member's fitness loses `weight_penalty` times
+its mean squared weight before the ranking.
 
 Departures from that code:
 
-- Ties share their mean rank; theirs are ranked by position. A generation in which all members tie, penalties included,
-  makes no step: momentum and weight decay rest too, the schedules go on.
-- Learning rate and sigma stop at their floors, 0.001 and 0.01. Theirs are multiplied as long as they are above, and so
-  end up to one factor below.
-- The weight penalty covers all searched parameters, in a plastic network too (`hebbes.policies.hebbian` has the figures).
+- Ties share their mean rank. Theirs are ranked by position.
+- A generation in which all members tie, penalties included, changes neither the mean nor the momentum. Weight decay is
+  not applied. The schedules advance.
+- Learning rate and sigma stop at their floors, 0.001 and 0.01. Theirs are multiplied while they are above the floors,
+  and so end up to one factor below.
+- The weight penalty covers all searched parameters, in a plastic network too (`hebbes.policies.hebbian` has numbers).
 
-`divide_by_sigma` off is the update of es-torch, lr / popsize sum(utility noise) - lr weight_decay mean: the paper's
-times sigma, so that its learning rates are to be compared with lr / sigma here.
+With `divide_by_sigma` off, the update is that of es-torch:
+
+    learning_rate / population_size sum(utility noise) - learning_rate weight_decay mean
+
+This gradient is the paper's times sigma, so its learning rate corresponds to learning_rate / sigma with the option on.
 """
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
 from jaxtyping import Float32, Float64
 
+from hebbes.contracts.option import option
 from hebbes.contracts.policy import Layout
 from hebbes.contracts.population import Population
-from hebbes.contracts.strategy import Combine, SearchMemory
+from hebbes.contracts.strategy import SearchMemory, WeightedNoiseSum
 from hebbes.strategies.core.gaussian_search import GaussianStrategy
-from hebbes.strategies.core.low_rank import LowRankPopulation, mean_squares
+from hebbes.strategies.core.low_rank import LowRankPopulation, compute_mean_squares
 from hebbes.strategies.core.optimizers import OPTIMIZERS, OptimizerSettings
 from hebbes.strategies.core.ranges import check_ranges
 from hebbes.strategies.core.samplers import LOW_RANK, SAMPLERS, check_members
-from hebbes.strategies.core.schedules import FirstRankRule, RateSettings
+from hebbes.strategies.core.schedules import FirstRankRule, ScheduledSettings
 from hebbes.strategies.core.selection import all_tie
-from hebbes.strategies.core.shaping import SHAPINGS, shaping, top_share_option
+from hebbes.strategies.core.shaping import SHAPINGS, make_shaping, top_share_option
 
 PENALTY_BLOCK = 16
-"""Members whose weights are made at once for the weight penalty; bounds the memory that it takes."""
+"""Members whose weights are made at once for the weight penalty, which bounds its memory."""
 
 
 @dataclass(frozen=True)
-class OpenAIESSettings(RateSettings, OptimizerSettings):
+class OpenAIESSettings(ScheduledSettings, OptimizerSettings):
     """Hyperparameters; every field is a flag of the command line and a key of a preset."""
 
-    popsize: int = field(default=200, metadata={"help": "perturbed members per generation, even where they are twins"})
-    sampler: str = field(
-        default="antithetic",
-        metadata={
-            "help": "how members come by their noise; low_rank: as two factors for each matrix",
-            "choices": (*SAMPLERS, LOW_RANK),
-        },
+    population_size: int = option(200, "perturbed members per generation; even if they are antithetic pairs")
+    sampler: str = option(
+        "antithetic",
+        "how the noise of the members is drawn; low_rank: as two factors per matrix",
+        choices=(*SAMPLERS, LOW_RANK),
     )
-    rank: int = field(
-        default=1,
-        metadata={"help": "rank of the noise on a matrix with sampler low_rank", "needs": {"sampler": (LOW_RANK,)}},
-    )
-    fitness_shaping: str = field(
-        default="centered_rank_normalized",
-        metadata={"help": "how fitness becomes utilities", "choices": tuple(SHAPINGS)},
-    )
+    rank: int = option(1, "rank of the noise on a matrix with sampler low_rank", needs={"sampler": (LOW_RANK,)})
+    fitness_shaping: str = option("centered_rank_normalized", "how fitness becomes utilities", choices=tuple(SHAPINGS))
     top_share: float = top_share_option()
-    divide_by_sigma: bool = field(
-        default=True,
-        metadata={
-            "help": "divide the sum of the noise by sigma, as the gradient has it; clip_up's steps have one length",
-            "needs": {"optimizer": ("sgd", "adam"), "weight_decay": ()},
-        },
+    divide_by_sigma: bool = option(
+        True,
+        "divide the weighted noise sum by sigma, as in the gradient; no effect with clip_up unless weight_decay is set",
+        needs={"optimizer": ("sgd", "adam"), "weight_decay": ()},
     )
-    weight_decay: float = field(default=0.0, metadata={"help": "coefficient of the pull of the mean towards zero"})
-    weight_penalty: float = field(
-        default=0.01, metadata={"help": "fitness that a member loses per unit of its mean squared weight"}
+    weight_decay: float = option(0.0, "coefficient of the decay of the mean towards zero")
+    weight_penalty: float = option(0.01, "fitness that a member loses per unit of its mean squared weight")
+    sigma_adaptation: float = option(
+        1.0, "factor on sigma when the mean policy keeps ranking first, in (0, 1]; 1 turns it off"
     )
-    sigma_adaptation: float = field(
-        default=1.0,
-        metadata={"help": "factor on sigma when the unperturbed policy keeps ranking first, in (0, 1]; 1 is off"},
-    )
-    sigma_patience: int = field(
-        default=5,
-        metadata={
-            "help": "generations on end that it must rank first for sigma_adaptation",
-            "needs": {"sigma_adaptation": ()},
-        },
+    sigma_patience: int = option(
+        5,
+        "consecutive generations in which the mean policy must rank first for sigma_adaptation",
+        needs={"sigma_adaptation": ()},
     )
 
     def __post_init__(self) -> None:
-        RateSettings.__post_init__(self)
+        ScheduledSettings.__post_init__(self)
         OptimizerSettings.__post_init__(self)
-        check_members("popsize", self.popsize, self.sampler)
+        check_members("population_size", self.population_size, self.sampler)
         shares, decays = ("top_share", "sigma_adaptation"), ("weight_decay", "weight_penalty")
         check_ranges(self, {"in (0, 1]": shares, "a finite number >= 0": decays})
         for name in ("sigma_patience", "rank"):
@@ -99,37 +89,40 @@ class OpenAIES(GaussianStrategy):
     """A Gaussian of fixed shape whose mean follows the natural gradient of the expected utility."""
 
     Settings: ClassVar[type[OpenAIESSettings]] = OpenAIESSettings
-    sigma_per_parameter: ClassVar[bool] = False
+    has_sigma_per_parameter: ClassVar[bool] = False
 
     @classmethod
-    def memory(cls, settings: OpenAIESSettings, num_params: int, popsize: int) -> SearchMemory:
-        """As that of its kind; the weight penalty squares the weights of a block of members."""
+    def memory(cls, settings: OpenAIESSettings, num_params: int, population_size: int) -> SearchMemory:
+        """Memory of a Gaussian search, and for the weight penalty, which squares the weights of a block of members."""
         penalized = settings.weight_penalty > 0 and settings.sampler != LOW_RANK
-        block = 2 * 4 * min(PENALTY_BLOCK, popsize) * num_params
-        return replace(super().memory(settings, num_params, popsize), update=block * penalized)
+        block = 2 * 4 * min(PENALTY_BLOCK, population_size) * num_params
+        return replace(super().memory(settings, num_params, population_size), update=block * penalized)
 
     def __init__(self, settings: OpenAIESSettings, initial_mean: Float32[np.ndarray, " params"], seed: int):
         self._settings = settings
         self._optimizer = OPTIMIZERS[settings.optimizer](settings, len(initial_mean))
-        self._lr, self._sigma_rate = settings.lr_rate(), settings.sigma_rate()
+        self._learning_rate, self._sigma_schedule = (
+            settings.make_learning_rate_schedule(),
+            settings.make_sigma_schedule(),
+        )
         self._first_rank = FirstRankRule(settings.sigma_adaptation, settings.sigma_patience)
         super().__init__(
             initial_mean,
             settings.sigma,
             seed,
-            popsize=settings.popsize,
+            population_size=settings.population_size,
             sampler=settings.sampler,
             parts={
                 "optimizer": self._optimizer,
-                "lr": self._lr,
-                "sigma_rate": self._sigma_rate,
+                "lr": self._learning_rate,
+                "sigma_rate": self._sigma_schedule,
                 "first_rank": self._first_rank,
             },
         )
         self._layout: Layout | None = None
 
     def take_layout(self, layout: Layout) -> None:
-        """Says which parameters are matrices, which low-rank noise has to know."""
+        """Stores the policy's layout, because low-rank noise must know which parameters are matrices."""
         if layout.num_params != len(self._mean):
             raise ValueError(f"a layout of {layout.num_params} parameters for {len(self._mean)}")
         largest = max((min(layout.shapes[name]) for name in layout.matrices), default=1)
@@ -137,46 +130,46 @@ class OpenAIES(GaussianStrategy):
             raise ValueError(f"rank must be <= {largest}, the rank of the largest matrix, got {self._settings.rank}")
         self._layout = layout
 
-    def _population(self, generation: int, popsize: int) -> Population:
+    def _make_population(self, generation: int, population_size: int) -> Population:
         if self._sampler != LOW_RANK:
-            return super()._population(generation, popsize)
+            return super()._make_population(generation, population_size)
         if self._layout is None:
             raise ValueError("sampler low_rank needs the policy's layout: call take_layout before ask")
         return LowRankPopulation(
-            self.mean, float(self._sigma), self._seed, generation, popsize, self._layout, self._settings.rank
+            self.mean, float(self._sigma), self._seed, generation, population_size, self._layout, self._settings.rank
         )
 
     def tell(
-        self, population: Population, fitness: Float64[np.ndarray, " members"], combine: Combine
+        self, population: Population, fitness: Float64[np.ndarray, " members"], weighted_noise_sum: WeightedNoiseSum
     ) -> dict[str, float]:
-        """One step of the mean, then one of the schedules of learning rate and sigma."""
+        """Updates the mean, then advances the schedules of learning rate and sigma; returns the metrics."""
         settings = self._settings
-        penalised = fitness[:-1] - self._penalties(population)
-        utilities = shaping(settings.fitness_shaping, settings.top_share)(penalised)
-        total, agreement = self._noise_sum(population, utilities, combine)
+        penalized = fitness[:-1] - self._compute_penalties(population)
+        utilities = make_shaping(settings.fitness_shaping, settings.top_share)(penalized)
+        total, agreement = self._sum_noise(population, utilities, weighted_noise_sum)
         scale = self._sigma if settings.divide_by_sigma else 1.0
         gradient = total / (len(utilities) * scale)  # algorithm 1, line 5
         step = np.zeros_like(gradient)
-        if not all_tie(penalised):
-            step = self._optimizer.step(gradient - settings.weight_decay * self._mean, self._lr.value)
-        figures = {**self._move(step, gradient, agreement, fitness), "lr": self._lr.value}
+        if not all_tie(penalized):
+            step = self._optimizer.step(gradient - settings.weight_decay * self._mean, self._learning_rate.value)
+        metrics = {**self._move_mean(step, gradient, agreement, fitness), "learning_rate": self._learning_rate.value}
         self._advance(fitness)
-        return figures
+        return metrics
 
     def _advance(self, fitness: Float64[np.ndarray, " members"]) -> None:
-        """Takes learning rate and sigma to the next generation."""
-        self._lr.advance()
-        self._sigma_rate.advance()
+        """Advances learning rate and sigma to the next generation."""
+        self._learning_rate.advance()
+        self._sigma_schedule.advance()
         self._first_rank.observe(fitness)
         floor = min(self._settings.sigma, self._settings.sigma_min)
-        self._sigma = max(self._sigma_rate.value * self._first_rank.scale, floor)
+        self._sigma = max(self._sigma_schedule.value * self._first_rank.scale, floor)
 
-    def _penalties(self, population: Population) -> Float64[np.ndarray, " members"]:
-        """What each perturbed member's fitness loses for its weights."""
+    def _compute_penalties(self, population: Population) -> Float64[np.ndarray, " members"]:
+        """Weight penalty of each perturbed member, in units of fitness."""
         penalties = np.zeros(len(population) - 1)
         if self._settings.weight_penalty > 0:
             for start in range(0, len(penalties), PENALTY_BLOCK):
                 block = range(start, min(start + PENALTY_BLOCK, len(penalties)))
-                squares = mean_squares(population.weights(block))
+                squares = compute_mean_squares(population.weights(block))
                 penalties[block.start : block.stop] = self._settings.weight_penalty * squares
         return penalties

@@ -1,21 +1,22 @@
-"""SNES: separable natural evolution strategy, natural gradient ascent on the mean and one sigma a parameter.
+"""SNES: separable natural evolution strategy. Natural gradient ascent on the mean and one sigma per parameter.
 
 Schaul, Glasmachers & Schmidhuber 2011, "High dimensions and heavy tails for natural evolution strategies", GECCO;
 Wierstra, Schaul, Glasmachers, Sun, Peters & Schmidhuber 2014, "Natural evolution strategies", JMLR 15, algorithm 6
-and table 1. The defaults are theirs: 4 + 3 ln d members, each with noise of its own, learning rates of 1 for the mean
-and (3 + ln d) / (5 sqrt d) for the sigmas. Twins (`--sampler antithetic`) are a setting; ties share the mean of their
-utilities.
+and table 1. The defaults are theirs: 4 + 3 ln d members with independent noise, learning rates of 1 for the mean and
+(3 + ln d) / (5 sqrt d) for the sigmas. Departure: ties share the mean of their utilities. Antithetic pairs are a
+setting (`--sampler antithetic`).
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from math import log, sqrt
 from typing import ClassVar
 
 import numpy as np
 from jaxtyping import Float32, Float64
 
+from hebbes.contracts.option import option
 from hebbes.contracts.population import Population
-from hebbes.contracts.strategy import Combine
+from hebbes.contracts.strategy import WeightedNoiseSum
 from hebbes.strategies.core.adaptive import AdaptiveSettings
 from hebbes.strategies.core.gaussian_search import GaussianStrategy
 from hebbes.strategies.core.ranges import check_ranges
@@ -27,50 +28,51 @@ from hebbes.strategies.core.shaping import nes_utilities
 class SNESSettings(AdaptiveSettings):
     """Hyperparameters; every field is a flag of the command line and a key of a preset."""
 
-    lr: float = field(default=1.0, metadata={"help": "learning rate of the mean, a share of the natural gradient"})
-    sigma_lr: float | None = field(
-        default=None,
-        metadata={"help": "learning rate of the sigmas (default: (3 + ln d) / (5 sqrt d) for d parameters)"},
+    learning_rate: float = option(1.0, "learning rate of the mean: factor on the natural gradient")
+    sigma_learning_rate: float | None = option(
+        None, "learning rate of the sigmas (default: (3 + ln d) / (5 sqrt d) for d parameters)"
     )
-    sampler: str = field(
-        default="normal", metadata={"help": "how members come by their noise", "choices": tuple(SAMPLERS)}
-    )
+    sampler: str = option("normal", "how the noise of the members is drawn", choices=tuple(SAMPLERS))
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.popsize is not None:
-            check_members("popsize", self.popsize, self.sampler)
-        check_ranges(self, {"a finite number > 0": ("lr",), "a finite number >= 0": ("sigma_lr",)})
+        if self.population_size is not None:
+            check_members("population_size", self.population_size, self.sampler)
+        check_ranges(
+            self, {"a finite number > 0": ("learning_rate",), "a finite number >= 0": ("sigma_learning_rate",)}
+        )
 
 
 class SNES(GaussianStrategy):
-    """A Gaussian with a sigma for each parameter."""
+    """A Gaussian with one sigma per parameter."""
 
     Settings: ClassVar[type[SNESSettings]] = SNESSettings
 
     def __init__(self, settings: SNESSettings, initial_mean: Float32[np.ndarray, " params"], seed: int):
         d = len(initial_mean)
-        self._lr = settings.lr
-        self._sigma_lr = (3 + log(d)) / (5 * sqrt(d)) if settings.sigma_lr is None else settings.sigma_lr
-        popsize = settings.members(d)
-        twins = settings.popsize is None and SAMPLERS[settings.sampler].twins
+        self._learning_rate = settings.learning_rate
+        self._sigma_learning_rate = (
+            (3 + log(d)) / (5 * sqrt(d)) if settings.sigma_learning_rate is None else settings.sigma_learning_rate
+        )
+        population_size = settings.choose_population_size(d)
+        must_be_even = settings.population_size is None and SAMPLERS[settings.sampler].is_mirrored
         super().__init__(
             initial_mean,
             np.full(d, settings.sigma),
             seed,
-            popsize=popsize + popsize % 2 if twins else popsize,
+            population_size=population_size + population_size % 2 if must_be_even else population_size,
             sampler=settings.sampler,
             parts={},
         )
 
     def tell(
-        self, population: Population, fitness: Float64[np.ndarray, " members"], combine: Combine
+        self, population: Population, fitness: Float64[np.ndarray, " members"], weighted_noise_sum: WeightedNoiseSum
     ) -> dict[str, float]:
-        """One step of the mean and one of the sigmas, both from the same members."""
+        """Updates the mean and the sigmas from the same members; returns the metrics."""
         utilities = nes_utilities(fitness[:-1])
-        total, agreement = self._noise_sum(population, utilities, combine)
-        squares = combine(population, np.append(utilities, 0.0), power=2)  # less their sum, which is zero
+        total, agreement = self._sum_noise(population, utilities, weighted_noise_sum)
+        squares = weighted_noise_sum(population, np.append(utilities, 0.0), power=2)  # sum u (z^2 - 1), as sum u = 0
         gradient = self._sigma * total
-        figures = self._move(self._lr * gradient, gradient, agreement, fitness)
-        self._sigma = self._sigma * np.exp(self._sigma_lr / 2 * squares)
-        return figures
+        metrics = self._move_mean(self._learning_rate * gradient, gradient, agreement, fitness)
+        self._sigma = self._sigma * np.exp(self._sigma_learning_rate / 2 * squares)
+        return metrics

@@ -1,1 +1,1 @@
-"""The life of a training run: prepare, advance, record, save and resume."""
+"""The life cycle of a training run: prepare, advance, record, save and resume."""

@@ -7,11 +7,11 @@ from dataclasses import dataclass, field, fields
 from math import inf, isfinite
 from typing import Any
 
-from hebbes.contracts.option import flag_name, option
-from hebbes.environments.morphologies import INTACT, check_bodies, pinned
+from hebbes.contracts.option import get_flag_name, option
+from hebbes.environments.morphologies import INTACT, check_morphologies, pin_morphology
 from hebbes.environments.spec import BACKENDS
-from hebbes.environments.wrapper_spec import read_wrapper, wrapper_spec
-from hebbes.execution.engines import ENGINES, check_episode_timeout, num_threads
+from hebbes.environments.wrapper_spec import make_wrapper_spec, read_wrapper
+from hebbes.execution.engines import ENGINES, check_episode_timeout, resolve_num_threads
 from hebbes.policies.base import INITIALIZATIONS
 from hebbes.policies.kernels.activations import ACTIVATIONS
 from hebbes.recording.tensorboard import check_installed
@@ -22,77 +22,77 @@ HEADS_OF_BOUNDS = {
     **{"clip": "identity", "tanh": "tanh", "rescale": "tanh"},
     **{"tanh_sigmoid": "tanh_sigmoid", "none": "identity"},
 }
-"""The action head of each way to treat the bounds of Box actions."""
+"""The action head for each value of `action_bounds`."""
 
 CHANGEABLE = {
     *("resume", "import", "generations", "max_env_steps", "threads", "engine", "chunk_size", "episode_timeout"),
     *("print_every", "checkpoint_every", "test_episodes", "stop_at_return", "tensorboard"),
 }
-"""Flags that may differ when a run goes on."""
+"""Flags that a resume may change."""
 
 NO_PRESET = "none"
-"""The variant of a preset that stands for no preset but the shared one."""
+"""The value of `--preset` for which only the shared preset is read."""
 
 NOT_SAVED = {"preset", "config", "resume"}
-"""Flags that say where options are read from, and are no part of them."""
+"""Flags that say where options are read from. They are not options of the run itself."""
 
-FORMERLY = {"early_stop_counts_grace": True}
-"""What options stand for that the checkpoint of a run from before them does not have, where it is not the default."""
+VALUES_IN_OLD_CHECKPOINTS = {"early_stop_counts_grace": True}
+"""Values of options that checkpoints of earlier versions lack, where these runs behaved unlike the present default."""
 
-GROWTH = ("num_interactions", "popsize_max")
-"""Flags of a population's growth, which go with its strategy and its popsize."""
+GROWTH = ("num_interactions", "population_size_max")
+"""Flags of a growing population. They belong with its strategy and its population_size."""
 
 LARGEST_GROWTH = 10
-"""Times its popsize that a population grows to where there is no popsize_max."""
+"""A population grows to at most this many times population_size if population_size_max is not given."""
 
 LARGEST_SHIFT = 1e30
-"""Of the reward; sums of larger ones over an episode might not be finite."""
+"""Largest absolute value of `reward_shift`. The sum of larger ones over an episode might not be finite."""
 
 LEAST_VALUES = {
     "generations print_every checkpoint_every eval_every eval_episodes episodes_per_member chunk_size frame_stack "
-    "recurrent_size seeds max_env_steps max_episode_steps episode_cap_min num_interactions popsize_max": 1,
+    "recurrent_size seeds max_env_steps max_episode_steps episode_cap_min num_interactions population_size_max": 1,
     "seed settle_steps early_stop_grace_steps early_stop_negative_streak test_episodes virtual_batch": 0,
 }
 """The least value of options that count something."""
 
 MAX_EPISODES = 1_000_000
-"""Far more than any statistics need, so that a slip of the finger does not fill the memory."""
+"""Far more than any statistics need. It keeps a typing error from filling the memory."""
 MAX_SEEDS = 10_000
-MOST_VALUES = {
+LARGEST_VALUES = {
     "frame_stack": MAX_FRAMES,
     "episodes_per_member": MAX_EPISODES,
     "eval_episodes": MAX_EPISODES,
     "test_episodes": MAX_EPISODES,
     "seeds": MAX_SEEDS,
 }
-"""The largest value of options that make no sense beyond it, whatever the memory."""
+"""The largest allowed value of options, on any machine."""
 
 
 @dataclass(frozen=True)
 class TrainConfig:
-    """Options of a run; those of the strategy are in its own `Settings`."""
+    """Options of a run. Those of the strategy are in `settings`, an instance of its own `Settings`."""
 
     environment: str = option(
         "CarRacing", "Gymnasium id, or PACKAGE:ID of your own; short and retired names are mapped to today's"
     )
     preset: str | None = option(
-        None, "variant of the preset: configs/TRAINER/ENVIRONMENT.VARIANT.yaml; none for no preset but the shared one"
+        None, "variant of the preset, hebbes/presets/TRAINER/ENVIRONMENT.VARIANT.yaml; none reads the shared one alone"
     )
-    config: str | None = option(None, "YAML file of options, over the preset and under the flags")
-    resume: str | None = option(None, "go on with the run, or the runs of several seeds, in this folder")
+    config: str | None = option(None, "YAML file of options; they override the preset, and flags override them")
+    resume: str | None = option(None, "resume the run, or the runs of several seeds, in this folder")
     generations: int = option(300, "generations to run")
     max_env_steps: int | None = option(None, "stop after the generation that reaches this many env steps")
     stop_at_return: float | None = option(
-        None, "stop after the evaluation of the unperturbed policy that reaches this mean return"
+        None, "stop after the evaluation of the mean policy that reaches this mean return"
     )
     seed: int = option(0, "seed of every random stream, >= 0")
-    seeds: int = option(1, "runs one after the other, of this seed and those that follow it")
+    seeds: int = option(1, "number of runs, one after the other, with --seed and the seeds that follow it")
     threads: int = option(-1, "threads or worker processes; -1 means all cores")
-    folder: str = option("weights", "where runs go, as FOLDER/ENVIRONMENT/RUN_NAME")
+    folder: str = option("weights", "folder of all runs; each is written to FOLDER/ENVIRONMENT/RUN_NAME")
     run_name: str | None = option(None, "name of the run's folder (default: strategy, seed and time)")
     print_every: int = option(1, "generations between lines of progress")
     checkpoint_every: int = option(
-        10, "generations between checkpoints, each with latest.dat; a better best.dat brings one too"
+        10, "generations between checkpoints, each with latest.dat; a new best.dat is saved with a checkpoint too"
     )
 
     policy: str = option(
@@ -113,39 +113,40 @@ class TrainConfig:
     bias: bool = option(False, "give the layers of linear and mlp biases", needs={"policy": ("auto", "linear", "mlp")})
     initialization: str = option(
         "xavier",
-        "weights at which the search of mlp, cnn and small starts: xavier, with biases of zero, or as PyTorch's layers",
+        "initial weights of mlp, cnn and small: xavier, with biases of zero, or pytorch, the default of its layers",
         choices=tuple(INITIALIZATIONS),
         needs={"policy": ("auto", "mlp", "cnn", "small")},
     )
     virtual_batch: int = option(
         0,
-        "frames of random play whose statistics normalise the convolutions of cnn and conv_lstm; 0 for none",
+        "frames of random play whose statistics normalize the convolutions of cnn and conv_lstm; 0 for none",
         needs={"policy": ("auto", "cnn", "conv_lstm")},
     )
     observation_normalization: bool = option(
-        False, "standardise observations by the running mean and deviation of all seen in training"
+        False, "normalize observations by the running mean and standard deviation of all those seen in training"
     )
     init_from: str | None = option(
-        None, "start from the weights of this policy file, or of one that the reference wrote with torch.save"
+        None, "start from the weights of this policy file, or of a file that the reference saved with torch.save"
     )
 
     strategy: str = option("openai_es", "strategy by name, or package.module:Class")
     episodes_per_member: int = option(1, "episodes whose mean return is a member's fitness")
     num_interactions: int | None = option(
         None,
-        "env steps that a generation is to have: its population grows, popsize by popsize, until then or popsize_max",
+        "env steps of a generation; its population grows by population_size until then, up to population_size_max",
     )
-    popsize_max: int | None = option(
+    population_size_max: int | None = option(
         None,
-        "members of such a population at most, at least twice popsize (default: ten times popsize)",
+        "largest size of a growing population, at least twice population_size (default: ten times population_size)",
         needs={"num_interactions": ()},
     )
     reward_shift: float = option(
-        0.0, "added to the reward of every env step in a member's fitness; -1 takes away a survival bonus of 1"
+        0.0, "added to the reward of every env step, for the fitness only; -1 removes a survival bonus of 1"
     )
     episode_seeds: str = option(
         "common",
-        "common: all members of a generation meet the same start states; independent: each its own",
+        "common: all members of a generation have the same start states (common random numbers); "
+        "independent: each member has its own",
         choices=("common", "independent"),
     )
     max_episode_steps: int | None = option(
@@ -156,35 +157,35 @@ class TrainConfig:
     )
     episode_cap_min: int | None = option(
         None,
-        "the least that cap can be, and the first generation's cap; max_episode_steps still holds",
+        "smallest value of that cap, and its value in the first generation; max_episode_steps still holds",
         needs={"episode_cap_factor": ()},
     )
 
     backend: str = option(
-        "auto", "simulator; auto takes EnvPool where it has the environment", choices=("auto", *BACKENDS)
+        "auto", "simulator; auto is EnvPool where it has the environment, else Gymnasium", choices=("auto", *BACKENDS)
     )
     env_kwargs: Mapping[str, Any] = option({}, "arguments of the simulator, as a YAML mapping")
     imports: tuple[str, ...] = option((), "packages to import first, which register environments", flag="import")
-    bodies: tuple[str, ...] = option(
+    morphologies: tuple[str, ...] = option(
         (INTACT,),
-        "bodies in which every episode is played, the mean return being the fitness: none (intact), left, right "
-        "(an ankle shortened) or the path of an XML file; for AntBulletEnv-v0 and Ant-v5",
-        commas=pinned,
+        "morphologies in which every episode is played; the fitness is the mean return over them: none (intact), left, "
+        "right (an ankle shortened) or the path of an XML file; for AntBulletEnv-v0 and Ant-v5",
+        commas=pin_morphology,
     )
     action_bounds: str = option(
         "clip",
         "how outputs become actions within the bounds: clip; tanh, then clip; tanh, then rescale from [-1, 1]; "
-        "tanh_sigmoid (first output tanh, others sigmoid, for CarRacing); none: the outputs themselves, bounds or not",
+        "tanh_sigmoid (first output tanh, others sigmoid, for CarRacing); none: the outputs as they are",
         choices=tuple(HEADS_OF_BOUNDS),
     )
     resize: tuple[int, ...] | None = option(
-        None, "height and width to shrink images to, in pixels (default: 84 84 where that is smaller)"
+        None, "height and width, in pixels, to shrink images to (default: 84 84 if images are larger)"
     )
-    grayscale: bool = option(False, "turn colour images grey")
+    grayscale: bool = option(False, "convert color images to gray")
     atari_42: bool = option(
-        False, "Atari as pytorch-es sees it: 42 x 42 grey, standardised by the episode's running mean and deviation"
+        False, "preprocess Atari as pytorch-es does: 42 x 42 gray, normalized by the episode's running moments"
     )
-    frame_stack: int = option(1, "observations that the policy sees at once, the latest last")
+    frame_stack: int = option(1, "number of latest observations that the policy sees, the newest last")
     settle_steps: int = option(0, "env steps of zero action at the start of every episode")
     fire_reset: bool = option(False, "press FIRE at the start and after every lost life (Atari)")
     early_stop_negative_streak: int | None = option(
@@ -192,28 +193,28 @@ class TrainConfig:
     )
     early_stop_grace_steps: int = option(
         0,
-        "env steps at the start of an episode whose rewards do not count for this",
+        "env steps at the start of an episode whose rewards early stopping ignores",
         needs={"early_stop_negative_streak": ()},
     )
     early_stop_counts_grace: bool = option(
         False,
-        "count rewards within early_stop_grace_steps too, as runs of before this option did",
+        "also count rewards within early_stop_grace_steps, as versions without this option did",
         needs={"early_stop_grace_steps": ()},
     )
     gymnasium_wrappers: tuple[Any, ...] = option(
         (),
-        "gymnasium.Wrapper classes, innermost first, which select the gymnasium back end: TimeLimit, "
+        "gymnasium.Wrapper classes, innermost first; they select the gymnasium back end: TimeLimit, "
         "package.module:Class, or with arguments 'TimeLimit: {max_episode_steps: 100}'",
         read=read_wrapper,
     )
     wrappers: tuple[Any, ...] = option(
-        (), "further batch wrappers, applied outermost, named as those of gymnasium_wrappers", read=read_wrapper
+        (), "additional batch wrappers, applied outermost, written like those of gymnasium_wrappers", read=read_wrapper
     )
 
     engine: str = option(
         "auto",
-        "auto: threads for EnvPool, worker processes for Gymnasium; one thread alone plays in this process, which a "
-        "simulator that crashes takes with it",
+        "auto: threads for EnvPool, worker processes for Gymnasium; with --threads 1 simulators run in this process, "
+        "and a crash of one ends it",
         choices=ENGINES,
     )
     episode_timeout: float | None = option(
@@ -221,29 +222,29 @@ class TrainConfig:
     )
     chunk_size: int | None = option(
         None,
-        "members evaluated together, about; results depend on it in their last bits "
+        "members evaluated together, approximately; results depend on it in their last bits "
         "(default: 32 on EnvPool, 4 on Gymnasium)",
     )
-    eval_every: int = option(10, "generations between evaluations of the unperturbed policy on fresh episodes")
-    eval_episodes: int = option(5, "fresh episodes of such an evaluation; their mean chooses best.dat")
-    tensorboard: bool = option(False, "write the metrics as TensorBoard events too (needs tensorboardX)")
+    eval_every: int = option(10, "generations between evaluations of the mean policy on fresh episodes")
+    eval_episodes: int = option(5, "fresh episodes of such an evaluation; best.dat is the policy with the best mean")
+    tensorboard: bool = option(False, "also write the metrics as TensorBoard events (needs tensorboardX)")
     test_episodes: int = option(20, "episodes of best.dat on Gymnasium's own environment after training; 0 for none")
 
     settings: Any = None
     """The strategy's own `Settings`."""
     typed: frozenset[str] = field(default=frozenset(), compare=False)
-    """The flags that the command line gave, which must have an effect: see `hebbes.training.unused_options`."""
+    """The flags given on the command line. They must have an effect, see `hebbes.training.unused_options`."""
 
     def __post_init__(self) -> None:
-        num_threads(self.threads)
+        resolve_num_threads(self.threads)
         check_episode_timeout(self.episode_timeout)
-        check_bodies(self.bodies)
+        check_morphologies(self.morphologies)
         for names, least in LEAST_VALUES.items():
             for name in names.split():
                 value = getattr(self, name)
                 if value is not None and value < least:
                     raise ValueError(f"{name} must be >= {least}, got {value}")
-        for name, most in MOST_VALUES.items():
+        for name, most in LARGEST_VALUES.items():
             if getattr(self, name) > most:
                 hint = "; did you mean --seed?" if name == "seeds" else ""
                 raise ValueError(f"{name} must be <= {most}, got {getattr(self, name)}{hint}")
@@ -279,20 +280,20 @@ class TrainConfig:
 
     @property
     def trusted_modules(self) -> list[str]:
-        """Modules of the user's own code that these options name, which a file of the run may name too."""
-        return modules_named(self.as_options())
+        """Modules of the user's own code that these options name. A file of the run may import them too."""
+        return find_users_modules(self.as_options())
 
     def as_options(self) -> dict[str, Any]:
-        """The config as plain values under the names of the flags, without those that say where it was read from."""
-        own = {flag_name(each): getattr(self, each.name) for each in fields(self) if "help" in each.metadata}
+        """Values by flag, in plain types, without the flags that say where options are read from."""
+        own = {get_flag_name(each): getattr(self, each.name) for each in fields(self) if "help" in each.metadata}
         strategy = {each.name: getattr(self.settings, each.name) for each in fields(self.settings)}
         plain = {k: list(v) if isinstance(v, tuple) else v for k, v in {**own, **strategy}.items()}
         return {k: v for k, v in plain.items() if k not in NOT_SAVED}
 
 
-def modules_named(options: Mapping[str, Any]) -> list[str]:
-    """Modules of the user's own that options, by flag, bring in: packages to import, and those of `module:Class`."""
-    wrappers = (wrapper_spec(entry).name for entry in (*options["gymnasium_wrappers"], *options["wrappers"]))
+def find_users_modules(options: Mapping[str, Any]) -> list[str]:
+    """Names of the user's own modules in options, given by flag: packages to import, and those of `module:Class`."""
+    wrappers = (make_wrapper_spec(entry).name for entry in (*options["gymnasium_wrappers"], *options["wrappers"]))
     classes = (*wrappers, options["policy"], options["strategy"])
     named = [name for name in (options["environment"], *classes) if ":" in name and not is_ours(name)]
     return [*options["import"], *(name.partition(":")[0] for name in named)]

@@ -1,6 +1,6 @@
-"""A user's own policies and strategies are tried before anything starts, and a strategy's answers are checked.
+"""Tries a user's own policy and strategy before a run starts, and checks what a strategy returns during it.
 
-What is tried is thrown away, so that a trial changes nothing in the run. Ours are held to their contracts by tests.
+Objects that were tried are thrown away, so a trial changes nothing in the run. Tests check our own classes.
 """
 
 from collections.abc import Callable, Mapping
@@ -11,47 +11,47 @@ from gymnasium import Space
 from jaxtyping import Float32, Float64
 
 from hebbes.contracts.engine import EngineError
-from hebbes.contracts.errors import report
+from hebbes.contracts.errors import describe_with_traceback
 from hebbes.contracts.policy import Buffers, Layout, LowRankWeights, Policy, State
 from hebbes.contracts.population import Population
-from hebbes.contracts.randomness import Purpose, stream
-from hebbes.contracts.strategy import Combine, Strategy
-from hebbes.registry.users_classes import is_users, naming
+from hebbes.contracts.randomness import Purpose, make_generator
+from hebbes.contracts.strategy import Strategy, WeightedNoiseSum
+from hebbes.registry.users_classes import convert_errors, is_users_class
 from hebbes.training.advice import TrainingError
 
 
 def try_policy(
     name: str, policy: Policy, weights: Float32[np.ndarray, " params"], buffers: Buffers, observations: Space
 ) -> None:
-    """Lets two members of a user's policy act once on zeros; ValueError where its outputs are not what they must be."""
-    if not is_users(name):
+    """Lets two members with a user's policy act once on zeros; ValueError if it breaks the contract of policies."""
+    if not is_users_class(name):
         return
     count = 2
-    with naming("policy", name):
-        allowed = (count, policy.num_outputs)  # type: ignore[attr-defined]  # a field that every policy is made with
+    with convert_errors("policy", name):
+        allowed = (count, policy.num_outputs)  # type: ignore[attr-defined]  # a field that every policy has
         _check_row("initial_params", weights, policy.layout)
         rows = np.repeat(weights[np.newaxis], count, axis=0)
-        rngs = [stream(0, Purpose.TEST, member=member) for member in range(count)]
+        rngs = [make_generator(0, Purpose.TEST, member=member) for member in range(count)]
         state = policy.initial_state(rows, rngs, buffers)
         _check_state(state, count)
         seen = np.zeros((count, *(observations.shape or ())), observations.dtype)
         outputs = policy.act(rows, seen, np.zeros(count, np.float32), state, buffers)
         if not (isinstance(outputs, np.ndarray) and outputs.dtype.kind == "f" and outputs.shape == allowed):
-            raise ValueError(f"act must return floats of shape {allowed} for {count} members, got {_shown(outputs)}")
+            raise ValueError(f"act must return floats of shape {allowed} for {count} members, got {_describe(outputs)}")
         if not np.isfinite(outputs).all():
             raise ValueError("act must return finite numbers, and does not for an observation of zeros")
 
 
 def try_strategy(name: str, make: Callable[[], Strategy], layout: Layout) -> None:
-    """Asks a user's strategy for its mean, its state and its first population; ValueError for what they must not be."""
-    if not is_users(name):
+    """Asks a user's strategy for its mean, state and first population; ValueError if it breaks the contract."""
+    if not is_users_class(name):
         return
     strategy = make()
-    with naming("strategy", name):
+    with convert_errors("strategy", name):
         _check_row("mean", strategy.mean, layout)
         state = strategy.state_dict()
         if not (isinstance(state, Mapping) and all(isinstance(array, np.ndarray) for array in state.values())):
-            raise ValueError(f"state_dict must return NumPy arrays by name, got {_shown(state)}")
+            raise ValueError(f"state_dict must return NumPy arrays by name, got {_describe(state)}")
         strategy.load_state_dict(state)
         population = strategy.ask(0)
         _check_population(population)
@@ -61,13 +61,13 @@ def try_strategy(name: str, make: Callable[[], Strategy], layout: Layout) -> Non
 
 
 def ask_population(name: str, strategy: Strategy, generation: int, num_members: int | None = None) -> Population:
-    """The population that a strategy answers with; TrainingError for anything else."""
+    """The population that the strategy returns; TrainingError if it raises or returns anything else."""
     try:
         population = strategy.ask(generation) if num_members is None else strategy.ask(generation, num_members)
     except (FloatingPointError, TrainingError):
         raise
-    except Exception as error:  # whatever a user's strategy raises
-        raise TrainingError(f"strategy {name!r}: ask raised {report(error)}") from error
+    except Exception as error:  # a user's strategy may raise anything
+        raise TrainingError(f"strategy {name!r}: ask raised {describe_with_traceback(error)}") from error
     try:
         _check_population(population)
     except ValueError as error:
@@ -76,51 +76,59 @@ def ask_population(name: str, strategy: Strategy, generation: int, num_members: 
 
 
 def tell_fitness(
-    name: str, strategy: Strategy, population: Population, fitness: Float64[np.ndarray, " members"], combine: Combine
+    name: str,
+    strategy: Strategy,
+    population: Population,
+    fitness: Float64[np.ndarray, " members"],
+    weighted_noise_sum: WeightedNoiseSum,
 ) -> dict[str, float]:
-    """The figures that a strategy answers with; TrainingError for anything else."""
+    """The metrics that the strategy returns; TrainingError if it raises or returns anything else."""
     try:
-        figures = strategy.tell(population, fitness, combine)
+        metrics = strategy.tell(population, fitness, weighted_noise_sum)
     except (EngineError, FloatingPointError, TrainingError):
         raise
-    except Exception as error:  # whatever a user's strategy raises
-        raise TrainingError(f"strategy {name!r}: tell raised {report(error)}") from error
-    if not isinstance(figures, Mapping) or not all(isinstance(each, str) for each in figures):
-        raise TrainingError(f"strategy {name!r}: tell must return a mapping of names to numbers, got {_shown(figures)}")
-    for each, value in figures.items():
+    except Exception as error:  # a user's strategy may raise anything
+        raise TrainingError(f"strategy {name!r}: tell raised {describe_with_traceback(error)}") from error
+    if not isinstance(metrics, Mapping) or not all(isinstance(each, str) for each in metrics):
+        raise TrainingError(
+            f"strategy {name!r}: tell must return a mapping of names to numbers, got {_describe(metrics)}"
+        )
+    for each, value in metrics.items():
         if not _is_number(value):
-            raise TrainingError(f"strategy {name!r}: tell must return numbers, got {_shown(value)} for {each!r}")
-    return dict(figures)
+            raise TrainingError(f"strategy {name!r}: tell must return numbers, got {_describe(value)} for {each!r}")
+    return dict(metrics)
 
 
 def _check_row(what: str, row: Any, layout: Layout) -> None:
     length = layout.num_params
     if not (isinstance(row, np.ndarray) and row.dtype == np.float32 and row.shape == (length,)):
-        raise ValueError(f"{what} must be float32 of shape ({length},), got {_shown(row)}")
+        raise ValueError(f"{what} must be float32 of shape ({length},), got {_describe(row)}")
     if not np.isfinite(row).all():
         raise ValueError(f"{what} must be finite")
 
 
 def _check_state(state: State, count: int) -> None:
-    """Refuses a state that is no tree of arrays with the members first."""
+    """ValueError for a state that is not a tree of arrays whose first axis is that of the members."""
     if isinstance(state, dict):
         state = tuple(state.values())
     if isinstance(state, (tuple, list)):
         for branch in state:
             _check_state(branch, count)
     elif state is not None and not (isinstance(state, np.ndarray) and state.shape[:1] == (count,)):
-        raise ValueError(f"initial_state must hold arrays with the {count} members first, got {_shown(state)}")
+        raise ValueError(f"initial_state must hold arrays with the {count} members first, got {_describe(state)}")
 
 
 def _check_population(population: Any) -> None:
-    lacking = [name for name in ("__len__", "weights", "combine") if not callable(getattr(population, name, None))]
+    lacking = [
+        name for name in ("__len__", "weights", "weighted_noise_sum") if not callable(getattr(population, name, None))
+    ]
     if lacking:
         raise ValueError(
-            f"ask must return a population (hebbes/contracts/population.py), got {_shown(population)}, "
+            f"ask must return a population (hebbes/contracts/population.py), got {_describe(population)}, "
             f"which lacks {', '.join(lacking)}"
         )
     if len(population) < 2:
-        raise ValueError(f"ask must return members and, last, the unperturbed policy, got {len(population)} in all")
+        raise ValueError(f"ask must return members and, last, the mean policy, got {len(population)} in all")
 
 
 def _is_number(value: Any) -> bool:
@@ -130,8 +138,8 @@ def _is_number(value: Any) -> bool:
         return False
 
 
-def _shown(value: Any) -> str:
-    """A value in a few words."""
+def _describe(value: Any) -> str:
+    """A value in a few words, for messages."""
     if isinstance(value, np.ndarray):
         return f"{value.dtype} of shape {value.shape}"
     return repr(value) if value is None or isinstance(value, (str, int, float)) else f"a {type(value).__name__}"

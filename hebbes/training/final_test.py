@@ -1,4 +1,4 @@
-"""The test of a run's best policy: played once, and kept in the folder of the run."""
+"""The test of a run's best policy, which is played once and saved in the run's folder."""
 
 import json
 from dataclasses import dataclass
@@ -8,70 +8,70 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float64
 
-from hebbes.evaluation.play import environment_for, play
+from hebbes.evaluation.play import make_evaluation_spec, play
 from hebbes.files.atomic_file import write_atomically
 from hebbes.files.policy_file import SavedPolicy, load_policy
-from hebbes.files.weight_file import opened
-from hebbes.recording.standard_output import say, try_to_write
+from hebbes.files.weight_file import open_regular_file
+from hebbes.recording.standard_output import print_line, try_to_write
 from hebbes.statistics.intervals import summarize
-from hebbes.training.generation_loop import Run, TrainingError, evaluation_cap
+from hebbes.training.generation_loop import Run, TrainingError, choose_evaluation_cap
 
 TEST_JSON = "test.json"
 MAX_FILE_BYTES = 2**26
 
 
 @dataclass(frozen=True)
-class Tested:
-    """What the test of a run came to."""
+class FinalTestResult:
+    """The outcome of a run's test."""
 
     returns: Float64[np.ndarray, " episodes"]
-    """NaN for an episode that failed; none where no test was asked for."""
-    is_kept: bool = True
-    """Whether the folder of the run has them."""
+    """NaN for an episode that failed. Empty if no test was asked for."""
+    is_saved: bool = True
+    """Whether they are saved in the run's folder."""
 
 
-def final_test(run: Run) -> Tested:
-    """Says what `best.dat` is worth on Gymnasium's own environment; TrainingError where it cannot be loaded.
+def run_final_test(run: Run) -> FinalTestResult:
+    """Returns of `best.dat` on Gymnasium's own environment, which it also prints; TrainingError if it cannot be loaded.
 
-    A test of the same policy over as many episodes that the folder has already is not played again.
+    If the folder already has a test of this policy with the same number of episodes, its returns are read instead.
     """
     try:
         best = load_policy(run.folder / "best.dat", run.config.trusted_modules)
     except ValueError as error:
         raise TrainingError(f"no test: {error}") from error
-    path, facts = run.folder / TEST_JSON, _facts(run, best)
-    returns, is_kept = _kept(path, facts, run.config.test_episodes), True
+    path, facts = run.folder / TEST_JSON, _describe_test(run, best)
+    returns, is_saved = _read_returns(path, facts, run.config.test_episodes), True
     if returns is None:
-        returns = _played(run, best)
+        returns = _play_test(run, best)
         cells = [None if np.isnan(each) else each for each in returns.tolist()]
         text = json.dumps({**facts, "returns": cells}) + "\n"
-        is_kept = try_to_write(TEST_JSON, lambda: write_atomically(path, text.encode()))
-    say(f"best policy     {summarize(returns)} on {facts['backend']}, of generation {facts['generation']}")
-    return Tested(returns, is_kept)
+        is_saved = try_to_write(TEST_JSON, lambda: write_atomically(path, text.encode()))
+    print_line(f"best policy     {summarize(returns)} on {facts['backend']}, of generation {facts['generation']}")
+    return FinalTestResult(returns, is_saved)
 
 
-def _facts(run: Run, best: SavedPolicy) -> dict[str, Any]:
-    """What the returns of a test depend on, beside the options that never change."""
-    backend = environment_for(best.environment).backend
+def _describe_test(run: Run, best: SavedPolicy) -> dict[str, Any]:
+    """What the returns of a test depend on, in addition to the options that a resume cannot change."""
+    backend = make_evaluation_spec(best.environment).backend
     return {"generation": best.provenance["generation"], "backend": backend, "seed": run.config.seed}
 
 
-def _played(run: Run, best: SavedPolicy) -> Float64[np.ndarray, " episodes"]:
+def _play_test(run: Run, best: SavedPolicy) -> Float64[np.ndarray, " episodes"]:
     config = run.config
     return play(
         best,
-        environment_for(best.environment),
+        make_evaluation_spec(best.environment),
         episodes=config.test_episodes,
         seed=config.seed,
         threads=config.threads,
-        max_episode_steps=evaluation_cap(config),
+        max_episode_steps=choose_evaluation_cap(config),
     )
 
 
-def _kept(path: Path, facts: dict[str, Any], episodes: int) -> Float64[np.ndarray, " episodes"] | None:
-    """The returns in a file, if they are of the test that these facts name and are as many as episodes; else None."""
+def _read_returns(path: Path, facts: dict[str, Any], episodes: int) -> Float64[np.ndarray, " episodes"] | None:
+    """The returns in a file if it holds this test with this number of episodes, else None."""
     try:
-        with opened(path, MAX_FILE_BYTES, "no test is that long") as file:
+        with open_regular_file(path, MAX_FILE_BYTES, "no test is that long") as file:
             found = json.load(file)
         returns = np.array(found.pop("returns"), np.float64)
         return returns if found == facts and returns.shape == (episodes,) else None

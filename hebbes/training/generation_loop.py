@@ -17,25 +17,25 @@ from hebbes.contracts.population import Population
 from hebbes.contracts.randomness import Purpose
 from hebbes.contracts.strategy import Strategy
 from hebbes.environments.ids import has_time_limit
-from hebbes.execution.chunks import Task, joined
-from hebbes.execution.observation_moments import merged, standardisation
+from hebbes.execution.chunks import Task, join_rollouts
+from hebbes.execution.observation_moments import make_normalization_buffers, merge_moments
 from hebbes.execution.repeated_population import RepeatedPopulation
 from hebbes.files.checkpoint import Checkpoint, Progress, Snapshot
 from hebbes.recording.console import Console
 from hebbes.recording.metrics import MetricsWriter
 from hebbes.recording.tensorboard import TensorboardWriter
-from hebbes.training.advice import GO_ON, begin_anew, mend_first
+from hebbes.training.advice import RESUME_ADVICE, advise_environment_fix, advise_new_run
 from hebbes.training.advice import TrainingError as TrainingError
 from hebbes.training.config import LARGEST_GROWTH, TrainConfig
 from hebbes.training.contract_checks import ask_population, tell_fitness
-from hebbes.training.generation_metrics import return_figures, tally_figures
-from hebbes.training.provenance import conditions
+from hebbes.training.generation_metrics import compute_return_metrics, compute_tally_metrics
+from hebbes.training.provenance import find_conditions
 from hebbes.training.run_folder import RunFiles
 
 
 @dataclass(frozen=True)
 class Run:
-    """A run that is ready to start, or to go on."""
+    """A run that is ready to start or to resume."""
 
     config: TrainConfig
     task: Task
@@ -44,11 +44,11 @@ class Run:
     folder: Path
     progress: Progress
     constants: Buffers = field(default_factory=dict)
-    """The policy's buffers that training leaves as they are: all but the observation statistics."""
+    """The policy's buffers that training does not change: all except the observation statistics."""
     needs: str = ""
-    """What it takes of memory, where that is considerable."""
+    """A line on the memory that the run needs. Empty if that is little."""
     lock: int | None = None
-    """Descriptor that keeps other processes out of the folder."""
+    """Open file descriptor whose lock keeps other processes out of the folder."""
 
 
 class Trainer:
@@ -59,59 +59,61 @@ class Trainer:
         self._strategy, self._engine = run.strategy, run.engine
         self._console = console
         self._resumed_at = time.perf_counter() - run.progress.seconds
-        self._conditions = conditions()
+        self._conditions = find_conditions()
         self._files = RunFiles(run.folder, run.task, run.config)
-        self._checkpoint = captured(run, self._conditions)
+        self._checkpoint = capture_checkpoint(run, self._conditions)
         self._saved: Checkpoint | None = None
-        self._noticed = self._trouble = ""
+        self._last_problem = self._save_error = ""
 
     def run(self, metrics: MetricsWriter, board: TensorboardWriter | None = None) -> None:
         """Trains until there is a reason to end, see `ending`.
 
-        However it ends, the last finished generation is saved; TrainingError if it could not be.
+        The last finished generation is always saved, however training ends. TrainingError if that fails.
         """
         try:
-            if self.ending and self._progress.best is None:  # it was shortened before it was evaluated
-                self._score()
-                self._checkpoint = captured(replace(self._run, progress=self._progress), self._conditions)
+            if self.ending and self._progress.best is None:  # its budget was reduced before its first evaluation
+                self._evaluate_if_due()
+                self._checkpoint = capture_checkpoint(replace(self._run, progress=self._progress), self._conditions)
             self._save(metrics)
             while not self.ending:
                 best = self._progress.best
                 try:
-                    row = self.generation()
+                    row = self.run_generation()
                 except FloatingPointError as error:
                     where = f"generation {self._progress.generation + 1}"
-                    raise TrainingError(f"{where}: {error}", begin_anew(self._config.settings)) from error
+                    raise TrainingError(f"{where}: {error}", advise_new_run(self._config.settings)) from error
                 try:
-                    with suppress(OSError):  # the row is kept, and `_save` says what is wrong with the disk
+                    with suppress(OSError):  # the writer keeps the row, and `_save` reports the error
                         metrics.write(row)
-                except ValueError as error:  # of a user's strategy
+                except ValueError as error:  # raised for the metrics of a user's strategy
                     raise TrainingError(f"strategy {self._config.strategy!r}: {error}") from error
                 if board is not None:
-                    with suppress(OSError):  # kept too, until it is closed
+                    with suppress(OSError):  # the writer keeps this row too, until it is closed
                         board.write(row)
-                self._checkpoint = captured(replace(self._run, progress=self._progress), self._conditions)
-                self._console.generation(row)
+                self._checkpoint = capture_checkpoint(replace(self._run, progress=self._progress), self._conditions)
+                self._console.show_generation(row)
                 if self._progress.best is not best or self._is_due(self._config.checkpoint_every):
                     self._save(metrics)
         finally:
             if self._saved is not self._checkpoint:
                 self._save(metrics)
         if self._saved is not self._checkpoint:
-            raise TrainingError(f"generation {self._progress.generation} could not be saved: {self._trouble}")
+            raise TrainingError(f"generation {self._progress.generation} could not be saved: {self._save_error}")
 
-    def buffers(self) -> Buffers:
-        """The policy's constants as they stand."""
-        return _buffers(self._run, self._progress)
+    def make_buffers(self) -> Buffers:
+        """The policy's buffers after the generations so far."""
+        return _make_buffers(self._run, self._progress)
 
-    def generation(self) -> dict[str, float]:
+    def run_generation(self) -> dict[str, float]:
         """Runs one generation and returns its row of metrics."""
         started, before = time.perf_counter(), self._progress
-        population, rollouts, rollout_seconds = self._rollouts()
+        population, rollouts, rollout_seconds = self._evaluate_population()
         fitness = rollouts.fitness + self._config.reward_shift * rollouts.env_steps.mean(axis=1)
-        self._notice(before.generation + 1, fitness, rollouts.faults)
-        with np.errstate(over="ignore", invalid="ignore"):  # what diverges is found out below, or by the next ask
-            figures = tell_fitness(self._config.strategy, self._strategy, population, fitness, self._engine.combine)
+        self._report_problems(before.generation + 1, fitness, rollouts.faults)
+        with np.errstate(over="ignore", invalid="ignore"):  # divergence is detected below or by the next ask
+            metrics = tell_fitness(
+                self._config.strategy, self._strategy, population, fitness, self._engine.weighted_noise_sum
+            )
             finite = np.isfinite(self._strategy.mean).all()
         seconds = time.perf_counter() - started
         self._progress = replace(
@@ -119,53 +121,57 @@ class Trainer:
             generation=before.generation + 1,
             env_steps=before.env_steps + int(rollouts.env_steps.sum()),
             episode_length=float(rollouts.env_steps.mean()),
-            moments=merged([before.moments, *rollouts.moments]),
+            moments=merge_moments([before.moments, *rollouts.moments]),
         )
         if not finite:
-            raise FloatingPointError("the weights are no longer finite; is lr too large?")
-        score = self._score()
+            raise FloatingPointError("the weights are no longer finite; is learning_rate too large?")
+        score = self._evaluate_if_due()
         self._progress = replace(self._progress, seconds=time.perf_counter() - self._resumed_at)
         best = self._progress.best
         return {
             "generation": self._progress.generation,
             "env_steps": self._progress.env_steps,
-            **return_figures(rollouts, fitness),
+            **compute_return_metrics(rollouts, fitness),
             "eval_return": score,
             "best_score": nan if best is None else best.score,
-            **figures,
+            **metrics,
             "num_members": len(population) - 1,
             "episode_length_mean": float(rollouts.env_steps.mean()),
-            **tally_figures(rollouts.tallies, rollout_seconds / seconds),
+            **compute_tally_metrics(rollouts.tallies, rollout_seconds / seconds),
             "env_steps_per_second": (self._progress.env_steps - before.env_steps) / seconds,
             "seconds": self._progress.seconds,
         }
 
-    def _rollouts(self) -> tuple[Population, Rollouts, float]:
-        """The generation's members and their episodes, more and more until they have enough env steps; the seconds."""
+    def _evaluate_population(self) -> tuple[Population, Rollouts, float]:
+        """The generation's population, its rollouts and the seconds that they took.
+
+        With `num_interactions` the population grows until its episodes have that many env steps.
+        """
         generation, wanted = self._progress.generation, self._config.num_interactions
-        context = self._training_context()
+        context = self._make_training_context()
         name, strategy = self._config.strategy, self._strategy
         population, started = ask_population(name, strategy, generation), time.perf_counter()
         if wanted is None:
             return population, self._engine.evaluate(population, context), time.perf_counter() - started
-        size = popsize = len(population) - 1
-        most = LARGEST_GROWTH * popsize if self._config.popsize_max is None else self._config.popsize_max
+        size = population_size = len(population) - 1
+        limit = self._config.population_size_max
+        most = LARGEST_GROWTH * population_size if limit is None else limit
         rounds = [self._engine.evaluate(population, context, range(size))]
-        while sum(each.env_steps.sum() for each in rounds) < wanted and size + popsize <= most:
-            population = ask_population(name, strategy, generation, size + popsize)
-            rounds.append(self._engine.evaluate(population, context, range(size, size + popsize)))
-            size += popsize
-        # the unperturbed policy comes last, as in a population that was of this size from the start
+        while sum(each.env_steps.sum() for each in rounds) < wanted and size + population_size <= most:
+            population = ask_population(name, strategy, generation, size + population_size)
+            rounds.append(self._engine.evaluate(population, context, range(size, size + population_size)))
+            size += population_size
+        # the mean policy comes last, as in a population that was of this size from the start
         rounds.append(self._engine.evaluate(population, context, range(size, size + 1)))
-        return population, joined(rounds), time.perf_counter() - started
+        return population, join_rollouts(rounds), time.perf_counter() - started
 
     def _is_due(self, every: int) -> bool:
-        """Whether it is a generation for what is done every so many of them, and after the last one."""
+        """Whether something that is done every `every` generations, and after the last one, is due now."""
         return self._progress.generation % every == 0 or bool(self.ending)
 
     @property
     def ending(self) -> str:
-        """Why training is over: the return, env steps or generations asked for are reached. Empty while it goes on."""
+        """Why training is over: it has reached its return, env steps or generations. Empty while it goes on."""
         config, progress = self._config, self._progress
         goal, best, most = config.stop_at_return, progress.best, config.max_env_steps
         if goal is not None and best is not None and best.score >= goal:
@@ -176,7 +182,7 @@ class Trainer:
             return f"{progress.generation} of {config.generations} generations are done"
         return ""
 
-    def _training_context(self) -> Context:
+    def _make_training_context(self) -> Context:
         config, generation = self._config, self._progress.generation
         first_episode = generation * config.episodes_per_member
         return Context(
@@ -184,13 +190,13 @@ class Trainer:
             generation=generation,
             episodes=tuple(range(first_episode, first_episode + config.episodes_per_member)),
             independent_seeds=config.episode_seeds == "independent",
-            max_episode_steps=self._training_cap(),
-            buffers=self.buffers(),
-            observe=config.observation_normalization,
+            max_episode_steps=self._compute_training_cap(),
+            buffers=self.make_buffers(),
+            observe_moments=config.observation_normalization,
         )
 
-    def _training_cap(self) -> int | None:
-        """The cap on training episodes, which may follow the mean length of those before."""
+    def _compute_training_cap(self) -> int | None:
+        """The cap on the env steps of a training episode, which may follow the mean length of previous episodes."""
         config, mean = self._config, self._progress.episode_length
         if config.episode_cap_factor is None:
             return config.max_episode_steps
@@ -199,13 +205,15 @@ class Trainer:
             cap = max(cap or 1, ceil(config.episode_cap_factor * mean))
         return min(filter(None, (cap, config.max_episode_steps)), default=None)
 
-    def _notice(self, generation: int, fitness: Float64[np.ndarray, " members"], faults: Mapping[str, int]) -> None:
-        """Says what went wrong with the members, once for each kind of it; TrainingError if none can be ranked."""
-        failed, ranked = int(np.isnan(fitness).sum()), fitness[:-1][~np.isnan(fitness[:-1])]  # unperturbed comes last
+    def _report_problems(
+        self, generation: int, fitness: Float64[np.ndarray, " members"], faults: Mapping[str, int]
+    ) -> None:
+        """Prints, once per kind, that members failed or that all tie; TrainingError if all members failed."""
+        failed, ranked = int(np.isnan(fitness).sum()), fitness[:-1][~np.isnan(fitness[:-1])]  # the mean policy is last
         reasons = ", ".join(f"{reason} in {count} episodes" for reason, count in Counter(faults).most_common())
-        if not len(ranked) and (len(fitness) > 2 or failed == 2):  # a lone candidate may fail beside its parent
+        if not len(ranked) and (len(fitness) > 2 or failed == 2):  # a single candidate may fail if its parent does not
             by_the_clock = self._config.episode_timeout is not None
-            advice = GO_ON if by_the_clock else mend_first(self._config.settings)
+            advice = RESUME_ADVICE if by_the_clock else advise_environment_fix(self._config.settings)
             raise TrainingError(f"every member of generation {generation} failed: {reasons}", advice)
         kind, line = "", ""
         if failed:
@@ -214,23 +222,23 @@ class Trainer:
         elif len(ranked) > 1 and (ranked == ranked[0]).all():
             kind = "tied"
             line = f"all members have the same fitness, {ranked[0]:g}: it says nothing about the weights"
-        if line and kind != self._noticed:
-            self._console.message(f"generation {generation}: {line}")
-        self._noticed = kind
+        if line and kind != self._last_problem:
+            self._console.print_message(f"generation {generation}: {line}")
+        self._last_problem = kind
 
-    def _score(self) -> float:
-        """Evaluates the unperturbed policy where it is due, and keeps it as the best if none was better."""
+    def _evaluate_if_due(self) -> float:
+        """The score of the mean policy, NaN if no evaluation is due; also updates the best policy."""
         progress = self._progress
         if not self._is_due(self._config.eval_every):
             return nan
-        score = self._evaluate()
+        score = self._evaluate_mean_policy()
         best_score = -inf if progress.best is None or not isfinite(progress.best.score) else progress.best.score
         if progress.best is None or score > best_score:
-            self._progress = replace(progress, best=_snapshot(self._run, progress, score))
+            self._progress = replace(progress, best=_make_snapshot(self._run, progress, score))
         return score
 
-    def _evaluate(self) -> float:
-        """Mean return of the unperturbed policy over fresh episodes, without the training-only wrappers."""
+    def _evaluate_mean_policy(self) -> float:
+        """Mean return of the mean policy over fresh episodes, without the training-only wrappers."""
         config, generation = self._config, self._progress.generation
         rollouts = self._engine.evaluate(
             RepeatedPopulation(self._strategy.mean, config.eval_episodes),
@@ -239,49 +247,53 @@ class Trainer:
                 generation=generation,
                 episodes=(generation,),
                 independent_seeds=True,
-                max_episode_steps=evaluation_cap(config),
-                buffers=self.buffers(),
-                observe=False,
+                max_episode_steps=choose_evaluation_cap(config),
+                buffers=self.make_buffers(),
+                observe_moments=False,
             ),
         )
         return float(rollouts.returns.mean())
 
     def _save(self, metrics: MetricsWriter) -> None:
-        """Writes the last finished generation; where the disk refuses, the checkpoint before it stays."""
+        """Writes the last finished generation. If that fails, the previous checkpoint remains."""
         try:
             metrics.sync()
             self._files.save(self._checkpoint)
         except OSError as error:
-            self._say_unsaved(error)
+            self._report_failed_save(error)
         else:
-            self._saved, self._trouble = self._checkpoint, ""
+            self._saved, self._save_error = self._checkpoint, ""
 
-    def _say_unsaved(self, error: OSError) -> None:
-        """Says once that the disk refuses to take what is written; every later generation tries again."""
-        trouble = f"{error.strerror}: {error.filename}" if error.filename else str(error.strerror)
-        if trouble != self._trouble:
-            self._console.message(f"generation {self._progress.generation} not saved ({trouble}); training goes on")
-        self._trouble = trouble
+    def _report_failed_save(self, error: OSError) -> None:
+        """Prints, once per kind of error, that a generation was not saved. The next save that is due tries again."""
+        reason = f"{error.strerror}: {error.filename}" if error.filename else str(error.strerror)
+        if reason != self._save_error:
+            generation = self._progress.generation
+            self._console.print_message(f"generation {generation} not saved ({reason}); training goes on")
+        self._save_error = reason
 
 
-def captured(run: Run, made_under: Mapping[str, str]) -> Checkpoint:
-    """The run as it stands, of which nothing changes when the run goes on; `made_under` are `machine.conditions`."""
+def capture_checkpoint(run: Run, conditions: Mapping[str, str]) -> Checkpoint:
+    """A copy of the run's present state; `conditions` are those of `provenance.find_conditions`."""
     strategy = {name: np.array(array) for name, array in run.strategy.state_dict().items()}
-    latest = _snapshot(run, run.progress, nan)
-    return Checkpoint(run.config.as_options(), made_under, run.progress, strategy, latest)
+    latest = _make_snapshot(run, run.progress, nan)
+    return Checkpoint(run.config.as_options(), conditions, run.progress, strategy, latest)
 
 
-def _snapshot(run: Run, progress: Progress, score: float) -> Snapshot:
-    weights = np.array(run.strategy.mean)  # a copy, whatever a strategy goes on to do with its own
-    return Snapshot(progress.generation, progress.env_steps, score, weights, _buffers(run, progress))
+def _make_snapshot(run: Run, progress: Progress, score: float) -> Snapshot:
+    weights = np.array(run.strategy.mean)  # a copy, because a strategy may reuse its own array
+    return Snapshot(progress.generation, progress.env_steps, score, weights, _make_buffers(run, progress))
 
 
-def _buffers(run: Run, progress: Progress) -> Buffers:
+def _make_buffers(run: Run, progress: Progress) -> Buffers:
     if not run.config.observation_normalization:
         return run.constants
-    return {**run.constants, **standardisation(progress.moments, run.task.agent.policy.observation_shape)}
+    return {**run.constants, **make_normalization_buffers(progress.moments, run.task.agent.policy.observation_shape)}
 
 
-def evaluation_cap(config: TrainConfig) -> int | None:
-    """The cap on training episodes where the environment has no limit of its own, which would let it go on for ever."""
+def choose_evaluation_cap(config: TrainConfig) -> int | None:
+    """The cap of training episodes if the environment has no time limit of its own, else None.
+
+    Without a limit an evaluation might never end.
+    """
     return None if has_time_limit(config.environment, config.env_kwargs) else config.max_episode_steps

@@ -1,4 +1,4 @@
-"""Figures of a generation for the metrics, from its rollouts."""
+"""Metrics of a generation, computed from its rollouts."""
 
 from collections.abc import Mapping
 from math import nan
@@ -9,12 +9,12 @@ from jaxtyping import Float64
 from hebbes.contracts.engine import Rollouts
 
 
-def return_figures(rollouts: Rollouts, fitness: Float64[np.ndarray, " members"]) -> dict[str, float]:
-    """Figures of the perturbed members, failed ones left out, and of the unperturbed one, which comes last.
+def compute_return_metrics(rollouts: Rollouts, fitness: Float64[np.ndarray, " members"]) -> dict[str, float]:
+    """Metrics of the members' returns, without failed members, and of the mean policy, which is the last member.
 
-    Its rank is by `fitness`, which is what the strategy is told; the rest are returns.
+    The rank of the mean policy is that of its `fitness`, which the strategy is told. All else is computed from returns.
     """
-    returns, unperturbed = rollouts.fitness[:-1], float(rollouts.fitness[-1])
+    returns, mean_policy = rollouts.fitness[:-1], float(rollouts.fitness[-1])
     valid = returns[~np.isnan(returns)]
     mean, std, high, low = (valid.mean(), valid.std(), valid.max(), valid.min()) if len(valid) else (nan,) * 4
     return {
@@ -22,16 +22,17 @@ def return_figures(rollouts: Rollouts, fitness: Float64[np.ndarray, " members"])
         "return_std": float(std),
         "return_max": float(high),
         "return_min": float(low),
-        "unperturbed_return": unperturbed,
-        "unperturbed_rank": nan if np.isnan(unperturbed) else 1 + int((fitness[:-1] > fitness[-1]).sum()),
+        "mean_policy_return": mean_policy,
+        "mean_policy_rank": nan if np.isnan(mean_policy) else 1 + int((fitness[:-1] > fitness[-1]).sum()),
         "failed_members": int(np.isnan(rollouts.returns[:-1]).any(axis=1).sum()),
     }
 
 
-def tally_figures(tallies: Mapping[str, float], rollout_share: float) -> dict[str, float]:
-    """Share of saturated actions, NaN where there are no bounds; shares of the generation's wall time.
+def compute_tally_metrics(tallies: Mapping[str, float], rollout_share: float) -> dict[str, float]:
+    """Share of saturated actions, NaN without action bounds, and shares of the generation's wall time.
 
-    `rollout_share` is that of the rollouts, which is split as the seconds of all threads are.
+    `rollout_share` is the share of the rollouts. It is divided between policy and simulator as the seconds of all
+    threads are.
     """
     policy, simulator = tallies["policy_seconds"], tallies["simulator_seconds"]
     bounded, policy_share = tallies["bounded_actions"], policy / (policy + simulator)

@@ -1,4 +1,4 @@
-"""Preparation of runs: everything is checked, then a folder is made, or a run is put back from its checkpoint."""
+"""Prepares runs: checks everything, then makes the folder of a new run or restores a run from its checkpoint."""
 
 import os
 import sys
@@ -14,126 +14,127 @@ from jaxtyping import Float32
 from hebbes.contracts.policy import Layout
 from hebbes.contracts.strategy import Strategy, TakesLayout
 from hebbes.environments.spec import EnvironmentSpec
-from hebbes.evaluation.play import environment_for
+from hebbes.evaluation.play import make_evaluation_spec
 from hebbes.execution.chunks import Task
 from hebbes.execution.engines import CHUNK_SIZES, make_engine
 from hebbes.execution.episode import Agent
-from hebbes.execution.observation_moments import STATISTICS, moments_of
+from hebbes.execution.observation_moments import NORMALIZATION_BUFFERS, read_moments
 from hebbes.files import checkpoint as checkpoints
-from hebbes.files.checkpoint import Checkpoint, Progress, newest_checkpoint
-from hebbes.files.policy_file import fields_of
-from hebbes.recording.metrics import METRICS_CSV, missing_rows
-from hebbes.registry.lookup import lookup, names
-from hebbes.registry.users_classes import make, naming
-from hebbes.training.assembly import automatic_policy, environment_spec, make_agent, spaces
+from hebbes.files.checkpoint import Checkpoint, Progress, load_newest_checkpoint
+from hebbes.files.policy_file import get_policy_fields
+from hebbes.recording.metrics import METRICS_CSV, count_missing_rows
+from hebbes.registry.lookup import find_class, list_names
+from hebbes.registry.users_classes import convert_errors, make_instance
+from hebbes.training.assembly import choose_policy, find_spaces, make_agent, make_environment_spec
 from hebbes.training.config import TrainConfig
 from hebbes.training.contract_checks import try_policy, try_strategy
-from hebbes.training.generation_loop import Run, captured
-from hebbes.training.memory_check import check_run
-from hebbes.training.provenance import conditions
+from hebbes.training.generation_loop import Run, capture_checkpoint
+from hebbes.training.memory_check import check_run_memory
+from hebbes.training.provenance import find_conditions
 from hebbes.training.run_folder import (
     INIT_FROM,
-    chosen_folder,
-    hold,
+    choose_folder,
+    find_seed_folder,
+    lock_folder,
     make_folder,
-    make_whole,
-    note_command,
-    seed_folder,
+    make_folder_atomically,
+    record_command,
     update_config,
-    write_start,
-    write_top,
+    write_first_files,
+    write_shared_files,
 )
 from hebbes.training.runs import Runs
-from hebbes.training.starting_point import MAX_WEIGHTS, starting_point
-from hebbes.training.unused_options import check_used
+from hebbes.training.starting_point import MAX_WEIGHTS, find_starting_point
+from hebbes.training.unused_options import check_typed_options
 
 
-def prepare(config: TrainConfig, options_of: Callable[[Path], TrainConfig] | None = None) -> Runs:
-    """The runs that the options ask for: one, or one for each seed, begun or going on; the first of them is ready.
+def prepare(config: TrainConfig, read_options: Callable[[Path], TrainConfig] | None = None) -> Runs:
+    """The runs that the options ask for, new or resumed: one, or one for each seed. The first of them is ready.
 
-    Everything is checked before any file is written, by the first seed for all, which differ in nothing else. Raises
-    ValueError where something does not fit. Where several seeds go on, `options_of` gives the options of one that has
-    begun, by its folder.
+    ValueError if an option is wrong. Everything is checked before any file is written. Only the run of the first seed
+    is checked, because the others differ in nothing but the seed. When several seeds are resumed, `read_options`
+    returns the options of a run that has begun, from its folder.
     """
     if config.seeds == 1:
-        run = _begun(config) if config.resume is None else _resumed(config, Path(config.resume))
+        run = _begin_run(config) if config.resume is None else _resume_run(config, Path(config.resume))
         return Runs(run, range(run.config.seed, run.config.seed + 1))
     seeds = range(config.seed, config.seed + config.seeds)
     if config.resume is None:
-        first, top, lock = _begun_together(config)
-        return Runs(first, seeds, top=top, later=partial(_run_of_seed, config, top, options_of), lock=lock)
+        first, top, lock = _begin_runs_of_seeds(config)
+        return Runs(first, seeds, top=top, prepare_later=partial(_prepare_seed, config, top, read_options), lock=lock)
     top = Path(config.resume)
-    lock, later = hold(top), partial(_run_of_seed, config, top, options_of)
+    lock, prepare_seed = lock_folder(top), partial(_prepare_seed, config, top, read_options)
     try:
-        return Runs(later(config.seed), seeds, top=top, later=later, lock=lock)
+        return Runs(prepare_seed(config.seed), seeds, top=top, prepare_later=prepare_seed, lock=lock)
     except BaseException:
         os.close(lock)
         raise
 
 
-def _begun(config: TrainConfig) -> Run:
-    """A new run in a folder of its own."""
-    run = _assembled(config, chosen_folder(config))
-    start = captured(run, conditions())
-    folder, lock = make_folder(config, lambda unfinished: write_start(unfinished, run.config, start))
+def _begin_run(config: TrainConfig) -> Run:
+    """A new run in a new folder."""
+    run = _assemble_run(config, choose_folder(config))
+    start = capture_checkpoint(run, find_conditions())
+    folder, lock = make_folder(config, lambda unfinished: write_first_files(unfinished, run.config, start))
     return replace(run, folder=folder, lock=lock)
 
 
-def _begun_together(config: TrainConfig) -> tuple[Run, Path, int]:
-    """The first of the new runs of several seeds, the folder of them all, and what holds that."""
-    run = _assembled(replace(config, seeds=1), chosen_folder(config))
-    start = captured(run, conditions())
+def _begin_runs_of_seeds(config: TrainConfig) -> tuple[Run, Path, int]:
+    """The first new run of several seeds, the folder of all of them, and the descriptor that locks it."""
+    run = _assemble_run(replace(config, seeds=1), choose_folder(config))
+    start = capture_checkpoint(run, find_conditions())
 
-    def fill(unfinished: Path) -> None:
-        write_top(unfinished, config)
-        write_start(seed_folder(unfinished, config.seed), run.config, start)
+    def write_files(unfinished: Path) -> None:
+        write_shared_files(unfinished, config)
+        write_first_files(find_seed_folder(unfinished, config.seed), run.config, start)
 
-    top, lock = make_folder(config, fill)
-    folder = seed_folder(top, config.seed)
-    return replace(run, folder=folder, lock=hold(folder)), top, lock
+    top, lock = make_folder(config, write_files)
+    folder = find_seed_folder(top, config.seed)
+    return replace(run, folder=folder, lock=lock_folder(folder)), top, lock
 
 
-def _run_of_seed(config: TrainConfig, top: Path, options_of: Callable[[Path], TrainConfig] | None, seed: int) -> Run:
-    """The run of one of the seeds in `top`, which begins now or goes on; `config` is for them all."""
-    folder = seed_folder(top, seed)
+def _prepare_seed(config: TrainConfig, top: Path, read_options: Callable[[Path], TrainConfig] | None, seed: int) -> Run:
+    """The run of one of the seeds in the folder `top`, new or resumed; `config` is that of all seeds."""
+    folder = find_seed_folder(top, seed)
     if folder.exists():
-        if options_of is None:
-            raise ValueError(f"run folder {folder} exists already; go on with {top} by --resume")
-        return _resumed(options_of(folder), folder)
+        if read_options is None:
+            raise ValueError(f"run folder {folder} exists already; give --resume {top}")
+        return _resume_run(read_options(folder), folder)
     own = replace(config, seed=seed, seeds=1, resume=None)
-    kept = top / INIT_FROM
-    run = _assembled(replace(own, init_from=str(kept)) if kept.exists() else own, folder)
+    start_file = top / INIT_FROM
+    run = _assemble_run(replace(own, init_from=str(start_file)) if start_file.exists() else own, folder)
     run = replace(run, config=replace(run.config, init_from=config.init_from))
-    start = captured(run, conditions())
-    return replace(run, lock=make_whole(folder, lambda unfinished: write_start(unfinished, run.config, start)))
+    start = capture_checkpoint(run, find_conditions())
+    lock = make_folder_atomically(folder, lambda unfinished: write_first_files(unfinished, run.config, start))
+    return replace(run, lock=lock)
 
 
-def _assembled(config: TrainConfig, folder: Path, checkpoint: Checkpoint | None = None) -> Run:
-    """A run at its start, or where the checkpoint was written."""
-    environment = environment_spec(config)
-    observation_space, action_space = spaces(environment)
+def _assemble_run(config: TrainConfig, folder: Path, checkpoint: Checkpoint | None = None) -> Run:
+    """A run at its start or, with a checkpoint, in its saved state."""
+    environment = make_environment_spec(config)
+    observation_space, action_space = find_spaces(environment)
     if config.test_episodes:
         _check_test(environment, observation_space, action_space)
-    config = settle(config, environment, observation_space)
+    config = resolve_automatic_options(config, environment, observation_space)
     agent = make_agent(config, observation_space, action_space)
     if agent.policy.layout.num_params > MAX_WEIGHTS:
-        found = fields_of(agent.policy)
+        found = get_policy_fields(agent.policy)
         sizes = {name: np.ravel(found[name]).tolist() for name in ("hidden_sizes", "recurrent_size") if name in found}
         described = ", by " + ", ".join(f"{name} {size}" for name, size in sizes.items()) if sizes else ""
         raise ValueError(
             f"the policy has {agent.policy.layout.num_params} parameters{described}; a policy file holds {MAX_WEIGHTS}"
         )
-    needs = check_run(config, agent, environment)
+    needs = check_run_memory(config, agent, environment)
     if checkpoint is None:
-        initial, buffers = starting_point(config, agent, environment)
-        progress = Progress(moments=moments_of(buffers))
+        initial, buffers = find_starting_point(config, agent, environment)
+        progress = Progress(moments=read_moments(buffers))
     else:
         _check_fits(checkpoint, agent)
         initial, buffers, progress = checkpoint.latest.weights, checkpoint.latest.buffers, checkpoint.progress
     agent.policy.check_buffers(buffers)
     try_policy(config.policy, agent.policy, initial, buffers, observation_space)
-    constants = {name: array for name, array in buffers.items() if name not in STATISTICS}
-    strategy = _strategy(config, agent.policy.layout, initial)
+    constants = {name: array for name, array in buffers.items() if name not in NORMALIZATION_BUFFERS}
+    strategy = _make_strategy(config, agent.policy.layout, initial)
     if checkpoint is None:
         _check_growth(config, strategy)
     else:
@@ -149,60 +150,63 @@ def _assembled(config: TrainConfig, folder: Path, checkpoint: Checkpoint | None 
     return Run(config, task, strategy, engine, folder, progress, constants, needs)
 
 
-def settle(config: TrainConfig, environment: EnvironmentSpec, observation_space: Space) -> TrainConfig:
-    """The config with the policy and the chunk size that it leaves to the environment."""
+def resolve_automatic_options(
+    config: TrainConfig, environment: EnvironmentSpec, observation_space: Space
+) -> TrainConfig:
+    """The config with the policy and the chunk size filled in, where it left them to the environment."""
     if config.policy == "auto":
-        config = _without_auto(config, observation_space)
+        config = _resolve_policy(config, observation_space)
     if config.chunk_size is None:
         config = replace(config, chunk_size=CHUNK_SIZES[environment.backend])
     return config
 
 
-def _without_auto(config: TrainConfig, observation_space: Space) -> TrainConfig:
-    """The config with the policy that auto stands for; ValueError where that does not use what was typed."""
-    chosen = replace(config, policy=automatic_policy(observation_space))
+def _resolve_policy(config: TrainConfig, observation_space: Space) -> TrainConfig:
+    """The config with the policy that auto stands for; ValueError if it does not use an option that was typed."""
+    chosen = replace(config, policy=choose_policy(observation_space))
     try:
-        check_used(chosen)
+        check_typed_options(chosen)
     except ValueError as error:
         seen = observation_space.shape
         raise ValueError(f"{error}; for observations of shape {seen} --policy auto is {chosen.policy}") from None
     return chosen
 
 
-def _strategy(config: TrainConfig, layout: Layout, initial: Float32[np.ndarray, " params"]) -> Strategy:
-    """The strategy at its start; a user's own is tried first."""
-    found = lookup("strategy", config.strategy)
+def _make_strategy(config: TrainConfig, layout: Layout, initial: Float32[np.ndarray, " params"]) -> Strategy:
+    """The strategy at its start. A user's own is tried first."""
+    found = find_class("strategy", config.strategy)
 
-    def make_one() -> Strategy:
-        strategy: Strategy = make("strategy", config.strategy, found, config.settings, initial, config.seed)
+    def make_strategy() -> Strategy:
+        strategy: Strategy = make_instance("strategy", config.strategy, found, config.settings, initial, config.seed)
         if isinstance(strategy, TakesLayout):
-            with naming("strategy", config.strategy):
+            with convert_errors("strategy", config.strategy):
                 strategy.take_layout(layout)
         return strategy
 
-    try_strategy(config.strategy, make_one, layout)
-    return make_one()
+    try_strategy(config.strategy, make_strategy, layout)
+    return make_strategy()
 
 
 def _check_growth(config: TrainConfig, strategy: Strategy) -> None:
-    """Refuses a population that is to grow and cannot, or that is too large from the start."""
+    """ValueError if the population shall grow but cannot, or is too large from the start."""
     if config.num_interactions is None:
         return
     if not strategy.grows:
-        growing = [name for name in names("strategy") if lookup("strategy", name).grows]
+        growing = [name for name in list_names("strategy") if find_class("strategy", name).grows]
         raise ValueError(
             f"num_interactions is for strategies whose population can grow, {', '.join(growing)}; got {config.strategy}"
         )
     try:
-        popsize = len(strategy.ask(0)) - 1
+        population_size = len(strategy.ask(0)) - 1
     except FloatingPointError as error:
         raise ValueError(str(error)) from None
-    if config.popsize_max is not None and config.popsize_max < 2 * popsize:
-        raise ValueError(f"popsize_max must be >= twice popsize, {2 * popsize}, got {config.popsize_max}")
+    least, most = 2 * population_size, config.population_size_max
+    if most is not None and most < least:
+        raise ValueError(f"population_size_max must be >= twice population_size, {least}, got {most}")
 
 
 def _check_fits(checkpoint: Checkpoint, agent: Agent) -> None:
-    """Refuses a checkpoint of another policy."""
+    """ValueError for a checkpoint of another policy."""
     progress, count = checkpoint.progress, agent.policy.layout.num_params
     for snapshot in (checkpoint.latest, progress.best):
         if snapshot is not None and len(snapshot.weights) != count:
@@ -211,12 +215,12 @@ def _check_fits(checkpoint: Checkpoint, agent: Agent) -> None:
         raise ValueError(f"statistics of {progress.moments.mean.shape} for {agent.policy.observation_shape}")
 
 
-def _resumed(config: TrainConfig, folder: Path) -> Run:
-    """The run of a folder, where its newest checkpoint left it."""
+def _resume_run(config: TrainConfig, folder: Path) -> Run:
+    """The run of a folder, in the state of its newest checkpoint."""
     try:
-        lock = hold(folder)
+        lock = lock_folder(folder)
         try:
-            return replace(_restored(config, folder), lock=lock)
+            return replace(_restore_run(config, folder), lock=lock)
         except BaseException:
             os.close(lock)
             raise
@@ -226,22 +230,22 @@ def _resumed(config: TrainConfig, folder: Path) -> Run:
         raise ValueError(f"cannot resume {folder}: {error.strerror} {error.filename or ''}".rstrip()) from error
 
 
-def _restored(config: TrainConfig, folder: Path) -> Run:
-    checkpoint, remarks = newest_checkpoint(folder / checkpoints.FOLDER)
-    run = _assembled(config, folder, checkpoint)
-    if lost := missing_rows(folder / METRICS_CSV, checkpoint.progress.generation):
+def _restore_run(config: TrainConfig, folder: Path) -> Run:
+    checkpoint, remarks = load_newest_checkpoint(folder / checkpoints.FOLDER)
+    run = _assemble_run(config, folder, checkpoint)
+    if lost := count_missing_rows(folder / METRICS_CSV, checkpoint.progress.generation):
         remarks.append(f"{folder / METRICS_CSV}: {lost} rows are damaged or missing")
-    for line in (*remarks, *_differences(checkpoint, run)):
+    for line in (*remarks, *_describe_differences(checkpoint, run)):
         print(line, file=sys.stderr)
     update_config(folder, run.config)
-    note_command(folder)
+    record_command(folder)
     return run
 
 
-def _differences(checkpoint: Checkpoint, run: Run) -> list[str]:
-    """A line that says what differs from the conditions of the checkpoint, if anything does."""
+def _describe_differences(checkpoint: Checkpoint, run: Run) -> list[str]:
+    """At most one line: what differs between the conditions of the checkpoint and those of now."""
     then = {**checkpoint.conditions, "chunk_size": str(checkpoint.config["chunk_size"])}
-    now = {**conditions(), "chunk_size": str(run.config.chunk_size)}
+    now = {**find_conditions(), "chunk_size": str(run.config.chunk_size)}
     found = [
         f"{name} was {then.get(name, 'absent')}, is {now.get(name, 'absent')}"
         for name in dict.fromkeys((*then, *now))
@@ -255,9 +259,9 @@ def _differences(checkpoint: Checkpoint, run: Run) -> list[str]:
 
 
 def _check_test(environment: EnvironmentSpec, *trained_in: Space) -> None:
-    """Refuses, before the training, an environment in which the test after it could not be played."""
-    reference = environment_for(environment)
-    for trained, tested in zip(trained_in, spaces(reference), strict=True):
+    """ValueError, before training, if the test could not be played: its spaces differ from those of training."""
+    reference = make_evaluation_spec(environment)
+    for trained, tested in zip(trained_in, find_spaces(reference), strict=True):
         if (type(trained), trained.shape) != (type(tested), tested.shape):
             raise ValueError(
                 f"environment {environment.environment!r} has {trained} on {environment.backend}, "

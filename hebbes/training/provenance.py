@@ -1,4 +1,4 @@
-"""What the bits of a run depend on beside its options: the code, the packages and the processor."""
+"""What the bits of a run depend on in addition to its options: the code, the packages and the processor."""
 
 import platform
 import subprocess
@@ -16,10 +16,10 @@ PACKAGES = (
 )
 
 
-def commit() -> str:
-    """The commit that is checked out, with `+` if files differ from it; the version where hebbes is installed instead."""
-    if not (REPOSITORY / ".git").exists():  # site-packages may lie in a repository of the user's own
-        return _installed_versions(["hebbes"]).get("hebbes", "")
+def find_commit() -> str:
+    """The commit that is checked out, with `+` if files differ from it; the version if hebbes is installed instead."""
+    if not (REPOSITORY / ".git").exists():  # site-packages may be inside a user's own repository
+        return _find_installed_versions(["hebbes"]).get("hebbes", "")
     git = ["git", "-C", str(REPOSITORY), "describe", "--always", "--dirty=+", "--abbrev=12", "--exclude=*"]
     try:
         return subprocess.run(git, capture_output=True, text=True, check=True).stdout.strip()  # noqa: S603
@@ -27,12 +27,12 @@ def commit() -> str:
         return ""
 
 
-def package_versions() -> dict[str, str]:
-    """Versions of Python and of the packages that results depend on, those that are installed."""
-    return {"python": sys.version.split()[0], **_installed_versions(PACKAGES)}
+def find_package_versions() -> dict[str, str]:
+    """Versions of Python and of the installed packages that results depend on."""
+    return {"python": sys.version.split()[0], **_find_installed_versions(PACKAGES)}
 
 
-def _installed_versions(packages: Iterable[str]) -> dict[str, str]:
+def _find_installed_versions(packages: Iterable[str]) -> dict[str, str]:
     versions = {}
     for package in packages:
         try:
@@ -42,8 +42,11 @@ def _installed_versions(packages: Iterable[str]) -> dict[str, str]:
     return versions
 
 
-def cpu_model() -> str:
-    """The processor's name, and LLVM's: kernels are compiled for it, and its vector units round in their own way."""
+def find_cpu_model() -> str:
+    """The processor's name and LLVM's name for it.
+
+    Kernels are compiled for this processor, and the rounding depends on its vector units.
+    """
     try:
         lines = Path("/proc/cpuinfo").read_text().splitlines()
     except OSError:
@@ -52,7 +55,7 @@ def cpu_model() -> str:
     return f"{next(names, platform.machine())} ({get_host_cpu_name()})"
 
 
-def conditions() -> dict[str, str]:
-    """Everything that must be the same for a run to give the same bits again."""
-    libc = " ".join(platform.libc_ver())  # its tanh and exp may be in use
-    return {"hebbes": commit(), **package_versions(), "libc": libc, "cpu": cpu_model()}
+def find_conditions() -> dict[str, str]:
+    """All that must be equal, in addition to the options, for a run to give the same bits again."""
+    libc = " ".join(platform.libc_ver())  # kernels may use its tanh and exp
+    return {"hebbes": find_commit(), **find_package_versions(), "libc": libc, "cpu": find_cpu_model()}

@@ -1,4 +1,4 @@
-"""Execution of prepared runs: training, the learning curve, the test of the best policy."""
+"""Executes prepared runs: training, the learning curve, the test of the best policy."""
 
 import os
 import sys
@@ -10,15 +10,15 @@ from jaxtyping import Float64
 from threadpoolctl import threadpool_limits
 
 from hebbes.contracts.engine import EngineError
-from hebbes.environments.ids import endless
+from hebbes.environments.ids import advise_episode_limit
 from hebbes.recording.console import Console
 from hebbes.recording.metrics import METRICS_CSV, MetricsWriter
-from hebbes.recording.standard_output import say, try_to_write
+from hebbes.recording.standard_output import print_line, try_to_write
 from hebbes.recording.tensorboard import TensorboardWriter
 from hebbes.reporting.learning_curve import plot_learning_curve
-from hebbes.statistics.summary_table import runs_table
-from hebbes.training.advice import GO_ON
-from hebbes.training.final_test import Tested, final_test
+from hebbes.statistics.summary_table import format_runs_table
+from hebbes.training.advice import RESUME_ADVICE
+from hebbes.training.final_test import FinalTestResult, run_final_test
 from hebbes.training.generation_loop import Run, Trainer, TrainingError
 from hebbes.training.runs import Runs
 
@@ -26,83 +26,84 @@ LEARNING_CURVE = "learning_curve.png"
 
 
 @dataclass(frozen=True)
-class Finished:
-    """A run that came to its end."""
+class RunResult:
+    """The outcome of a run that ended normally."""
 
     returns: Float64[np.ndarray, " episodes"]
-    """Of the test of its best policy; none where no test was asked for."""
-    is_whole: bool
-    """Whether its folder has every file that it should."""
+    """Returns of the test of its best policy. Empty if no test was asked for."""
+    is_complete: bool
+    """Whether every file of its folder could be written."""
 
 
 def execute_all(runs: Runs) -> bool:
-    """Executes one run after the other and compares them; whether every file of theirs could be written.
+    """Executes the runs one after the other and compares them; returns whether every file could be written.
 
-    Of several runs one that fails does not keep the others from their turn; an error in the end says how many did.
-    The last line says how to go on, if that is needed, or what else helps.
+    If one of several runs fails, the others are still executed, and an error at the end says how many failed.
+    If a resume is needed, the last line of the output is its command, or says what helps instead.
     """
     try:
-        is_whole = _execute_each(runs) if runs.top is not None else execute(runs.prepare(runs.seeds.start)).is_whole
+        has_one_run = runs.top is None
+        is_complete = execute(runs.prepare(runs.seeds.start)).is_complete if has_one_run else _execute_each(runs)
     except BaseException as error:
-        advice = error.advice if isinstance(error, TrainingError) else GO_ON
-        say(advice.format(resume=runs.resume_command))
+        advice = error.advice if isinstance(error, TrainingError) else RESUME_ADVICE
+        print_line(advice.format(resume=runs.resume_command))
         raise
     finally:
         runs.close()
-    if not is_whole:
-        say(GO_ON.format(resume=runs.resume_command))
-    return is_whole
+    if not is_complete:
+        print_line(RESUME_ADVICE.format(resume=runs.resume_command))
+    return is_complete
 
 
 def _execute_each(runs: Runs) -> bool:
     """Executes the runs of several seeds."""
     returns: dict[str, Float64[np.ndarray, " episodes"]] = {}
     advice: dict[str, None] = {}
-    num_stopped, reason, all_whole = 0, "", True
+    num_stopped, reason, all_complete = 0, "", True
     for number, seed in enumerate(runs.seeds, 1):
-        say(f"seed {number} of {runs.total}".ljust(16) + f"{seed}, in {runs.folder_of(seed)}")
+        print_line(f"seed {number} of {runs.num_runs}".ljust(16) + f"{seed}, in {runs.find_folder(seed)}")
         try:
-            finished = execute(runs.prepare(seed))
+            result = execute(runs.prepare(seed))
         except (EngineError, TrainingError) as error:
-            say(f"stopped         {runs.folder_of(seed)}: {error}")
+            print_line(f"stopped         {runs.find_folder(seed)}: {error}")
             num_stopped, reason = num_stopped + 1, str(error).partition("\n")[0]
-            advice[error.advice if isinstance(error, TrainingError) else GO_ON] = None
+            advice[error.advice if isinstance(error, TrainingError) else RESUME_ADVICE] = None
             continue
-        all_whole &= finished.is_whole
-        if len(finished.returns):
-            returns[runs.folder_of(seed).name] = finished.returns
+        all_complete &= result.is_complete
+        if len(result.returns):
+            returns[runs.find_folder(seed).name] = result.returns
     if len(returns) > 1:
-        say(runs_table(list(returns), list(returns.values())))
+        print_line(format_runs_table(list(returns), list(returns.values())))
     if num_stopped:
-        helps = GO_ON if GO_ON in advice or not all_whole else "\n".join(advice)
-        raise TrainingError(f"{num_stopped} of {runs.total} seeds, the last of them by: {reason}", helps)
-    return all_whole
+        helps = RESUME_ADVICE if RESUME_ADVICE in advice or not all_complete else "\n".join(advice)
+        raise TrainingError(f"{num_stopped} of {runs.num_runs} seeds, the last of them by: {reason}", helps)
+    return all_complete
 
 
-def execute(run: Run) -> Finished:
-    """Trains, draws the learning curve, tests `best.dat` and says where everything is.
+def execute(run: Run) -> RunResult:
+    """Trains, draws the learning curve, tests `best.dat` and prints where everything is; returns the outcome.
 
-    However the training is stopped, what was finished is saved. What the folder has already is neither drawn nor played
-    again. TrainingError or EngineError where training cannot go on.
+    However training is stopped, the finished generations are saved. A curve or a test that the folder has already is
+    not made again. TrainingError or EngineError if training cannot go on.
     """
     try:
         try:
-            with threadpool_limits(limits=1, user_api="blas"):  # the last bits of a product depend on who shares in it
+            with threadpool_limits(limits=1, user_api="blas"):  # more threads change the last bits of a product
                 has_events = _train(run)
         finally:
             run.engine.close()
-            is_drawn = _draw(run.folder)
-        tested = final_test(run) if run.config.test_episodes else Tested(np.empty(0))
+            is_drawn = _draw_learning_curve(run.folder)
+        tested = run_final_test(run) if run.config.test_episodes else FinalTestResult(np.empty(0))
     except OSError as error:
         raise TrainingError(f"{error.strerror or error}: {error.filename or run.folder}") from error
     finally:
         if run.lock is not None:
             os.close(run.lock)
-    return Finished(tested.returns, has_events and is_drawn and tested.is_kept)
+    return RunResult(tested.returns, has_events and is_drawn and tested.is_saved)
 
 
 def _train(run: Run) -> bool:
-    """Trains; False where only TensorBoard's events could not be written."""
+    """Trains; returns False if only TensorBoard's events could not be written."""
     config = run.config
     with (
         Console(
@@ -111,36 +112,36 @@ def _train(run: Run) -> bool:
         MetricsWriter(run.folder / METRICS_CSV, run.progress.generation) as metrics,
     ):
         num_params = run.task.agent.policy.layout.num_params
-        console.message(f"{config.environment} on {run.task.environment.backend}, {num_params:,} parameters")
-        notices = run.needs, endless(config.environment, config.env_kwargs, config.max_episode_steps)
+        console.print_message(f"{config.environment} on {run.task.environment.backend}, {num_params:,} parameters")
+        notices = run.needs, advise_episode_limit(config.environment, config.env_kwargs, config.max_episode_steps)
         for notice in filter(None, notices):
-            console.message(notice)
+            console.print_message(notice)
         trainer = Trainer(run, console)
         if run.progress.generation:
-            console.message(f"resumed after generation {run.progress.generation}")
+            console.print_message(f"resumed after generation {run.progress.generation}")
         already_over = bool(trainer.ending)
         if already_over:
-            console.message(f"nothing to do: {trainer.ending}")
+            console.print_message(f"nothing to do: {trainer.ending}")
         board = TensorboardWriter(run.folder, run.progress.generation) if config.tensorboard else None
         try:
             trainer.run(metrics, board)
         finally:
             has_events = board is None or try_to_write("TensorBoard events", board.close)
         if not already_over:
-            console.message(f"training ended: {trainer.ending}")
+            console.print_message(f"training ended: {trainer.ending}")
     return has_events
 
 
-def _draw(folder: Path) -> bool:
-    """Draws the learning curve if it is older than its metrics, and says where everything is; False where it cannot."""
+def _draw_learning_curve(folder: Path) -> bool:
+    """Draws the learning curve if it is older than the metrics, and prints where everything is; False if it cannot."""
     metrics, curve = folder / METRICS_CSV, folder / LEARNING_CURVE
     if not (metrics.exists() and metrics.stat().st_size):
         return True
     is_new = curve.is_file() and curve.stat().st_mtime_ns >= metrics.stat().st_mtime_ns
     is_drawn = is_new or try_to_write("learning curve", lambda: plot_learning_curve(metrics, curve))
     for weights in sorted(folder.glob("*.dat")):
-        say(f"weights         {weights}")
-    say(f"log             {metrics}")
+        print_line(f"weights         {weights}")
+    print_line(f"log             {metrics}")
     if is_drawn:
-        say(f"learning curve  {curve}")
+        print_line(f"learning curve  {curve}")
     return is_drawn

@@ -1,15 +1,15 @@
-"""The runs that one command line asks for: one, or one for each seed, each prepared when its turn comes."""
+"""The runs that one command line asks for: one, or one for each seed, prepared one at a time."""
 
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from hebbes.training.generation_loop import Run, TrainingError
-from hebbes.training.run_folder import resume_command, seed_folder
+from hebbes.training.run_folder import find_seed_folder, format_resume_command
 
 
 class Runs:
-    """Runs of consecutive seeds, of which only the first is prepared beforehand, and none is kept after its turn."""
+    """Runs of consecutive seeds. Only the first is prepared in advance, and none is kept once it was handed out."""
 
     def __init__(
         self,
@@ -17,15 +17,15 @@ class Runs:
         seeds: range,
         *,
         top: Path | None = None,
-        later: Callable[[int], Run] | None = None,
+        prepare_later: Callable[[int], Run] | None = None,
         lock: int | None = None,
     ):
-        """Of several seeds, `top` is the folder that has them all and `lock` a descriptor that holds it.
+        """With several seeds, `top` is the folder of all runs, and `lock` the descriptor that locks it.
 
-        `later` prepares each but the first; ValueError where that cannot be done.
+        `prepare_later` prepares the run of any seed except the first, or raises ValueError.
         """
         self.seeds, self.top = seeds, top
-        self._ready, self._later, self._lock = [first], later, lock
+        self._ready, self._prepare_later, self._lock = [first], prepare_later, lock
         self._folder = first.folder if top is None else top
         self._imports = first.config.trusted_modules
 
@@ -33,30 +33,30 @@ class Runs:
         return map(self.prepare, self.seeds)
 
     @property
-    def total(self) -> int:
-        """How many they are."""
+    def num_runs(self) -> int:
+        """Number of runs."""
         return self.seeds.stop - self.seeds.start
 
     @property
     def resume_command(self) -> str:
-        """The command line that goes on with all of them."""
-        return resume_command(self._folder, self._imports)
+        """The command line that resumes all of them."""
+        return format_resume_command(self._folder, self._imports)
 
-    def folder_of(self, seed: int) -> Path:
+    def find_folder(self, seed: int) -> Path:
         """The folder of one of the runs."""
-        return self._folder if self.top is None else seed_folder(self.top, seed)
+        return self._folder if self.top is None else find_seed_folder(self.top, seed)
 
     def prepare(self, seed: int) -> Run:
-        """The run of a seed, once; TrainingError where it cannot be prepared."""
-        if self._later is None or (self._ready and seed == self.seeds.start):
+        """The run of a seed, which can be had only once; TrainingError if it cannot be prepared."""
+        if self._prepare_later is None or (self._ready and seed == self.seeds.start):
             return self._ready.pop()
         try:
-            return self._later(seed)
+            return self._prepare_later(seed)
         except (ValueError, TypeError) as error:
             raise TrainingError(" ".join(str(error).split())) from error
 
     def close(self) -> None:
-        """Lets other processes into the folder again."""
+        """Unlocks the folder of several seeds."""
         if self._lock is not None:
             os.close(self._lock)
             self._lock = None

@@ -1,4 +1,4 @@
-"""Where a run starts: new weights, or those of a policy file, with the buffers that go with them."""
+"""Where a run starts: new weights, or those of a policy file, and their buffers."""
 
 from dataclasses import fields
 from math import prod
@@ -9,38 +9,38 @@ import numpy as np
 from jaxtyping import Float32
 
 from hebbes.contracts.policy import Buffers
-from hebbes.contracts.randomness import Purpose, stream
-from hebbes.environments.reference_batch import collect
+from hebbes.contracts.randomness import Purpose, make_generator
+from hebbes.environments.reference_batch import collect_reference_batch
 from hebbes.environments.spec import EnvironmentSpec
 from hebbes.execution.episode import Agent
-from hebbes.execution.observation_moments import moments_of
+from hebbes.execution.observation_moments import read_moments
 from hebbes.files.checksummed_file import MAX_HEADER_BYTES
-from hebbes.files.policy_file import MAX_FILE_BYTES, fields_of, load_policy
-from hebbes.files.torch_file import is_legacy, legacy_weights
+from hebbes.files.policy_file import MAX_FILE_BYTES, get_policy_fields, load_policy
+from hebbes.files.torch_file import is_torch_file, read_torch_weights
 from hebbes.training.config import TrainConfig
 
 MAX_WEIGHTS = (MAX_FILE_BYTES - MAX_HEADER_BYTES) // 4
-"""Numbers that a policy file holds."""
+"""The largest number of weights, and values of buffers, in a policy file."""
 
 
-def starting_point(
+def find_starting_point(
     config: TrainConfig, agent: Agent, environment: EnvironmentSpec
 ) -> tuple[Float32[np.ndarray, " params"], Buffers]:
-    """Parameters and buffers to start from; ValueError if a file's are of another network."""
-    fresh = _virtual_batch(config, agent, environment)
+    """Parameters and buffers to start from; ValueError if those of a file are for another network."""
+    fresh = _collect_virtual_batch(config, agent, environment)
     if config.init_from is None:
-        return agent.policy.initial_params(stream(config.seed, Purpose.INITIAL_PARAMS)), fresh
-    if is_legacy(Path(config.init_from)):
-        return legacy_weights(Path(config.init_from), agent.policy), fresh
+        return agent.policy.initial_params(make_generator(config.seed, Purpose.INITIAL_PARAMS)), fresh
+    if is_torch_file(Path(config.init_from)):
+        return read_torch_weights(Path(config.init_from), agent.policy), fresh
     saved = load_policy(Path(config.init_from), config.trusted_modules)
-    found, asked = _described(Agent(saved.policy, saved.action_head)), _described(agent)
-    if found != asked:
-        differing = [name for name in {**asked, **found} if found.get(name) != asked.get(name)]
+    found, wanted = _describe_agent(Agent(saved.policy, saved.action_head)), _describe_agent(agent)
+    if found != wanted:
+        differing = [name for name in {**wanted, **found} if found.get(name) != wanted.get(name)]
         theirs, ours = (
-            ", ".join(f"{name} {one[name]!r}" for name in differing if name in one) for one in (found, asked)
+            ", ".join(f"{name} {one[name]!r}" for name in differing if name in one) for one in (found, wanted)
         )
         raise ValueError(f"init_from {config.init_from} holds {theirs}, but these options make {ours}")
-    moments = moments_of(saved.buffers)
+    moments = read_moments(saved.buffers)
     if (moments is not None) != config.observation_normalization:
         raise ValueError(
             f"init_from {config.init_from} was trained {'with' if moments else 'without'} observation_normalization, "
@@ -49,18 +49,18 @@ def starting_point(
     return saved.weights, saved.buffers
 
 
-def _virtual_batch(config: TrainConfig, agent: Agent, environment: EnvironmentSpec) -> Buffers:
-    """The reference batch if the policy takes one; ValueError where no policy file could hold it."""
-    num_frames = fields_of(agent.policy).get("virtual_batch", 0)
+def _collect_virtual_batch(config: TrainConfig, agent: Agent, environment: EnvironmentSpec) -> Buffers:
+    """The virtual batch if the policy takes one; ValueError if no policy file could hold it."""
+    num_frames = get_policy_fields(agent.policy).get("virtual_batch", 0)
     most = (MAX_WEIGHTS - agent.policy.layout.num_params) // prod(agent.policy.observation_shape)
     if num_frames > most:
         raise ValueError(f"virtual_batch must be <= {most}, got {num_frames}: a policy file holds no more frames")
-    return {"virtual_batch": collect(environment, num_frames, config.seed)} if num_frames else {}
+    return {"virtual_batch": collect_reference_batch(environment, num_frames, config.seed)} if num_frames else {}
 
 
-def _described(agent: Agent) -> dict[str, Any]:
-    """All that makes an agent, by name; not what only says where its search starts."""
+def _describe_agent(agent: Agent) -> dict[str, Any]:
+    """All that defines an agent, by name, without options that only affect its initial weights."""
     kind = type(agent.policy)
     options = {"policy": f"{kind.__module__}:{kind.__qualname__}", "action_head": agent.action_head}
     only_start = {each.name for each in fields(kind) if each.metadata.get("only_start")}  # type: ignore[arg-type]  # policies are dataclasses
-    return options | {name: value for name, value in fields_of(agent.policy).items() if name not in only_start}
+    return options | {name: value for name, value in get_policy_fields(agent.policy).items() if name not in only_start}

@@ -6,39 +6,40 @@ from typing import Any
 
 from hebbes.contracts.option import option
 from hebbes.policies.hebbian import Hebbian
+from hebbes.registry.former_names import find_current_option_name
 from hebbes.training.config import TrainConfig
 
 
-def _as_in(policy: type, name: str) -> Any:
-    """The option that is this field of a policy."""
-    (found,) = (each for each in fields(policy) if each.name == name)
-    told = found.metadata
-    return option(found.default, told["help"], choices=told.get("choices", ()), needs=told.get("needs"))
+def _copy_option(policy: type, name: str) -> Any:
+    """The same option as this field of a policy class."""
+    (field,) = (each for each in fields(policy) if each.name == name)
+    metadata = field.metadata
+    return option(field.default, metadata["help"], choices=metadata.get("choices", ()), needs=metadata.get("needs"))
 
 
 @dataclass(frozen=True)
 class HebbianConfig(TrainConfig):
-    """Options of a run that evolves plasticity."""
+    """Options of a run that evolves plasticity rules."""
 
     policy: str = option("hebbian", "policy by name, or package.module:Class")
-    hebb_rule: str = _as_in(Hebbian, "hebb_rule")
-    init_weights: str = _as_in(Hebbian, "init_weights")
-    normalisation: str = _as_in(Hebbian, "normalisation")
-    output_activity: str = _as_in(Hebbian, "output_activity")
-    update_every: int = _as_in(Hebbian, "update_every")
-    sharing: str = _as_in(Hebbian, "sharing")
-    num_rules: int = _as_in(Hebbian, "num_rules")
-    modulation: str = _as_in(Hebbian, "modulation")
-    eligibility: bool = _as_in(Hebbian, "eligibility")
-    distribution: str = _as_in(Hebbian, "distribution")
+    hebb_rule: str = _copy_option(Hebbian, "hebb_rule")
+    init_weights: str = _copy_option(Hebbian, "init_weights")
+    normalization: str = _copy_option(Hebbian, "normalization")
+    output_activity: str = _copy_option(Hebbian, "output_activity")
+    update_every: int = _copy_option(Hebbian, "update_every")
+    sharing: str = _copy_option(Hebbian, "sharing")
+    num_rules: int = _copy_option(Hebbian, "num_rules")
+    modulation: str = _copy_option(Hebbian, "modulation")
+    eligibility: bool = _copy_option(Hebbian, "eligibility")
+    distribution: str = _copy_option(Hebbian, "distribution")
 
 
 TRAINERS = {"static": TrainConfig, "hebbian": HebbianConfig}
-"""By program; presets lie in configs/PROGRAM."""
+"""Name of the training program -> its options. Presets are in hebbes/presets/PROGRAM."""
 
 
-def trainer_of(options: Iterable[str]) -> str:
-    """The training program that these options are of, as far as their names tell."""
-    given = set(options)
+def find_trainer(options: Iterable[str]) -> str:
+    """The name of the training program whose options match these names best."""
     own = {name: {each.name for each in fields(owner)} for name, owner in TRAINERS.items()}
+    given = {find_current_option_name(name, set().union(*own.values())) for name in options}
     return max(TRAINERS, key=lambda name: len(given & own[name]) - len(own[name] - given))

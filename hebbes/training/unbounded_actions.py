@@ -1,4 +1,4 @@
-"""Actions beyond their bounds: whether a simulator takes them, found out before a run is made."""
+"""Checks, before a run is made, whether a simulator accepts actions beyond their bounds."""
 
 from contextlib import redirect_stderr
 from io import StringIO
@@ -10,16 +10,16 @@ from hebbes.environments.spec import EnvironmentSpec, make_batch_env
 from hebbes.training.config import HEADS_OF_BOUNDS
 
 
-def check_takes_all(spec: EnvironmentSpec, action_space: Box) -> None:
-    """Refuses, with ValueError, `action_bounds none` where the simulator refuses an action beyond its bounds.
+def check_accepts_unbounded_actions(spec: EnvironmentSpec, action_space: Box) -> None:
+    """ValueError if the simulator refuses actions beyond their bounds, which `action_bounds none` may send.
 
-    Makes one copy, and steps it once with an action as far beyond its upper bounds as these are above the lower ones.
+    Makes one sub-environment and steps it once. The action exceeds its upper bounds by the width of the bounds.
     """
     env = make_batch_env(spec, [0], threads=1, training=False)
     try:
         env.start(0)
-        with redirect_stderr(StringIO()):  # of the back end, which shows tracebacks
-            faults = env.step(_beyond(action_space)[np.newaxis], np.array([0])).faults
+        with redirect_stderr(StringIO()):  # the back end prints tracebacks
+            faults = env.step(_make_action_beyond_bounds(action_space)[np.newaxis], np.array([0])).faults
     finally:
         env.close()
     if faults:
@@ -30,8 +30,8 @@ def check_takes_all(spec: EnvironmentSpec, action_space: Box) -> None:
         )
 
 
-def _beyond(space: Box) -> np.ndarray:
-    """An action beyond every bound that there is: the upper ones, or the lower one where it is the only one."""
+def _make_action_beyond_bounds(space: Box) -> np.ndarray:
+    """An action beyond every upper bound, or beyond the lower bound where there is no upper one."""
     low, high = space.low.astype(np.float64), space.high.astype(np.float64)
     width = np.where(space.bounded_below & space.bounded_above, high - low, 1.0)
     beyond = np.where(space.bounded_above, high + width, np.where(space.bounded_below, low - 1.0, 0.0))

@@ -1,8 +1,9 @@
-"""Options without effect: those that the other options of a run leave unused.
+"""Finds options that have no effect, because of the values of other options.
 
-A field's metadata may say under `needs` when it is used: other options by flag, each with the values with which it is,
-no values standing for any but the default. One of these options is enough; one that the run does not have is no matter.
-A user's own policy uses the options that are fields of its class.
+The key `needs` of a field's metadata says when the option is used: it maps the flags of other options to the values
+with which it is used. An empty list of values stands for any value except the default. It is enough that one of these
+flags has such a value; flags that the run does not have are ignored. A user's own policy uses the options that are
+fields of its class.
 """
 
 from collections.abc import Sequence
@@ -11,37 +12,37 @@ from typing import Any
 
 import yaml
 
-from hebbes.contracts.option import flag_name
-from hebbes.registry.lookup import lookup
+from hebbes.contracts.option import get_flag_name
+from hebbes.registry.lookup import find_class
 from hebbes.training.config import NO_PRESET, TrainConfig
 
 
-def check_used(config: TrainConfig) -> None:
-    """Refuses, with ValueError, flags that were typed and that this run would not use, but for those at their default.
+def check_typed_options(config: TrainConfig) -> None:
+    """ValueError for a flag that was typed and has no effect in this run, unless it has its default value.
 
-    Files are not checked: what one was written for may differ. `--policy auto` counts as each of the policies that it
-    may become until it has become one.
+    Options from files are not checked, because a file may be written for several runs. As long as the policy is `auto`,
+    an option counts as used if any policy that auto can stand for uses it.
     """
-    unused, values = unused_options(config), config.as_options()
-    defaults = {flag_name(each): each.default for owner in (config, config.settings) for each in fields(owner)}
+    unused, values = find_unused_options(config), config.as_options()
+    defaults = {get_flag_name(each): each.default for owner in (config, config.settings) for each in fields(owner)}
     for name in sorted(config.typed & unused.keys()):
         if values[name] != defaults[name]:
             raise ValueError(f"--{name} is only used with {unused[name]}")
 
 
-def as_yaml(config: TrainConfig) -> str:
-    """The options that this run uses, under the names of their flags, as `--config` reads them back.
+def format_as_yaml(config: TrainConfig) -> str:
+    """YAML text of the options that this run uses, by flag, which `--config` can read.
 
-    No preset lies under them, or the run would change with its preset.
+    It turns presets off, so that a later change of a preset does not change the run.
     """
-    unused = unused_options(config)
+    unused = find_unused_options(config)
     used = {name: value for name, value in config.as_options().items() if name not in unused}
     return yaml.safe_dump({"preset": NO_PRESET, **used}, sort_keys=False)
 
 
-def unused_options(config: TrainConfig) -> dict[str, str]:
-    """The options, by flag, that this run does not use; each with the options with which it would."""
-    known = {flag_name(each): (each, owner) for owner in (config, config.settings) for each in fields(owner)}
+def find_unused_options(config: TrainConfig) -> dict[str, str]:
+    """Flag of each option that this run does not use -> text on the options with which it would."""
+    known = {get_flag_name(each): (each, owner) for owner in (config, config.settings) for each in fields(owner)}
     found = {}
     for name, (option, _) in known.items():
         needs = [
@@ -50,19 +51,19 @@ def unused_options(config: TrainConfig) -> dict[str, str]:
             if other in known
         ]
         if needs and not any(_is_met(name, value, default, values) for _, default, value, values in needs):
-            found[name] = " or ".join(_text(other, default, values) for other, default, _, values in needs)
+            found[name] = " or ".join(_describe_need(other, default, values) for other, default, _, values in needs)
     return found
 
 
 def _is_met(name: str, value: Any, default: Any, values: Sequence[Any]) -> bool:
     if not values:
         return bool(value != default)
-    if isinstance(value, str) and ":" in value:  # a policy of the user's own
-        return name in {each.name for each in fields(lookup("policy", value))}
+    if isinstance(value, str) and ":" in value:  # a user's own policy
+        return name in {each.name for each in fields(find_class("policy", value))}
     return value in values
 
 
-def _text(flag: str, default: Any, values: Sequence[Any]) -> str:
+def _describe_need(flag: str, default: Any, values: Sequence[Any]) -> str:
     if values:
         return f"--{flag} {', '.join(str(value) for value in values if value != 'auto')}"
     return f"--{flag}" if default is None else f"--{flag} other than {default:g}"

@@ -1,4 +1,6 @@
-"""Batch wrappers of environments, which are valid over every back end."""
+"""Batch wrappers of environments. They work over every back end."""
 
 if __name__ != "hebbes.wrappers":
-    raise ImportError(f"import hebbes.wrappers, not {__name__}: the folder `wrappers` at the root is a link into the package")
+    raise ImportError(
+        f"import hebbes.wrappers, not {__name__}: the folder `wrappers` at the root is a link into the package"
+    )

@@ -1,8 +1,9 @@
-"""Atari42: an Atari screen becomes 42 x 42 grey pixels, as in pytorch-es and the A3C code of I. Kostrikov before it.
+"""Atari42: an Atari screen becomes 42 x 42 gray pixels, as in pytorch-es and the A3C code of I. Kostrikov before it.
 
-Rows 34 to 193 and all 160 columns, shrunk to 80 x 80 and then to 42 x 42, mean over the colours, over 255. Both use
-OpenCV's bilinear interpolation, which is a mean of four pixels the first time. All of it is one linear map, computed
-here at once. Departure: nothing is rounded to whole grey levels on the way, so that a pixel may differ by 1 / 255.
+Both take rows 34 to 193 and all 160 columns, shrink them to 80 x 80 and then to 42 x 42 with OpenCV's bilinear
+interpolation, take the mean over the colors and divide by 255. The first shrinking is a mean of four pixels. All of
+this is one linear map, which is computed here in one go. Departure: no intermediate result is rounded to whole gray
+levels, so a pixel may differ by 1 / 255.
 """
 
 import numpy as np
@@ -11,7 +12,7 @@ from jaxtyping import Float32, Int64, UInt8
 from numba import njit
 
 from hebbes.contracts.environment import BatchEnv
-from hebbes.wrappers.base import Observations, ObservationWrapper, uint8_images
+from hebbes.wrappers.base import Observations, ObservationWrapper, require_uint8_images
 
 SCREEN = (210, 160, 3)
 TOP = 34
@@ -24,24 +25,28 @@ class Atari42(ObservationWrapper):
 
     def __init__(self, env: BatchEnv) -> None:
         super().__init__(env)
-        if uint8_images(env, "Atari42") != SCREEN:
+        if require_uint8_images(env, "Atari42") != SCREEN:
             raise ValueError(f"Atari42 needs Atari's screens of {SCREEN}, got {env.observation_space.shape}")
         self.observation_space = Box(0.0, 1.0, (NEW_SIDE, NEW_SIDE, 1), np.float32)
-        self._first, self._weights = bilinear_taps()
+        self._first, self._weights = compute_bilinear_taps()
 
     def transform(self, observations: Observations) -> Observations:
-        """Small grey frames, in a fresh array."""
-        screens = np.ascontiguousarray(np.moveaxis(observations, -1, 1))  # no copy of what EnvPool returns
+        """The small gray frames, in a new array."""
+        # EnvPool's images have their channels first in memory, so this copies nothing
+        screens = np.ascontiguousarray(np.moveaxis(observations, -1, 1))
         frames = np.empty((len(screens), NEW_SIDE, NEW_SIDE, 1), np.float32)
         _shrink(screens, self._first, self._weights, frames)
         return frames
 
 
-def bilinear_taps() -> tuple[Int64[np.ndarray, " new"], Float32[np.ndarray, "new taps"]]:
-    """The first of the four pixels in a line of 160 that each of 42 mixes, and their weights, which add up to 1."""
-    centres = (np.arange(NEW_SIDE) + 0.5) * (HALF_SIDE / NEW_SIDE) - 0.5
-    first = np.floor(centres).astype(np.int64)
-    second_weight = centres - first
+def compute_bilinear_taps() -> tuple[Int64[np.ndarray, " new"], Float32[np.ndarray, "new taps"]]:
+    """For each of the 42 new pixels of a line: the first of the four old pixels (of 160) that it mixes, and weights.
+
+    The weights of a pixel add up to 1.
+    """
+    centers = (np.arange(NEW_SIDE) + 0.5) * (HALF_SIDE / NEW_SIDE) - 0.5
+    first = np.floor(centers).astype(np.int64)
+    second_weight = centers - first
     pairs = np.stack([1 - second_weight, second_weight], axis=1)
     return 2 * first, (np.repeat(pairs, 2, axis=1) / 2).astype(np.float32)
 
@@ -61,8 +66,8 @@ def _shrink(
                 row, weight = TOP + first[y] + tap, weights[y, tap] / np.float32(3 * 255)
                 red, green, blue = screens[screen, 0, row], screens[screen, 1, row], screens[screen, 2, row]
                 for x in range(SIDE):
-                    grey = np.uint16(red[x]) + np.uint16(green[x]) + np.uint16(blue[x])
-                    line[x] += weight * np.float32(grey)
+                    gray = np.uint16(red[x]) + np.uint16(green[x]) + np.uint16(blue[x])
+                    line[x] += weight * np.float32(gray)
             for x in range(NEW_SIDE):
                 mixed = np.float32(0)
                 for tap in range(TAPS):

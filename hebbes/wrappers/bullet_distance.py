@@ -1,6 +1,7 @@
-"""BulletDistance: rewards a Bullet walker for the way made alone, as the reference's AntBullet experiments do.
+"""BulletDistance: rewards a Bullet walker only for its progress, as the reference's AntBullet experiments do.
 
-A `gymnasium.Wrapper`, because it needs the simulator's insides: it is named in `gymnasium_wrappers`.
+It is a `gymnasium.Wrapper`, because it reads the simulator's own terms of the reward. So it is given in
+`gymnasium_wrappers`.
 """
 
 from typing import Any
@@ -9,7 +10,7 @@ import gymnasium
 
 
 class BulletDistance(gymnasium.Wrapper):
-    """The reward is the environment's own progress term; one unit is 0.0165 m, negative for the way back."""
+    """The reward is the environment's own progress term. One unit is 0.0165 m; moving backward is negative."""
 
     def __init__(self, env: gymnasium.Env) -> None:
         super().__init__(env)
@@ -17,7 +18,7 @@ class BulletDistance(gymnasium.Wrapper):
             raise ValueError(f"BulletDistance needs a Bullet walker such as AntBulletEnv-v0, got {env}")
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
-        """Steps and rewards progress, the second of the walker's five reward terms."""
+        """Steps and rewards progress, which is the second of the walker's five reward terms."""
         observation, _, terminated, truncated, info = self.env.step(action)
         progress = self.env.unwrapped.rewards[1]  # type: ignore[attr-defined]
         return observation, float(progress), terminated, truncated, info

@@ -1,14 +1,14 @@
-"""ChannelsLast: images in the order (channels, height, width), which is PyTorch's, become (height, width, channels)."""
+"""ChannelsLast: images in PyTorch's order (channels, height, width) become (height, width, channels)."""
 
 import numpy as np
 from gymnasium import Space
 from gymnasium.spaces import Box
 
 from hebbes.contracts.environment import BatchEnv
-from hebbes.wrappers.base import Observations, ObservationWrapper, uint8_images
+from hebbes.wrappers.base import Observations, ObservationWrapper, require_uint8_images
 
 CHANNELS = (1, 3, 4)
-"""Grey, color, and color with opacity or four grey frames."""
+"""Gray, color, and color with opacity or four gray frames."""
 
 
 class ChannelsLast(ObservationWrapper):
@@ -16,19 +16,19 @@ class ChannelsLast(ObservationWrapper):
 
     def __init__(self, env: BatchEnv) -> None:
         super().__init__(env)
-        channels, height, width = uint8_images(env, "ChannelsLast")
+        channels, height, width = require_uint8_images(env, "ChannelsLast")
         self.observation_space = Box(0, 255, (height, width, channels), np.uint8)
 
     def transform(self, observations: Observations) -> Observations:
-        """The same pixels, indexed in the other order: a view."""
+        """The same pixels with the channels last, as a view."""
         return np.moveaxis(observations, 1, -1)
 
 
 def has_channels_first(space: Space) -> bool:
-    """Whether observations are taken for images in the order (channels, height, width).
+    """Whether observations are treated as images in the order (channels, height, width).
 
-    They are where they are uint8 arrays of three axes, the first of length 1, 3 or 4 and the last of another: where
-    both could be the channels, the last are.
+    They are if they are uint8 arrays of three axes and only the first has the length 1, 3 or 4. If the last axis has
+    such a length too, it holds the channels.
     """
     if not isinstance(space, Box) or space.dtype != np.uint8 or len(space.shape) != 3:
         return False

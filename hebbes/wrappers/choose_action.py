@@ -1,8 +1,8 @@
-"""ChooseAction: a row of real numbers becomes the whole numbers of an action, each chosen among its values.
+"""ChooseAction: the policy's real outputs choose the integers of an action.
 
-MultiDiscrete, Discrete, Box of integers: each number of the action has one output for each of its values, from the
-least to the greatest; it is the value of the greatest output, the first of equals. MultiBinary: each number has one
-output; it is 1 where that is greater than 0. An action of several axes is filled in C order.
+MultiDiscrete, Discrete, Box of integers: each number of the action has one output per value, from the lowest value to
+the highest. The greatest output decides, the first one among equals. MultiBinary: each number has one output and is 1
+if that is greater than 0. An action of several axes is filled in C order.
 """
 
 import numpy as np
@@ -14,20 +14,20 @@ from hebbes.contracts.environment import BatchEnv, EnvStep
 from hebbes.wrappers.base import Actions, Active, BatchWrapper
 
 MAX_OUTPUTS = 2**15
-"""Values to choose among in all; behind 64 hidden units they make 2 million weights already."""
+"""Outputs of all numbers together. After 64 hidden units they already need 2 million weights."""
 
 
 class ChooseAction(BatchWrapper):
-    """Shows the policy a Box of real numbers without bounds, as many as there are outputs."""
+    """Has an unbounded Box action space with one real number per output of the policy."""
 
     def __init__(self, env: BatchEnv) -> None:
         super().__init__(env)
         self._space = space = env.action_space
-        low, counts = values_of(space)
+        low, counts = find_value_ranges(space)
         if not (num_outputs := counts.sum()) <= MAX_OUTPUTS:
             raise ValueError(
-                f"whole numbers are chosen among at most {MAX_OUTPUTS} values in all, but actions {space} have "
-                f"{num_outputs:.0f}; offer fewer with a gymnasium.ActionWrapper of yours: "
+                f"ChooseAction allows at most {MAX_OUTPUTS} values in total, but actions {space} have "
+                f"{num_outputs:.0f}; offer fewer with a gymnasium.ActionWrapper of your own: "
                 f"--gymnasium_wrappers package.module:Class"
             )
         self._low, self._counts = low, counts.astype(np.int64)
@@ -36,20 +36,20 @@ class ChooseAction(BatchWrapper):
         self.action_space = Box(-np.inf, np.inf, (int(num_outputs),), np.float32)
 
     def step(self, actions: Actions, active: Active) -> EnvStep:
-        """Steps the copies named with the actions chosen."""
-        chosen = actions > 0 if isinstance(self._space, MultiBinary) else self._of_greatest(actions)
+        """Steps the sub-environments `active` with the chosen actions."""
+        chosen = actions > 0 if isinstance(self._space, MultiBinary) else self._choose_values(actions)
         chosen = chosen.astype(self._space.dtype, copy=False)
         return self.env.step(chosen.reshape(len(actions), *(self._space.shape or ())), active)
 
-    def _of_greatest(self, outputs: Actions) -> Shaped[np.ndarray, "active numbers"]:
-        """Each number's value of the greatest output, the first of equals."""
+    def _choose_values(self, outputs: Actions) -> Shaped[np.ndarray, "active numbers"]:
+        """For each number of the action, the value with the greatest output, the first one among equals."""
         greatest = np.repeat(np.maximum.reduceat(outputs, self._first, axis=1), self._counts, axis=1)
         ranks = np.minimum.reduceat(np.where(outputs < greatest, MAX_OUTPUTS, self._ranks), self._first, axis=1)
-        return ranks.astype(self._low.dtype) + self._low  # where bytes overflow, the sum wraps around to what is meant
+        return ranks.astype(self._low.dtype) + self._low  # if bytes overflow, the sum wraps around to the right value
 
 
-def values_of(space: Space) -> tuple[Shaped[np.ndarray, " numbers"], Shaped[np.ndarray, " numbers"]]:
-    """Of each number of an action, the least value and for how many values it has outputs."""
+def find_value_ranges(space: Space) -> tuple[Shaped[np.ndarray, " numbers"], Shaped[np.ndarray, " numbers"]]:
+    """For each number of an action, its lowest value and its number of outputs."""
     match space:
         case MultiBinary():
             return np.zeros(space.shape, space.dtype).ravel(), np.ones(space.shape).ravel()
@@ -60,6 +60,6 @@ def values_of(space: Space) -> tuple[Shaped[np.ndarray, " numbers"], Shaped[np.n
         case Box() if space.dtype.kind != "f" and space.is_bounded():
             return space.low.ravel(), space.high.ravel().astype(np.float64) - space.low.ravel() + 1
     raise ValueError(
-        f"ChooseAction needs actions of whole numbers within bounds, got {space}; offer such with a "
-        f"gymnasium.ActionWrapper of yours: --gymnasium_wrappers package.module:Class"
+        f"ChooseAction needs actions of bounded integers, got {space}; offer these with a "
+        f"gymnasium.ActionWrapper of your own: --gymnasium_wrappers package.module:Class"
     )

@@ -4,18 +4,18 @@ import numpy as np
 from gymnasium.spaces import Box
 
 from hebbes.contracts.environment import BatchEnv, EnvStep
-from hebbes.wrappers.base import Actions, Active, BatchWrapper, float_box_actions
+from hebbes.wrappers.base import Actions, Active, BatchWrapper, require_float_actions
 
 
 class ClipAction(BatchWrapper):
-    """Takes any real action and steps with the nearest one that the environment allows; NaN stays NaN."""
+    """Takes any real action and steps with the nearest allowed one. NaN stays NaN."""
 
     def __init__(self, env: BatchEnv) -> None:
         super().__init__(env)
-        self._bounds = float_box_actions(env, "ClipAction")
+        self._bounds = require_float_actions(env, "ClipAction")
         self.action_space = Box(-np.inf, np.inf, self._bounds.shape, self._bounds.dtype.type)
 
     def step(self, actions: Actions, active: Active) -> EnvStep:
-        """Steps the copies named with their actions clipped."""
+        """Steps the sub-environments `active` with clipped actions."""
         clipped = np.clip(actions, self._bounds.low, self._bounds.high)
         return self.env.step(clipped.astype(self._bounds.dtype, copy=False), active)

@@ -1,7 +1,7 @@
-"""EarlyStop: hopeless episodes are cut short.
+"""EarlyStop: truncates hopeless episodes.
 
 The rule of Najarro & Risi's code (NeurIPS 2020, arXiv 2007.02686): CarRacing stops after more than 20 negative
-rewards in a row. Bullet robots stop after more than 30, and only env steps past the first 201 of the policy count.
+rewards in a row. Bullet robots stop after more than 30, which are counted after the first 201 env steps of the policy.
 """
 
 from dataclasses import replace
@@ -13,12 +13,12 @@ from hebbes.wrappers.base import Actions, Active, BatchWrapper, Observations, ch
 
 
 class EarlyStop(BatchWrapper):
-    """Truncates a copy at its first env step after `grace_steps` that ends a streak of over `negative_streak`.
+    """Truncates an episode after more than `negative_streak` negative rewards in a row.
 
-    A streak is a run of negative rewards without a break, the current one included. A reward of zero or more, or NaN,
-    ends it. Rewards within the grace belong to no streak unless `counts_grace`, which is how policy files written
-    before that option were trained: there, a streak that outgrew `negative_streak` within the grace stops the copy at
-    env step `grace_steps + 1`. A copy that has terminated is not truncated as well.
+    A reward of zero or more, or NaN, ends the streak. No episode is truncated in its first `grace_steps` env steps.
+    Their rewards count for a streak only if `counts_grace`. (Policy files without that option were trained so: a streak
+    that is long enough within the grace period truncates the episode at env step `grace_steps + 1`.) An episode that
+    terminates is not truncated too.
     """
 
     def __init__(self, env: BatchEnv, *, negative_streak: int, grace_steps: int = 0, counts_grace: bool = True) -> None:
@@ -30,17 +30,17 @@ class EarlyStop(BatchWrapper):
         self._negative_streak = negative_streak
         self._grace_steps = grace_steps
         self._counts_grace = counts_grace
-        self._streak = np.zeros(env.num_copies, np.int64)
-        self._env_steps = np.zeros(env.num_copies, np.int64)
+        self._streak = np.zeros(env.num_envs, np.int64)
+        self._env_steps = np.zeros(env.num_envs, np.int64)
 
     def start(self, episode: int) -> Observations:
-        """Begins one episode in every copy and forgets the streaks."""
+        """Begins one episode in every sub-environment and resets the streaks."""
         self._streak[:] = 0
         self._env_steps[:] = 0
         return self.env.start(episode)
 
     def step(self, actions: Actions, active: Active) -> EnvStep:
-        """Steps the copies named and truncates those whose streak is over."""
+        """Steps the sub-environments `active` and truncates hopeless episodes."""
         env_step = self.env.step(actions, active)
         self._env_steps[active] += 1
         past_grace = self._env_steps[active] > self._grace_steps

@@ -1,4 +1,4 @@
-"""OneHot: a numbered observation becomes a vector."""
+"""OneHot: a Discrete observation becomes a vector."""
 
 import numpy as np
 from gymnasium.spaces import Box, Discrete
@@ -8,7 +8,7 @@ from hebbes.wrappers.base import Observations, ObservationWrapper
 
 
 class OneHot(ObservationWrapper):
-    """Discrete observations as float32 vectors of length n: 1 at the observation less the space's start, else 0."""
+    """Discrete observations as float32 vectors of length n: 1 at (observation - start of the space), 0 elsewhere."""
 
     def __init__(self, env: BatchEnv) -> None:
         super().__init__(env)
@@ -19,7 +19,7 @@ class OneHot(ObservationWrapper):
         self.observation_space = Box(0.0, 1.0, (self._length,), np.float32)
 
     def transform(self, observations: Observations) -> Observations:
-        """One vector an observation, in a fresh array."""
+        """One vector per observation, in a new array."""
         vectors = np.zeros((len(observations), self._length), np.float32)
         vectors[np.arange(len(observations)), observations - self._start] = 1
         return vectors

@@ -1,4 +1,4 @@
-"""Opening: what Settle and FireReset share, actions of the wrapper's own at the start of every episode."""
+"""Opening: the base of Settle and FireReset, which take actions of their own at the start of every episode."""
 
 from dataclasses import replace
 
@@ -6,44 +6,44 @@ import numpy as np
 from jaxtyping import Shaped
 
 from hebbes.contracts.environment import BatchEnv, EnvStep
-from hebbes.wrappers.base import Actions, Active, BatchWrapper, has_ended, take_copies, with_rows
+from hebbes.wrappers.base import Actions, Active, BatchWrapper, has_ended, replace_rows, select_envs
 
 
 class Opening(BatchWrapper):
-    """Plays an opening before the policy acts; its env steps are not counted as the policy's.
+    """Plays an opening before the policy acts. Its env steps do not count as the policy's.
 
-    A copy whose episode ends in the opening is not stepped inside again: its first `step` returns the opening's last
-    observation, flags, info and fault, and no reward, or NaN if its simulator failed.
+    If an episode ends in the opening, its sub-environment is not stepped again. The first `step` then returns the
+    opening's last observation, flags, info and fault. Its reward is 0, or NaN if the simulator failed.
     """
 
     def __init__(self, env: BatchEnv) -> None:
         super().__init__(env)
-        self._ended = np.zeros(env.num_copies, bool)
-        self._opened: EnvStep | None = None
+        self._ended = np.zeros(env.num_envs, bool)
+        self._last_env_step: EnvStep | None = None
 
     def play(self, episode: int, action: Shaped[np.ndarray, "..."], repeats: int) -> EnvStep:
-        """Begins an episode and repeats `action` in every copy; returns the last env step of each, reward included."""
+        """Begins an episode, repeats `action` in every sub-environment and returns the last env step of each."""
         self.env.start(episode)
-        actions = np.repeat(action[np.newaxis], self.num_copies, axis=0)
-        opened = self.env.step(actions, np.arange(self.num_copies))
+        actions = np.repeat(action[np.newaxis], self.num_envs, axis=0)
+        env_step = self.env.step(actions, np.arange(self.num_envs))
         for _ in range(repeats - 1):
-            active = np.flatnonzero(~has_ended(opened))
+            active = np.flatnonzero(~has_ended(env_step))
             if not active.size:
                 break
-            opened = with_rows(opened, active, self.env.step(actions[active], active))
-        self._ended = has_ended(opened)
-        rewards = np.zeros_like(opened.rewards)
-        rewards[list(opened.faults)] = np.nan
-        self._opened = replace(opened, rewards=rewards)
-        return opened
+            env_step = replace_rows(env_step, active, self.env.step(actions[active], active))
+        self._ended = has_ended(env_step)
+        rewards = np.zeros_like(env_step.rewards)
+        rewards[list(env_step.faults)] = np.nan
+        self._last_env_step = replace(env_step, rewards=rewards)
+        return env_step
 
     def step(self, actions: Actions, active: Active) -> EnvStep:
-        """Steps the copies named, save those whose episode ended in the opening."""
+        """Steps the sub-environments `active`, except those whose episode ended in the opening."""
         ended = self._ended[active]
-        if self._opened is None or not ended.any():
+        if self._last_env_step is None or not ended.any():
             return self.env.step(actions, active)
-        reported = take_copies(self._opened, active)
-        going = np.flatnonzero(~ended)
-        if not going.size:
+        reported = select_envs(self._last_env_step, active)
+        running = np.flatnonzero(~ended)
+        if not running.size:
             return reported
-        return with_rows(reported, going, self.env.step(actions[going], active[going]))
+        return replace_rows(reported, running, self.env.step(actions[running], active[running]))

@@ -1,8 +1,8 @@
-"""RunningNormalization: observations standardised by a running mean and deviation of their own numbers.
+"""RunningNormalization: normalizes observations by a running mean and standard deviation over all their numbers.
 
-As in pytorch-es and the A3C code of I. Kostrikov before it: two numbers a copy, exponential averages of each
-observation's mean and of its deviation, with Adam's correction of their start at zero. Departure: they begin anew with
-every episode, because an episode must be a function of its seed and number alone; theirs run on from one to the next.
+As in pytorch-es and the A3C code of I. Kostrikov before it. Each sub-environment has two numbers: exponential averages
+of each observation's mean and of its standard deviation. Both start at zero, with Adam's bias correction. Departure:
+they are reset in every episode, because an episode must depend only on its seed and number. Theirs are never reset.
 """
 
 from dataclasses import replace
@@ -17,7 +17,7 @@ EPSILON = 1e-8
 
 
 class RunningNormalization(BatchWrapper):
-    """(x - mean) / (deviation + 1e-8) as float32; the observation at hand counts already."""
+    """(x - mean) / (deviation + 1e-8) as float32. The averages include the current observation."""
 
     def __init__(self, env: BatchEnv, *, decay: float = 0.9999) -> None:
         super().__init__(env)
@@ -28,20 +28,20 @@ class RunningNormalization(BatchWrapper):
             raise ValueError(f"decay must be a number in [0, 1), got {decay!r}")
         self.observation_space = Box(-np.inf, np.inf, space.shape, np.float32)
         self._decay = decay
-        self._means, self._deviations = np.zeros(env.num_copies), np.zeros(env.num_copies)
-        self._counts = np.zeros(env.num_copies, np.int64)
+        self._means, self._deviations = np.zeros(env.num_envs), np.zeros(env.num_envs)
+        self._counts = np.zeros(env.num_envs, np.int64)
 
     def start(self, episode: int) -> Observations:
-        """Begins one episode in every copy and forgets what was seen."""
+        """Begins one episode in every sub-environment and resets the averages."""
         self._means[:] = self._deviations[:] = self._counts[:] = 0
-        return self._normalized(self.env.start(episode), np.arange(self.num_copies))
+        return self._normalize(self.env.start(episode), np.arange(self.num_envs))
 
     def step(self, actions: Actions, active: Active) -> EnvStep:
-        """Steps the copies named and standardises their observations."""
+        """Steps the sub-environments `active` and normalizes their observations."""
         env_step = self.env.step(actions, active)
-        return replace(env_step, observations=self._normalized(env_step.observations, active))
+        return replace(env_step, observations=self._normalize(env_step.observations, active))
 
-    def _normalized(self, observations: Observations, active: Active) -> Observations:
+    def _normalize(self, observations: Observations, active: Active) -> Observations:
         rows = observations.reshape(len(observations), -1).astype(np.float64)
         self._counts[active] += 1
         for averages, values in ((self._means, rows.mean(axis=1)), (self._deviations, rows.std(axis=1))):

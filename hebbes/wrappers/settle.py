@@ -1,4 +1,4 @@
-"""Settle: a robot comes to rest before its policy acts (40 env steps for AntBullet in Najarro & Risi's code)."""
+"""Settle: lets a robot come to rest before its policy acts (40 env steps for AntBullet in Najarro & Risi's code)."""
 
 import numpy as np
 from gymnasium.spaces import Box, MultiBinary
@@ -9,7 +9,7 @@ from hebbes.wrappers.opening import Opening
 
 
 class Settle(Opening):
-    """Begins every episode with `num_steps` zero actions, whose rewards are thrown away."""
+    """Begins every episode with `num_steps` zero actions and drops their rewards."""
 
     def __init__(self, env: BatchEnv, *, num_steps: int) -> None:
         super().__init__(env)
@@ -22,5 +22,5 @@ class Settle(Opening):
             )
 
     def start(self, episode: int) -> Observations:
-        """Begins one episode in every copy and returns the observations once settled."""
+        """Begins one episode in every sub-environment and returns the observations after the zero actions."""
         return self.play(episode, self._zero, self._num_steps).observations

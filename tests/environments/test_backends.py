@@ -1,4 +1,4 @@
-"""Both back ends, held to the contract of BatchEnv on real simulators."""
+"""Both back ends keep the contract of BatchEnv, with real simulators."""
 
 import os
 from pathlib import Path
@@ -38,7 +38,7 @@ def make(backend, name, seeds, env_kwargs=None, threads=1):
     return GymnasiumEnv(name, seeds, env_kwargs or {})
 
 
-def draw(env, rng, count):
+def draw_actions(env, rng, count):
     """`count` times the same random action."""
     space = env.action_space
     if isinstance(space, Discrete):
@@ -47,14 +47,14 @@ def draw(env, rng, count):
 
 
 def play(env, episode, *, actions_seed, length) -> list[np.ndarray]:
-    """Everything that an episode shows, copies whose episode ended left out from then on."""
+    """Everything that an episode returns. Sub-environments are left out after the end of their episodes."""
     rng = np.random.default_rng(actions_seed)
     seen: list[np.ndarray] = [env.start(episode)]
-    active: Int[np.ndarray, " active"] = np.arange(env.num_copies)
+    active: Int[np.ndarray, " active"] = np.arange(env.num_envs)
     for _ in range(length):
         if not active.size:
             break
-        step = env.step(draw(env, rng, len(active)), active)
+        step = env.step(draw_actions(env, rng, len(active)), active)
         seen += [step.observations, step.rewards, step.terminated, step.truncated, *step.info.values()]
         active = active[~(step.terminated | step.truncated)]
     return seen
@@ -73,8 +73,8 @@ def test_start_depends_on_seed_and_episode_alone(backend, name, env_kwargs):
     first = play(reused, 0, actions_seed=1, length=30)
     reused.start(1)
     rng = np.random.default_rng(2)
-    reused.step(draw(reused, rng, 2), np.array([2, 0]))
-    reused.step(draw(reused, rng, 1), np.array([2]))
+    reused.step(draw_actions(reused, rng, 2), np.array([2, 0]))
+    reused.step(draw_actions(reused, rng, 1), np.array([2]))
     third = play(reused, 2, actions_seed=3, length=12)
     assert_same(third, play(fresh, 2, actions_seed=3, length=12))
     assert_same(play(reused, 0, actions_seed=1, length=30), first)
@@ -88,7 +88,7 @@ def test_start_depends_on_seed_and_episode_alone(backend, name, env_kwargs):
 
 
 def test_an_episode_that_has_ended_does_not_disturb_the_start_of_the_next():
-    # CarRacing is replayed, like MuJoCo, but ends at different env steps: straight on leaves the field
+    # CarRacing is replayed like MuJoCo, but its episodes differ in length: driving straight on leaves the field
     reused, fresh = make("envpool", "CarRacing-v3", [3, 4]), make("envpool", "CarRacing-v3", [3, 4])
     reused.start(0)
     active = np.arange(2)
@@ -103,7 +103,7 @@ def test_an_episode_that_has_ended_does_not_disturb_the_start_of_the_next():
 
 @pytest.mark.parametrize("backend", ["envpool", "gymnasium"])
 @pytest.mark.parametrize("name", ["LunarLander-v3", "FrozenLake-v1", "CartPole-v1"])
-def test_copies_of_one_seed_meet_the_same_chances_and_do_not_disturb_each_other(backend, name):
+def test_equal_seeds_give_equal_episodes_and_do_not_disturb_each_other(backend, name):
     pair, single = make(backend, name, [5, 5]), make(backend, name, [5])
     both, alone = play(pair, 1, actions_seed=0, length=15), play(single, 1, actions_seed=0, length=15)
     for two, one in zip(both, alone, strict=True):
@@ -111,7 +111,7 @@ def test_copies_of_one_seed_meet_the_same_chances_and_do_not_disturb_each_other(
 
 
 @pytest.mark.parametrize("backend", ["envpool", "gymnasium"])
-def test_rows_follow_the_copies_named(backend):
+def test_rows_follow_the_ids(backend):
     forward, backward = make(backend, "Pendulum-v1", [1, 2, 3]), make(backend, "Pendulum-v1", [1, 2, 3])
     forward.start(0)
     backward.start(0)
@@ -251,14 +251,14 @@ def test_rebuilding_leaks_neither_threads_nor_memory():
 @pytest.mark.parametrize(
     ("name", "shape"), [("CartPole-v1", (400, 600, 3)), ("CarRacing-v3", (400, 600, 3)), ("Pong-v5", (210, 160, 3))]
 )
-def test_copy_zero_renders_what_it_shows(name, shape):
+def test_sub_environment_zero_is_rendered(name, shape):
     register(name, ())
     env = GymnasiumEnv(name, [0, 0], {}, render_mode="rgb_array")
     env.start(0)
     frame = env.render()
     assert (frame.shape, frame.dtype) == (shape, np.uint8)
     for _ in range(10):
-        env.step(draw(env, np.random.default_rng(1), 1), np.array([0]))
+        env.step(draw_actions(env, np.random.default_rng(1), 1), np.array([0]))
     assert (env.render() != frame).any()
     env.close()
     with pytest.raises(ValueError, match="render_mode 'rgb_array', got None"):

@@ -1,4 +1,4 @@
-"""What becomes of one copy's exceptions and rubbish on the Gymnasium back end, the others going on."""
+"""Exceptions and invalid results of one simulator on the Gymnasium back end, while the others go on."""
 
 import warnings
 
@@ -15,9 +15,9 @@ BRAVE, TIMID = [0.5, 0.5], [-0.5, -0.5]
 
 
 class Rubbish(gymnasium.Env):
-    """Observes two zeros; its action, 0 or 1, is how many of the options passed take the place of what `step` returns.
+    """Observes two zeros. With action 1, `step` returns something else: `returned`, or one value replaced.
 
-    `at`: where in the five values the option goes; `value`: a function of no arguments that makes it.
+    `at`: index of the value that is replaced; `value`: a function without arguments that makes the replacement.
     """
 
     def __init__(self, at=None, value=None, returned=None, observation_space=None):
@@ -36,7 +36,7 @@ class Rubbish(gymnasium.Env):
 
 
 class Loud(gymnasium.Wrapper):
-    """A user's wrapper with memory: adds the number of its own env steps to the reward."""
+    """A user's wrapper with a state: adds the number of its own env steps to the reward."""
 
     steps = 0
 
@@ -47,64 +47,64 @@ class Loud(gymnasium.Wrapper):
 
 
 @pytest.fixture(autouse=True)
-def _nothing_shown_yet(monkeypatch):
+def _forget_shown_errors(monkeypatch):
     monkeypatch.setattr(errors, "_shown", set())
 
 
-def scripted(seeds, wrappers=(), **script):
+def make_scripted(seeds, wrappers=(), **script):
     return GymnasiumEnv("Scripted-v0", seeds, script, wrappers=wrappers)
 
 
-def rubbish(num_copies=2, **options):
+def make_rubbish(num_envs=2, **options):
     if "Rubbish-v0" not in gymnasium.registry:
         gymnasium.register("Rubbish-v0", entry_point=Rubbish)
-    return GymnasiumEnv("Rubbish-v0", [0] * num_copies, options)
+    return GymnasiumEnv("Rubbish-v0", [0] * num_envs, options)
 
 
-def stepped(env, actions):
+def step_all(env, actions):
     return env.step(np.array(actions), np.arange(len(actions)))
 
 
-def test_only_the_copy_that_raised_has_failed():
-    env = scripted([1, 2, 3], raise_at=2, only_above=0.5, truncate_at=4)
+def test_only_the_simulator_that_raised_has_failed():
+    env = make_scripted([1, 2, 3], raise_at=2, only_above=0.5, truncate_at=4)
     first = env.start(0)
-    stepped(env, [TIMID, BRAVE, TIMID])
-    step = stepped(env, [TIMID, BRAVE, TIMID])
+    step_all(env, [TIMID, BRAVE, TIMID])
+    step = step_all(env, [TIMID, BRAVE, TIMID])
     assert step.faults == {1: "RuntimeError: scripted failure at env step 2"}
     assert np.isnan(step.rewards).tolist() == step.terminated.tolist() == [False, True, False]
     assert step.observations[[0, 2], 1].tolist() == [2, 2]
     assert env.observation_space.contains(step.observations[1])
     assert step.observations[[0, 2], 0].tolist() == first[[0, 2], 0].tolist()
     with pytest.raises(ValueError, match=r"has ended or not begun: \[1\]"):
-        stepped(env, [TIMID] * 3)
+        step_all(env, [TIMID] * 3)
     going = env.step(np.array([TIMID, TIMID]), np.array([0, 2]))
     assert going.rewards.tolist() == [1, 1] and not going.faults
 
 
-def test_a_copy_that_failed_is_as_good_as_new_in_the_next_episode():
-    broken, fresh = (scripted([1, 2], [(Loud, {})], raise_at=3, only_above=0.5) for _ in range(2))
+def test_a_simulator_that_failed_is_replaced_for_the_next_episode():
+    broken, fresh = (make_scripted([1, 2], [(Loud, {})], raise_at=3, only_above=0.5) for _ in range(2))
     broken.start(0)
     for _ in range(3):
-        stepped(broken, [TIMID, BRAVE])
+        step_all(broken, [TIMID, BRAVE])
     assert broken.start(1).tobytes() == fresh.start(1).tobytes()
-    rewards = [stepped(env, [TIMID, TIMID]).rewards.tolist() for env in (broken, fresh)]
-    assert rewards == [[5, 2], [2, 2]]  # copy 0 of the old ones has taken three more steps; copy 1 is new
+    rewards = [step_all(env, [TIMID, TIMID]).rewards.tolist() for env in (broken, fresh)]
+    assert rewards == [[5, 2], [2, 2]]  # old simulator 0 has taken three more env steps; simulator 1 is new
 
 
 def test_the_first_traceback_is_shown_and_no_other(capsys):
-    env = scripted([1], raise_at=1)
+    env = make_scripted([1], raise_at=1)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         for episode in range(3):
             env.start(episode)
-            stepped(env, [BRAVE])
+            step_all(env, [BRAVE])
     first, *lines = capsys.readouterr().err.splitlines()
     assert first == "Scripted-v0 failed in an env step; from here on this is counted, not shown:"
     assert lines.count("RuntimeError: scripted failure at env step 1") == 2  # the short reason and the traceback's end
     assert any('scripted.py", line' in line for line in lines)
 
 
-def test_an_exception_without_a_text_fails_the_copy(monkeypatch):
+def test_an_exception_without_a_text_is_a_fault(monkeypatch):
     class Mute(Exception):
         def __str__(self):
             raise self
@@ -112,10 +112,10 @@ def test_an_exception_without_a_text_fails_the_copy(monkeypatch):
     def fail(self, action):
         raise Mute
 
-    env = scripted([1])
+    env = make_scripted([1])
     env.start(0)
     monkeypatch.setattr(tests.scripted.ScriptedGymnasiumEnv, "step", fail)
-    assert stepped(env, [TIMID]).faults == {0: "Mute: <its text cannot be had>"}
+    assert step_all(env, [TIMID]).faults == {0: "Mute: <its text cannot be had>"}
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit])
@@ -123,25 +123,25 @@ def test_what_ends_the_program_is_no_fault(error, monkeypatch):
     def leave(self, action):
         raise error
 
-    env = scripted([1])
+    env = make_scripted([1])
     env.start(0)
     monkeypatch.setattr(tests.scripted.ScriptedGymnasiumEnv, "step", leave)
     with pytest.raises(error):
-        stepped(env, [TIMID])
+        step_all(env, [TIMID])
 
 
 @pytest.mark.parametrize("place", ["constructor", "reset"])
-def test_a_constructor_and_a_reset_are_nobodys_fault(place):
+def test_exceptions_in_a_constructor_or_a_reset_are_raised(place):
     with pytest.raises((ValueError, RuntimeError), match=f"scripted failure in {place}"):
-        scripted([1], raise_in=place)
+        make_scripted([1], raise_in=place)
 
 
 def test_close_may_raise(capsys):
-    scripted([1, 2], raise_in="close").close()
+    make_scripted([1, 2], raise_in="close").close()
     assert capsys.readouterr().err.startswith("an environment failed to close; ")
 
 
-def masked():
+def make_masked_array():
     return np.ma.masked_array([0.25, 0.5], mask=[True, False])
 
 
@@ -166,23 +166,23 @@ def masked():
         (2, lambda: np.nan, "ValueError: terminated is not finite"),
     ],
 )
-@pytest.mark.parametrize("num_copies", [1, 2])
-def test_rubbish_fails_the_copy_that_returned_it(at, value, reason, num_copies):
-    env = rubbish(num_copies, at=at, value=value)
+@pytest.mark.parametrize("num_envs", [1, 2])
+def test_only_the_simulator_that_returned_rubbish_has_failed(at, value, reason, num_envs):
+    env = make_rubbish(num_envs, at=at, value=value)
     env.start(0)
-    step = stepped(env, [1, 0][:num_copies])
+    step = step_all(env, [1, 0][:num_envs])
     assert list(step.faults) == [0]
     with pytest.raises(AssertionError, match=reason):
         raise AssertionError(step.faults[0])
-    assert step.terminated.tolist() == [True, False][:num_copies]
-    assert step.rewards.tolist() == pytest.approx([np.nan, 1.0][:num_copies], nan_ok=True)
+    assert step.terminated.tolist() == [True, False][:num_envs]
+    assert step.rewards.tolist() == pytest.approx([np.nan, 1.0][:num_envs], nan_ok=True)
 
 
 @pytest.mark.parametrize("returned", [None, (1, 2, 3, 4), 7])
-def test_a_step_without_five_values_fails_the_copy(returned):
-    env = rubbish(returned=returned)
+def test_a_step_without_five_values_is_a_fault(returned):
+    env = make_rubbish(returned=returned)
     env.start(0)
-    step = stepped(env, [1, 0])
+    step = step_all(env, [1, 0])
     assert step.faults == {0: "ValueError: step did not return a tuple of five"}
     assert step.terminated.tolist() == [True, False]
 
@@ -196,25 +196,25 @@ def test_a_step_without_five_values_fails_the_copy(returned):
         (1, lambda: np.float32(0.1), np.float64(np.float32(0.1))),
         (0, lambda: [1, 2], [1.0, 2.0]),
         (0, lambda: np.array([True, False]), [1.0, 0.0]),
-        (0, masked, [0.25, 0.5]),
+        (0, make_masked_array, [0.25, 0.5]),
         (2, lambda: np.bool_(True), True),
         (3, lambda: 1, True),
     ],
 )
 def test_numbers_of_other_types_are_accepted(at, value, expected):
-    env = rubbish(at=at, value=value)
+    env = make_rubbish(at=at, value=value)
     env.start(0)
-    step = stepped(env, [1, 0])
+    step = step_all(env, [1, 0])
     found = (step.observations, step.rewards, step.terminated, step.truncated)[at]
     assert not step.faults
     assert found[0].tolist() == expected
     assert found.dtype == (np.float32, np.float64, np.bool_, np.bool_)[at]
 
 
-def test_a_number_that_no_integer_holds_fails_the_copy():
-    env = rubbish(at=0, value=lambda: np.full(2, np.nan), observation_space=Box(0, 255, (2,), np.uint8))
+def test_a_number_that_no_integer_holds_is_a_fault():
+    env = make_rubbish(at=0, value=lambda: np.full(2, np.nan), observation_space=Box(0, 255, (2,), np.uint8))
     env.start(0)
-    assert stepped(env, [1, 0]).faults == {0: "ValueError: observation is not finite"}
+    assert step_all(env, [1, 0]).faults == {0: "ValueError: observation is not finite"}
 
 
 def test_a_reset_that_returns_another_shape_is_refused():
@@ -229,7 +229,7 @@ def test_a_reset_that_returns_another_shape_is_refused():
 
 
 class Undrawable(Rubbish):
-    """Has nothing to show."""
+    """Cannot be rendered."""
 
     def __init__(self, render_mode=None):
         super().__init__()
@@ -239,7 +239,7 @@ class Undrawable(Rubbish):
         raise RuntimeError("no OpenGL here\nat all")
 
 
-def test_a_copy_that_cannot_be_rendered_is_an_error_of_one_line(monkeypatch):
+def test_a_simulator_that_cannot_be_rendered_is_an_error_of_one_line(monkeypatch):
     monkeypatch.setitem(
         gymnasium.registry, "Undrawable-v0", gymnasium.envs.registration.EnvSpec("Undrawable-v0", Undrawable)
     )

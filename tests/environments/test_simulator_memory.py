@@ -1,20 +1,20 @@
-"""What a simulator takes is measured, on simulators that take a known amount."""
+"""The memory of simulators is measured, on ones that take a known amount."""
 
 import gymnasium
 import numpy as np
 import pytest
 from gymnasium.spaces import Box
 
-from hebbes.environments.simulator_memory import simulator_bytes
+from hebbes.environments.simulator_memory import measure_simulator_bytes
 from hebbes.environments.spec import EnvironmentSpec, WrapperSpec
-from hebbes.training.free_memory import own_memory
+from hebbes.training.free_memory import measure_own_memory
 
 NUMBERS = 20_000
-"""In an observation: what is measured must be large beside what the rest of the process takes meanwhile."""
+"""In an observation. The memory must be large in comparison with what else the process allocates."""
 
 
 class Heavy(gymnasium.Env):
-    """Keeps as many megabytes from its reset on."""
+    """Takes this many megabytes from its reset on."""
 
     observation_space = Box(-1.0, 1.0, (NUMBERS,), np.float32)
     action_space = Box(-1.0, 1.0, (1,), np.float32)
@@ -39,18 +39,20 @@ gymnasium.register("Heavy-v0", entry_point=Heavy)
 @pytest.mark.parametrize("megabytes", [40.0, 100.0])
 def test_a_simulator_takes_what_it_keeps(megabytes):
     spec = EnvironmentSpec("Heavy-v0", "gymnasium", {"megabytes": megabytes})
-    assert simulator_bytes(spec, 4, own_memory, training=True) == pytest.approx(megabytes * 1e6, rel=0.2)
+    assert measure_simulator_bytes(spec, 4, measure_own_memory, training=True) == pytest.approx(
+        megabytes * 1e6, rel=0.2
+    )
     assert Heavy.alive == 0
 
 
 def test_what_wrappers_keep_of_a_simulator_is_counted():
-    stacked = (WrapperSpec("frame_stack", {"num_frames": 250}),)  # of 80 kB each
-    spec = EnvironmentSpec("Heavy-v0", "gymnasium", {"megabytes": 1.0}, wrappers=stacked)
-    assert simulator_bytes(spec, 4, own_memory, training=True) > 16e6
+    wrappers = (WrapperSpec("frame_stack", {"num_frames": 250}),)  # of 80 kB each
+    spec = EnvironmentSpec("Heavy-v0", "gymnasium", {"megabytes": 1.0}, wrappers=wrappers)
+    assert measure_simulator_bytes(spec, 4, measure_own_memory, training=True) > 16e6
 
 
 class Fragile(gymnasium.Env):
-    """An environment whose seventh copy cannot begin."""
+    """The seventh environment of this class cannot be reset."""
 
     observation_space = action_space = Box(-1, 1, (1,), np.float32)
     resets = 0
@@ -65,4 +67,4 @@ class Fragile(gymnasium.Env):
 def test_what_a_simulator_raises_is_left_to_the_run():
     gymnasium.register("Fragile-v0", entry_point=Fragile)
     spec = EnvironmentSpec("Fragile-v0", "gymnasium")
-    assert simulator_bytes(spec, 60, own_memory, training=True) == 0
+    assert measure_simulator_bytes(spec, 60, measure_own_memory, training=True) == 0

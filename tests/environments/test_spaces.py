@@ -1,4 +1,4 @@
-"""Spaces: which are taken, how observations of several parts are read, and which actions reach a simulator."""
+"""Spaces: which are supported, how observations with several parts are read, which actions reach a simulator."""
 
 import re
 
@@ -11,7 +11,7 @@ from gymnasium.wrappers import FlattenObservation
 
 from hebbes.environments.spaces import check_spaces
 from hebbes.environments.spec import EnvironmentSpec, WrapperSpec, make_batch_env
-from hebbes.environments.stepping_guard import episode_seeds
+from hebbes.environments.stepping_guard import derive_episode_seeds
 from hebbes.execution.tallies import Tallies
 from tests.many_spaces import ACTIONS, ENV_ID, Spaces
 
@@ -19,14 +19,14 @@ FLATTENED = ("dict", "tuple", "nested", "binary", "multi")
 BOX = Box(-1, 1, (2,), np.float32)
 
 
-def made(seeds=(0,), **options):
+def make(seeds=(0,), **options):
     return make_batch_env(EnvironmentSpec(ENV_ID, "gymnasium", options), seeds, threads=1, training=False)
 
 
 @pytest.mark.parametrize("kind", FLATTENED)
 def test_observations_of_several_parts_are_flattened_as_gymnasium_does_it(kind):
-    env, expected = made([3], observations=kind), FlattenObservation(Spaces(kind))
-    first, _ = expected.reset(seed=episode_seeds([3], 2)[0])
+    env, expected = make([3], observations=kind), FlattenObservation(Spaces(kind))
+    first, _ = expected.reset(seed=derive_episode_seeds([3], 2)[0])
     np.testing.assert_array_equal(env.start(2), first[np.newaxis])
     assert env.observation_space == expected.observation_space
     for _ in range(3):
@@ -36,16 +36,18 @@ def test_observations_of_several_parts_are_flattened_as_gymnasium_does_it(kind):
 
 
 def test_the_parts_of_a_dict_lie_in_its_order_and_numbers_are_one_hot():
-    env = made(observations="dict")  # speed of four numbers, gear of three values, two lamps
+    env = make(observations="dict")  # speed of four numbers, gear of three values, two lamps
     for episode in range(5):
         (numbers,) = env.start(episode)
         assert sorted(numbers[4:7]) == [0, 0, 1] and set(numbers[7:]) <= {0, 1} and not set(numbers[:4]) & {0, 1}
 
 
-def in_order(tree):
-    """The leaves of nested dicts of arrays of one copy, in the order of their keys."""
+def list_leaves(tree):
+    """The leaves of nested dicts of arrays, in the order of their keys."""
     return [
-        leaf for key in sorted(tree) for leaf in (in_order(tree[key]) if isinstance(tree[key], dict) else [tree[key]])
+        leaf
+        for key in sorted(tree)
+        for leaf in (list_leaves(tree[key]) if isinstance(tree[key], dict) else [tree[key]])
     ]
 
 
@@ -58,11 +60,11 @@ def in_order(tree):
     ],
 )
 def test_envpools_dicts_are_flattened_in_the_order_of_their_keys(environment, one_hot):
-    """Which is Gymnasium's for plain dicts. `one_hot` numbers the Discrete leaves, each with its count."""
+    """Gymnasium orders plain dicts in the same way. `one_hot`: number of each Discrete leaf -> number of its values."""
     env = make_batch_env(EnvironmentSpec(environment, "envpool"), [4, 5], threads=1, training=False)
-    theirs = envpool.make_gymnasium(environment, num_envs=2, num_threads=1, seed=episode_seeds([4, 5], 1))
+    theirs = envpool.make_gymnasium(environment, num_envs=2, num_threads=1, seed=derive_episode_seeds([4, 5], 1))
     batch, _ = theirs.reset()
-    leaves = in_order(batch)
+    leaves = list_leaves(batch)
     for number, count in one_hot.items():
         leaves[number] = np.eye(count)[leaves[number].ravel()]
     np.testing.assert_array_equal(env.start(1), np.concatenate([leaf.reshape(2, -1) for leaf in leaves], axis=1))
@@ -78,7 +80,7 @@ def test_envpools_dicts_are_flattened_as_gymnasium_flattens_plain_dicts():
     state = [np.zeros((1, 1))] * 20
     for path, index in env._parts.items():
         state[index] = values[path[0]][np.newaxis]
-    np.testing.assert_array_equal(env._observations(state), by_gymnasium[np.newaxis])
+    np.testing.assert_array_equal(env._read_observations(state), by_gymnasium[np.newaxis])
 
 
 @pytest.mark.parametrize(
@@ -90,8 +92,8 @@ def test_envpools_dicts_are_flattened_as_gymnasium_flattens_plain_dicts():
         (3, "TypeError"),
     ],
 )
-def test_a_copy_that_observes_something_else_fails_alone(observation, reason, monkeypatch):
-    env = made([0, 1, 2], observations="dict")
+def test_a_simulator_that_observes_something_else_fails_alone(observation, reason, monkeypatch):
+    env = make([0, 1, 2], observations="dict")
     env.start(0)
     monkeypatch.setattr(env._envs[1].unwrapped, "step", lambda action: (observation, 0.0, False, False, {}))
     step = env.step(np.zeros((3, 2), np.float32), np.arange(3))
@@ -137,14 +139,14 @@ def test_actions_that_are_refused_have_a_way_out(space):
     ],
 )
 def test_whole_numbers_outside_their_range_never_reach_the_simulator(kind, least, greatest):
-    env, dtype = made([0], actions=kind), ACTIONS[kind].dtype
+    env, dtype = make([0], actions=kind), ACTIONS[kind].dtype
     env.start(0)
     for allowed in (least, greatest):
         assert not env.step(np.array([allowed], dtype), np.array([0])).faults
     wide = np.int8 if kind == "whole" else np.int64
     for foreign in (np.array(least, wide) - 1, np.array(greatest, wide) + 1):
         if kind == "whole":
-            foreign[0] = 0  # every byte is allowed there
+            foreign[0] = 0  # this number may have any value of a byte
         with pytest.raises(ValueError, match="actions must be in"):
             env.step(foreign[np.newaxis].astype(dtype), np.array([0]))
     with pytest.raises(TypeError):
@@ -172,13 +174,13 @@ def test_an_observation_of_one_named_part_is_that_part():
 
 
 def test_actions_of_no_axes_are_arrays_to_the_simulator():
-    env = made([0, 1], actions="real_number")
+    env = make([0, 1], actions="real_number")
     env.start(0)
     assert env.step(np.array([0.25, 0.5], np.float32), np.arange(2)).rewards.tolist() == [0.25, 0.5]
 
 
 def test_half_precision_is_observed_as_it_is():
-    env = made(observations="half")
+    env = make(observations="half")
     assert env.start(0).dtype == np.float16 and isinstance(env.observation_space, Box)
 
 

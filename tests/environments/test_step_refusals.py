@@ -1,4 +1,4 @@
-"""What both back ends refuse before a simulator in C++ would crash on it."""
+"""Both back ends refuse input on which a simulator in C++ would crash."""
 
 import numpy as np
 import pytest
@@ -6,7 +6,7 @@ import pytest
 from hebbes.environments.spec import EnvironmentSpec, make_batch_env
 
 
-def cart_poles(backend, seeds):
+def make_cart_poles(backend, seeds):
     return make_batch_env(EnvironmentSpec("CartPole-v1", backend), seeds, threads=1, training=False)
 
 
@@ -14,8 +14,8 @@ def cart_poles(backend, seeds):
 @pytest.mark.parametrize(
     ("actions", "active", "reason"),
     [
-        ([0, 1], [0, 3], "copies in 0..2"),
-        ([0, 1], [-1, 0], "copies in 0..2"),
+        ([0, 1], [0, 3], "sub-environments in 0..2"),
+        ([0, 1], [-1, 0], "sub-environments in 0..2"),
         ([0, 1], [1, 1], "distinct"),
         ([0, 1, 0], [2, 0, 2], "distinct"),
         ([], [], "at least one"),
@@ -26,7 +26,7 @@ def cart_poles(backend, seeds):
     ],
 )
 def test_a_step_that_would_crash_is_refused(backend, actions, active, reason):
-    env = cart_poles(backend, [0, 1, 2])
+    env = make_cart_poles(backend, [0, 1, 2])
     env.start(0)
     with pytest.raises(ValueError, match=reason):
         env.step(np.array(actions, np.int64), np.array(active, np.int64))
@@ -35,7 +35,7 @@ def test_a_step_that_would_crash_is_refused(backend, actions, active, reason):
 
 @pytest.mark.parametrize("backend", ["envpool", "gymnasium"])
 def test_numbers_of_another_kind_are_refused(backend):
-    env = cart_poles(backend, [0, 1])
+    env = make_cart_poles(backend, [0, 1])
     env.start(0)
     with pytest.raises(TypeError):
         env.step(np.zeros(2), np.arange(2))
@@ -44,8 +44,8 @@ def test_numbers_of_another_kind_are_refused(backend):
 
 
 @pytest.mark.parametrize("backend", ["envpool", "gymnasium"])
-def test_ended_and_unbegun_copies_are_refused(backend):
-    env = cart_poles(backend, [0, 0])
+def test_ended_and_unbegun_episodes_are_refused(backend):
+    env = make_cart_poles(backend, [0, 0])
     with pytest.raises(ValueError, match="has ended or not begun"):
         env.step(np.ones(2, np.int64), np.arange(2))
     env.start(0)

@@ -1,4 +1,4 @@
-"""The T-maze: its rules, and that nobody who does not see reward does better than chance in it."""
+"""The T-maze: its rules, and that nobody does better than chance without seeing the rewards."""
 
 import gymnasium
 import numpy as np
@@ -12,21 +12,21 @@ BLIND = {
     "always left": lambda rng, k: 0,
     "always right": lambda rng, k: 1,
     "alternate": lambda rng, k: k % 2,
-    "switch at mid-life": lambda rng, k: int(k >= TRIALS // 2),
+    "switch at half-time": lambda rng, k: int(k >= TRIALS // 2),
     "random": lambda rng, k: int(rng.integers(2)),
 }
 
 
-def _made(**options):
+def _make(**options):
     return gymnasium.make(resolve("TMaze-v0").environment, disable_env_checker=True, **options)
 
 
-def _life(env, seed, choose):
-    """What reset says of a life, its observations, its rewards; choose(trial) is the arm."""
+def _play(env, seed, choose):
+    """The info of reset, the observations and the rewards of an episode; choose(trial) is the arm."""
     observation, info = env.reset(seed=seed)
     observations, rewards, trial, ended = [observation], [], 0, False
     while not ended:
-        action = choose(trial) if observation[2:].any() else 1 - choose(trial)  # counts at the junction alone
+        action = choose(trial) if observation[2:].any() else 1 - choose(trial)  # matters only at the junction
         observation, reward, ended, truncated, _ = env.step(action)
         observations.append(observation)
         rewards.append(reward)
@@ -37,11 +37,11 @@ def _life(env, seed, choose):
 
 @pytest.mark.parametrize("options", [{}, {"delay": 3}, {"delay": 1, "junctions": 3, "trials": 5}])
 def test_it_keeps_gymnasiums_promises(options):
-    check_env(_made(**options).unwrapped)
+    check_env(_make(**options).unwrapped)
 
 
-def test_a_life_by_hand():
-    info, observations, rewards = _life(_made(trials=6, delay=2), 0, lambda trial: 0)
+def test_an_episode_by_hand():
+    info, observations, rewards = _play(_make(trials=6, delay=2), 0, lambda trial: 0)
     walk = [[1, 0, 0], [0, 0, 1], [0, 1, 0], [0, 1, 0]]
     assert observations.tolist() == walk * 6 + walk[:1]
     assert not rewards.reshape(6, 4)[:, :3].any()
@@ -51,15 +51,15 @@ def test_a_life_by_hand():
 
 
 def test_the_reward_comes_with_the_choice_without_delay():
-    _, observations, rewards = _life(_made(trials=4), 0, lambda trial: 0)
+    _, observations, rewards = _play(_make(trials=4), 0, lambda trial: 0)
     assert observations.tolist() == [[1, 0, 0], [0, 0, 1]] * 4 + [[1, 0, 0]]
     assert np.abs(rewards).tolist() == [0, 1] * 4
 
 
 def test_every_junction_has_its_good_arm():
-    env, seen = _made(trials=300, junctions=2), set()
+    env, seen = _make(trials=300, junctions=2), set()
     for seed in range(12):
-        info, observations, rewards = _life(env, seed, lambda trial: 1)
+        info, observations, rewards = _play(env, seed, lambda trial: 1)
         visits = observations[1::2, 2:].argmax(axis=1)
         good = info["good_arms"][visits] ^ (np.arange(300) >= info["change"])
         assert rewards[1::2].tolist() == [1 if arm else -1 for arm in good]
@@ -71,25 +71,25 @@ def test_every_junction_has_its_good_arm():
 @pytest.mark.parametrize("junctions", [1, 2])
 @pytest.mark.parametrize("blind", list(BLIND))
 def test_chance_is_what_the_blind_can_expect(blind, junctions):
-    """Nothing seen depends on the arms or the change, and lives with opposite arms, equally likely, cancel exactly."""
-    env, rng = _made(trials=TRIALS, junctions=junctions), np.random.default_rng(0)
+    """Observations do not depend on the arms or the change; episodes with opposite arms are as likely, and cancel."""
+    env, rng = _make(trials=TRIALS, junctions=junctions), np.random.default_rng(0)
     plan = [BLIND[blind](rng, trial) for trial in range(TRIALS)]
     returns: dict = {}
     counts = np.zeros(2**junctions)
     seen: dict = {}
     for seed in range(600):
-        info, observations, rewards = _life(env, seed, plan.__getitem__)
+        info, observations, rewards = _play(env, seed, plan.__getitem__)
         key = info["change"], tuple(observations[1::2, 2:].argmax(axis=1)) if junctions > 1 else ()
         arms = tuple(info["good_arms"].tolist())
         counts[int("".join(map(str, arms)), 2)] += 1
         returns.setdefault(key, {})[arms] = rewards.sum()
         seen.setdefault(key, set()).add(observations.tobytes())
     pairs = 0
-    for of_arms in returns.values():
-        for arms, total in of_arms.items():
+    for by_arms in returns.values():
+        for arms, total in by_arms.items():
             opposite = tuple(1 - arm for arm in arms)
-            if opposite in of_arms:
-                assert total == -of_arms[opposite]
+            if opposite in by_arms:
+                assert total == -by_arms[opposite]
                 pairs += 1
     assert pairs >= 6
     assert all(len(observations) == 1 for observations in seen.values())
@@ -108,4 +108,4 @@ def test_chance_is_what_the_blind_can_expect(blind, junctions):
 )
 def test_options_that_make_no_maze_are_refused(options, message):
     with pytest.raises(ValueError, match=message):
-        _made(**options)
+        _make(**options)

@@ -1,4 +1,4 @@
-"""What the tests of faults evaluate: 21 members in scripted simulators on the Gymnasium back end."""
+"""Task, context and population for the tests of faults: 21 members in scripted simulators (Gymnasium back end)."""
 
 import numpy as np
 
@@ -13,15 +13,15 @@ from hebbes.strategies.core.populations import GaussianPopulation
 POPULATION = GaussianPopulation(np.zeros(4, np.float32), 0.5, 3, 4, 20)
 
 
-def task(**script):
-    """Episodes of four env steps whose rewards depend on the actions, or whatever the script says."""
+def make_task(**script):
+    """Episodes of four env steps whose rewards depend on the actions. `script` overrides this."""
     options = {"truncate_at": 4, "action_weight": 1.0, **script}
     spec = EnvironmentSpec("Scripted-v0", "gymnasium", options, imports=("tests.scripted",))
     return Task(Agent(Linear((2,), 2), "tanh"), spec, 11)
 
 
-def context(**changes):
-    """Two training episodes, observed, or what the changes say."""
+def make_context(**changes):
+    """Two training episodes with moments of the observations. `changes` override this."""
     defaults = {
         "purpose": Purpose.TRAINING,
         "generation": 4,
@@ -29,6 +29,6 @@ def context(**changes):
         "independent_seeds": False,
         "max_episode_steps": None,
         "buffers": {},
-        "observe": True,
+        "observe_moments": True,
     }
     return Context(**{**defaults, **changes})

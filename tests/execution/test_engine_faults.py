@@ -1,4 +1,4 @@
-"""Simulators that raise, crash and hang, in every engine: who has failed, and that all others go on."""
+"""Simulators that raise, crash or hang, in every engine: only their members fail, and all others go on."""
 
 import os
 import sys
@@ -15,46 +15,46 @@ from hebbes.environments.spec import EnvironmentSpec
 from hebbes.execution import process_engine as workers
 from hebbes.execution.chunks import Task
 from hebbes.execution.episode import Agent
-from hebbes.execution.process_engine import WorkerEngine
-from hebbes.execution.thread_engine import InProcessEngine
+from hebbes.execution.process_engine import ProcessEngine
+from hebbes.execution.thread_engine import ThreadEngine
 from hebbes.policies.linear import Linear
 from hebbes.strategies.core.populations import GaussianPopulation
-from tests.execution.scripted_tasks import POPULATION, context, task
+from tests.execution.scripted_tasks import POPULATION, make_context, make_task
 
 ABOVE = 1.4
-"""One member acts above this in env step 2, in one of its episodes: the tests find out which."""
+"""One member's action sum exceeds this in env step 2 of one of its episodes. The tests find out which member."""
 
 
-def in_process(**script):
-    return InProcessEngine(task(**script), chunk_size=4, threads=2)
+def make_thread_engine(**script):
+    return ThreadEngine(make_task(**script), chunk_size=4, threads=2)
 
 
-def evaluated(engine, *contexts):
+def evaluate_and_close(engine, *contexts):
     try:
-        return [engine.evaluate(POPULATION, each) for each in contexts or (context(),)]
+        return [engine.evaluate(POPULATION, each) for each in contexts or (make_context(),)]
     finally:
         engine.close()
 
 
-class Stillborn:
+class DiesWhenUnpickled:
     """Ends the process that unpickles it."""
 
     def __reduce__(self):
         return os._exit, (5,)
 
 
-class Deadly(GaussianPopulation):
-    """Ends the process of whoever asks for its noise."""
+class KillsItsWorker(GaussianPopulation):
+    """Ends the process that computes its weighted noise sum."""
 
-    def combine(self, ids, utilities, power):
+    def weighted_noise_sum(self, ids, utilities, power):
         os._exit(4)
 
 
 def test_a_simulator_that_raises_fails_its_member_in_every_engine():
     script = {"raise_at": 2, "only_above": ABOVE}
-    (sound,) = evaluated(in_process())
-    for engine in (in_process(**script), WorkerEngine(task(**script), chunk_size=4, workers=2)):
-        first, second = evaluated(engine, context(), context())
+    (sound,) = evaluate_and_close(make_thread_engine())
+    for engine in (make_thread_engine(**script), ProcessEngine(make_task(**script), chunk_size=4, workers=2)):
+        first, second = evaluate_and_close(engine, make_context(), make_context())
         failed = np.isnan(first.returns)
         assert first.faults == {"RuntimeError: scripted failure at env step 2": failed.sum()}
         assert failed.sum() == 1
@@ -64,10 +64,12 @@ def test_a_simulator_that_raises_fails_its_member_in_every_engine():
 
 
 @pytest.mark.parametrize("place", ["constructor", "reset"])
-@pytest.mark.parametrize("make", [in_process, lambda **script: WorkerEngine(task(**script), chunk_size=4, workers=1)])
-def test_what_is_nobodys_fault_ends_the_evaluation_alike_in_every_engine(place, make):
+@pytest.mark.parametrize(
+    "make", [make_thread_engine, lambda **script: ProcessEngine(make_task(**script), chunk_size=4, workers=1)]
+)
+def test_errors_outside_env_steps_end_the_evaluation_in_every_engine(place, make):
     with pytest.raises(EngineError, match=f"scripted failure in {place}") as caught:
-        evaluated(make(raise_in=place))
+        evaluate_and_close(make(raise_in=place))
     first, *rest = str(caught.value).splitlines()
     assert first.startswith(("ValueError: environment 'Scripted-v0' cannot be made", "RuntimeError: scripted failure"))
     assert any("scripted.py" in line for line in rest)
@@ -80,21 +82,21 @@ def test_what_envpool_raises_ends_the_evaluation(monkeypatch):
     monkeypatch.setattr(EnvPoolEnv, "step", fail)
     cartpole = Task(Agent(Linear((4,), 2), "argmax"), EnvironmentSpec("CartPole-v1", "envpool"), 11)
     with pytest.raises(EngineError, match="RuntimeError: pool failure") as caught:
-        engine = InProcessEngine(cartpole, chunk_size=4, threads=2)
-        engine.evaluate(GaussianPopulation(np.zeros(8, np.float32), 0.5, 3, 4, 20), context())
+        engine = ThreadEngine(cartpole, chunk_size=4, threads=2)
+        engine.evaluate(GaussianPopulation(np.zeros(8, np.float32), 0.5, 3, 4, 20), make_context())
     assert isinstance(caught.value.__cause__, RuntimeError)
 
 
 def test_a_mean_that_overflows_fails_the_member():
-    (rollouts,) = evaluated(in_process(rewards=[1.5e308], truncate_at=1, action_weight=0.0))
+    (rollouts,) = evaluate_and_close(make_thread_engine(rewards=[1.5e308], truncate_at=1, action_weight=0.0))
     assert np.isnan(rollouts.fitness).all()
     assert np.isnan(rollouts.returns).all()
     assert rollouts.faults == {"return overflowed": 42}
 
 
-def chunk_with_a_failure():
-    """Members of the chunk of four or five in which a member acts above ABOVE, as simulators that raise tell."""
-    (raised,) = evaluated(in_process(raise_at=2, only_above=ABOVE))
+def find_failing_chunk():
+    """True for the members of the chunk in which an action sum exceeds ABOVE, found with simulators that raise."""
+    (raised,) = evaluate_and_close(make_thread_engine(raise_at=2, only_above=ABOVE))
     edges = [0, 4, 8, 12, 16, 21]
     blamed = np.zeros(21, bool)
     for start, stop in pairwise(edges):
@@ -103,11 +105,11 @@ def chunk_with_a_failure():
 
 
 def test_a_policy_that_crashes_the_simulator_fails_its_chunk_and_the_run_goes_on(capfd):
-    (sound,) = evaluated(in_process())
-    blamed = chunk_with_a_failure()
+    (sound,) = evaluate_and_close(make_thread_engine())
+    blamed = find_failing_chunk()
     assert 0 < blamed.sum() < 21
-    engine = WorkerEngine(task(exit_at=2, only_above=ABOVE), chunk_size=4, workers=2)
-    (rollouts,) = evaluated(engine)
+    engine = ProcessEngine(make_task(exit_at=2, only_above=ABOVE), chunk_size=4, workers=2)
+    (rollouts,) = evaluate_and_close(engine)
     assert rollouts.faults == {"worker died (exit code 3)": 2 * blamed.sum()}
     assert np.isnan(rollouts.returns).all(axis=1).tolist() == blamed.tolist()
     assert rollouts.returns[~blamed].tobytes() == sound.returns[~blamed].tobytes()
@@ -121,10 +123,10 @@ def test_a_policy_that_crashes_the_simulator_fails_its_chunk_and_the_run_goes_on
 
 
 def test_a_policy_that_hangs_the_simulator_fails_its_chunk_and_the_run_goes_on():
-    (sound,) = evaluated(in_process())
-    blamed = chunk_with_a_failure()
-    engine = WorkerEngine(task(hang_at=2, only_above=ABOVE), chunk_size=4, workers=2, episode_timeout=0.1)
-    (rollouts,) = evaluated(engine)
+    (sound,) = evaluate_and_close(make_thread_engine())
+    blamed = find_failing_chunk()
+    engine = ProcessEngine(make_task(hang_at=2, only_above=ABOVE), chunk_size=4, workers=2, episode_timeout=0.1)
+    (rollouts,) = evaluate_and_close(engine)
     assert rollouts.faults == {"episode_timeout": 2 * blamed.sum()}
     assert np.isnan(rollouts.returns).all(axis=1).tolist() == blamed.tolist()
     assert rollouts.returns[~blamed].tobytes() == sound.returns[~blamed].tobytes()
@@ -133,23 +135,24 @@ def test_a_policy_that_hangs_the_simulator_fails_its_chunk_and_the_run_goes_on()
 def test_a_new_worker_has_time_for_its_imports_but_not_for_ever(monkeypatch):
     monkeypatch.setattr(workers, "MAX_DEATHS", 2)
     monkeypatch.setattr(workers, "START_SECONDS", 0.1)
-    engine = WorkerEngine(task(), chunk_size=4, workers=1, episode_timeout=1e6)
+    engine = ProcessEngine(make_task(), chunk_size=4, workers=1, episode_timeout=1e6)
     with pytest.raises(EngineError, match=r"2 workers were lost .* the last one: worker did not start in 0\.1 s"):
-        evaluated(engine)
+        evaluate_and_close(engine)
 
 
-@pytest.mark.parametrize("crew", [1, 2, 5])
-def test_chunks_that_all_crash_fail_on_any_number_of_workers(crew):
-    (rollouts,) = evaluated(WorkerEngine(task(exit_at=3), chunk_size=7, workers=crew))  # three chunks, six deaths
+@pytest.mark.parametrize("num_workers", [1, 2, 5])
+def test_chunks_that_all_crash_fail_on_any_number_of_workers(num_workers):
+    # three chunks, six deaths
+    (rollouts,) = evaluate_and_close(ProcessEngine(make_task(exit_at=3), chunk_size=7, workers=num_workers))
     assert rollouts.faults == {"worker died (exit code 3)": 42}
     assert np.isnan(rollouts.returns).all()
 
 
 def test_workers_that_cannot_work_at_all_stop_the_run(monkeypatch):
     monkeypatch.setattr(workers, "MAX_DEATHS", 2)
-    engine = WorkerEngine(replace(task(), seed=Stillborn()), chunk_size=4, workers=1)
+    engine = ProcessEngine(replace(make_task(), seed=DiesWhenUnpickled()), chunk_size=4, workers=1)
     with pytest.raises(EngineError, match=r"2 workers .* the last one: worker died at its start \(exit code 5\)"):
-        evaluated(engine)
+        evaluate_and_close(engine)
 
 
 def test_a_standard_error_that_is_closed_harms_nobody(monkeypatch):
@@ -163,7 +166,7 @@ def test_a_standard_error_that_is_closed_harms_nobody(monkeypatch):
 
 
 def test_a_sum_that_kills_its_workers_stops_the_run():
-    engine = WorkerEngine(task(), chunk_size=21, workers=1)
+    engine = ProcessEngine(make_task(), chunk_size=21, workers=1)
     with pytest.raises(EngineError, match=r"worker died \(exit code 4\)"):
-        engine.combine(Deadly(np.zeros(4, np.float32), 0.5, 3, 4, 20), np.zeros(21))
+        engine.weighted_noise_sum(KillsItsWorker(np.zeros(4, np.float32), 0.5, 3, 4, 20), np.zeros(21))
     engine.close()

@@ -1,4 +1,4 @@
-"""Every engine gives the bits of the in-process one with a single thread, whatever its workers go through."""
+"""Every engine gives the same bits as the thread engine with one thread, whatever happens to its workers."""
 
 import os
 import signal
@@ -16,55 +16,55 @@ from hebbes.contracts.engine import Moments
 from hebbes.contracts.randomness import Purpose
 from hebbes.environments.spec import EnvironmentSpec, WrapperSpec
 from hebbes.execution import process_engine as workers
-from hebbes.execution.chunks import ChunkEvaluator, Task, cut
-from hebbes.execution.engines import check_episode_timeout, make_engine, num_threads
+from hebbes.execution.chunks import ChunkEvaluator, Task, cut_into_chunks
+from hebbes.execution.engines import check_episode_timeout, make_engine, resolve_num_threads
 from hebbes.execution.episode import Agent
-from hebbes.execution.observation_moments import merged, standardisation
-from hebbes.execution.process_engine import WorkerEngine
-from hebbes.execution.thread_engine import InProcessEngine
+from hebbes.execution.observation_moments import make_normalization_buffers, merge_moments
+from hebbes.execution.process_engine import ProcessEngine
+from hebbes.execution.thread_engine import ThreadEngine
 from hebbes.execution.worker_process import Stage
 from hebbes.policies.linear import Linear
 from hebbes.strategies.core.populations import GaussianPopulation
-from tests.execution.scripted_tasks import context
+from tests.execution.scripted_tasks import make_context
 
 CARTPOLE = EnvironmentSpec("CartPole-v1", "envpool")
 
 
-def scripted(**script):
+def make_scripted_spec(**script):
     options = {"truncate_at": 4, "action_weight": 1.0, **script}
     return EnvironmentSpec("Scripted-v0", "gymnasium", options, imports=("tests.scripted",))
 
 
-def task(spec=CARTPOLE, num_inputs=4, head="argmax", seed=11):
+def build_task(spec=CARTPOLE, num_inputs=4, head="argmax", seed=11):
     return Task(Agent(Linear((num_inputs,), 2), head), spec, seed)
 
 
-def scripted_task(**script):
-    return task(scripted(**script), num_inputs=2, head="tanh")
+def build_scripted_task(**script):
+    return build_task(make_scripted_spec(**script), num_inputs=2, head="tanh")
 
 
-def population(num_params):
+def make_population(num_params):
     return GaussianPopulation(np.zeros(num_params, np.float32), 0.5, 3, 4, 20)
 
 
-def everything(engine, num_params):
-    """All that an engine answers in two generations, as bytes."""
-    members, answers = population(num_params), []
+def collect_answers(engine, num_params):
+    """All results of an engine in two generations, as bytes."""
+    members, answers = make_population(num_params), []
     try:
-        for each in (context(), context(generation=5, episodes=(10, 11))):
+        for each in (make_context(), make_context(generation=5, episodes=(10, 11))):
             rollouts = engine.evaluate(members, each)
             moments = [array for each in rollouts.moments for array in (each.mean, each.squares)]
             arrays = [rollouts.returns, rollouts.env_steps, *moments]
             answers += [array.tobytes() for array in arrays]
         utilities = np.linspace(-0.5, 0.5, 21)
-        return [*answers, *(engine.combine(members, utilities, power).tobytes() for power in (1, 2))]
+        return [*answers, *(engine.weighted_noise_sum(members, utilities, power).tobytes() for power in (1, 2))]
     finally:
         engine.close()
 
 
 @given(st.integers(1, 500), st.integers(1, 200))
 def test_chunks_cover_the_members_once_in_order_and_evenly(num_members, chunk_size):
-    chunks = cut(num_members, chunk_size)
+    chunks = cut_into_chunks(num_members, chunk_size)
     assert [member for chunk in chunks for member in chunk] == list(range(num_members))
     assert max(map(len, chunks)) - min(map(len, chunks)) <= 1
     assert all(len(chunk) < 2 * chunk_size for chunk in chunks)
@@ -72,24 +72,24 @@ def test_chunks_cover_the_members_once_in_order_and_evenly(num_members, chunk_si
 
 @pytest.mark.parametrize(
     ("make_task", "num_params", "crews"),
-    [(task, 8, [2]), (scripted_task, 4, [1, 2])],
+    [(build_task, 8, [2]), (build_scripted_task, 4, [1, 2])],
     ids=["cartpole on envpool", "scripted on gymnasium"],
 )
 def test_the_same_bits_on_any_number_of_threads_and_workers(make_task, num_params, crews):
-    alone = everything(InProcessEngine(make_task(), chunk_size=4, threads=1), num_params)
+    alone = collect_answers(ThreadEngine(make_task(), chunk_size=4, threads=1), num_params)
     for threads in (2, 5):
-        assert everything(InProcessEngine(make_task(), chunk_size=4, threads=threads), num_params) == alone
+        assert collect_answers(ThreadEngine(make_task(), chunk_size=4, threads=threads), num_params) == alone
     for processes in crews:
-        assert everything(WorkerEngine(make_task(), chunk_size=4, workers=processes), num_params) == alone
+        assert collect_answers(ProcessEngine(make_task(), chunk_size=4, workers=processes), num_params) == alone
 
 
 def test_common_seeds_meet_the_same_start_and_independent_ones_do_not():
-    engine = InProcessEngine(scripted_task(), chunk_size=4, threads=2)
-    # the observation holds the draw made at the start, so its spread over members tells
+    engine = ThreadEngine(build_scripted_task(), chunk_size=4, threads=2)
+    # the observation contains a random draw from the start; equal start states have no spread
     spreads = []
     for independent in (False, True):
-        rollouts = engine.evaluate(population(4), context(episodes=(0,), independent_seeds=independent))
-        spreads.append(merged(rollouts.moments).squares[0])
+        rollouts = engine.evaluate(make_population(4), make_context(episodes=(0,), independent_seeds=independent))
+        spreads.append(merge_moments(rollouts.moments).squares[0])
     engine.close()
     assert spreads[0] < 1e-12
     assert spreads[1] > 0.5
@@ -97,10 +97,12 @@ def test_common_seeds_meet_the_same_start_and_independent_ones_do_not():
 
 def test_training_wrappers_are_left_out_of_evaluation():
     early_stop = WrapperSpec("early_stop", {"negative_streak": 1})
-    spec = replace(scripted(rewards=[-1.0], truncate_at=9, action_weight=0.0), training_wrappers=(early_stop,))
-    engine = InProcessEngine(task(spec, 2, "tanh"), chunk_size=30, threads=1)
+    spec = replace(
+        make_scripted_spec(rewards=[-1.0], truncate_at=9, action_weight=0.0), training_wrappers=(early_stop,)
+    )
+    engine = ThreadEngine(build_task(spec, 2, "tanh"), chunk_size=30, threads=1)
     lengths = [
-        engine.evaluate(population(4), context(purpose=purpose)).env_steps.max()
+        engine.evaluate(make_population(4), make_context(purpose=purpose)).env_steps.max()
         for purpose in (Purpose.TRAINING, Purpose.EVALUATION)
     ]
     engine.close()
@@ -109,26 +111,26 @@ def test_training_wrappers_are_left_out_of_evaluation():
 
 def test_a_chunk_whose_worker_is_killed_three_times_changes_nothing():
     make = {"truncate_at": 2000}
-    alone = everything(InProcessEngine(scripted_task(**make), chunk_size=30, threads=1), 4)
-    engine = WorkerEngine(scripted_task(**make), chunk_size=30, workers=1)
+    alone = collect_answers(ThreadEngine(build_scripted_task(**make), chunk_size=30, threads=1), 4)
+    engine = ProcessEngine(build_scripted_task(**make), chunk_size=30, workers=1)
     killed = []
 
     def kill_three():
         while len(killed) < 3:
             time.sleep(0.1)
-            worker = next(iter(engine._crew.workers), None)
+            worker = next(iter(engine._worker_pool.workers), None)
             if worker is not None and worker not in killed and worker.stage is not Stage.STARTING:
                 os.kill(worker.process.pid, signal.SIGKILL)
                 killed.append(worker)
 
     killer = threading.Thread(target=kill_three, daemon=True)
     killer.start()
-    assert everything(engine, 4) == alone
+    assert collect_answers(engine, 4) == alone
     assert len(killed) == 3
 
 
 def test_five_workers_whose_answers_come_in_an_adverse_order_change_nothing(monkeypatch):
-    alone = everything(InProcessEngine(scripted_task(), chunk_size=4, threads=1), 4)
+    alone = collect_answers(ThreadEngine(build_scripted_task(), chunk_size=4, threads=1), 4)
     sizes = []
 
     def last_of_all(connections, timeout=None):
@@ -138,62 +140,67 @@ def test_five_workers_whose_answers_come_in_an_adverse_order_change_nothing(monk
         return connections[-1:]
 
     monkeypatch.setattr(workers, "wait", last_of_all)
-    assert everything(WorkerEngine(scripted_task(), chunk_size=4, workers=5), 4) == alone
+    assert collect_answers(ProcessEngine(build_scripted_task(), chunk_size=4, workers=5), 4) == alone
     assert max(sizes) == 5
 
 
 def test_an_evaluation_gives_no_moments_and_leaves_no_trace():
-    buffers = standardisation(Moments(9, np.full(2, 0.5), np.full(2, 4.0)), (2,))
+    buffers = make_normalization_buffers(Moments(9, np.full(2, 0.5), np.full(2, 4.0)), (2,))
     before = {name: array.copy() for name, array in buffers.items()}
-    engine = InProcessEngine(scripted_task(), chunk_size=4, threads=2)
-    unobserved = context(purpose=Purpose.EVALUATION, buffers=buffers, observe=False)
-    assert engine.evaluate(population(4), unobserved).moments == (None,) * 21
+    engine = ThreadEngine(build_scripted_task(), chunk_size=4, threads=2)
+    unobserved = make_context(purpose=Purpose.EVALUATION, buffers=buffers, observe_moments=False)
+    assert engine.evaluate(make_population(4), unobserved).moments == (None,) * 21
     assert all(np.array_equal(buffers[name], before[name]) for name in before)
-    assert everything(engine, 4) == everything(InProcessEngine(scripted_task(), chunk_size=4, threads=1), 4)
+    assert collect_answers(engine, 4) == collect_answers(
+        ThreadEngine(build_scripted_task(), chunk_size=4, threads=1), 4
+    )
 
 
 @pytest.mark.parametrize("independent", [False, True])
 def test_gymnasium_keeps_few_environments_however_many_chunks(independent):
-    evaluator = ChunkEvaluator(scripted_task(), threads=1)
-    for ids in cut(41, 4):
+    evaluator = ChunkEvaluator(build_scripted_task(), threads=1)
+    for ids in cut_into_chunks(41, 4):
         evaluator.evaluate(
-            GaussianPopulation(np.zeros(4, np.float32), 0.5, 3, 4, 40), ids, context(independent_seeds=independent), 1
+            GaussianPopulation(np.zeros(4, np.float32), 0.5, 3, 4, 40),
+            ids,
+            make_context(independent_seeds=independent),
+            1,
         )
     assert len(evaluator._idle) <= 2
     evaluator.close()
 
 
 def test_no_worker_is_left_behind():
-    engine = WorkerEngine(scripted_task(), chunk_size=4, workers=2)
-    user = threading.Thread(target=engine.evaluate, args=(population(4), context()))
+    engine = ProcessEngine(build_scripted_task(), chunk_size=4, workers=2)
+    user = threading.Thread(target=engine.evaluate, args=(make_population(4), make_context()))
     user.start()
     user.join()
     time.sleep(0.3)
-    processes = [worker.process for worker in engine._crew.workers]
-    assert [process.is_alive() for process in processes] == [True, True]  # they outlive the thread that made them
+    processes = [worker.process for worker in engine._worker_pool.workers]
+    assert [process.is_alive() for process in processes] == [True, True]  # they outlive the thread that started them
     engine.close()
     engine.close()
     assert [process.is_alive() for process in processes] == [False, False]
 
 
 def test_auto_takes_threads_for_envpool_and_processes_for_gymnasium():
-    made = [make_engine(each, chunk_size=4, threads=2) for each in (task(), scripted_task())]
-    assert [type(engine) for engine in made] == [InProcessEngine, WorkerEngine]
-    assert type(make_engine(scripted_task(), chunk_size=4, threads=1)) is InProcessEngine
+    made = [make_engine(each, chunk_size=4, threads=2) for each in (build_task(), build_scripted_task())]
+    assert [type(engine) for engine in made] == [ThreadEngine, ProcessEngine]
+    assert type(make_engine(build_scripted_task(), chunk_size=4, threads=1)) is ThreadEngine
 
 
 def test_a_time_limit_takes_processes_which_can_be_killed():
-    for each in (task(), scripted_task()):
-        assert type(make_engine(each, chunk_size=4, threads=1, episode_timeout=9.0)) is WorkerEngine
-    with pytest.raises(ValueError, match=r"episode_timeout needs .* workers, got 'in_process'"):
-        make_engine(task(), chunk_size=4, threads=1, engine="in_process", episode_timeout=9.0)
+    for each in (build_task(), build_scripted_task()):
+        assert type(make_engine(each, chunk_size=4, threads=1, episode_timeout=9.0)) is ProcessEngine
+    with pytest.raises(ValueError, match=r"episode_timeout needs engine=workers, .* got 'in_process'"):
+        make_engine(build_task(), chunk_size=4, threads=1, engine="in_process", episode_timeout=9.0)
 
 
 @pytest.mark.parametrize("seconds", [0, -1.0, float("inf"), float("nan")])
 def test_a_time_limit_that_makes_no_sense_is_refused(seconds):
     for refuse in (
         check_episode_timeout,
-        lambda wrong: make_engine(task(), chunk_size=4, threads=1, episode_timeout=wrong),
+        lambda wrong: make_engine(build_task(), chunk_size=4, threads=1, episode_timeout=wrong),
     ):
         with pytest.raises(ValueError, match=f"episode_timeout must be a finite number of seconds > 0, got {seconds}"):
             refuse(seconds)
@@ -202,4 +209,4 @@ def test_a_time_limit_that_makes_no_sense_is_refused(seconds):
 @pytest.mark.parametrize("threads", [0, -2, 1025])
 def test_a_number_of_threads_that_makes_no_sense_is_refused(threads):
     with pytest.raises(ValueError, match=f"threads must be from 1 to 1024, or -1 for all cores, got {threads}"):
-        num_threads(threads)
+        resolve_num_threads(threads)

@@ -1,4 +1,4 @@
-"""The loop that sums rewards and counts env steps, against a script."""
+"""The episode loop, which sums rewards and counts env steps, with scripted environments."""
 
 from dataclasses import dataclass, replace
 from threading import Event
@@ -6,15 +6,15 @@ from threading import Event
 import numpy as np
 import pytest
 
-from hebbes.contracts.randomness import Purpose, stream
+from hebbes.contracts.randomness import Purpose, make_generator
 from hebbes.execution.episode import AbandonedError, Agent, run_episode
-from hebbes.execution.observation_moments import MomentTally, merged
+from hebbes.execution.observation_moments import MomentTally, merge_moments
 from tests.scripted import ScriptedEnv
 
 
 @dataclass(frozen=True)
 class Echo:
-    """Outputs its one parameter twice; counts its own acts in its state, and turns NaN at a given act."""
+    """Outputs its one parameter twice. Counts its acts in its state. Outputs NaN in act `nan_at`."""
 
     nan_at: int = 0
 
@@ -31,8 +31,8 @@ class Echo:
 
 
 def run(env, *, policy=Echo(), values=None, buffers=None, **options):
-    weights = np.zeros((env.num_copies, 1), np.float32) if values is None else np.array(values, np.float32)[:, None]
-    rngs = [stream(0, Purpose.TRAINING, member=k) for k in range(env.num_copies)]
+    weights = np.zeros((env.num_envs, 1), np.float32) if values is None else np.array(values, np.float32)[:, None]
+    rngs = [make_generator(0, Purpose.TRAINING, member=k) for k in range(env.num_envs)]
     return run_episode(Agent(policy, "identity"), env, weights, 7, rngs, buffers=buffers or {}, **options)
 
 
@@ -45,13 +45,13 @@ def test_the_terminal_reward_counts_once_and_nothing_after_it():
 
 
 @pytest.mark.parametrize("ending", ["terminate_at", "truncate_at"])
-def test_finished_copies_are_not_stepped_again(ending):
+def test_finished_sub_environments_are_not_stepped_again(ending):
     env = ScriptedEnv(4, **{ending: [2, 1, 3, 1]})
     run(env)
     assert [ids.tolist() for _, ids in env.calls] == [[0, 1, 2, 3], [0, 2], [2]]
 
 
-def test_each_member_acts_with_its_own_weights_in_its_own_copy():
+def test_each_member_acts_with_its_own_weights_in_its_own_sub_environment():
     env = ScriptedEnv(3, rewards=[0.0], terminate_at=[2, 1, 3], action_weight=1.0)
     assert run(env, values=[0.25, 0.5, 1.0]).returns.tolist() == [1.0, 1.0, 6.0]
 
@@ -61,14 +61,14 @@ def test_weights_are_lent_and_come_back_in_their_order(seed):
     ends = np.random.default_rng(seed).integers(1, 8, 20)
     env = ScriptedEnv(20, rewards=[0.0], terminate_at=ends, action_weight=1.0)
     weights = np.arange(20, dtype=np.float32)[:, None]
-    rngs = [stream(0, Purpose.TRAINING, member=k) for k in range(20)]
+    rngs = [make_generator(0, Purpose.TRAINING, member=k) for k in range(20)]
     result = run_episode(Agent(Echo(), "identity"), env, weights, 0, rngs, buffers={})
-    assert result.returns.tolist() == (2 * np.arange(20) * ends).tolist()  # two actions a member, each its weight
+    assert result.returns.tolist() == (2 * np.arange(20) * ends).tolist()  # both actions equal the weight
     assert weights[:, 0].tolist() == list(range(20))
 
 
 class Viewer(Echo):
-    """A policy whose state reads the weights where they lie."""
+    """A policy whose state contains a view of the weights."""
 
     def initial_state(self, weights, rngs, buffers):
         return super().initial_state(weights, rngs, buffers) | {"mine": [weights[:, :1]]}
@@ -83,7 +83,7 @@ def test_weights_that_a_state_views_or_that_may_not_be_written_stay_where_they_a
     env = ScriptedEnv(4, rewards=[0.0], terminate_at=[1, 3, 2, 3], action_weight=1.0)
     weights = np.array([[1.0], [2.0], [4.0], [8.0]], np.float32)
     weights.flags.writeable = writeable
-    rngs = [stream(0, Purpose.TRAINING, member=k) for k in range(4)]
+    rngs = [make_generator(0, Purpose.TRAINING, member=k) for k in range(4)]
     result = run_episode(Agent(policy, "identity"), env, weights, 7, rngs, buffers={})
     assert result.returns.tolist() == [2.0, 12.0, 16.0, 48.0]
     assert weights.ravel().tolist() == [1, 2, 4, 8]
@@ -98,14 +98,17 @@ def test_members_that_drop_out_cost_no_copy_of_the_others_weights():
             return super().act(weights[:, :1], observations, previous_rewards, state, buffers)
 
     weights = np.zeros((4, 1), np.float32)
-    env, rngs = ScriptedEnv(4, terminate_at=[3, 1, 2, 4]), [stream(0, Purpose.TRAINING, member=k) for k in range(4)]
+    env, rngs = (
+        ScriptedEnv(4, terminate_at=[3, 1, 2, 4]),
+        [make_generator(0, Purpose.TRAINING, member=k) for k in range(4)],
+    )
     run_episode(Agent(Watched(), "identity"), env, weights, 0, rngs, buffers={})
     assert [len(each) for each in rows] == [4, 3, 2, 1]
     assert all(np.shares_memory(each, weights) for each in rows)
 
 
 def test_rewards_add_up_in_float64():
-    env = ScriptedEnv(1, rewards=[2.0**25, 1.0, 1.0], terminate_at=3)  # 2^25 + 1 is no float32
+    env = ScriptedEnv(1, rewards=[2.0**25, 1.0, 1.0], terminate_at=3)  # float32 cannot represent 2^25 + 1
     assert run(env).returns[0] == 2.0**25 + 2
 
 
@@ -151,13 +154,13 @@ def test_a_simulator_that_fails_fails_its_member_only():
     result = run(ScriptedEnv(3, fault_at=[0, 2, 0], terminate_at=4))
     assert result.returns.tolist() == pytest.approx([4, np.nan, 4], nan_ok=True)
     assert result.env_steps.tolist() == [4, 2, 4]
-    assert result.faults == {"fault of copy 1": 1}
+    assert result.faults == {"fault of sub-environment 1": 1}
 
 
 def test_each_episode_fails_for_one_reason_the_first():
     rewards = [[1.0, np.nan], [1.0, 1.0], [np.nan, np.nan], [1.0, 1.0]]
     result = run(ScriptedEnv(4, rewards=rewards, nan_at=[2, 2, 1, 0], fault_at=[2, 0, 0, 0], terminate_at=2))
-    assert list(result.faults.items()) == [("non-finite observation", 2), ("fault of copy 0", 1)]
+    assert list(result.faults.items()) == [("non-finite observation", 2), ("fault of sub-environment 0", 1)]
     assert np.isnan(result.returns).tolist() == [True, True, True, False]
 
 
@@ -205,8 +208,8 @@ def test_state_and_previous_rewards_stay_with_their_member():
 def test_the_tally_counts_what_was_acted_on():
     tally = MomentTally(2)
     run(ScriptedEnv(2, terminate_at=[1, 3], nan_at=[0, 2]), tally=tally)
-    moments = merged(tally.result())
-    # (copy, env step, episode): both at the start, then copy 1 after one step; its NaN is not acted on
+    moments = merge_moments(tally.compute_moments())
+    # (sub-environment, env step, episode): both at the start, then 1 after one step; nobody acts on its NaN
     assert moments.count == 3
     assert moments.mean == pytest.approx([2 / 3, 1 / 3, 7])
     assert moments.squares == pytest.approx([2 / 3, 2 / 3, 0])

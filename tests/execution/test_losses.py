@@ -1,4 +1,4 @@
-"""What the loss of workers leads to, in any order of answers: with workers that are scripted, not processes."""
+"""Lost workers, with answers in any order. The workers are scripted objects, not processes."""
 
 from signal import SIGKILL
 
@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from hebbes.contracts.engine import EngineError, Rollouts
 from hebbes.execution import process_engine as workers
-from hebbes.execution.process_engine import WorkerEngine
+from hebbes.execution.process_engine import ProcessEngine
 from hebbes.execution.worker_process import Stage
-from tests.execution.scripted_tasks import POPULATION, context, task
+from tests.execution.scripted_tasks import POPULATION, make_context, make_task
 
 STARTS = [0, 4, 8, 12, 16]
 """First members of the five chunks of 21 members."""
@@ -19,28 +19,28 @@ STARTS = [0, 4, 8, 12, 16]
 HANGS = "hangs"
 
 
-class Play:
-    """Stands for the processes, the waiting and the clock.
+class FakeMachine:
+    """Replaces the worker processes, the waiting and the clock.
 
-    `fate(phase, start)` says what becomes of a worker that starts, rehearses or plays the chunk from member `start` on:
-    0 for an answer, an exit code, or HANGS. The random generator draws whose answer comes next.
+    `fate(phase, start)` is the outcome of a worker's start, warm-up or evaluation of the chunk whose first member is
+    `start`: 0 for an answer, an exit code, or HANGS. The random generator draws whose answer comes next.
     """
 
     def __init__(self, fate, size, seed=0, timeout=None):
         self.fate, self.rng, self.now, self.made = fate, np.random.default_rng(seed), 0.0, 0
-        self.engine = WorkerEngine(task(), chunk_size=4, workers=size, episode_timeout=timeout)
+        self.engine = ProcessEngine(make_task(), chunk_size=4, workers=size, episode_timeout=timeout)
 
     def evaluate(self):
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(workers, "Worker", self.worker)
             patch.setattr(workers, "wait", self.wait)
             patch.setattr(workers.time, "monotonic", lambda: self.now)
-            return self.engine.evaluate(POPULATION, context())
+            return self.engine.evaluate(POPULATION, make_context())
 
     def worker(self, _task):
         self.made += 1
         assert self.made < 200, "this goes on for ever"
-        return Actor(self.fate)
+        return FakeWorker(self.fate)
 
     def wait(self, actors, timeout):
         ready = [actor for actor in actors if actor.outcome != HANGS]
@@ -50,7 +50,7 @@ class Play:
         return list(self.rng.permutation(ready)[: self.rng.integers(1, len(ready) + 1)])
 
 
-class Actor:
+class FakeWorker:
     """A worker, its process and its connection."""
 
     def __init__(self, fate):
@@ -60,7 +60,7 @@ class Actor:
 
     def send(self, call):
         _, (_, ids, asked, _) = call
-        self.outcome = self.fate("rehearsal" if asked.max_episode_steps == 1 else "call", ids.start)
+        self.outcome = self.fate("warm_up" if asked.max_episode_steps == 1 else "call", ids.start)
         self.value = Rollouts(
             np.full((len(ids), 2), float(ids.start)), np.ones((len(ids), 2), np.int64), (None,) * len(ids)
         )
@@ -68,7 +68,7 @@ class Actor:
     def receive(self):
         return None if self.outcome else (True, self.value)
 
-    def end(self, patience):
+    def end(self, timeout):
         return None if self.outcome == HANGS else self.outcome
 
     def is_alive(self):
@@ -80,8 +80,8 @@ class Actor:
     join = kill = lambda self, *_: None
 
 
-def failed_chunks(rollouts):
-    """First members of chunks that failed, having checked that every other member has its chunk's answer."""
+def find_failed_chunks(rollouts):
+    """First members of the chunks that failed. Checks that all other members have their chunk's answer."""
     owner = np.repeat(STARTS, [4, 4, 4, 4, 5])
     failed = np.isnan(rollouts.returns[:, 0])
     assert np.array_equal(rollouts.returns[~failed, 1], owner[~failed])
@@ -96,43 +96,47 @@ some = st.sets(st.sampled_from(STARTS))
 
 @given(bad=some, **orders)
 def test_chunks_that_crash_fail_however_many_they_are(bad, size, seed):
-    play = Play(lambda phase, start: 3 if start in bad else 0, size, seed)
+    machine = FakeMachine(lambda phase, start: 3 if start in bad else 0, size, seed)
     for _ in range(2):
-        rollouts = play.evaluate()
-        assert failed_chunks(rollouts) == bad
+        rollouts = machine.evaluate()
+        assert find_failed_chunks(rollouts) == bad
         assert rollouts.faults == ({"worker died (exit code 3)": np.isnan(rollouts.returns).sum()} if bad else {})
 
 
 @given(bad=some, **orders)
 def test_chunks_that_take_too_long_fail_however_many_they_are(bad, size, seed):
-    play = Play(lambda phase, start: HANGS if phase == "call" and start in bad else 0, size, seed, timeout=2.0)
-    rollouts = play.evaluate()
-    assert failed_chunks(rollouts) == bad
+    machine = FakeMachine(
+        lambda phase, start: HANGS if phase == "call" and start in bad else 0, size, seed, timeout=2.0
+    )
+    rollouts = machine.evaluate()
+    assert find_failed_chunks(rollouts) == bad
     assert set(rollouts.faults) == ({"episode_timeout"} if bad else set())
-    assert play.now <= len(bad) * 2 * (2.0 * 5 * 2 + 0.01)  # two tries of five members and two episodes
+    assert machine.now <= len(bad) * 2 * (2.0 * 5 * 2 + 0.01)  # two tries of five members and two episodes
 
 
 @given(victim=st.sampled_from(STARTS), kills=st.integers(1, 4), **orders)
 def test_kills_from_outside_change_nothing(victim, kills, size, seed):
     outcomes = iter([-SIGKILL] * kills)
-    play = Play(lambda phase, start: next(outcomes, 0) if start == victim else 0, size, seed)
-    assert not failed_chunks(play.evaluate())
+    machine = FakeMachine(lambda phase, start: next(outcomes, 0) if start == victim else 0, size, seed)
+    assert not find_failed_chunks(machine.evaluate())
     assert next(outcomes, None) is None
 
 
 def test_kills_from_outside_with_answers_in_between_change_nothing():
     outcomes = {start: iter([-SIGKILL] * 4) for start in STARTS}
-    play = Play(lambda phase, start: next(outcomes[start], 0) if phase == "call" else 0, size=1)
-    assert not failed_chunks(play.evaluate())
-    assert play.made == 21
+    machine = FakeMachine(lambda phase, start: next(outcomes[start], 0) if phase == "call" else 0, size=1)
+    assert not find_failed_chunks(machine.evaluate())
+    assert machine.made == 21
 
 
 @given(**orders)
 def test_kills_from_outside_without_an_end_stop_the_evaluation(size, seed):
-    play = Play(lambda phase, start: -SIGKILL if (phase, start) == ("call", 8) else 0, size, seed, timeout=2.0)
+    machine = FakeMachine(
+        lambda phase, start: -SIGKILL if (phase, start) == ("call", 8) else 0, size, seed, timeout=2.0
+    )
     with pytest.raises(EngineError, match="killed from outside; memory may be short"):
-        play.evaluate()
-    assert play.made <= 3 * size + 9
+        machine.evaluate()
+    assert machine.made <= 3 * size + 9
 
 
 @pytest.mark.parametrize("size", [1, 2, 5])
@@ -140,32 +144,32 @@ def test_kills_from_outside_without_an_end_stop_the_evaluation(size, seed):
     ("outcome", "reason"), [(1, r"worker died at its start \(exit code 1\)"), (HANGS, "worker did not start in 60 s")]
 )
 def test_workers_that_cannot_start_stop_the_evaluation(outcome, reason, size):
-    play = Play(lambda phase, start: outcome, size, timeout=2.0)
-    with pytest.raises(EngineError, match=f"workers were lost with no answer in between, the last one: {reason}"):
-        play.evaluate()
-    assert play.now < 5.1 * 60
+    machine = FakeMachine(lambda phase, start: outcome, size, timeout=2.0)
+    with pytest.raises(EngineError, match=f"workers were lost without an answer in between, the last one: {reason}"):
+        machine.evaluate()
+    assert machine.now < 5.1 * 60
 
 
 @given(late=st.integers(1, 4), **orders)
-def test_workers_that_start_late_are_nobodys_fault(late, size, seed):
+def test_workers_that_start_late_are_no_chunks_fault(late, size, seed):
     outcomes = iter([HANGS] * late)
-    play = Play(lambda phase, start: next(outcomes, 0) if phase == "start" else 0, size, seed, timeout=2.0)
-    assert not failed_chunks(play.evaluate())
+    machine = FakeMachine(lambda phase, start: next(outcomes, 0) if phase == "start" else 0, size, seed, 2.0)
+    assert not find_failed_chunks(machine.evaluate())
     assert next(outcomes, None) is None
 
 
 @pytest.mark.parametrize("size", [1, 2, 5])
 def test_a_simulator_that_never_begins_stops_the_evaluation_in_time(size):
-    play = Play(lambda phase, start: HANGS if phase == "rehearsal" else 0, size, timeout=2.0)
+    machine = FakeMachine(lambda phase, start: HANGS if phase == "warm_up" else 0, size, timeout=2.0)
     with pytest.raises(EngineError, match="the last one: simulator did not begin in 60 s"):
-        play.evaluate()
-    assert play.now < 5.1 * 60
+        machine.evaluate()
+    assert machine.now < 5.1 * 60
 
 
 @given(bad=st.sets(st.sampled_from(STARTS[1:])), **orders)
 def test_a_simulator_that_begins_for_some_members_fails_the_others(bad, size, seed):
-    play = Play(lambda phase, start: HANGS if start in bad else 0, size, seed, timeout=2.0)
-    rollouts = play.evaluate()
-    assert failed_chunks(rollouts) == bad
+    machine = FakeMachine(lambda phase, start: HANGS if start in bad else 0, size, seed, 2.0)
+    rollouts = machine.evaluate()
+    assert find_failed_chunks(rollouts) == bad
     assert set(rollouts.faults) <= {"simulator did not begin in 60 s", "episode_timeout"}
-    assert play.now <= len(bad) * 2 * 60.1
+    assert machine.now <= len(bad) * 2 * 60.1

@@ -13,27 +13,27 @@ import pytest
 
 from hebbes.execution import thread_engine as in_process
 from hebbes.execution.daemon_threads import DaemonThreads
-from hebbes.execution.process_engine import WorkerEngine
-from hebbes.execution.thread_engine import InProcessEngine
-from tests.execution.scripted_tasks import POPULATION, context, task
+from hebbes.execution.process_engine import ProcessEngine
+from hebbes.execution.thread_engine import ThreadEngine
+from tests.execution.scripted_tasks import POPULATION, make_context, make_task
 
 ROOT = Path(__file__).parents[2]
 
 SCRIPT = """
-from hebbes.execution.thread_engine import InProcessEngine
-from hebbes.execution.process_engine import WorkerEngine
-from tests.execution.scripted_tasks import POPULATION, context, task
+from hebbes.execution.thread_engine import ThreadEngine
+from hebbes.execution.process_engine import ProcessEngine
+from tests.execution.scripted_tasks import POPULATION, make_context, make_task
 
 if __name__ == "__main__":
 """
 
 
 class Interrupt(Exception):
-    """What a handler raises."""
+    """Raised by the signal handler."""
 
 
 @contextmanager
-def interrupted_after(seconds):
+def interrupt_after(seconds):
     def handler(number, frame):
         raise Interrupt
 
@@ -47,51 +47,51 @@ def interrupted_after(seconds):
         signal.signal(signal.SIGALRM, previous)
 
 
-def run_script(folder, body):
-    """Starts Python on a file whose last lines are `body`; what it prints comes through a pipe."""
+def run_script(folder, lines):
+    """Starts Python on a file that ends with `lines`. Its output comes through a pipe."""
     path = folder / "script.py"
-    path.write_text(SCRIPT + "".join(f"    {line}\n" for line in body))
+    path.write_text(SCRIPT + "".join(f"    {line}\n" for line in lines))
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
     return subprocess.Popen([sys.executable, path], cwd=ROOT, env=environment, **pipes)
 
 
-def runs(pid):
+def is_running(pid):
     try:
         return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
     except (FileNotFoundError, ProcessLookupError):
         return False
 
 
-def gone(pid, within):
+def has_ended(pid, within):
     deadline = time.monotonic() + within
-    while runs(pid) and time.monotonic() < deadline:
+    while is_running(pid) and time.monotonic() < deadline:
         time.sleep(0.02)
-    return not runs(pid)
+    return not is_running(pid)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 @pytest.mark.parametrize(
     ("holds_lock", "evaluate"),
     [
-        (True, "engine.evaluate(POPULATION, context())"),
-        (False, "threading.Thread(target=engine.evaluate, args=(POPULATION, context())).start()"),
+        (True, "engine.evaluate(POPULATION, make_context())"),
+        (False, "threading.Thread(target=engine.evaluate, args=(POPULATION, make_context())).start()"),
     ],
 )
 def test_a_stuck_worker_heeds_no_signal_and_ends_with_its_parent(holds_lock, evaluate, tmp_path):
-    script = f"engine = WorkerEngine(task(hang_at=2, hang_holds_lock={holds_lock}), chunk_size=30, workers=1)"
+    script = f"engine = ProcessEngine(make_task(hang_at=2, hang_holds_lock={holds_lock}), chunk_size=30, workers=1)"
     parent = run_script(tmp_path, ["import threading", script, evaluate])
     worker = int(parent.stdout.readline().split()[-1])
     try:
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             os.kill(worker, number)
         time.sleep(0.2)
-        assert runs(worker)
+        assert is_running(worker)
         parent.kill()
         parent.wait()
-        assert gone(worker, within=5)
+        assert has_ended(worker, within=5)
     finally:
-        if runs(worker):
+        if is_running(worker):
             os.kill(worker, signal.SIGKILL)
         parent.kill()
         parent.communicate()
@@ -103,11 +103,11 @@ def test_engines_that_nobody_closed_do_not_hold_up_the_exit(tmp_path):
         tmp_path,
         [
             "import threading",
-            "engine = WorkerEngine(task(), chunk_size=4, workers=1)",
-            "engine.evaluate(POPULATION, context())",
-            "print(engine._crew.workers[0].process.pid, flush=True)",
-            "stuck = InProcessEngine(task(hang_at=2), chunk_size=30, threads=1)",
-            "threading.Thread(target=stuck.evaluate, args=(POPULATION, context()), daemon=True).start()",
+            "engine = ProcessEngine(make_task(), chunk_size=4, workers=1)",
+            "engine.evaluate(POPULATION, make_context())",
+            "print(engine._worker_pool.workers[0].process.pid, flush=True)",
+            "stuck = ThreadEngine(make_task(hang_at=2), chunk_size=30, threads=1)",
+            "threading.Thread(target=stuck.evaluate, args=(POPULATION, make_context()), daemon=True).start()",
             "input()",
         ],
     )
@@ -115,21 +115,21 @@ def test_engines_that_nobody_closed_do_not_hold_up_the_exit(tmp_path):
     assert hanging.startswith("hanging in process")
     printed, _ = program.communicate("go on\n", timeout=60)
     assert (program.returncode, printed) == (0, "")
-    assert gone(int(worker), within=5)
+    assert has_ended(int(worker), within=5)
 
 
 def test_busy_workers_are_ended_soon_after_an_interrupt():
-    engine = WorkerEngine(task(hang_at=2), chunk_size=4, workers=2)
-    crew = engine._crew.workers
-    with interrupted_after(1.5):
-        engine.evaluate(POPULATION, context())
-    assert not crew  # the interrupt has ended them
+    engine = ProcessEngine(make_task(hang_at=2), chunk_size=4, workers=2)
+    workers = engine._worker_pool.workers
+    with interrupt_after(1.5):
+        engine.evaluate(POPULATION, make_context())
+    assert not workers  # the interrupt ended them
     engine.close()
 
-    engine._crew.gather(2)
-    processes = [worker.process for worker in engine._crew.workers]
-    for worker in engine._crew.workers:
-        worker.send(("evaluate", (POPULATION, range(21), context(), 1)))
+    engine._worker_pool.start_workers(2)
+    processes = [worker.process for worker in engine._worker_pool.workers]
+    for worker in engine._worker_pool.workers:
+        worker.send(("evaluate", (POPULATION, range(21), make_context(), 1)))
     started = time.monotonic()
     engine.close()
     assert time.monotonic() - started < 4  # one second for all, then they are killed
@@ -138,9 +138,9 @@ def test_busy_workers_are_ended_soon_after_an_interrupt():
 
 def test_running_chunks_stop_at_their_next_env_step_when_the_engine_is_closed():
     before = set(threading.enumerate())
-    engine = InProcessEngine(task(truncate_at=10**9), chunk_size=4, threads=2)
-    with interrupted_after(0.3):
-        engine.evaluate(POPULATION, context())
+    engine = ThreadEngine(make_task(truncate_at=10**9), chunk_size=4, threads=2)
+    with interrupt_after(0.3):
+        engine.evaluate(POPULATION, make_context())
     started = time.monotonic()
     engine.close()
     engine.close()
@@ -150,9 +150,9 @@ def test_running_chunks_stop_at_their_next_env_step_when_the_engine_is_closed():
 
 def test_a_simulator_stuck_in_an_env_step_is_not_waited_for(monkeypatch):
     monkeypatch.setattr(in_process, "STOP_SECONDS", 0.3)
-    engine = InProcessEngine(task(hang_at=2), chunk_size=4, threads=2)
-    with interrupted_after(0.3):
-        engine.evaluate(POPULATION, context())
+    engine = ThreadEngine(make_task(hang_at=2), chunk_size=4, threads=2)
+    with interrupt_after(0.3):
+        engine.evaluate(POPULATION, make_context())
     started = time.monotonic()
     engine.close()
     assert 0.2 < time.monotonic() - started < 1.5

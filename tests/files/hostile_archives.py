@@ -1,4 +1,4 @@
-"""Weight files of every kind that lie: zip files of torch that are not what they seem, and policy files forged."""
+"""Forged weight files: zip files that torch did not write, arrays that do not fit, and policy files that lie."""
 
 import io
 import json
@@ -14,15 +14,15 @@ from safetensors.numpy import save
 from hebbes.files.policy_file import save_policy
 from hebbes.policies.linear import Linear
 from hebbes.policies.mlp import MLP
-from tests.files.hostile_pickles import torch_saved
-from tests.files.saved_policies import file_with, saved_policy, set_to
+from tests.files.hostile_pickles import save_with_torch
+from tests.files.saved_policies import make_saved_policy, make_setter, write_forged_file
 
 POLICY = MLP((28,), 8)
-"""The reference's network for Ant, which every legacy file of the corpus is loaded for."""
+"""The reference's network for Ant. Every file of torch.save in the corpus is loaded for it."""
 ROW = np.random.default_rng(0).normal(size=POLICY.layout.num_params).astype(np.float32)
 
 
-def archive(records, compression=zipfile.ZIP_STORED):
+def make_archive(records, compression=zipfile.ZIP_STORED):
     data = io.BytesIO()
     with zipfile.ZipFile(data, "w", compression) as file:
         for name, content in records:
@@ -30,21 +30,21 @@ def archive(records, compression=zipfile.ZIP_STORED):
     return bytearray(data.getvalue())
 
 
-def zips():
-    """Zip files with a record <name>/data.pkl that torch did not write, by name."""
+def make_zips():
+    """Zip files that torch did not write, but with a record <name>/data.pkl, by name."""
     row = pickle.dumps(ROW, 2)
     zeros, fewer = bytes(2**28), bytes(2**24)
-    whole = torch_saved(ROW, True)
+    whole = save_with_torch(ROW, True)
     found = {
-        "bomb-deflate": archive([("w/data.pkl", zeros)], zipfile.ZIP_DEFLATED),
-        "bomb-lzma": archive([("w/data.pkl", fewer)], zipfile.ZIP_LZMA),
-        "bomb-bz2": archive([("w/data.pkl", fewer)], zipfile.ZIP_BZIP2),
-        "bomb-beside": archive([("w/data.pkl", row), ("w/data/0", fewer)], zipfile.ZIP_DEFLATED),
-        "nested": archive([("w/data.pkl", archive([("w/data.pkl", archive([("w/data.pkl", row)]))]))]),
-        "many-records": archive([("w/data.pkl", row), *((f"w/{k}", b"") for k in range(50_000))]),
-        "two-pickles": archive([("w/data.pkl", row), ("v/data.pkl", row)]),
-        "same-name-twice": archive([("w/data.pkl", row), ("w/data.pkl", row)]),
-        "no-pickle-but-first": archive([("w/data.pkl", b""), ("../../etc/passwd", b"x")]),
+        "bomb-deflate": make_archive([("w/data.pkl", zeros)], zipfile.ZIP_DEFLATED),
+        "bomb-lzma": make_archive([("w/data.pkl", fewer)], zipfile.ZIP_LZMA),
+        "bomb-bz2": make_archive([("w/data.pkl", fewer)], zipfile.ZIP_BZIP2),
+        "bomb-beside": make_archive([("w/data.pkl", row), ("w/data/0", fewer)], zipfile.ZIP_DEFLATED),
+        "nested": make_archive([("w/data.pkl", make_archive([("w/data.pkl", make_archive([("w/data.pkl", row)]))]))]),
+        "many-records": make_archive([("w/data.pkl", row), *((f"w/{k}", b"") for k in range(50_000))]),
+        "two-pickles": make_archive([("w/data.pkl", row), ("v/data.pkl", row)]),
+        "same-name-twice": make_archive([("w/data.pkl", row), ("w/data.pkl", row)]),
+        "no-pickle-but-first": make_archive([("w/data.pkl", b""), ("../../etc/passwd", b"x")]),
         "no-directory": whole[: whole.rindex(b"PK\x01\x02")],
     }
     directory = whole.index(b"PK\x01\x02")
@@ -64,8 +64,8 @@ def zips():
     return {f"zip-{name}": bytes(data) for name, data in found.items()}
 
 
-def rows():
-    """Arrays that torch saved and that are not finite float rows of the right length, by name."""
+def make_rows():
+    """Files of torch.save with anything but a finite float row of the right length, by name."""
     values = {
         "nan": np.where(ROW > 2, nan, ROW).astype(np.float32),
         "infinity": np.where(ROW > 2, inf, ROW).astype(np.float32),
@@ -83,41 +83,41 @@ def rows():
         "list": [1.0, 2.0],
     }
     return {
-        f"row-{name}-{'zip' if zip_file else 'stream'}": torch_saved(value, zip_file)
+        f"row-{name}-{'zip' if zip_file else 'stream'}": save_with_torch(value, zip_file)
         for name, value in values.items()
         for zip_file in (True, False)
     }
 
 
-def forgeries(folder):
-    """Policy files whose headers or arrays lie, signed as a forger would, by name."""
-    saved = saved_policy()
+def make_forgeries(folder):
+    """Policy files with wrong headers or arrays and a valid checksum, as a forger would write them, by name."""
+    saved = make_saved_policy()
     small = {"weights": np.zeros(20, np.float32)}
     deep = "x"
     for _ in range(900):
         deep = [deep]
     headers = {
-        "newer": set_to("format_version", value=3),
-        "checkpoint": set_to("kind", value="checkpoint"),
-        "giant-layer": set_to("policy", "hidden_sizes", value=[10**30]),
-        "giant-digits": set_to("policy", "hidden_sizes", value=[10**4000] * 9),
-        "huge-layer": set_to("policy", "hidden_sizes", value=[10**6]),
-        "many-layers": set_to("policy", "hidden_sizes", value=[1] * 500_000),
-        "layers-within-bounds": set_to("policy", "hidden_sizes", value=[1] * 21_000),
-        "giant-observation": set_to("policy", "observation_shape", value=[2**62] * 1000),
-        "negative-layer": set_to("policy", "hidden_sizes", value=[-4]),
-        "fraction-layer": set_to("policy", "hidden_sizes", value=[4.5]),
-        "text-layer": set_to("policy", "hidden_sizes", value="444"),
-        "deep": set_to("policy", "hidden_sizes", value=deep),
-        "long-name": set_to("policy", "name", value="m" * 60_000),
-        "longer-name": set_to("policy", "name", value="m" * 1_000_000),
-        "long-head": set_to("action_head", value="tanh" * 15_000),
-        "many-wrappers": set_to("environment", "wrappers", value=[{"name": "scale"}] * 3000 + [{"name": "scael"}]),
-        "many-codes": set_to("environment", "env_kwargs", value={f"os:{k}": "os:system" for k in range(2000)}),
-        "code-policy": set_to("policy", "name", value="os:system"),
-        "code-wrapper": set_to("environment", "wrappers", 0, "name", value="subprocess:Popen"),
-        "code-import": set_to("environment", "imports", value=["antigravity"]),
-        "code-environment": set_to("environment", "environment", value="antigravity:Env-v0"),
+        "newer": make_setter("format_version", value=4),
+        "checkpoint": make_setter("kind", value="checkpoint"),
+        "giant-layer": make_setter("policy", "hidden_sizes", value=[10**30]),
+        "giant-digits": make_setter("policy", "hidden_sizes", value=[10**4000] * 9),
+        "huge-layer": make_setter("policy", "hidden_sizes", value=[10**6]),
+        "many-layers": make_setter("policy", "hidden_sizes", value=[1] * 500_000),
+        "layers-within-bounds": make_setter("policy", "hidden_sizes", value=[1] * 21_000),
+        "giant-observation": make_setter("policy", "observation_shape", value=[2**62] * 1000),
+        "negative-layer": make_setter("policy", "hidden_sizes", value=[-4]),
+        "fraction-layer": make_setter("policy", "hidden_sizes", value=[4.5]),
+        "text-layer": make_setter("policy", "hidden_sizes", value="444"),
+        "deep": make_setter("policy", "hidden_sizes", value=deep),
+        "long-name": make_setter("policy", "name", value="m" * 60_000),
+        "longer-name": make_setter("policy", "name", value="m" * 1_000_000),
+        "long-head": make_setter("action_head", value="tanh" * 15_000),
+        "many-wrappers": make_setter("environment", "wrappers", value=[{"name": "scale"}] * 3000 + [{"name": "scael"}]),
+        "many-codes": make_setter("environment", "env_kwargs", value={f"os:{k}": "os:system" for k in range(2000)}),
+        "code-policy": make_setter("policy", "name", value="os:system"),
+        "code-wrapper": make_setter("environment", "wrappers", 0, "name", value="subprocess:Popen"),
+        "code-import": make_setter("environment", "imports", value=["antigravity"]),
+        "code-environment": make_setter("environment", "environment", value="antigravity:Env-v0"),
     }
     arrays = {
         "nan": {"weights": np.full(20, nan, np.float32)},
@@ -131,14 +131,17 @@ def forgeries(folder):
         "many-buffers": {"buffers." + str(k): np.zeros(0) for k in range(9000)},
     }
     path = Path(folder) / "forged"
-    found = {f"header-{name}": file_with(path, saved, edit).read_bytes() for name, edit in headers.items()}
-    found |= {f"arrays-{name}": file_with(path, saved, arrays=content).read_bytes() for name, content in arrays.items()}
+    found = {f"header-{name}": write_forged_file(path, saved, edit).read_bytes() for name, edit in headers.items()}
+    found |= {
+        f"arrays-{name}": write_forged_file(path, saved, arrays=content).read_bytes()
+        for name, content in arrays.items()
+    }
     path.unlink()
-    return found | unsigned(saved, small, path)
+    return found | make_malformed(saved, small, path)
 
 
-def unsigned(saved, arrays, path):
-    """Policy files damaged below the level at which they could be signed, by name."""
+def make_malformed(saved, arrays, path):
+    """Policy files that are malformed in the text of the header, the list of arrays or the lengths, by name."""
     texts = {
         "nan": lambda text: text.replace("1.5", "NaN"),
         "infinity": lambda text: text.replace("1.5", "1e999"),
@@ -150,7 +153,9 @@ def unsigned(saved, arrays, path):
         "wide": lambda text: "[" + "{}," * 300_000 + "{}]",
         "surrogate": lambda text: text.replace("HalfCheetah", "\\ud800"),
     }
-    found = {f"text-{name}": file_with(path, saved, respell=change).read_bytes() for name, change in texts.items()}
+    found = {
+        f"text-{name}": write_forged_file(path, saved, respell=change).read_bytes() for name, change in texts.items()
+    }
     save_policy(path, saved)
     data = path.read_bytes()
     length = int.from_bytes(data[:8], "little")
@@ -184,10 +189,10 @@ def unsigned(saved, arrays, path):
     return found
 
 
-def largest(folder):
-    """A file just below the size limit that is right but for its last bit."""
+def make_largest(folder):
+    """A policy file just below the size limit, correct except for one bit of its last byte."""
     path = Path(folder) / "forged"
-    save_policy(path, saved_policy(Linear((1000,), 16_700)))
+    save_policy(path, make_saved_policy(Linear((1000,), 16_700)))
     data = bytearray(path.read_bytes())
     data[-1] ^= 1
     path.unlink()

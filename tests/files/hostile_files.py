@@ -1,9 +1,9 @@
-"""A corpus of weight files that must be refused, and what refusing each of them costs.
+"""A corpus of weight files that must be refused, and the time and memory that refusing each of them takes.
 
-    python -m tests.training.hostile_files        builds it, loads every file, prints one line
+    python -m tests.files.hostile_files        writes the corpus, loads every file, prints one line
 
-Memory is counted from the resident size before a file is loaded to the highest that the process ever had since, which
-is never less than what that file took.
+The memory of a file is the process's highest resident size so far minus its resident size before loading. It is never
+less than what the file took.
 """
 
 import json
@@ -20,42 +20,49 @@ from pathlib import Path
 import numpy as np
 
 from hebbes.files.policy_file import load_policy, save_policy
-from hebbes.files.torch_file import legacy_weights
-from tests.files.hostile_archives import POLICY, ROW, forgeries, largest, rows, zips
-from tests.files.hostile_pickles import code_running, giants, torch_saved
-from tests.files.saved_policies import saved_policy
+from hebbes.files.torch_file import read_torch_weights
+from tests.files.hostile_archives import POLICY, ROW, make_forgeries, make_largest, make_rows, make_zips
+from tests.files.hostile_pickles import make_code_running, make_giants, save_with_torch
+from tests.files.saved_policies import make_saved_policy
 
 KILOBYTE = 1024
 ROOT = Path(__file__).parent.parent.parent
 
 
 @dataclass(frozen=True)
-class Refusal:
-    """What loading one file with one function came to."""
+class LoadResult:
+    """The result of loading one file with one function."""
 
     file: str
     loader: str
     error: str
-    """Name of the exception's class, "" if the file was loaded."""
+    """Name of the exception's class. "" if the file was loaded."""
     message: str
     seconds: float
     megabytes: float
 
 
-def build(folder: Path, marker: Path) -> int:
-    """Fills the folder with hostile files, programs in which would make the folder `marker`; the number of files."""
-    contents = {**code_running(str(marker)), **giants(), **zips(), **rows(), **forgeries(folder), **damaged(folder)}
-    contents |= {**foreign(), "largest": largest(folder)}
+def write_corpus(folder: Path, marker: Path) -> int:
+    """Fills the folder with hostile files and returns their number. Programs in them would make the folder `marker`."""
+    contents = {
+        **make_code_running(str(marker)),
+        **make_giants(),
+        **make_zips(),
+        **make_rows(),
+        **make_forgeries(folder),
+        **make_damaged(folder),
+    }
+    contents |= {**make_foreign(), "largest": make_largest(folder)}
     for name, content in contents.items():
         (folder / name).write_bytes(content)
-    return len(contents) + places(folder)
+    return len(contents) + make_places(folder)
 
 
-def damaged(folder):
-    """Good files cut at every kilobyte, or with one bit flipped where a checksum covers it, by name."""
+def make_damaged(folder):
+    """Good files, cut at every kilobyte or with one flipped bit that a checksum covers, by name."""
     path = folder / "good"
-    save_policy(path, saved_policy(POLICY, buffers={"observation_mean": np.arange(28.0)}))
-    policy, zip_file, stream = path.read_bytes(), torch_saved(ROW, True), torch_saved(ROW, False)
+    save_policy(path, make_saved_policy(POLICY, buffers={"observation_mean": np.arange(28.0)}))
+    policy, zip_file, stream = path.read_bytes(), save_with_torch(ROW, True), save_with_torch(ROW, False)
     path.unlink()
     found = {
         f"cut-{kind}-{length}": data[:length]
@@ -73,7 +80,7 @@ def damaged(folder):
     return found
 
 
-def foreign():
+def make_foreign():
     """Files of other kinds, by name."""
     noise = random.Random(1)
     starts = {
@@ -100,8 +107,8 @@ def foreign():
     }
 
 
-def places(folder):
-    """Paths that hold no ordinary file of a reasonable size; how many."""
+def make_places(folder):
+    """Makes paths without a regular file of a reasonable size, and returns their number."""
     before = len([*folder.iterdir()])
     (folder / "place-folder").mkdir()
     (folder / "place-broken-link").symlink_to("missing")
@@ -115,57 +122,61 @@ def places(folder):
     with socket.socket(socket.AF_UNIX) as server:
         server.bind(os.path.relpath(folder / "place-socket"))
     for name, size in [("terabyte", 2**40), ("limit", 2**26), ("legacy-limit", 2**23)]:
-        for start_name, start in [("zeros", b""), ("zip", torch_saved(ROW, True)), ("stream", torch_saved(ROW, False))]:
+        for start_name, start in [
+            ("zeros", b""),
+            ("zip", save_with_torch(ROW, True)),
+            ("stream", save_with_torch(ROW, False)),
+        ]:
             with (folder / f"sparse-{name}-{start_name}").open("wb") as file:
                 file.write(start)
                 file.truncate(size)
     return len([*folder.iterdir()]) - before
 
 
-def judged(paths: list[Path]) -> list[Refusal]:
+def load_and_measure_all(paths: list[Path]) -> list[LoadResult]:
     """Loads each file with each function, in this process."""
     warm_up = Path(tempfile.mkdtemp()) / "good"
-    save_policy(warm_up, saved_policy(POLICY))
+    save_policy(warm_up, make_saved_policy(POLICY))
     load_policy(warm_up)
-    warm_up.write_bytes(torch_saved(ROW, True))
-    legacy_weights(warm_up, POLICY)
-    return [refusal(path, loader) for path in paths for loader in ("load_policy", "legacy_weights")]
+    warm_up.write_bytes(save_with_torch(ROW, True))
+    read_torch_weights(warm_up, POLICY)
+    return [load_and_measure(path, loader) for path in paths for loader in ("load_policy", "read_torch_weights")]
 
 
-def refusal(path: Path, loader: str) -> Refusal:
-    resident = kilobytes("VmRSS")
+def load_and_measure(path: Path, loader: str) -> LoadResult:
+    resident = read_kilobytes("VmRSS")
     error, start = None, time.perf_counter()
     try:
-        load_policy(path) if loader == "load_policy" else legacy_weights(path, POLICY)
-    except Exception as found:  # which one is what the test asks
+        load_policy(path) if loader == "load_policy" else read_torch_weights(path, POLICY)
+    except Exception as found:  # the test asserts its class
         error = found
     seconds = time.perf_counter() - start
     name = "" if error is None else type(error).__name__
-    return Refusal(path.name, loader, name, str(error), seconds, (kilobytes("VmHWM") - resident) / KILOBYTE)
+    return LoadResult(path.name, loader, name, str(error), seconds, (read_kilobytes("VmHWM") - resident) / KILOBYTE)
 
 
-def kilobytes(entry: str) -> int:
-    """Resident memory of this process, now (VmRSS) or at its highest (VmHWM); rusage would count the parent's too."""
+def read_kilobytes(entry: str) -> int:
+    """Resident memory of this process, now (VmRSS) or at its highest (VmHWM). rusage would count the parent's, too."""
     status = Path("/proc/self/status").read_text()
     return int(status.partition(f"{entry}:")[2].split()[0])
 
 
-def refusals(folder: Path) -> list[Refusal]:
-    """What loading every file of the folder came to, in a fresh process."""
-    command = [sys.executable, "-m", "tests.training.hostile_files", str(folder)]
+def load_all_in_fresh_process(folder: Path) -> list[LoadResult]:
+    """The results of loading every file of the folder, in a fresh process."""
+    command = [sys.executable, "-m", "tests.files.hostile_files", str(folder)]
     found = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True, timeout=300)
-    return [Refusal(**fields) for fields in json.loads(found.stdout)]
+    return [LoadResult(**fields) for fields in json.loads(found.stdout)]
 
 
 def main() -> None:
     if len(sys.argv) > 1:
-        print(json.dumps([asdict(verdict) for verdict in judged(sorted(Path(sys.argv[1]).iterdir()))]))
+        print(json.dumps([asdict(verdict) for verdict in load_and_measure_all(sorted(Path(sys.argv[1]).iterdir()))]))
         return
     with tempfile.TemporaryDirectory() as place:
         folder, marker = Path(place) / "files", Path(place) / "exploited"
         folder.mkdir()
-        count = build(folder, marker)
-        verdicts = refusals(folder)
+        count = write_corpus(folder, marker)
+        verdicts = load_all_in_fresh_process(folder)
         bad = [verdict for verdict in verdicts if verdict.error != "WeightFileError"]
         slowest, largest_growth = max(v.seconds for v in verdicts), max(v.megabytes for v in verdicts)
         if bad or marker.exists():

@@ -1,4 +1,4 @@
-"""Pickles that run code or make giants, in every container that torch or others put one into. Nothing loads them."""
+"""Pickles that run code or build giant objects, in every container that torch or other programs use."""
 
 import bz2
 import gzip
@@ -17,8 +17,8 @@ import numpy as np
 import torch
 
 
-class Calls:
-    """Pickled, a program that calls `function` when it is loaded."""
+class Call:
+    """An object whose pickle calls `function` when it is loaded."""
 
     def __init__(self, function, *arguments):
         self.call = (function, arguments)
@@ -27,18 +27,18 @@ class Calls:
         return self.call
 
 
-def exploits(marker):
-    """Programs that would leave a folder at `marker`."""
+def make_exploits(marker):
+    """Objects whose pickles make the folder `marker` when they are loaded, by name."""
     return {
-        "os.mkdir": Calls(os.mkdir, marker),
-        "eval": Calls(eval, f"__import__('os').mkdir({marker!r})"),
-        "exec": Calls(exec, f"import os; os.mkdir({marker!r})"),
-        "subprocess": Calls(subprocess.check_call, ["mkdir", marker]),
-        "pathlib": Calls(Path.mkdir, Path(marker)),
+        "os.mkdir": Call(os.mkdir, marker),
+        "eval": Call(eval, f"__import__('os').mkdir({marker!r})"),
+        "exec": Call(exec, f"import os; os.mkdir({marker!r})"),
+        "subprocess": Call(subprocess.check_call, ["mkdir", marker]),
+        "pathlib": Call(Path.mkdir, Path(marker)),
     }
 
 
-def zipped(name, content, compression=zipfile.ZIP_STORED):
+def make_zip(name, content, compression=zipfile.ZIP_STORED):
     data = io.BytesIO()
     with zipfile.ZipFile(data, "w", compression) as archive:
         archive.writestr(name, content)
@@ -46,7 +46,7 @@ def zipped(name, content, compression=zipfile.ZIP_STORED):
     return data.getvalue()
 
 
-def tarred(content):
+def make_tar(content):
     data = io.BytesIO()
     with tarfile.open(fileobj=data, mode="w", format=tarfile.PAX_FORMAT) as archive:
         for name in ("storages", "tensors", "pickle"):  # torch unpickles each of them
@@ -56,16 +56,16 @@ def tarred(content):
     return data.getvalue()
 
 
-def torch_saved(value, zip_file):
+def save_with_torch(value, zip_file):
     data = io.BytesIO()
     torch.save(value, data, _use_new_zipfile_serialization=zip_file)
     return data.getvalue()
 
 
-STREAM_START, STREAM_END = torch_saved(None, False).split(pickle.dumps(None, 2))
+STREAM_START, STREAM_END = save_with_torch(None, False).split(pickle.dumps(None, 2))
 
 
-def contained(pickled):
+def put_into_containers(pickled):
     """The pickle in each container, by name."""
     npy = io.BytesIO()
     np.lib.format.write_array_header_1_0(npy, {"descr": "|O", "fortran_order": False, "shape": (1,)})
@@ -75,13 +75,13 @@ def contained(pickled):
         "stream-first": pickled + STREAM_START,
         "stream-keys": STREAM_START + pickle.dumps(None, 2) + pickled,
         "stream-system": STREAM_START.split(b"}q")[0][:-2] + pickled,
-        "zip": zipped("weights/data.pkl", pickled),
-        "zip-deflated": zipped("weights/data.pkl", pickled, zipfile.ZIP_DEFLATED),
-        "zip-other-name": zipped("weights/weights.pkl", pickled),
-        "zip-constants": zipped("weights/constants.pkl", pickled),
-        "tar": tarred(pickled),
+        "zip": make_zip("weights/data.pkl", pickled),
+        "zip-deflated": make_zip("weights/data.pkl", pickled, zipfile.ZIP_DEFLATED),
+        "zip-other-name": make_zip("weights/weights.pkl", pickled),
+        "zip-constants": make_zip("weights/constants.pkl", pickled),
+        "tar": make_tar(pickled),
         "npy": npy.getvalue() + pickled,
-        "npz": zipped("weights.npy", npy.getvalue() + pickled),
+        "npz": make_zip("weights.npy", npy.getvalue() + pickled),
         "gzip": gzip.compress(pickled),  # as joblib and dill users compress
         "zlib": zlib.compress(pickled),
         "bz2": bz2.compress(pickled),
@@ -90,44 +90,44 @@ def contained(pickled):
     }
 
 
-def code_running(marker):
-    """Every exploit in every container and pickle protocol, by name."""
+def make_code_running(marker):
+    """Every exploit in every container and in every pickle protocol, by name."""
     found = {}
-    for name, exploit in exploits(marker).items():
-        for container, data in contained(pickle.dumps(exploit, 2)).items():
+    for name, exploit in make_exploits(marker).items():
+        for container, data in put_into_containers(pickle.dumps(exploit, 2)).items():
             found[f"code-{name}-{container}"] = data
         for protocol in range(pickle.HIGHEST_PROTOCOL + 1):
             found[f"code-{name}-protocol-{protocol}"] = pickle.dumps(exploit, protocol)
-        found[f"code-{name}-torch-zip"] = torch_saved(exploit, True)
-        found[f"code-{name}-torch-stream"] = torch_saved([np.zeros(3), exploit], False)
-        found[f"code-{name}-object-array"] = torch_saved(np.array([exploit], object), True)
+        found[f"code-{name}-torch-zip"] = save_with_torch(exploit, True)
+        found[f"code-{name}-torch-stream"] = save_with_torch([np.zeros(3), exploit], False)
+        found[f"code-{name}-object-array"] = save_with_torch(np.array([exploit], object), True)
     old_opcodes = {
         "inst": b"(S'" + marker.encode() + b"'\nios\nmkdir\n.",
         "obj": b"(cos\nmkdir\nS'" + marker.encode() + b"'\no.",
         "build": b"cos\nmkdir\n(S'" + marker.encode() + b"'\ntR0(K\x01tb.",
     }
     for name, pickled in old_opcodes.items():
-        found |= {f"code-{name}-{container}": pickled_ for container, pickled_ in contained(pickled).items()}
+        found |= {f"code-{name}-{container}": pickled_ for container, pickled_ in put_into_containers(pickled).items()}
     return found
 
 
-def giants():
+def make_giants():
     """Pickles of allowed types that would fill the memory, by name."""
     huge = 10**12
-    array = np.zeros(12_288, np.float32)  # as many as the policy has that the corpus is loaded for
+    array = np.zeros(12_288, np.float32)  # as many parameters as the policy has for which the corpus is loaded
     reconstruct = array.__reduce__()[0]
     float32 = np.dtype(np.float32)
     doubled = (
         b"]q\x00" + b"".join(b"(h%ch%ce0]q%c(h%ch%ce" % ((k,) * 2 + (k + 1,) + (k,) * 2) for k in range(40)) + b"."
     )
     pickles = {
-        "bytearray": pickle.dumps(Calls(bytearray, huge), 2),
-        "ndarray": pickle.dumps(Calls(np.ndarray, (huge,), float32), 2),
-        "stride-0": pickle.dumps(Calls(np.ndarray, (huge,), float32, bytearray(4), 0, (0,)), 2),
-        "negative-shape": pickle.dumps(Calls(np.ndarray, (-1,), float32), 2),
-        "reconstruct": pickle.dumps(Calls(reconstruct, np.ndarray, (huge,), b"b"), 2),
-        "reconstruct-dtype": pickle.dumps(Calls(reconstruct, np.dtype, (0,), b"b"), 2),
-        "tensor": pickle.dumps(Calls(torch.Tensor, huge), 2),
+        "bytearray": pickle.dumps(Call(bytearray, huge), 2),
+        "ndarray": pickle.dumps(Call(np.ndarray, (huge,), float32), 2),
+        "stride-0": pickle.dumps(Call(np.ndarray, (huge,), float32, bytearray(4), 0, (0,)), 2),
+        "negative-shape": pickle.dumps(Call(np.ndarray, (-1,), float32), 2),
+        "reconstruct": pickle.dumps(Call(reconstruct, np.ndarray, (huge,), b"b"), 2),
+        "reconstruct-dtype": pickle.dumps(Call(reconstruct, np.dtype, (0,), b"b"), 2),
+        "tensor": pickle.dumps(Call(torch.Tensor, huge), 2),
         "shared-lists": b"\x80\x02" + doubled,
         "repeated-array": pickle.dumps([array] * 100_000, 2),
         "long1": b"\x80\x02\x8a\xff" + b"\x7f" * 255 + b".",
@@ -159,12 +159,12 @@ def giants():
     inside = {
         f"giant-{name}-{container}": data
         for name, pickled in pickles.items()
-        for container, data in contained(pickled).items()
+        for container, data in put_into_containers(pickled).items()
         if container in ("bare", "stream", "zip", "npz")
     }
     tensor = torch.zeros(1).expand(huge)
     sparse = torch.sparse_coo_tensor([[huge]], [1.0], (huge + 1,))
     for zip_file in (True, False):
-        inside[f"giant-tensor-stride-0-{zip_file}"] = torch_saved(tensor, zip_file)
-        inside[f"giant-tensor-sparse-{zip_file}"] = torch_saved(sparse, zip_file)
+        inside[f"giant-tensor-stride-0-{zip_file}"] = save_with_torch(tensor, zip_file)
+        inside[f"giant-tensor-sparse-{zip_file}"] = save_with_torch(sparse, zip_file)
     return inside

@@ -1,4 +1,4 @@
-"""Samples, forgeries and comparisons for the tests of policy files."""
+"""Sample policies, forged policy files and comparisons for the tests of policy files."""
 
 import json
 from dataclasses import replace
@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from safetensors.numpy import save
 
 from hebbes.environments.spec import EnvironmentSpec, WrapperSpec
-from hebbes.files.checksummed_file import digest
+from hebbes.files.checksummed_file import compute_checksum
 from hebbes.files.policy_file import SavedPolicy, WeightFileError, load_policy, save_policy
 from hebbes.policies.mlp import MLP
 
@@ -23,7 +23,7 @@ SPEC = EnvironmentSpec(
 )
 
 
-def saved_policy(policy=None, **changes):
+def make_saved_policy(policy=None, **changes):
     policy = policy or MLP((3,), 2, hidden_sizes=(4,))
     weights = np.random.default_rng(0).normal(size=policy.layout.num_params).astype(np.float32)
     name = type(policy).__name__.lower()
@@ -31,7 +31,7 @@ def saved_policy(policy=None, **changes):
     return replace(saved, **changes)
 
 
-def same(one, other):
+def assert_same_policy(one, other):
     assert replace(one, weights=None, buffers=None) == replace(other, weights=None, buffers=None)
     assert one.buffers.keys() == other.buffers.keys()
     for left, right in [
@@ -42,21 +42,22 @@ def same(one, other):
         np.testing.assert_array_equal(left, right)
 
 
-def file_with(path, saved, edit=lambda header: None, arrays=None, resign=True, respell=str):
-    """A policy file whose header was edited, or its arrays replaced, and signed again as a forger would."""
+def write_forged_file(path, saved, edit=lambda header: None, arrays=None, resign=True, respell=str):
+    """Writes a policy file with an edited header or other arrays, and a new checksum, as a forger would."""
     save_policy(path, saved)
     with safetensors.safe_open(path, framework="np") as file:
         header = json.loads(file.metadata()["hebbes"])
         arrays = arrays or {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
     edit(header)
     if resign:
-        header["sha256"] = digest(header, arrays)
+        header["sha256"] = compute_checksum(header, arrays)
     text = respell(json.dumps(header, sort_keys=True, separators=(",", ":")))
     path.write_bytes(save(arrays, metadata={"hebbes": text}))
     return path
 
 
-def complaint(path, **arguments):
+def expect_refusal(path, **arguments):
+    """Asserts that `load_policy` refuses the file with one line, and returns the line without the path."""
     with pytest.raises(WeightFileError) as error:
         load_policy(path, **arguments)
     message = str(error.value)
@@ -65,7 +66,9 @@ def complaint(path, **arguments):
     return message.removeprefix(f"{path}: ")
 
 
-def set_to(*keys, value):
+def make_setter(*keys, value):
+    """A function that sets one entry of a header, found by its keys from the outermost to the innermost."""
+
     def edit(header):
         for key in keys[:-1]:
             header = header[key]

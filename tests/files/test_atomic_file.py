@@ -1,4 +1,4 @@
-"""A file is either the old one or the new one."""
+"""Atomic writes: a file has either its old or its new content."""
 
 import os
 import signal
@@ -6,7 +6,7 @@ import stat
 
 import pytest
 
-from hebbes.files.atomic_file import sweep, write_atomically
+from hebbes.files.atomic_file import delete_leftovers, write_atomically
 
 
 def test_the_new_file_replaces_the_old_one_readable_for_all(tmp_path):
@@ -24,7 +24,7 @@ def test_the_data_is_on_disk_before_the_name_points_to_it(tmp_path, monkeypatch)
     replace = type(tmp_path).replace
     monkeypatch.setattr(type(tmp_path), "replace", lambda *paths: (calls.append("replace"), replace(*paths)))
     write_atomically(tmp_path / "best.dat", b"new")
-    assert calls == [False, "replace", True]  # the file, the renaming, the folder
+    assert calls == [False, "replace", True]  # sync the file, rename it, sync the folder
 
 
 def test_a_failed_write_keeps_the_old_file_and_leaves_nothing_behind(tmp_path, monkeypatch):
@@ -45,7 +45,7 @@ def test_a_missing_folder_is_an_error_that_names_it(tmp_path):
         write_atomically(tmp_path / "missing" / "best.dat", b"new")
 
 
-def test_what_a_killed_writer_leaves_is_swept_and_nothing_else(tmp_path):
+def test_only_the_leftovers_of_a_killed_writer_are_deleted(tmp_path):
     path = tmp_path / "best.dat"
     write_atomically(path, b"whole")
     (tmp_path / "notes.tmp").write_text("a user's own")
@@ -54,6 +54,6 @@ def test_what_a_killed_writer_leaves_is_swept_and_nothing_else(tmp_path):
         write_atomically(path, b"never renamed")
     assert os.WIFSIGNALED(os.waitpid(writer, 0)[1])
     assert len(list(tmp_path.iterdir())) == 3
-    sweep(tmp_path)
+    delete_leftovers(tmp_path)
     assert sorted(each.name for each in tmp_path.iterdir()) == ["best.dat", "notes.tmp"]
     assert path.read_bytes() == b"whole"

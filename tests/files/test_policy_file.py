@@ -1,4 +1,4 @@
-"""Policy files: everything comes back as it was, whenever the machine stops; what fits is told from what does not."""
+"""Policy files: a loaded policy equals the saved one, whenever the machine stops, and its spaces are checked."""
 
 import json
 import os
@@ -23,7 +23,7 @@ from hebbes.files.policy_file import WeightFileError, check_fits, load_policy, s
 from hebbes.policies.cnn import CNN
 from hebbes.policies.linear import Linear
 from hebbes.policies.mlp import MLP
-from tests.files.saved_policies import file_with, json_values, same, saved_policy
+from tests.files.saved_policies import assert_same_policy, json_values, make_saved_policy, write_forged_file
 
 finite_float32 = st.floats(width=32, allow_nan=False, allow_infinity=False)
 buffer_dtypes = st.sampled_from(["<f4", ">f4", "<f8", "<i8", "|u1", "|b1"])
@@ -50,45 +50,49 @@ def test_everything_comes_back(tmp_path_factory, data, sizes, shape, outputs, bi
         name: np.random.default_rng(1).integers(0, 2, size=shape).astype(dtype)
         for name, (dtype, shape) in buffers.items()
     }
-    saved = saved_policy(policy, weights=weights, buffers=arrays, provenance=provenance)
+    saved = make_saved_policy(policy, weights=weights, buffers=arrays, provenance=provenance)
     save_policy(path, saved)
-    same(load_policy(path), replace(saved, buffers={n: a.astype(a.dtype.newbyteorder("=")) for n, a in arrays.items()}))
+    assert_same_policy(
+        load_policy(path), replace(saved, buffers={n: a.astype(a.dtype.newbyteorder("=")) for n, a in arrays.items()})
+    )
 
 
-def test_a_file_that_says_nothing_of_the_start_of_its_search_is_taken(tmp_path):
-    saved = saved_policy(MLP((3,), 2, hidden_sizes=(4,)))
-    path = file_with(tmp_path / "old.dat", saved, lambda header: header["policy"].pop("initialization"))
-    same(load_policy(path), saved)
+def test_a_file_without_an_initialization_is_loaded(tmp_path):
+    saved = make_saved_policy(MLP((3,), 2, hidden_sizes=(4,)))
+    path = write_forged_file(tmp_path / "old.dat", saved, lambda header: header["policy"].pop("initialization"))
+    assert_same_policy(load_policy(path), saved)
 
 
 def test_a_path_may_be_text(tmp_path):
-    saved = saved_policy()
+    saved = make_saved_policy()
     save_policy(str(tmp_path / "a.dat"), saved)
-    same(load_policy(str(tmp_path / "a.dat")), saved)
+    assert_same_policy(load_policy(str(tmp_path / "a.dat")), saved)
 
 
 @pytest.mark.parametrize("path", [None, 3, b"a.dat", ["a.dat"]])
-def test_a_path_that_is_none_is_a_type_error(path):
-    for use in (load_policy, lambda path: save_policy(path, saved_policy())):
+def test_a_path_of_another_type_is_a_type_error(path):
+    for use in (load_policy, lambda path: save_policy(path, make_saved_policy())):
         with pytest.raises(TypeError, match=r"^the path of a policy file must be a str or a pathlib.Path, got \w+ "):
             use(path)
 
 
 @pytest.mark.parametrize("policy", [Linear((3,), 2, bias=True), CNN((20, 18, 3), 3, hidden_sizes=(5,))])
 def test_other_policies_come_back_too(tmp_path, policy):
-    save_policy(tmp_path / "best.dat", saved_policy(policy))
-    same(load_policy(tmp_path / "best.dat"), saved_policy(policy))
+    save_policy(tmp_path / "best.dat", make_saved_policy(policy))
+    assert_same_policy(load_policy(tmp_path / "best.dat"), make_saved_policy(policy))
 
 
-def test_strided_arrays_are_saved_as_they_look(tmp_path):
-    saved = saved_policy(buffers={"observation_mean": np.arange(6.0)[::2], "columns": np.arange(6.0).reshape(2, 3).T})
+def test_strided_arrays_are_saved_by_their_values(tmp_path):
+    saved = make_saved_policy(
+        buffers={"observation_mean": np.arange(6.0)[::2], "columns": np.arange(6.0).reshape(2, 3).T}
+    )
     every_other = replace(saved, weights=np.repeat(saved.weights, 2)[::2])
     save_policy(tmp_path / "best.dat", every_other)
-    same(load_policy(tmp_path / "best.dat"), saved)
+    assert_same_policy(load_policy(tmp_path / "best.dat"), saved)
 
 
 def test_anyone_can_read_the_file_with_safetensors(tmp_path):
-    saved = saved_policy(buffers={"observation_mean": np.array([1.0, 2.0, 3.0])})
+    saved = make_saved_policy(buffers={"observation_mean": np.array([1.0, 2.0, 3.0])})
     save_policy(tmp_path / "best.dat", saved)
     with safetensors.safe_open(tmp_path / "best.dat", framework="np") as file:
         np.testing.assert_array_equal(file.get_tensor("weights"), saved.weights)
@@ -99,21 +103,21 @@ def test_anyone_can_read_the_file_with_safetensors(tmp_path):
         "name": "mlp", "observation_shape": [3], "num_outputs": 2, "hidden_sizes": [4], "bias": False,
         "activation": "tanh", "initialization": "xavier",
     }  # fmt: skip
-    assert (header["kind"], header["format_version"]) == ("policy", 2)
+    assert (header["kind"], header["format_version"]) == ("policy", 3)
     assert header["environment"]["environment"] == "HalfCheetah-v5"
     assert header["provenance"] == {"score": 1.5, "seed": 7}
 
 
 def test_a_file_of_version_1_still_opens():
-    # written by the release before kinds of files were told apart
+    # written by a release that had only one kind of file
     version_1 = Path(__file__).parent / "files" / "format_1.dat"
-    same(load_policy(version_1), saved_policy(buffers={"observation_mean": np.arange(3.0)}))
+    assert_same_policy(load_policy(version_1), make_saved_policy(buffers={"observation_mean": np.arange(3.0)}))
 
 
-def test_same_policy_same_bytes_in_any_process(tmp_path):
+def test_the_same_policy_gives_the_same_bytes_in_any_process(tmp_path):
     mean, std = np.arange(3.0), np.ones(3)
-    save_policy(tmp_path / "one.dat", saved_policy(buffers={"a": mean, "b": std}, provenance={"x": 1, "y": 2}))
-    save_policy(tmp_path / "two.dat", saved_policy(buffers={"b": std, "a": mean}, provenance={"y": 2, "x": 1}))
+    save_policy(tmp_path / "one.dat", make_saved_policy(buffers={"a": mean, "b": std}, provenance={"x": 1, "y": 2}))
+    save_policy(tmp_path / "two.dat", make_saved_policy(buffers={"b": std, "a": mean}, provenance={"y": 2, "x": 1}))
     again = f"""if True:
         import sys; sys.path[:0] = {sys.path!r}
         from pathlib import Path
@@ -127,12 +131,12 @@ def test_same_policy_same_bytes_in_any_process(tmp_path):
 
 
 def test_a_score_that_is_not_a_number_is_kept_as_none(tmp_path):
-    save_policy(tmp_path / "best.dat", saved_policy(provenance={"score": nan, "seed": 1}))
+    save_policy(tmp_path / "best.dat", make_saved_policy(provenance={"score": nan, "seed": 1}))
     assert load_policy(tmp_path / "best.dat").provenance == {"score": None, "seed": 1}
 
 
 def test_the_file_is_readable_for_all(tmp_path):
-    save_policy(tmp_path / "best.dat", saved_policy())
+    save_policy(tmp_path / "best.dat", make_saved_policy())
     assert stat.S_IMODE((tmp_path / "best.dat").stat().st_mode) == 0o644
 
 
@@ -140,7 +144,7 @@ def test_a_loaded_policy_acts_by_its_weights_statistics_and_head(tmp_path):
     # One matrix: output = 2 * (x0 - 1) / 0.5 - (x1 - 1) / 0.5, through tanh.
     buffers = {"observation_mean": np.array([1.0, 1.0]), "observation_std": np.array([0.5, 0.5])}
     weights = np.array([2.0, -1.0], np.float32)
-    save_policy(tmp_path / "best.dat", saved_policy(Linear((2,), 1), weights=weights, buffers=buffers))
+    save_policy(tmp_path / "best.dat", make_saved_policy(Linear((2,), 1), weights=weights, buffers=buffers))
     actions = load_policy(tmp_path / "best.dat").act(np.array([[1.0, 1.0], [1.25, 1.5], [1.0, 1.25]]))
     np.testing.assert_allclose(actions, np.tanh([[0.0], [0.0], [-0.5]]), atol=1e-7)
 
@@ -148,7 +152,7 @@ def test_a_loaded_policy_acts_by_its_weights_statistics_and_head(tmp_path):
 def test_a_save_killed_at_any_moment_leaves_a_valid_file(tmp_path):
     path = tmp_path / "best.dat"
     policy = MLP((100,), 10, hidden_sizes=(1000,))
-    candidates = [saved_policy(policy, weights=np.full(policy.layout.num_params, k, np.float32)) for k in range(2)]
+    candidates = [make_saved_policy(policy, weights=np.full(policy.layout.num_params, k, np.float32)) for k in range(2)]
     save_policy(path, candidates[0])
     for _ in range(6):
         child = os.fork()
@@ -177,10 +181,10 @@ def test_a_save_killed_at_any_moment_leaves_a_valid_file(tmp_path):
     ],
 )
 def test_what_could_not_be_loaded_is_never_saved(tmp_path, changes, message):
-    save_policy(tmp_path / "best.dat", saved_policy())
+    save_policy(tmp_path / "best.dat", make_saved_policy())
     with pytest.raises(ValueError, match=message):
-        save_policy(tmp_path / "best.dat", saved_policy(**changes))
-    same(load_policy(tmp_path / "best.dat"), saved_policy())
+        save_policy(tmp_path / "best.dat", make_saved_policy(**changes))
+    assert_same_policy(load_policy(tmp_path / "best.dat"), make_saved_policy())
 
 
 BOX = Box(-1, 1, (3,))
@@ -196,9 +200,9 @@ BOX = Box(-1, 1, (3,))
 )
 def test_a_policy_for_other_spaces_is_refused_with_both_shapes(tmp_path, observation_space, action_space, message):
     with pytest.raises(WeightFileError, match=rf"^best\.dat: .*{message}"):
-        check_fits("best.dat", saved_policy(), observation_space, action_space)
+        check_fits("best.dat", make_saved_policy(), observation_space, action_space)
 
 
 def test_a_policy_for_the_same_spaces_fits():
-    check_fits("best.dat", saved_policy(), BOX, Box(0, 5, (2,)))
-    check_fits("best.dat", saved_policy(action_head="argmax"), BOX, Discrete(2))
+    check_fits("best.dat", make_saved_policy(), BOX, Box(0, 5, (2,)))
+    check_fits("best.dat", make_saved_policy(action_head="argmax"), BOX, Discrete(2))

@@ -1,4 +1,4 @@
-"""Policy files that are damaged, foreign or forged: refused with one line that names the file."""
+"""Policy files that are damaged, foreign or forged are refused with one line that names the file."""
 
 import os
 import pickle
@@ -13,21 +13,28 @@ from hypothesis import strategies as st
 from safetensors.numpy import save
 
 from hebbes.files.policy_file import WeightFileError, load_policy, save_policy
-from tests.files.saved_policies import complaint, file_with, json_values, same, saved_policy, set_to
+from tests.files.saved_policies import (
+    assert_same_policy,
+    expect_refusal,
+    json_values,
+    make_saved_policy,
+    make_setter,
+    write_forged_file,
+)
 
 
 def test_a_truncated_file_is_refused_wherever_it_ends(tmp_path):
     path = tmp_path / "best.dat"
-    save_policy(path, saved_policy())
+    save_policy(path, make_saved_policy())
     whole = path.read_bytes()
     for length in range(1, len(whole), 7):
         path.write_bytes(whole[:length])
-        assert "truncated" in complaint(path) or "not a hebbes file" in complaint(path)
+        assert "truncated" in expect_refusal(path) or "not a hebbes file" in expect_refusal(path)
 
 
 def test_a_flipped_bit_is_refused_wherever_it_lies(tmp_path):
     path = tmp_path / "best.dat"
-    save_policy(path, saved_policy(buffers={"observation_mean": np.arange(3.0)}))
+    save_policy(path, make_saved_policy(buffers={"observation_mean": np.arange(3.0)}))
     whole = path.read_bytes()
     flip = random.Random(0)
     refused = 0
@@ -36,7 +43,7 @@ def test_a_flipped_bit_is_refused_wherever_it_lies(tmp_path):
         damaged[flip.randrange(len(whole))] ^= 1 << flip.randrange(8)
         path.write_bytes(damaged)
         try:
-            same(load_policy(path), saved_policy(buffers={"observation_mean": np.arange(3.0)}))
+            assert_same_policy(load_policy(path), make_saved_policy(buffers={"observation_mean": np.arange(3.0)}))
         except WeightFileError:
             refused += 1
     assert refused == 400
@@ -67,62 +74,71 @@ def test_a_foreign_file_is_refused_and_runs_nothing(tmp_path, monkeypatch, conte
     monkeypatch.chdir(tmp_path)
     path = tmp_path / "foreign.dat"
     path.write_bytes(content)
-    assert complaint(path) == message
+    assert expect_refusal(path) == message
     assert [child.name for child in tmp_path.iterdir()] == ["foreign.dat"]
 
 
-def test_what_is_no_file_or_too_large_is_refused(tmp_path):
-    assert complaint(tmp_path) == "a folder; give a file in it"
-    assert complaint(tmp_path / "missing.dat") == "no such file"
+def test_a_path_without_a_regular_file_and_a_file_too_large_are_refused(tmp_path):
+    assert expect_refusal(tmp_path) == "a folder; give a file in it"
+    assert expect_refusal(tmp_path / "missing.dat") == "no such file"
     with (tmp_path / "huge.dat").open("wb") as file:
         file.truncate(2**26 + 1)
-    assert complaint(tmp_path / "huge.dat") == (
+    assert expect_refusal(tmp_path / "huge.dat") == (
         "the file has 67108865 bytes, more than 67108864; for larger policies raise MAX_FILE_BYTES in "
         "hebbes/files/policy_file.py"
     )
     (tmp_path / "loop.dat").symlink_to("loop.dat")
-    assert complaint(tmp_path / "loop.dat") == "no such file"
+    assert expect_refusal(tmp_path / "loop.dat") == "no such file"
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may read every file")
 def test_a_file_that_may_not_be_read_is_refused(tmp_path):
     (tmp_path / "secret.dat").touch(mode=0o200)
     (tmp_path / "secret.dat").write_bytes(b"x")
-    assert complaint(tmp_path / "secret.dat") == "Permission denied"
+    assert expect_refusal(tmp_path / "secret.dat") == "Permission denied"
 
 
 @pytest.mark.parametrize(
     ("edit", "message"),
     [
-        (set_to("format_version", value=3), "format version 3, but this program reads up to 2; update hebbes"),
-        (set_to("format_version", value=True), "format_version True"),
-        (set_to("kind", value="checkpoint"), "not a policy file, but a file of kind 'checkpoint'"),
+        (make_setter("format_version", value=4), "format version 4, but this program reads up to 3; update hebbes"),
+        (make_setter("format_version", value=True), "format_version True"),
+        (make_setter("kind", value="checkpoint"), "not a policy file, but a file of kind 'checkpoint'"),
         (lambda header: header.pop("kind"), "not a policy file, but a file of kind None"),
-        (set_to("provenance", value=[]), "bad, missing or unknown entry 'provenance'"),
-        (set_to("extra", value=1), "bad, missing or unknown entry 'extra'"),
+        (make_setter("provenance", value=[]), "bad, missing or unknown entry 'provenance'"),
+        (make_setter("extra", value=1), "bad, missing or unknown entry 'extra'"),
         (lambda header: header.pop("action_head"), "bad, missing or unknown entry 'action_head'"),
-        (set_to("action_head", value="softmax"), "unknown action head 'softmax'"),
-        (set_to("policy", "initialization", value="kaiming"), "initialization: got 'kaiming', allowed: xavier, py"),
-        (set_to("policy", "name", value="mpl"), "did you mean 'mlp'"),
-        (set_to("policy", "name", value=3), "the policy's name must be text, not 3"),
-        (set_to("policy", "hidden_sizes", value=[1] * 400_000), "the description of policy and environment has 1200"),
-        (set_to("policy", "hidden_sizes", value=[10**30]), "more parameters than a file of 67108864 bytes can hold"),
-        (set_to("policy", "hidden_sizes", value=[10**4000] * 2), "more parameters than a file of 67108864"),
-        (set_to("policy", "depth", value=3), "does not describe a policy 'mlp'"),
-        (set_to("policy", "hidden_sizes", value=["4"]), "hidden_sizes"),
-        (set_to("policy", "hidden_sizes", value=[5]), r"weights of shape (20,), but the policy has 25 parameters"),
-        (set_to("policy", "observation_shape", value=None), "does not describe a policy 'mlp'"),
-        (set_to("environment", "wrappers", 0, "name", value="clip_actoin"), "did you mean 'clip_action'"),
-        (set_to("environment", "backend", value="unity"), "backend must be one of envpool, gymnasium"),
-        (set_to("environment", "imports", value=3), "imports must be names"),
+        (make_setter("action_head", value="softmax"), "unknown action head 'softmax'"),
+        (
+            make_setter("policy", "initialization", value="kaiming"),
+            "initialization: got 'kaiming', allowed: xavier, py",
+        ),
+        (make_setter("policy", "name", value="mpl"), "did you mean 'mlp'"),
+        (make_setter("policy", "name", value=3), "the policy's name must be text, not 3"),
+        (
+            make_setter("policy", "hidden_sizes", value=[1] * 400_000),
+            "the description of policy and environment has 1200",
+        ),
+        (
+            make_setter("policy", "hidden_sizes", value=[10**30]),
+            "more parameters than a file of 67108864 bytes can hold",
+        ),
+        (make_setter("policy", "hidden_sizes", value=[10**4000] * 2), "more parameters than a file of 67108864"),
+        (make_setter("policy", "depth", value=3), "does not describe a policy 'mlp'"),
+        (make_setter("policy", "hidden_sizes", value=["4"]), "hidden_sizes"),
+        (make_setter("policy", "hidden_sizes", value=[5]), r"weights of shape (20,), but the policy has 25 parameters"),
+        (make_setter("policy", "observation_shape", value=None), "does not describe a policy 'mlp'"),
+        (make_setter("environment", "wrappers", 0, "name", value="clip_actoin"), "did you mean 'clip_action'"),
+        (make_setter("environment", "backend", value="unity"), "backend must be one of envpool, gymnasium"),
+        (make_setter("environment", "imports", value=3), "imports must be names"),
     ],
 )
 def test_a_header_that_makes_no_sense_is_refused_even_when_signed(tmp_path, edit, message):
-    assert message in complaint(file_with(tmp_path / "best.dat", saved_policy(), edit))
+    assert message in expect_refusal(write_forged_file(tmp_path / "best.dat", make_saved_policy(), edit))
 
 
-def faithful_or_refused(path):
-    """Loads what is right and saves it as the same file, or refuses with one line."""
+def check_faithful_or_refused(path):
+    """Asserts that a file is refused with one line, or that the loaded policy can be saved and loaded unchanged."""
     try:
         loaded = load_policy(path)
     except WeightFileError as error:
@@ -130,7 +146,7 @@ def faithful_or_refused(path):
         return
     again = path.with_name("again.dat")
     save_policy(again, loaded)
-    same(load_policy(again), loaded)
+    assert_same_policy(load_policy(again), loaded)
 
 
 FUZZ = settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -153,7 +169,7 @@ def test_whatever_a_signed_header_says_the_answer_is_a_policy_or_one_line(tmp_pa
         else:
             part.append(value)
 
-    faithful_or_refused(file_with(tmp_path / "best.dat", saved_policy(), edit))
+    check_faithful_or_refused(write_forged_file(tmp_path / "best.dat", make_saved_policy(), edit))
 
 
 @FUZZ
@@ -163,18 +179,18 @@ def test_a_header_of_other_text_is_refused(tmp_path, data, inserted):
         start = data.draw(st.integers(0, len(text)))
         return text[:start] + inserted + text[start + data.draw(st.integers(0, 5)) :]
 
-    faithful_or_refused(file_with(tmp_path / "best.dat", saved_policy(), respell=splice))
+    check_faithful_or_refused(write_forged_file(tmp_path / "best.dat", make_saved_policy(), respell=splice))
 
 
 @FUZZ
 @given(data=st.data(), inserted=st.binary(max_size=12))
 def test_other_bytes_anywhere_in_a_file_are_refused(tmp_path, data, inserted):
-    path = file_with(tmp_path / "best.dat", saved_policy())
+    path = write_forged_file(tmp_path / "best.dat", make_saved_policy())
     whole = path.read_bytes()
     start = data.draw(st.integers(0, len(whole)))
     path.write_bytes(whole[:start] + inserted + whole[start + data.draw(st.integers(0, 12)) :])
     if path.read_bytes() != whole:
-        complaint(path)
+        expect_refusal(path)
 
 
 @FUZZ
@@ -182,25 +198,29 @@ def test_other_bytes_anywhere_in_a_file_are_refused(tmp_path, data, inserted):
 def test_random_bytes_are_refused(tmp_path, length, content):
     start = b"" if length is None else length.to_bytes(8, "little")
     (tmp_path / "noise.dat").write_bytes(start + content)
-    complaint(tmp_path / "noise.dat")
+    expect_refusal(tmp_path / "noise.dat")
 
 
 def test_a_header_with_numbers_that_json_lacks_is_refused(tmp_path):
-    path = file_with(tmp_path / "best.dat", saved_policy(), set_to("provenance", "score", value=nan), resign=False)
-    assert "not JSON compliant" in complaint(path)
+    path = write_forged_file(
+        tmp_path / "best.dat", make_saved_policy(), make_setter("provenance", "score", value=nan), resign=False
+    )
+    assert "not JSON compliant" in expect_refusal(path)
 
 
-def test_a_header_spelt_otherwise_than_it_was_written_is_refused(tmp_path):
-    def twice(text):
+def test_a_header_with_a_repeated_entry_is_refused(tmp_path):
+    def repeat_entry(text):
         return text.replace('"seed":7', '"seed":8,"seed":7')
 
-    path = file_with(tmp_path / "best.dat", saved_policy(), respell=twice)
-    assert complaint(path) == "the header is not as it was written"
+    path = write_forged_file(tmp_path / "best.dat", make_saved_policy(), respell=repeat_entry)
+    assert expect_refusal(path) == "the header is not as it was written"
 
 
 def test_an_edited_header_is_refused_unless_signed(tmp_path):
-    path = file_with(tmp_path / "best.dat", saved_policy(), set_to("provenance", "score", value=9000.0), resign=False)
-    assert complaint(path) == "damaged: the checksum does not match"
+    path = write_forged_file(
+        tmp_path / "best.dat", make_saved_policy(), make_setter("provenance", "score", value=9000.0), resign=False
+    )
+    assert expect_refusal(path) == "damaged: the checksum does not match"
 
 
 @pytest.mark.parametrize(
@@ -214,7 +234,7 @@ def test_an_edited_header_is_refused_unless_signed(tmp_path):
     ],
 )
 def test_arrays_that_do_not_fit_are_refused_even_when_signed(tmp_path, arrays, message):
-    assert message in complaint(file_with(tmp_path / "best.dat", saved_policy(), arrays=arrays))
+    assert message in expect_refusal(write_forged_file(tmp_path / "best.dat", make_saved_policy(), arrays=arrays))
 
 
 USERS_CODE = """
@@ -229,32 +249,34 @@ class Shift: pass
 @pytest.mark.parametrize(
     "edit",
     [
-        set_to("policy", "name", value="users_code:Net"),
-        set_to("environment", "wrappers", 0, "name", value="users_code:Shift"),
-        set_to("environment", "training_wrappers", 0, "name", value="users_code:Shift"),
-        set_to("environment", "gymnasium_wrappers", value=[{"name": "users_code:Shift"}]),
-        set_to("environment", "imports", value=["users_code"]),
-        set_to("environment", "environment", value="users_code:Env-v0"),
-        set_to("environment", "env_kwargs", value={"inner": ["users_code:Env-v0"]}),
+        make_setter("policy", "name", value="users_code:Net"),
+        make_setter("environment", "wrappers", 0, "name", value="users_code:Shift"),
+        make_setter("environment", "training_wrappers", 0, "name", value="users_code:Shift"),
+        make_setter("environment", "gymnasium_wrappers", value=[{"name": "users_code:Shift"}]),
+        make_setter("environment", "imports", value=["users_code"]),
+        make_setter("environment", "environment", value="users_code:Env-v0"),
+        make_setter("environment", "env_kwargs", value={"inner": ["users_code:Env-v0"]}),
     ],
 )
 def test_a_file_cannot_choose_what_is_imported(tmp_path, monkeypatch, edit):
     (tmp_path / "users_code.py").write_text(USERS_CODE)
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.delitem(sys.modules, "users_code", raising=False)
-    path = file_with(tmp_path / "best.dat", saved_policy(), edit)
-    assert complaint(path) == "needs code from the module 'users_code'; if you trust it, give --import users_code"
-    assert complaint(path, allow_imports=["users"]).startswith("needs code")
+    path = write_forged_file(tmp_path / "best.dat", make_saved_policy(), edit)
+    assert expect_refusal(path) == "needs code from the module 'users_code'; if you trust it, give --import users_code"
+    assert expect_refusal(path, allow_imports=["users"]).startswith("needs code")
     assert not (tmp_path / "users_code.imported").exists()
     assert load_policy(path, allow_imports=["users_code"]).policy_name in ("mlp", "users_code:Net")
 
 
 def test_our_own_classes_need_no_permission(tmp_path):
-    path = file_with(tmp_path / "best.dat", saved_policy(), set_to("policy", "name", value="hebbes.policies.mlp:MLP"))
-    assert load_policy(path).policy == saved_policy().policy
+    path = write_forged_file(
+        tmp_path / "best.dat", make_saved_policy(), make_setter("policy", "name", value="hebbes.policies.mlp:MLP")
+    )
+    assert load_policy(path).policy == make_saved_policy().policy
 
 
 @pytest.mark.parametrize("name", ["os:system", "hebbes.policies.mlp:dataclass", "hebbes.wrappers.base:Box"])
-def test_what_a_module_of_ours_merely_imports_is_not_ours(tmp_path, name):
+def test_a_class_that_our_module_only_imports_is_not_ours(tmp_path, name):
     for where in [("policy", "name"), ("environment", "wrappers", 0, "name")]:
-        complaint(file_with(tmp_path / "best.dat", saved_policy(), set_to(*where, value=name)))
+        expect_refusal(write_forged_file(tmp_path / "best.dat", make_saved_policy(), make_setter(*where, value=name)))

@@ -1,4 +1,4 @@
-"""Where a file or a run needs modules of the user's own, the line has the very flag with which it then works."""
+"""If a file or a run needs modules of the user's own, the error names the flag with which it then works."""
 
 import os
 import re
@@ -11,7 +11,7 @@ from hebbes.options.command_line import parse_configs
 from hebbes.options.evaluation import EvaluateConfig
 from hebbes.programs.evaluation_entries import load_entries
 from hebbes.training.prepare import prepare
-from tests.training.scripted_runs import scripted_config, train
+from tests.training.scripted_runs import make_scripted_config, train
 
 MODULES = {
     "my_policy": "from hebbes.policies.linear import Linear\nclass Mine(Linear):\n    pass\n",
@@ -24,20 +24,20 @@ OF_FILES = {"tests.scripted", "my_policy", "my_wrapper", "my_shell"}
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
-    """A run whose every class is a user's own."""
+    """A run in which every class is a user's own."""
     (tmp_path / "modules").mkdir()
     for name, text in MODULES.items():
         (tmp_path / "modules" / f"{name}.py").write_text(text)
     monkeypatch.syspath_prepend(tmp_path / "modules")
     classes = {"policy": "my_policy:Mine", "strategy": "my_strategy:Mine", "generations": 1}
     wrappers = {"wrappers": ("my_wrapper:Mine",), "gymnasium_wrappers": ("my_shell:Mine",)}
-    yield train(scripted_config(tmp_path, **classes, **wrappers))
+    yield train(make_scripted_config(tmp_path, **classes, **wrappers))
     for name in MODULES:
         sys.modules.pop(name, None)
 
 
-def advised(use, given):
-    """The modules of the flag that the line says to give."""
+def read_advice(use, given):
+    """The modules that the error says to give to --import."""
     with pytest.raises(ValueError) as refused:
         use(given)
     found = re.search(r"needs code from the modules .*; if you trust them, give --import (.*)$", str(refused.value))
@@ -53,14 +53,14 @@ def test_of_a_policy_file(given, folder, tmp_path):
         return load_entries(EvaluateConfig((str(path),), imports=imports))
 
     def start_from(imports):
-        config = scripted_config(tmp_path, imports=imports, init_from=str(path), policy="linear", run_name="other")
+        config = make_scripted_config(tmp_path, imports=imports, init_from=str(path), policy="linear", run_name="other")
         return prepare(config)
 
     for use in (lambda imports: load_policy(path, imports), evaluate):
-        flag = advised(use, given)
+        flag = read_advice(use, given)
         assert set(flag) == OF_FILES
         assert use(flag)
-    assert set(advised(start_from, ("tests.scripted", *given))) == OF_FILES
+    assert set(read_advice(start_from, ("tests.scripted", *given))) == OF_FILES
 
 
 @pytest.mark.parametrize("given", [(), ("my_wrapper", "tests.scripted")])
@@ -68,7 +68,7 @@ def test_of_a_run_to_be_resumed(given, folder):
     def resume(imports):
         return parse_configs("static", ["--resume", str(folder), *(["--import", *imports] if imports else [])], "")
 
-    flag = advised(resume, given)
+    flag = read_advice(resume, given)
     assert set(flag) == OF_FILES | {"my_strategy"}
     (config,) = resume(flag)
     (run,) = prepare(config)

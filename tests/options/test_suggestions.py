@@ -1,23 +1,25 @@
-"""An unknown flag is answered with what a person would have meant."""
+"""For an unknown flag, the error suggests the one that was probably meant."""
 
 from dataclasses import fields
 
 import pytest
 
-from hebbes.contracts.option import flags_of
+from hebbes.contracts.option import map_flags
 from hebbes.options.evaluation import EvaluateConfig
-from hebbes.options.suggestions import ELSEWHERE, suggest_flags
-from hebbes.registry.lookup import lookup
+from hebbes.options.suggestions import NAMES_ELSEWHERE, suggest_flags
+from hebbes.registry.former_names import SHORT_OPTIONS
+from hebbes.registry.lookup import find_class
 from hebbes.training.config import TrainConfig
 
-SETTINGS = lookup("strategy", "openai_es").Settings
-TRAINING = [f"--{name}" for owner in (TrainConfig, SETTINGS) for name in flags_of(owner)]
+SETTINGS = find_class("strategy", "openai_es").Settings
+TRAINING = [f"--{name}" for owner in (TrainConfig, SETTINGS) for name in map_flags(owner)]
 TRAINING += [f"--no_{each.name}" for owner in (TrainConfig, SETTINGS) for each in fields(owner) if each.type is bool]
-EVALUATION = [f"--{name}" for name in flags_of(EvaluateConfig)]
+TRAINING += [f"--{name}" for name in SHORT_OPTIONS]
+EVALUATION = [f"--{name}" for name in map_flags(EvaluateConfig)]
 
 MEANT = {
     "--env": ["--environment", "--env_kwargs"],
-    "--pop": ["--popsize"],
+    "--pop": ["--population_size"],
     "--popsiz": ["--popsize"],
     "--gen": ["--generations"],
     "--generation": ["--generations"],
@@ -25,8 +27,8 @@ MEANT = {
     "--enviroment": ["--environment"],
     "--env_name": ["--environment"],
     "--env_id": ["--environment"],
-    "--learning_rate": ["--lr"],
-    "--population_size": ["--popsize"],
+    "--learning_rat": ["--learning_rate"],
+    "--population_siz": ["--population_size"],
     "--workers": ["--threads"],
     "--name": ["--run_name"],
     "--output": ["--folder"],
@@ -56,15 +58,15 @@ def test_the_flags_of_an_evaluation(typed, meant):
     assert suggest_flags(typed, EVALUATION) == [meant]
 
 
-def test_what_others_call_our_options_leads_to_options_and_is_none_itself():
+def test_names_elsewhere_lead_to_options_and_are_not_options_themselves():
     ours = {flag.removeprefix("--") for flag in (*TRAINING, *EVALUATION)}
-    assert set(ELSEWHERE) <= ours
-    for name, theirs in ELSEWHERE.items():
+    assert set(NAMES_ELSEWHERE) <= ours
+    for name, theirs in NAMES_ELSEWHERE.items():
         owners = [flags for flags in (TRAINING, EVALUATION) if f"--{name}" in flags]
         assert not any(f"--{each}" in flags for each in theirs for flags in owners)
 
 
-def test_the_line_names_them(refusal):
+def test_the_error_names_them(refusal):
     assert refusal("train_static.py", "--env", "Foo").endswith(
         "unknown option --env, did you mean --environment or --env_kwargs?"
     )

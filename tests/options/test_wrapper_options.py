@@ -1,4 +1,4 @@
-"""Wrappers as options name them: with or without arguments, in YAML on the command line and in files."""
+"""Wrappers in options: with or without arguments, on the command line and in files."""
 
 import gymnasium
 import numpy as np
@@ -7,8 +7,8 @@ import pytest
 from hebbes.environments.spec import EnvironmentSpec, WrapperSpec, make_batch_env
 from hebbes.options.command_line import parse_config
 from hebbes.registry.lookup import GYMNASIUM_WRAPPERS
-from hebbes.training.assembly import environment_spec, spaces
-from hebbes.training.unused_options import as_yaml
+from hebbes.training.assembly import find_spaces, make_environment_spec
+from hebbes.training.unused_options import format_as_yaml
 
 
 def parse(*arguments):
@@ -30,7 +30,7 @@ def parse(*arguments):
 def test_wrappers_may_have_arguments_on_the_command_line_and_in_files(tmp_path, text, entry):
     typed = parse("--environment", "CartPole-v1", "--gymnasium_wrappers", text, "--wrappers", text, "one_hot")
     assert (typed.gymnasium_wrappers, typed.wrappers) == ((entry,), (entry, "one_hot"))
-    (tmp_path / "mine.yaml").write_text(as_yaml(typed))
+    (tmp_path / "mine.yaml").write_text(format_as_yaml(typed))
     assert parse("--config", str(tmp_path / "mine.yaml")).as_options() == typed.as_options()
 
 
@@ -50,7 +50,7 @@ def test_wrappers_may_have_arguments_on_the_command_line_and_in_files(tmp_path, 
         "{",
     ],
 )
-def test_what_is_no_wrapper_is_refused(capsys, text):
+def test_text_that_names_no_wrapper_is_refused(capsys, text):
     with pytest.raises(SystemExit) as stopped:
         parse("--environment", "CartPole-v1", f"--wrappers={text}")
     assert stopped.value.code == 2
@@ -71,18 +71,18 @@ def test_gymnasiums_wrappers_are_suggested_and_say_what_they_need():
         ("TimeLimt", "unknown wrapper 'TimeLimt', did you mean 'TimeLimit'"),
         ("TimeLimit", "gymnasium_wrappers: 'gymnasium.wrappers:TimeLimit' cannot be made with no arguments: missing"),
         ("gymnasium.wrappers.NormalizeObservation", "keeps statistics .*; --observation_normalization"),
-        ("RecordVideo", "RecordVideo' needs drawings, .*: use --video or --render there"),
+        ("RecordVideo", "RecordVideo' needs rendered images, .*: evaluate with --video or --render"),
         ("TimeLimit: {nope: 1}", "has no argument 'nope'; it takes max_episode_steps"),
         ("FrameStackObservation: {stack_size: 257}", "stack_size of .* must be within 256, got 257"),
         ("ReshapeObservation: {shape: [5000, 2]}", r"shape of .* must be within 4096, got \[5000, 2\]"),
-        ("tests.training.test_wrapper_options:Named: {name: 3, option: 4}", "name must be text, got 3"),
+        ("tests.options.test_wrapper_options:Named: {name: 3, option: 4}", "name must be text, got 3"),
     ]:
         with pytest.raises(ValueError, match=expected):
-            environment_spec(parse("--environment", "CartPole-v1", "--gymnasium_wrappers", text))
+            make_environment_spec(parse("--environment", "CartPole-v1", "--gymnasium_wrappers", text))
 
 
 class Named(gymnasium.Wrapper):
-    """A wrapper whose arguments have the names of ours."""
+    """A wrapper whose arguments are named like ours."""
 
     def __init__(self, env, name, option="", found=""):
         super().__init__(env)
@@ -102,7 +102,7 @@ SETTINGS = {
         name: {} for name in ("FlattenObservation", "OrderEnforcing", "RecordEpisodeStatistics", "TimeAwareObservation")
     },
 }
-"""Of Gymnasium's wrappers, those that CartPole takes."""
+"""Gymnasium's wrappers that can wrap CartPole, with arguments for them."""
 
 
 @pytest.mark.parametrize("name", SETTINGS)
@@ -127,14 +127,12 @@ def test_a_file_may_not_name_wrappers_that_fill_the_memory():
     wrapper = WrapperSpec("gymnasium.wrappers:FrameStackObservation", {"stack_size": 20_000_000})
     spec = EnvironmentSpec("CartPole-v1", "gymnasium", gymnasium_wrappers=(wrapper,))
     with pytest.raises(ValueError, match="stack_size"):
-        spaces(spec)
+        find_spaces(spec)
 
 
-def test_wrappers_that_take_the_place_of_the_shared_ones_are_told(capsys):
+def test_wrappers_that_replace_the_shared_ones_are_reported(capsys):
     parse("--environment", "HopperBulletEnv-v0", "--gymnasium_wrappers", "TimeLimit: {max_episode_steps: 9}")
-    line = (
-        "gymnasium_wrappers takes the place of the shared preset's [{bullet_grace: {grace_steps: 201}}]: name them too"
-    )
+    line = "gymnasium_wrappers replaces the shared preset's [{bullet_grace: {grace_steps: 201}}]: name these too"
     assert line in capsys.readouterr().err
     parse("--environment", "HopperBulletEnv-v0")
-    assert "takes the place" not in capsys.readouterr().err
+    assert "replaces" not in capsys.readouterr().err

@@ -15,7 +15,7 @@ def test_against_torch_in_float64(name):
 
 
 @pytest.mark.parametrize("name", ACTIVATIONS)
-def test_nan_stays_nan_and_alone(name):
+def test_nan_stays_nan_in_its_row_only(name):
     values = np.full((3, 21), np.nan, np.float32)
     values[1] = -np.inf
     ACTIVATIONS[name](values)

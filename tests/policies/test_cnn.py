@@ -12,7 +12,7 @@ def test_parameter_counts_of_the_reference_on_car_racing():
     assert layout.slices["conv2"].stop == 1_362
 
 
-def test_any_size_and_channels():
+def test_any_image_size_and_number_of_channels():
     # 40 -> 38 -> 19 -> 8 -> 4 rows and 22 -> 20 -> 10 -> 3 -> 1 columns, 8 channels: 32 features
     layout = CNN((40, 22, 12), 2, hidden_sizes=(5,)).layout
     assert layout.num_params == 6 * 12 * 9 + 8 * 6 * 25 + 32 * 5 + 5 * 2
@@ -35,17 +35,17 @@ def test_against_torch_in_float64(shape):
 
 
 @pytest.mark.parametrize("shape", [(28,), (15, 84, 3), (84, 15, 3), (4, 84, 84), (1, 84, 84, 3)])
-def test_what_is_no_image_or_too_small_is_refused(shape):
+def test_refuses_observations_that_are_not_images_or_too_small(shape):
     with pytest.raises(ValueError, match="at least 16 x 16 pixels; --policy mlp takes any observations"):
         CNN(shape, 3)
 
 
-def test_hidden_sizes_below_one_are_refused():
+def test_refuses_hidden_sizes_below_one():
     with pytest.raises(ValueError, match="hidden_sizes"):
         CNN((84, 84, 3), 3, hidden_sizes=(0,))
 
 
-def test_the_start_counts_a_kernels_pixels_as_fans():
+def test_initial_kernels_count_their_pixels_as_fans():
     policy = CNN((84, 84, 3), 3)
     kernels = policy.layout.view(policy.initial_params(np.random.default_rng(0))[None], "conv2")
     bound = np.sqrt(6 / (6 * 25 + 8 * 25))

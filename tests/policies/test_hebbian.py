@@ -3,17 +3,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hebbes.files.reference_coefficients import convert_reference_coefficients
 from hebbes.policies.cnn import CNN
-from hebbes.policies.hebbian import Hebbian, synaptic_weights
+from hebbes.policies.hebbian import Hebbian, compute_synaptic_weights
 from hebbes.policies.initial_weights import INITIAL_WEIGHTS
 from hebbes.policies.mlp import MLP
 from hebbes.policies.neural_rule import _tanh
-from hebbes.files.reference_coefficients import reference_row
 
 ANT = 28 * 128 + 128 * 64 + 64 * 8
 
 
-def _rngs(members):
+def _make_rngs(members):
     return [np.random.default_rng(member) for member in members]
 
 
@@ -44,9 +44,9 @@ def test_parameter_counts(shape, outputs, options, expected):
 def test_initial_weights_come_from_the_members_own_generator(kind):
     policy = Hebbian((30,), 2, hidden_sizes=(20,), init_weights=kind)
     rows = np.zeros((3, policy.layout.num_params), np.float32)
-    together = synaptic_weights(policy.initial_state(rows, _rngs([0, 1, 2]), {}))
-    alone = synaptic_weights(policy.initial_state(rows[:1], _rngs([1]), {}))
-    expected = [INITIAL_WEIGHTS[kind](rng, (20, 30)) for rng in _rngs([0, 1, 2])]
+    together = compute_synaptic_weights(policy.initial_state(rows, _make_rngs([0, 1, 2]), {}))
+    alone = compute_synaptic_weights(policy.initial_state(rows[:1], _make_rngs([1]), {}))
+    expected = [INITIAL_WEIGHTS[kind](rng, (20, 30)) for rng in _make_rngs([0, 1, 2])]
     assert np.array_equal(together[0], expected)
     assert all(np.array_equal(layer[1], only[0]) for layer, only in zip(together, alone, strict=True))
 
@@ -54,49 +54,49 @@ def test_initial_weights_come_from_the_members_own_generator(kind):
 @pytest.mark.parametrize(("shape", "static"), [((28,), MLP((28,), 8)), ((20, 27, 3), CNN((20, 27, 3), 8))])
 def test_a_coevolved_network_begins_as_the_static_network_of_its_row(shape, static):
     policy = Hebbian(shape, 8, init_weights="coevolve")
-    rows = np.stack([policy.initial_params(rng) for rng in _rngs([0, 1])])
+    rows = np.stack([policy.initial_params(rng) for rng in _make_rngs([0, 1])])
     observations = np.random.default_rng(2).random((2, *shape), dtype=np.float32)
     before, reward = rows.copy(), np.zeros(2, np.float32)
-    state = policy.initial_state(rows, _rngs([0, 1]), {})
+    state = policy.initial_state(rows, _make_rngs([0, 1]), {})
     expected = static.act(rows[:, : static.layout.num_params].copy(), observations, reward, None, {})
     assert np.array_equal(policy.act(rows, observations, reward, state, {}), expected)
     assert not np.array_equal(policy.act(rows, observations, reward, state, {}), expected)
     assert np.array_equal(rows, before)
 
 
-@pytest.mark.parametrize(("distribution", "deviation", "greatest"), [("normal", 1, 6), ("uniform", 3**-0.5, 1)])
-def test_coefficients_start_as_asked_and_kernels_as_those_of_a_static_network(distribution, deviation, greatest):
+@pytest.mark.parametrize(("distribution", "deviation", "largest"), [("normal", 1, 6), ("uniform", 3**-0.5, 1)])
+def test_initial_coefficients_follow_distribution_and_kernels_equal_cnn(distribution, deviation, largest):
     policy = Hebbian((84, 84, 3), 3, distribution=distribution)
     params = policy.initial_params(np.random.default_rng(0))
     coefficients = params[1_362:]
     assert coefficients.std() == pytest.approx(deviation, rel=0.01)
-    assert 0.99 * deviation * 3**0.5 < np.abs(coefficients).max() <= greatest
+    assert 0.99 * deviation * 3**0.5 < np.abs(coefficients).max() <= largest
     assert np.array_equal(params[:1_362], CNN((84, 84, 3), 3).initial_params(np.random.default_rng(0))[:1_362])
 
 
-def test_nothing_is_learned_before_the_first_or_after_the_last_env_step():
+def test_learns_between_env_steps_only():
     policy = Hebbian((3,), 2, hidden_sizes=(4,))
     rows = policy.initial_params(np.random.default_rng(0))[None]
-    state = policy.initial_state(rows, _rngs([0]), {})
-    start = synaptic_weights(state)
+    state = policy.initial_state(rows, _make_rngs([0]), {})
+    start = compute_synaptic_weights(state)
     policy.act(rows, np.ones((1, 3)), np.zeros(1, np.float32), state, {})
-    assert all(np.array_equal(layer, old) for layer, old in zip(synaptic_weights(state), start, strict=True))
+    assert all(np.array_equal(layer, old) for layer, old in zip(compute_synaptic_weights(state), start, strict=True))
     policy.act(rows, np.ones((1, 3)), np.zeros(1, np.float32), state, {})
-    for layer, old in zip(synaptic_weights(state), start, strict=True):
+    for layer, old in zip(compute_synaptic_weights(state), start, strict=True):
         assert np.abs(layer).max() == 1
         assert not np.array_equal(layer, old)
 
 
-def test_reference_coefficients_land_at_their_synapses():
+def test_reference_coefficients_reach_their_synapses():
     policy = Hebbian((2,), 2, hidden_sizes=(3,), hebb_rule="AD_lr", init_weights="coevolve")
-    # numbers tell layer, presynaptic and postsynaptic neuron, and column
+    # the digits of each value are the layer, the presynaptic and postsynaptic neuron, and the column
     table = [
         [1000 * layer + 100 * i + 10 * j + k for k in range(3)]
         for layer, (into, out) in enumerate([(2, 3), (3, 2)], start=1)
         for i in range(into)
         for j in range(out)
     ]
-    row = reference_row(policy, np.array(table), np.arange(12.0))
+    row = convert_reference_coefficients(policy, np.array(table), np.arange(12.0))
     layout = policy.layout
     views = {name: layout.view(row[None], name)[0] for name in layout.shapes}
     assert views["dense1"].tolist() == [[0, 1], [2, 3], [4, 5]]
@@ -108,13 +108,13 @@ def test_reference_coefficients_land_at_their_synapses():
 def test_reference_coefficients_of_another_rule_or_network_are_refused():
     policy = Hebbian((2,), 2, hidden_sizes=(3,), hebb_rule="AD")
     with pytest.raises(ValueError, match=r"coefficients: got shape \(12, 3\), AD takes \(12, 2\)"):
-        reference_row(policy, np.zeros((12, 3)), np.zeros(0))
-    with pytest.raises(ValueError, match=r"takes \(91328, 2\), or 184018 numbers of which 1362 are kernels"):
-        reference_row(Hebbian((84, 84, 3), 3, hebb_rule="AD"), np.zeros(184_017), np.zeros(0))
+        convert_reference_coefficients(policy, np.zeros((12, 3)), np.zeros(0))
+    with pytest.raises(ValueError, match=r"takes \(91328, 2\), or 184018 numbers, the first 1362 for kernels"):
+        convert_reference_coefficients(Hebbian((84, 84, 3), 3, hebb_rule="AD"), np.zeros(184_017), np.zeros(0))
     with pytest.raises(ValueError, match="evolved: got 5 parameters, the network has 0"):
-        reference_row(policy, np.zeros((12, 2)), np.zeros(5))
+        convert_reference_coefficients(policy, np.zeros((12, 2)), np.zeros(5))
     with pytest.raises(ValueError, match="sharing: got 'layer'"):
-        reference_row(Hebbian((2,), 2, sharing="layer"), np.zeros((12, 2)), np.zeros(0))
+        convert_reference_coefficients(Hebbian((2,), 2, sharing="layer"), np.zeros((12, 2)), np.zeros(0))
 
 
 @pytest.mark.parametrize(
@@ -122,7 +122,7 @@ def test_reference_coefficients_of_another_rule_or_network_are_refused():
     [
         ({"hebb_rule": "ABCDE"}, "hebb_rule: got 'ABCDE', allowed: A, AD, AD_lr"),
         ({"init_weights": "unif"}, "init_weights: got 'unif', allowed: uni, .*, coevolve"),
-        ({"normalisation": "l2"}, "normalisation: got 'l2', allowed: max_abs, none, clip, oja"),
+        ({"normalization": "l2"}, "normalization: got 'l2', allowed: max_abs, none, clip, oja"),
         ({"output_activity": "tanh"}, "output_activity: got 'tanh', allowed: raw, action"),
         ({"sharing": "row"}, "sharing: got 'row', allowed: synapse, modulo, layer, global, neuron, clusters"),
         ({"distribution": "gamma"}, "distribution: got 'gamma', allowed: normal, uniform"),
@@ -147,7 +147,7 @@ def test_bad_options_are_refused(options, message):
 def test_weights_of_another_network_are_refused():
     policy = Hebbian((3,), 2)
     rows = np.zeros((1, policy.layout.num_params), np.float32)
-    state = policy.initial_state(rows, _rngs([0]), {})
+    state = policy.initial_state(rows, _make_rngs([0]), {})
     with pytest.raises(ValueError, match="weights: got shape"):
         policy.act(rows[:, 1:], np.ones((1, 3)), np.zeros(1, np.float32), state, {})
     with pytest.raises(ValueError, match="rows must be contiguous float32"):
@@ -155,7 +155,7 @@ def test_weights_of_another_network_are_refused():
 
 
 @given(st.floats(-30, 30, width=32))
-def test_the_fast_tanh_is_one(x):
+def test_the_fast_tanh_equals_tanh(x):
     assert _tanh(np.float32(x)) == pytest.approx(np.tanh(x), rel=1e-6, abs=1e-30)
 
 

@@ -6,10 +6,10 @@ from hypothesis import strategies as st
 from torch.nn.functional import conv2d, max_pool2d
 
 from hebbes.contracts.policy import Layout
-from hebbes.policies.layers import conv, conv_pool, dense, dense_shapes, linear
+from hebbes.policies.layers import compute_dense_shapes, conv, conv_pool, dense, linear
 
 
-def _weights(layout, members, seed=0):
+def _draw_weights(layout, members, seed=0):
     return np.random.default_rng(seed).standard_normal((members, layout.num_params)).astype(np.float32)
 
 
@@ -24,7 +24,7 @@ def test_linear_by_hand():
 @pytest.mark.parametrize(("num_inputs", "num_outputs"), [(1, 1), (17, 64), (64, 6), (648, 128)])
 def test_linear_against_float64(num_inputs, num_outputs):
     layout = Layout({"matrix": (num_outputs, num_inputs), "offset": (num_outputs,)})
-    weights = _weights(layout, members=4)
+    weights = _draw_weights(layout, members=4)
     inputs = np.random.default_rng(1).standard_normal((4, num_inputs)).astype(np.float32)
     matrices, offsets = (layout.view(weights, name).astype(np.float64) for name in layout.shapes)
     expected = np.einsum("moi,mi->mo", matrices, inputs.astype(np.float64)) + offsets
@@ -43,7 +43,7 @@ def test_linear_against_float64(num_inputs, num_outputs):
 )
 def test_conv_pool_against_torch(channels, out_channels, size, stride, spare, channels_last):
     layout = Layout({"skipped": (5,), "kernels": (out_channels, channels, size, size)})
-    weights = _weights(layout, members=2)
+    weights = _draw_weights(layout, members=2)
     shape = (2, channels, *(size + stride + extra for extra in spare))
     images = np.random.default_rng(1).standard_normal(shape).astype(np.float32)
     if channels_last:  # same numbers, other strides
@@ -57,10 +57,10 @@ def test_conv_pool_against_torch(channels, out_channels, size, stride, spare, ch
     np.testing.assert_allclose(found, np.stack(expected), atol=1e-6 * np.sqrt(channels) * size * 10)
 
 
-def test_conv_pool_of_the_reference_sizes():
+def test_conv_pool_with_the_sizes_of_the_reference():
     for shape, kernels_shape, stride in (((3, 84, 84), (6, 3, 3, 3), 1), ((6, 41, 41), (8, 6, 5, 5), 2)):
         layout = Layout({"kernels": kernels_shape})
-        weights = _weights(layout, members=1)
+        weights = _draw_weights(layout, members=1)
         image = np.random.default_rng(1).random((1, *shape), dtype=np.float32)
         kernels = torch.from_numpy(weights.reshape(kernels_shape)).double()
         expected = max_pool2d(conv2d(torch.from_numpy(image).double(), kernels, stride=stride), 2).numpy()
@@ -80,7 +80,7 @@ def test_conv_pool_of_the_reference_sizes():
 )
 def test_conv_against_torch(channels, out_channels, size, stride, padding, spare, biased, channels_last):
     layout = Layout({"skipped": (5,), "kernels": (out_channels, channels, size, size), "offset": (out_channels,)})
-    weights = _weights(layout, members=2)
+    weights = _draw_weights(layout, members=2)
     height, width = (max(1, size - 2 * padding) + extra for extra in spare)
     image = np.random.default_rng(1).standard_normal((2, channels, height, width)).astype(np.float32)
     given = np.moveaxis(np.ascontiguousarray(np.moveaxis(image, 1, -1)), -1, 1) if channels_last else image
@@ -93,9 +93,9 @@ def test_conv_against_torch(channels, out_channels, size, stride, padding, spare
 
 
 @pytest.mark.parametrize("stride", [1, 2, 3])
-def test_conv_keeps_nan_with_its_member_and_its_pixels(stride):
+def test_conv_keeps_nan_in_its_member_and_its_pixels(stride):
     layout = Layout({"kernels": (9, 2, 3, 3)})
-    weights = _weights(layout, members=3)
+    weights = _draw_weights(layout, members=3)
     images = np.random.default_rng(1).standard_normal((3, 2, 37, 41)).astype(np.float32)
     alone = [conv(weights[m : m + 1], layout, "kernels", images[m : m + 1], stride, 1) for m in range(3)]
     images[1, :, -1, -1] = np.nan
@@ -107,7 +107,7 @@ def test_conv_keeps_nan_with_its_member_and_its_pixels(stride):
 
 
 @pytest.mark.parametrize("place", [(0, 0), (0, 1), (1, 0), (1, 1)])
-def test_conv_pool_keeps_nan_wherever_it_stands_in_the_pool(place):
+def test_conv_pool_keeps_nan_at_every_place_of_the_pool(place):
     layout = Layout({"kernels": (1, 1, 1, 1)})
     image = np.zeros((1, 1, 2, 2), np.float32)
     image[0, 0][place] = np.nan
@@ -115,16 +115,16 @@ def test_conv_pool_keeps_nan_wherever_it_stands_in_the_pool(place):
 
 
 def test_dense_by_hand():
-    layout = Layout(dense_shapes((2, 1, 1), bias=True))
+    layout = Layout(compute_dense_shapes((2, 1, 1), bias=True))
     assert list(layout.shapes) == ["dense1", "dense1_bias", "dense2", "dense2_bias"]
     weights = np.array([[0.5, 0.25, -1, 2, 3]], np.float32)
     outputs = dense(weights, layout, np.array([[1, 4]], np.float32))
     assert outputs.item() == pytest.approx(2 * np.tanh(0.5) + 3, abs=1e-6)
 
 
-def test_wrong_arrays_are_refused():
+def test_refuses_wrong_arrays():
     layout = Layout({"matrix": (2, 3), "kernels": (1, 1, 3, 3)})
-    weights, inputs = _weights(layout, members=2), np.zeros((2, 3), np.float32)
+    weights, inputs = _draw_weights(layout, members=2), np.zeros((2, 3), np.float32)
     with pytest.raises(ValueError, match="matrix: got inputs of size 4, its matrix takes 3"):
         linear(weights, layout, "matrix", np.zeros((2, 4), np.float32))
     with pytest.raises(ValueError, match="rows must be contiguous float32"):

@@ -1,4 +1,4 @@
-"""Low-rank weights give what the same rows give when they are made dense."""
+"""Low-rank weights give the same outputs as the equivalent dense rows."""
 
 import numpy as np
 import pytest
@@ -8,7 +8,7 @@ from hebbes.policies.cnn import CNN
 from hebbes.policies.conv_lstm import ConvLSTM
 from hebbes.policies.gru import GRU
 from hebbes.policies.hebbian import Hebbian
-from hebbes.policies.layers import conv, linear, rows_of
+from hebbes.policies.layers import conv, linear, make_rows
 from hebbes.policies.linear import Linear
 from hebbes.policies.mlp import MLP
 
@@ -24,14 +24,14 @@ POLICIES = [
 ]
 
 
-def low_rank(layout, members, rank=1, scale=0.2):
-    rng, factors = np.random.default_rng(1), layout.factors(rank)
+def draw_low_rank_weights(layout, members, rank=1, scale=0.2):
+    rng, factors = np.random.default_rng(1), layout.make_factor_layout(rank)
     center = rng.normal(0, scale, layout.num_params).astype(np.float32)
     noise = rng.normal(0, scale, (members, factors.num_params)).astype(np.float32)
     return LowRankWeights(center, noise, layout, factors)
 
 
-def outputs(policy, weights, members=None, steps=3):
+def compute_outputs(policy, weights, members=None, steps=3):
     members = range(len(weights)) if members is None else members
     observations = np.stack([np.random.default_rng(m).random(policy.observation_shape) for m in members])
     state = policy.initial_state(weights, [np.random.default_rng(m) for m in members], {})
@@ -44,8 +44,8 @@ def test_linear_by_hand():
     layout = Layout({"matrix": (2, 3), "offset": (2,)})
     center = np.array([1, 4, 2, 5, 3, 6, 10, 20], np.float32)  # [[1, 2, 3], [4, 5, 6]], transposed
     noise = np.array([[1, -1, 1, 0, 2, 0.5, 0.25], [0, 0, 7, 7, 7, 0, 0]], np.float32)
-    weights = LowRankWeights(center, noise, layout, layout.factors(1))
-    assert rows_of(weights, layout)[0].tolist() == [2, 2, 5, 3, 5, 4, 10.5, 20.25]
+    weights = LowRankWeights(center, noise, layout, layout.make_factor_layout(1))
+    assert make_rows(weights, layout)[0].tolist() == [2, 2, 5, 3, 5, 4, 10.5, 20.25]
     inputs = np.array([[1, 2, -1], [1, 1, 1]], np.float32)
     assert linear(weights, layout, "matrix", inputs).tolist() == [[1, 9], [6, 15]]
     assert linear(weights, layout, "matrix", inputs, "offset").tolist() == [[11.5, 29.25], [16, 35]]
@@ -53,46 +53,49 @@ def test_linear_by_hand():
 
 @pytest.mark.parametrize("rank", [1, 3])
 @pytest.mark.parametrize("policy", POLICIES, ids=repr)
-def test_the_outputs_are_those_of_dense_rows(policy, rank):
-    weights = low_rank(policy.layout, members=11, rank=rank)
-    dense = rows_of(weights, policy.layout)
+def test_outputs_equal_those_of_dense_rows(policy, rank):
+    weights = draw_low_rank_weights(policy.layout, members=11, rank=rank)
+    dense = make_rows(weights, policy.layout)
     assert len({row.tobytes() for row in dense}) == 11
-    np.testing.assert_allclose(outputs(policy, weights), outputs(policy, dense), rtol=1e-5, atol=1e-5)
+    np.testing.assert_allclose(compute_outputs(policy, weights), compute_outputs(policy, dense), rtol=1e-5, atol=1e-5)
 
 
 @pytest.mark.parametrize("policy", POLICIES, ids=repr)
 def test_a_member_does_not_depend_on_the_batch(policy):
-    weights = low_rank(policy.layout, members=19, rank=2)
-    together = outputs(policy, weights)
+    weights = draw_low_rank_weights(policy.layout, members=19, rank=2)
+    together = compute_outputs(policy, weights)
     for ids in ([0], [18], [7, 3], list(range(18, -1, -1)), list(range(1, 10)), list(range(2, 18))):
-        assert np.array_equal(outputs(policy, weights[np.array(ids)], ids), together[ids])
+        assert np.array_equal(compute_outputs(policy, weights[np.array(ids)], ids), together[ids])
     mask = np.arange(19) % 3 == 1
-    assert np.array_equal(outputs(policy, weights[mask], np.flatnonzero(mask)), together[mask])
+    assert np.array_equal(compute_outputs(policy, weights[mask], np.flatnonzero(mask)), together[mask])
 
 
 @pytest.mark.parametrize(("num_inputs", "num_outputs"), [(1, 1), (3, 15), (64, 16), (100, 33)])
-def test_every_size_of_a_matrix_against_float64(num_inputs, num_outputs):
+def test_every_matrix_size_against_float64(num_inputs, num_outputs):
     layout = Layout({"skipped": (3,), "matrix": (num_outputs, num_inputs)})
-    weights = low_rank(layout, members=9, rank=2, scale=1)
+    weights = draw_low_rank_weights(layout, members=9, rank=2, scale=1)
     inputs = np.random.default_rng(2).normal(size=(9, num_inputs)).astype(np.float32)
-    matrices = layout.view(rows_of(weights, layout), "matrix").astype(np.float64)
+    matrices = layout.view(make_rows(weights, layout), "matrix").astype(np.float64)
     expected = np.einsum("moi,mi->mo", matrices, inputs)
     found = linear(weights, layout, "matrix", inputs)
     np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-4 * np.sqrt(num_inputs))
 
 
-def test_kernels_and_biases_are_found_wherever_they_lie():
+def test_conv_finds_kernels_and_biases_anywhere_in_the_layout():
     layout = Layout({"offset": (5,), "matrix": (4, 3), "kernels": (5, 2, 3, 3)})
-    weights, images = low_rank(layout, members=3), np.random.default_rng(2).random((3, 2, 9, 8), np.float32)
-    rows = rows_of(weights, layout)
+    weights, images = (
+        draw_low_rank_weights(layout, members=3),
+        np.random.default_rng(2).random((3, 2, 9, 8), np.float32),
+    )
+    rows = make_rows(weights, layout)
     for bias in ("offset", None):
         found = conv(weights, layout, "kernels", images, 2, 1, bias)
         assert np.array_equal(found, conv(rows, layout, "kernels", images, 2, 1, bias))
 
 
-def test_what_is_not_finite_stays_with_its_member():
+def test_infinity_stays_in_its_member():
     policy, observations = MLP((4,), 2, hidden_sizes=(16,)), np.ones((8, 4), np.float32)
-    weights, rewards = low_rank(policy.layout, members=8), np.zeros(8, np.float32)
+    weights, rewards = draw_low_rank_weights(policy.layout, members=8), np.zeros(8, np.float32)
     expected = policy.act(weights, observations, rewards, None, {})
     observations[5, 2] = np.inf
     found = policy.act(weights, observations, rewards, None, {})
@@ -100,9 +103,9 @@ def test_what_is_not_finite_stays_with_its_member():
     assert np.array_equal(np.delete(found, 5, axis=0), np.delete(expected, 5, axis=0))
 
 
-def test_wrong_arrays_are_refused():
+def test_refuses_wrong_arrays():
     layout = Layout({"matrix": (2, 3)})
-    weights, inputs = low_rank(layout, members=2), np.zeros((2, 3), np.float32)
+    weights, inputs = draw_low_rank_weights(layout, members=2), np.zeros((2, 3), np.float32)
     wide = LowRankWeights(weights.center, weights.noise.astype(np.float64), layout, weights.factors)
     with pytest.raises(ValueError, match="noise must be contiguous float32, got float64"):
         linear(wide, layout, "matrix", inputs)

@@ -8,7 +8,7 @@ def test_parameter_count_of_the_reference_on_ant():
     assert MLP((28,), 8).layout.num_params == 12_288
 
 
-def test_biases_add_one_parameter_a_unit():
+def test_biases_add_one_parameter_per_unit():
     assert MLP((28,), 8, bias=True).layout.num_params == 12_288 + 128 + 64 + 8
 
 
@@ -19,7 +19,7 @@ def test_by_hand():
     assert outputs.item() == pytest.approx(2 * np.tanh(3 * np.tanh(-0.5)), abs=1e-6)
 
 
-def test_the_start_is_xavier_uniform_with_zero_biases():
+def test_initial_params_are_xavier_uniform_with_zero_biases():
     policy = MLP((300,), 2, hidden_sizes=(100,), bias=True)
     params = policy.initial_params(np.random.default_rng(0))
     matrix = policy.layout.view(params[None], "dense1")
@@ -30,12 +30,12 @@ def test_the_start_is_xavier_uniform_with_zero_biases():
 
 
 @pytest.mark.parametrize("sizes", [(64, 0), (-1,), (64.0,)])
-def test_sizes_that_are_no_sizes_are_refused(sizes):
+def test_refuses_invalid_sizes(sizes):
     with pytest.raises(ValueError, match=r"hidden_sizes: got .* at least 1"):
         MLP((28,), 8, hidden_sizes=sizes)
 
 
-def test_activations_that_are_none_are_refused():
+def test_refuses_unknown_activations():
     with pytest.raises(ValueError, match="activation: got 'sine', allowed: tanh, selu, relu"):
         MLP((28,), 8, activation="sine")
 

@@ -2,133 +2,143 @@
 
 import numpy as np
 import pytest
-from test_plasticity import ETA, NEURAL, NUM_SETS, SIZES, TABLE, _coefficients, _episode, _network, _slow_episode
+from test_plasticity import (
+    ETA,
+    NEURAL,
+    NUM_SETS,
+    SIZES,
+    TABLE,
+    _compute_network_output,
+    _find_coefficients,
+    _play_episode,
+    _play_slow_episode,
+)
 
-from hebbes.policies.hebbian import Hebbian, synaptic_weights
-from hebbes.files.reference_coefficients import reference_row
+from hebbes.files.reference_coefficients import convert_reference_coefficients
+from hebbes.policies.hebbian import Hebbian, compute_synaptic_weights
 
 AXES = [("reward", False), ("none", True), ("reward", True)]
 M = np.array([-0.3, 0.9], np.float32)
-RATES = np.array([-1.0, 0.5, 1.5], np.float32)  # of their sigmoids
+RATES = np.array([-1.0, 0.5, 1.5], np.float32)  # rates before the sigmoid
 REWARDS = np.array([0.5, -2.0, 1.0, 0.0, 3.0], np.float32)
 
 
-def _policy(modulation, eligibility, **options):
+def _make_policy(modulation, eligibility, **options):
     return Hebbian(
         SIZES[:1], SIZES[-1], SIZES[1:-1], init_weights="uni_big", num_rules=7, modulation=modulation,
         eligibility=eligibility, **options,
     )  # fmt: skip
 
 
-def _modulators(policy):
+def _make_modulators(policy):
     return np.concatenate([M if policy.modulation == "reward" else [], RATES if policy.eligibility else []])
 
 
-def _check(policy, coefficients, change_of, eta_of):
-    """An episode of both versions: the row is the coefficients, then what modulates."""
+def _check(policy, coefficients, compute_change, find_eta):
+    """Compares an episode of both versions. The row is the coefficients, then the modulators."""
     observations = np.random.default_rng(1).standard_normal((6, SIZES[0])).astype(np.float32)
-    row = np.concatenate([coefficients, _modulators(policy)]).astype(np.float32)
+    row = np.concatenate([coefficients, _make_modulators(policy)]).astype(np.float32)
     rewards = np.append(REWARDS, 0)
-    found, initial, _ = _episode(policy, row, observations, rewards=rewards)
+    found, initial, _ = _play_episode(policy, row, observations, rewards=rewards)
     modulation = M.astype(np.float64) if policy.modulation == "reward" else None
     rates = 1 / (1 + np.exp(-RATES.astype(np.float64))) if policy.eligibility else None
-    expected = _slow_episode(
-        change_of, eta_of, initial, observations, policy.normalisation, policy.update_every, "raw", rewards,
+    expected = _play_slow_episode(
+        compute_change, find_eta, initial, observations, policy.normalization, policy.update_every, "raw", rewards,
         modulation, rates,
     )  # fmt: skip
     np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
 
 
 @pytest.mark.parametrize("update_every", [1, 2])
-@pytest.mark.parametrize("normalisation", ["none", "max_abs", "clip", "oja"])
+@pytest.mark.parametrize("normalization", ["none", "max_abs", "clip", "oja"])
 @pytest.mark.parametrize(("modulation", "eligibility"), AXES)
 @pytest.mark.parametrize(
     ("rule", "sharing"),
     [(rule, "synapse") for rule in TABLE] + [("ABCD_lr", sharing) for sharing in NUM_SETS if sharing != "synapse"],
 )
-def test_every_rule_and_sharing(rule, sharing, modulation, eligibility, normalisation, update_every):
-    policy = _policy(
-        modulation, eligibility, hebb_rule=rule, sharing=sharing, normalisation=normalisation, update_every=update_every
+def test_every_rule_and_sharing(rule, sharing, modulation, eligibility, normalization, update_every):
+    policy = _make_policy(
+        modulation, eligibility, hebb_rule=rule, sharing=sharing, normalization=normalization, update_every=update_every
     )
     count, change = TABLE[rule]
     sets = np.random.default_rng(0).normal(0, 0.5, (NUM_SETS[sharing], count)).astype(np.float32)
     plain = Hebbian(SIZES[:1], SIZES[-1], SIZES[1:-1], hebb_rule=rule)
-    row = reference_row(plain, sets, np.zeros(0)) if sharing == "synapse" else sets.T.ravel()
+    row = convert_reference_coefficients(plain, sets, np.zeros(0)) if sharing == "synapse" else sets.T.ravel()
 
-    def of(layer, i, j):
-        return _coefficients(sharing, rule, sets.astype(np.float64), SIZES, layer, i, j)
+    def find_coefficients(layer, i, j):
+        return _find_coefficients(sharing, rule, sets.astype(np.float64), SIZES, layer, i, j)
 
     _check(
         policy,
         row,
-        lambda layer, i, j, x, y: change(of(layer, i, j), x, y),
-        lambda layer, i, j: of(layer, i, j)[ETA[rule]] if rule in ETA else 1.0,
+        lambda layer, i, j, x, y: change(find_coefficients(layer, i, j), x, y),
+        lambda layer, i, j: find_coefficients(layer, i, j)[ETA[rule]] if rule in ETA else 1.0,
     )
 
 
-@pytest.mark.parametrize("normalisation", ["max_abs", "oja"])
+@pytest.mark.parametrize("normalization", ["max_abs", "oja"])
 @pytest.mark.parametrize(("modulation", "eligibility"), AXES)
 @pytest.mark.parametrize("rule", list(NEURAL))
-def test_every_neural_rule(rule, modulation, eligibility, normalisation):
-    policy = _policy(modulation, eligibility, hebb_rule=rule, sharing="layer", normalisation=normalisation)
+def test_every_neural_rule(rule, modulation, eligibility, normalization):
+    policy = _make_policy(modulation, eligibility, hebb_rule=rule, sharing="layer", normalization=normalization)
     sets = np.random.default_rng(0).normal(0, 0.7, (3, NEURAL[rule][2])).astype(np.float32)
     _check(
         policy,
         sets.ravel(),
-        lambda layer, i, j, x, y: _network(rule, sets[layer].astype(np.float64), x, y),
+        lambda layer, i, j, x, y: _compute_network_output(rule, sets[layer].astype(np.float64), x, y),
         lambda layer, i, j: 1.0,
     )
 
 
-def _one_synapse(rewards, row, **options):
-    """The weight 0.5 after each env step, whose observation is 1: y = w, and the change is A w."""
-    policy = Hebbian((1,), 1, (), hebb_rule="A", init_weights="coevolve", normalisation="none", **options)
+def _play_one_synapse(rewards, row, **options):
+    """The weight in each env step. It starts at 0.5. The observation is 1, so that y = w and the change is A w."""
+    policy = Hebbian((1,), 1, (), hebb_rule="A", init_weights="coevolve", normalization="none", **options)
     weights = np.array([[0.5, *row]], np.float32)
     state, found = policy.initial_state(weights, [np.random.default_rng(0)], {}), []
     for reward in (0, *rewards):
         policy.act(weights, np.ones((1, 1), np.float32), np.array([reward], np.float32), state, {})
-        found.append(float(synaptic_weights(state)[0][0, 0, 0]))
+        found.append(float(compute_synaptic_weights(state)[0][0, 0, 0]))
     return found
 
 
 def test_reward_gives_the_change_its_sign_and_size_by_hand():
     up, down = 1 + np.tanh(2), 1 + np.tanh(-1.5)  # A = 1, m0 = 0.25, m1 = 1.75
-    found = _one_synapse([1, -1], [1, 0.25, 1.75], modulation="reward")
+    found = _play_one_synapse([1, -1], [1, 0.25, 1.75], modulation="reward")
     assert found == pytest.approx([0.5, 0.5 * up, 0.5 * up * down], rel=1e-5)
 
 
 def test_rewards_between_updates_add_up():
-    # updates before the third and the fifth act, of the rewards 1 + 2 and 0.5 - 0.5
-    found = _one_synapse([1, 2, 0.5, -0.5], [1, 0, 0.25], modulation="reward", update_every=2)
+    # updates come before the third and the fifth act, with the rewards 1 + 2 and 0.5 - 0.5
+    found = _play_one_synapse([1, 2, 0.5, -0.5], [1, 0, 0.25], modulation="reward", update_every=2)
     after = 0.5 * (1 + np.tanh(0.75))
     assert found == pytest.approx([0.5, 0.5, after, after, after], rel=1e-5)
 
 
 def test_a_trace_carries_a_change_to_a_later_reward():
-    # k = 1/2, m0 = 0: E is 0.25 at the first update, unmodulated by the reward of 0, and half of it and w at the next
-    found = _one_synapse([0, 1], [1, 0, 10, 0], modulation="reward", eligibility=True)
+    # k = 1/2, m0 = 0. First update: E is 0.25 and the reward of 0 makes M 0. Second: E is 0.25 / 2 + 0.5 / 2
+    found = _play_one_synapse([0, 1], [1, 0, 10, 0], modulation="reward", eligibility=True)
     assert found == pytest.approx([0.5, 0.5, 0.5 + 0.25 / 2 + 0.5 / 2], rel=1e-5)
 
 
 def test_punishment_does_not_turn_ojas_decay_into_growth():
-    policy = Hebbian((1,), 1, (), hebb_rule="A", init_weights="ones", normalisation="oja", modulation="reward")
-    row = np.array([0, 0, 1], np.float32)  # A = 0: nothing but the decay
+    policy = Hebbian((1,), 1, (), hebb_rule="A", init_weights="ones", normalization="oja", modulation="reward")
+    row = np.array([0, 0, 1], np.float32)  # A = 0: only the decay
     rewards = np.array([-2, 0, 0], np.float32)
-    _, _, state = _episode(policy, row, np.ones((3, 1), np.float32), rewards=rewards)
-    assert synaptic_weights(state)[0][0, 0, 0] == pytest.approx(1 - np.tanh(2), rel=1e-5)
+    _, _, state = _play_episode(policy, row, np.ones((3, 1), np.float32), rewards=rewards)
+    assert compute_synaptic_weights(state)[0][0, 0, 0] == pytest.approx(1 - np.tanh(2), rel=1e-5)
 
 
 @pytest.mark.parametrize("sharing", ["synapse", "neuron"])
-def test_a_factor_of_one_is_the_plain_rule(sharing):
-    """m0 so great that M is 1, and k = 1: equal to rounding."""
+def test_modulation_of_one_equals_the_plain_rule(sharing):
+    """m0 is so large that M is 1, and k = 1: equal up to rounding."""
     plain, full = (
         Hebbian((40,), 3, (9,), sharing=sharing, modulation=modulation, eligibility=modulation == "reward")
         for modulation in ("none", "reward")
     )
     row = plain.initial_params(np.random.default_rng(0))
     observations = np.random.default_rng(1).standard_normal((4, 40)).astype(np.float32)
-    expected, _, _ = _episode(plain, row, observations)
-    found, _, _ = _episode(full, np.append(row, [50, 0, 50, 50]).astype(np.float32), observations)
+    expected, _, _ = _play_episode(plain, row, observations)
+    found, _, _ = _play_episode(full, np.append(row, [50, 0, 50, 50]).astype(np.float32), observations)
     np.testing.assert_allclose(found, expected, rtol=1e-3, atol=1e-4)
 
 
@@ -157,7 +167,7 @@ def test_a_member_depends_on_neither_the_batch_nor_its_layout(modulation, eligib
 def test_rewards_that_are_not_finite_reach_the_output():
     policy = Hebbian((3,), 2, (4,), modulation="reward", eligibility=True)
     row = policy.initial_params(np.random.default_rng(0))
-    found, _, _ = _episode(policy, row, np.ones((3, 3), np.float32), rewards=np.array([np.nan, 0, 0], np.float32))
+    found, _, _ = _play_episode(policy, row, np.ones((3, 3), np.float32), rewards=np.array([np.nan, 0, 0], np.float32))
     assert np.isfinite(found[0]).all()
     assert np.isnan(found[1:]).all()
 
@@ -166,21 +176,21 @@ def test_rewards_that_are_not_finite_reach_the_output():
     ("options", "count"),
     [({"modulation": "reward"}, 2), ({"eligibility": True}, 3), ({"modulation": "reward", "eligibility": True}, 5)],
 )
-@pytest.mark.parametrize(("distribution", "greatest"), [("normal", 6), ("uniform", 1)])
-def test_parameters_are_searched_and_start_as_coefficients_do(options, count, distribution, greatest):
+@pytest.mark.parametrize(("distribution", "largest"), [("normal", 6), ("uniform", 1)])
+def test_searched_parameters_start_as_coefficients_do(options, count, distribution, largest):
     plain, policy = (Hebbian((28,), 8, distribution=distribution, **given) for given in ({}, options))
     params = np.array([policy.initial_params(np.random.default_rng(seed))[61_440:] for seed in range(100)])
     assert params.shape == (100, count)
     assert 0.4 < params.std() < 1.2
-    assert np.abs(params).max() <= greatest
+    assert np.abs(params).max() <= largest
     begin = plain.initial_params(np.random.default_rng(0))
     assert np.array_equal(policy.initial_params(np.random.default_rng(0))[:61_440], begin)
 
 
-def test_bad_options_are_refused():
+def test_refuses_bad_options():
     with pytest.raises(ValueError, match="modulation: got 'dopamine', allowed: none, reward"):
         Hebbian((3,), 2, modulation="dopamine")
     with pytest.raises(ValueError, match="eligibility: got 'no', allowed: True, False"):
         Hebbian((3,), 2, eligibility="no")
     with pytest.raises(ValueError, match="modulation"):
-        reference_row(Hebbian((2,), 2, modulation="reward"), np.zeros((12, 5)), np.zeros(2))
+        convert_reference_coefficients(Hebbian((2,), 2, modulation="reward"), np.zeros((12, 5)), np.zeros(2))

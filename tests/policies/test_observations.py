@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from hebbes.policies.observations import normalized
+from hebbes.policies.observations import normalize_observations
 
 STATISTICS = {
     "observation_mean": np.array([[1, 0, 0], [0, 0, -4]], np.float32),
@@ -11,7 +11,7 @@ STATISTICS = {
 
 def test_statistics_scale_and_clip():
     observations = np.array([[[3, 100, -100], [-0.5, 0, -6]]], np.float64)
-    outputs = normalized(observations, STATISTICS)
+    outputs = normalize_observations(observations, STATISTICS)
     assert outputs.dtype == np.float32
     assert outputs.tolist() == [[[1, 10, -10], [-0.5, 0, -4]]]
 
@@ -19,7 +19,7 @@ def test_statistics_scale_and_clip():
 @pytest.mark.parametrize("dtype", [np.float64, np.float32, np.uint8, np.int64, np.bool_])
 def test_without_statistics_only_the_type_changes(dtype):
     observations = np.array([[0, 1], [200, 255]]).astype(dtype)
-    outputs = normalized(observations, {})
+    outputs = normalize_observations(observations, {})
     assert outputs.dtype == np.float32
     assert outputs.tolist() == observations.astype(float).tolist()
     assert not np.shares_memory(outputs, observations)
@@ -27,17 +27,17 @@ def test_without_statistics_only_the_type_changes(dtype):
 
 @pytest.mark.parametrize("buffers", [{}, STATISTICS], ids=["plain", "statistics"])
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
-def test_what_is_not_finite_becomes_nan(buffers, dtype):
+def test_infinity_becomes_nan(buffers, dtype):
     observations = np.array([[[1, np.inf, 2], [-np.inf, 3, np.nan]]], dtype)
     expected = [[[False, True, False], [True, False, True]]]
-    assert np.isnan(normalized(observations, buffers)).tolist() == expected
-    assert np.isfinite(normalized(observations, buffers)).tolist() == (~np.array(expected)).tolist()
+    assert np.isnan(normalize_observations(observations, buffers)).tolist() == expected
+    assert np.isfinite(normalize_observations(observations, buffers)).tolist() == (~np.array(expected)).tolist()
 
 
-def test_a_single_number_a_member_will_do():
-    assert normalized(np.array([2.0, 3.0]), {}).tolist() == [2, 3]
+def test_accepts_a_single_number_per_member():
+    assert normalize_observations(np.array([2.0, 3.0]), {}).tolist() == [2, 3]
 
 
-def test_statistics_of_another_shape_are_refused():
+def test_refuses_statistics_of_another_shape():
     with pytest.raises(ValueError, match=r"shapes \(2, 3\), \(2, 3\), expected \(6,\)"):
-        normalized(np.zeros((1, 6)), STATISTICS)
+        normalize_observations(np.zeros((1, 6)), STATISTICS)

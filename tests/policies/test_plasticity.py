@@ -1,4 +1,4 @@
-"""Plastic networks against a slow version, one synapse after another, written from the table of rules."""
+"""Plastic networks against a slow version, which loops over synapses and is written from the table of rules."""
 
 from itertools import pairwise
 
@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hebbes.policies.hebbian import Hebbian, synaptic_weights
+from hebbes.files.reference_coefficients import convert_reference_coefficients
+from hebbes.policies.hebbian import Hebbian, compute_synaptic_weights
 from hebbes.policies.layers import dense
-from hebbes.files.reference_coefficients import reference_row
 
 TABLE = {
     "A": (1, lambda c, x, y: c[0] * x * y),
@@ -33,7 +33,7 @@ NEURAL = {
 }
 
 
-def _coefficients(sharing, rule, sets, sizes, layer, i, j):
+def _find_coefficients(sharing, rule, sets, sizes, layer, i, j):
     """The coefficients of the synapse from neuron i of a layer to neuron j of the next."""
     before = sum(a * b for a, b in list(pairwise(sizes))[:layer])
     number = before + sizes[layer + 1] * i + j
@@ -46,7 +46,7 @@ def _coefficients(sharing, rule, sets, sizes, layer, i, j):
     return product
 
 
-def _network(kind, parameters, x, y):
+def _compute_network_output(kind, parameters, x, y):
     sizes, bias, _ = NEURAL[kind]
     activity, first = np.array([x, y]), 0
     for into, out in pairwise(sizes):
@@ -58,11 +58,11 @@ def _network(kind, parameters, x, y):
     return total[0]
 
 
-def _slow_episode(
-    change_of, eta_of, weights, observations, normalisation, update_every, output_activity="raw",
+def _play_slow_episode(
+    compute_change, find_eta, weights, observations, normalization, update_every, output_activity="raw",
     rewards=None, modulation=None, rates=None,
 ):  # fmt: skip
-    """Outputs of every env step; change_of(layer, i, j, x, y) is a rule's change of a weight.
+    """Outputs of every env step. compute_change(layer, i, j, x, y) is a rule's change of a weight.
 
     rewards[k] follows env step k, modulation is (m0, m1), rates are the layers' k; None without.
     """
@@ -86,29 +86,29 @@ def _slow_episode(
             for j in range(matrix.shape[0]):
                 for i in range(matrix.shape[1]):
                     x, y = activities[layer][i], activities[layer + 1][j]
-                    change = change_of(layer, i, j, x, y)
+                    change = compute_change(layer, i, j, x, y)
                     if rates is not None:
                         traces[layer][j, i] = (1 - rates[layer]) * traces[layer][j, i] + rates[layer] * change
                         change = traces[layer][j, i]
                     change *= factor
-                    if normalisation == "oja":
-                        change -= abs(factor) * eta_of(layer, i, j) * y**2 * matrix[j, i]
+                    if normalization == "oja":
+                        change -= abs(factor) * find_eta(layer, i, j) * y**2 * matrix[j, i]
                     matrix[j, i] += change
-            if normalisation == "max_abs":
+            if normalization == "max_abs":
                 matrix /= np.abs(matrix).max()
-            elif normalisation == "clip":
+            elif normalization == "clip":
                 np.clip(matrix, -1, 1, out=matrix)
     return np.array(outputs)
 
 
-def _episode(policy, row, observations, seed=3, rewards=None):
+def _play_episode(policy, row, observations, seed=3, rewards=None):
     """Outputs of every env step of one member, its initial weights, and the state at the end.
 
     rewards[k] follows env step k; None: no reward.
     """
     weights = row[None]
     state = policy.initial_state(weights, [np.random.default_rng(seed)], {})
-    initial = [matrix[0].copy() for matrix in synaptic_weights(state)]
+    initial = [matrix[0].copy() for matrix in compute_synaptic_weights(state)]
     before = np.zeros((len(observations), 1), np.float32)
     if rewards is not None:
         before[1:, 0] = rewards[:-1]
@@ -119,17 +119,17 @@ def _episode(policy, row, observations, seed=3, rewards=None):
 
 @pytest.mark.parametrize("output_activity", ["raw", "action"])
 @pytest.mark.parametrize("update_every", [1, 2])
-@pytest.mark.parametrize("normalisation", ["none", "max_abs", "clip", "oja"])
+@pytest.mark.parametrize("normalization", ["none", "max_abs", "clip", "oja"])
 @pytest.mark.parametrize("sharing", list(NUM_SETS))
 @pytest.mark.parametrize("rule", list(TABLE))
-def test_every_rule_against_the_slow_version(rule, sharing, normalisation, update_every, output_activity):
+def test_every_rule_against_the_slow_version(rule, sharing, normalization, update_every, output_activity):
     policy = Hebbian(
         SIZES[:1],
         SIZES[-1],
         hidden_sizes=SIZES[1:-1],
         hebb_rule=rule,
         init_weights="uni_big",
-        normalisation=normalisation,
+        normalization=normalization,
         update_every=update_every,
         sharing=sharing,
         num_rules=7,
@@ -138,40 +138,40 @@ def test_every_rule_against_the_slow_version(rule, sharing, normalisation, updat
     count, change = TABLE[rule]
     rng = np.random.default_rng(0)
     sets = rng.normal(0, 0.7, (NUM_SETS[sharing], count)).astype(np.float32)
-    row = reference_row(policy, sets, np.zeros(0)) if sharing == "synapse" else sets.T.ravel().copy()
+    row = convert_reference_coefficients(policy, sets, np.zeros(0)) if sharing == "synapse" else sets.T.ravel().copy()
     observations = rng.standard_normal((4, SIZES[0])).astype(np.float32)
-    found, initial, _ = _episode(policy, row, observations)
+    found, initial, _ = _play_episode(policy, row, observations)
 
-    def of(layer, i, j):
-        return _coefficients(sharing, rule, sets.astype(np.float64), SIZES, layer, i, j)
+    def find_coefficients(layer, i, j):
+        return _find_coefficients(sharing, rule, sets.astype(np.float64), SIZES, layer, i, j)
 
-    expected = _slow_episode(
-        lambda layer, i, j, x, y: change(of(layer, i, j), x, y),
-        lambda layer, i, j: of(layer, i, j)[ETA[rule]] if rule in ETA else 1.0,
+    expected = _play_slow_episode(
+        lambda layer, i, j, x, y: change(find_coefficients(layer, i, j), x, y),
+        lambda layer, i, j: find_coefficients(layer, i, j)[ETA[rule]] if rule in ETA else 1.0,
         initial,
         observations,
-        normalisation,
+        normalization,
         update_every,
         output_activity,
     )
     np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
 
 
-@pytest.mark.parametrize("normalisation", ["max_abs", "clip", "oja"])
+@pytest.mark.parametrize("normalization", ["max_abs", "clip", "oja"])
 @pytest.mark.parametrize("sharing", ["layer", "global"])
 @pytest.mark.parametrize("rule", list(NEURAL))
-def test_neural_rules_against_the_slow_version(rule, sharing, normalisation):
-    policy = Hebbian(SIZES[:1], SIZES[-1], SIZES[1:-1], hebb_rule=rule, sharing=sharing, normalisation=normalisation)
+def test_neural_rules_against_the_slow_version(rule, sharing, normalization):
+    policy = Hebbian(SIZES[:1], SIZES[-1], SIZES[1:-1], hebb_rule=rule, sharing=sharing, normalization=normalization)
     rng = np.random.default_rng(0)
     sets = rng.normal(0, 0.7, (NUM_SETS[sharing], NEURAL[rule][2])).astype(np.float32)
     observations = rng.standard_normal((3, SIZES[0])).astype(np.float32)
-    found, initial, _ = _episode(policy, sets.ravel(), observations)
-    expected = _slow_episode(
-        lambda layer, i, j, x, y: _network(rule, sets[layer % len(sets)].astype(np.float64), x, y),
+    found, initial, _ = _play_episode(policy, sets.ravel(), observations)
+    expected = _play_slow_episode(
+        lambda layer, i, j, x, y: _compute_network_output(rule, sets[layer % len(sets)].astype(np.float64), x, y),
         lambda layer, i, j: 1.0,
         initial,
         observations,
-        normalisation,
+        normalization,
         1,
     )
     np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
@@ -185,10 +185,10 @@ def test_any_width_against_the_slow_version(num_inputs, hidden, num_outputs, see
     sizes = (num_inputs, hidden, num_outputs)
     sets = rng.normal(0, 0.7, (num_inputs * hidden + hidden * num_outputs, 5)).astype(np.float32)
     observations = rng.standard_normal((2, num_inputs)).astype(np.float32)
-    found, initial, _ = _episode(policy, reference_row(policy, sets, np.zeros(0)), observations)
-    expected = _slow_episode(
+    found, initial, _ = _play_episode(policy, convert_reference_coefficients(policy, sets, np.zeros(0)), observations)
+    expected = _play_slow_episode(
         lambda layer, i, j, x, y: TABLE["ABCD_lr"][1](
-            _coefficients("synapse", "ABCD_lr", sets.astype(np.float64), sizes, layer, i, j), x, y
+            _find_coefficients("synapse", "ABCD_lr", sets.astype(np.float64), sizes, layer, i, j), x, y
         ),
         None,
         initial,
@@ -200,11 +200,11 @@ def test_any_width_against_the_slow_version(num_inputs, hidden, num_outputs, see
 
 
 def test_the_first_update_by_hand():
-    policy = Hebbian((2,), 1, hidden_sizes=(1,), init_weights="coevolve", hebb_rule="ABCD_lr", normalisation="max_abs")
+    policy = Hebbian((2,), 1, hidden_sizes=(1,), init_weights="coevolve", hebb_rule="ABCD_lr", normalization="max_abs")
     initial = [0.5, -0.25, 2.0]
     a, b, c, eta, d = [1, 2, 0], [0, 1, 1], [2, 0, 1], [0.5, 1, -1], [0, 1, 3]
     row = np.array(initial + [z for k in (a, b, c, eta, d) for z in k[:2]] + [k[2] for k in (a, b, c, eta, d)])
-    outputs, _, state = _episode(policy, row.astype(np.float32), np.array([[1, 3], [0, 0]], np.float32))
+    outputs, _, state = _play_episode(policy, row.astype(np.float32), np.array([[1, 3], [0, 0]], np.float32))
     h = np.tanh(0.5 - 0.75)
     y = 2 * h
     first = 0.5 + 0.5 * (1 * 1 * h + 0 + 2 * h + 0)
@@ -212,33 +212,35 @@ def test_the_first_update_by_hand():
     third = 2 - (0 + 1 * h + 1 * y + 3)
     largest = max(abs(first), abs(second))
     assert outputs[0, 0] == pytest.approx(y, abs=1e-6)
-    found = [matrix[0].tolist() for matrix in synaptic_weights(state)]
+    found = [matrix[0].tolist() for matrix in compute_synaptic_weights(state)]
     assert found[0] == [pytest.approx([first / largest, second / largest], abs=1e-6)]
     assert found[1] == [pytest.approx([third / abs(third)], abs=1e-6)]
 
 
 ZERO = [
-    (normalisation, rule, sharing, modulation, eligibility)
-    for normalisation in ("none", "oja", "clip")
+    (normalization, rule, sharing, modulation, eligibility)
+    for normalization in ("none", "oja", "clip")
     for rule in (*TABLE, *NEURAL)
     for sharing in (("layer",) if rule in NEURAL else ("synapse", "modulo"))
     for modulation, eligibility in (("none", False), ("reward", False), ("reward", True))
-    if normalisation != "oja" or rule in ETA or modulation == "reward"  # else oja decays without coefficients
+    if normalization != "oja" or rule in ETA or modulation == "reward"  # else oja decays without coefficients
 ]
 
 
-@pytest.mark.parametrize(("normalisation", "rule", "sharing", "modulation", "eligibility"), ZERO)
-def test_coefficients_of_zero_are_the_static_network_bit_for_bit(normalisation, rule, sharing, modulation, eligibility):
+@pytest.mark.parametrize(("normalization", "rule", "sharing", "modulation", "eligibility"), ZERO)
+def test_coefficients_of_zero_equal_the_static_network_bit_for_bit(
+    normalization, rule, sharing, modulation, eligibility
+):
     # no weight is above 1, and oja does nothing where eta or M (m0 = m1 = 0) is 0
     policy = Hebbian(
-        (70,), 8, hebb_rule=rule, normalisation=normalisation, sharing=sharing, modulation=modulation,
+        (70,), 8, hebb_rule=rule, normalization=normalization, sharing=sharing, modulation=modulation,
         eligibility=eligibility,
     )  # fmt: skip
     row = np.zeros(policy.layout.num_params, np.float32)
-    if normalisation != "oja" and modulation == "reward":
+    if normalization != "oja" and modulation == "reward":
         policy.layout.view(row[np.newaxis], "modulation")[:] = 0.7
     observations = np.random.default_rng(0).standard_normal((3, 70)).astype(np.float32)
-    found, initial, _ = _episode(policy, row, observations, rewards=np.ones(3, np.float32))
+    found, initial, _ = _play_episode(policy, row, observations, rewards=np.ones(3, np.float32))
     layout = Hebbian((70,), 8, init_weights="coevolve").layout
     static = np.zeros((3, layout.num_params), np.float32)
     static[:, : sum(matrix.size for matrix in initial)] = np.concatenate([matrix.ravel() for matrix in initial])
@@ -247,13 +249,13 @@ def test_coefficients_of_zero_are_the_static_network_bit_for_bit(normalisation, 
 
 @pytest.mark.parametrize("options", [{}, {"modulation": "reward", "eligibility": True}])
 def test_clip_bounds_weights_and_keeps_nan(options):
-    policy = Hebbian((3,), 1, (), hebb_rule="AD", init_weights="zeros", normalisation="clip", **options)
+    policy = Hebbian((3,), 1, (), hebb_rule="AD", init_weights="zeros", normalization="clip", **options)
     row = np.zeros(policy.layout.num_params, np.float32)
     policy.layout.view(row[None], "dense1_rules")[0, 0, 1] = [3e38, -3e38, np.nan]  # D
     if options:
         policy.layout.view(row[None], "modulation")[:] = 3
-    _, _, state = _episode(policy, row, np.ones((2, 3), np.float32), rewards=np.ones(2))
-    np.testing.assert_array_equal(synaptic_weights(state)[0][0, 0], [1, -1, np.nan])
+    _, _, state = _play_episode(policy, row, np.ones((2, 3), np.float32), rewards=np.ones(2))
+    np.testing.assert_array_equal(compute_synaptic_weights(state)[0][0, 0], [1, -1, np.nan])
 
 
 @pytest.mark.parametrize(
@@ -267,7 +269,7 @@ def test_clip_bounds_weights_and_keeps_nan(options):
         {"modulation": "reward", "eligibility": True},
     ],
 )
-def test_no_coefficients_are_a_matrix_for_noise_of_low_rank(options):
+def test_low_rank_noise_treats_no_coefficients_as_a_matrix(options):
     policy = Hebbian((4,), 2, (3,), num_rules=5, init_weights="coevolve", **options)
     assert policy.layout.matrices == {"dense1", "dense2"}
     assert all(name in policy.layout.shapes for name in policy.rule_arrays)
@@ -275,21 +277,21 @@ def test_no_coefficients_are_a_matrix_for_noise_of_low_rank(options):
 
 def test_a_layer_of_zeros_stays_finite():
     policy = Hebbian((3,), 2, hidden_sizes=(4,), init_weights="zeros")
-    outputs, _, _ = _episode(policy, np.zeros(policy.layout.num_params, np.float32), np.ones((4, 3), np.float32))
+    outputs, _, _ = _play_episode(policy, np.zeros(policy.layout.num_params, np.float32), np.ones((4, 3), np.float32))
     assert np.array_equal(outputs, np.zeros((4, 2)))
 
 
-def test_max_abs_divides_by_weights_however_small():
+def test_max_abs_divides_by_tiny_weights():
     policy = Hebbian((2,), 1, hidden_sizes=(1,), init_weights="coevolve", hebb_rule="A")
     row = np.array([1e-40, -5e-41, 1e-40, 0, 0, 0], np.float32)
-    _, _, state = _episode(policy, row, np.ones((2, 2), np.float32))
-    assert synaptic_weights(state)[0][0, 0] == pytest.approx([1, -0.5], rel=1e-3)
+    _, _, state = _play_episode(policy, row, np.ones((2, 2), np.float32))
+    assert compute_synaptic_weights(state)[0][0, 0] == pytest.approx([1, -0.5], rel=1e-3)
 
 
 def test_weights_that_overflow_behind_a_tanh_reach_the_output():
-    policy = Hebbian((2,), 1, hidden_sizes=(2,), init_weights="ones", hebb_rule="AD", normalisation="none")
+    policy = Hebbian((2,), 1, hidden_sizes=(2,), init_weights="ones", hebb_rule="AD", normalization="none")
     row = np.zeros(policy.layout.num_params, np.float32)
     policy.layout.view(row[None], "dense1_rules")[:, :, 1] = 3e38  # D
-    outputs, _, _ = _episode(policy, row, np.ones((4, 2), np.float32))
+    outputs, _, _ = _play_episode(policy, row, np.ones((4, 2), np.float32))
     assert np.isfinite(outputs[0]).all()
     assert np.isnan(outputs[1:]).all()

@@ -1,4 +1,4 @@
-"""What every policy promises (hebbes/contracts/policy.py), for each file of policies/ that holds a policy."""
+"""The policy contract (hebbes/contracts/policy.py), tested for every policy of the registry."""
 
 import json
 import pickle
@@ -15,17 +15,17 @@ import torch
 from numba.extending import is_jitted
 
 import hebbes.policies
+from hebbes.execution.episode import _select_members
+from hebbes.policies.base import StaticPolicy
 from hebbes.policies.cnn import CNN
 from hebbes.policies.conv_lstm import ConvLSTM
 from hebbes.policies.gru import GRU
 from hebbes.policies.hebbian import Hebbian
 from hebbes.policies.lstm import LSTM
 from hebbes.policies.mlp import MLP
-from hebbes.policies.torch_modules import as_module
-from hebbes.registry.lookup import lookup, names
 from hebbes.policies.recurrent import RecurrentPolicy
-from hebbes.policies.base import StaticPolicy
-from hebbes.execution.episode import _taken
+from hebbes.policies.torch_modules import make_module
+from hebbes.registry.lookup import find_class, list_names
 
 IMAGE = (20, 27, 3)
 OUTPUTS = 3
@@ -35,20 +35,20 @@ MEMBERS = 5
 MODULES = [entry.name for entry in pkgutil.walk_packages(hebbes.policies.__path__, "hebbes.policies.")]
 
 
-def _policy_classes():
-    for name in names("policy"):
-        yield pytest.param(lookup("policy", name), id=name)
+def _find_policy_classes():
+    for name in list_names("policy"):
+        yield pytest.param(find_class("policy", name), id=name)
 
 
-def _of_kind(kind, parameters):
-    return [parameter for parameter in parameters if issubclass(_class(parameter.values[0]), kind)]
+def _select_kind(kind, parameters):
+    return [parameter for parameter in parameters if issubclass(_find_class(parameter.values[0]), kind)]
 
 
-def _class(made_by):
+def _find_class(made_by):
     return made_by.func if isinstance(made_by, partial) else made_by
 
 
-CLASSES = list(_policy_classes())
+CLASSES = list(_find_policy_classes())
 WITH_OPTIONS = [
     pytest.param(partial(MLP, activation="selu"), id="mlp-selu"),
     pytest.param(partial(MLP, activation="relu", bias=True), id="mlp-relu"),
@@ -58,16 +58,16 @@ WITH_OPTIONS = [
     pytest.param(partial(Hebbian, sharing="neuron"), id="hebbian-neuron"),
     pytest.param(partial(Hebbian, hebb_rule="neural_25", sharing="layer"), id="hebbian-neural"),
 ]
-NORMALISED = [
+NORMALIZED = [
     pytest.param(partial(CNN, virtual_batch=3), id="cnn-virtual_batch"),
     pytest.param(partial(ConvLSTM, virtual_batch=3), id="conv_lstm-virtual_batch"),
 ]
-STATIC = _of_kind(StaticPolicy, CLASSES + WITH_OPTIONS)
-RECURRENT = _of_kind(RecurrentPolicy, CLASSES + WITH_OPTIONS)
-PLASTIC = _of_kind(Hebbian, CLASSES + WITH_OPTIONS)
+STATIC = _select_kind(StaticPolicy, CLASSES + WITH_OPTIONS)
+RECURRENT = _select_kind(RecurrentPolicy, CLASSES + WITH_OPTIONS)
+PLASTIC = _select_kind(Hebbian, CLASSES + WITH_OPTIONS)
 
 
-@pytest.fixture(params=CLASSES + WITH_OPTIONS + NORMALISED)
+@pytest.fixture(params=CLASSES + WITH_OPTIONS + NORMALIZED)
 def policy(request):
     return request.param(IMAGE, OUTPUTS)
 
@@ -82,7 +82,7 @@ def observations():
     return np.random.default_rng(2).random((MEMBERS, *IMAGE), dtype=np.float32)
 
 
-def _statistics(shape):
+def _draw_statistics(shape):
     rng = np.random.default_rng(3)
     return {
         "observation_mean": rng.random(shape, dtype=np.float32),
@@ -99,7 +99,7 @@ def _start(policy, weights, buffers, members=None):
 
 
 def _go_on(policy, weights, observations, state, buffers, steps=3):
-    """Outputs of the last of several env steps, in each of which every member sees its own observation."""
+    """Outputs of the last of several env steps. Each member gets its own observation in all of them."""
     for _ in range(steps):
         outputs = policy.act(weights, observations, np.ones(len(weights), np.float32), state, buffers)
     return outputs
@@ -110,11 +110,11 @@ def _act(policy, weights, observations, buffers=None, members=None):
     return _go_on(policy, weights, observations, _start(policy, weights, buffers, members), buffers)
 
 
-def _all_arrays(state):
+def _collect_arrays(state):
     if isinstance(state, np.ndarray):
         return [state]
     branches = state.values() if isinstance(state, dict) else state or ()
-    return [array for branch in branches for array in _all_arrays(branch)]
+    return [array for branch in branches for array in _collect_arrays(branch)]
 
 
 def test_the_known_policies_are_found():
@@ -151,12 +151,12 @@ def test_shapes(policy, weights, observations):
     assert len(np.unique(outputs)) == outputs.size
 
 
-def test_same_seed_same_start(policy):
+def test_same_seed_same_initial_params(policy):
     starts = [policy.initial_params(np.random.default_rng(7)) for _ in range(2)]
     assert np.array_equal(*starts)
 
 
-@pytest.mark.parametrize("buffers", [{}, _statistics(IMAGE)], ids=["plain", "statistics"])
+@pytest.mark.parametrize("buffers", [{}, _draw_statistics(IMAGE)], ids=["plain", "statistics"])
 def test_a_member_does_not_depend_on_the_batch(policy, weights, observations, buffers):
     together = _act(policy, weights, observations, buffers)
     backwards = range(MEMBERS)[::-1]
@@ -166,20 +166,20 @@ def test_a_member_does_not_depend_on_the_batch(policy, weights, observations, bu
     assert np.array_equal(together, np.stack(alone))
 
 
-def test_a_member_does_not_notice_when_others_are_dropped(policy, weights, observations):
+def test_a_member_does_not_depend_on_dropped_members(policy, weights, observations):
     whole, dropped = _start(policy, weights, {}), _start(policy, weights, {})
     kept = np.array([False, True, True, False, True])
     for state in (whole, dropped):
         _go_on(policy, weights, observations, state, {})
-    rest = _go_on(policy, weights[kept], observations[kept], _taken(dropped, kept), {})
+    rest = _go_on(policy, weights[kept], observations[kept], _select_members(dropped, kept), {})
     assert np.array_equal(rest, _go_on(policy, weights, observations, whole, {})[kept])
 
 
-def test_a_state_holds_arrays_of_members_and_shares_none_with_what_the_caller_gets(policy, weights, observations):
+def test_a_state_holds_arrays_of_members_and_shares_no_memory_with_outputs(policy, weights, observations):
     state = _start(policy, weights, {})
     outputs = _go_on(policy, weights, observations, state, {}, steps=1)
-    assert all(len(array) == MEMBERS for array in _all_arrays(state))
-    assert not any(np.shares_memory(array, other) for array in _all_arrays(state) for other in (outputs, weights))
+    assert all(len(array) == MEMBERS for array in _collect_arrays(state))
+    assert not any(np.shares_memory(array, other) for array in _collect_arrays(state) for other in (outputs, weights))
 
 
 def test_rows_may_be_slices_of_a_larger_array(policy, weights, observations):
@@ -194,16 +194,16 @@ def test_rows_may_be_slices_of_a_larger_array(policy, weights, observations):
 
 
 def test_inputs_may_be_read_only(policy, weights, observations):
-    buffers = _statistics(IMAGE)
+    buffers = _draw_statistics(IMAGE)
     expected = _act(policy, weights.copy(), observations.copy(), buffers)
     for array in (weights, observations, *buffers.values()):
         array.flags.writeable = False
     assert np.array_equal(_act(policy, weights, observations, buffers), expected)
 
 
-@pytest.mark.parametrize("buffers", [{}, _statistics(IMAGE)], ids=["plain", "statistics"])
+@pytest.mark.parametrize("buffers", [{}, _draw_statistics(IMAGE)], ids=["plain", "statistics"])
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
-def test_what_is_not_finite_reaches_the_output_of_its_member_alone(policy, weights, observations, buffers, value):
+def test_nan_and_infinity_reach_only_the_output_of_their_member(policy, weights, observations, buffers, value):
     expected = _act(policy, weights, observations, buffers)
     observations[1, 9, 9, 1] = value
     outputs = _act(policy, weights, observations, buffers)
@@ -211,40 +211,40 @@ def test_what_is_not_finite_reaches_the_output_of_its_member_alone(policy, weigh
     assert np.array_equal(np.delete(outputs, 1, axis=0), np.delete(expected, 1, axis=0))
 
 
-@pytest.mark.parametrize("buffers", [{}, _statistics(IMAGE)], ids=["plain", "statistics"])
+@pytest.mark.parametrize("buffers", [{}, _draw_statistics(IMAGE)], ids=["plain", "statistics"])
 @pytest.mark.parametrize("policy", STATIC, indirect=True)
 def test_the_module_gives_the_same_outputs(policy, weights, observations, buffers):
     outputs = _act(policy, weights, observations, buffers)
-    module = as_module(policy, weights[2], buffers)
+    module = make_module(policy, weights[2], buffers)
     with torch.no_grad():
         found = module(torch.from_numpy(observations)).numpy()
     np.testing.assert_allclose(found[2], outputs[2], rtol=1e-5, atol=1e-5)
 
 
-@pytest.mark.parametrize("buffers", [{}, _statistics(IMAGE)], ids=["plain", "statistics"])
+@pytest.mark.parametrize("buffers", [{}, _draw_statistics(IMAGE)], ids=["plain", "statistics"])
 @pytest.mark.parametrize("policy", RECURRENT, indirect=True)
 def test_the_module_of_a_recurrent_policy_takes_and_returns_the_state(policy, weights, observations, buffers):
     outputs = _act(policy, weights, observations, buffers)
-    module, state = as_module(policy, weights[2], buffers), None
+    module, state = make_module(policy, weights[2], buffers), None
     with torch.no_grad():
         for _ in range(3):
             found, state = module(torch.from_numpy(observations), state)
     np.testing.assert_allclose(found[2].numpy(), outputs[2], rtol=1e-5, atol=1e-5)
 
 
-@pytest.mark.parametrize("policy", PLASTIC + NORMALISED, indirect=True)
-def test_a_plastic_or_normalised_policy_is_no_module(policy, weights):
-    with pytest.raises(TypeError, match=r"as_module: got .* takes "):
-        as_module(policy, weights[0], {})
+@pytest.mark.parametrize("policy", PLASTIC + NORMALIZED, indirect=True)
+def test_refuses_modules_of_plastic_or_normalized_policies(policy, weights):
+    with pytest.raises(TypeError, match=r"make_module: got .* takes "):
+        make_module(policy, weights[0], {})
 
 
 @pytest.mark.parametrize("policy", STATIC + RECURRENT, indirect=True)
 def test_the_module_is_trainable_and_in_the_order_of_the_row(policy, weights, observations):
-    module = as_module(policy, weights[0], {})
+    module = make_module(policy, weights[0], {})
     row = torch.nn.utils.parameters_to_vector(module.parameters())
     assert np.array_equal(row.detach().numpy(), weights[0])
     outputs = module(torch.from_numpy(observations))
-    if isinstance(policy, RecurrentPolicy):  # the first state is zero, which its weights cannot be learned from
+    if isinstance(policy, RecurrentPolicy):  # the first state is zero and gives its weights no gradient
         outputs, _ = module(torch.from_numpy(observations), outputs[1])
     outputs.sum().backward()
     assert all(parameter.grad.abs().sum() > 0 for parameter in module.parameters())
@@ -259,7 +259,7 @@ def test_fields_survive_json(policy):
     assert type(policy)(**json.loads(json.dumps(asdict(policy)))) == policy
 
 
-def test_another_shape_of_observation_is_refused(policy, weights, observations):
+def test_refuses_another_shape_of_observation(policy, weights, observations):
     with pytest.raises(ValueError, match=r"observations: got shape \(27, 20, 3\)"):
         _act(policy, weights, observations.swapaxes(1, 2))
 
@@ -268,6 +268,6 @@ def test_another_shape_of_observation_is_refused(policy, weights, observations):
     ("shape", "outputs", "option"), [((0, 20, 3), 3, "observation_shape"), (IMAGE, 0, "num_outputs")]
 )
 @pytest.mark.parametrize("policy_class", CLASSES)
-def test_sizes_below_one_are_refused(policy_class, shape, outputs, option):
+def test_refuses_sizes_below_one(policy_class, shape, outputs, option):
     with pytest.raises(ValueError, match=option):
         policy_class(shape, outputs)

@@ -1,4 +1,4 @@
-"""The recurrent networks against PyTorch's own cells, and what they refuse."""
+"""Recurrent networks against PyTorch's cells, and the errors they raise."""
 
 import numpy as np
 import pytest
@@ -13,7 +13,7 @@ from hebbes.policies.small import Small
 MEMBERS, STEPS = 3, 5
 
 
-class ConvLstmOfTorch(nn.Module):
+class TorchConvLSTM(nn.Module):
     """The large network of pytorch-es, in the order in which its parameters are declared."""
 
     def __init__(self):
@@ -29,7 +29,7 @@ class ConvLstmOfTorch(nn.Module):
         return self.linear(hidden), (hidden, cell)
 
 
-class CellOfTorch(nn.Module):
+class TorchCell(nn.Module):
     """A hidden layer, a cell and a head."""
 
     def __init__(self, kind):
@@ -42,14 +42,14 @@ class CellOfTorch(nn.Module):
 
 
 CASES = [
-    (ConvLSTM((42, 42, 1), 6), ConvLstmOfTorch),
-    (LSTM((4,), 2, hidden_sizes=(7,), recurrent_size=5, activation="relu"), lambda: CellOfTorch(nn.LSTMCell)),
-    (GRU((4,), 2, hidden_sizes=(7,), recurrent_size=5, activation="relu"), lambda: CellOfTorch(nn.GRUCell)),
+    (ConvLSTM((42, 42, 1), 6), TorchConvLSTM),
+    (LSTM((4,), 2, hidden_sizes=(7,), recurrent_size=5, activation="relu"), lambda: TorchCell(nn.LSTMCell)),
+    (GRU((4,), 2, hidden_sizes=(7,), recurrent_size=5, activation="relu"), lambda: TorchCell(nn.GRUCell)),
 ]
 
 
 @torch.no_grad()
-def _of_torch(module, row, observations):
+def _play_with_torch(module, row, observations):
     """Outputs of an episode with these weights, in float64."""
     nn.utils.vector_to_parameters(torch.from_numpy(row), module.parameters())
     module, state, outputs = module.double(), None, []
@@ -61,14 +61,14 @@ def _of_torch(module, row, observations):
 
 
 @pytest.mark.parametrize(("policy", "module"), CASES, ids=["conv_lstm", "lstm", "gru"])
-def test_an_episode_of_each_member_equals_torchs(policy, module):
+def test_an_episode_of_each_member_equals_torch(policy, module):
     rng = np.random.default_rng(0)
     weights = rng.normal(0, 0.1, (MEMBERS, policy.layout.num_params)).astype(np.float32)
     observations = rng.standard_normal((STEPS, MEMBERS, *policy.observation_shape), dtype=np.float32)
     state = policy.initial_state(weights, [rng] * MEMBERS, {})
     found = [policy.act(weights, seen, np.zeros(MEMBERS, np.float32), state, {}) for seen in observations]
     for member in range(MEMBERS):
-        expected = _of_torch(module(), weights[member], observations[:, member])
+        expected = _play_with_torch(module(), weights[member], observations[:, member])
         np.testing.assert_allclose(np.stack(found)[:, member], expected, atol=3e-6)
         assert np.abs(np.diff(expected, axis=0)).max() > 1e-3
 
@@ -98,7 +98,7 @@ def test_the_search_starts_with_biases_of_zero():
     assert 0.99 * np.sqrt(6 / (1024 + 256)) < recurrent.max() <= np.sqrt(6 / (1024 + 256))
 
 
-def test_an_episode_begins_with_nothing_remembered():
+def test_the_state_is_zero_when_an_episode_begins():
     policy, rng = LSTM((4,), 2), np.random.default_rng(0)
     state = policy.initial_state(np.zeros((2, policy.layout.num_params), np.float32), [rng, rng], {})
     assert {name: (array.shape, array.any()) for name, array in state.items()} == {
@@ -120,6 +120,6 @@ def test_an_episode_begins_with_nothing_remembered():
         (lambda: GRU((4,), 2, activation="sine"), "activation: got 'sine', allowed: tanh, selu, relu"),
     ],
 )
-def test_options_that_make_no_sense_are_refused(make, message):
+def test_refuses_invalid_options(make, message):
     with pytest.raises(ValueError, match=message):
         make()

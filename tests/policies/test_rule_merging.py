@@ -1,22 +1,22 @@
 import numpy as np
 import pytest
 
-from hebbes.policies.coefficients import synaptic_coefficients
+from hebbes.policies.coefficients import read_synaptic_coefficients
 from hebbes.policies.hebbian import Hebbian
 from hebbes.policies.mlp import MLP
-from hebbes.policies.rule_merging import merged
+from hebbes.policies.rule_merging import merge_rules
 
 SIZES = ((4, 6), (3, 4))  # (out, in) of Hebbian((6,), 3, hidden_sizes=(4,))
 SYNAPSES = 36
 COUNT = 5  # coefficients of ABCD_lr
 
 
-def network(**options):
+def make_policy(**options):
     return Hebbian((6,), 3, hidden_sizes=(4,), **options)
 
 
-def row_of(policy, coefficients, start=()):
-    """The row of a policy with a rule a synapse: (out, coefficients, in) of each layer, after `start`."""
+def make_row(policy, coefficients, start=()):
+    """The row of a policy with sharing `synapse`: `start`, then (out, coefficients, in) of each layer."""
     layers, first = [np.asarray(start)], 0
     for num_outputs, num_inputs in SIZES:
         block = coefficients[first : first + num_outputs * num_inputs].reshape(num_outputs, num_inputs, COUNT)
@@ -27,91 +27,97 @@ def row_of(policy, coefficients, start=()):
     return row
 
 
-def episode(policy, row, buffers, steps=5):
+def play_episode(policy, row, buffers, steps=5):
     """Outputs of every env step of one member."""
     observations = np.random.default_rng(8).normal(size=(steps, 1, 6)).astype(np.float32)
     state = policy.initial_state(row[None], [np.random.default_rng(9)], buffers)
     return np.stack([policy.act(row[None], each, np.zeros(1, np.float32), state, buffers)[0] for each in observations])
 
 
-def rng():
+def make_rng():
     return np.random.default_rng(0)
 
 
 @pytest.fixture
 def groups():
-    """Which of three far groups each synapse's coefficients are of, and the coefficients."""
+    """Each synapse's group, one of three distant groups, and its coefficients."""
     draw = np.random.default_rng(1)
     which = draw.permutation(np.arange(SYNAPSES) % 3)
-    centres = np.array([[4.0] * COUNT, [-4.0] * COUNT, [4.0, -4.0, 4.0, -4.0, 4.0]])
-    return which, (centres[which] + 0.1 * draw.normal(size=(SYNAPSES, COUNT))).astype(np.float32)
+    centers = np.array([[4.0] * COUNT, [-4.0] * COUNT, [4.0, -4.0, 4.0, -4.0, 4.0]])
+    return which, (centers[which] + 0.1 * draw.normal(size=(SYNAPSES, COUNT))).astype(np.float32)
 
 
 @pytest.mark.parametrize("init_weights", ["uni", "coevolve"])
 def test_synapses_take_the_mean_rule_of_their_group(groups, init_weights):
     which, coefficients = groups
-    policy = network(init_weights=init_weights)
+    policy = make_policy(init_weights=init_weights)
     start = np.linspace(-1, 1, SYNAPSES) if init_weights == "coevolve" else ()
-    result = merged(policy, row_of(policy, coefficients, start), {"observation_mean": np.zeros(6)}, 3, rng())
+    result = merge_rules(
+        policy, make_row(policy, coefficients, start), {"observation_mean": np.zeros(6)}, 3, make_rng()
+    )
     means = np.stack([coefficients[which == group].astype(np.float64).mean(axis=0) for group in range(3)])
     assert (result.policy.sharing, result.policy.num_rules) == ("clusters", 3)
     assert len(result.weights) == len(start) + 3 * COUNT
     assert set(result.buffers) == {"observation_mean", "rule_table.dense1", "rule_table.dense2"}
-    expected = episode(policy, row_of(policy, means[which], start), {})
+    expected = play_episode(policy, make_row(policy, means[which], start), {})
     found = {name: array for name, array in result.buffers.items() if name.startswith("rule_table")}
-    np.testing.assert_allclose(episode(result.policy, result.weights, found), expected, rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(play_episode(result.policy, result.weights, found), expected, rtol=1e-5, atol=1e-6)
     errors = np.square(coefficients - means[which]).sum(axis=1)
     assert result.error == pytest.approx(errors.mean(), rel=1e-5)
     assert result.variance == pytest.approx(coefficients.var(axis=0).sum(), rel=1e-5)
 
 
-def test_what_modulates_is_kept(groups):
-    policy = network(modulation="reward", eligibility=True)
-    row = np.concatenate([row_of(network(), groups[1]), [1, 2, 3, 4]]).astype(np.float32)
-    result = merged(policy, row, {}, 3, rng())
+def test_merging_keeps_modulation_and_eligibility(groups):
+    policy = make_policy(modulation="reward", eligibility=True)
+    row = np.concatenate([make_row(make_policy(), groups[1]), [1, 2, 3, 4]]).astype(np.float32)
+    result = merge_rules(policy, row, {}, 3, make_rng())
     names = ("modulation", "eligibility")
     kept = [result.policy.layout.view(result.weights[None], name)[0].tolist() for name in names]
     assert kept == [[1, 2], [3, 4]]
 
 
 @pytest.mark.parametrize("sharing", ["synapse", "modulo"])
-def test_as_many_rules_as_differ_change_nothing(sharing):
-    policy = network(sharing=sharing, num_rules=7)
-    row = policy.initial_params(rng())
+def test_merging_to_all_different_rules_changes_nothing(sharing):
+    policy = make_policy(sharing=sharing, num_rules=7)
+    row = policy.initial_params(make_rng())
     different = SYNAPSES if sharing == "synapse" else 7
-    result = merged(policy, row, {}, SYNAPSES, rng())
+    result = merge_rules(policy, row, {}, SYNAPSES, make_rng())
     assert result.policy.num_rules == different
     assert result.error == pytest.approx(0, abs=1e-12)
-    expected = episode(policy, row, {})
-    np.testing.assert_allclose(episode(result.policy, result.weights, result.buffers), expected, rtol=1e-5, atol=1e-6)
+    expected = play_episode(policy, row, {})
+    np.testing.assert_allclose(
+        play_episode(result.policy, result.weights, result.buffers), expected, rtol=1e-5, atol=1e-6
+    )
 
 
-def test_what_was_merged_can_be_merged_again_and_every_rule_is_used(groups):
-    policy = network()
-    row = policy.initial_params(rng())
-    once = merged(policy, row, {}, 12, rng())
-    twice = merged(once.policy, once.weights, once.buffers, 4, rng())
+def test_merges_again_and_uses_every_rule(groups):
+    policy = make_policy()
+    row = policy.initial_params(make_rng())
+    once = merge_rules(policy, row, {}, 12, make_rng())
+    twice = merge_rules(once.policy, once.weights, once.buffers, 4, make_rng())
     for result, count in ((once, 12), (twice, 4)):
         numbers = np.concatenate([table.ravel() for table in result.buffers.values()])
         assert np.unique(numbers).tolist() == list(range(count))
     assert 0 < once.error < twice.error < twice.variance
-    first, second = (synaptic_coefficients(result.policy, result.weights, result.buffers) for result in (once, twice))
-    for rule in np.unique(first, axis=0):  # synapses that were alike stay alike
+    first, second = (
+        read_synaptic_coefficients(result.policy, result.weights, result.buffers) for result in (once, twice)
+    )
+    for rule in np.unique(first, axis=0):  # synapses with the same rule keep the same rule
         assert len(np.unique(second[(first == rule).all(axis=1)], axis=0)) == 1
 
 
 def test_the_same_seed_gives_the_same_rules():
-    policy = network()
-    row = policy.initial_params(rng())
-    one, two, other = (merged(policy, row, {}, 6, np.random.default_rng(seed)) for seed in (0, 0, 1))
+    policy = make_policy()
+    row = policy.initial_params(make_rng())
+    one, two, other = (merge_rules(policy, row, {}, 6, np.random.default_rng(seed)) for seed in (0, 0, 1))
     assert np.array_equal(one.weights, two.weights)
     assert not np.array_equal(one.weights, other.weights)
 
 
-def test_kernels_are_kept():
+def test_merging_keeps_kernels():
     policy = Hebbian((20, 27, 3), 2, hidden_sizes=(4,))
-    row = policy.initial_params(rng())
-    result = merged(policy, row, {}, 5, rng())
+    row = policy.initial_params(make_rng())
+    result = merge_rules(policy, row, {}, 5, make_rng())
     assert np.array_equal(result.weights[:1362], row[:1362])
     assert len(result.weights) == 1362 + 5 * COUNT
 
@@ -130,10 +136,10 @@ def test_kernels_are_kept():
         ({}, 0, "got 0"),
     ],
 )
-def test_what_cannot_be_merged_is_refused(options, num_rules, message):
-    policy = network(**options)
+def test_refuses_what_cannot_be_merged(options, num_rules, message):
+    policy = make_policy(**options)
     with pytest.raises(ValueError, match=message):
-        merged(policy, policy.initial_params(rng()), {}, num_rules, rng())
+        merge_rules(policy, policy.initial_params(make_rng()), {}, num_rules, make_rng())
 
 
 TABLES = {"rule_table.dense1": np.zeros((4, 6), np.uint32), "rule_table.dense2": np.ones((3, 4), np.uint32)}
@@ -149,17 +155,17 @@ TABLES = {"rule_table.dense1": np.zeros((4, 6), np.uint32), "rule_table.dense2":
         ({"rule_table.dense1": np.zeros((6, 4), np.uint32)}, r"shape \(6, 4\), expected uint32 of shape \(4, 6\)"),
     ],
 )
-def test_a_table_that_the_kernel_could_not_follow_is_refused(changes, message):
-    policy = network(sharing="clusters", num_rules=2)
+def test_refuses_invalid_tables(changes, message):
+    policy = make_policy(sharing="clusters", num_rules=2)
     buffers = {name: array for name, array in (TABLES | changes).items() if array is not None}
-    row = policy.initial_params(rng())
+    row = policy.initial_params(make_rng())
     policy.check_buffers(TABLES)
     with pytest.raises(ValueError, match=message):
         policy.check_buffers(buffers)
     with pytest.raises(ValueError, match=message):
-        episode(policy, row, buffers)
+        play_episode(policy, row, buffers)
 
 
 def test_other_policies_need_no_buffers():
-    for policy in (network(), network(sharing="modulo", num_rules=3), MLP((6,), 3)):
+    for policy in (make_policy(), make_policy(sharing="modulo", num_rules=3), MLP((6,), 3)):
         policy.check_buffers({})

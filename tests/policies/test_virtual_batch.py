@@ -1,19 +1,19 @@
-"""Virtual batch normalisation against PyTorch's batch normalisation."""
+"""Virtual batch normalization against PyTorch's batch normalization."""
 
 import numpy as np
 import pytest
 import torch
 from torch.nn.functional import batch_norm, conv2d, max_pool2d, selu
 
-from hebbes.policies.cnn import CNN, conv_features
+from hebbes.policies.cnn import CNN, compute_conv_features
 from hebbes.policies.conv_lstm import ConvLSTM
 
 SHAPE = (30, 26, 2)
 FRAMES = 6
 
 
-def _maps_of_torch(policy, row, frames, image):
-    """Features of an image normalised by the statistics of the frames, biases after normalisation."""
+def _compute_features_with_torch(policy, row, frames, image):
+    """Features of an image normalized by the statistics of the frames, biases after normalization."""
     views = {name: torch.from_numpy(policy.layout.view(row[None], name)[0]).double() for name in policy.layout.shapes}
     maps = torch.from_numpy(np.moveaxis(np.concatenate([frames, image[None]]), -1, 1)).double()
     for name, kernel in views.items():
@@ -27,7 +27,7 @@ def _maps_of_torch(policy, row, frames, image):
         reference = maps[:FRAMES]
         count = reference.numel() / maps.shape[1]
         batch_norm(reference, mean, variance, training=True, momentum=1.0)
-        variance = variance * (count - 1) / count  # torch keeps the unbiased one
+        variance = variance * (count - 1) / count  # torch returns the unbiased variance
         maps = batch_norm(maps, mean, variance, bias=views.get(f"{name}_bias"), eps=1e-3)
         maps = torch.tanh(maps) if isinstance(policy, CNN) else selu(maps)
     return maps[-1].flatten().numpy()
@@ -39,20 +39,20 @@ def test_features_equal_torchs_batch_norm_with_frozen_statistics(kind):
     weights = rng.normal(0, 0.3, (2, policy.layout.num_params)).astype(np.float32)
     frames, images = rng.random((FRAMES, *SHAPE), dtype=np.float32), rng.random((2, *SHAPE), dtype=np.float32)
     state = policy.initial_state(weights, [rng, rng], {"virtual_batch": frames})
-    found = _features(policy, weights, images, state)
+    found = _compute_features(policy, weights, images, state)
     for member in range(2):
-        expected = _maps_of_torch(policy, weights[member], frames, images[member])
+        expected = _compute_features_with_torch(policy, weights[member], frames, images[member])
         np.testing.assert_allclose(found[member], expected, atol=2e-5)
 
 
-def _features(policy, weights, images, state):
+def _compute_features(policy, weights, images, state):
     if isinstance(policy, ConvLSTM):
-        return policy.features(weights, images, state)
-    return conv_features(weights, policy.layout, images, state["statistics"])
+        return policy.compute_features(weights, images, state)
+    return compute_conv_features(weights, policy.layout, images, state["statistics"])
 
 
 @pytest.mark.parametrize("kind", [CNN, ConvLSTM])
-def test_the_size_of_a_kernel_does_not_matter(kind):
+def test_normalization_cancels_the_scale_of_a_kernel(kind):
     rng = np.random.default_rng(0)
     frames, image = rng.random((FRAMES, *SHAPE), dtype=np.float32), rng.random((1, *SHAPE), dtype=np.float32)
     ratios = []
@@ -69,7 +69,7 @@ def test_the_size_of_a_kernel_does_not_matter(kind):
     assert ratios[0] < 0.05 < ratios[1]
 
 
-def test_observation_statistics_apply_to_the_reference_batch_too():
+def test_normalizes_the_reference_batch_with_observation_statistics():
     policy, rng = CNN(SHAPE, 3, virtual_batch=FRAMES), np.random.default_rng(0)
     weights = policy.initial_params(rng)[np.newaxis]
     frames = rng.random((FRAMES, *SHAPE), dtype=np.float32)
@@ -81,7 +81,7 @@ def test_observation_statistics_apply_to_the_reference_batch_too():
 
 @pytest.mark.parametrize("buffers", [{}, {"virtual_batch": np.zeros((FRAMES + 1, *SHAPE), np.float32)}])
 @pytest.mark.parametrize("kind", [CNN, ConvLSTM])
-def test_a_missing_or_foreign_reference_batch_is_refused(kind, buffers):
+def test_refuses_a_missing_or_wrong_reference_batch(kind, buffers):
     policy, rng = kind(SHAPE, 3, virtual_batch=FRAMES), np.random.default_rng(0)
     weights = policy.initial_params(rng)[np.newaxis]
     with pytest.raises(ValueError, match=r"virtual_batch: the buffers must hold frames of shape \(6, 30, 26, 2\)"):

@@ -1,4 +1,4 @@
-"""`sys.exit` in a user's code is no success, and a user's environment is not EnvPool's of the same name."""
+"""`sys.exit` in a user's code is no success; a user's environment is not EnvPool's of the same name."""
 
 import sys
 
@@ -8,15 +8,15 @@ import pytest
 from gymnasium.spaces import Box, Discrete
 
 from hebbes.environments.spec import choose_backend
-from hebbes.programs.exit_status import one_line_errors, signals_end_cleanly
+from hebbes.programs.exit_status import end_cleanly_on_signals, report_errors_in_one_line
 
 
 def leave():
     sys.exit(0)
 
 
-@pytest.mark.parametrize(("guard", "status"), [(one_line_errors, 2), (signals_end_cleanly, 1)])
-def test_an_exit_in_foreign_code_is_told_and_is_no_success(guard, status, capsys):
+@pytest.mark.parametrize(("guard", "status"), [(report_errors_in_one_line, 2), (end_cleanly_on_signals, 1)])
+def test_an_exit_in_foreign_code_is_reported_and_is_no_success(guard, status, capsys):
     with pytest.raises(SystemExit) as stopped, guard():
         leave()
     assert stopped.value.code == status
@@ -25,8 +25,8 @@ def test_an_exit_in_foreign_code_is_told_and_is_no_success(guard, status, capsys
 
 
 def test_our_own_exits_stay_as_they_are(capsys):
-    with pytest.raises(SystemExit) as stopped, signals_end_cleanly(), one_line_errors():
-        raise ValueError("popsize must be >= 2")
+    with pytest.raises(SystemExit) as stopped, end_cleanly_on_signals(), report_errors_in_one_line():
+        raise ValueError("population_size must be >= 2")
     assert stopped.value.code == 2
     assert capsys.readouterr().err.count("\n") == 1
 
@@ -42,7 +42,7 @@ def test_a_users_environment_is_not_envpools_of_the_same_name():
     gymnasium.register("Catch-v0", entry_point=Catch)
     try:
         assert choose_backend("auto", "Catch-v0", {}, ()) == "gymnasium"
-        with pytest.raises(ValueError, match="Catch-v0 is registered by a package of its own"):
+        with pytest.raises(ValueError, match="a package other than Gymnasium registers Catch-v0"):
             choose_backend("envpool", "Catch-v0", {}, ())
     finally:
         del gymnasium.registry["Catch-v0"]

@@ -1,4 +1,4 @@
-"""Evaluation of plastic networks: variants and bodies, what is refused, what is reported and drawn."""
+"""Evaluation of plastic networks: variants and morphologies, what is refused, what is reported and drawn."""
 
 import json
 from dataclasses import replace
@@ -7,18 +7,18 @@ import numpy as np
 import pytest
 
 from hebbes.environments.spec import EnvironmentSpec
-from hebbes.evaluation.entries import Entry, Evaluated
-from hebbes.evaluation.play import Played, play
+from hebbes.evaluation.entries import Entry, EvaluationResult
+from hebbes.evaluation.play import PlayResult, play
 from hebbes.evaluation.weight_recording import record_weights
 from hebbes.files.policy_file import SavedPolicy, save_policy
 from hebbes.options.evaluation import EvaluateConfig
 from hebbes.options.hebbian_evaluation import HebbianEvaluateConfig
-from hebbes.policies.hebbian import Hebbian, synaptic_weights
+from hebbes.policies.hebbian import Hebbian, compute_synaptic_weights
 from hebbes.policies.linear import Linear
 from hebbes.programs.evaluation_entries import load_entries
-from hebbes.programs.evaluation_report import report
+from hebbes.programs.evaluation_report import format_report
 from hebbes.reporting.evaluation_plots import write_plots
-from hebbes.training.assembly import spaces
+from hebbes.training.assembly import find_spaces
 
 SPEC = EnvironmentSpec(
     "Scripted-v0", "gymnasium", {"rewards": [0.0], "truncate_at": 6, "action_weight": 1.0}, ("tests.scripted",)
@@ -26,36 +26,36 @@ SPEC = EnvironmentSpec(
 PLASTIC = Hebbian((2,), 2, hidden_sizes=(6, 4))
 
 
-def plastic(policy=PLASTIC):
+def make_plastic(policy=PLASTIC):
     weights = policy.initial_params(np.random.default_rng(0))
     return SavedPolicy(policy, "hebbian", weights, {}, "identity", SPEC, {})
 
 
 @pytest.fixture
 def files(tmp_path):
-    """A plastic policy, one whose initial weights are searched, and a static one."""
+    """A plastic policy, one whose initial weights evolve too, and a static one."""
     paths = {name: str(tmp_path / f"{name}.dat") for name in ("plastic", "coevolved", "static")}
-    save_policy(tmp_path / "plastic.dat", plastic())
-    save_policy(tmp_path / "coevolved.dat", plastic(replace(PLASTIC, init_weights="coevolve")))
+    save_policy(tmp_path / "plastic.dat", make_plastic())
+    save_policy(tmp_path / "coevolved.dat", make_plastic(replace(PLASTIC, init_weights="coevolve")))
     save_policy(
         tmp_path / "static.dat",
-        replace(plastic(), policy=Linear((2,), 2), policy_name="linear", weights=np.ones(4, np.float32)),
+        replace(make_plastic(), policy=Linear((2,), 2), policy_name="linear", weights=np.ones(4, np.float32)),
     )
     return paths
 
 
-def config(*paths, owner=HebbianEvaluateConfig, **options):
+def make_config(*paths, owner=HebbianEvaluateConfig, **options):
     return owner(path_weights=paths, imports=("tests.scripted",), **options)
 
 
-def played(entry, episodes=4):
+def play_entry(entry, episodes=4):
     return play(entry.saved, entry.environment, episodes=episodes, seed=0, threads=1)
 
 
 def test_every_value_of_an_intervention_is_a_variant_by_itself_on_the_same_start_states(files):
     options = {"freeze_at": (0, 50), "reset_weights_at": (3,), "lesion": (0.25, 1.0), "init_weights": ("zeros",)}
-    entries = load_entries(config(files["plastic"], **options))
-    returns = {entry.variant: played(entry) for entry in entries}
+    entries = load_entries(make_config(files["plastic"], **options))
+    returns = {entry.variant: play_entry(entry) for entry in entries}
     assert list(returns) == [
         "",
         "freeze_at 0",
@@ -65,7 +65,7 @@ def test_every_value_of_an_intervention_is_a_variant_by_itself_on_the_same_start
         "lesion 1 (10 of 10 neurons)",
         "init_weights zeros",
     ]
-    assert np.array_equal(returns[""], play(plastic(), SPEC, episodes=4, seed=0, threads=1))
+    assert np.array_equal(returns[""], play(make_plastic(), SPEC, episodes=4, seed=0, threads=1))
     assert np.array_equal(returns["freeze_at 50"], returns[""])  # the episode is over before
     assert (returns["lesion 1 (10 of 10 neurons)"] == 0).all()  # no output, no reward
     for changed in ("freeze_at 0", "reset_weights_at 3", "lesion 0.25 (3 of 10 neurons)", "init_weights zeros"):
@@ -88,7 +88,7 @@ def test_every_value_of_an_intervention_is_a_variant_by_itself_on_the_same_start
 )
 def test_options_that_make_no_sense_are_refused(options, message):
     with pytest.raises(ValueError, match=message):
-        config("a.dat", **options)
+        make_config("a.dat", **options)
 
 
 @pytest.mark.parametrize(
@@ -106,11 +106,11 @@ def test_options_that_make_no_sense_are_refused(options, message):
 )
 def test_options_that_are_not_for_a_file_are_refused(files, name, options, message):
     with pytest.raises(ValueError, match=message):
-        load_entries(config(files[name], **options))
+        load_entries(make_config(files[name], **options))
 
 
 def test_a_folder_for_plots_that_nothing_can_be_written_to_is_refused(files, tmp_path, monkeypatch):
-    asked = config(files["plastic"], plots=str(tmp_path / "plots"))
+    asked = make_config(files["plastic"], plots=str(tmp_path / "plots"))
     load_entries(asked)
     assert (tmp_path / "plots").is_dir()
     monkeypatch.setattr("os.access", lambda path, mode: path != tmp_path / "plots")  # root may write anywhere
@@ -119,51 +119,51 @@ def test_a_folder_for_plots_that_nothing_can_be_written_to_is_refused(files, tmp
 
 
 @pytest.mark.parametrize("owner", [EvaluateConfig, HebbianEvaluateConfig])
-def test_a_policy_plays_on_the_bodies_named_or_those_of_its_training(owner, tmp_path, monkeypatch):
-    found = spaces(SPEC)
-    monkeypatch.setattr("hebbes.options.evaluation.spaces", lambda _: found)  # it has one body
+def test_a_policy_plays_on_the_given_morphologies_or_those_of_its_training(owner, tmp_path, monkeypatch):
+    found = find_spaces(SPEC)
+    monkeypatch.setattr("hebbes.programs.evaluation_entries.find_spaces", lambda _: found)  # it has one morphology
     path = str(tmp_path / "a.dat")
-    save_policy(tmp_path / "a.dat", replace(plastic(), environment=replace(SPEC, bodies=("none", "right"))))
+    save_policy(tmp_path / "a.dat", replace(make_plastic(), environment=replace(SPEC, morphologies=("none", "right"))))
     for damage, expected in [
         ((), [("none", True), ("right", True)]),
         (("left",), [("left", False)]),
         (("all", "my.xml", "left"), [("none", True), ("left", False), ("right", True), ("my.xml", False)]),
     ]:
-        entries = load_entries(config(path, owner=owner, damage=damage))
-        assert [(entry.body, entry.seen) for entry in entries] == expected
-        assert [entry.environment.bodies for entry in entries] == [(body,) for body, _ in expected]
+        entries = load_entries(make_config(path, owner=owner, damage=damage))
+        assert [(entry.morphology, entry.seen) for entry in entries] == expected
+        assert [entry.environment.morphologies for entry in entries] == [(morphology,) for morphology, _ in expected]
 
 
-def evaluated(path, body, returns, variant="", trained=("none",)):
-    saved = replace(plastic(), environment=replace(SPEC, env_kwargs={}, bodies=trained))
-    environment = replace(saved.environment, bodies=(body,))
-    return Evaluated(Entry(path, saved, environment, variant), Played(np.array([returns], np.float64), {}))
+def make_result(path, morphology, returns, variant="", trained=("none",)):
+    saved = replace(make_plastic(), environment=replace(SPEC, env_kwargs={}, morphologies=trained))
+    environment = replace(saved.environment, morphologies=(morphology,))
+    return EvaluationResult(Entry(path, saved, environment, variant), PlayResult(np.array([returns], np.float64), {}))
 
 
-def test_report_of_variants_and_bodies():
+def test_report_of_variants_and_morphologies():
     found = [
-        evaluated("a.dat", "none", [4, 4], trained=("none", "right")),
-        evaluated("a.dat", "none", [1, 1], "freeze_at 0", ("none", "right")),
-        evaluated("a.dat", "right", [3, 3], trained=("none", "right")),
-        evaluated("b.dat", "none", [2, 2]),
-        evaluated("b.dat", "right", [9, 9]),
-        evaluated("b.dat", "left", [5, np.nan]),
+        make_result("a.dat", "none", [4, 4], trained=("none", "right")),
+        make_result("a.dat", "none", [1, 1], "freeze_at 0", ("none", "right")),
+        make_result("a.dat", "right", [3, 3], trained=("none", "right")),
+        make_result("b.dat", "none", [2, 2]),
+        make_result("b.dat", "right", [9, 9]),
+        make_result("b.dat", "left", [5, np.nan]),
     ]
-    text = report(config("a.dat", "b.dat", episodes=2), found)
-    first, second, third, bodies = [part.splitlines() for part in text.split("\n\n")]
+    text = format_report(make_config("a.dat", "b.dat", episodes=2), found)
+    first, second, third, morphologies = [part.splitlines() for part in text.split("\n\n")]
     assert [line.split()[0] for line in first[4:7]] == ["1", "1", "2"]
     assert first[5].startswith("1 freeze_at 0  1.00 [1.00, 1.00]")
     assert first[7].startswith("2 runs         3.00 [2.00, 4.00]")  # of the intact policies
     assert "1 over 2: probability of improvement 1.00 [1.00, 1.00], mean difference 2.00 [2.00, 2.00]" in first
     assert first[-2:] == [
-        "beside the intact policy  probability of improvement       mean difference",
+        "versus the intact policy  probability of improvement       mean difference",
         "1 freeze_at 0                      0.00 [0.00, 0.00]  -3.00 [-3.00, -3.00]",
     ]
-    assert second[0].startswith("Scripted-v0 body right on gymnasium")
+    assert second[0].startswith("Scripted-v0 morphology right on gymnasium")
     assert "1 over 2: probability of improvement 0.00 [0.00, 0.00], mean difference -6.00 [-6.00, -6.00]" in second
     assert third[1] == "2  b.dat"
-    assert bodies == [
-        "Scripted-v0, mean return by body; * seen in training",
+    assert morphologies == [
+        "Scripted-v0, mean return by morphology; * seen in training",
         "                             none               right  left",
         "1              4.00 [4.00, 4.00]*  3.00 [3.00, 3.00]*    - ",
         "1 freeze_at 0  1.00 [1.00, 1.00]*                  -     - ",
@@ -171,13 +171,13 @@ def test_report_of_variants_and_bodies():
     ]
 
 
-def test_json_of_variants_and_bodies():
+def test_json_of_variants_and_morphologies():
     found = [
-        evaluated("a.dat", "right", [4, 4]),
-        evaluated("a.dat", "right", [1, 3], "lesion 0.5 (5 of 10 neurons)"),
+        make_result("a.dat", "right", [4, 4]),
+        make_result("a.dat", "right", [1, 3], "lesion 0.5 (5 of 10 neurons)"),
     ]
-    plain = json.loads(report(config("a.dat", json=True, episodes=2), found))
-    keys = ("path", "variant", "body", "body_in_training", "mean")
+    plain = json.loads(format_report(make_config("a.dat", json=True, episodes=2), found))
+    keys = ("path", "variant", "morphology", "morphology_in_training", "mean")
     assert [tuple(file[key] for key in keys) for file in plain["files"]] == [
         ("a.dat", "", "right", False, 4),
         ("a.dat", "lesion 0.5 (5 of 10 neurons)", "right", False, 2),
@@ -188,41 +188,41 @@ def test_json_of_variants_and_bodies():
     assert plain["comparisons"] == []
 
 
-def test_a_recorded_life_is_the_one_that_is_played():
-    saved = plastic()
-    (life,) = record_weights(saved, PLASTIC, SPEC, episodes=1, seed=0, max_env_steps=4)
-    assert [each.shape for each in life.trajectories] == [(4, 12), (4, 24), (4, 8)]
-    assert life.changes.shape == (3, 3)
+def test_a_recorded_episode_is_the_one_that_is_played():
+    saved = make_plastic()
+    (recording,) = record_weights(saved, PLASTIC, SPEC, episodes=1, seed=0, max_env_steps=4)
+    assert [each.shape for each in recording.trajectories] == [(4, 12), (4, 24), (4, 8)]
+    assert recording.changes.shape == (3, 3)
     acted = []
 
     class Observed(Hebbian):
         def act(self, weights, observations, previous_rewards, state, buffers):
             outputs = super().act(weights, observations, previous_rewards, state, buffers)
-            acted.append(synaptic_weights(state))
+            acted.append(compute_synaptic_weights(state))
             return outputs
 
     observed = replace(saved, policy=Observed((2,), 2, hidden_sizes=(6, 4)))
     play(observed, SPEC, episodes=1, seed=0, threads=1, max_episode_steps=4)
     for layer in range(3):
         weights = np.array([each[layer][0].ravel() for each in acted])
-        assert np.array_equal(life.trajectories[layer], weights)
-        assert life.changes[:, layer] == pytest.approx(np.abs(np.diff(weights, axis=0)).mean(axis=1))
+        assert np.array_equal(recording.trajectories[layer], weights)
+        assert recording.changes[:, layer] == pytest.approx(np.abs(np.diff(weights, axis=0)).mean(axis=1))
 
 
-def on_bodies(entries, *lost):
-    """Both bodies of every entry, with a return of 1 on none, 2 on left; files may be lost."""
+def make_results_on_morphologies(entries, *lost):
+    """Results of every entry on two morphologies, with a return of 1 on none and 2 on left; `lost` names lost files."""
     return [
-        Evaluated(
-            replace(entry, environment=replace(entry.environment, bodies=(body,))),
-            Played(np.full((1, 2), number), {}),
+        EvaluationResult(
+            replace(entry, environment=replace(entry.environment, morphologies=(morphology,))),
+            PlayResult(np.full((1, 2), number), {}),
             lost=entry.path in lost,
         )
         for entry in entries
-        for number, body in enumerate(("none", "left"), 1)
+        for number, morphology in enumerate(("none", "left"), 1)
     ]
 
 
-def write_plots_of(options, evaluated):
+def write_all_plots(options, evaluated):
     return write_plots(
         evaluated,
         options.plots_folder,
@@ -233,46 +233,51 @@ def write_plots_of(options, evaluated):
     )
 
 
-def test_a_static_file_plays_beside_the_variants_of_a_plastic_one_and_is_in_the_figure(files, tmp_path, monkeypatch):
+def test_a_static_file_plays_with_the_variants_of_a_plastic_one_and_is_in_the_plot(files, tmp_path, monkeypatch):
     drawn = []
-    monkeypatch.setattr("hebbes.reporting.evaluation_plots.plot_returns_by_body", lambda png, *what: drawn.append(what))
-    options = config(files["static"], files["plastic"], freeze_at=(3,), plots=str(tmp_path), episodes=2)
+    monkeypatch.setattr(
+        "hebbes.reporting.evaluation_plots.plot_returns_by_morphology", lambda png, *what: drawn.append(what)
+    )
+    options = make_config(files["static"], files["plastic"], freeze_at=(3,), plots=str(tmp_path), episodes=2)
     entries = load_entries(options)
     played_by = [(entry.path, entry.variant) for entry in entries]
     assert played_by == [(files["static"], ""), (files["plastic"], ""), (files["plastic"], "freeze_at 3")]
-    assert [path.name for path in write_plots_of(options, on_bodies(entries))] == [
+    assert [path.name for path in write_all_plots(options, make_results_on_morphologies(entries))] == [
         "2_plastic.png",
-        "return_by_body.png",
+        "return_by_morphology.png",
     ]
-    ((bodies, rows),) = drawn
-    assert bodies == ["none", "left"]
+    ((morphologies, rows),) = drawn
+    assert morphologies == ["none", "left"]
     names = [f"1 {files['static']}", f"2 {files['plastic']}", f"2 {files['plastic']} freeze_at 3"]
     assert list(rows) == names
     for bars in rows.values():
-        assert {body: (bar.mean, bar.seen) for body, bar in bars.items()} == {"none": (1, True), "left": (2, False)}
+        assert {morphology: (bar.mean, bar.seen) for morphology, bar in bars.items()} == {
+            "none": (1, True),
+            "left": (2, False),
+        }
 
 
-def test_figures_are_written_for_every_file_and_for_bodies(files, tmp_path):
-    folder = tmp_path / "figures" / "new"
-    options = config(files["plastic"], files["coevolved"], plots=str(folder), plot_layers=(1, 3), episodes=2)
-    written = list(write_plots_of(options, on_bodies(load_entries(options))))
-    assert [path.name for path in written] == ["1_plastic.png", "2_coevolved.png", "return_by_body.png"]
+def test_plots_are_written_for_every_file_and_for_morphologies(files, tmp_path):
+    folder = tmp_path / "plots" / "new"
+    options = make_config(files["plastic"], files["coevolved"], plots=str(folder), plot_layers=(1, 3), episodes=2)
+    written = list(write_all_plots(options, make_results_on_morphologies(load_entries(options))))
+    assert [path.name for path in written] == ["1_plastic.png", "2_coevolved.png", "return_by_morphology.png"]
     assert all(path.read_bytes().startswith(b"\x89PNG") for path in written)
-    assert config(files["plastic"]).plots_folder is None
+    assert make_config(files["plastic"]).plots_folder is None
 
 
-def test_a_file_that_was_lost_or_cannot_be_drawn_costs_no_other_figure(files, tmp_path, monkeypatch):
+def test_a_file_that_was_lost_or_cannot_be_drawn_costs_no_other_plot(files, tmp_path, monkeypatch):
     paths = files["plastic"], files["coevolved"]
-    options = config(*paths, plots=str(tmp_path), episodes=2)
+    options = make_config(*paths, plots=str(tmp_path), episodes=2)
     entries = load_entries(options)
-    written = [path.name for path in write_plots_of(options, on_bodies(entries, files["plastic"]))]
-    assert written == ["2_coevolved.png", "return_by_body.png"]
+    written = [path.name for path in write_all_plots(options, make_results_on_morphologies(entries, files["plastic"]))]
+    assert written == ["2_coevolved.png", "return_by_morphology.png"]
 
-    def lives(saved, policy, *rest, **named):
+    def record_none(saved, policy, *rest, **named):
         return [] if policy == PLASTIC else record_weights(saved, policy, *rest, **named)
 
-    monkeypatch.setattr("hebbes.reporting.evaluation_plots.record_weights", lives)
-    plots, found = write_plots_of(options, on_bodies(entries)), []
+    monkeypatch.setattr("hebbes.reporting.evaluation_plots.record_weights", record_none)
+    plots, found = write_all_plots(options, make_results_on_morphologies(entries)), []
     with pytest.raises(ValueError, match=r"^\S*plastic.dat: no episode could begin$"):
         found.extend(path.name for path in plots)
-    assert found == ["2_coevolved.png", "return_by_body.png"]
+    assert found == ["2_coevolved.png", "return_by_morphology.png"]

@@ -1,4 +1,4 @@
-"""metrics.csv: what is written is what is read, and a row is on disk as soon as it is written."""
+"""metrics.csv: what is read is what was written, and a row is in the file as soon as it is written."""
 
 import resource
 import signal
@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hebbes.recording.metrics import MetricsWriter, missing_rows, read_metrics
+from hebbes.recording.metrics import MetricsWriter, count_missing_rows, read_metrics
 
 
 @given(values=st.lists(st.floats(), min_size=1, max_size=5))
@@ -34,39 +34,39 @@ def test_the_file_is_a_plain_table_flushed_row_by_row(tmp_path):
 def test_a_row_with_other_columns_is_refused_and_not_written(tmp_path):
     with MetricsWriter(tmp_path / "metrics.csv") as writer:
         writer.write({"generation": 1, "sigma": 0.1})
-        with pytest.raises(ValueError, match=r"missing \['sigma'\], new \['lr'\]"):
-            writer.write({"generation": 2, "lr": 0.1})
+        with pytest.raises(ValueError, match=r"missing \['sigma'\], new \['learning_rate'\]"):
+            writer.write({"generation": 2, "learning_rate": 0.1})
     assert read_metrics(tmp_path / "metrics.csv")["generation"].tolist() == [1]
 
 
-def test_goes_on_behind_a_generation_and_drops_what_a_run_cut_short_has_left(tmp_path):
+def test_writing_continues_after_a_generation_and_drops_later_rows_of_an_interrupted_run(tmp_path):
     path = tmp_path / "metrics.csv"
-    path.write_text("lr,generation\n0.5,1\n0.25,2\n0.125,3\n0.0")
-    assert missing_rows(path, 2) == 0
+    path.write_text("learning_rate,generation\n0.5,1\n0.25,2\n0.125,3\n0.0")
+    assert count_missing_rows(path, 2) == 0
     with MetricsWriter(path, generation=2) as writer:
-        writer.write({"generation": 3, "lr": 7.0})
-    assert path.read_text() == "lr,generation\n0.5,1\n0.25,2\n7.0,3\n"
+        writer.write({"generation": 3, "learning_rate": 7.0})
+    assert path.read_text() == "learning_rate,generation\n0.5,1\n0.25,2\n7.0,3\n"
     with MetricsWriter(path) as writer:
         writer.write({"generation": 1, "sigma": 1.0})
     assert path.read_text() == "generation,sigma\n1,1.0\n"
 
 
-def test_a_damaged_row_costs_no_other(tmp_path):
+def test_a_damaged_row_is_dropped_and_the_others_are_kept(tmp_path):
     path = tmp_path / "metrics.csv"
-    path.write_text("generation,lr\n1,0.5\n2,0.\x002\n3,0.1\n")
-    assert missing_rows(path, 3) == 1
+    path.write_text("generation,learning_rate\n1,0.5\n2,0.\x002\n3,0.1\n")
+    assert count_missing_rows(path, 3) == 1
     MetricsWriter(path, generation=3).close()
-    assert path.read_text() == "generation,lr\n1,0.5\n3,0.1\n"
-    assert missing_rows(tmp_path / "gone.csv", 3) == 3
+    assert path.read_text() == "generation,learning_rate\n1,0.5\n3,0.1\n"
+    assert count_missing_rows(tmp_path / "gone.csv", 3) == 3
 
 
 def test_rows_with_the_columns_of_another_version_are_set_aside(tmp_path):
     path = tmp_path / "metrics.csv"
-    path.write_text("generation,lr\n1,0.5\n")
+    path.write_text("generation,learning_rate\n1,0.5\n")
     with MetricsWriter(path, generation=1) as writer:
         writer.write({"generation": 2, "sigma": 1.0})
     assert path.read_text() == "generation,sigma\n2,1.0\n"
-    assert (tmp_path / "metrics.until-1.csv").read_text() == "generation,lr\n1,0.5\n"
+    assert (tmp_path / "metrics.until-1.csv").read_text() == "generation,learning_rate\n1,0.5\n"
 
 
 def test_a_foreign_file_is_left_alone(tmp_path):
@@ -99,7 +99,7 @@ def test_rows_that_the_disk_refuses_are_written_once_there_is_room(tmp_path):
     ("text", "complaint"),
     [("", "no metrics"), ("a,b\n1,2\n3\n", "row 2 has 1 cells, expected 2"), ("a\nx\n", "could not convert")],
 )
-def test_a_file_that_is_no_table_of_numbers_is_refused_by_name(tmp_path, text, complaint):
+def test_a_file_that_is_not_a_table_of_numbers_is_refused_by_name(tmp_path, text, complaint):
     path = tmp_path / "metrics.csv"
     path.write_text(text)
     with pytest.raises(ValueError, match=complaint) as error:

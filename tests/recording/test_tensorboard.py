@@ -8,8 +8,8 @@ from tensorboardX.proto.event_pb2 import Event
 from hebbes.recording.tensorboard import TensorboardWriter
 
 
-def events(folder: Path):
-    """Every event of a folder; a record is an 8-byte length, its 4-byte check, the event, its 4-byte check."""
+def read_events(folder: Path):
+    """Every event in a folder. A record is an 8-byte length, its 4-byte checksum, the event, its 4-byte checksum."""
     found = []
     for path in sorted(folder.iterdir(), key=lambda each: each.stat().st_mtime_ns):
         data = path.read_bytes()
@@ -20,7 +20,7 @@ def events(folder: Path):
     return found
 
 
-def scalars(found):
+def list_scalars(found):
     return [(event.step, value.tag, value.simple_value) for event in found for value in event.summary.value]
 
 
@@ -30,7 +30,12 @@ def test_every_finite_number_of_a_row_becomes_a_scalar_of_its_generation(tmp_pat
     writer.write({"generation": 2, "sigma": 0.25, "eval_return": 3.0, "env_steps": 400})
     writer.close()
     first = [(1, "sigma", 0.5), (1, "env_steps", 200.0)]
-    assert scalars(events(tmp_path)) == [*first, (2, "sigma", 0.25), (2, "eval_return", 3.0), (2, "env_steps", 400.0)]
+    assert list_scalars(read_events(tmp_path)) == [
+        *first,
+        (2, "sigma", 0.25),
+        (2, "eval_return", 3.0),
+        (2, "env_steps", 400.0),
+    ]
 
 
 def test_a_resumed_run_tells_tensorboard_where_it_goes_on(tmp_path):
@@ -39,7 +44,7 @@ def test_a_resumed_run_tells_tensorboard_where_it_goes_on(tmp_path):
         writer = TensorboardWriter(tmp_path / str(generation), generation)
         writer.write({"generation": generation + 1, "sigma": 0.5})
         writer.close()
-    starts = [event.step for event in events(tmp_path / "5") if event.HasField("session_log")]
+    starts = [event.step for event in read_events(tmp_path / "5") if event.HasField("session_log")]
     assert starts == [6]
 
 
@@ -52,9 +57,9 @@ def test_what_the_disk_refuses_is_written_once_there_is_room(tmp_path):
         for generation in (1, 2):
             with pytest.raises(OSError, match="too large"):
                 writer.write({"generation": generation, "sigma": 0.5})
-        assert scalars(events(tmp_path)) == []
+        assert list_scalars(read_events(tmp_path)) == []
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
         signal.signal(signal.SIGXFSZ, handler)
     writer.close()
-    assert scalars(events(tmp_path)) == [(1, "sigma", 0.5), (2, "sigma", 0.5)]
+    assert list_scalars(read_events(tmp_path)) == [(1, "sigma", 0.5), (2, "sigma", 0.5)]

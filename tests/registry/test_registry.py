@@ -1,15 +1,16 @@
-"""Names of classes: stems, a user's own, and clear refusals."""
+"""The classes that names stand for: ours, a user's own, and clear refusals."""
 
 import sys
 
 import pytest
 
-from hebbes.registry.lookup import check_allowed, did_you_mean, lookup
+from hebbes.registry.lookup import check_allowed, find_class, suggest_name
+from hebbes.registry.tables import TABLES
 
 
 @pytest.fixture
-def package(tmp_path, monkeypatch):
-    """A package `gadgets` with one real entry, one helper module and one that only imports its namesake."""
+def gadget(tmp_path, monkeypatch):
+    """A kind of class with one name in its table. Its package `gadgets` has other modules and classes too."""
     folder = tmp_path / "gadgets"
     folder.mkdir()
     (folder / "__init__.py").write_text("")
@@ -18,41 +19,40 @@ def package(tmp_path, monkeypatch):
     (folder / "base.py").write_text("class Shared:\n    pass\n")
     (folder / "copy_cat.py").write_text("from gadgets.base import Shared as CopyCat\n")
     monkeypatch.syspath_prepend(tmp_path)
-    yield "gadgets"
+    monkeypatch.setitem(TABLES, "gadget", {"big_wheel": "gadgets.big_wheel:BigWheel"})
+    yield "gadget"
     for name in [name for name in sys.modules if name.split(".")[0] == "gadgets"]:
         del sys.modules[name]
 
 
-def test_a_stem_is_its_camel_case_class(package):
-    found = lookup(package, "big_wheel")
+def test_a_name_is_the_class_in_its_table(gadget):
+    found = find_class(gadget, "big_wheel")
     assert (found.__module__, found.__name__) == ("gadgets.big_wheel", "BigWheel")
 
 
-def test_a_users_class_by_module_and_name(package):
-    assert lookup("wrapper", "gadgets.base:Shared").__name__ == "Shared"
+def test_a_users_class_by_module_and_name(gadget):
+    assert find_class("wrapper", "gadgets.base:Shared").__name__ == "Shared"
 
 
 def test_our_own_wrapper():
-    assert lookup("wrapper", "bullet_distance").__name__ == "BulletDistance"
+    assert find_class("wrapper", "bullet_distance").__name__ == "BulletDistance"
 
 
-def test_an_unknown_name_gets_a_suggestion_and_the_known_ones(package):
+def test_an_unknown_name_gets_a_suggestion_and_the_known_ones(gadget):
     with pytest.raises(ValueError, match=r"^unknown gadget 'big_whel', did you mean 'big_wheel'\? known: big_wheel$"):
-        lookup(package, "big_whel")
+        find_class(gadget, "big_whel")
 
 
 @pytest.mark.parametrize("name", ["base", "copy_cat", "__init__", "big_wheel.BigWheel", "", "sys"])
-def test_modules_without_their_own_class_are_not_names(package, name):
+def test_only_the_table_has_names(gadget, name):
     with pytest.raises(ValueError, match=r"^unknown gadget .* known: big_wheel$"):
-        lookup(package, name)
+        find_class(gadget, name)
 
 
-@pytest.mark.parametrize(
-    ("package_name", "kind"), [("policies", "policy"), ("strategies", "strategy"), ("wrappers", "wrapper")]
-)
-def test_the_message_names_the_kind(package_name, kind):
+@pytest.mark.parametrize("kind", ["policy", "strategy", "wrapper"])
+def test_the_message_names_the_kind(kind):
     with pytest.raises(ValueError, match=f"^unknown {kind} 'zzz'"):
-        lookup(package_name, "zzz")
+        find_class(kind, "zzz")
 
 
 @pytest.mark.parametrize(
@@ -62,19 +62,19 @@ def test_the_message_names_the_kind(package_name, kind):
         ("needs_more:Thing", "cannot import 'needs_more': .* named 'no_such_package'$"),
         ("gadgets.base:Missing", "has no class 'Missing'"),
         ("gadgets.base:__name__", "has no class '__name__'"),
-        (":Thing", "'' is no name of a module"),
+        (":Thing", "'' is not the name of a module"),
     ],
 )
-def test_a_users_class_that_is_not_there(package, name, reason):
+def test_a_users_class_that_is_not_there(gadget, name, reason):
     with pytest.raises(ValueError, match=reason) as caught:
-        lookup("wrapper", name)
+        find_class("wrapper", name)
     assert "\n" not in str(caught.value)
     assert repr(name) in str(caught.value)
 
 
 def test_suggestions_ignore_case_and_need_some_likeness():
-    assert did_you_mean("EARLY_STOP", ["early_stop", "resize"]) == ", did you mean 'early_stop'?"
-    assert did_you_mean("qqq", ["early_stop", "resize"]) == ""
+    assert suggest_name("EARLY_STOP", ["early_stop", "resize"]) == ", did you mean 'early_stop'?"
+    assert suggest_name("qqq", ["early_stop", "resize"]) == ""
 
 
 def test_the_line_about_code_not_allowed_has_the_whole_flag_to_give():

@@ -1,4 +1,4 @@
-"""Prints what the tests of reliability found and counted, after pytest's own lines."""
+"""Prints, after pytest's own lines, what the tests of reliability found and counted."""
 
 from collections import Counter
 
@@ -7,7 +7,7 @@ import pytest
 
 @pytest.fixture
 def tell(request):
-    """Takes a line, and counts of what it tells of: tell("CartPole-v1: ...", kills=3)."""
+    """A function that adds a line to the summary, and counts to its sums: tell("CartPole-v1: ...", kills=3)."""
 
     def add(line, **counts):
         request.node.user_properties.append(("told", (line, {name: int(count) for name, count in counts.items()})))

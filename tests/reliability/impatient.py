@@ -1,4 +1,4 @@
-"""Imported with `--import`: new workers get twelve seconds for their imports, so that one that hangs is soon killed."""
+"""Gives new workers twelve seconds to start, so that one that hangs is killed soon. Used with `--import`."""
 
 import hebbes.execution.process_engine
 

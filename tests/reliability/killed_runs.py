@@ -1,4 +1,4 @@
-"""Runs that are killed at random moments and resumed until they end, then compared with one that was left alone."""
+"""Runs that are killed at random moments, resumed until they end, and compared with an undisturbed run."""
 
 import itertools
 import os
@@ -12,9 +12,9 @@ import numpy as np
 from training_process import (
     TrainingProcess,
     check_files,
-    differences,
-    generations_in,
-    temporary_files,
+    find_differences,
+    find_temporary_files,
+    read_generation,
     wait_for_generation,
     wait_until,
 )
@@ -31,14 +31,14 @@ CONFIGURATIONS = {
     "Pendulum-v1": f"--popsize 8 --generations 60 --max_episode_steps 50 --checkpoint_every 3 --eval_every 4 "
     f"{GYMNASIUM}",
 }
-"""Environment -> the options of its run, a few seconds of work; the last one with worker processes."""
+"""Environment -> options of its run, which takes a few seconds. The last one has worker processes."""
 
 MOMENTS = ("generation", "start", "write")
-"""Kills fall, in turns: at a random time within and after a generation, while the process starts, and at the moment
-when a temporary file is there."""
+"""Moments of kills, in turn: a random time within or after a generation, a random time while the process starts, and
+the moment when a temporary file exists."""
 
 
-def flags(environment):
+def make_flags(environment):
     """The options of an environment's run."""
     options = CONFIGURATIONS[environment].split()
     return ["--environment", environment, "--test_episodes", "0", "--eval_episodes", "2", "--threads", "2", *options]
@@ -46,37 +46,37 @@ def flags(environment):
 
 @dataclass
 class KilledRun:
-    """A run in `top` that is killed again and again; `figures` counts what was hit."""
+    """A run in the folder `top` that is killed again and again; `counts` says when and what was killed."""
 
     environment: str
     top: Path
     rng: np.random.Generator
 
     def __post_init__(self):
-        self.figures = Counter()
+        self.counts = Counter()
         self._longest_survival = 0.0
         self.whole = self.top / self.environment / "whole"
         self.folder = self.top / self.environment / "killed"
 
     def execute(self, kills):
-        """Runs once undisturbed and once with so many kills; the names of what differs in the end."""
+        """Runs once undisturbed and once with this number of kills; returns the names of what differs at the end."""
         self._run_whole()
-        total = generations_in(self.whole)
+        total = read_generation(self.whole)
         targets = np.sort(self.rng.integers(1, total - 2, kills))
         for target, moment in zip(targets, itertools.cycle(MOMENTS), strict=False):
-            self._kill_once(min(max(int(target), generations_in(self.folder) + 1), total - 1), moment)
+            self._kill_once(min(max(int(target), read_generation(self.folder) + 1), total - 1), moment)
         process = self._start()
         assert process.finish() == 0, process.output
-        assert not process.left_behind()
-        assert not temporary_files(self.folder)
-        return differences(self.folder, self.whole)
+        assert not process.find_left_behind()
+        assert not find_temporary_files(self.folder)
+        return find_differences(self.folder, self.whole)
 
-    def line(self, found):
-        """The figures in a line."""
-        counted = ", ".join(f"{name} {count}" for name, count in sorted(self.figures.items()) if name != "kills")
+    def format_line(self, found):
+        """The counts and the result in a line."""
+        counted = ", ".join(f"{name} {count}" for name, count in sorted(self.counts.items()) if name != "kills")
         verdict = f"NOT EQUAL: {', '.join(found)}" if found else "EQUAL"
         return (
-            f"{self.environment}: {self.figures['kills']} kills ({counted}), "
+            f"{self.environment}: {self.counts['kills']} kills ({counted}), "
             f"last worker gone after {self._longest_survival:.1f} s, {verdict}"
         )
 
@@ -86,20 +86,20 @@ class KilledRun:
         wait_for_generation(process, self.whole, 1)
         self._start_seconds = time.monotonic() - began
         assert process.finish() == 0, process.output
-        generations = generations_in(self.whole) - 1
+        generations = read_generation(self.whole) - 1
         self._generation_seconds = (time.monotonic() - began - self._start_seconds) / generations
 
     def _start(self, folder=None):
-        """Begins the run, or resumes it where there is a folder to resume."""
+        """Starts the run, or resumes it if its folder exists."""
         output = self.top / "output.txt"
         folder = folder or self.folder
         if folder.exists():
-            self.figures["resumes"] += 1
+            self.counts["resumes"] += 1
             return TrainingProcess(["--resume", folder], output)
-        return TrainingProcess([*flags(self.environment), "--folder", self.top, "--run_name", folder.name], output)
+        return TrainingProcess([*make_flags(self.environment), "--folder", self.top, "--run_name", folder.name], output)
 
     def _kill_once(self, target, moment):
-        process, before = self._start(), generations_in(self.folder)
+        process, before = self._start(), read_generation(self.folder)
         if moment == "start":
             time.sleep(self.rng.uniform(0, self._start_seconds))
         else:
@@ -113,25 +113,25 @@ class KilledRun:
         status = process.finish()
         assert status in (-signal.SIGKILL, 0), process.output
         if status:
-            self.figures["kills"] += 1
-            self.figures["in training" if generations_in(self.folder) > before else "in start-up"] += 1
+            self.counts["kills"] += 1
+            self.counts["in training" if read_generation(self.folder) > before else "in start-up"] += 1
         ended = time.monotonic()
-        left = process.left_behind()
+        left = process.find_left_behind()
         self._longest_survival = max(self._longest_survival, time.monotonic() - ended)
         assert not left, f"{self.environment}: processes {left} outlived their parent"
         check_files(self.folder)
 
     def _stop_at_write(self, process):
-        """Halts the process as soon as a temporary file is there, so that the kill hits the write."""
-        wait_until(lambda: temporary_files(self.folder) or not process.running, 10.0, interval=0.0)
+        """Halts the process as soon as a temporary file exists, so that the kill interrupts the write."""
+        wait_until(lambda: find_temporary_files(self.folder) or not process.is_running, 10.0, interval=0.0)
         process.send(signal.SIGSTOP)
-        if temporary_files(self.folder):
-            self.figures["of these in a write"] += 1
+        if find_temporary_files(self.folder):
+            self.counts["of these in a write"] += 1
 
     def _kill_a_worker(self, process, target):
-        """Kills one worker where there are any; the run goes on with another."""
-        workers = process.workers()
+        """Kills one worker if there are any. The run goes on with a new one."""
+        workers = process.find_workers()
         if workers:
             os.kill(int(self.rng.choice(workers)), signal.SIGKILL)
-            self.figures["workers killed"] += 1
+            self.counts["workers killed"] += 1
             wait_for_generation(process, self.folder, target + 1)

@@ -1,7 +1,7 @@
-"""Kills a run at each of its operations on files, one after the other, and resumes it; prints figures as JSON.
+"""Kills a run at each of its file operations, one after the other, and resumes it; prints counts as JSON.
 
-Python announces every operation to audit hooks before it is done, so nothing has to be replaced. A process of its own
-is killed each time, forked from this one, which has imported everything and done nothing yet.
+Python announces every file operation to audit hooks before it happens, so nothing has to be patched. Each kill hits a
+new process, forked from this one, which has imported everything and done nothing else.
 """
 
 import itertools
@@ -14,16 +14,16 @@ from pathlib import Path
 
 import matplotlib.pyplot  # noqa: F401
 
-from tests.training.scripted_runs import outcome, resume, scripted_config, train
+from tests.training.scripted_runs import make_scripted_config, read_outcome, resume, train
 
 OPTIONS = {"generations": 2, "checkpoint_every": 1}
 LATER = 40
-"""The process that resumes is killed as well, at one of so many operations."""
+"""The resuming process is killed too, at one of its first 40 operations."""
 EVENTS = {"open", "os.rename", "os.remove", "os.mkdir", "os.rmdir", "os.chmod", "os.truncate"}
 
 
 def die_at(number, top):
-    """Has this process killed just before its so manieth operation on a file below a folder; 0 for never."""
+    """Makes this process kill itself just before its `number`-th operation on a file below a folder; 0 for never."""
     counted = itertools.count(1)
 
     def watch(event, arguments):
@@ -33,8 +33,8 @@ def die_at(number, top):
     sys.addaudithook(watch)
 
 
-def forked(top, number, name):
-    """Exit status of a process that begins or resumes a run and is killed at its so manieth operation."""
+def run_forked(top, number, name):
+    """Exit status of a process that starts or resumes a run and is killed at its `number`-th operation."""
     child = os.fork()
     if child:
         return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
@@ -52,22 +52,22 @@ def forked(top, number, name):
 
 
 def go_on(top, name):
-    """Begins the run, or resumes it where there is a folder to resume; the folder."""
+    """Starts the run, or resumes it if its folder exists; returns the folder."""
     folder = top / "Scripted-v0" / name
-    return resume(folder, **OPTIONS) if folder.exists() else train(scripted_config(top, run_name=name, **OPTIONS))
+    return resume(folder, **OPTIONS) if folder.exists() else train(make_scripted_config(top, run_name=name, **OPTIONS))
 
 
 def main():
     top = Path(sys.argv[1])
-    assert forked(top, 0, "whole") == 0
-    whole = outcome(top / "Scripted-v0" / "whole")
+    assert run_forked(top, 0, "whole") == 0
+    whole = read_outcome(top / "Scripted-v0" / "whole")
     kills, wrong = 0, []
     for number in itertools.count(1):
         name = f"killed{number}"
-        statuses = [forked(top, number, name), forked(top, 1 + number % LATER, name), forked(top, 0, name)]
+        statuses = [run_forked(top, number, name), run_forked(top, 1 + number % LATER, name), run_forked(top, 0, name)]
         folder = top / "Scripted-v0" / name
         kills += statuses.count(-signal.SIGKILL)
-        if statuses[-1] or outcome(folder) != whole or [*folder.rglob(".*.tmp")]:
+        if statuses[-1] or read_outcome(folder) != whole or [*folder.rglob(".*.tmp")]:
             wrong.append([number, *statuses])
         if statuses[0] == 0:
             break

@@ -1,4 +1,4 @@
-"""A disk that is full, or turns read-only, costs no run: training goes on, and what it could not save is said."""
+"""If the disk is full or becomes read-only, training goes on and says what it could not save."""
 
 import re
 import signal
@@ -10,10 +10,10 @@ from training_process import (
     ROOT,
     TrainingProcess,
     check_files,
-    checkpoints_of,
-    differences,
-    generations_in,
-    temporary_files,
+    find_differences,
+    find_temporary_files,
+    load_checkpoints,
+    read_generation,
     wait_for_generation,
     wait_until,
 )
@@ -26,7 +26,7 @@ CARTPOLE = [
 
 
 class SmallDisk:
-    """A small disk at `inside`, in a mount namespace of its own; from outside its files are seen below `path`."""
+    """A small disk, mounted at `inside` in its own mount namespace. From outside, its files are below `path`."""
 
     def __init__(self, inside, kilobytes=400):
         self.inside = inside
@@ -58,7 +58,7 @@ class SmallDisk:
         (self.path / "filler").unlink()
 
     def forbid_writing(self, folder):
-        """Makes a folder read-only, save for files that are open already; refused while one is being written."""
+        """Makes a folder read-only, except for files that are open already. Retries while a file is being written."""
         self._run("mount", "--bind", folder, folder)
         remount = ["mount", "-o", "remount,bind,ro", folder]
         assert wait_until(lambda: self._run(*remount, check=False).returncode == 0, 10)
@@ -90,8 +90,8 @@ def whole(tmp_path_factory):
     return top / "CartPole-v1" / "a"
 
 
-def begun(disk):
-    """A run on the disk that has come to generation 20, and its folder as seen from outside."""
+def begin_run(disk):
+    """A run on the disk that has reached generation 20, and its folder as seen from outside."""
     process = disk.train(*CARTPOLE, "--folder", disk.inside, "--run_name", "a")
     folder = disk.path / "CartPole-v1" / "a"
     assert wait_for_generation(process, folder, 20), process.output
@@ -99,24 +99,24 @@ def begun(disk):
 
 
 def wait_for_message(process, text):
-    wait_until(lambda: text in process.output or not process.running, 60)
+    wait_until(lambda: text in process.output or not process.is_running, 60)
     assert text in process.output
-    assert process.running, process.output
+    assert process.is_running, process.output
 
 
 def goes_on_saving(process, folder):
-    """Whether a checkpoint is written that is newer than all that are there, or the run ends well."""
-    newest = max(checkpoints_of_halted(process, folder))
+    """Whether a newer checkpoint than all present ones is written in time."""
+    newest = max(load_checkpoints_while_halted(process, folder))
     paths = folder / "checkpoint"
     return wait_until(lambda: any(int(path.stem) > newest for path in paths.glob("*.ckpt")), 60)
 
 
-def checkpoints_of_halted(process, folder):
-    """The checkpoints, none of which may be damaged, of a process that is halted while they are read."""
+def load_checkpoints_while_halted(process, folder):
+    """The checkpoints of a process, which is halted while they are read. None may be damaged."""
     process.send(signal.SIGSTOP)
     try:
         check_files(folder)
-        return checkpoints_of(folder)
+        return load_checkpoints(folder)
     finally:
         process.send(signal.SIGCONT)
 
@@ -125,25 +125,25 @@ def resume_to_the_end(disk, whole):
     process = disk.train("--resume", disk.inside / "CartPole-v1" / "a")
     assert process.finish() == 0, process.output
     folder = disk.path / "CartPole-v1" / "a"
-    assert not temporary_files(folder)
-    assert differences(folder, whole) == []
+    assert not find_temporary_files(folder)
+    assert find_differences(folder, whole) == []
 
 
 def test_a_full_disk_that_is_freed_again(disk, whole, tell):
-    process, folder = begun(disk)
+    process, folder = begin_run(disk)
     disk.fill()
     wait_for_message(process, "not saved (No space left on device")
-    full = generations_in(folder)
-    assert max(checkpoints_of_halted(process, folder)) <= full
+    full = read_generation(folder)
+    assert max(load_checkpoints_while_halted(process, folder)) <= full
     disk.free()
     assert goes_on_saving(process, folder)
     assert process.finish() == 0, process.output
-    assert differences(folder, whole) == []
+    assert find_differences(folder, whole) == []
     tell("fault: disk full, then freed: previous checkpoint whole, training went on and saved, EQUAL", faults=1)
 
 
 def test_a_disk_that_stays_full(disk, whole, tell):
-    process, folder = begun(disk)
+    process, folder = begin_run(disk)
     disk.fill()
     assert process.finish() == 1, process.output
     assert re.search(r"^stopped: generation \d+ could not be saved: No space left on device", process.output, re.M)
@@ -169,12 +169,12 @@ def test_a_disk_too_small_for_the_learning_curve(disk, tell):
 
 
 def test_a_folder_that_turns_read_only(disk, whole, tell):
-    process, folder = begun(disk)
+    process, folder = begin_run(disk)
     inside = disk.inside / "CartPole-v1" / "a"
     disk.forbid_writing(inside)
     wait_for_message(process, "not saved (Read-only file system")
     disk.allow_writing(inside)
     assert goes_on_saving(process, folder)
     assert process.finish() == 0, process.output
-    assert differences(folder, whole) == []
+    assert find_differences(folder, whole) == []
     tell("fault: folder read-only for a while: training went on and saved, EQUAL", faults=1)

@@ -1,9 +1,9 @@
-"""Runs of several seeds that are stopped in the middle go on, as they say, with all that are left."""
+"""Runs of several seeds that were stopped go on with all remaining seeds, by the command that they printed."""
 
 import shlex
 import signal
 
-from training_process import TrainingProcess, differences, temporary_files, wait_for_generation
+from training_process import TrainingProcess, find_differences, find_temporary_files, wait_for_generation
 
 THREE = [
     *("--environment", "CartPole-v1", "--popsize", "8", "--max_episode_steps", "50", "--threads", "1"),
@@ -25,9 +25,9 @@ def test_a_signal_in_the_second_of_three(tmp_path):
     assert last.startswith("to go on        python ")
     process = TrainingProcess(shlex.split(last)[5:], tmp_path / "output.txt")
     assert process.finish() == 0, process.output
-    assert not temporary_files(tmp_path)
+    assert not find_temporary_files(tmp_path)
     for name in ("seed7", "seed8", "seed9"):
-        assert differences(top / name, whole / name) == []
+        assert find_differences(top / name, whole / name) == []
         assert (top / name / "test.json").read_bytes() == (whole / name / "test.json").read_bytes()
     assert process.output.count("nothing to do") == 1
     assert any(line.startswith("3 runs ") for line in process.output.splitlines())

@@ -1,4 +1,4 @@
-"""A run whose process is killed again and again ends with the bits of one that was left alone."""
+"""A run whose process is killed again and again ends with the same bits as an undisturbed run."""
 
 import numpy as np
 import pytest
@@ -9,7 +9,7 @@ from killed_runs import KilledRun
 def test_kills_change_nothing(environment, kills, tmp_path, tell):
     run = KilledRun(environment, tmp_path, np.random.default_rng(3))
     found = run.execute(kills)
-    tell(run.line(found), kills=run.figures["kills"])
+    tell(run.format_line(found), kills=run.counts["kills"])
     assert not found
-    assert run.figures["in training"] >= (kills + 1) // 2
-    assert run.figures["workers killed"] == (environment == "Pendulum-v1")
+    assert run.counts["in training"] >= (kills + 1) // 2
+    assert run.counts["workers killed"] == (environment == "Pendulum-v1")

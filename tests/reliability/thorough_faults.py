@@ -1,9 +1,16 @@
-"""Faults put into real runs, each with what it must lead to; run by `make reliability`."""
+"""Faults in real runs, each with its expected result; run by `make reliability`."""
 
 import json
 
 import pytest
-from training_process import IMPORT, TrainingProcess, check_files, differences, generations_in, temporary_files
+from training_process import (
+    IMPORT,
+    TrainingProcess,
+    check_files,
+    find_differences,
+    find_temporary_files,
+    read_generation,
+)
 
 from hebbes.recording.metrics import read_metrics
 
@@ -17,43 +24,55 @@ IN_PROCESS = ["--engine", "in_process", "--threads", "1"]
 HANGS = [*WORKERS, "--import", "tests.scripted", "tests.reliability.impatient", "--episode_timeout", "0.3"]
 
 
-def script(**changes):
+def make_script_flags(**changes):
     settings = {"rewards": [0.0], "truncate_at": 5, "action_weight": 1.0, **changes}
     return ["--env_kwargs", json.dumps(settings)]
 
 
 SOME = {"only_above": 0.5}
 SURVIVED = {
-    "simulator raises, in process": [*IN_PROCESS, *script(raise_at=3, **SOME)],
-    "simulator raises, in a worker": [*WORKERS, *script(raise_at=3, **SOME)],
-    "simulator ends its process": [*WORKERS, *script(exit_at=3, **SOME)],
-    "simulator hangs": [*HANGS, *script(hang_at=3, **SOME)],
-    "simulator hangs and holds the interpreter lock": [*HANGS, *script(hang_at=3, hang_holds_lock=True, **SOME)],
+    "simulator raises, in process": [*IN_PROCESS, *make_script_flags(raise_at=3, **SOME)],
+    "simulator raises, in a worker": [*WORKERS, *make_script_flags(raise_at=3, **SOME)],
+    "simulator ends its process": [*WORKERS, *make_script_flags(exit_at=3, **SOME)],
+    "simulator hangs": [*HANGS, *make_script_flags(hang_at=3, **SOME)],
+    "simulator hangs and holds the interpreter lock": [
+        *HANGS,
+        *make_script_flags(hang_at=3, hang_holds_lock=True, **SOME),
+    ],
 }
 STOPPED = {
-    "every observation NaN": (script(nan_at=2), "every member of generation 1 failed: non-finite observation"),
-    "every return overflows": (script(rewards=[1e308]), "every member of generation 1 failed: "),
-    "every simulator raises": (script(raise_at=1), "every member of generation 1 failed: RuntimeError: scripted"),
-    "simulator cannot be made": (script(raise_in="constructor"), "scripted failure in constructor"),
-    "simulator cannot begin": (script(raise_in="reset"), "scripted failure in reset"),
-    "learning rate 1e39": (["--lr", "1e39", *script()], "the weights are no longer finite"),
-    "sigma underflows": (["--sigma_decay", "0.01", "--sigma_min", "0", *script()], "no weight in float32 any more"),
+    "every observation NaN": (
+        make_script_flags(nan_at=2),
+        "every member of generation 1 failed: non-finite observation",
+    ),
+    "every return overflows": (make_script_flags(rewards=[1e308]), "every member of generation 1 failed: "),
+    "every simulator raises": (
+        make_script_flags(raise_at=1),
+        "every member of generation 1 failed: RuntimeError: scripted",
+    ),
+    "simulator cannot be made": (make_script_flags(raise_in="constructor"), "scripted failure in constructor"),
+    "simulator cannot begin": (make_script_flags(raise_in="reset"), "scripted failure in reset"),
+    "learning rate 1e39": (["--lr", "1e39", *make_script_flags()], "the weights are no longer finite"),
+    "sigma underflows": (
+        ["--sigma_decay", "0.01", "--sigma_min", "0", *make_script_flags()],
+        "no longer changes any float32 weight",
+    ),
 }
 
 
 def run(arguments, folder):
-    """The finished process of a run, and its folder."""
+    """Exit status and output of a finished run, and its folder."""
     place = [] if "--resume" in arguments else ["--folder", folder, "--run_name", "a", *SCRIPTED]
     process = TrainingProcess([*place, *arguments], folder / "output.txt")
     status = process.finish()
-    assert not process.left_behind()
+    assert not process.find_left_behind()
     return status, process.output, folder / "Scripted-v0" / "a"
 
 
 @pytest.mark.parametrize("fault", SURVIVED)
 def test_the_run_goes_on(fault, tmp_path, tell):
     status, said, folder = run(["--generations", "3", *SURVIVED[fault]], tmp_path)
-    assert (status, generations_in(folder)) == (0, 3), said
+    assert (status, read_generation(folder)) == (0, 3), said
     failed = read_metrics(folder / "metrics.csv")["failed_members"]
     assert 0 < failed.max() < 9, said
     assert " of 9 members failed: " in said
@@ -65,7 +84,7 @@ def test_the_run_goes_on(fault, tmp_path, tell):
 def test_the_run_stops_with_its_last_good_generation_saved(fault, tmp_path, tell):
     flags, reason = STOPPED[fault]
     status, said, folder = run(["--generations", "100", *IN_PROCESS, *flags], tmp_path)
-    if not folder.exists():  # found out before anything was written
+    if not folder.exists():  # detected before anything was written
         assert status == 2 and reason in said, said
         tell(f"fault: {fault}: refused with exit status 2", faults=1)
         return
@@ -73,27 +92,27 @@ def test_the_run_stops_with_its_last_good_generation_saved(fault, tmp_path, tell
     check_files(folder)
     again, said, _ = run(["--resume", folder, *IMPORT], tmp_path)
     assert again == 1 and reason in said, said
-    tell(f"fault: {fault}: stopped with exit status 1 after generation {generations_in(folder)}, saved", faults=1)
+    tell(f"fault: {fault}: stopped with exit status 1 after generation {read_generation(folder)}, saved", faults=1)
 
 
-def flip(path):
+def flip_bit(path):
     data = bytearray(path.read_bytes())
     data[len(data) // 2] ^= 1
     path.write_bytes(data)
 
 
-def cut(path):
+def cut_short(path):
     path.write_bytes(path.read_bytes()[:-7])
 
 
-def empty(path):
+def make_empty(path):
     path.write_bytes(b"")
 
 
 DAMAGE = {
-    "newest checkpoint, a bit flipped": (flip, ["00000006.ckpt"]),
-    "newest checkpoint cut short": (cut, ["00000006.ckpt"]),
-    "newest two checkpoints empty": (empty, ["00000006.ckpt", "00000005.ckpt"]),
+    "newest checkpoint, a bit flipped": (flip_bit, ["00000006.ckpt"]),
+    "newest checkpoint cut short": (cut_short, ["00000006.ckpt"]),
+    "newest two checkpoints empty": (make_empty, ["00000006.ckpt", "00000005.ckpt"]),
 }
 
 
@@ -101,15 +120,15 @@ DAMAGE = {
 def test_a_damaged_checkpoint_is_passed_over(fault, tmp_path, tell):
     damage, names = DAMAGE[fault]
     (tmp_path / "whole").mkdir()
-    status, said, whole = run([*IN_PROCESS, *script(), "--generations", "9"], tmp_path / "whole")
+    status, said, whole = run([*IN_PROCESS, *make_script_flags(), "--generations", "9"], tmp_path / "whole")
     assert status == 0, said
-    status, said, folder = run([*IN_PROCESS, *script(), "--generations", "6"], tmp_path)
+    status, said, folder = run([*IN_PROCESS, *make_script_flags(), "--generations", "6"], tmp_path)
     assert status == 0, said
     for name in names:
         damage(folder / "checkpoint" / name)
     status, said, _ = run(["--resume", folder, *IMPORT, "--generations", "9"], tmp_path)
     assert status == 0 and all(f"{name}: " in said for name in names), said
-    assert not temporary_files(folder)
-    found = set(differences(folder, whole))
+    assert not find_temporary_files(folder)
+    found = set(find_differences(folder, whole))
     tell(f"fault: {fault}: resumed from generation {6 - len(names)}, {'NOT ' * bool(found)}EQUAL", faults=1)
     assert not found

@@ -1,4 +1,4 @@
-"""Kills by the dozen, over every kind of simulator; run by `make reliability`."""
+"""A dozen kills with every kind of simulator; run by `make reliability`."""
 
 import numpy as np
 import pytest
@@ -11,6 +11,6 @@ KILLS = 12
 def test_many_kills_change_nothing(environment, tmp_path, tell):
     run = KilledRun(environment, tmp_path, np.random.default_rng(11))
     found = run.execute(KILLS)
-    tell(run.line(found), kills=run.figures["kills"])
+    tell(run.format_line(found), kills=run.counts["kills"])
     assert not found
-    assert run.figures["in training"] >= KILLS // 2
+    assert run.counts["in training"] >= KILLS // 2

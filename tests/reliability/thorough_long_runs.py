@@ -1,7 +1,7 @@
-"""Longer runs, and more simulators, than test_long_runs.py has time for; run by `make reliability`."""
+"""Longer runs, and more simulators, than in test_long_runs.py; run by `make reliability`."""
 
 import pytest
-from long_runs import Holding, growth
+from long_runs import Holding, measure_growth
 from test_long_runs import CARTPOLE
 
 TINY = ["--popsize", "4", "--threads", "2", "--eval_episodes", "1", "--test_episodes", "0", "--print_every", "100"]
@@ -19,6 +19,6 @@ RUNS = {
 @pytest.mark.parametrize("name", RUNS)
 def test_nothing_grows(name, tmp_path, tell):
     generations, flags = RUNS[name]
-    found = growth(flags, generations, tmp_path)
+    found = measure_growth(flags, generations, tmp_path)
     tell(f"{name}, from generation {generations // 4:,} to {generations:,}: {found}", generations=generations)
-    assert found.within(Holding(4000, files=0, threads=0, processes=0))
+    assert found.is_within(Holding(4000, files=0, threads=0, processes=0))

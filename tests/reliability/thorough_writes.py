@@ -1,4 +1,4 @@
-"""A run that is killed before any of its operations on files, and again when it is resumed, ends with the same bits."""
+"""A run that is killed before any of its file operations, and again when resumed, ends with the same bits."""
 
 import json
 import subprocess

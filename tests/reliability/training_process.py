@@ -1,4 +1,4 @@
-"""Real training processes, which tests watch, stop and resume from outside; all from /proc, hence on Linux."""
+"""Real training processes, which tests watch through /proc (hence on Linux only), stop and resume."""
 
 import os
 import signal
@@ -17,15 +17,15 @@ from hebbes.recording.metrics import read_metrics
 ROOT = Path(__file__).parents[2]
 IMPORT = ("--import", "tests.scripted")
 PATIENCE = 120.0
-"""Seconds after which a process that should have done something has failed."""
+"""Seconds that a test waits for a process before it fails."""
 
 _MARK = "HEBBES_TEST_RUN"
 
 
 class TrainingProcess:
-    """`train_static.py` in a session of its own, started with `prefix` before it; its output goes to a file.
+    """`train_static.py` in a session of its own, whose output goes to a file. `prefix` comes before its command line.
 
-    It and all its descendants carry a mark in their environment, by which those it leaves behind are found.
+    It and all its descendants have a mark in their environment. By this mark those that outlive it are found.
     """
 
     def __init__(self, arguments, output, prefix=()):
@@ -35,7 +35,7 @@ class TrainingProcess:
             self._process = subprocess.Popen(
                 [*prefix, sys.executable, "train_static.py", *map(str, arguments)],
                 cwd=ROOT,
-                # Files name the commit; nobody who commits meanwhile shall make two runs differ.
+                # Files hold the commit. Without git, a commit made meanwhile cannot make two runs differ.
                 env={**os.environ, "GIT_DIR": os.devnull, _MARK: self._mark},
                 stdout=file,
                 stderr=subprocess.STDOUT,
@@ -48,14 +48,14 @@ class TrainingProcess:
         return self._output.read_text(errors="replace")
 
     @property
-    def running(self):
+    def is_running(self):
         return self._process.poll() is None
 
     def send(self, number):
         self._process.send_signal(number)
 
     def finish(self, timeout=PATIENCE):
-        """The exit status, once it has ended; kills what does not end in time, and fails."""
+        """Waits for the end and returns the exit status; kills the process and fails the test if it takes too long."""
         try:
             return self._process.wait(timeout)
         except subprocess.TimeoutExpired:
@@ -63,29 +63,31 @@ class TrainingProcess:
             self._process.wait()
             pytest.fail(f"still running after {timeout:g} s: {self.output[-2000:]}")
 
-    def relatives(self):
-        """Ids of the processes that it started, and of those that they started."""
+    def find_descendants(self):
+        """Ids of all its descendants."""
         mark = f"{_MARK}={self._mark}".encode()
-        return [pid for pid in _processes() if pid != self.pid and mark in _read(pid, "environ").split(b"\0")]
+        return [
+            pid for pid in _list_processes() if pid != self.pid and mark in _read_proc_file(pid, "environ").split(b"\0")
+        ]
 
-    def workers(self):
+    def find_workers(self):
         """Ids of its worker processes."""
-        return [pid for pid in self.relatives() if b"spawn_main" in _read(pid, "cmdline")]
+        return [pid for pid in self.find_descendants() if b"spawn_main" in _read_proc_file(pid, "cmdline")]
 
-    def left_behind(self, seconds=30.0):
-        """Ids of the relatives that are still there so many seconds after its end.
+    def find_left_behind(self, seconds=30.0):
+        """Ids of descendants that still exist this many seconds after its end.
 
-        A worker notices that its parent is gone once it has imported everything, which takes seconds.
+        A starting worker notices that its parent is gone only after all its imports, which take seconds.
         """
-        wait_until(lambda: not self.relatives(), seconds)
-        return self.relatives()
+        wait_until(lambda: not self.find_descendants(), seconds)
+        return self.find_descendants()
 
 
-def _processes():
+def _list_processes():
     return [int(path.name) for path in Path("/proc").iterdir() if path.name.isdecimal()]
 
 
-def _read(pid, name):
+def _read_proc_file(pid, name):
     try:
         return Path(f"/proc/{pid}/{name}").read_bytes()
     except OSError:  # it has just ended
@@ -93,7 +95,7 @@ def _read(pid, name):
 
 
 def wait_until(condition, seconds, interval=0.01):
-    """Whether the condition came true in time."""
+    """Whether the condition became true in time."""
     deadline = time.monotonic() + seconds
     while not condition():
         if time.monotonic() > deadline:
@@ -102,8 +104,8 @@ def wait_until(condition, seconds, interval=0.01):
     return True
 
 
-def generations_in(folder):
-    """The generation of the last whole row of a run's metrics.csv, 0 before the first."""
+def read_generation(folder):
+    """The generation of the last complete row of a run's metrics.csv, 0 before the first."""
     try:
         with (folder / "metrics.csv").open("rb") as file:
             file.seek(max(0, file.seek(0, os.SEEK_END) - 4096))
@@ -114,37 +116,37 @@ def generations_in(folder):
 
 
 def wait_for_generation(process, folder, generation):
-    """Whether a process got so far before it ended; fails where nothing happens."""
-    reached = wait_until(lambda: generations_in(folder) >= generation or not process.running, PATIENCE)
+    """Waits for a generation; returns whether the process still runs then. Fails if neither comes in time."""
+    reached = wait_until(lambda: read_generation(folder) >= generation or not process.is_running, PATIENCE)
     assert reached, f"generation {generation} of {folder} never came: {process.output[-2000:]}"
-    return process.running
+    return process.is_running
 
 
-def checkpoints_of(folder):
-    """Generation -> header and arrays of every checkpoint; ValueError for one that is damaged."""
+def load_checkpoints(folder):
+    """Generation -> header and arrays, of every checkpoint; ValueError if one is damaged."""
     entries = {"config": dict, "conditions": dict, "progress": dict}
     paths = sorted((folder / "checkpoint").glob("*.ckpt"))
     return {int(path.stem): decode(path.read_bytes(), "checkpoint", entries) for path in paths}
 
 
 def check_files(folder):
-    """Raises ValueError if any checkpoint or policy file in a run's folder is damaged."""
+    """ValueError if a checkpoint or policy file in a run's folder is damaged."""
     if folder.exists():
-        assert checkpoints_of(folder)
+        assert load_checkpoints(folder)
         for path in folder.glob("*.dat"):
             load_policy(path, ["tests.scripted", "tests.reliability.impatient"])
 
 
-def temporary_files(folder):
-    """What a writer that was killed has left anywhere below a folder."""
+def find_temporary_files(folder):
+    """Temporary files anywhere below a folder, as a killed writer leaves them."""
     return sorted(str(path) for path in folder.rglob(".*.tmp"))
 
 
-def outcome(folder):
-    """All that must be equal, bit for bit, however often a run was interrupted."""
-    header, arrays = max(checkpoints_of(folder).items())[1]
+def read_outcome(folder):
+    """All that must be equal, bit for bit, however often a run is interrupted."""
+    header, arrays = max(load_checkpoints(folder).items())[1]
     metrics = read_metrics(folder / "metrics.csv")
-    assert (metrics["update_norm"] > 0).any(), "nothing was learnt, so nothing is compared"
+    assert (metrics["update_norm"] > 0).any(), "nothing was learned, so nothing is compared"
     return {
         "progress": {name: value for name, value in header["progress"].items() if name != "seconds"},
         **{name: (array.dtype.str, array.tobytes()) for name, array in arrays.items()},
@@ -153,7 +155,7 @@ def outcome(folder):
     }
 
 
-def differences(folder, other):
-    """Names of what is not equal in two runs."""
-    one, two = outcome(folder), outcome(other)
+def find_differences(folder, other):
+    """Names of what differs between two runs."""
+    one, two = read_outcome(folder), read_outcome(other)
     return sorted(name for name in one.keys() | two.keys() if one.get(name) != two.get(name))

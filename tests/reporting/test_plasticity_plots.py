@@ -4,10 +4,10 @@ import pytest
 from hebbes.evaluation.weight_recording import WeightRecording
 from hebbes.reporting.plasticity_plots import (
     Bar,
-    plasticity_figure,
+    make_plasticity_figure,
+    make_returns_figure,
     plot_plasticity,
-    principal_components,
-    returns_figure,
+    project_on_principal_components,
 )
 
 
@@ -15,22 +15,22 @@ def test_principal_components_find_the_plane_and_its_share_of_variance():
     angles = np.linspace(0, 2 * np.pi, 40, endpoint=False)
     ellipse = np.zeros((40, 5))
     ellipse[:, 3], ellipse[:, 1] = 2 * np.cos(angles), np.sin(angles)
-    (one, other), shares = principal_components([ellipse[:10] + 7, ellipse[10:] + 7])
+    (one, other), shares = project_on_principal_components([ellipse[:10] + 7, ellipse[10:] + 7])
     assert (one.shape, other.shape) == ((10, 2), (30, 2))
     assert np.abs(np.concatenate([one, other])) == pytest.approx(np.abs(ellipse[:, [3, 1]]), abs=1e-9)
     assert shares == pytest.approx([0.8, 0.2])  # 2^2 / (2^2 + 1)
 
 
 @pytest.mark.parametrize("trajectory", [np.ones((1, 3)), np.ones((4, 1)), np.zeros((4, 3))])
-def test_lives_without_variance_are_drawn_too(trajectory, tmp_path):
-    (projected,), shares = principal_components([trajectory])
+def test_episodes_without_variance_are_drawn_too(trajectory, tmp_path):
+    (projected,), shares = project_on_principal_components([trajectory])
     assert np.allclose(projected, 0) and not shares.any()
-    life = WeightRecording([trajectory.astype(np.float32)], np.zeros((len(trajectory) - 1, 1)))
-    plot_plasticity(tmp_path / "a.png", "nothing", [life], {"A": np.zeros(3)}, [1])
+    recording = WeightRecording([trajectory.astype(np.float32)], np.zeros((len(trajectory) - 1, 1)))
+    plot_plasticity(tmp_path / "a.png", "nothing", [recording], {"A": np.zeros(3)}, [1])
     assert (tmp_path / "a.png").stat().st_size
 
 
-def line_of(axes, label):
+def find_line(axes, label):
     (line,) = (line for line in axes.lines if line.get_label() == label)
     return line.get_xdata(), line.get_ydata()
 
@@ -39,36 +39,38 @@ def test_the_layers_asked_for_are_drawn_each_in_its_own_axes():
     ramp = np.arange(4, dtype=np.float32)
     layers = [np.outer(ramp, [0, step]).astype(np.float32) for step in (1, 10, 100)]
     changes = np.array([[1.0, 2, 3], [4, 5, 6], [7, 8, 9]])
-    lives = [WeightRecording(layers, changes), WeightRecording([layer + 1 for layer in layers], 99 * changes)]
-    first, third, changing, histogram = plasticity_figure("a.dat", lives, {"A": [0, 0, 1], "lr": [2]}, [1, 3]).axes
+    recordings = [WeightRecording(layers, changes), WeightRecording([layer + 1 for layer in layers], 99 * changes)]
+    first, third, changing, histogram = make_plasticity_figure(
+        "a.dat", recordings, {"A": [0, 0, 1], "learning_rate": [2]}, [1, 3]
+    ).axes
     for axes, number, step in ((first, 1, 1), (third, 3, 100)):
         assert axes.get_title() == f"weights of layer {number}"
-        along, across = line_of(axes, "episode 2")
+        along, across = find_line(axes, "episode 2")
         assert np.hypot(np.diff(along), np.diff(across)) == pytest.approx([step] * 3, rel=1e-5)
         circles, squares = ([line for line in axes.lines if line.get_marker() == mark] for mark in "os")
-        assert [line.get_xdata()[0] for line in circles] == [line_of(axes, f"episode {k}")[0][0] for k in (1, 2)]
-        assert [line.get_xdata()[0] for line in squares] == [line_of(axes, f"episode {k}")[0][-1] for k in (1, 2)]
+        assert [line.get_xdata()[0] for line in circles] == [find_line(axes, f"episode {k}")[0][0] for k in (1, 2)]
+        assert [line.get_xdata()[0] for line in squares] == [find_line(axes, f"episode {k}")[0][-1] for k in (1, 2)]
         assert axes.get_xlabel().startswith("PC 1, ") and axes.get_ylabel().startswith("PC 2, ")
     assert [line.get_label() for line in changing.lines] == ["layer 1", "layer 3"]
     for layer, values in (("layer 1", [1, 4, 7]), ("layer 3", [3, 6, 9])):
-        env_steps, drawn = line_of(changing, layer)
+        env_steps, drawn = find_line(changing, layer)
         assert (list(env_steps), list(drawn)) == ([1, 2, 3], values)
     assert (changing.get_yscale(), changing.get_xlabel()) == ("log", "env step")
-    lr, a = histogram.patches  # the latest first
-    assert [patch.get_label() for patch in (a, lr)] in (["A", "lr"], ["lr", "A"])
-    heights = {patch.get_label(): patch.get_xy()[:, 1].max() for patch in (a, lr)}
-    assert heights == {"A": 2, "lr": 1}
+    learning_rate, a = histogram.patches  # matplotlib lists the last one first
+    assert [patch.get_label() for patch in (a, learning_rate)] in (["A", "learning_rate"], ["learning_rate", "A"])
+    heights = {patch.get_label(): patch.get_xy()[:, 1].max() for patch in (a, learning_rate)}
+    assert heights == {"A": 2, "learning_rate": 1}
 
 
-def test_returns_stand_over_their_bodies_filled_where_seen():
+def test_returns_stand_over_their_morphologies_filled_if_seen():
     rows = {
         "static": {"none": Bar(5, 4, 7, seen=True), "left": Bar(1, 0, 3, seen=False)},
         "plastic": {"left": Bar(3, 2.5, 3.5, seen=True)},
     }
-    (axes,) = returns_figure(["none", "left"], rows).axes
+    (axes,) = make_returns_figure(["none", "left"], rows).axes
     assert [label.get_text() for label in axes.get_xticklabels()] == ["none", "left"]
     assert list(axes.get_xticks()) == [0, 1]
-    assert [list(line_of(axes, name)[1]) for name in rows] == [[5, 1], [3]]
+    assert [list(find_line(axes, name)[1]) for name in rows] == [[5, 1], [3]]
     points = [container.lines[0] for container in axes.containers]
     drawn = [(round(point.get_xdata()[0]), point.get_ydata()[0]) for point in points]
     assert drawn == [(0, 5), (1, 1), (1, 3)]

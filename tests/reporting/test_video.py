@@ -1,4 +1,4 @@
-"""Videos: FFmpeg and OpenCV read back the frames that were written, in a codec that browsers play."""
+"""Videos: FFmpeg and OpenCV read the frames that were written, in a codec that browsers play."""
 
 import resource
 import signal
@@ -15,26 +15,26 @@ from hebbes.reporting.video import VideoWriter
 RED, BLUE = (220, 20, 20), (20, 20, 220)
 
 
-def frame(colour, height=64, width=96):
-    return np.full((height, width, 3), colour, dtype=np.uint8)
+def make_frame(color, height=64, width=96):
+    return np.full((height, width, 3), color, dtype=np.uint8)
 
 
-def noise(count, size=64):
+def make_noise(count, size=64):
     rng = np.random.default_rng(0)
     return (rng.integers(0, 256, (size, size, 3), np.uint8) for _ in range(count))
 
 
-def names(folder):
+def list_file_names(folder):
     return sorted(path.name for path in folder.iterdir())
 
 
-def test_frames_come_back_in_order_with_rate_size_and_colour(tmp_path, monkeypatch):
+def test_frames_come_back_in_order_with_rate_size_and_color(tmp_path, monkeypatch):
     monkeypatch.delenv("DISPLAY", raising=False)
     path = tmp_path / "episode.mp4"
     with VideoWriter(path, fps=25) as video:
-        for colour in [RED] * 5 + [BLUE] * 5:
-            video.write(frame(colour))
-    assert (video.frames, video.seconds) == (10, 0.4)
+        for color in [RED] * 5 + [BLUE] * 5:
+            video.write(make_frame(color))
+    assert (video.num_frames, video.seconds) == (10, 0.4)
     capture = cv2.VideoCapture(str(path))
     assert capture.get(cv2.CAP_PROP_FPS) == 25
     frames = [capture.read()[1][:, :, ::-1] for _ in range(int(capture.get(cv2.CAP_PROP_FRAME_COUNT)))]
@@ -50,7 +50,7 @@ def test_frames_come_back_in_order_with_rate_size_and_colour(tmp_path, monkeypat
 def test_browsers_play_the_file_whatever_the_size_of_its_frames(size, written, tmp_path):
     with VideoWriter(tmp_path / "episode.mp4", fps=50) as video:
         for column in range(12):
-            shown = frame(RED, *size)
+            shown = make_frame(RED, *size)
             shown[:, -1] = 20 * column, 20, 20
             video.write(shown)
     with av.open(str(tmp_path / "episode.mp4")) as file:
@@ -63,7 +63,7 @@ def test_browsers_play_the_file_whatever_the_size_of_its_frames(size, written, t
     if min(size) > 1:
         np.testing.assert_allclose(decoded[0][:, : size[1] - 8].mean(axis=(0, 1)), RED, atol=4)
     data = (tmp_path / "episode.mp4").read_bytes()
-    assert data.index(b"moov") < data.index(b"mdat")  # a page can show it before it has the whole file
+    assert data.index(b"moov") < data.index(b"mdat")  # a web page can play it before it has the whole file
 
 
 @pytest.mark.parametrize(
@@ -82,7 +82,7 @@ def test_what_cannot_be_written_is_refused_before_the_first_frame(tmp_path, name
         VideoWriter(tmp_path / name, fps)
 
 
-def test_an_environment_from_before_the_encoder_was_needed_is_told_what_to_install(tmp_path, monkeypatch):
+def test_a_missing_encoder_is_an_error_that_says_what_to_install(tmp_path, monkeypatch):
     monkeypatch.setattr(sys, "path", [])
     monkeypatch.setattr(sys, "path_importer_cache", {})
     monkeypatch.delitem(sys.modules, "av", raising=False)
@@ -96,10 +96,10 @@ def test_a_path_that_cannot_be_opened_is_an_error_and_not_a_lost_video(tmp_path)
         VideoWriter(tmp_path / "episode.mp4", 30) as video,
     ):
         (tmp_path / "episode.mp4").mkdir()
-        video.write(frame(RED))
+        video.write(make_frame(RED))
     with pytest.raises(ValueError, match="no file can be written there"):
         VideoWriter(tmp_path / "episode.mp4", 30)
-    assert names(tmp_path) == ["episode.mp4"]
+    assert list_file_names(tmp_path) == ["episode.mp4"]
 
 
 def test_what_the_encoder_cannot_take_is_an_error(tmp_path):
@@ -107,12 +107,12 @@ def test_what_the_encoder_cannot_take_is_an_error(tmp_path):
         pytest.raises(OSError, match=r"cannot write .*episode\.mp4: ."),
         VideoWriter(tmp_path / "episode.mp4", 30) as video,
     ):
-        video.write(frame(RED, height=16_386, width=2))
-    assert names(tmp_path) == []
+        video.write(make_frame(RED, height=16_386, width=2))
+    assert list_file_names(tmp_path) == []
 
 
 @pytest.mark.parametrize("count", [10, 24, 80])
-def test_a_disk_that_takes_no_more_is_an_error_and_leaves_the_old_file(count, tmp_path):
+def test_a_full_disk_is_an_error_and_leaves_the_old_file(count, tmp_path):
     (tmp_path / "episode.mp4").write_bytes(b"old")
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (16_384, before[1]))
@@ -121,21 +121,21 @@ def test_a_disk_that_takes_no_more_is_an_error_and_leaves_the_old_file(count, tm
             pytest.raises(OSError, match=r"cannot write the video .*episode\.mp4: File too large"),
             VideoWriter(tmp_path / "episode.mp4", 50) as video,
         ):
-            for each in noise(count):
+            for each in make_noise(count):
                 video.write(each)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
-    assert names(tmp_path) == ["episode.mp4"]
+    assert list_file_names(tmp_path) == ["episode.mp4"]
     assert (tmp_path / "episode.mp4").read_bytes() == b"old"
 
 
 def test_an_episode_that_breaks_off_leaves_the_old_file(tmp_path):
     (tmp_path / "episode.mp4").write_bytes(b"old")
     with pytest.raises(SystemExit), VideoWriter(tmp_path / "episode.mp4", 50) as video:
-        for each in noise(60):
+        for each in make_noise(60):
             video.write(each)
-        raise SystemExit(143)  # as at a signal
-    assert names(tmp_path) == ["episode.mp4"]
+        raise SystemExit(143)  # as after a SIGTERM
+    assert list_file_names(tmp_path) == ["episode.mp4"]
     assert (tmp_path / "episode.mp4").read_bytes() == b"old"
 
 
@@ -144,26 +144,26 @@ def test_a_killed_process_leaves_no_file_of_that_name(tmp_path):
         "import os, signal, sys\n"
         "from pathlib import Path\n"
         "from hebbes.reporting.video import VideoWriter\n"
-        "from tests.reporting.test_video import noise\n"
+        "from tests.reporting.test_video import make_noise\n"
         "with VideoWriter(Path(sys.argv[1]), 50) as video:\n"
-        "    for each in noise(80):\n"
+        "    for each in make_noise(80):\n"
         "        video.write(each)\n"
         "    os.kill(os.getpid(), signal.SIGKILL)\n"
     )
     killed = subprocess.run([sys.executable, "-c", program, tmp_path / "episode.mp4"], timeout=120)
     assert killed.returncode == -signal.SIGKILL
-    assert "episode.mp4" not in names(tmp_path)
+    assert "episode.mp4" not in list_file_names(tmp_path)
 
 
 def test_without_a_frame_there_is_no_file(tmp_path):
     with VideoWriter(tmp_path / "episode.mp4", 30) as video:
         pass
-    assert (video.frames, names(tmp_path)) == (0, [])
+    assert (video.num_frames, list_file_names(tmp_path)) == (0, [])
 
 
 def test_frames_do_not_pile_up_in_memory(tmp_path):
     with VideoWriter(tmp_path / "episode.mp4", 50) as video:
-        for each in noise(200, size=128):
+        for each in make_noise(200, size=128):
             video.write(each)
         (unfinished,) = tmp_path.iterdir()
         so_far = unfinished.stat().st_size
@@ -173,15 +173,15 @@ def test_frames_do_not_pile_up_in_memory(tmp_path):
 @pytest.mark.parametrize(
     "bad",
     [
-        frame(RED).astype(np.float32),
-        frame(RED)[:, :, 0],
-        frame(RED, height=32),
+        make_frame(RED).astype(np.float32),
+        make_frame(RED)[:, :, 0],
+        make_frame(RED, height=32),
         np.zeros((64, 96, 4), np.uint8),
         np.zeros((0, 96, 3), np.uint8),
     ],
 )
 def test_frames_of_another_kind_are_refused(tmp_path, bad):
     with VideoWriter(tmp_path / "episode.mp4", 30) as video:
-        video.write(frame(RED))
+        video.write(make_frame(RED))
         with pytest.raises(ValueError, match="a frame must"):
             video.write(bad)

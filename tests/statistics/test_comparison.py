@@ -1,4 +1,4 @@
-"""Comparisons of two policies against numbers worked out by hand or by rliable."""
+"""Comparisons of two policies, checked with numbers computed by hand or by rliable."""
 
 from math import isnan, nan
 
@@ -9,36 +9,36 @@ from hebbes.statistics.comparison import compare
 from hebbes.statistics.intervals import Estimate
 
 
-def compared(first, second):
+def compare_lists(first, second):
     return compare(np.array(first, np.float64), np.array(second, np.float64), np.random.default_rng(0))
 
 
 def test_every_pair_counts_and_ties_count_half():
-    found = compared([[1, 2, 3]], [[2, 2, 0]])
+    found = compare_lists([[1, 2, 3]], [[2, 2, 0]])
     assert found.probability_of_improvement.value == pytest.approx((1 + 2 + 3) / 9)
     assert found.mean_difference.value == pytest.approx(2 - 4 / 3)
 
 
 def test_episodes_are_paired_within_their_seed_only():
-    assert compared([[1], [5]], [[0], [3]]).probability_of_improvement.value == 1  # across seeds 1 loses to 3
+    assert compare_lists([[1], [5]], [[0], [3]]).probability_of_improvement.value == 1  # across seeds 1 loses to 3
 
 
 def test_probability_is_that_of_rliable():
     # probability_of_improvement of rliable 1.2.0, with two "tasks" of five runs
-    found = compared([[1, 2, 4, 9, 3], [10, 7, 8, 8, 30]], [[2, 2, 3, 1, 5], [9, 7, 12, 8, 2]])
+    found = compare_lists([[1, 2, 4, 9, 3], [10, 7, 8, 8, 30]], [[2, 2, 3, 1, 5], [9, 7, 12, 8, 2]])
     assert found.probability_of_improvement.value == pytest.approx(0.61)
     assert found.mean_difference.value == pytest.approx(3.1)
 
 
 def test_start_states_are_drawn_for_both_files_at_once():
     returns = np.random.default_rng(1).normal(0, 100, size=(2, 20))
-    assert compared(returns + 1, returns).mean_difference == Estimate(*[pytest.approx(1)] * 3)
-    assert compared(returns, returns).probability_of_improvement == Estimate(0.5, 0.5, 0.5)
+    assert compare_lists(returns + 1, returns).mean_difference == Estimate(*[pytest.approx(1)] * 3)
+    assert compare_lists(returns, returns).probability_of_improvement == Estimate(0.5, 0.5, 0.5)
 
 
 def test_the_other_way_round_is_the_complement():
     first, second = np.random.default_rng(2).integers(0, 5, size=(2, 3, 10))
-    one, other = compared(first, second), compared(second, first)
+    one, other = compare_lists(first, second), compare_lists(second, first)
     for name, total in (("probability_of_improvement", 1), ("mean_difference", 0)):
         forth, back = getattr(one, name), getattr(other, name)
         assert forth.value + back.value == pytest.approx(total)
@@ -49,7 +49,7 @@ def test_the_other_way_round_is_the_complement():
 @pytest.mark.parametrize("bad", [nan, np.inf])
 def test_a_failed_episode_of_either_leaves_nothing_to_compare(bad):
     for pair in (([[1, bad]], [[1, 2]]), ([[1, 2]], [[bad, 2]])):
-        found = compared(*pair)
+        found = compare_lists(*pair)
         assert isnan(found.probability_of_improvement.value)
         assert isnan(found.mean_difference.high)
 
@@ -57,4 +57,4 @@ def test_a_failed_episode_of_either_leaves_nothing_to_compare(bad):
 @pytest.mark.parametrize(("first", "second"), [([[1, 2]], [[1]]), ([1, 2], [1, 2]), ([[]], [[]])])
 def test_returns_of_other_start_states_are_refused(first, second):
     with pytest.raises(ValueError, match="of the same start states"):
-        compared(first, second)
+        compare_lists(first, second)

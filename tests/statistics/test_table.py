@@ -1,10 +1,10 @@
-"""Tables against the text that a person should see."""
+"""Tables, compared with the expected text."""
 
 from math import inf, nan
 
 import pytest
 
-from hebbes.statistics.table import number, table
+from hebbes.statistics.table import format_number, format_table
 
 
 @pytest.mark.parametrize(
@@ -15,12 +15,12 @@ from hebbes.statistics.table import number, table
     ],
 )
 def test_numbers_have_three_digits(value, expected):
-    assert number(value) == expected
+    assert format_number(value) == expected
 
 
 def test_columns_are_aligned_and_remarks_may_be_long():
     rows = [("1", "193 [175, 212]", "7"), ("2", "a remark that is longer than its column"), ("10 runs", "5", "80")]
-    assert table(("", "mean", "std"), rows).splitlines() == [
+    assert format_table(("", "mean", "std"), rows).splitlines() == [
         "                   mean  std",
         "1        193 [175, 212]    7",
         "2        a remark that is longer than its column",

@@ -6,27 +6,29 @@ from hebbes.strategies.core.adaptive import (
     CovarianceTooLargeError,
     check_memory,
     check_spread,
-    movement,
+    compute_move_metrics,
 )
 
 
 @pytest.mark.parametrize(("num_params", "members"), [(2, 6), (10, 10), (100, 17), (1000, 24), (12_288, 32)])
 def test_the_default_number_of_members_is_that_of_the_tutorial(num_params, members):
-    assert AdaptiveSettings().members(num_params) == members
-    assert AdaptiveSettings(popsize=30).members(num_params) == 30
+    assert AdaptiveSettings().choose_population_size(num_params) == members
+    assert AdaptiveSettings(population_size=30).choose_population_size(num_params) == 30
 
 
-def test_memory_is_named_before_it_is_taken():
+def test_too_much_memory_is_refused_with_the_amount():
     check_memory("xnes", 1000, 24, fixed=60)
     with pytest.raises(CovarianceTooLargeError, match=r"cma_es would need 67\.5 GiB .* 12288 parameters.*sep_cma_es"):
         check_memory("cma_es", 12_288, 20, fixed=20, per_member=2)  # 60 * 12288^2 * 8 / 2^30
 
 
-def test_where_fewer_members_would_fit_the_population_is_named():
+def test_the_largest_population_that_fits_is_named():
     check_memory("cma_es", 1024, 250, fixed=12, per_member=2)  # 512 matrices of 8 MiB are allowed
-    for popsize in (251, 10**9):
-        with pytest.raises(ValueError, match=f"popsize {popsize} would need .* must be <= 250") as refused:
-            check_memory("cma_es", 1024, popsize, fixed=12, per_member=2)
+    for population_size in (251, 10**9):
+        with pytest.raises(
+            ValueError, match=f"population_size {population_size} would need .* must be <= 250"
+        ) as refused:
+            check_memory("cma_es", 1024, population_size, fixed=12, per_member=2)
         assert not isinstance(refused.value, CovarianceTooLargeError)
 
 
@@ -37,10 +39,10 @@ def test_noise_that_is_too_small_or_out_of_bounds_is_an_error(deviation):
 
 
 @pytest.mark.parametrize("deviation", [1e-3, np.array([1e-9, 1e-3])])
-def test_noise_that_changes_some_weight_is_none(deviation):
+def test_noise_that_changes_some_weight_is_accepted(deviation):
     check_spread(np.array([1.0, -2.0], np.float32), deviation)
 
 
-def test_figures_of_a_step():
-    figures = movement(np.float64(0.5), np.array([0.0, 4.0, 0.0, 0.0]), np.array([3.0, 4.0, 0.0, 0.0]))
-    assert figures == {"sigma": 0.5, "update_norm": 3.0, "update_over_sigma": 3.0, "mean_norm": 5.0}
+def test_metrics_of_a_step():
+    metrics = compute_move_metrics(np.float64(0.5), np.array([0.0, 4.0, 0.0, 0.0]), np.array([3.0, 4.0, 0.0, 0.0]))
+    assert metrics == {"sigma": 0.5, "update_norm": 3.0, "update_over_sigma": 3.0, "mean_norm": 5.0}

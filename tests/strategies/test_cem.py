@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from searches import search, sphere, tell
+from searches import run_generations, sphere, tell_fitness
 
 from hebbes.strategies.cem import CEM, CEMSettings
 
@@ -9,26 +9,26 @@ FITNESS = np.array([1.0, 4.0, 2.0, 0.0, -3.0, 3.0])  # best first: members 1, 5,
 NAN = float("nan")
 
 
-def cem(**settings):
-    return CEM(CEMSettings(**{"popsize": 6, "sigma": 0.2, **settings}), START, seed=0)
+def make_cem(**settings):
+    return CEM(CEMSettings(**{"population_size": 6, "sigma": 0.2, **settings}), START, seed=0)
 
 
 def test_textbook_cem_is_the_elites_mean_and_deviation():
-    strategy = cem(elite_weights="equal", variance_around="new")
-    noise, _ = tell(strategy, FITNESS)
+    strategy = make_cem(elite_weights="equal", variance_around="new")
+    noise, _ = tell_fitness(strategy, FITNESS)
     elite = START + 0.2 * noise[[1, 5, 2]]
     assert strategy.mean == pytest.approx(elite.mean(axis=0), abs=1e-6)
     assert strategy.state_dict()["sigma"] == pytest.approx(elite.std(axis=0), rel=1e-4)
 
 
 def test_two_generations_of_cem_rls_update_by_hand():
-    strategy = cem(extra_variance=0.01, extra_variance_decay=0.5, extra_variance_min=0.006)
+    strategy = make_cem(extra_variance=0.01, extra_variance_decay=0.5, extra_variance_min=0.006)
     sigma = np.full(5, 0.2)
     weights = np.log(4 / np.array([1.0, 2.0, 3.0]))
     weights /= weights.sum()
     for generation, extra in enumerate((0.01, 0.006)):
         mean = strategy.mean.astype(np.float64)
-        noise, _ = tell(strategy, FITNESS, generation)
+        noise, _ = tell_fitness(strategy, FITNESS, generation)
         elite = mean + sigma * noise[[1, 5, 2]]
         sigma = np.sqrt(weights @ (elite - mean) ** 2 + extra)
         assert strategy.mean == pytest.approx(weights @ elite, abs=1e-6)
@@ -36,60 +36,60 @@ def test_two_generations_of_cem_rls_update_by_hand():
 
 
 def test_ties_at_the_elites_edge_share_its_weights():
-    strategy = cem(elite_weights="equal")
-    noise, _ = tell(strategy, np.array([1.0, 4.0, 3.0, 0.0, -3.0, 3.0]))
+    strategy = make_cem(elite_weights="equal")
+    noise, _ = tell_fitness(strategy, np.array([1.0, 4.0, 3.0, 0.0, -3.0, 3.0]))
     assert strategy.mean == pytest.approx(START + 0.2 * noise[[1, 2, 5]].mean(axis=0), abs=1e-6)
-    strategy = cem(elite_weights="equal")
-    noise, _ = tell(strategy, np.array([1.0, 4.0, 1.0, 0.0, -3.0, 1.0]))
+    strategy = make_cem(elite_weights="equal")
+    noise, _ = tell_fitness(strategy, np.array([1.0, 4.0, 1.0, 0.0, -3.0, 1.0]))
     assert strategy.mean == pytest.approx(START + 0.2 * np.array([2, 3, 2, 2]) / 9 @ noise[[0, 1, 2, 5]], abs=1e-6)
 
 
 def test_failed_members_have_no_weight_even_where_the_elite_is_not_full():
-    strategy = cem(elite_weights="equal")
-    noise, _ = tell(strategy, np.array([NAN, 4.0, NAN, NAN, NAN, 3.0]))
+    strategy = make_cem(elite_weights="equal")
+    noise, _ = tell_fitness(strategy, np.array([NAN, 4.0, NAN, NAN, NAN, 3.0]))
     assert strategy.mean == pytest.approx(START + 0.2 * noise[[1, 5]].mean(axis=0), abs=1e-6)
 
 
 @pytest.mark.parametrize("variance_around", ["old", "new"])
 def test_a_single_survivor_moves_the_mean_alone(variance_around):
-    strategy = cem(variance_around=variance_around)
-    noise, _ = tell(strategy, np.array([NAN, 4.0, NAN, NAN, NAN, NAN]))
+    strategy = make_cem(variance_around=variance_around)
+    noise, _ = tell_fitness(strategy, np.array([NAN, 4.0, NAN, NAN, NAN, NAN]))
     assert strategy.mean == pytest.approx(START + 0.2 * noise[1], abs=1e-6)
     assert strategy.state_dict()["sigma"].tolist() == [0.2] * 5
 
 
 @pytest.mark.parametrize("fitness", [NAN, 1.0])
 def test_a_generation_that_fails_or_ties_as_a_whole_moves_nothing(fitness):
-    strategy = cem(extra_variance=0.1)
-    tell(strategy, np.full(6, fitness))
+    strategy = make_cem(extra_variance=0.1)
+    tell_fitness(strategy, np.full(6, fitness))
     assert np.array_equal(strategy.mean, START)
     assert strategy.state_dict()["sigma"].tolist() == [0.2] * 5
 
 
 def test_extra_variance_keeps_the_search_alive():
-    alive, collapsed = (cem(popsize=20, extra_variance=v, extra_variance_min=v) for v in (1e-4, 0.0))
+    alive, collapsed = (make_cem(population_size=20, extra_variance=v, extra_variance_min=v) for v in (1e-4, 0.0))
     for strategy in (alive, collapsed):
-        search(strategy, 30)
+        run_generations(strategy, 30)
     assert alive.state_dict()["sigma"].min() >= 0.01
     assert collapsed.state_dict()["sigma"].max() < 0.001
 
 
 @pytest.mark.parametrize("settings", [{}, {"elite_weights": "equal", "variance_around": "new", "sigma": 1.0}])
 def test_climbs_a_sphere(settings):
-    strategy = cem(popsize=60, **settings)
-    search(strategy, 12)
+    strategy = make_cem(population_size=60, **settings)
+    run_generations(strategy, 12)
     assert sphere(strategy.mean[None])[0] > sphere(START[None])[0] / 100
 
 
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"elite_share": 0.2}, "elite_share must leave 2 of the 6 members at least, got 0.2"),
+        ({"elite_share": 0.2}, "elite_share must leave at least 2 of the 6 members, got 0.2"),
         ({"elite_share": 1.5}, r"elite_share must be in \(0, 1\], got 1.5"),
         ({"extra_variance": -1.0}, "extra_variance must be a finite number >= 0"),
-        ({"popsize": 5}, "popsize must be an even number"),
+        ({"population_size": 5}, "population_size must be an even number"),
     ],
 )
 def test_refuses_what_it_cannot_use(settings, message):
     with pytest.raises(ValueError, match=message):
-        cem(**settings)
+        make_cem(**settings)

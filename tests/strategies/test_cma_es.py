@@ -13,12 +13,12 @@ def rotated_ellipsoid(rows):
     return -(np.square(rows.astype(np.float64) @ AXES) * np.logspace(0, 4, 6)).sum(axis=1)
 
 
-def members(population):
+def make_members(population):
     return population.weights(range(len(population)))
 
 
-class Handed:
-    """A generator for the library that hands out rows of noise."""
+class FixedNoise:
+    """A generator for the library that returns given rows of noise."""
 
     def __init__(self):
         self.rows = iter(())
@@ -30,12 +30,12 @@ class Handed:
 def test_equals_the_librarys_own_ask_and_tell_with_the_same_noise():
     ours = CMAES(AdaptiveSettings(sigma=0.5), START, seed=3)
     library = CMA(START.astype(np.float64), 0.5)
-    library._rng = Handed()
+    library._rng = FixedNoise()
     for generation in range(25):
         population = ours.ask(generation)
         library._rng.rows = iter(population.noise(range(len(population) - 1)))
         asked = np.array([library.ask() for _ in range(library.population_size)])
-        rows = members(population)
+        rows = make_members(population)
         assert rows[:-1] == pytest.approx(asked, abs=1e-5)
         fitness = rotated_ellipsoid(rows)
         library.tell([(row, -value) for row, value in zip(rows[:-1], fitness[:-1], strict=True)])
@@ -48,7 +48,7 @@ def test_learns_a_rotated_landscape():
     ours = CMAES(AdaptiveSettings(sigma=0.5), START, seed=3)
     for generation in range(150):
         population = ours.ask(generation)
-        ours.tell(population, rotated_ellipsoid(members(population)), None)
+        ours.tell(population, rotated_ellipsoid(make_members(population)), None)
     lengths = np.sqrt(np.diag(AXES.T @ ours.state_dict()["covariance"] @ AXES))
     assert lengths[0] / lengths[-1] == pytest.approx(100, rel=0.7)  # square root of the landscape's condition, 1e4
 
@@ -57,7 +57,7 @@ def test_all_that_changes_in_the_library_is_saved():
     ours = CMAES(AdaptiveSettings(), START, seed=3)
     before = {name: np.copy(value) for name, value in vars(ours._library).items() if name != "_rng"}
     population = ours.ask(0)
-    ours.tell(population, rotated_ellipsoid(members(population)), None)
+    ours.tell(population, rotated_ellipsoid(make_members(population)), None)
     changed = {name for name, value in before.items() if not np.array_equal(value, vars(ours._library)[name])}
     assert changed - {"_funhist_values"} == set(CMAES.STATE.values())  # the history serves `should_stop` alone
 

@@ -11,11 +11,11 @@ def ellipsoid(rows):
     return -(np.square(rows.astype(np.float64)) * np.logspace(0, 3, rows.shape[-1])).sum(axis=-1)
 
 
-def members(population):
+def make_members(population):
     return population.weights(range(len(population)))
 
 
-def handed_noise(ours, population):
+def stack_noise(ours, population):
     half = (len(population) - 1) // 2
     return np.stack([population.noise(member) for member in range(half)], axis=1)
 
@@ -34,10 +34,10 @@ def test_equals_the_librarys_own_optimize_with_the_same_noise(monkeypatch, num_f
     library = crfmnes.CRFMNES(12, cost, START.astype(np.float64)[:, None], 0.5, 12, use_constraint_violation=False)
     for generation in range(25):
         population = ours.ask(generation)
-        theirs.append(handed_noise(ours, population))
+        theirs.append(stack_noise(ours, population))
         asked.clear()
         library.optimize(1)
-        rows = members(population)
+        rows = make_members(population)
         assert rows[:-1] == pytest.approx(np.array(asked), abs=1e-5)
         fitness = ellipsoid(rows)
         fitness[:num_failed] = np.nan
@@ -49,19 +49,19 @@ def test_equals_the_librarys_own_optimize_with_the_same_noise(monkeypatch, num_f
 
 @pytest.mark.parametrize("num_better", [1, 2])
 def test_ties_do_not_blow_sigma_up(num_better):
-    ours = CRFMNES(CRFMNESSettings(popsize=20, sigma=0.3), np.zeros(10, np.float32), seed=3)
+    ours = CRFMNES(CRFMNESSettings(population_size=20, sigma=0.3), np.zeros(10, np.float32), seed=3)
     rng = np.random.default_rng(0)
     for generation in range(200):
         fitness = np.zeros(21)
         fitness[rng.choice(20, num_better, replace=False)] = 1.0
-        figures = ours.tell(ours.ask(generation), fitness, None)
-    assert figures["sigma"] < 100
+        metrics = ours.tell(ours.ask(generation), fitness, None)
+    assert metrics["sigma"] < 100
 
 
 def test_one_step_of_the_mean_by_hand():
-    ours = CRFMNES(CRFMNESSettings(popsize=4, sigma=0.5), START, seed=3)
+    ours = CRFMNES(CRFMNESSettings(population_size=4, sigma=0.5), START, seed=3)
     population = ours.ask(0)
-    rows, before = members(population).astype(np.float64), START.astype(np.float64)
+    rows, before = make_members(population).astype(np.float64), START.astype(np.float64)
     ours.tell(population, np.array([2.0, 0.0, 1.0, 9.0, 99.0]), None)
     hats = np.log(3) - np.log([1, 2])  # ln(n/2 + 1) - ln(rank); the paths are too short yet for the distance weights
     weights = np.append(hats / hats.sum(), [0.0, 0.0]) - 0.25
@@ -69,10 +69,10 @@ def test_one_step_of_the_mean_by_hand():
 
 
 def test_the_long_direction_lengthens_the_noise():
-    ours = CRFMNES(CRFMNESSettings(popsize=2000, sigma=0.5), np.zeros(5, np.float32), seed=3)
+    ours = CRFMNES(CRFMNESSettings(population_size=2000, sigma=0.5), np.zeros(5, np.float32), seed=3)
     direction = np.array([[3.0], [0.0], [0.0], [4.0], [0.0]])
     ours.load_state_dict({**ours.state_dict(), "direction": direction})
-    rows = members(ours.ask(0))[:-1].astype(np.float64)
+    rows = make_members(ours.ask(0))[:-1].astype(np.float64)
     covariance = 0.25 * (np.eye(5) + direction @ direction.T)
     assert rows.T @ rows / 2000 == pytest.approx(covariance, abs=0.5)
     assert rows[:1000] == pytest.approx(-rows[1000:], abs=1e-6)
@@ -82,10 +82,10 @@ def test_all_that_changes_in_the_library_is_saved():
     ours = CRFMNES(CRFMNESSettings(), START, seed=3)
     before = {name: np.copy(value) for name, value in vars(ours._library).items()}
     population = ours.ask(0)
-    ours.tell(population, ellipsoid(members(population)), None)
+    ours.tell(population, ellipsoid(make_members(population)), None)
     changed = {name for name, value in before.items() if not np.array_equal(value, vars(ours._library)[name])}
-    counters = {"f", "g", "no_of_evals", "f_best", "x_best"}  # read by nobody
-    assert changed - counters - {"z"} == set(CRFMNES.STATE.values())  # z is drawn anew
+    counters = {"f", "g", "no_of_evals", "f_best", "x_best"}  # never read
+    assert changed - counters - {"z"} == set(CRFMNES.STATE.values())  # z is drawn in every generation
 
 
 def test_the_library_that_others_import_stays_as_it_is():

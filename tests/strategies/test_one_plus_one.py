@@ -23,9 +23,9 @@ def test_one_generation_by_hand(candidate, parent, accepted, factor):
     strategy = OnePlusOne(OnePlusOneSettings(sigma=0.5), START, seed=3)
     population = strategy.ask(0)
     tried = population.weights([0])[0]
-    figures = strategy.tell(population, np.array([candidate, parent]), None)
+    metrics = strategy.tell(population, np.array([candidate, parent]), None)
     assert np.array_equal(strategy.mean, tried if accepted else START)
-    assert figures["sigma"] == 0.5
+    assert metrics["sigma"] == 0.5
     assert strategy.state_dict()["sigma"] == pytest.approx(0.5 * factor)
 
 

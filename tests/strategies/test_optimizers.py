@@ -2,12 +2,12 @@ import numpy as np
 import pytest
 import torch
 
-from hebbes.strategies.core.optimizers import OPTIMIZERS, Adam, ClipUp, OptimizerSettings, Sgd
+from hebbes.strategies.core.optimizers import OPTIMIZERS, SGD, Adam, ClipUp, OptimizerSettings
 
 GRADIENTS = np.random.default_rng(0).normal(size=(20, 5))
 CASES = [
-    (lambda: Sgd(5, 0.0), lambda p: torch.optim.SGD(p, lr=0.3, maximize=True)),
-    (lambda: Sgd(5, 0.7), lambda p: torch.optim.SGD(p, lr=0.3, momentum=0.7, maximize=True)),
+    (lambda: SGD(5, 0.0), lambda p: torch.optim.SGD(p, lr=0.3, maximize=True)),
+    (lambda: SGD(5, 0.7), lambda p: torch.optim.SGD(p, lr=0.3, momentum=0.7, maximize=True)),
     (lambda: Adam(5, 0.8, 0.95), lambda p: torch.optim.Adam(p, lr=0.3, betas=(0.8, 0.95), maximize=True)),
 ]
 
@@ -44,7 +44,7 @@ def test_clip_ups_speed_is_limited_to_twice_the_learning_rate_at_hand():
 @pytest.mark.parametrize(
     ("settings", "same"),
     [
-        ({"optimizer": "sgd", "momentum": 0.7}, Sgd(5, 0.7)),
+        ({"optimizer": "sgd", "momentum": 0.7}, SGD(5, 0.7)),
         ({"optimizer": "adam", "adam_beta1": 0.8, "adam_beta2": 0.95}, Adam(5, 0.8, 0.95)),
         ({"optimizer": "clip_up", "clip_up_momentum": 0.7, "max_speed": 0.4}, ClipUp(5, 0.7, 0.4)),
     ],

@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from searches import search, sphere, tell
+from searches import run_generations, sphere, tell_fitness
 
 from hebbes.strategies.openai_es import OpenAIES, OpenAIESSettings
 from hebbes.strategies.pgpe import PGPE, PGPESettings
@@ -10,16 +10,16 @@ FITNESS = np.array([1.0, 4.0, 2.0, 0.0, -3.0, 3.0])
 UTILITIES = np.array([-0.1, 0.5, 0.1, -0.3, -0.5, 0.3])
 
 
-def pgpe(**settings):
-    return PGPE(PGPESettings(**{"popsize": 6, "sigma": 0.2, **settings}), START, seed=0)
+def make_pgpe(**settings):
+    return PGPE(PGPESettings(**{"population_size": 6, "sigma": 0.2, **settings}), START, seed=0)
 
 
 def test_two_steps_of_the_mean_and_the_sigmas_by_hand():
-    strategy = pgpe(optimizer="sgd", lr=3.0, sigma_lr=0.4, max_sigma_change=0.9)
+    strategy = make_pgpe(optimizer="sgd", learning_rate=3.0, sigma_learning_rate=0.4, max_sigma_change=0.9)
     sigma = np.full(5, 0.2)
     for generation in range(2):
         mean = strategy.mean.astype(np.float64)
-        noise, _ = tell(strategy, FITNESS, generation)
+        noise, _ = tell_fitness(strategy, FITNESS, generation)
         moves = sigma * noise
         pairs, odd = UTILITIES.reshape(3, 2), moves[0::2]
         step = ((pairs[:, 0] - pairs[:, 1]) / 2) @ odd / 3
@@ -31,39 +31,41 @@ def test_two_steps_of_the_mean_and_the_sigmas_by_hand():
 
 
 def test_sigma_changes_by_its_limit_at_most():
-    strategy = pgpe(sigma_lr=1e6, max_sigma_change=0.25)
-    tell(strategy, FITNESS)
+    strategy = make_pgpe(sigma_learning_rate=1e6, max_sigma_change=0.25)
+    tell_fitness(strategy, FITNESS)
     sigma = strategy.state_dict()["sigma"]
     assert set(np.round(sigma, 12)) == {0.15, 0.25}
 
 
 def test_rounding_of_the_baseline_moves_nothing_where_all_members_tie():
-    strategy = pgpe(popsize=10, fitness_shaping="raw")
-    tell(strategy, np.arange(10.0))
+    strategy = make_pgpe(population_size=10, fitness_shaping="raw")
+    tell_fitness(strategy, np.arange(10.0))
     before = {key: array.copy() for key, array in strategy.state_dict().items()}
-    tell(strategy, np.full(10, 1e7 / 3), generation=1)
+    tell_fitness(strategy, np.full(10, 1e7 / 3), generation=1)
     after = strategy.state_dict()
     assert [key for key in ("mean", "sigma", "optimizer.velocity") if not np.array_equal(after[key], before[key])] == []
 
 
-@pytest.mark.parametrize("optimizer", [{"optimizer": "clip_up", "lr": 0.1}, {"optimizer": "adam", "lr": 0.05}])
+@pytest.mark.parametrize(
+    "optimizer", [{"optimizer": "clip_up", "learning_rate": 0.1}, {"optimizer": "adam", "learning_rate": 0.05}]
+)
 @pytest.mark.parametrize("sampler", ["antithetic", "orthogonal"])
 def test_with_fixed_sigmas_it_is_openai_es(optimizer, sampler):
     settings = OpenAIESSettings(
-        popsize=6, sigma=0.2, sampler=sampler, fitness_shaping="centered_rank", weight_penalty=0.0,
-        lr_schedule="constant", sigma_schedule="constant", **optimizer,
+        population_size=6, sigma=0.2, sampler=sampler, fitness_shaping="centered_rank", weight_penalty=0.0,
+        learning_rate_schedule="constant", sigma_schedule="constant", **optimizer,
     )  # fmt: skip
-    strategies = [pgpe(sigma_lr=0.0, sampler=sampler, **optimizer), OpenAIES(settings, START, seed=0)]
+    strategies = [make_pgpe(sigma_learning_rate=0.0, sampler=sampler, **optimizer), OpenAIES(settings, START, seed=0)]
     for strategy in strategies:
-        search(strategy, 5)
+        run_generations(strategy, 5)
     assert strategies[0].mean == pytest.approx(strategies[1].mean, abs=1e-4)
     assert np.abs(strategies[0].mean - START).max() > 0.01
 
 
-def test_what_all_utilities_share_does_not_move_sigma():
-    strategies = [pgpe(fitness_shaping="raw", sigma_lr=0.01) for _ in range(2)]
+def test_an_offset_of_all_utilities_does_not_change_sigma():
+    strategies = [make_pgpe(fitness_shaping="raw", sigma_learning_rate=0.01) for _ in range(2)]
     for strategy, shift in zip(strategies, (0.0, 1000.0), strict=True):
-        tell(strategy, FITNESS + shift)
+        tell_fitness(strategy, FITNESS + shift)
     first, second = (strategy.state_dict() for strategy in strategies)
     assert first["sigma"] == pytest.approx(second["sigma"], rel=1e-9)
     assert first["mean"] == pytest.approx(second["mean"], rel=1e-9)
@@ -71,35 +73,35 @@ def test_what_all_utilities_share_does_not_move_sigma():
 
 @pytest.mark.parametrize("fitness", [np.zeros(6), np.full(6, np.nan)])
 def test_a_generation_that_ties_or_fails_as_a_whole_moves_nothing(fitness):
-    strategy = pgpe()
-    tell(strategy, fitness)
+    strategy = make_pgpe()
+    tell_fitness(strategy, fitness)
     assert np.array_equal(strategy.mean, START)
     assert strategy.state_dict()["sigma"].tolist() == [0.2] * 5
 
 
 def test_each_parameter_gets_the_sigma_that_suits_it():
-    strategy = pgpe(popsize=100, sigma_lr=0.3)
-    search(strategy, 60, lambda rows: -(rows[:, 0].astype(np.float64) ** 2))
+    strategy = make_pgpe(population_size=100, sigma_learning_rate=0.3)
+    run_generations(strategy, 60, lambda rows: -(rows[:, 0].astype(np.float64) ** 2))
     sigma = strategy.state_dict()["sigma"]
     assert sigma[0] < 0.5 * sigma[1:].min()
 
 
 def test_climbs_a_sphere_with_its_defaults():
-    strategy = pgpe(popsize=40)
-    search(strategy, 100)
+    strategy = make_pgpe(population_size=40)
+    run_generations(strategy, 100)
     assert sphere(strategy.mean[None])[0] > sphere(START[None])[0] / 100
 
 
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"popsize": 5}, "popsize must be an even number"),
+        ({"population_size": 5}, "population_size must be an even number"),
         ({"sigma": 0.0}, "sigma must be a finite number > 0, got 0.0"),
-        ({"sigma_lr": -1.0}, "sigma_lr must be a finite number >= 0"),
+        ({"sigma_learning_rate": -1.0}, "sigma_learning_rate must be a finite number >= 0"),
         ({"max_sigma_change": 1.0}, r"max_sigma_change must be in \[0, 1\)"),
         ({"max_speed": -1.0}, "max_speed must be a finite number > 0"),
     ],
 )
 def test_refuses_what_it_cannot_use(settings, message):
     with pytest.raises(ValueError, match=message):
-        pgpe(**settings)
+        make_pgpe(**settings)

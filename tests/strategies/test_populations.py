@@ -9,12 +9,14 @@ from hebbes.strategies.core.populations import GaussianPopulation
 CENTER = np.linspace(-1, 1, 7, dtype=np.float32)
 
 
-def population(**changes):
-    return GaussianPopulation(**{"center": CENTER, "sigma": 0.5, "seed": 3, "generation": 4, "popsize": 6, **changes})
+def make_population(**changes):
+    return GaussianPopulation(
+        **{"center": CENTER, "sigma": 0.5, "seed": 3, "generation": 4, "population_size": 6, **changes}
+    )
 
 
-def test_twins_are_opposite_around_the_centre_and_the_last_member_is_the_centre():
-    rows = population().weights(range(7))
+def test_pairs_are_antithetic_around_the_center_and_the_last_member_is_the_center():
+    rows = make_population().weights(range(7))
     assert rows.dtype == np.float32
     assert rows[0::2][:3] + rows[1::2] == pytest.approx(np.tile(2 * CENTER, (3, 1)), abs=1e-6)
     assert np.array_equal(rows[6], CENTER)
@@ -22,8 +24,8 @@ def test_twins_are_opposite_around_the_centre_and_the_last_member_is_the_centre(
 
 
 def test_any_slice_made_anywhere_is_the_same():
-    whole = population().weights(range(7))
-    elsewhere = pickle.loads(pickle.dumps(population()))
+    whole = make_population().weights(range(7))
+    elsewhere = pickle.loads(pickle.dumps(make_population()))
     for ids in ([5], [3, 0, 6], [1, 4], range(2, 5)):
         assert np.array_equal(elsewhere.weights(ids), whole[list(ids)])
 
@@ -33,42 +35,49 @@ def test_noise_has_unit_variance_and_differs_by_seed_and_generation():
     noise = wide.weights([0])[0]
     assert noise.std() == pytest.approx(0.5, rel=0.02)
     assert abs(noise.mean()) < 0.02
-    for other in (population(seed=4), population(generation=5)):
-        assert not np.array_equal(other.weights([0]), population().weights([0]))
+    for other in (make_population(seed=4), make_population(generation=5)):
+        assert not np.array_equal(other.weights([0]), make_population().weights([0]))
 
 
-def test_combine_sums_utility_times_noise():
+def test_the_weighted_noise_sum_is_utility_times_noise():
     utilities = np.array([0.3, -0.1, 0.0, 0.25, -0.5, 0.05, 9.0])
-    noise = (population().weights(range(7)).astype(np.float64) - CENTER) / 0.5
-    assert population().combine(range(7), utilities) == pytest.approx(utilities @ noise, abs=1e-5)
-    halves = population().combine([0, 1, 2], utilities[:3]) + population().combine([3, 4, 5, 6], utilities[3:])
-    assert halves == pytest.approx(population().combine(range(7), utilities), abs=1e-12)
+    noise = (make_population().weights(range(7)).astype(np.float64) - CENTER) / 0.5
+    assert make_population().weighted_noise_sum(range(7), utilities) == pytest.approx(utilities @ noise, abs=1e-5)
+    halves = make_population().weighted_noise_sum([0, 1, 2], utilities[:3]) + make_population().weighted_noise_sum(
+        [3, 4, 5, 6], utilities[3:]
+    )
+    assert halves == pytest.approx(make_population().weighted_noise_sum(range(7), utilities), abs=1e-12)
 
 
 def test_noise_of_the_default_sampler_is_one_stream_a_pair():
     noise = [np.random.Generator(np.random.PCG64(np.random.SeedSequence((3, 1, 4, pair, 0)))) for pair in range(3)]
     first = [rng.standard_normal(7, dtype=np.float32) for rng in noise]
-    assert np.array_equal(population().weights([4, 5]), [CENTER + first[2] * 0.5, CENTER - first[2] * np.float32(0.5)])
+    assert np.array_equal(
+        make_population().weights([4, 5]), [CENTER + first[2] * 0.5, CENTER - first[2] * np.float32(0.5)]
+    )
 
 
 def test_a_sigma_for_each_parameter_scales_it_and_leaves_the_noise_alone():
     sigmas = np.linspace(0.1, 2.0, 7)
-    rows, unit = population(sigma=sigmas).weights(range(7)), population(center=0 * CENTER, sigma=1.0).weights(range(7))
+    rows, unit = (
+        make_population(sigma=sigmas).weights(range(7)),
+        make_population(center=0 * CENTER, sigma=1.0).weights(range(7)),
+    )
     assert rows.dtype == np.float32
     assert rows == pytest.approx(CENTER + sigmas * unit, abs=1e-6)
     utilities = np.random.default_rng(0).normal(size=7)
     for power in (1, 2):
-        expected = population().combine(range(7), utilities, power)
-        assert np.array_equal(population(sigma=sigmas).combine(range(7), utilities, power), expected)
+        expected = make_population().weighted_noise_sum(range(7), utilities, power)
+        assert np.array_equal(make_population(sigma=sigmas).weighted_noise_sum(range(7), utilities, power), expected)
 
 
 @pytest.mark.parametrize("sampler", ["normal", "antithetic", "orthogonal"])
-def test_combine_sums_utility_times_noise_to_the_power(sampler):
+def test_the_weighted_noise_sum_is_utility_times_noise_to_the_power(sampler):
     utilities = np.array([0.3, -0.1, 0.0, 0.25, -0.5, 0.05, 9.0])
-    noise = population(center=0 * CENTER, sigma=1.0, sampler=sampler).weights(range(7)).astype(np.float64)
+    noise = make_population(center=0 * CENTER, sigma=1.0, sampler=sampler).weights(range(7)).astype(np.float64)
     for power in (1, 2):
-        combined = population(sampler=sampler).combine(range(7), utilities, power)
-        assert combined == pytest.approx(utilities @ noise**power, abs=1e-9)
+        total = make_population(sampler=sampler).weighted_noise_sum(range(7), utilities, power)
+        assert total == pytest.approx(utilities @ noise**power, abs=1e-9)
 
 
 def test_a_repeated_policy_is_the_same_row():

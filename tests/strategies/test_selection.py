@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from hebbes.strategies.core.selection import all_tie, best_first, tied_share
+from hebbes.strategies.core.selection import all_tie, compute_tied_share, sort_best_first
 
 NAN = float("nan")
 
@@ -9,8 +9,8 @@ NAN = float("nan")
 def test_the_fittest_come_first_failed_members_last_and_ties_as_they_are_told_to():
     fitness = np.array([1.0, NAN, 7.0, -1e9, 7.0, NAN, 1.0])
     before = fitness.copy()
-    assert best_first(fitness, ties=np.arange(7)).tolist() == [2, 4, 0, 6, 3, 1, 5]
-    assert best_first(fitness, ties=np.arange(7)[::-1]).tolist() == [4, 2, 6, 0, 3, 5, 1]
+    assert sort_best_first(fitness, ties=np.arange(7)).tolist() == [2, 4, 0, 6, 3, 1, 5]
+    assert sort_best_first(fitness, ties=np.arange(7)[::-1]).tolist() == [4, 2, 6, 0, 3, 5, 1]
     assert np.array_equal(fitness, before, equal_nan=True)
 
 
@@ -24,5 +24,5 @@ def test_the_fittest_come_first_failed_members_last_and_ties_as_they_are_told_to
         ([NAN, 2.0, 2.0, 1.0], False, 0.5),
     ],
 )
-def test_who_ties(fitness, tie, share):
-    assert all_tie(np.array(fitness)) is tie and tied_share(np.array(fitness)) == share
+def test_ties(fitness, tie, share):
+    assert all_tie(np.array(fitness)) is tie and compute_tied_share(np.array(fitness)) == share

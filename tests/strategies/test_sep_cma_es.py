@@ -3,7 +3,7 @@ import pytest
 from cmaes import SepCMA
 
 from hebbes.strategies.core.adaptive import AdaptiveSettings
-from hebbes.strategies.sep_cma_es import SepCMAES, learning_rates
+from hebbes.strategies.sep_cma_es import SepCMAES, compute_learning_rates
 
 START = np.random.default_rng(2).normal(size=12).astype(np.float32)
 
@@ -12,17 +12,17 @@ def ellipsoid(rows):
     return -(np.square(rows.astype(np.float64)) * np.logspace(0, 3, rows.shape[1])).sum(axis=1)
 
 
-def members(population):
+def make_members(population):
     return population.weights(range(len(population)))
 
 
 def test_equals_the_library_run_directly_bit_for_bit():
     ours = SepCMAES(AdaptiveSettings(sigma=0.5), START, seed=3)
     library = SepCMA(START.astype(np.float64), 0.5)
-    library._cc, library._c1, library._cmu = learning_rates(12, library._mu_eff)
+    library._cc, library._c1, library._cmu = compute_learning_rates(12, library._mu_eff)
     for generation in range(30):
         population = ours.ask(generation)
-        rows = members(population)
+        rows = make_members(population)
         fitness = ellipsoid(rows)
         library.tell([(row.astype(np.float64), -value) for row, value in zip(rows[:-1], fitness[:-1], strict=True)])
         ours.tell(population, fitness, None)
@@ -32,45 +32,45 @@ def test_equals_the_library_run_directly_bit_for_bit():
 
 
 def test_one_step_of_mean_and_spread_by_hand():
-    ours = SepCMAES(AdaptiveSettings(popsize=6, sigma=0.5), START, seed=3)
+    ours = SepCMAES(AdaptiveSettings(population_size=6, sigma=0.5), START, seed=3)
     population = ours.ask(0)
-    rows = members(population).astype(np.float64)
+    rows = make_members(population).astype(np.float64)
     ours.tell(population, np.array([3.0, np.nan, 5.0, 1.0, 4.0, 0.0, 99.0]), None)
     weights = np.log(4) - np.log([1, 2, 3])  # ln(mu + 1) - ln(rank), mu = 3
     assert ours.mean == pytest.approx(weights @ rows[[2, 4, 0]] / weights.sum(), abs=1e-6)
 
 
 def test_the_members_follow_the_variances():
-    ours = SepCMAES(AdaptiveSettings(popsize=200, sigma=0.5), np.zeros(50, np.float32), seed=3)
+    ours = SepCMAES(AdaptiveSettings(population_size=200, sigma=0.5), np.zeros(50, np.float32), seed=3)
     state = ours.state_dict()
     state["variances"] = np.linspace(0.1, 4, 50) ** 2
     ours.load_state_dict(state)
-    assert members(ours.ask(0))[:-1].std(axis=0) == pytest.approx(0.5 * np.linspace(0.1, 4, 50), rel=0.25)
+    assert make_members(ours.ask(0))[:-1].std(axis=0) == pytest.approx(0.5 * np.linspace(0.1, 4, 50), rel=0.25)
 
 
 def test_all_that_changes_in_the_library_is_saved():
     ours = SepCMAES(AdaptiveSettings(), START, seed=3)
     before = {name: np.copy(value) for name, value in vars(ours._library).items() if name != "_rng"}
     population = ours.ask(0)
-    ours.tell(population, ellipsoid(members(population)), None)
+    ours.tell(population, ellipsoid(make_members(population)), None)
     changed = {name for name, value in before.items() if not np.array_equal(value, vars(ours._library)[name])}
     assert changed - {"_funhist_values"} == set(SepCMAES.STATE.values())  # the history serves `should_stop` alone
 
 
 def test_variances_are_learned_at_the_rates_of_pycma():
     # what pycma 4.5.0 prints of itself for 20 dimensions, a population of 12 and its mu_eff, 3.7294589
-    assert learning_rates(20, 3.7294589) == pytest.approx((0.252594, 0.0343279, 0.0565385), rel=1e-5)
+    assert compute_learning_rates(20, 3.7294589) == pytest.approx((0.252594, 0.0343279, 0.0565385), rel=1e-5)
 
 
-@pytest.mark.parametrize("popsize", [4, 5, 8, 500])
-def test_variances_stay_positive_in_a_population_of_any_size(popsize):
-    ours = SepCMAES(AdaptiveSettings(popsize=popsize), START, seed=0)
+@pytest.mark.parametrize("population_size", [4, 5, 8, 500])
+def test_variances_stay_positive_in_a_population_of_any_size(population_size):
+    ours = SepCMAES(AdaptiveSettings(population_size=population_size), START, seed=0)
     for generation in range(5):
         population = ours.ask(generation)
-        ours.tell(population, ellipsoid(members(population)), None)
+        ours.tell(population, ellipsoid(make_members(population)), None)
     assert (ours.state_dict()["variances"] > 0).all()
 
 
 def test_refuses_a_single_parameter():
     with pytest.raises(ValueError, match="at least 2 parameters"):
-        SepCMAES(AdaptiveSettings(popsize=8), START[:1], seed=0)
+        SepCMAES(AdaptiveSettings(population_size=8), START[:1], seed=0)

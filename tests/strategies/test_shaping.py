@@ -7,13 +7,13 @@ from hypothesis.extra.numpy import arrays
 
 from hebbes.strategies.core.shaping import (
     SHAPINGS,
-    by_rank,
+    assign_by_rank,
     centered_rank,
     centered_rank_normalized,
     linear,
+    make_shaping,
     nes_utilities,
     raw,
-    shaping,
     top_k,
     z_score,
 )
@@ -54,8 +54,8 @@ def test_top_k_by_hand():
     assert top_k(np.array([5.0, 3.0, 3.0, 3.0]), 0.5) == pytest.approx([0.25, -1 / 12, -1 / 12, -1 / 12])
     assert top_k(np.arange(5.0), 0.01) == pytest.approx([-0.2, -0.2, -0.2, -0.2, 0.8])
     fitness = np.arange(10.0)
-    assert np.array_equal(shaping("top_k", 0.2)(fitness), top_k(fitness, 0.2))
-    assert shaping("linear", 0.2) is linear
+    assert np.array_equal(make_shaping("top_k", 0.2)(fitness), top_k(fitness, 0.2))
+    assert make_shaping("linear", 0.2) is linear
 
 
 def test_failed_members_count_as_the_worst_value():
@@ -89,7 +89,12 @@ def test_rounding_makes_no_deviation_of_ties(value):
 
 
 def test_values_by_rank_go_to_the_best_first_and_ties_share_them():
-    assert by_rank(np.array([2.0, NAN, 7.0, 2.0]), np.array([8.0, 4.0, 2.0, 1.0])).tolist() == [3.0, 1.0, 8.0, 3.0]
+    assert assign_by_rank(np.array([2.0, NAN, 7.0, 2.0]), np.array([8.0, 4.0, 2.0, 1.0])).tolist() == [
+        3.0,
+        1.0,
+        8.0,
+        3.0,
+    ]
 
 
 each_shaping = pytest.mark.parametrize("name", SHAPINGS)
@@ -100,7 +105,7 @@ each_shaping = pytest.mark.parametrize("name", SHAPINGS)
 def test_a_population_that_ties_or_fails_as_a_whole_moves_nothing(name, value):
     utilities = SHAPINGS[name](np.full(6, value))
     if name == "raw" and not np.isnan(value):
-        assert utilities.tolist() == [value] * 6  # cancels in twins
+        assert utilities.tolist() == [value] * 6  # cancels within antithetic pairs
     else:
         assert not utilities.any()
 
@@ -132,6 +137,6 @@ def test_members_may_come_in_any_order(name, fitness, rng):
 
 @each_shaping
 @given(fitness=arrays(np.float64, st.integers(2, 30), elements=st.integers(-1000, 1000)), shift=st.integers(-999, 999))
-def test_what_all_members_share_does_not_count_but_in_raw(name, fitness, shift):
+def test_an_offset_of_all_members_changes_only_raw(name, fitness, shift):
     moved = SHAPINGS[name](fitness + shift) - (shift if name == "raw" else 0)
     assert moved == pytest.approx(SHAPINGS[name](fitness), abs=1e-9)

@@ -3,24 +3,28 @@ import pytest
 from scipy.linalg import expm
 
 from hebbes.strategies.snes import SNES, SNESSettings
-from hebbes.strategies.xnes import XNES, XNESSettings, default_rate
+from hebbes.strategies.xnes import XNES, XNESSettings, compute_default_rate
 
 START = np.random.default_rng(2).normal(size=4).astype(np.float32)
 
 
-def members(population):
+def make_members(population):
     return population.weights(range(len(population)))
 
 
 def test_two_steps_equal_algorithm_1_written_out():
-    ours = XNES(XNESSettings(popsize=5, sigma=0.3, lr=0.9, sigma_lr=0.2, shape_lr=0.1), START, seed=3)
+    ours = XNES(
+        XNESSettings(population_size=5, sigma=0.3, learning_rate=0.9, sigma_learning_rate=0.2, shape_lr=0.1),
+        START,
+        seed=3,
+    )
     mean, sigma, B = START.astype(np.float64), 0.3, np.eye(4)
     hats = [max(0.0, np.log(3.5) - np.log(rank)) for rank in (1, 2, 3, 4, 5)]
     utilities = np.array(hats) / sum(hats) - 0.2
     for generation in range(2):
         population = ours.ask(generation)
         ours.tell(population, np.array([1.0, 5.0, np.nan, 4.0, 2.0, 99.0]), None)
-        rows = members(population).astype(np.float64)[[1, 3, 4, 0, 2]]  # best first
+        rows = make_members(population).astype(np.float64)[[1, 3, 4, 0, 2]]  # best first
         s = np.linalg.solve(B, (rows - mean).T).T / sigma
         G_delta = sum(u * z for u, z in zip(utilities, s, strict=True))
         G_M = sum(u * (np.outer(z, z) - np.eye(4)) for u, z in zip(utilities, s, strict=True))
@@ -33,20 +37,20 @@ def test_two_steps_equal_algorithm_1_written_out():
 
 
 def test_learning_rates_are_those_of_table_1():
-    assert default_rate(10) == pytest.approx(0.6 * (3 + np.log(10)) / (10 * np.sqrt(10)))
+    assert compute_default_rate(10) == pytest.approx(0.6 * (3 + np.log(10)) / (10 * np.sqrt(10)))
 
 
 def test_the_shape_keeps_its_volume():
     ours = XNES(XNESSettings(shape_lr=0.3), START, seed=3)
     for generation in range(40):
         population = ours.ask(generation)
-        ours.tell(population, -np.square(members(population) * [1, 3, 9, 27]).sum(axis=1), None)
+        ours.tell(population, -np.square(make_members(population) * [1, 3, 9, 27]).sum(axis=1), None)
     shape = ours.state_dict()["shape"]
     assert np.linalg.det(shape) == pytest.approx(1.0)
     assert np.square(shape).sum(axis=1)[0] > 4 * np.square(shape).sum(axis=1)[3]
 
 
-class WithNoise:
+class NoisePopulation:
     def __init__(self, noise):
         self._noise = noise
 
@@ -55,14 +59,16 @@ class WithNoise:
 
 
 def test_equals_snes_in_one_dimension():
-    rates = {"popsize": 8, "sigma": 0.5, "lr": 0.7, "sigma_lr": 0.3}
+    rates = {"population_size": 8, "sigma": 0.5, "learning_rate": 0.7, "sigma_learning_rate": 0.3}
     ours, simpler = XNES(XNESSettings(**rates), START[:1], 3), SNES(SNESSettings(**rates), START[:1], 3)
     for generation in range(10):
         population = simpler.ask(generation)
-        fitness = -np.square(members(population)[:, 0].astype(np.float64) - 2)
-        noise = np.array([population.combine([member], [1.0]) for member in range(8)])
-        ours.tell(WithNoise(noise), fitness, None)
-        simpler.tell(population, fitness, lambda p, utilities, power=1: p.combine(range(9), utilities, power))
+        fitness = -np.square(make_members(population)[:, 0].astype(np.float64) - 2)
+        noise = np.array([population.weighted_noise_sum([member], [1.0]) for member in range(8)])
+        ours.tell(NoisePopulation(noise), fitness, None)
+        simpler.tell(
+            population, fitness, lambda p, utilities, power=1: p.weighted_noise_sum(range(9), utilities, power)
+        )
     assert ours.mean == pytest.approx(simpler.mean, rel=1e-6)
     assert ours.state_dict()["sigma"] == pytest.approx(simpler.state_dict()["sigma"][0], rel=1e-6)
 

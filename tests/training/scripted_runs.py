@@ -5,18 +5,18 @@ from dataclasses import replace
 import numpy as np
 
 from hebbes.contracts.engine import Moments
-from hebbes.files.checkpoint import newest_checkpoint
+from hebbes.files.checkpoint import load_newest_checkpoint
 from hebbes.recording.metrics import read_metrics
 from hebbes.strategies.openai_es import OpenAIESSettings
 from hebbes.training.config import TrainConfig
 from hebbes.training.prepare import prepare
 from hebbes.training.run import execute
 
-SETTINGS = OpenAIESSettings(popsize=8, lr=0.05, optimizer="adam")
+SETTINGS = OpenAIESSettings(population_size=8, learning_rate=0.05, optimizer="adam")
 
 
-def scripted_config(folder, **changes):
-    """A run of nine generations in which the return is the sum of the actions and a draw made at the start."""
+def make_scripted_config(folder, **changes):
+    """Options of nine generations, whose return is the sum of the actions and of a number drawn at the start."""
     config = TrainConfig(
         environment="Scripted-v0",
         imports=("tests.scripted",),
@@ -37,20 +37,20 @@ def scripted_config(folder, **changes):
 
 
 def train(config):
-    """Trains; the folder of the run."""
+    """Trains; returns the folder of the run."""
     (run,) = prepare(config)
     execute(run)
     return run.folder
 
 
 def resume(folder, **changes):
-    """Goes on with the run in a folder."""
-    return train(scripted_config(folder.parent.parent, resume=str(folder), **changes))
+    """Resumes the run in a folder; returns the folder."""
+    return train(make_scripted_config(folder.parent.parent, resume=str(folder), **changes))
 
 
-def outcome(folder):
-    """All that must be equal, bit for bit, when a run was interrupted: state, policies, rows without their times."""
-    checkpoint, _ = newest_checkpoint(folder / "checkpoint")
+def read_outcome(folder):
+    """All that must be equal, bit for bit, after an interruption: state, policies, and metrics without times."""
+    checkpoint, _ = load_newest_checkpoint(folder / "checkpoint")
     metrics, progress = read_metrics(folder / "metrics.csv"), checkpoint.progress
     moments = progress.moments or Moments(0, np.empty(0), np.empty(0))
     return {

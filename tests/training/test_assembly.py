@@ -1,4 +1,4 @@
-"""From options to the wrappers, the policy and the action head."""
+"""Options select the wrappers, the policy and the action head."""
 
 import numpy as np
 import pytest
@@ -6,11 +6,11 @@ from gymnasium.spaces import Box, Discrete, MultiBinary, MultiDiscrete
 
 from hebbes.strategies.openai_es import OpenAIESSettings
 from hebbes.training import assembly
-from hebbes.training.assembly import automatic_policy, environment_spec, make_agent
+from hebbes.training.assembly import choose_policy, make_agent, make_environment_spec
 from hebbes.training.config import TrainConfig
 from hebbes.training.trainers import HebbianConfig
 
-COLOUR = Box(0, 255, (96, 100, 3), np.uint8)
+COLOR = Box(0, 255, (96, 100, 3), np.uint8)
 VECTOR = Box(-1, 1, (5,), np.float32)
 ACTIONS = Box(-1, 1, (3,), np.float32)
 FIRST = Box(0, 255, (3, 96, 100), np.uint8)
@@ -19,18 +19,18 @@ BYTES = Box(0, 255, (2,), np.uint8)
 
 @pytest.fixture
 def wrappers_for(monkeypatch):
-    """A function that gives the wrappers, by name, of an environment with these spaces."""
+    """A function that returns names and arguments of the wrappers for an environment with these spaces."""
 
-    def wrappers(observation_space, action_space=ACTIONS, **options):
-        monkeypatch.setattr(assembly, "spaces", lambda spec: (observation_space, action_space))
-        spec = environment_spec(TrainConfig(environment="CartPole-v1", settings=OpenAIESSettings(), **options))
+    def find_wrappers(observation_space, action_space=ACTIONS, **options):
+        monkeypatch.setattr(assembly, "find_spaces", lambda spec: (observation_space, action_space))
+        spec = make_environment_spec(TrainConfig(environment="CartPole-v1", settings=OpenAIESSettings(), **options))
         return [(wrapper.name, dict(wrapper.kwargs)) for wrapper in (*spec.wrappers, *spec.training_wrappers)]
 
-    return wrappers
+    return find_wrappers
 
 
-def test_images_are_turned_grey_shrunk_stacked_and_scaled_in_this_order(wrappers_for):
-    assert wrappers_for(COLOUR, grayscale=True, frame_stack=4, resize=(40, 30)) == [
+def test_images_are_turned_gray_shrunk_stacked_and_scaled_in_this_order(wrappers_for):
+    assert wrappers_for(COLOR, grayscale=True, frame_stack=4, resize=(40, 30)) == [
         ("grayscale", {}),
         ("resize", {"height": 40, "width": 30}),
         ("frame_stack", {"num_frames": 4}),
@@ -105,7 +105,7 @@ def test_the_wrappers_of_actions(wrappers_for, space, expected):
     [((16, 16, 3), "cnn"), ((15, 84, 3), "mlp"), ((84, 15, 3), "mlp"), ((84, 84), "mlp"), ((4,), "mlp")],
 )
 def test_auto_takes_convolutions_where_they_leave_something(shape, expected):
-    assert automatic_policy(Box(0, 1, shape)) == expected
+    assert choose_policy(Box(0, 1, shape)) == expected
 
 
 @pytest.mark.parametrize(
@@ -116,7 +116,7 @@ def test_auto_takes_convolutions_where_they_leave_something(shape, expected):
         ((Box(0, 255, (40, 40, 1), np.uint8), ACTIONS), {"grayscale": True}, "grayscale needs color images"),
         ((Box(0, 255, (1, 40, 40), np.uint8), ACTIONS), {"grayscale": True}, "grayscale needs color images"),
         ((VECTOR, ACTIONS), {"resize": (8, 8)}, "resize needs images"),
-        ((COLOUR, ACTIONS), {"resize": (97, 20)}, r"resize only shrinks: got \[97, 20\] for images of \[96, 100\]"),
+        ((COLOR, ACTIONS), {"resize": (97, 20)}, r"resize only shrinks: got \[97, 20\] for images of \[96, 100\]"),
         ((FIRST, ACTIONS), {"resize": (20, 101)}, r"resize only shrinks: got \[20, 101\] for images of \[96, 100\]"),
         ((VECTOR, Discrete(2)), {"action_bounds": "tanh"}, "action_bounds 'tanh' needs Box actions"),
         ((VECTOR, Discrete(2)), {"action_bounds": "none"}, "action_bounds 'none' needs Box actions of real numbers"),

@@ -1,9 +1,9 @@
-"""The runs of pytorch-es' README, and what Atari's preprocessing refuses."""
+"""The runs of pytorch-es' README, and the options that Atari's preprocessing refuses."""
 
 import numpy as np
 import pytest
 
-from hebbes.evaluation.play import environment_for, play
+from hebbes.evaluation.play import make_evaluation_spec, play
 from hebbes.files.policy_file import load_policy
 from hebbes.options.command_line import parse_config, parse_configs
 from hebbes.training.prepare import prepare
@@ -15,35 +15,35 @@ TINY = [
 ]
 
 
-def prepared(tmp_path, *flags):
+def prepare_run(tmp_path, *flags):
     (run,) = prepare(parse_config("static", [*flags, *TINY, "--folder", str(tmp_path)], "test"))
     return run
 
 
-def trained(tmp_path, *flags):
-    run = prepared(tmp_path, *flags)
+def train_policy(tmp_path, *flags):
+    run = prepare_run(tmp_path, *flags)
     execute(run)
     return load_policy(run.folder / "best.dat")
 
 
 def test_pong_with_conv_lstm_sees_42_by_42(tmp_path):
-    saved = trained(tmp_path, "--environment", "Pong-v5", "--policy", "conv_lstm", "--optimizer", "adam")
+    saved = train_policy(tmp_path, "--environment", "Pong-v5", "--policy", "conv_lstm", "--optimizer", "adam")
     assert [wrapper.name for wrapper in saved.environment.wrappers] == ["atari_42", "running_normalization"]
     assert len(saved.weights) == 588_710
-    returns = play(saved, environment_for(saved.environment), episodes=1, seed=0, threads=1, max_episode_steps=5)
+    returns = play(saved, make_evaluation_spec(saved.environment), episodes=1, seed=0, threads=1, max_episode_steps=5)
     assert np.isfinite(returns).all()
     with pytest.raises(ValueError, match="policy 'conv_lstm' has a state in each episode; play whole episodes instead"):
         saved.act(np.zeros((1, 42, 42, 1), np.float32))
 
 
 def test_cartpole_with_the_small_network(tmp_path):
-    saved = trained(tmp_path, "--environment", "CartPole-v1", "--policy", "small")
+    saved = train_policy(tmp_path, "--environment", "CartPole-v1", "--policy", "small")
     assert len(saved.weights) == 4 * 64 + 64 + 64 * 64 + 64 + 64 * 2 + 2
     assert saved.act(np.zeros((3, 4), np.float32)).shape == (3,)
 
 
 def test_pongs_other_preset_stacks_four_frames_of_84_by_84(tmp_path):
-    run = prepared(tmp_path, "--environment", "Pong", "--preset", "cnn")
+    run = prepare_run(tmp_path, "--environment", "Pong", "--preset", "cnn")
     assert run.task.agent.policy.observation_shape == (84, 84, 4)
 
 
@@ -52,20 +52,20 @@ def test_pongs_other_preset_stacks_four_frames_of_84_by_84(tmp_path):
     [
         (["CartPole-v1", "--policy", "conv_lstm"], "conv_lstm takes images"),
         (["CartPole-v1", "--atari_42"], r"atari_42 takes Atari's screens of \(210, 160, 3\) as they are; got obs"),
-        (["Pong-v5", "--grayscale"], "atari_42 takes .*; grayscale and resize are no options beside it"),
+        (["Pong-v5", "--grayscale"], "atari_42 takes .*; it cannot be combined with grayscale or resize"),
         (["CartPole-v1", "--virtual_batch", "-1"], "virtual_batch must be >= 0, got -1"),
         (["CartPole-v1", "--recurrent_size", "0"], "recurrent_size must be >= 1, got 0"),
     ],
 )
 def test_what_does_not_fit_is_refused_in_one_line(tmp_path, flags, message):
     with pytest.raises(ValueError, match=message) as error:
-        prepared(tmp_path, "--environment", *flags)
+        prepare_run(tmp_path, "--environment", *flags)
     assert "\n" not in str(error.value)
 
 
 def test_a_virtual_batch_is_collected_once_and_kept_by_files_and_resumes(tmp_path):
     flags = ("--environment", "Pong-v5", "--virtual_batch", "3", "--checkpoint_every", "1")
-    run = prepared(tmp_path, *flags)
+    run = prepare_run(tmp_path, *flags)
     execute(run)
     first = load_policy(run.folder / "latest.dat").buffers["virtual_batch"]
     assert first.shape == (3, 42, 42, 1) and np.ptp(first) > 0
@@ -74,10 +74,10 @@ def test_a_virtual_batch_is_collected_once_and_kept_by_files_and_resumes(tmp_pat
     execute(resumed)
     saved = load_policy(run.folder / "latest.dat")
     assert np.array_equal(saved.buffers["virtual_batch"], first) and saved.provenance["generation"] == 2
-    continued = prepared(tmp_path, *flags, "--seed", "5", "--init_from", str(run.folder / "latest.dat"))
+    continued = prepare_run(tmp_path, *flags, "--seed", "5", "--init_from", str(run.folder / "latest.dat"))
     assert np.array_equal(continued.constants["virtual_batch"], first)
 
 
 def test_a_virtual_batch_that_no_file_could_hold_is_refused(tmp_path):
     with pytest.raises(ValueError, match=r"virtual_batch must be <= .*, got 9800: a policy file holds no more frames"):
-        prepared(tmp_path, "--environment", "Pong-v5", "--virtual_batch", "9800")
+        prepare_run(tmp_path, "--environment", "Pong-v5", "--virtual_batch", "9800")

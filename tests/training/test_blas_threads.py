@@ -1,4 +1,4 @@
-"""The state of every strategy has the same bits on any number of threads of the linear algebra library."""
+"""The state of every strategy has the same bits for any number of threads of the linear algebra library."""
 
 import json
 import os
@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.strategies.every_strategy import FOUND
+from tests.strategies.every_strategy import STRATEGY_NAMES
 
 ROOT = Path(__file__).parents[2]
 
 
-def digests(folder, threads):
+def compute_digests(folder, threads):
     environment = {
         **os.environ,
         **dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"), threads),
@@ -25,6 +25,6 @@ def digests(folder, threads):
 
 @pytest.mark.slow
 def test_training_does_not_depend_on_the_number_of_blas_threads(tmp_path):
-    one, two = (digests(tmp_path, threads) for threads in ("1", "2"))
-    assert one.keys() == set(FOUND)
-    assert [name for name in FOUND if one[name] != two[name]] == []
+    one, two = (compute_digests(tmp_path, threads) for threads in ("1", "2"))
+    assert one.keys() == set(STRATEGY_NAMES)
+    assert [name for name in STRATEGY_NAMES if one[name] != two[name]] == []

@@ -1,4 +1,4 @@
-"""Budgets of a generation and of a run, what counts as fitness, and what is said about a generation."""
+"""Budgets of a generation and of a run, the fitness, and the metrics of a generation."""
 
 import itertools
 from math import ceil
@@ -6,29 +6,29 @@ from math import ceil
 import numpy as np
 import pytest
 
-from hebbes.files.checkpoint import newest_checkpoint
+from hebbes.files.checkpoint import load_newest_checkpoint
 from hebbes.files.policy_file import load_policy
 from hebbes.options.command_line import parse_config
 from hebbes.recording.metrics import read_metrics
 from hebbes.strategies.openai_es import OpenAIESSettings
 from hebbes.training.prepare import prepare
 from hebbes.training.run import execute
-from tests.training.scripted_runs import outcome, resume, scripted_config, train
+from tests.training.scripted_runs import make_scripted_config, read_outcome, resume, train
 
 
-def metrics_of(folder):
+def load_metrics(folder):
     return read_metrics(folder / "metrics.csv")
 
 
-def strategy_of(folder):
-    return {name: array.tobytes() for name, array in newest_checkpoint(folder / "checkpoint")[0].strategy.items()}
+def load_strategy(folder):
+    return {name: array.tobytes() for name, array in load_newest_checkpoint(folder / "checkpoint")[0].strategy.items()}
 
 
-def settings(popsize):
-    return OpenAIESSettings(popsize=popsize, lr=0.05, optimizer="adam")
+def make_settings(population_size):
+    return OpenAIESSettings(population_size=population_size, learning_rate=0.05, optimizer="adam")
 
 
-def cartpole(tmp_path, *flags):
+def train_cartpole(tmp_path, *flags):
     common = ["--environment", "CartPole-v1", "--generations", "5", "--test_episodes", "0", "--threads", "1"]
     small = ["--popsize", "16", "--eval_episodes", "1", "--folder", str(tmp_path)]
     strategy = flags[flags.index("--strategy") + 1] if "--strategy" in flags else "openai_es"
@@ -40,40 +40,40 @@ def cartpole(tmp_path, *flags):
 
 @pytest.mark.parametrize("threads", [1, 3])
 def test_a_population_that_has_grown_is_the_population_of_that_size(threads, tmp_path):
-    """An episode has 5 env steps: 8 members take 40, 12 take 60, and the unperturbed one 5 more."""
+    """An episode has 5 env steps: 8 members take 40, 12 take 60, and the mean policy takes 5 more."""
     common = {"generations": 4, "chunk_size": 2, "episode_seeds": "independent"}
-    larger = train(scripted_config(tmp_path, run_name="larger", settings=settings(12), **common))
-    changes = {"settings": settings(4), "num_interactions": 41, "popsize_max": 12, "threads": threads}
-    grown = train(scripted_config(tmp_path, run_name="grown", **changes, **common))
+    larger = train(make_scripted_config(tmp_path, run_name="larger", settings=make_settings(12), **common))
+    changes = {"settings": make_settings(4), "num_interactions": 41, "population_size_max": 12, "threads": threads}
+    grown = train(make_scripted_config(tmp_path, run_name="grown", **changes, **common))
     for part in ("moments", "counts"):
-        assert outcome(grown)[part] == outcome(larger)[part]
-    assert strategy_of(grown) == strategy_of(larger)
-    assert metrics_of(grown)["num_members"].tolist() == [12] * 4
-    assert metrics_of(grown)["env_steps"].tolist() == [65, 130, 195, 260]
+        assert read_outcome(grown)[part] == read_outcome(larger)[part]
+    assert load_strategy(grown) == load_strategy(larger)
+    assert load_metrics(grown)["num_members"].tolist() == [12] * 4
+    assert load_metrics(grown)["env_steps"].tolist() == [65, 130, 195, 260]
 
 
 def test_a_run_whose_population_grows_is_resumed_exactly(tmp_path):
-    changes = {"settings": settings(4), "num_interactions": 41, "popsize_max": 12}
-    whole = train(scripted_config(tmp_path, run_name="whole", generations=4, **changes))
-    cut_short = train(scripted_config(tmp_path, run_name="cut_short", generations=2, **changes))
-    assert outcome(resume(cut_short, run_name="cut_short", generations=4, **changes)) == outcome(whole)
+    changes = {"settings": make_settings(4), "num_interactions": 41, "population_size_max": 12}
+    whole = train(make_scripted_config(tmp_path, run_name="whole", generations=4, **changes))
+    cut_short = train(make_scripted_config(tmp_path, run_name="cut_short", generations=2, **changes))
+    assert read_outcome(resume(cut_short, run_name="cut_short", generations=4, **changes)) == read_outcome(whole)
 
 
 def test_a_population_grows_until_it_has_its_env_steps_or_its_members(tmp_path):
-    def members(**changes):
-        config = scripted_config(tmp_path, generations=1, settings=settings(4), **changes)
-        return metrics_of(train(config))["num_members"].tolist()
+    def count_members(**changes):
+        config = make_scripted_config(tmp_path, generations=1, settings=make_settings(4), **changes)
+        return load_metrics(train(config))["num_members"].tolist()
 
-    assert members(run_name="enough", num_interactions=20) == [4]
-    assert members(run_name="twice", num_interactions=50) == [12]
-    assert members(run_name="at_most", num_interactions=10**6, popsize_max=10) == [8]
-    assert members(run_name="ten_times", num_interactions=10**6) == [40]
+    assert count_members(run_name="enough", num_interactions=20) == [4]
+    assert count_members(run_name="twice", num_interactions=50) == [12]
+    assert count_members(run_name="at_most", num_interactions=10**6, population_size_max=10) == [8]
+    assert count_members(run_name="ten_times", num_interactions=10**6) == [40]
 
 
 def test_episodes_are_capped_by_the_mean_length_of_those_before(tmp_path):
-    free = metrics_of(cartpole(tmp_path, "--run_name", "free"))["episode_length_mean"]
+    free = load_metrics(train_cartpole(tmp_path, "--run_name", "free"))["episode_length_mean"]
     assert (free[1:] > np.ceil(1.01 * free[:-1])).any()
-    capped = metrics_of(cartpole(tmp_path, "--episode_cap_factor", "1.01"))["episode_length_mean"]
+    capped = load_metrics(train_cartpole(tmp_path, "--episode_cap_factor", "1.01"))["episode_length_mean"]
     assert capped[0] == free[0]
     assert all(after <= ceil(1.01 * before) for before, after in itertools.pairwise(capped))
 
@@ -82,23 +82,23 @@ def test_episodes_are_capped_by_the_mean_length_of_those_before(tmp_path):
     ("flags", "lengths"), [([], [20, 21, 22, 23]), (["--max_episode_steps", "21"], [20, 21, 21, 21])]
 )
 def test_the_cap_starts_at_its_minimum_and_never_falls_below(flags, lengths, tmp_path):
-    folder = cartpole(tmp_path, "--episode_cap_factor", "1.01", "--episode_cap_min", "20", *flags)
-    first, *rest = metrics_of(folder)["episode_length_mean"]
+    folder = train_cartpole(tmp_path, "--episode_cap_factor", "1.01", "--episode_cap_min", "20", *flags)
+    first, *rest = load_metrics(folder)["episode_length_mean"]
     assert ceil(1.01 * first) < 20
     assert rest == lengths
 
 
 def test_a_shift_of_the_reward_changes_the_fitness_and_no_return(tmp_path):
-    """Without the reward of 1 for each env step all members of CartPole tie, and the linear policy stays at zero."""
+    """Without the reward of 1 per env step, all members tie on CartPole, and the linear policy stays at zero."""
     for name, flags, moves in (("plain", [], True), ("shifted", ["--reward_shift", "-1"], False)):
-        folder = cartpole(tmp_path, "--weight_penalty", "0", "--run_name", name, *flags)
-        assert metrics_of(folder)["return_mean"].min() > 5
+        folder = train_cartpole(tmp_path, "--weight_penalty", "0", "--run_name", name, *flags)
+        assert load_metrics(folder)["return_mean"].min() > 5
         assert load_policy(folder / "latest.dat").weights.any() == moves
 
 
 def test_a_run_stops_at_the_return_asked_for_and_says_so(tmp_path, capsys):
-    folder = train(scripted_config(tmp_path, eval_every=3, stop_at_return=-1e9))
-    assert metrics_of(folder)["generation"].tolist() == [1, 2, 3]
+    folder = train(make_scripted_config(tmp_path, eval_every=3, stop_at_return=-1e9))
+    assert load_metrics(folder)["generation"].tolist() == [1, 2, 3]
     score = load_policy(folder / "best.dat", ["tests"]).provenance["score"]
     reason = f"the best score, {score:.6g}, has reached stop_at_return -1e+09"
     assert f"training ended: {reason}" in capsys.readouterr().out
@@ -115,14 +115,14 @@ def test_a_run_stops_at_the_return_asked_for_and_says_so(tmp_path, capsys):
     ],
 )
 def test_a_run_says_which_budget_ended_it(budget, reason, tmp_path, capsys):
-    train(scripted_config(tmp_path, **budget))
+    train(make_scripted_config(tmp_path, **budget))
     assert f"training ended: {reason}" in capsys.readouterr().out
 
 
 def test_metrics_go_to_tensorboard_too(tmp_path):
-    folder = train(scripted_config(tmp_path, generations=2, tensorboard=True))
+    folder = train(make_scripted_config(tmp_path, generations=2, tensorboard=True))
     (events,) = folder.glob("events.*")
-    assert all(name.encode() in events.read_bytes() for name in metrics_of(folder) if name != "generation")
+    assert all(name.encode() in events.read_bytes() for name in load_metrics(folder) if name != "generation")
 
 
 def test_shares_of_time_add_up_and_saturated_actions_are_counted(tmp_path):
@@ -136,18 +136,22 @@ def test_shares_of_time_add_up_and_saturated_actions_are_counted(tmp_path):
         "--max_episode_steps",
         "5",
     ]
-    rows = metrics_of(cartpole(tmp_path, *flags))
+    rows = load_metrics(train_cartpole(tmp_path, *flags))
     shares = [rows[f"{part}_seconds_share"] for part in ("policy", "simulator", "update")]
     assert np.sum(shares, axis=0) == pytest.approx([1, 1]) and np.min(shares) > 0
     assert rows["saturated_actions"].tolist() == [0, 0]  # tanh stays within 1 of bounds of 2
-    rows = metrics_of(cartpole(tmp_path, *flags, "--action_bounds", "rescale", "--sigma", "1e6", "--run_name", "wild"))
+    rows = load_metrics(
+        train_cartpole(tmp_path, *flags, "--action_bounds", "rescale", "--sigma", "1e6", "--run_name", "wild")
+    )
     assert rows["saturated_actions"].min() > 0.9
 
 
 def test_rank_and_ties_are_of_the_shifted_returns(tmp_path, capsys):
-    shifted = metrics_of(cartpole(tmp_path, "--reward_shift", "-1", "--weight_penalty", "0"))  # each env step rewards 1
+    shifted = load_metrics(
+        train_cartpole(tmp_path, "--reward_shift", "-1", "--weight_penalty", "0")
+    )  # each env step rewards 1
     assert shifted["return_std"].min() > 0
-    assert shifted["unperturbed_rank"].tolist() == [1] * 5 and shifted["tied_share"].tolist() == [1] * 5
+    assert shifted["mean_policy_rank"].tolist() == [1] * 5 and shifted["tied_share"].tolist() == [1] * 5
     assert capsys.readouterr().out.count("all members have the same fitness, 0: ") == 1
 
 
@@ -155,27 +159,30 @@ def test_an_evaluation_ends_where_the_environments_own_limit_is_taken_away(tmp_p
     endless = ["--env_kwargs", "{max_episode_steps: -1}", "--max_episode_steps", "20", "--backend", "gymnasium"]
     small = "--environment MountainCar-v0 --policy linear --generations 1 --popsize 4 --eval_episodes 1 --threads 1"
     given = [*small.split(), *endless, "--test_episodes", "1", "--folder", str(tmp_path)]
-    rows = metrics_of(train(parse_config("static", given, "")))
+    rows = load_metrics(train(parse_config("static", given, "")))
     assert rows["eval_return"].tolist() == [-20]
 
 
 def test_a_lone_candidate_ties_with_nobody(tmp_path, capsys):
-    folder = cartpole(tmp_path, "--strategy", "one_plus_one")
-    assert metrics_of(folder)["num_members"].tolist() == [1] * 5
+    folder = train_cartpole(tmp_path, "--strategy", "one_plus_one")
+    assert load_metrics(folder)["num_members"].tolist() == [1] * 5
     assert "same fitness" not in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
     ("flags", "message"),
     [
-        (["--popsize_max", "14", "--num_interactions", "9"], "popsize_max must be >= twice popsize, 32, got 14"),
+        (
+            ["--population_size_max", "14", "--num_interactions", "9"],
+            "population_size_max must be >= twice population_size, 32, got 14",
+        ),
         (
             ["--sigma", "1e31", "--num_interactions", "9"],
             "the search diverges, with weights up to 0 and sigma up to 1e\\+31",
         ),
         (
-            ["--strategy", "snes", "--popsize_max", "9", "--num_interactions", "9"],
-            "popsize_max must be >= twice popsize, 20, got 9",
+            ["--strategy", "snes", "--population_size_max", "9", "--num_interactions", "9"],
+            "population_size_max must be >= twice population_size, 20, got 9",
         ),
         (["--episode_cap_min", "0"], "episode_cap_min must be >= 1, got 0"),
         (["--episode_cap_factor", "1"], "episode_cap_factor must be a finite number > 1, got 1.0"),
@@ -188,7 +195,7 @@ def test_a_lone_candidate_ties_with_nobody(tmp_path, capsys):
 )
 def test_what_makes_no_sense_is_refused(tmp_path, flags, message):
     with pytest.raises(ValueError, match=message):
-        cartpole(tmp_path, *flags)
+        train_cartpole(tmp_path, *flags)
 
 
 @pytest.mark.parametrize(
@@ -201,5 +208,5 @@ def test_what_makes_no_sense_is_refused(tmp_path, flags, message):
 )
 def test_what_the_policy_has_no_use_for_is_refused_before_anything_is_written(tmp_path, flags, message):
     with pytest.raises(ValueError, match=message):
-        cartpole(tmp_path, *flags)
+        train_cartpole(tmp_path, *flags)
     assert list(tmp_path.iterdir()) == []

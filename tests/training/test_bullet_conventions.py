@@ -1,4 +1,4 @@
-"""PyBullet's walkers as Najarro & Risi's code plays them, held against a loop written from its rules alone."""
+"""PyBullet's walkers are played as in Najarro & Risi's code: they are compared with a loop written from its rules."""
 
 from itertools import pairwise
 
@@ -8,9 +8,9 @@ import pytest
 import torch
 from torch import nn
 
-from hebbes.contracts.randomness import Purpose, simulator_seed
+from hebbes.contracts.randomness import Purpose, derive_simulator_seed
 from hebbes.environments.ids import register
-from hebbes.environments.stepping_guard import episode_seeds
+from hebbes.environments.stepping_guard import derive_episode_seeds
 from hebbes.evaluation.play import play
 from hebbes.options.evaluation import EvaluateConfig
 from hebbes.programs.evaluation_entries import load_entries
@@ -19,11 +19,11 @@ from tests.scripted import ScriptedEnv
 
 ANT, HOPPER = "AntBulletEnv-v0", "HopperBulletEnv-v0"
 SOURCE_RULES = {"bullet": (30, 200), "car": (20, -1)}
-"""More negative rewards in a row than this end an episode; those up to this time, from 0, do not count."""
+"""More than this many negative rewards in a row end an episode; rewards up to this time, from 0, do not count."""
 
 
-def source_length(rewards, streak, unseen, falls=()):
-    """At which env step of the policy, from 1, the source's loop ends; `falls` are the times at which it fell."""
+def compute_source_length(rewards, streak, unseen, falls=()):
+    """The env step of the policy, from 1, at which the source's loop ends; `falls` are the times of falls."""
     negative = time = 0
     while True:
         if time > unseen:
@@ -33,7 +33,7 @@ def source_length(rewards, streak, unseen, falls=()):
         time += 1
 
 
-def our_length(rewards, streak, grace):
+def compute_our_length(rewards, streak, grace):
     env = EarlyStop(
         ScriptedEnv(1, rewards=list(rewards)), negative_streak=streak, grace_steps=grace, counts_grace=False
     )
@@ -52,18 +52,18 @@ def test_300_random_series_end_where_the_sources_do(rule, grace):
         signs = np.where(np.cumsum(changes) % 2 == rng.integers(2), 1.0, -1.0)
         rewards = [*(signs * rng.random(300)), *[-1.0] * 300]
         streak, unseen = SOURCE_RULES[rule]
-        lengths.add(expected := source_length(rewards, streak, unseen))
-        assert our_length(rewards, streak, grace) == expected
+        lengths.add(expected := compute_source_length(rewards, streak, unseen))
+        assert compute_our_length(rewards, streak, grace) == expected
     assert len(lengths) > 20
 
 
 def test_always_negative_rewards_end_at_the_232nd_env_step():
-    assert source_length([-1.0] * 300, 30, 200) == 232
-    assert our_length([-1.0] * 300, 30, 201) == 232
+    assert compute_source_length([-1.0] * 300, 30, 200) == 232
+    assert compute_our_length([-1.0] * 300, 30, 201) == 232
 
 
-def reference_network(rng, inputs, outputs):
-    """A network of the reference with these random weights, and its file's row."""
+def make_reference_network(rng, inputs, outputs):
+    """A network of the reference with random weights, and the row that its file holds."""
     sizes = (inputs, 128, 64, outputs)
     layers = [nn.Linear(a, b, bias=False) for a, b in pairwise(sizes)]
     for layer in layers:
@@ -72,10 +72,11 @@ def reference_network(rng, inputs, outputs):
     return network, nn.utils.parameters_to_vector(network.parameters()).detach().numpy()
 
 
-def source_return(environment, network, act, seed):
-    """One episode by the source's rules, but that it acts first on what it sees after settling (a departure).
+def play_by_source_rules(environment, network, act, seed):
+    """One episode by the source's rules, with one departure: the policy first acts on what it sees after settling.
 
-    `act` is the network too, to the last bit as in our episodes: contacts make large differences of small ones.
+    `act` is the same network with the last bits of our episodes, because contacts turn small differences into large
+    ones.
     """
     env = gymnasium.make(environment)
     env.reset(seed=0)  # PyBullet's first episode after loading differs in the last bits
@@ -104,7 +105,7 @@ def source_return(environment, network, act, seed):
 def test_a_file_of_the_reference_earns_what_it_earns_there(environment, tmp_path):
     register(environment, ())
     spaces = gymnasium.make(environment)
-    network, row = reference_network(
+    network, row = make_reference_network(
         np.random.default_rng(1), spaces.observation_space.shape[0], spaces.action_space.shape[0]
     )
     spaces.close()
@@ -115,9 +116,9 @@ def test_a_file_of_the_reference_earns_what_it_earns_there(environment, tmp_path
     )
     (entry,) = load_entries(options)
     returns = play(entry.saved, entry.environment, episodes=3, seed=0, threads=1)
-    seeds = [episode_seeds([simulator_seed(0, Purpose.TEST, member=k)], 0)[0] for k in range(3)]
+    seeds = [derive_episode_seeds([derive_simulator_seed(0, Purpose.TEST, member=k)], 0)[0] for k in range(3)]
     expected, lengths = zip(
-        *(source_return(environment, network, entry.saved.act, seed) for seed in seeds), strict=True
+        *(play_by_source_rules(environment, network, entry.saved.act, seed) for seed in seeds), strict=True
     )
     assert min(lengths) >= 202
     np.testing.assert_allclose(returns, expected, rtol=1e-12)

@@ -1,4 +1,4 @@
-"""A user's own classes that are no policy, strategy or wrapper are named in one line, before anything is written."""
+"""A user's class that breaks its contract is named in one line, before anything is written."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -7,7 +7,7 @@ import pytest
 import unfit_classes
 
 from hebbes.environments.spec import EnvironmentSpec
-from hebbes.files.checkpoint import newest_checkpoint
+from hebbes.files.checkpoint import load_newest_checkpoint
 from hebbes.files.policy_file import SavedPolicy, load_policy, save_policy
 from hebbes.options.evaluation import EvaluateConfig
 from hebbes.programs.evaluation_entries import load_entries
@@ -15,25 +15,27 @@ from hebbes.strategies.openai_es import OpenAIESSettings
 from hebbes.training.generation_loop import TrainingError
 from hebbes.training.prepare import prepare
 from hebbes.training.run import execute
-from tests.training.scripted_runs import scripted_config, train
+from tests.training.scripted_runs import make_scripted_config, train
 
 UNFIT = {
-    "--strategy collections:OrderedDict": "is no strategy: it lacks grows, mean, ask, tell, state_dict, "
+    "--strategy collections:OrderedDict": "is not a strategy: it lacks grows, mean, ask, tell, state_dict, "
     "load_state_dict (see hebbes/contracts/strategy.py)",
-    "--strategy unfit_classes:NoSettings": "is no strategy: it lacks Settings, a dataclass of its options",
-    "--strategy unfit_classes:SettingWithoutHelp": "its setting popsize has no help text",
-    "--strategy unfit_classes:SettingWithoutDefault": "its setting popsize has no default",
+    "--strategy unfit_classes:NoSettings": "is not a strategy: it lacks Settings, a dataclass of its options",
+    "--strategy unfit_classes:SettingWithoutHelp": "its setting population_size has no help text",
+    "--strategy unfit_classes:SettingWithoutDefault": "its setting population_size has no default",
     "--strategy unfit_classes:SettingOfEveryRun": "cannot be used: ArgumentError: argument --seed: conflicting option",
-    "--strategy unfit_classes:LacksMethods": "is no strategy: it lacks grows, mean, tell, state_dict, load_state_dict",
+    "--strategy unfit_classes:LacksMethods": "is not a strategy: it lacks grows, mean, tell, state_dict, "
+    "load_state_dict",
     "--strategy unfit_classes:ConstructorRaises": "cannot be used: RuntimeError: scripted",
-    "--strategy unfit_classes:AsksNothing": "cannot be used: ask must return a population (hebbes/contracts/population.py), "
-    "got None, which lacks __len__, weights, combine",
+    "--strategy unfit_classes:AsksNothing": "cannot be used: ask must return a population "
+    "(hebbes/contracts/population.py), got None, which lacks __len__, weights, weighted_noise_sum",
     "--strategy unfit_classes:ShortMean": "mean must be float32 of shape (4,), got float32 of shape (1,)",
     "--strategy unfit_classes:NoState": "state_dict must return NumPy arrays by name, got None",
-    "--policy collections:OrderedDict": "is no policy: it lacks observation_shape, layout, check_buffers, "
-    "initial_params, initial_state, act (inherit from hebbes.policies.base.StaticPolicy, or see hebbes/contracts/policy.py)",
-    "--policy unfit_classes:NoDataclass": "is no policy: it is no dataclass",
-    "--policy unfit_classes:LacksAct": "is no policy: it lacks act (inherit from ",
+    "--policy collections:OrderedDict": "is not a policy: it lacks observation_shape, layout, check_buffers, "
+    "initial_params, initial_state, act (inherit from hebbes.policies.base.StaticPolicy, or see "
+    "hebbes/contracts/policy.py)",
+    "--policy unfit_classes:NoDataclass": "is not a policy: it is not a dataclass",
+    "--policy unfit_classes:LacksAct": "is not a policy: it lacks act (inherit from ",
     "--policy unfit_classes:PolicyRaises": "cannot be used: RuntimeError: scripted",
     "--policy unfit_classes:NoLayout": "layout must be a hebbes.contracts.policy.Layout, got {'weight': (2, 2)}",
     "--policy unfit_classes:LayoutRaises": "AttributeError: 'LayoutRaises' object has no attribute 'misspelt'",
@@ -42,9 +44,9 @@ UNFIT = {
     "--policy unfit_classes:FewOutputs": "act must return floats of shape (2, 2) for 2 members, got float32 of shape "
     "(2, 1)",
     "--policy unfit_classes:ActRaises": "cannot be used: RuntimeError: scripted",
-    "--wrappers collections:OrderedDict": "is no wrapper: it lacks num_copies, observation_space, action_space, start, "
-    "step, close (inherit from hebbes.wrappers.base.BatchWrapper, or see hebbes/contracts/environment.py)",
-    "--wrappers unfit_classes:WrapsNothing": "is no wrapper: it lacks num_copies, observation_space, action_space",
+    "--wrappers collections:OrderedDict": "is not a wrapper: it lacks num_envs, observation_space, action_space, "
+    "start, step, close (inherit from hebbes.wrappers.base.BatchWrapper, or see hebbes/contracts/environment.py)",
+    "--wrappers unfit_classes:WrapsNothing": "is not a wrapper: it lacks num_envs, observation_space, action_space",
     "--wrappers unfit_classes:WrapperRaises": "cannot be used: RuntimeError: scripted",
     "--gymnasium_wrappers collections:OrderedDict": "is not a gymnasium.Wrapper",
     "--gymnasium_wrappers unfit_classes:GymnasiumWrapperRaises": "cannot be used: RuntimeError: scripted",
@@ -64,15 +66,15 @@ def test_an_unfit_class_is_one_line_that_names_its_option(typed, expected, tmp_p
 def test_the_line_says_where_in_the_users_module_it_was_raised(tmp_path):
     raised = Path(unfit_classes.__file__).read_text().splitlines().index("class ActRaises(Linear):") + 3
     with pytest.raises(ValueError, match=rf"scripted \(.*unfit_classes.py, line {raised}\)$"):
-        prepare(scripted_config(tmp_path, policy="unfit_classes:ActRaises"))
+        prepare(make_scripted_config(tmp_path, policy="unfit_classes:ActRaises"))
 
 
 def test_a_wrapper_may_forward_what_it_has_not(tmp_path):
-    train(scripted_config(tmp_path, wrappers=("unfit_classes:ByForwarding",), generations=1))
+    train(make_scripted_config(tmp_path, wrappers=("unfit_classes:ByForwarding",), generations=1))
 
 
 def test_a_users_strategy_is_tried_without_a_trace_in_the_run(tmp_path):
-    config = scripted_config(tmp_path, generations=2)
+    config = make_scripted_config(tmp_path, generations=2)
     ours = load_policy(train(config) / "latest.dat", ["tests.scripted"])
     theirs = train(replace(config, strategy="hebbes.strategies.openai_es:OpenAIES", run_name="again"))
     assert (load_policy(theirs / "latest.dat", ["tests.scripted"]).weights == ours.weights).all()
@@ -83,7 +85,7 @@ def test_a_users_strategy_is_tried_without_a_trace_in_the_run(tmp_path):
     [
         ("TellsNothing", "tell must return a mapping of names to numbers, got None"),
         ("TellsText", "tell must return numbers, got 'large' for 'sigma'"),
-        ("TellsAnotherFigure", "a row must have the first row's columns; missing [], new ['another']"),
+        ("TellsAnotherMetric", "a row must have the first row's columns; missing [], new ['another']"),
         ("TellRaises", "tell raised RuntimeError: scripted"),
         (
             "AsksNothingLater",
@@ -93,13 +95,15 @@ def test_a_users_strategy_is_tried_without_a_trace_in_the_run(tmp_path):
 )
 def test_what_a_strategy_answers_wrongly_ends_the_run_with_its_last_generation_saved(strategy, expected, tmp_path):
     (run,) = prepare(
-        scripted_config(tmp_path, strategy=f"unfit_classes:{strategy}", settings=OpenAIESSettings(popsize=4))
+        make_scripted_config(
+            tmp_path, strategy=f"unfit_classes:{strategy}", settings=OpenAIESSettings(population_size=4)
+        )
     )
     with pytest.raises(TrainingError) as stopped:
         execute(run)
     first_line = str(stopped.value).partition("\n")[0]
     assert first_line.startswith(f"strategy 'unfit_classes:{strategy}': ") and expected in first_line
-    assert newest_checkpoint(run.folder / "checkpoint")[0].progress.generation == 2
+    assert load_newest_checkpoint(run.folder / "checkpoint")[0].progress.generation == 2
 
 
 def test_a_file_with_an_unfit_policy_is_refused_by_its_name(tmp_path):

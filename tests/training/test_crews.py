@@ -1,4 +1,4 @@
-"""Whole runs that combine what is hardest to keep apart from the number of threads and workers: it changes nothing."""
+"""The number of threads or workers changes nothing in whole runs with growth, recurrence or a virtual batch."""
 
 import gymnasium
 import numpy as np
@@ -10,14 +10,14 @@ from hebbes.files.policy_file import load_policy
 from hebbes.recording.metrics import read_metrics
 from hebbes.strategies.openai_es import OpenAIESSettings
 from hebbes.training.config import TrainConfig
-from tests.training.scripted_runs import outcome, scripted_config, train
+from tests.training.scripted_runs import make_scripted_config, read_outcome, train
 
 CREWS = [(1, "in_process"), (2, "in_process"), (1, "workers"), (2, "workers")]
-"""Threads or workers, and the engine."""
+"""Number of threads or workers, and the engine."""
 
 
 class Pictures(gymnasium.ObservationWrapper):
-    """Grey pictures, drawn from the numbers that the environment observes."""
+    """Gray images, drawn at random with the environment's observation as seed."""
 
     def __init__(self, env):
         super().__init__(env)
@@ -29,29 +29,29 @@ class Pictures(gymnasium.ObservationWrapper):
 
 
 class Threads(gymnasium.RewardWrapper):
-    """Rewards the number of threads that numpy's linear algebra may use."""
+    """The reward is the number of threads that NumPy's linear algebra may use."""
 
     def reward(self, reward):
         return float(sum(pool["num_threads"] for pool in threadpool_info() if "numpy" in pool["filepath"]))
 
 
-def outcomes(make_config, folder):
-    """What a run leaves on each crew, and the folder of the last."""
+def collect_outcomes(make_config, folder):
+    """The outcomes of a run on each crew, and the folder of the last."""
     found = []
     for threads, engine in CREWS:
         run = train(make_config(folder / f"{engine}{threads}", threads=threads, engine=engine))
-        found.append(outcome(run))
+        found.append(read_outcome(run))
     return found, run
 
 
-def grown_lstm(folder, **crew):
+def make_growing_lstm_config(folder, **crew):
     return TrainConfig(
         environment="CartPole-v1",
         policy="lstm",
         hidden_sizes=(6,),
         recurrent_size=5,
         observation_normalization=True,
-        settings=OpenAIESSettings(popsize=4, lr=0.1, sampler="low_rank"),
+        settings=OpenAIESSettings(population_size=4, learning_rate=0.1, sampler="low_rank"),
         generations=3,
         num_interactions=250,
         chunk_size=3,
@@ -65,32 +65,34 @@ def grown_lstm(folder, **crew):
 
 
 def test_low_rank_noise_on_a_recurrent_policy_in_a_population_that_grows(tmp_path):
-    (alone, *others), run = outcomes(grown_lstm, tmp_path)
+    (alone, *others), run = collect_outcomes(make_growing_lstm_config, tmp_path)
     assert all(other == alone for other in others)
     assert read_metrics(run / "metrics.csv")["num_members"].max() > 4
 
 
 def test_linear_algebra_has_one_thread_wherever_members_are_evaluated(tmp_path):
-    def config(folder, **crew):
+    def make_config(folder, **crew):
         rewards = {
             "gymnasium_wrappers": (f"{__name__}:Threads",),
             "generations": 1,
-            "settings": OpenAIESSettings(popsize=2),
+            "settings": OpenAIESSettings(population_size=2),
         }
-        return scripted_config(folder, **rewards, **crew)
+        return make_scripted_config(folder, **rewards, **crew)
 
-    found, _ = outcomes(config, tmp_path)
+    found, _ = collect_outcomes(make_config, tmp_path)
     assert all(other == found[0] for other in found)
 
 
 @pytest.mark.parametrize("policy", ["cnn", "conv_lstm"])
-def test_virtual_batch_normalisation_of_images(policy, tmp_path):
-    def config(folder, **crew):
+def test_virtual_batch_normalization_of_images(policy, tmp_path):
+    def make_config(folder, **crew):
         sizes = {"hidden_sizes": (4,), "virtual_batch": 3, "chunk_size": 2, "generations": 2}
         seen = {"observation_normalization": False, "gymnasium_wrappers": (f"{__name__}:Pictures",)}
-        return scripted_config(folder, policy=policy, **sizes, **seen, settings=OpenAIESSettings(popsize=4), **crew)
+        return make_scripted_config(
+            folder, policy=policy, **sizes, **seen, settings=OpenAIESSettings(population_size=4), **crew
+        )
 
-    (alone, *others), run = outcomes(config, tmp_path)
+    (alone, *others), run = collect_outcomes(make_config, tmp_path)
     assert all(other == alone for other in others)
     saved = load_policy(run / "best.dat", ["tests", __name__])
     assert saved.buffers["virtual_batch"].shape == (3, 42, 42, 1)

@@ -1,11 +1,11 @@
-"""Every environment that we promise trains for one tiny generation, is saved, and is evaluated on Gymnasium."""
+"""Every supported environment trains for a tiny generation, is saved, and is evaluated on Gymnasium."""
 
 from importlib.util import find_spec
 
 import numpy as np
 import pytest
 
-from hebbes.evaluation.play import environment_for, play
+from hebbes.evaluation.play import make_evaluation_spec, play
 from hebbes.files.policy_file import load_policy
 from hebbes.options.command_line import parse_config
 from hebbes.training.prepare import prepare
@@ -45,14 +45,14 @@ TINY = [
 ]
 
 
-def needs_bullet(environment):
-    """A skip where PyBullet has no wheel."""
+def skip_without_bullet(environment):
+    """A mark that skips PyBullet's environments if it is not installed."""
     absent = "Bullet" in environment and find_spec("pybullet") is None
     return pytest.mark.skipif(absent, reason="PyBullet is not installed: it has wheels for CPython 3.11 on Linux only")
 
 
 @pytest.mark.parametrize(
-    ("environment", "backend"), [pytest.param(*row, marks=needs_bullet(row[0])) for row in BACKENDS.items()]
+    ("environment", "backend"), [pytest.param(*row, marks=skip_without_bullet(row[0])) for row in BACKENDS.items()]
 )
 def test_trains_and_evaluates(environment, backend, tmp_path):
     flags = [*TINY, "--episodes_per_member", "1", "--threads", "1", "--run_name", "tiny", "--folder", str(tmp_path)]
@@ -61,6 +61,6 @@ def test_trains_and_evaluates(environment, backend, tmp_path):
     execute(run)
     saved = load_policy(run.folder / "best.dat")
     assert np.array_equal(saved.weights, run.strategy.mean)
-    assert saved.provenance["env_steps"] <= 3 * (1 + (run.config.popsize_max or 4))
-    returns = play(saved, environment_for(saved.environment), episodes=1, seed=0, threads=1)
+    assert saved.provenance["env_steps"] <= 3 * (1 + (run.config.population_size_max or 4))
+    returns = play(saved, make_evaluation_spec(saved.environment), episodes=1, seed=0, threads=1)
     assert returns.shape == (1,) and np.isfinite(returns).all()

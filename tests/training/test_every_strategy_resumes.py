@@ -1,22 +1,22 @@
-"""Whole runs of every strategy: stopped, read back from the checkpoint's file, and in the end the same."""
+"""A run of every strategy that is stopped and resumed from its checkpoint ends like an uninterrupted one."""
 
 import pytest
 
 from hebbes.options.command_line import parse_configs
-from hebbes.registry.lookup import lookup
+from hebbes.registry.lookup import find_class
 from hebbes.training.prepare import prepare
 from hebbes.training.run import execute
-from tests.strategies.every_strategy import FOUND, SETTINGS
-from tests.training.scripted_runs import outcome, scripted_config, train
+from tests.strategies.every_strategy import SETTINGS, STRATEGY_NAMES
+from tests.training.scripted_runs import make_scripted_config, read_outcome, train
 
 
-@pytest.mark.parametrize("name", FOUND)
+@pytest.mark.parametrize("name", STRATEGY_NAMES)
 def test_a_run_stopped_and_resumed_is_the_run_never_stopped(name, tmp_path):
-    config = {"strategy": name, "settings": lookup("strategy", name).Settings(**SETTINGS[name])}
-    whole = train(scripted_config(tmp_path, run_name="whole", generations=6, **config))
-    stopped = train(scripted_config(tmp_path, run_name="stopped", generations=3, **config))
+    config = {"strategy": name, "settings": find_class("strategy", name).Settings(**SETTINGS[name])}
+    whole = train(make_scripted_config(tmp_path, run_name="whole", generations=6, **config))
+    stopped = train(make_scripted_config(tmp_path, run_name="stopped", generations=3, **config))
     flags = ["--resume", str(stopped), "--import", "tests.scripted", "--generations", "6"]
     (run,) = prepare(*parse_configs("static", flags, ""))
     assert run.progress.generation == 3
     execute(run)
-    assert outcome(stopped) == outcome(whole)
+    assert read_outcome(stopped) == read_outcome(whole)

@@ -1,4 +1,4 @@
-"""What a run does when numbers or simulators fail: it goes on, or stops with the last good generation saved."""
+"""When numbers or simulators fail, a run goes on, or stops with the last good generation saved."""
 
 import gymnasium
 import numpy as np
@@ -7,7 +7,7 @@ from gymnasium.spaces import Box
 
 from hebbes.contracts.engine import EngineError
 from hebbes.contracts.randomness import Purpose
-from hebbes.files.checkpoint import newest_checkpoint
+from hebbes.files.checkpoint import load_newest_checkpoint
 from hebbes.files.policy_file import load_policy
 from hebbes.recording.metrics import read_metrics
 from hebbes.strategies.openai_es import OpenAIESSettings
@@ -15,25 +15,25 @@ from hebbes.training.generation_loop import TrainingError
 from hebbes.training.prepare import prepare
 from hebbes.training.run import execute
 from hebbes.training.run_folder import RunFiles
-from tests.training.scripted_runs import outcome, resume, scripted_config, train
+from tests.training.scripted_runs import make_scripted_config, read_outcome, resume, train
 
 SCRIPT = {"rewards": [0.0], "truncate_at": 5, "action_weight": 1.0}
 
 
-def script(folder, **changes):
-    return scripted_config(folder, env_kwargs={**SCRIPT, **changes})
+def make_config(folder, **changes):
+    return make_scripted_config(folder, env_kwargs={**SCRIPT, **changes})
 
 
-def stopped(config, match, error=TrainingError):
-    """The newest checkpoint of a run that stops with this error."""
+def train_until_stopped(config, match, error=TrainingError):
+    """Runs until this error stops it; returns the newest checkpoint."""
     (run,) = prepare(config)
     with pytest.raises(error, match=match):
         execute(run)
-    return newest_checkpoint(run.folder / "checkpoint")[0]
+    return load_newest_checkpoint(run.folder / "checkpoint")[0]
 
 
 def test_failed_members_are_counted_named_once_and_the_run_goes_on(tmp_path, capsys):
-    folder = train(script(tmp_path, raise_at=3, only_above=0.5))
+    folder = train(make_config(tmp_path, raise_at=3, only_above=0.5))
     metrics = read_metrics(folder / "metrics.csv")
     assert metrics["generation"][-1] == 9
     assert 0 < metrics["failed_members"].max() < 9
@@ -44,56 +44,60 @@ def test_failed_members_are_counted_named_once_and_the_run_goes_on(tmp_path, cap
 
 
 def test_when_every_member_fails_the_run_stops_and_can_go_on_in_a_mended_environment(tmp_path, monkeypatch):
-    whole = outcome(train(scripted_config(tmp_path, run_name="whole")))
-    (run,) = prepare(scripted_config(tmp_path))
+    whole = read_outcome(train(make_scripted_config(tmp_path, run_name="whole")))
+    (run,) = prepare(make_scripted_config(tmp_path))
     evaluate = run.engine.evaluate
 
-    def broken_after_four(population, context):
+    def fail_after_four(population, context):
         rollouts = evaluate(population, context)
         if context.generation == 4 and context.purpose is Purpose.TRAINING:
             rollouts.returns[:-1] = np.nan
             rollouts.faults["non-finite reward"] = 8
         return rollouts
 
-    monkeypatch.setattr(run.engine, "evaluate", broken_after_four)
+    monkeypatch.setattr(run.engine, "evaluate", fail_after_four)
     with pytest.raises(TrainingError, match="every member of generation 5 failed: non-finite reward in 8 episodes"):
         execute(run)
-    assert newest_checkpoint(run.folder / "checkpoint")[0].progress.generation == 4
-    assert outcome(resume(run.folder)) == whole
+    assert load_newest_checkpoint(run.folder / "checkpoint")[0].progress.generation == 4
+    assert read_outcome(resume(run.folder)) == whole
 
 
 def test_non_finite_observations_fail_their_members(tmp_path):
-    saved = stopped(script(tmp_path, nan_at=3), "every member of generation 1 failed: non-finite observation in 9")
+    saved = train_until_stopped(
+        make_config(tmp_path, nan_at=3), "every member of generation 1 failed: non-finite observation in 9"
+    )
     assert saved.progress.generation == 0
 
 
 def test_when_all_members_tie_the_returns_change_nothing_and_it_is_said_once(tmp_path, capsys):
-    settings = OpenAIESSettings(popsize=8, weight_penalty=0.0)
-    config = script(tmp_path, action_weight=0.0, rewards=[1.0])
-    folder = train(scripted_config(tmp_path, env_kwargs=config.env_kwargs, settings=settings, generations=4))
+    settings = OpenAIESSettings(population_size=8, weight_penalty=0.0)
+    config = make_config(tmp_path, action_weight=0.0, rewards=[1.0])
+    folder = train(make_scripted_config(tmp_path, env_kwargs=config.env_kwargs, settings=settings, generations=4))
     assert capsys.readouterr().out.count("all members have the same fitness, 5: ") == 1
     metrics = read_metrics(folder / "metrics.csv")
     assert metrics["update_norm"].tolist() == [0, 0, 0, 0]
 
 
 def test_a_learning_rate_that_blows_up_stops_at_the_last_finite_weights(tmp_path, recwarn):
-    settings = OpenAIESSettings(popsize=8, lr=1e39, optimizer="adam", decay=1.0)
-    config = scripted_config(tmp_path, settings=settings, observation_normalization=False)
-    saved = stopped(config, "the weights are no longer finite; is lr too large")
+    settings = OpenAIESSettings(population_size=8, learning_rate=1e39, optimizer="adam", learning_rate_decay=1.0)
+    config = make_scripted_config(tmp_path, settings=settings, observation_normalization=False)
+    saved = train_until_stopped(config, "the weights are no longer finite; is learning_rate too large")
     assert [str(each.message) for each in recwarn if each.category is RuntimeWarning] == []
     assert np.isfinite(saved.latest.weights).all()
     assert saved.progress.generation == 0
 
 
 def test_sigma_that_underflows_stops_the_run(tmp_path):
-    settings = OpenAIESSettings(popsize=8, sigma_decay=1e-6, sigma_min=0.0)
-    saved = stopped(scripted_config(tmp_path, settings=settings), "changes no weight in float32 any more")
+    settings = OpenAIESSettings(population_size=8, sigma_decay=1e-6, sigma_min=0.0)
+    saved = train_until_stopped(
+        make_scripted_config(tmp_path, settings=settings), "no longer changes any float32 weight"
+    )
     assert 1 < saved.progress.generation < 9
     assert np.isfinite(saved.latest.weights).all()
 
 
 class Huge(gymnasium.Env):
-    """Observations that are finite in float64, and not in the float32 of the networks."""
+    """Observations that are finite in float64, but not in the float32 of the networks."""
 
     observation_space = Box(-np.inf, np.inf, (2,), np.float64)
     action_space = Box(-1.0, 1.0, (2,), np.float32)
@@ -109,72 +113,72 @@ class Huge(gymnasium.Env):
 def test_observations_too_large_for_float32_fail_their_members(tmp_path):
     gymnasium.register("Huge-v0", Huge)
     try:
-        config = scripted_config(tmp_path, environment="Huge-v0", env_kwargs={}, episode_seeds="independent")
-        saved = stopped(config, "every member of generation 1 failed: non-finite output in 9 episodes")
+        config = make_scripted_config(tmp_path, environment="Huge-v0", env_kwargs={}, episode_seeds="independent")
+        saved = train_until_stopped(config, "every member of generation 1 failed: non-finite output in 9 episodes")
     finally:
         del gymnasium.registry["Huge-v0"]
     assert saved.progress.generation == 0
 
 
 def test_what_the_disk_refuses_is_said_once_and_tried_again(tmp_path, monkeypatch, capsys):
-    (run,) = prepare(scripted_config(tmp_path, eval_every=100, checkpoint_every=1))
+    (run,) = prepare(make_scripted_config(tmp_path, eval_every=100, checkpoint_every=1))
     save = RunFiles.save
 
-    def refusing(self, checkpoint):
+    def refuse_to_save(self, checkpoint):
         if checkpoint.progress.generation in (3, 4, 5):
             raise OSError(28, "No space left on device", "x.ckpt")
         save(self, checkpoint)
 
-    monkeypatch.setattr(RunFiles, "save", refusing)
+    monkeypatch.setattr(RunFiles, "save", refuse_to_save)
     execute(run)
     said = [line for line in capsys.readouterr().out.splitlines() if "not saved" in line]
     assert said == ["generation 3 not saved (No space left on device: x.ckpt); training goes on"]
-    assert newest_checkpoint(run.folder / "checkpoint")[0].progress.generation == 9
+    assert load_newest_checkpoint(run.folder / "checkpoint")[0].progress.generation == 9
 
 
 def test_a_run_whose_end_cannot_be_saved_says_so(tmp_path, monkeypatch):
-    (run,) = prepare(scripted_config(tmp_path, eval_every=100, checkpoint_every=4))
+    (run,) = prepare(make_scripted_config(tmp_path, eval_every=100, checkpoint_every=4))
     save = RunFiles.save
 
-    def refusing(self, checkpoint):
+    def refuse_to_save(self, checkpoint):
         if checkpoint.progress.generation == 9:
             raise OSError(28, "No space left on device", "x.ckpt")
         save(self, checkpoint)
 
-    monkeypatch.setattr(RunFiles, "save", refusing)
+    monkeypatch.setattr(RunFiles, "save", refuse_to_save)
     with pytest.raises(TrainingError, match=r"generation 9 could not be saved: No space left on device: x.ckpt"):
         execute(run)
-    assert newest_checkpoint(run.folder / "checkpoint")[0].progress.generation == 8
+    assert load_newest_checkpoint(run.folder / "checkpoint")[0].progress.generation == 8
 
 
 def test_a_simulator_that_cannot_start_stops_the_run_with_its_last_generation(tmp_path, monkeypatch):
-    (run,) = prepare(scripted_config(tmp_path, eval_every=3, eval_episodes=3))
+    (run,) = prepare(make_scripted_config(tmp_path, eval_every=3, eval_episodes=3))
     evaluate = run.engine.evaluate
 
-    def failing(population, context):
+    def fail_in_evaluation(population, context):
         if context.purpose is Purpose.EVALUATION:
             raise EngineError("a simulator cannot be made")
         return evaluate(population, context)
 
-    monkeypatch.setattr(run.engine, "evaluate", failing)
+    monkeypatch.setattr(run.engine, "evaluate", fail_in_evaluation)
     with pytest.raises(EngineError):
         execute(run)
-    saved, _ = newest_checkpoint(run.folder / "checkpoint")
-    assert saved.progress.generation == 2  # the third was not finished: its evaluation is part of it
+    saved, _ = load_newest_checkpoint(run.folder / "checkpoint")
+    assert saved.progress.generation == 2  # the third was not finished, because its evaluation failed
     assert saved.latest.generation == 2
 
 
 def test_evaluation_failing_leaves_no_score_and_no_better_policy(tmp_path, monkeypatch):
-    (run,) = prepare(scripted_config(tmp_path, eval_every=2, generations=4))
+    (run,) = prepare(make_scripted_config(tmp_path, eval_every=2, generations=4))
     evaluate = run.engine.evaluate
 
-    def failing_once(population, context):
+    def fail_once(population, context):
         rollouts = evaluate(population, context)
         if context.purpose is Purpose.EVALUATION and context.generation == 2:
             rollouts.returns[0] = np.nan
         return rollouts
 
-    monkeypatch.setattr(run.engine, "evaluate", failing_once)
+    monkeypatch.setattr(run.engine, "evaluate", fail_once)
     execute(run)
     scores = read_metrics(run.folder / "metrics.csv")["eval_return"]
     assert np.isnan(scores[1]) and np.isfinite(scores[3])

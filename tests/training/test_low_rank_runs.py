@@ -1,39 +1,41 @@
-"""Whole runs with low-rank noise: they learn, they resume, and the number of workers changes nothing."""
+"""Runs with low-rank noise learn and resume, and the number of workers changes nothing."""
 
 from dataclasses import replace
 
 from hebbes.recording.metrics import read_metrics
 from hebbes.strategies.openai_es import OpenAIESSettings
 from hebbes.training.config import TrainConfig
-from tests.training.scripted_runs import SETTINGS, outcome, resume, scripted_config, train
+from tests.training.scripted_runs import SETTINGS, make_scripted_config, read_outcome, resume, train
 
 LOW_RANK = replace(SETTINGS, sampler="low_rank")
 
 
-def cartpole(folder, **changes):
-    settings = OpenAIESSettings(popsize=100, lr=0.02, sampler="low_rank", weight_penalty=0.01)
+def make_cartpole_config(folder, **changes):
+    settings = OpenAIESSettings(population_size=100, learning_rate=0.02, sampler="low_rank", weight_penalty=0.01)
     fixed = {"environment": "CartPole-v1", "policy": "mlp", "hidden_sizes": (32, 32), "bias": True, "test_episodes": 0}
     small = {"generations": 2, "eval_episodes": 2, "max_episode_steps": 40, "settings": settings}
     return TrainConfig(**{**fixed, **small, "folder": str(folder), "run_name": "run", "chunk_size": 8, **changes})
 
 
 def test_cartpole_is_learned(tmp_path):
-    metrics = read_metrics(train(cartpole(tmp_path, generations=12, max_episode_steps=200)) / "metrics.csv")
+    metrics = read_metrics(train(make_cartpole_config(tmp_path, generations=12, max_episode_steps=200)) / "metrics.csv")
     assert metrics["return_mean"][0] < 60
     assert metrics["return_mean"][-1] > 120  # at most 200
 
 
 def test_a_run_stopped_and_resumed_is_the_run_never_stopped(tmp_path):
-    whole = train(scripted_config(tmp_path / "whole", settings=LOW_RANK))
-    assert outcome(whole)["mean"] != outcome(train(scripted_config(tmp_path / "dense")))["mean"]
-    cut_short = train(scripted_config(tmp_path, settings=LOW_RANK, generations=4))
-    assert outcome(resume(cut_short, settings=LOW_RANK)) == outcome(whole)
+    whole = train(make_scripted_config(tmp_path / "whole", settings=LOW_RANK))
+    assert read_outcome(whole)["mean"] != read_outcome(train(make_scripted_config(tmp_path / "dense")))["mean"]
+    cut_short = train(make_scripted_config(tmp_path, settings=LOW_RANK, generations=4))
+    assert read_outcome(resume(cut_short, settings=LOW_RANK)) == read_outcome(whole)
 
 
 def test_the_number_of_threads_and_workers_changes_nothing(tmp_path):
     crews = {"one": (1, "in_process"), "three": (3, "in_process"), "workers": (2, "workers")}
     runs = {
-        name: outcome(train(cartpole(tmp_path / name, threads=threads, engine=engine, observation_normalization=True)))
+        name: read_outcome(
+            train(make_cartpole_config(tmp_path / name, threads=threads, engine=engine, observation_normalization=True))
+        )
         for name, (threads, engine) in crews.items()
     }
     assert runs["one"] == runs["three"] == runs["workers"]

@@ -1,4 +1,4 @@
-"""Settings that the memory does not hold are refused with one line, before they have taken any."""
+"""Settings that need more memory than is free are refused in one line, before they allocate it."""
 
 import re
 from dataclasses import replace
@@ -11,51 +11,57 @@ from hebbes.environments.spec import EnvironmentSpec
 from hebbes.execution.episode import Agent
 from hebbes.options.evaluation import EvaluateConfig
 from hebbes.policies.linear import Linear
-from hebbes.training.memory_check import Knob, as_bytes, check_evaluation, check_memory
+from hebbes.training.memory_check import Knob, check_evaluation_memory, check_memory, format_bytes
 from hebbes.training.prepare import prepare
 from hebbes.training.run import execute
-from hebbes.training.run_memory import Network, RunSize, Stage, run_memory
-from tests.training.scripted_runs import scripted_config
+from hebbes.training.run_memory import Network, RunSize, Stage, estimate_memory
+from tests.training.scripted_runs import make_scripted_config
 
 HUGE = "1000000000"
 MOUNTAIN_CAR = ["--environment", "MountainCar-v0", "--test_episodes", "0"]
-SIMULATORS = Stage(workers=False, keeps_all=True, chunk_size=10, simulator_bytes=1_000_000)
+SIMULATORS = Stage(uses_workers=False, keeps_all=True, chunk_size=10, simulator_bytes=1_000_000)
 RUN = RunSize(
     Network(num_params=1000, row_bytes=4000),
-    lambda popsize: SearchMemory(state=8000, update=0, population=4000),
+    lambda population_size: SearchMemory(state=8000, update=0, population=4000),
     training=SIMULATORS,
     test=replace(SIMULATORS, keeps_all=False),
     threads=2,
-    popsize=99,
+    population_size=99,
     eval_episodes=5,
 )
 
 
-def memory_of(name):
+def read_memory(name):
     (line,) = (line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith(name))
     return int(line.split()[1]) * 1024
 
 
 @pytest.fixture
-def little():
-    """Fails where a test took more than 300 MB at a time, of which the modules that the first one loads take 100."""
-    Path("/proc/self/clear_refs").write_text("5")  # the peak begins anew
-    before = memory_of("VmRSS")
+def limited_memory():
+    """Fails if a test needs more than 300 MB at a time. 100 MB of these are the modules that the first test loads."""
+    Path("/proc/self/clear_refs").write_text("5")  # resets the peak
+    before = read_memory("VmRSS")
     yield
-    assert memory_of("VmHWM") - before < 300e6
+    assert read_memory("VmHWM") - before < 300e6
 
 
-@pytest.mark.usefixtures("little")
+@pytest.mark.usefixtures("limited_memory")
 @pytest.mark.parametrize(
     ("flags", "message"),
     [
-        (["--popsize", HUGE], rf"popsize {HUGE} would take about [\d.]+ TB of memory \(simulators .* at most about "),
-        (["--strategy", "cma_es", "--popsize", HUGE], rf"popsize {HUGE} would take about"),
-        (["--strategy", "snes", "--popsize", HUGE], rf"popsize {HUGE} would take about"),
-        (["--strategy", "sep_cma_es", "--popsize", HUGE], rf"popsize {HUGE} would take about"),
-        (["--strategy", "cr_fm_nes", "--popsize", HUGE], rf"popsize {HUGE} would take about"),
-        (["--strategy", "ga", "--popsize", HUGE], rf"popsize {HUGE} would take about"),
-        (["--num_interactions", f"{HUGE}000", "--popsize_max", HUGE], rf"popsize_max {HUGE} would take about"),
+        (
+            ["--popsize", HUGE],
+            rf"population_size {HUGE} would take about [\d.]+ TB of memory \(simulators .* at most about ",
+        ),
+        (["--strategy", "cma_es", "--popsize", HUGE], rf"population_size {HUGE} would take about"),
+        (["--strategy", "snes", "--popsize", HUGE], rf"population_size {HUGE} would take about"),
+        (["--strategy", "sep_cma_es", "--popsize", HUGE], rf"population_size {HUGE} would take about"),
+        (["--strategy", "cr_fm_nes", "--popsize", HUGE], rf"population_size {HUGE} would take about"),
+        (["--strategy", "ga", "--popsize", HUGE], rf"population_size {HUGE} would take about"),
+        (
+            ["--num_interactions", f"{HUGE}000", "--population_size_max", HUGE],
+            rf"population_size_max {HUGE} would take about",
+        ),
         (["--eval_episodes", HUGE], f"eval_episodes must be <= 1000000, got {HUGE}"),
         (["--test_episodes", HUGE], f"test_episodes must be <= 1000000, got {HUGE}"),
         (["--episodes_per_member", HUGE], f"episodes_per_member must be <= 1000000, got {HUGE}"),
@@ -74,7 +80,7 @@ def test_a_setting_that_does_not_fit_is_named(flags, message, refusal, tmp_path)
     assert not list(tmp_path.iterdir())
 
 
-@pytest.mark.usefixtures("little")
+@pytest.mark.usefixtures("limited_memory")
 def test_a_covariance_that_does_not_fit_names_the_policy(refusal, tmp_path):
     network = ["--policy", "mlp", "--hidden_sizes", "3000", "3000", "--strategy"]
     for strategy in ("cma_es", "xnes"):
@@ -83,8 +89,8 @@ def test_a_covariance_that_does_not_fit_names_the_policy(refusal, tmp_path):
         assert line.endswith("; sep_cma_es keeps only a diagonal")
 
 
-@pytest.mark.usefixtures("little")
-def test_frames_of_a_reference_batch_are_counted_before_they_are_played(refusal, tmp_path):
+@pytest.mark.usefixtures("limited_memory")
+def test_frames_of_a_virtual_batch_are_counted_before_they_are_played(refusal, tmp_path):
     flags = ["--environment", "CarRacing-v3", "--virtual_batch", HUGE, "--popsize", "4", "--test_episodes", "0"]
     assert f"virtual_batch {HUGE} would take about" in refusal("train_static.py", *flags, "--folder", tmp_path)
 
@@ -106,8 +112,8 @@ def test_an_evaluation_without_end_is_refused(options, message):
 def test_an_evaluation_that_does_not_fit_names_its_episodes():
     agent, spec = Agent(Linear((17,), 6), "identity"), EnvironmentSpec("HalfCheetah-v5", "envpool", {})
     with pytest.raises(ValueError, match=r"^episodes 100000000 would take about .* TB of memory \(simulators "):
-        check_evaluation(agent, spec, episodes=10**8, threads=2, timed=False)
-    assert check_evaluation(agent, spec, episodes=20, threads=2, timed=False) == ""
+        check_evaluation_memory(agent, spec, episodes=10**8, threads=2, timed=False)
+    assert check_evaluation_memory(agent, spec, episodes=20, threads=2, timed=False) == ""
 
 
 def test_the_most_seeds_that_are_taken_are_no_list():
@@ -116,61 +122,65 @@ def test_the_most_seeds_that_are_taken_are_no_list():
 
 
 def test_terms_of_a_run_of_known_parts():
-    terms = run_memory(RUN)
-    assert terms["simulators"] == (100 + 5) * 1_000_000  # each member's, the unperturbed one's, the evaluation's
+    terms = estimate_memory(RUN)
+    assert terms["simulators"] == (100 + 5) * 1_000_000  # of members, the mean policy and the evaluation
     assert terms["members' weights"] == 2 * 10 * 4000  # two threads, chunks of ten
-    grown = run_memory(replace(RUN, popsize=199, bodies=2))
+    grown = estimate_memory(replace(RUN, population_size=199, morphologies=2))
     assert grown["simulators"] == 2 * (200 + 5) * 1_000_000
     plastic = replace(RUN, network=replace(RUN.network, state_bytes=3000))
-    assert run_memory(plastic)["members' weights"] == 2 * 10 * (4000 + 2 * 3000)
+    assert estimate_memory(plastic)["members' weights"] == 2 * 10 * (4000 + 2 * 3000)
 
 
 def test_terms_of_worker_processes_are_those_of_the_chunks_at_work():
-    workers = Stage(workers=True, keeps_all=False, chunk_size=4, simulator_bytes=30_000_000)
-    terms = run_memory(replace(RUN, training=workers, popsize=59, eval_episodes=0, threads=8))
+    workers = Stage(uses_workers=True, keeps_all=False, chunk_size=4, simulator_bytes=30_000_000)
+    terms = estimate_memory(replace(RUN, training=workers, population_size=59, eval_episodes=0, threads=8))
     assert terms["simulators"] == 8 * 4 * 30_000_000
     assert 8 * 70e6 < terms["worker processes"] < 8 * 80e6
-    few = run_memory(replace(RUN, training=workers, popsize=7, eval_episodes=0, threads=8))
+    few = estimate_memory(replace(RUN, training=workers, population_size=7, eval_episodes=0, threads=8))
     assert few["worker processes"] < 2 * 80e6
 
 
-def popsize_of(run):
-    return Knob("popsize", run.popsize, 2, lambda popsize: replace(run, popsize=popsize))
+def make_population_knob(run):
+    return Knob(
+        "population_size", run.population_size, 2, lambda population_size: replace(run, population_size=population_size)
+    )
 
 
 def test_what_fits_is_the_largest_of_two_digits():
-    large = replace(RUN, popsize=100_000)
-    with pytest.raises(ValueError, match=r"popsize 100000 would take about 100\.\d GB .* 10\.0 GB are free") as refused:
-        check_memory(large, [popsize_of(large)], 10_000_000_000)
+    large = replace(RUN, population_size=100_000)
+    with pytest.raises(
+        ValueError, match=r"population_size 100000 would take about 100\.\d GB .* 10\.0 GB are free"
+    ) as refused:
+        check_memory(large, [make_population_knob(large)], 10_000_000_000)
     most = int(str(refused.value).split("at most about ")[1].split()[0].replace(",", ""))
-    assert sum(run_memory(replace(RUN, popsize=most)).values()) <= 10e9
-    assert sum(run_memory(replace(RUN, popsize=most + 100)).values()) > 10e9
+    assert sum(estimate_memory(replace(RUN, population_size=most)).values()) <= 10e9
+    assert sum(estimate_memory(replace(RUN, population_size=most + 100)).values()) > 10e9
     assert most % 100 == 0
 
 
 def test_the_option_that_takes_most_is_blamed():
-    run = replace(RUN, popsize=1000, eval_episodes=100_000)
+    run = replace(RUN, population_size=1000, eval_episodes=100_000)
     evaluated = Knob("eval_episodes", 100_000, 1, lambda episodes: replace(run, eval_episodes=episodes))
     with pytest.raises(ValueError, match=r"^eval_episodes 100000 would take"):
-        check_memory(run, [popsize_of(run), evaluated], 10_000_000_000)
+        check_memory(run, [make_population_knob(run), evaluated], 10_000_000_000)
 
 
 def test_a_policy_that_fits_with_no_option_is_blamed_itself():
     run = replace(RUN, network=Network(10**9, 4 * 10**9))
     with pytest.raises(ValueError, match=r"^the policy's 1,000,000,000 parameters .* a smaller policy needs less$"):
-        check_memory(run, [popsize_of(run)], 1_000_000_000)
+        check_memory(run, [make_population_knob(run)], 1_000_000_000)
 
 
-def test_only_a_considerable_part_is_told():
+def test_only_a_large_need_is_reported():
     assert check_memory(RUN, [], 10**12) == ""
-    told = check_memory(replace(RUN, popsize=3000), [], 10**12)
+    told = check_memory(replace(RUN, population_size=3000), [], 10**12)
     assert told.startswith("needs about 3.0 GB of memory, of 1.0 TB")
-    assert check_memory(replace(RUN, popsize=3000), [], None) == "needs about 3.0 GB of memory"
+    assert check_memory(replace(RUN, population_size=3000), [], None) == "needs about 3.0 GB of memory"
 
 
 def test_a_run_says_what_it_needs_in_its_first_lines(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr("hebbes.training.memory_check.CONSIDERABLE", 1)
-    (run,) = prepare(scripted_config(tmp_path, engine="in_process", generations=1))
+    (run,) = prepare(make_scripted_config(tmp_path, engine="in_process", generations=1))
     assert run.needs.startswith("needs about ")
     execute(run)
     assert run.needs in " ".join(capsys.readouterr().out.split())
@@ -188,4 +198,4 @@ def test_a_run_says_what_it_needs_in_its_first_lines(tmp_path, monkeypatch, caps
     ],
 )
 def test_sizes_read_as_people_write_them(number, text):
-    assert as_bytes(number) == text
+    assert format_bytes(number) == text

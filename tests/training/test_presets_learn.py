@@ -1,8 +1,8 @@
-"""Presets that learn within seconds do."""
+"""Presets that should learn within seconds do so."""
 
 import pytest
 
-from hebbes.evaluation.play import environment_for, play
+from hebbes.evaluation.play import make_evaluation_spec, play
 from hebbes.files.policy_file import load_policy
 from hebbes.options.command_line import parse_config
 from hebbes.training.prepare import prepare
@@ -13,35 +13,35 @@ from hebbes.training.run import execute
 @pytest.mark.parametrize("trainer", ["static", "hebbian"])
 def test_cartpole_is_solved_by_its_preset(trainer, tmp_path):
     flags = ["--environment", "CartPole-v1", "--folder", str(tmp_path), "--test_episodes", "0", "--seed", "200"]
-    flags += ["--stop_at_return", "500"]  # the most that there is
+    flags += ["--stop_at_return", "500"]  # the largest possible return
     (run,) = prepare(parse_config(trainer, flags, "test"))
     execute(run)
     saved = load_policy(run.folder / "best.dat")
-    assert play(saved, environment_for(saved.environment), episodes=100, seed=1, threads=2).mean() >= 475
+    assert play(saved, make_evaluation_spec(saved.environment), episodes=100, seed=1, threads=2).mean() >= 475
 
 
 @pytest.mark.parametrize(
     ("modulation", "least", "most"), [("reward", 10, 27.5), ("none", -3, 3)], ids=["reward", "without reward"]
 )
-def test_only_who_sees_reward_follows_it_in_the_t_maze(modulation, least, most, tmp_path):
-    # of 30 trials; nobody can expect more than 27, having to guess the first good arm and to miss the change
+def test_only_a_policy_that_sees_reward_follows_it_in_the_t_maze(modulation, least, most, tmp_path):
+    # 30 trials; the expected return is at most 27: the first good arm is guessed, and the change is missed once
     flags = ["--environment", "TMaze-v0", "--folder", str(tmp_path), "--test_episodes", "0", "--seed", "7"]
     flags += ["--modulation", modulation, "--generations", "20", "--eval_every", "5", "--threads", "1"]
     (run,) = prepare(parse_config("hebbian", flags, "test"))
     execute(run)
     saved = load_policy(run.folder / "best.dat")
-    mean = play(saved, environment_for(saved.environment), episodes=400, seed=1, threads=1).mean()
+    mean = play(saved, make_evaluation_spec(saved.environment), episodes=400, seed=1, threads=1).mean()
     assert least <= mean <= most
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("flag", "least", "most"), [("--eligibility", 15, 34.5), ("--no_eligibility", -3, 3)])
-def test_only_who_remembers_its_changes_follows_a_reward_that_comes_late(flag, least, most, tmp_path):
-    # two junctions, of 40 trials nobody can expect more than 34
+def test_only_a_policy_with_eligibility_follows_a_delayed_reward(flag, least, most, tmp_path):
+    # two junctions and 40 trials; the expected return is at most 34
     flags = ["--environment", "TMaze-v0", "--preset", "delayed", "--folder", str(tmp_path), "--test_episodes", "0"]
     flags += [flag, "--generations", "20", "--eval_every", "4", "--seed", "200", "--threads", "1"]
     (run,) = prepare(parse_config("hebbian", flags, "test"))
     execute(run)
     saved = load_policy(run.folder / "best.dat")
-    mean = play(saved, environment_for(saved.environment), episodes=400, seed=1, threads=1).mean()
+    mean = play(saved, make_evaluation_spec(saved.environment), episodes=400, seed=1, threads=1).mean()
     assert least <= mean <= most

@@ -1,4 +1,4 @@
-"""Recall: what the first observation showed must be done at the last env step. Only a policy with a memory can."""
+"""A recall task: the last action must repeat the cue of the first observation. Only a policy with memory can."""
 
 import numpy as np
 import pytest
@@ -15,17 +15,17 @@ DELAY = 4
 
 
 class Recall:
-    """Observes (cue, is it time to answer); the cue, -1 or 1 by the episode's number, is shown once."""
+    """Observes (cue, whether it is time to answer). The cue, -1 or 1 by the episode's number, is shown once."""
 
     observation_space = Box(-1.0, 1.0, (2,), np.float32)
     action_space = Discrete(2)
 
-    def __init__(self, num_copies):
-        self.num_copies = num_copies
+    def __init__(self, num_envs):
+        self.num_envs = num_envs
 
     def start(self, episode):
         self._cue, self._env_step = episode % 2, 0
-        return np.repeat(np.array([[2 * self._cue - 1, 0]], np.float32), self.num_copies, axis=0)
+        return np.repeat(np.array([[2 * self._cue - 1, 0]], np.float32), self.num_envs, axis=0)
 
     def step(self, actions, active):
         self._env_step += 1
@@ -38,28 +38,28 @@ class Recall:
         pass
 
 
-def fitness(policy, weights):
+def compute_fitness(policy, weights):
     """Share of the two cues that each member recalls."""
     rngs = [np.random.default_rng(0)] * len(weights)
     played = (run_episode(Agent(policy, "argmax"), Recall(len(weights)), weights, k, rngs, buffers={}) for k in (0, 1))
     return np.mean([result.returns for result in played], axis=0)
 
 
-def trained(policy):
-    """What the mean recalls after some generations."""
-    settings = OpenAIESSettings(popsize=100, lr=0.1, optimizer="adam", sigma=0.3, weight_penalty=0.0)
+def train(policy):
+    """The fitness of the mean policy after training."""
+    settings = OpenAIESSettings(population_size=100, learning_rate=0.1, optimizer="adam", sigma=0.3, weight_penalty=0.0)
     es = OpenAIES(settings, policy.initial_params(np.random.default_rng(0)), seed=0)
     for generation in range(60):
         population = es.ask(generation)
         weights = population.weights(range(len(population)))
-        es.tell(population, fitness(policy, weights), lambda p, u: p.combine(range(len(p)), u))
-    return fitness(policy, es.mean[np.newaxis])[0]
+        es.tell(population, compute_fitness(policy, weights), lambda p, u: p.weighted_noise_sum(range(len(p)), u))
+    return compute_fitness(policy, es.mean[np.newaxis])[0]
 
 
 @pytest.mark.parametrize("kind", [LSTM, GRU])
 def test_a_recurrent_policy_learns_to_remember(kind):
-    assert trained(kind((2,), 2, recurrent_size=4)) == 1
+    assert train(kind((2,), 2, recurrent_size=4)) == 1
 
 
 def test_a_static_policy_stays_at_chance():
-    assert trained(MLP((2,), 2, hidden_sizes=(8,), bias=True)) == 0.5
+    assert train(MLP((2,), 2, hidden_sizes=(8,), bias=True)) == 0.5

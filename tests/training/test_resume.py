@@ -1,4 +1,4 @@
-"""A run that goes on equals, bit for bit, one that was never interrupted."""
+"""A resumed run equals, bit for bit, one that was never interrupted."""
 
 import os
 import re
@@ -6,14 +6,14 @@ from dataclasses import replace
 
 import pytest
 
-from hebbes.files.checkpoint import newest_checkpoint
+from hebbes.files.checkpoint import load_newest_checkpoint
 from hebbes.options.command_line import parse_configs
 from hebbes.recording.metrics import read_metrics
 from hebbes.strategies.openai_es import OpenAIESSettings
 from hebbes.training import prepare as preparation
 from hebbes.training.prepare import prepare
-from hebbes.training.run_folder import hold
-from tests.training.scripted_runs import outcome, resume, scripted_config, train
+from hebbes.training.run_folder import lock_folder
+from tests.training.scripted_runs import make_scripted_config, read_outcome, resume, train
 
 IMPORT = ["--import", "tests.scripted"]
 
@@ -21,7 +21,7 @@ IMPORT = ["--import", "tests.scripted"]
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory):
     """The outcome of a run that was never interrupted."""
-    return outcome(train(scripted_config(tmp_path_factory.mktemp("whole"))))
+    return read_outcome(train(make_scripted_config(tmp_path_factory.mktemp("whole"))))
 
 
 def flip_a_bit(path):
@@ -32,46 +32,46 @@ def flip_a_bit(path):
 
 @pytest.mark.parametrize("stop", [1, 4, 8])
 def test_a_run_stopped_and_resumed_is_the_run_never_stopped(stop, whole, tmp_path):
-    folder = train(scripted_config(tmp_path, generations=stop))
-    assert newest_checkpoint(folder / "checkpoint")[0].progress.generation == stop
-    assert outcome(resume(folder)) == whole
+    folder = train(make_scripted_config(tmp_path, generations=stop))
+    assert load_newest_checkpoint(folder / "checkpoint")[0].progress.generation == stop
+    assert read_outcome(resume(folder)) == whole
 
 
 def test_other_strategy_settings_resume_too(tmp_path):
-    settings = OpenAIESSettings(popsize=6, lr=0.1, momentum=0.9, weight_decay=0.01)
-    config = scripted_config(tmp_path, settings=settings, observation_normalization=True, episodes_per_member=2)
-    uninterrupted = outcome(train(replace(config, run_name="whole")))
+    settings = OpenAIESSettings(population_size=6, learning_rate=0.1, momentum=0.9, weight_decay=0.01)
+    config = make_scripted_config(tmp_path, settings=settings, observation_normalization=True, episodes_per_member=2)
+    uninterrupted = read_outcome(train(replace(config, run_name="whole")))
     folder = train(replace(config, generations=3))
-    assert outcome(resume(folder, settings=settings, episodes_per_member=2)) == uninterrupted
+    assert read_outcome(resume(folder, settings=settings, episodes_per_member=2)) == uninterrupted
 
 
 def test_rows_behind_the_checkpoint_and_a_torn_one_are_written_again(whole, tmp_path):
-    folder = train(scripted_config(tmp_path, generations=4))
+    folder = train(make_scripted_config(tmp_path, generations=4))
     metrics = folder / "metrics.csv"
     with metrics.open("a") as file:
         file.write(metrics.read_text().splitlines()[-1].replace("4,", "5,", 1) + "\n6,1")
-    assert outcome(resume(folder)) == whole
+    assert read_outcome(resume(folder)) == whole
 
 
 def test_only_the_last_three_checkpoints_are_kept(tmp_path):
-    folder = train(scripted_config(tmp_path, eval_every=100)) / "checkpoint"
+    folder = train(make_scripted_config(tmp_path, eval_every=100)) / "checkpoint"
     assert sorted(path.name for path in folder.iterdir()) == ["00000006.ckpt", "00000008.ckpt", "00000009.ckpt"]
 
 
 def test_a_damaged_checkpoint_is_passed_over_for_the_one_before_it(whole, tmp_path, capsys):
-    folder = train(scripted_config(tmp_path, generations=7, eval_every=100))
+    folder = train(make_scripted_config(tmp_path, generations=7, eval_every=100))
     for name in ("00000007.ckpt", "00000006.ckpt"):
         flip_a_bit(folder / "checkpoint" / name)
-    (run,) = prepare(scripted_config(tmp_path, resume=str(folder)))
+    (run,) = prepare(make_scripted_config(tmp_path, resume=str(folder)))
     assert run.progress.generation == 4
     os.close(run.lock)
     said = capsys.readouterr().err
     assert "00000007.ckpt: " in said and "00000006.ckpt: " in said
-    assert outcome(resume(folder))["mean"] == whole["mean"]
+    assert read_outcome(resume(folder))["mean"] == whole["mean"]
 
 
 def test_without_a_whole_checkpoint_nothing_is_resumed(tmp_path):
-    folder = train(scripted_config(tmp_path, generations=3))
+    folder = train(make_scripted_config(tmp_path, generations=3))
     for path in (folder / "checkpoint").iterdir():
         flip_a_bit(path)
     with pytest.raises(ValueError, match=r"has no checkpoint that can be used; .*00000003.ckpt: "):
@@ -79,7 +79,7 @@ def test_without_a_whole_checkpoint_nothing_is_resumed(tmp_path):
 
 
 def test_leftovers_of_killed_writers_are_swept(tmp_path):
-    folder = train(scripted_config(tmp_path, generations=2))
+    folder = train(make_scripted_config(tmp_path, generations=2))
     left = [folder / ".best.dat.x.tmp", folder / "checkpoint" / ".00000004.ckpt.x.tmp"]
     for path in left:
         path.write_text("half")
@@ -90,34 +90,34 @@ def test_leftovers_of_killed_writers_are_swept(tmp_path):
 def test_folders_of_processes_killed_at_their_start_are_swept(tmp_path):
     left = tmp_path / "Scripted-v0" / ".run.abc.tmp" / "checkpoint"
     left.mkdir(parents=True)
-    train(scripted_config(tmp_path, generations=1))
+    train(make_scripted_config(tmp_path, generations=1))
     assert [path.name for path in (tmp_path / "Scripted-v0").iterdir()] == ["run"]
 
 
 def test_policy_files_are_made_again_from_the_checkpoint(whole, tmp_path):
-    folder = train(scripted_config(tmp_path))
+    folder = train(make_scripted_config(tmp_path))
     (folder / "best.dat").unlink()
     (folder / "latest.dat").write_bytes(b"damaged")
-    assert outcome(resume(folder)) == whole
+    assert read_outcome(resume(folder)) == whole
 
 
 def test_a_run_can_be_resumed_at_its_very_start(whole, tmp_path):
-    (run,) = prepare(scripted_config(tmp_path))
+    (run,) = prepare(make_scripted_config(tmp_path))
     os.close(run.lock)
-    assert outcome(resume(run.folder)) == whole
+    assert read_outcome(resume(run.folder)) == whole
 
 
 def test_another_machine_is_named_and_the_run_goes_on(tmp_path, monkeypatch, capsys):
-    folder = train(scripted_config(tmp_path, generations=2))
-    monkeypatch.setattr(preparation, "conditions", lambda: {"hebbes": "0", "cpu": "another", "numpy": "0.1"})
+    folder = train(make_scripted_config(tmp_path, generations=2))
+    monkeypatch.setattr(preparation, "find_conditions", lambda: {"hebbes": "0", "cpu": "another", "numpy": "0.1"})
     resume(folder, generations=3, chunk_size=2)
     line = next(line for line in capsys.readouterr().err.splitlines() if str(folder) in line)
     assert "is another" in line and "is 0.1" in line and "chunk_size was 4, is 2" in line
 
 
 def test_one_process_at_a_time(tmp_path):
-    folder = train(scripted_config(tmp_path, generations=2))
-    lock = hold(folder)
+    folder = train(make_scripted_config(tmp_path, generations=2))
+    lock = lock_folder(folder)
     with pytest.raises(ValueError, match="in use by another process"):
         resume(folder)
     os.close(lock)
@@ -125,19 +125,19 @@ def test_one_process_at_a_time(tmp_path):
 
 
 def test_the_options_come_from_the_run_and_only_some_may_change(tmp_path):
-    folder = train(scripted_config(tmp_path, generations=2))
+    folder = train(make_scripted_config(tmp_path, generations=2))
     flags = ["--resume", str(folder), *IMPORT]
     (config,) = parse_configs("static", [*flags, "--generations", "4", "--threads", "2"], "")
-    assert (config.settings, config.observation_normalization) == (scripted_config(tmp_path).settings, True)
+    assert (config.settings, config.observation_normalization) == (make_scripted_config(tmp_path).settings, True)
     assert (config.generations, config.threads, config.imports) == (4, 2, ("tests.scripted",))
     (config,) = parse_configs("static", [*flags, "--popsize", "8"], "")  # as it was
-    assert config.settings.popsize == 8
-    with pytest.raises(ValueError, match=r"sigma cannot change when a run goes on: it is 0.1 in .*, got 0.2"):
+    assert config.settings.population_size == 8
+    with pytest.raises(ValueError, match=r"sigma cannot change when a run is resumed: it is 0.1 in .*, got 0.2"):
         parse_configs("static", [*flags, "--sigma", "0.2"], "")
 
 
 def test_code_that_a_checkpoint_names_is_imported_only_where_the_user_says_so(tmp_path):
-    folder = train(scripted_config(tmp_path, generations=1))
+    folder = train(make_scripted_config(tmp_path, generations=1))
     with pytest.raises(
         ValueError, match=r"needs code from the module 'tests.scripted'; .* give --import tests.scripted"
     ):
@@ -151,14 +151,14 @@ def test_a_folder_without_a_run_is_refused(name, tmp_path):
 
 
 def test_a_file_of_a_run_and_the_folder_above_it_say_where_it_is(tmp_path):
-    folder = train(scripted_config(tmp_path, generations=1))
+    folder = train(make_scripted_config(tmp_path, generations=1))
     for wrong, expected in [(folder / "best.dat", f"a file; give {folder}"), (folder.parent, "the runs in it are run")]:
         with pytest.raises(ValueError, match=re.escape(expected)):
             parse_configs("static", ["--resume", str(wrong)], "")
 
 
 def test_the_clock_goes_on_too(tmp_path):
-    folder = train(scripted_config(tmp_path, generations=2))
+    folder = train(make_scripted_config(tmp_path, generations=2))
     resume(folder)
     seconds = read_metrics(folder / "metrics.csv")["seconds"]
     assert (seconds[1:] > seconds[:-1]).all()

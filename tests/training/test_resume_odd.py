@@ -1,4 +1,4 @@
-"""Resumes of runs that are unusual, interrupted at an awkward moment, or no longer as they were left."""
+"""Resumes of unusual runs, of runs interrupted at an unlucky moment, and of runs whose files have changed."""
 
 import os
 from dataclasses import fields, replace
@@ -8,24 +8,24 @@ import pytest
 
 from hebbes.contracts.randomness import Purpose
 from hebbes.files import checksummed_file as checked_file
-from hebbes.files.checkpoint import newest_checkpoint, save_checkpoint
+from hebbes.files.checkpoint import load_newest_checkpoint, save_checkpoint
 from hebbes.options.command_line import parse_configs
 from hebbes.recording.metrics import read_metrics
 from hebbes.strategies.openai_es import OpenAIES
-from hebbes.training.assembly import environment_spec
+from hebbes.training.assembly import make_environment_spec
 from hebbes.training.config import TrainConfig
 from hebbes.training.generation_loop import TrainingError
 from hebbes.training.prepare import prepare
 from hebbes.training.run import execute, execute_all
 from hebbes.training.run_folder import RunFiles
 from hebbes.training.trainers import HebbianConfig
-from tests.training.scripted_runs import outcome, resume, scripted_config, train
+from tests.training.scripted_runs import make_scripted_config, read_outcome, resume, train
 
 IMPORT = ["--import", "tests.scripted"]
 
 
 class InPlace(OpenAIES):
-    """A strategy that goes on to use the very array that it has shown."""
+    """A strategy that overwrites the array that it returned as its mean."""
 
     @property
     def mean(self):
@@ -35,16 +35,16 @@ class InPlace(OpenAIES):
 
 
 class Growing(OpenAIES):
-    """A strategy whose state grows by a number a generation, and matters."""
+    """A strategy whose state grows by a number per generation, on which its mean depends."""
 
     def __init__(self, *arguments):
         super().__init__(*arguments)
         self._lineage = np.empty(0)
 
-    def tell(self, population, fitness, combine):
+    def tell(self, population, fitness, weighted_noise_sum):
         self._lineage = np.append(self._lineage, fitness[0])
         self._mean = self._mean + 1e-3 * self._lineage.sum()
-        return super().tell(population, fitness, combine)
+        return super().tell(population, fitness, weighted_noise_sum)
 
     def state_dict(self):
         return {**super().state_dict(), "lineage": self._lineage}
@@ -55,44 +55,44 @@ class Growing(OpenAIES):
 
 
 class Failing(OpenAIES):
-    """A strategy that is out of luck."""
+    """A strategy that always stops the run."""
 
-    def tell(self, population, fitness, combine):
+    def tell(self, population, fitness, weighted_noise_sum):
         raise TrainingError("out of luck")
 
 
-def test_a_run_from_before_early_stopping_had_a_choice_goes_on_as_it_began(tmp_path):
-    config = scripted_config(tmp_path, early_stop_negative_streak=3, early_stop_grace_steps=2, generations=1)
+def test_a_run_of_a_version_without_early_stop_counts_grace_resumes_as_it_began(tmp_path):
+    config = make_scripted_config(tmp_path, early_stop_negative_streak=3, early_stop_grace_steps=2, generations=1)
     folder = train(config)
-    checkpoint, _ = newest_checkpoint(folder / "checkpoint")
+    checkpoint, _ = load_newest_checkpoint(folder / "checkpoint")
     options = dict(checkpoint.config)
     del options["early_stop_counts_grace"]
     save_checkpoint(folder / "checkpoint", replace(checkpoint, config=options))
     flags = ["--resume", str(folder), "--import", "tests.scripted"]
     (resumed,) = parse_configs("static", flags, "")
     assert resumed.early_stop_counts_grace
-    assert environment_spec(resumed).training_wrappers[0].kwargs["counts_grace"]
-    assert not environment_spec(config).training_wrappers[0].kwargs["counts_grace"]
+    assert make_environment_spec(resumed).training_wrappers[0].kwargs["counts_grace"]
+    assert not make_environment_spec(config).training_wrappers[0].kwargs["counts_grace"]
 
 
 @pytest.mark.parametrize("name", ["InPlace", "Growing"])
 def test_a_users_strategy_resumes_too(name, tmp_path):
-    config = scripted_config(tmp_path, strategy=f"{__name__}:{name}", eval_every=4)
+    config = make_scripted_config(tmp_path, strategy=f"{__name__}:{name}", eval_every=4)
     whole = train(replace(config, run_name="whole"))
-    before = outcome(whole)
-    assert outcome(resume(whole, strategy=config.strategy, eval_every=4)) == before
+    before = read_outcome(whole)
+    assert read_outcome(resume(whole, strategy=config.strategy, eval_every=4)) == before
     folder = train(replace(config, generations=4))
-    assert outcome(resume(folder, strategy=config.strategy, eval_every=4)) == before
+    assert read_outcome(resume(folder, strategy=config.strategy, eval_every=4)) == before
 
 
 def test_a_plastic_policy_resumes_too(tmp_path):
-    common = {field.name: getattr(scripted_config(tmp_path), field.name) for field in fields(TrainConfig)}
+    common = {field.name: getattr(make_scripted_config(tmp_path), field.name) for field in fields(TrainConfig)}
     config = HebbianConfig(**{**common, "policy": "hebbian", "hidden_sizes": (3,), "update_every": 2})
-    whole = outcome(train(replace(config, run_name="whole")))
+    whole = read_outcome(train(replace(config, run_name="whole")))
     folder = train(replace(config, generations=4))
     flags = ["--resume", str(folder), *IMPORT, "--generations", "9"]
     (again,) = parse_configs("hebbian", flags, "")
-    assert outcome(train(again)) == whole
+    assert read_outcome(train(again)) == whole
     with pytest.raises(ValueError, match=r"was made by train_hebbian.py; resume it with that"):
         parse_configs("static", flags, "")
 
@@ -100,41 +100,41 @@ def test_a_plastic_policy_resumes_too(tmp_path):
 @pytest.mark.parametrize("purpose", [Purpose.TRAINING, Purpose.EVALUATION])
 @pytest.mark.parametrize("generation", [0, 3, 8])
 def test_interrupted_in_the_middle_of_a_generation(generation, purpose, tmp_path):
-    config = scripted_config(tmp_path, eval_every=4, checkpoint_every=100)
-    whole = outcome(train(replace(config, run_name="whole")))
+    config = make_scripted_config(tmp_path, eval_every=4, checkpoint_every=100)
+    whole = read_outcome(train(replace(config, run_name="whole")))
     (run,) = prepare(config)
     evaluate = run.engine.evaluate
 
-    def interrupted(population, context):
+    def interrupt(population, context):
         rollouts = evaluate(population, context)
         if context.generation >= generation and context.purpose is purpose:
             raise KeyboardInterrupt
         return rollouts
 
-    run.engine.evaluate = interrupted
+    run.engine.evaluate = interrupt
     with pytest.raises(KeyboardInterrupt):
         execute(run)
-    assert outcome(resume(run.folder, eval_every=4, checkpoint_every=100)) == whole
+    assert read_outcome(resume(run.folder, eval_every=4, checkpoint_every=100)) == whole
 
 
 def test_interrupted_in_the_last_save_it_is_saved_all_the_same(tmp_path, monkeypatch):
-    (run,) = prepare(scripted_config(tmp_path, eval_every=100, checkpoint_every=100))
+    (run,) = prepare(make_scripted_config(tmp_path, eval_every=100, checkpoint_every=100))
     save, struck = RunFiles.save, []
 
-    def interrupted_once(self, checkpoint):
+    def interrupt_once(self, checkpoint):
         if checkpoint.progress.generation == 9 and not struck:
             struck.append(True)
             raise KeyboardInterrupt
         save(self, checkpoint)
 
-    monkeypatch.setattr(RunFiles, "save", interrupted_once)
+    monkeypatch.setattr(RunFiles, "save", interrupt_once)
     with pytest.raises(KeyboardInterrupt):
         execute(run)
-    assert newest_checkpoint(run.folder / "checkpoint")[0].progress.generation == 9
+    assert load_newest_checkpoint(run.folder / "checkpoint")[0].progress.generation == 9
 
 
 def test_a_checkpoint_of_a_newer_version_is_refused_and_kept(tmp_path, monkeypatch):
-    folder = train(scripted_config(tmp_path, generations=3))
+    folder = train(make_scripted_config(tmp_path, generations=3))
     monkeypatch.setattr(checked_file, "FORMAT_VERSION", 1)
     before = sorted(path.read_bytes() for path in (folder / "checkpoint").iterdir())
     with pytest.raises(ValueError, match=r"00000003.ckpt: format version 2, .* up to 1; update hebbes"):
@@ -142,19 +142,19 @@ def test_a_checkpoint_of_a_newer_version_is_refused_and_kept(tmp_path, monkeypat
     assert sorted(path.read_bytes() for path in (folder / "checkpoint").iterdir()) == before
 
 
-def test_what_is_no_file_among_the_checkpoints_does_no_harm(tmp_path):
-    whole = outcome(train(scripted_config(tmp_path, run_name="whole")))
-    folder = train(scripted_config(tmp_path, generations=3))
-    os.mkfifo(folder / "checkpoint" / "00000004.ckpt")  # reading it would wait for ever
+def test_folders_and_pipes_among_the_checkpoints_do_no_harm(tmp_path):
+    whole = read_outcome(train(make_scripted_config(tmp_path, run_name="whole")))
+    folder = train(make_scripted_config(tmp_path, generations=3))
+    os.mkfifo(folder / "checkpoint" / "00000004.ckpt")  # reading it would wait forever
     (folder / "checkpoint" / "00000000.ckpt").mkdir()
     (folder / ".x.tmp").mkdir()
     (folder / "checkpoint" / "00000004.ckpt").rename(folder / "checkpoint" / "00000044.ckpt")
-    assert outcome(resume(folder)) == whole
+    assert read_outcome(resume(folder)) == whole
 
 
 @pytest.mark.parametrize("damage", ["gone", "torn"])
-def test_lost_rows_of_metrics_are_told(damage, tmp_path, capsys):
-    folder = train(scripted_config(tmp_path, generations=4))
+def test_lost_rows_of_metrics_are_reported(damage, tmp_path, capsys):
+    folder = train(make_scripted_config(tmp_path, generations=4))
     lines = (folder / "metrics.csv").read_text().splitlines(keepends=True)
     if damage == "gone":
         (folder / "metrics.csv").unlink()
@@ -166,8 +166,8 @@ def test_lost_rows_of_metrics_are_told(damage, tmp_path, capsys):
     assert len(read_metrics(folder / "metrics.csv")["generation"]) == 9 - lost
 
 
-def test_metrics_that_are_none_refuse_the_resume(tmp_path):
-    folder = train(scripted_config(tmp_path, generations=2))
+def test_a_file_without_metrics_prevents_the_resume(tmp_path):
+    folder = train(make_scripted_config(tmp_path, generations=2))
     (folder / "metrics.csv").write_text("precious\n")
     with pytest.raises(ValueError, match=r"metrics.csv holds no metrics"):
         resume(folder)
@@ -178,13 +178,13 @@ def test_metrics_that_are_none_refuse_the_resume(tmp_path):
 
 
 def test_a_resume_with_nothing_to_do_says_so(tmp_path, capsys):
-    folder = train(scripted_config(tmp_path, generations=2))
+    folder = train(make_scripted_config(tmp_path, generations=2))
     resume(folder, generations=9, max_env_steps=10)
     assert "nothing to do: 90 of 10 env steps are done" in capsys.readouterr().out
 
 
 def test_why_a_single_run_was_stopped_is_left_to_the_caller_to_say(tmp_path, capsys):
-    runs = prepare(scripted_config(tmp_path, strategy=f"{__name__}:Failing"))
+    runs = prepare(make_scripted_config(tmp_path, strategy=f"{__name__}:Failing"))
     with pytest.raises(TrainingError, match="out of luck"):
         execute_all(runs)
     said = capsys.readouterr().out
@@ -193,7 +193,7 @@ def test_why_a_single_run_was_stopped_is_left_to_the_caller_to_say(tmp_path, cap
 
 
 def test_printing_the_options_of_a_run_does_not_run_it(tmp_path, capsys):
-    folder = train(scripted_config(tmp_path, generations=2))
+    folder = train(make_scripted_config(tmp_path, generations=2))
     with pytest.raises(SystemExit) as ended:
         parse_configs("static", ["--resume", str(folder), *IMPORT, "--generations", "7", "--print_config"], "")
     assert ended.value.code == 0

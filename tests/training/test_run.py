@@ -1,4 +1,4 @@
-"""Whole runs on environments that are over in a moment."""
+"""Whole runs on environments with very short episodes."""
 
 import os
 from concurrent.futures import ThreadPoolExecutor
@@ -26,7 +26,7 @@ SCRIPTED = "Scripted-v0"
 
 @pytest.fixture
 def config(tmp_path):
-    """A run of five generations in which the return is the sum of the actions, at most 2 a step for 8 steps."""
+    """Options of five generations, whose return is the sum of the actions, at most 2 per env step for 8 env steps."""
     return TrainConfig(
         environment=SCRIPTED,
         imports=("tests.scripted",),
@@ -39,12 +39,12 @@ def config(tmp_path):
         run_name="run",
         eval_every=2,
         test_episodes=0,
-        settings=OpenAIESSettings(popsize=20, lr=0.05),
+        settings=OpenAIESSettings(population_size=20, learning_rate=0.05),
     )
 
 
 def load(path):
-    """A saved policy, whose environment's package may be imported."""
+    """A saved policy. The package of its environment may be imported."""
     return policy_file.load_policy(path, ["tests.scripted"])
 
 
@@ -55,16 +55,16 @@ def run(config):
     return prepared.folder
 
 
-def contexts_of(config):
+def record_contexts(config):
     """Trains; returns every context that the engine was given, and the folder."""
     (prepared,) = prepare(config)
     contexts, evaluate = [], prepared.engine.evaluate
 
-    def spied(population, context):
+    def spy(population, context):
         contexts.append(context)
         return evaluate(population, context)
 
-    prepared.engine.evaluate = spied
+    prepared.engine.evaluate = spy
     execute(prepared)
     return contexts, prepared.folder
 
@@ -77,13 +77,19 @@ def test_learns_and_leaves_every_file(config):
     metrics = read_metrics(folder / "metrics.csv")
     assert list(metrics) == list(METRICS)
     assert metrics["generation"].tolist() == [1, 2, 3, 4, 5]
-    assert metrics["env_steps"].tolist() == [168, 336, 504, 672, 840]  # 20 members and the unperturbed, 8 steps each
+    assert metrics["env_steps"].tolist() == [
+        168,
+        336,
+        504,
+        672,
+        840,
+    ]  # 20 members and the mean policy, 8 env steps each
     assert metrics["return_mean"][-1] > metrics["return_mean"][0] + 2
     assert np.isnan(metrics["eval_return"]).tolist() == [True, False, True, False, False]
 
 
 def test_best_is_what_scored_best_on_fresh_episodes(config):
-    folder = run(replace(config, settings=OpenAIESSettings(popsize=20, lr=3.0), generations=8))
+    folder = run(replace(config, settings=OpenAIESSettings(population_size=20, learning_rate=3.0), generations=8))
     metrics, best = read_metrics(folder / "metrics.csv"), load(folder / "best.dat")
     assert best.provenance["score"] == np.nanmax(metrics["eval_return"]) == metrics["best_score"][-1]
     assert best.provenance["generation"] == metrics["generation"][np.nanargmax(metrics["eval_return"])]
@@ -91,7 +97,7 @@ def test_best_is_what_scored_best_on_fresh_episodes(config):
 
 
 def test_no_two_evaluations_meet_the_same_episodes(config):
-    contexts, _ = contexts_of(replace(config, eval_every=2))
+    contexts, _ = record_contexts(replace(config, eval_every=2))
     evaluations = [context.episodes for context in contexts if context.purpose is Purpose.EVALUATION]
     assert len(evaluations) == len(set(evaluations)) == 3  # after generations 2, 4 and 5
     training = [episode for context in contexts if context.purpose is Purpose.TRAINING for episode in context.episodes]
@@ -99,7 +105,7 @@ def test_no_two_evaluations_meet_the_same_episodes(config):
 
 
 def test_a_members_fitness_is_its_mean_over_episodes_that_never_come_again(config):
-    contexts, folder = contexts_of(replace(config, episodes_per_member=3, generations=2))
+    contexts, folder = record_contexts(replace(config, episodes_per_member=3, generations=2))
     training = [context.episodes for context in contexts if context.purpose is Purpose.TRAINING]
     assert training == [(0, 1, 2), (3, 4, 5)]
     assert read_metrics(folder / "metrics.csv")["env_steps"].tolist() == [504, 1008]
@@ -128,10 +134,10 @@ def test_the_same_seed_gives_the_same_files_on_any_engine(config, tmp_path):
     assert not np.array_equal(load(other / "latest.dat").weights, weights[0])
 
 
-def test_the_rank_of_the_unperturbed_policy_counts_who_beat_it(config):
+def test_the_rank_of_the_mean_policy_counts_the_members_that_beat_it(config):
     folder = run(replace(config, env_kwargs={"truncate_at": 3}, generations=1))
     metrics = read_metrics(folder / "metrics.csv")
-    assert (metrics["unperturbed_return"][0], metrics["unperturbed_rank"][0]) == (3, 1)  # all tie: nobody beats it
+    assert (metrics["mean_policy_return"][0], metrics["mean_policy_rank"][0]) == (3, 1)  # all tie: nobody beats it
 
 
 def test_the_env_step_budget_ends_the_run(config):
@@ -153,7 +159,7 @@ def test_observation_statistics_grow_are_saved_and_are_carried_on(config):
 
 def test_starts_from_a_saved_policy(config):
     folder = run(config)
-    settings = OpenAIESSettings(popsize=2, lr=1e-9)
+    settings = OpenAIESSettings(population_size=2, learning_rate=1e-9)
     start = str(folder / "latest.dat")
     on = run(replace(config, run_name="on", generations=1, init_from=start, settings=settings))
     assert load(on / "latest.dat").weights == pytest.approx(load(folder / "latest.dat").weights)
@@ -166,9 +172,7 @@ def test_starts_from_a_saved_policy(config):
         (HebbianConfig, "hebbian", {"distribution": "uniform"}, {"distribution": "normal"}),
     ],
 )
-def test_where_a_search_would_have_started_is_no_matter_to_one_that_starts_from_a_file(
-    config, owner, policy, there, here
-):
+def test_a_run_that_starts_from_a_file_ignores_options_of_the_initial_weights(config, owner, policy, there, here):
     options = {each.name: getattr(config, each.name) for each in fields(config)}
     config = owner(**options | {"policy": policy, "hidden_sizes": (3,), "generations": 1})
     start = run(replace(config, **there)) / "latest.dat"
@@ -196,7 +200,8 @@ def test_a_policy_of_another_network_or_other_statistics_is_refused_before_anyth
         ({"bias": False}, "init_from .*latest.dat holds bias True, but these options make bias False$"),
         (
             {"policy": "mlp"},
-            "latest.dat holds policy 'hebbes.policies.linear:Linear', but these options make policy 'hebbes.policies.mlp:MLP'",
+            "latest.dat holds policy 'hebbes.policies.linear:Linear', but these options make policy "
+            "'hebbes.policies.mlp:MLP'",
         ),
         ({"observation_normalization": True}, "was trained without observation_normalization, which is on here"),
     ]:
@@ -225,7 +230,7 @@ def test_an_environment_without_end_is_evaluated_with_the_cap_of_its_training(co
 
 
 def test_an_environment_without_end_is_named(config, capsys):
-    notice = f"{config.environment} sets its episodes no limit of env steps: set --max_episode_steps"
+    notice = f"{config.environment} has no limit on the env steps of an episode: set --max_episode_steps"
     best = str(run(replace(config, generations=1)) / "best.dat")
     assert notice in capsys.readouterr().out
     evaluation = EvaluateConfig((best,), imports=config.imports)
@@ -244,7 +249,7 @@ def test_a_policy_that_no_file_could_hold_is_refused_before_anything_is_written(
 
 
 class Overtaken(OpenAIES):
-    """A strategy in whose making another run takes the name of this one."""
+    """A strategy whose constructor makes the folder of this run, as another run might."""
 
     def __init__(self, *arguments):
         super().__init__(*arguments)

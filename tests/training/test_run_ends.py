@@ -1,4 +1,4 @@
-"""How runs end: what is listed, told and made again, and what the last line advises."""
+"""How runs end: which files are listed or made again, and what the last line advises."""
 
 import os
 from dataclasses import replace
@@ -12,34 +12,34 @@ from hebbes.training.generation_loop import TrainingError
 from hebbes.training.prepare import prepare
 from hebbes.training.run import execute, execute_all
 from hebbes.training.run_folder import RunFiles
-from tests.training.scripted_runs import resume, scripted_config, train
+from tests.training.scripted_runs import make_scripted_config, resume, train
 
 
 @pytest.fixture
 def config(tmp_path):
-    """A short run."""
-    return scripted_config(tmp_path, generations=2)
+    """Options of a short run."""
+    return make_scripted_config(tmp_path, generations=2)
 
 
 def test_what_could_not_be_written_is_not_listed(config, capsys):
     (prepared,) = prepare(config)
     (prepared.folder / "learning_curve.png").mkdir()
-    assert not execute(prepared).is_whole
+    assert not execute(prepared).is_complete
     said = capsys.readouterr()
     assert "no learning curve: " in said.err and "learning_curve.png" not in said.out
     listed = [line.split()[-1] for line in said.out.splitlines() if line.startswith(("weights ", "log "))]
     assert [Path(path).name for path in listed] == ["best.dat", "latest.dat", "metrics.csv"]
 
 
-def test_a_test_that_cannot_be_kept_is_told(config, capsys):
+def test_a_test_that_cannot_be_saved_is_reported(config, capsys):
     (prepared,) = prepare(replace(config, test_episodes=1, generations=1))
     (prepared.folder / "test.json").mkdir()
-    assert not execute(prepared).is_whole
+    assert not execute(prepared).is_complete
     said = capsys.readouterr()
     assert "no test.json: " in said.err and "best policy     mean " in said.out
 
 
-def test_a_best_policy_that_is_gone_is_no_traceback(config, monkeypatch):
+def test_a_missing_best_policy_is_one_line_and_no_traceback(config, monkeypatch):
     (prepared,) = prepare(replace(config, test_episodes=1, generations=1))
     monkeypatch.setattr(RunFiles, "save", lambda files, checkpoint: None)
     with pytest.raises(TrainingError, match=r"no test: .*best.dat: no such file"):
@@ -48,7 +48,9 @@ def test_a_best_policy_that_is_gone_is_no_traceback(config, monkeypatch):
 
 def test_what_helps_is_the_last_line_of_a_run_that_was_stopped(config, capsys):
     stops = {
-        "lr": replace(config, settings=OpenAIESSettings(popsize=4, lr=1e39, decay=1.0)),
+        "learning_rate": replace(
+            config, settings=OpenAIESSettings(population_size=4, learning_rate=1e39, learning_rate_decay=1.0)
+        ),
         "nan": replace(config, env_kwargs={"nan_at": 2, "truncate_at": 5}),
         "clock": replace(config, env_kwargs={"nan_at": 2, "truncate_at": 5}, threads=2, episode_timeout=50.0),
     }
@@ -58,7 +60,7 @@ def test_what_helps_is_the_last_line_of_a_run_that_was_stopped(config, capsys):
             execute_all(prepare(replace(each, run_name=name)))
         found[name] = capsys.readouterr().out.splitlines()[-1]
     steps = "a new run with other step sizes (--lr, --sigma)"
-    assert found["lr"] == f"what helps      {steps}; a resume would meet the same numbers again"
+    assert found["learning_rate"] == f"what helps      {steps}; a resume would meet the same numbers again"
     assert found["nan"].startswith("what helps      mend the environment, then python ")
     assert found["nan"].endswith(f"nan --import tests.scripted; or {steps}")
     assert found["clock"].startswith("to go on        python ")
@@ -66,18 +68,18 @@ def test_what_helps_is_the_last_line_of_a_run_that_was_stopped(config, capsys):
 
 @pytest.fixture
 def finished(tmp_path, capsys):
-    """The folder of a finished run that was tested, and the line that its test came to."""
-    execute_all(prepare(scripted_config(tmp_path, generations=3, test_episodes=2)))
-    return tmp_path / "Scripted-v0" / "run", _line_of_test(capsys)
+    """The folder of a finished run that was tested, and the line on its test."""
+    execute_all(prepare(make_scripted_config(tmp_path, generations=3, test_episodes=2)))
+    return tmp_path / "Scripted-v0" / "run", _read_test_line(capsys)
 
 
-def _line_of_test(capsys):
+def _read_test_line(capsys):
     (line,) = (line for line in capsys.readouterr().out.splitlines() if line.startswith("best policy"))
     return line
 
 
-def _changed_by_a_resume(folder, **changes):
-    """The names of a folder's files that are others once a resume is over."""
+def _resume_and_list_changes(folder, **changes):
+    """Resumes a run; returns the names of the files in its folder that were replaced."""
     before = {path.name: path.stat().st_ino for path in folder.iterdir()}
     resume(folder, **changes)
     return {path.name for path in folder.iterdir() if path.stat().st_ino != before.get(path.name)}
@@ -85,9 +87,9 @@ def _changed_by_a_resume(folder, **changes):
 
 def test_a_finished_run_is_neither_tested_nor_drawn_again(finished, capsys):
     folder, line = finished
-    changed = _changed_by_a_resume(folder, generations=2, test_episodes=2)
+    changed = _resume_and_list_changes(folder, generations=2, test_episodes=2)
     assert not changed & {"test.json", "learning_curve.png"}
-    assert _line_of_test(capsys) == line
+    assert _read_test_line(capsys) == line
 
 
 @pytest.mark.parametrize("lost", ["test.json", "learning_curve.png"])
@@ -98,34 +100,34 @@ def test_what_a_finished_run_lacks_is_made_again(lost, damage, finished, capsys)
     if damage == "empty":
         (folder / lost).touch()
         os.utime(folder / lost, (0, 0))
-    changed = _changed_by_a_resume(folder, generations=3, test_episodes=2)
+    changed = _resume_and_list_changes(folder, generations=3, test_episodes=2)
     assert changed & {"test.json", "learning_curve.png"} == {lost}
-    assert _line_of_test(capsys) == line
+    assert _read_test_line(capsys) == line
 
 
 def test_another_test_than_that_of_the_folder_is_played(finished, capsys):
     folder, line = finished
-    assert "test.json" in _changed_by_a_resume(folder, generations=3, test_episodes=3)
-    assert _line_of_test(capsys) != line
+    assert "test.json" in _resume_and_list_changes(folder, generations=3, test_episodes=3)
+    assert _read_test_line(capsys) != line
     resume(folder, generations=5, test_episodes=3)
     best = load_policy(folder / "best.dat", ["tests.scripted"])
-    assert _line_of_test(capsys).endswith(f"of generation {best.provenance['generation']}")
+    assert _read_test_line(capsys).endswith(f"of generation {best.provenance['generation']}")
 
 
 def test_a_run_shortened_before_its_first_evaluation_is_evaluated(tmp_path, capsys):
-    folder = train(scripted_config(tmp_path, generations=2, run_name="whole", eval_every=100))
-    (run,) = prepare(scripted_config(tmp_path, eval_every=100, checkpoint_every=1))
+    folder = train(make_scripted_config(tmp_path, generations=2, run_name="whole", eval_every=100))
+    (run,) = prepare(make_scripted_config(tmp_path, eval_every=100, checkpoint_every=1))
     evaluate = run.engine.evaluate
 
-    def interrupted(population, context):
+    def interrupt(population, context):
         if context.generation == 2:
             raise KeyboardInterrupt
         return evaluate(population, context)
 
-    run.engine.evaluate = interrupted
+    run.engine.evaluate = interrupt
     with pytest.raises(KeyboardInterrupt):
         execute(run)
     assert not (run.folder / "best.dat").exists()
     resume(run.folder, generations=2, test_episodes=1, eval_every=100, checkpoint_every=1)
     assert (run.folder / "best.dat").read_bytes() == (folder / "best.dat").read_bytes()
-    assert _line_of_test(capsys).endswith("of generation 2")
+    assert _read_test_line(capsys).endswith("of generation 2")

@@ -1,4 +1,4 @@
-"""Runs of several seeds under one name: begun, stopped and gone on with one after the other."""
+"""Runs of several seeds under one name are started, stopped and resumed one after the other."""
 
 import gc
 import os
@@ -8,21 +8,21 @@ from dataclasses import replace
 
 import pytest
 
-from hebbes.files.checkpoint import newest_checkpoint
+from hebbes.files.checkpoint import load_newest_checkpoint
 from hebbes.files.policy_file import load_policy
-from hebbes.programs.train import runs_asked_for
+from hebbes.programs.train import prepare_runs
 from hebbes.strategies.openai_es import OpenAIES
 from hebbes.training.generation_loop import TrainingError
 from hebbes.training.prepare import prepare
 from hebbes.training.run import execute, execute_all
-from hebbes.training.run_folder import hold
-from tests.training.scripted_runs import outcome, scripted_config, train
+from hebbes.training.run_folder import lock_folder
+from tests.training.scripted_runs import make_scripted_config, read_outcome, train
 
 IMPORT = ["--import", "tests.scripted"]
 
 
 class OutOfLuck(OpenAIES):
-    """A strategy that cannot go on with one of the seeds."""
+    """A strategy that fails with one of the seeds."""
 
     def __init__(self, settings, initial, seed):
         super().__init__(settings, initial, seed)
@@ -34,65 +34,65 @@ class OutOfLuck(OpenAIES):
         return super().ask(generation, members)
 
 
-def top_of(tmp_path):
+def find_top(tmp_path):
     return tmp_path / "Scripted-v0" / "run"
 
 
-def resumed(top, *flags):
-    """The runs that go on in a folder."""
-    return runs_asked_for("static", ["--resume", str(top), *IMPORT, *flags], "")
+def prepare_resume(top, *flags):
+    """The runs of a folder, to be resumed."""
+    return prepare_runs("static", ["--resume", str(top), *IMPORT, *flags], "")
 
 
-def names_in(folder):
+def list_names(folder):
     return sorted(path.name for path in folder.iterdir())
 
 
 @pytest.fixture(scope="module")
 def alone(tmp_path_factory):
-    """What each of three seeds leaves when it runs by itself."""
+    """The outcome of each of three seeds when it runs alone."""
     folder = tmp_path_factory.mktemp("alone")
-    configs = [scripted_config(folder, seed=seed, generations=3, run_name=f"{seed}") for seed in (9, 10, 11)]
-    return [outcome(train(config)) for config in configs]
+    configs = [make_scripted_config(folder, seed=seed, generations=3, run_name=f"{seed}") for seed in (9, 10, 11)]
+    return [read_outcome(train(config)) for config in configs]
 
 
 def test_each_begins_in_its_turn_and_is_what_it_would_be_alone(alone, tmp_path):
-    runs = prepare(scripted_config(tmp_path, seed=9, seeds=3, generations=3))
-    top = top_of(tmp_path)
-    assert names_in(top) == ["config.yaml", "seed9"]
+    runs = prepare(make_scripted_config(tmp_path, seed=9, seeds=3, generations=3))
+    top = find_top(tmp_path)
+    assert list_names(top) == ["config.yaml", "seed9"]
     found = []
     for number, run in enumerate(runs):
-        assert set(names_in(top)) == {"config.yaml", *("seed9", "seed10", "seed11")[: number + 1]}
+        assert set(list_names(top)) == {"config.yaml", *("seed9", "seed10", "seed11")[: number + 1]}
         execute(run)
-        found.append(outcome(run.folder))
+        found.append(read_outcome(run.folder))
     assert found == alone
 
 
 def test_the_turn_of_each_is_announced_and_those_that_ended_are_compared(tmp_path, capsys):
-    execute_all(prepare(scripted_config(tmp_path, seed=9, seeds=2, generations=1, test_episodes=2)))
+    execute_all(prepare(make_scripted_config(tmp_path, seed=9, seeds=2, generations=1, test_episodes=2)))
     said = capsys.readouterr().out.splitlines()
     assert [line for line in said if line.startswith("seed ")] == [
-        f"seed 1 of 2     9, in {top_of(tmp_path) / 'seed9'}",
-        f"seed 2 of 2     10, in {top_of(tmp_path) / 'seed10'}",
+        f"seed 1 of 2     9, in {find_top(tmp_path) / 'seed9'}",
+        f"seed 2 of 2     10, in {find_top(tmp_path) / 'seed10'}",
     ]
     assert any(line.startswith("2 runs ") for line in said)
 
 
 def test_those_that_are_finished_are_compared_without_being_played_again(tmp_path, capsys):
-    def table():
+    def read_table():
         said = capsys.readouterr().out
         return said[said.index("1  seed0") :]
 
-    execute_all(prepare(scripted_config(tmp_path, seeds=2, generations=1, test_episodes=2)))
-    expected = table()
-    played = [top_of(tmp_path) / name / "test.json" for name in ("seed0", "seed1")]
+    execute_all(prepare(make_scripted_config(tmp_path, seeds=2, generations=1, test_episodes=2)))
+    expected = read_table()
+    played = [find_top(tmp_path) / name / "test.json" for name in ("seed0", "seed1")]
     before = [path.stat().st_ino for path in played]
-    execute_all(resumed(top_of(tmp_path)))
-    assert table() == expected
+    execute_all(prepare_resume(find_top(tmp_path)))
+    assert read_table() == expected
     assert [path.stat().st_ino for path in played] == before
 
 
 def test_no_run_is_kept_after_its_turn(tmp_path):
-    runs = prepare(scripted_config(tmp_path, seeds=3, generations=1))
+    runs = prepare(make_scripted_config(tmp_path, seeds=3, generations=1))
     references = []
     for seed in runs.seeds:
         run = runs.prepare(seed)
@@ -104,113 +104,113 @@ def test_no_run_is_kept_after_its_turn(tmp_path):
 
 
 def test_as_many_seeds_as_there_may_be_cost_nothing_before_their_turn(tmp_path):
-    runs = prepare(scripted_config(tmp_path, seeds=10_000, generations=1))
-    assert runs.total == 10_000
+    runs = prepare(make_scripted_config(tmp_path, seeds=10_000, generations=1))
+    assert runs.num_runs == 10_000
     execute(runs.prepare(0))
     runs.close()
-    assert len(resumed(top_of(tmp_path)).seeds) == 10_000
+    assert len(prepare_resume(find_top(tmp_path)).seeds) == 10_000
 
 
 def test_all_of_them_go_on_where_one_is_finished_one_interrupted_and_one_never_began(alone, tmp_path):
-    runs = prepare(scripted_config(tmp_path, seed=9, seeds=3, generations=3))
+    runs = prepare(make_scripted_config(tmp_path, seed=9, seeds=3, generations=3))
     execute(runs.prepare(9))
     runs.close()
-    top = top_of(tmp_path)
-    runs = resumed(top, "--generations", "1")
+    top = find_top(tmp_path)
+    runs = prepare_resume(top, "--generations", "1")
     for seed in (9, 10):
         execute(runs.prepare(seed))
     runs.close()
-    assert newest_checkpoint(top / "seed10" / "checkpoint")[0].progress.generation == 1
-    assert names_in(top) == ["config.yaml", "seed10", "seed9"]
-    execute_all(resumed(top, "--generations", "3"))
-    assert [outcome(top / f"seed{seed}") for seed in (9, 10, 11)] == alone
+    assert load_newest_checkpoint(top / "seed10" / "checkpoint")[0].progress.generation == 1
+    assert list_names(top) == ["config.yaml", "seed10", "seed9"]
+    execute_all(prepare_resume(top, "--generations", "3"))
+    assert [read_outcome(top / f"seed{seed}") for seed in (9, 10, 11)] == alone
 
 
 def test_a_prolonged_series_prolongs_those_that_never_began(tmp_path):
-    runs = prepare(scripted_config(tmp_path, seeds=2, generations=2))
+    runs = prepare(make_scripted_config(tmp_path, seeds=2, generations=2))
     execute(runs.prepare(0))
     runs.close()
-    execute_all(resumed(top_of(tmp_path), "--generations", "3"))
-    folders = [top_of(tmp_path) / f"seed{seed}" for seed in (0, 1)]
-    assert [newest_checkpoint(folder / "checkpoint")[0].progress.generation for folder in folders] == [3, 3]
+    execute_all(prepare_resume(find_top(tmp_path), "--generations", "3"))
+    folders = [find_top(tmp_path) / f"seed{seed}" for seed in (0, 1)]
+    assert [load_newest_checkpoint(folder / "checkpoint")[0].progress.generation for folder in folders] == [3, 3]
 
 
 def test_one_process_at_a_time(tmp_path, capsys):
-    runs = prepare(scripted_config(tmp_path, seeds=2, generations=1))
-    top = top_of(tmp_path)
+    runs = prepare(make_scripted_config(tmp_path, seeds=2, generations=1))
+    top = find_top(tmp_path)
     with pytest.raises(ValueError, match=r"run folder .*run is in use by another process"):
-        resumed(top)
+        prepare_resume(top)
     execute(runs.prepare(0))
     with pytest.raises(ValueError, match=r"run folder .*run is in use by another process"):
-        resumed(top)
+        prepare_resume(top)
     execute(runs.prepare(1))
     runs.close()
-    held = hold(top / "seed1")
+    held = lock_folder(top / "seed1")
     with pytest.raises(TrainingError, match=r"1 of 2 seeds, .* in use by another process"):
-        execute_all(resumed(top))
+        execute_all(prepare_resume(top))
     os.close(held)
     assert f"stopped         {top / 'seed1'}: run folder" in capsys.readouterr().out
-    assert execute_all(resumed(top))
+    assert execute_all(prepare_resume(top))
 
 
 def test_they_are_refused_together_or_not_at_all(tmp_path):
-    train(scripted_config(tmp_path, generations=1))
+    train(make_scripted_config(tmp_path, generations=1))
     before = sorted(tmp_path.rglob("*"))
     with pytest.raises(ValueError, match="exists already"):
-        prepare(scripted_config(tmp_path, seeds=3))
+        prepare(make_scripted_config(tmp_path, seeds=3))
     with pytest.raises(ValueError, match="seeds must be >= 1, got 0"):
-        scripted_config(tmp_path, seeds=0)
+        make_scripted_config(tmp_path, seeds=0)
     with pytest.raises(ValueError, match="hidden_sizes must be >= 1"):
-        prepare(scripted_config(tmp_path, seeds=3, run_name="other", policy="mlp", hidden_sizes=(0,)))
+        prepare(make_scripted_config(tmp_path, seeds=3, run_name="other", policy="mlp", hidden_sizes=(0,)))
     assert sorted(tmp_path.rglob("*")) == before
 
 
-def test_each_goes_on_with_its_own_options(tmp_path):
-    execute_all(prepare(scripted_config(tmp_path, seeds=2, generations=2)))
-    top = top_of(tmp_path)
-    execute_all(resumed(top / "seed1", "--chunk_size", "3"))
+def test_each_resumes_with_its_own_options(tmp_path):
+    execute_all(prepare(make_scripted_config(tmp_path, seeds=2, generations=2)))
+    top = find_top(tmp_path)
+    execute_all(prepare_resume(top / "seed1", "--chunk_size", "3"))
     found = []
-    for run in resumed(top, "--generations", "3"):
+    for run in prepare_resume(top, "--generations", "3"):
         found.append((run.config.seed, run.config.chunk_size, run.config.generations))
         os.close(run.lock)
     assert found == [(0, 4, 3), (1, 3, 3)]
-    with pytest.raises(ValueError, match=r"seeds cannot change when a run goes on: it is 2 in .*, got 3"):
-        resumed(top, "--seeds", "3")
+    with pytest.raises(ValueError, match=r"seeds cannot change when a run is resumed: it is 2 in .*, got 3"):
+        prepare_resume(top, "--seeds", "3")
 
 
-def test_one_that_is_gone_begins_anew_and_one_that_is_damaged_is_named(alone, tmp_path):
-    execute_all(prepare(scripted_config(tmp_path, seed=9, seeds=3, generations=3)))
-    top = top_of(tmp_path)
+def test_a_missing_run_begins_anew_and_a_damaged_one_is_named(alone, tmp_path):
+    execute_all(prepare(make_scripted_config(tmp_path, seed=9, seeds=3, generations=3)))
+    top = find_top(tmp_path)
     shutil.copytree(top / "seed9", top / "seed7")  # not one of those asked for
     shutil.rmtree(top / "seed9")
-    execute_all(resumed(top))
-    assert [outcome(top / f"seed{seed}") for seed in (9, 10, 11)] == alone
+    execute_all(prepare_resume(top))
+    assert [read_outcome(top / f"seed{seed}") for seed in (9, 10, 11)] == alone
     shutil.rmtree(top / "seed10" / "checkpoint")
     with pytest.raises(ValueError, match="seed10 has no checkpoint; move it away to begin it anew"):
-        resumed(top)
+        prepare_resume(top)
 
 
-def test_they_start_from_one_file_whatever_becomes_of_it(tmp_path):
-    start = train(scripted_config(tmp_path, generations=2, run_name="start")) / "latest.dat"
-    config = scripted_config(tmp_path, seed=4, generations=2, init_from=str(start))
-    expected = outcome(train(replace(config, seed=5, run_name="alone")))
+def test_they_start_from_a_copy_of_one_file(tmp_path):
+    start = train(make_scripted_config(tmp_path, generations=2, run_name="start")) / "latest.dat"
+    config = make_scripted_config(tmp_path, seed=4, generations=2, init_from=str(start))
+    expected = read_outcome(train(replace(config, seed=5, run_name="alone")))
     runs = prepare(replace(config, seeds=2))
     start.unlink()
     execute_all(runs)
-    found = top_of(tmp_path) / "seed5"
-    assert outcome(found) == expected
-    assert newest_checkpoint(found / "checkpoint")[0].config["init_from"] == str(start)
+    found = find_top(tmp_path) / "seed5"
+    assert read_outcome(found) == expected
+    assert load_newest_checkpoint(found / "checkpoint")[0].config["init_from"] == str(start)
 
 
 def test_one_that_fails_does_not_keep_the_others_from_their_turn(tmp_path, capsys):
-    config = scripted_config(tmp_path, seeds=3, generations=2, test_episodes=1, strategy=f"{__name__}:OutOfLuck")
-    top = top_of(tmp_path)
+    config = make_scripted_config(tmp_path, seeds=3, generations=2, test_episodes=1, strategy=f"{__name__}:OutOfLuck")
+    top = find_top(tmp_path)
     with pytest.raises(TrainingError, match="1 of 3 seeds, the last of them by: generation 2: out of luck"):
         execute_all(prepare(config))
     said = capsys.readouterr().out.splitlines()
     assert f"stopped         {top / 'seed1'}: generation 2: out of luck" in said
     assert any(line.startswith("2 runs ") for line in said)
     assert said[-1].startswith("what helps      a new run with other step sizes (--lr, --sigma); ")
-    done = [newest_checkpoint(top / f"seed{seed}" / "checkpoint")[0].progress.generation for seed in range(3)]
+    done = [load_newest_checkpoint(top / f"seed{seed}" / "checkpoint")[0].progress.generation for seed in range(3)]
     assert done == [2, 1, 2]
     assert load_policy(top / "seed2" / "best.dat", ["tests.scripted"]).provenance["seed"] == 2

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from hebbes.environments.spec import make_batch_env
-from hebbes.evaluation.play import environment_for, play
+from hebbes.evaluation.play import make_evaluation_spec, play
 from hebbes.files.policy_file import load_policy
 from hebbes.options.command_line import parse_config, parse_configs
 from hebbes.options.evaluation import EvaluateConfig
@@ -20,7 +20,7 @@ from tests.many_spaces import ACTIONS, OBSERVATIONS
 IMPORT = "tests.many_spaces"
 TINY = {
     "generations": 1,
-    "popsize": 4,
+    "population_size": 4,
     "eval_episodes": 1,
     "test_episodes": 1,
     "threads": 1,
@@ -47,11 +47,11 @@ CASES = {
     ),
     "small_image": ("static", "binary", {}, "scale choose_action", (8, 6, 3), 3),
 }
-"""By the observations: trainer, actions, options, the wrappers that follow, the policy's observations and outputs."""
+"""Observations -> trainer, actions, options, expected wrappers, and the policy's observation shape and outputs."""
 
 
-def config(folder, trainer, observations, actions, **options):
-    """A tiny run, from the command line."""
+def make_config(folder, trainer, observations, actions, **options):
+    """Options of a tiny run, from the command line."""
     typed = {"environment": "tests.many_spaces:Spaces-v0", "folder": folder, **TINY, **options}
     flags = [f"--env_kwargs={{observations: {observations}, actions: {actions}}}"]
     for name, value in typed.items():
@@ -70,27 +70,27 @@ def train(made):
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """A run that observes a Dict and acts in a MultiDiscrete."""
-    return train(config(tmp_path_factory.mktemp("runs"), "static", "dict", "multi")).folder
+    """The folder of a run that observes a Dict and acts in a MultiDiscrete."""
+    return train(make_config(tmp_path_factory.mktemp("runs"), "static", "dict", "multi")).folder
 
 
 @pytest.mark.parametrize("observations", CASES)
 def test_trains_is_tested_saved_evaluated_resumed_and_started_from(observations, tmp_path):
     trainer, actions, options, wrappers, shape, outputs = CASES[observations]
-    first = config(tmp_path, trainer, observations, actions, observation_normalization=True, **options)
+    first = make_config(tmp_path, trainer, observations, actions, observation_normalization=True, **options)
     assert (first.environment, first.imports) == ("Spaces-v0", (IMPORT,))
     run = train(first)
     saved = load_policy(run.folder / "best.dat", [IMPORT])
     assert " ".join(wrapper.name for wrapper in saved.environment.wrappers) == wrappers
     assert (saved.policy.observation_shape, saved.policy.num_outputs) == (shape, outputs)
     assert saved.buffers["observation_mean"].shape == shape
-    returns = play(saved, environment_for(saved.environment), episodes=2, seed=0, threads=1)
+    returns = play(saved, make_evaluation_spec(saved.environment), episodes=2, seed=0, threads=1)
     assert np.isfinite(returns).all()
     train(replace(run.config, generations=2, resume=str(run.folder)))
     metrics = read_metrics(run.folder / "metrics.csv")
     assert metrics["generation"].tolist() == [1, 2] and metrics["failed_members"].tolist() == [0, 0]
     (begun,) = prepare(replace(first, init_from=str(run.folder / "best.dat"), run_name="again"))
-    best = load_policy(run.folder / "best.dat", [IMPORT])  # may be the resumed run's
+    best = load_policy(run.folder / "best.dat", [IMPORT])  # may be from the resumed run
     np.testing.assert_array_equal(begun.strategy.mean, best.weights)
 
 
@@ -101,12 +101,21 @@ def test_every_space_of_the_table_is_trained():
 
 @pytest.mark.parametrize("actions", ["multi", "binary"])
 def test_the_best_of_whole_numbers_are_learned(actions, tmp_path):
-    """The reward is the sum of the action; the greatest is known from the space."""
+    """The reward is the sum of the action, whose maximum is known from the space."""
     greatest = {"multi": 1 + 1 + 10, "binary": 3}[actions]
-    learning = {"popsize": 60, "generations": 30, "sigma": 0.5, "lr": 0.3, "eval_every": 30, "test_episodes": 0}
-    run = train(config(tmp_path, "static", "vector", actions, policy="mlp", bias=True, optimizer="adam", **learning))
+    learning = {
+        "population_size": 60,
+        "generations": 30,
+        "sigma": 0.5,
+        "learning_rate": 0.3,
+        "eval_every": 30,
+        "test_episodes": 0,
+    }
+    run = train(
+        make_config(tmp_path, "static", "vector", actions, policy="mlp", bias=True, optimizer="adam", **learning)
+    )
     saved = load_policy(run.folder / "best.dat", [IMPORT])
-    returns = play(saved, environment_for(saved.environment), episodes=4, seed=1, threads=1)
+    returns = play(saved, make_evaluation_spec(saved.environment), episodes=4, seed=1, threads=1)
     assert returns.mean() >= 0.9 * 4 * greatest
 
 
@@ -115,14 +124,14 @@ def test_two_workers_find_the_same(tmp_path):
     found = []
     for threads in (1, 2):
         options = {"threads": threads, "engine": "workers", "test_episodes": 0}
-        run = train(config(tmp_path / str(threads), "static", "nested", "multi", **options))
+        run = train(make_config(tmp_path / str(threads), "static", "nested", "multi", **options))
         found.append((run.folder / "best.dat").read_bytes())
     assert found[0] == found[1]
 
 
 def test_a_video_of_whole_numbers_is_written(folder, tmp_path):
     saved = load_policy(folder / "best.dat", [IMPORT])
-    film_episode(tmp_path / "a.mp4", saved, environment_for(saved.environment), seed=0, max_episode_steps=None)
+    film_episode(tmp_path / "a.mp4", saved, make_evaluation_spec(saved.environment), seed=0, max_episode_steps=None)
     assert (tmp_path / "a.mp4").stat().st_size > 0
 
 
@@ -133,7 +142,7 @@ def test_a_file_with_our_wrappers_needs_no_import(tmp_path):
     saved = load_policy(run.folder / "best.dat")
     assert [wrapper.name for wrapper in saved.environment.wrappers] == ["choose_action"]
     assert saved.policy.num_outputs == 6 + 1 + 3
-    environment = environment_for(saved.environment)
+    environment = make_evaluation_spec(saved.environment)
     assert environment.backend == "envpool"
     assert np.isfinite(play(saved, environment, episodes=1, seed=0, threads=1, max_episode_steps=3)).all()
 
@@ -155,7 +164,7 @@ def test_a_loaded_policy_gives_what_the_wrapped_environment_takes(folder):
     [
         ("text", "real", {}, r"observation space Text.* at \['told'\]; supported are .*--gymnasium_wrappers"),
         ("vector", "dict", {}, "action space Dict.*; supported are .*--gymnasium_wrappers"),
-        ("vector", "endless", {}, "whole numbers within bounds, got Box.*--gymnasium_wrappers"),
+        ("vector", "endless", {}, "bounded integers, got Box.*--gymnasium_wrappers"),
         ("vector", "huge", {}, "at most 32768 values in all.*--gymnasium_wrappers"),
         ("vector", "multi", {"action_bounds": "tanh"}, "action_bounds 'tanh' needs Box actions of real numbers"),
         ("vector", "whole", {"action_bounds": "rescale"}, "action_bounds 'rescale' needs Box actions of real numbers"),
@@ -166,7 +175,7 @@ def test_a_loaded_policy_gives_what_the_wrapped_environment_takes(folder):
 )
 def test_what_is_refused_has_a_way_out(observations, actions, options, complaint, tmp_path):
     with pytest.raises(ValueError, match=complaint) as error:
-        prepare(config(tmp_path, "static", observations, actions, **options))
+        prepare(make_config(tmp_path, "static", observations, actions, **options))
     assert "\n" not in str(error.value)
     assert not list(tmp_path.iterdir())
 
@@ -180,7 +189,7 @@ def test_evaluation_takes_a_package_with_the_name(folder):
         load_entries(EvaluateConfig(**paths, environment="CartPole-v1"))
 
 
-def test_a_run_goes_on_with_the_package_that_its_name_brought(folder):
+def test_a_run_resumes_with_the_package_that_its_name_brought(folder):
     with pytest.raises(ValueError, match=f"needs code from the module '{IMPORT}'.*--import {IMPORT}"):
         parse_configs("static", ["--resume", str(folder)], "")
     (resumed,) = parse_configs("static", ["--resume", str(folder), "--import", IMPORT], "")

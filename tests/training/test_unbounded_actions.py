@@ -1,4 +1,4 @@
-"""`--action_bounds none`: simulators get what the network says; those that refuse it are named before a run is made."""
+"""With `--action_bounds none` simulators get the outputs as they are; one that refuses them is named before the run."""
 
 import gymnasium
 import numpy as np
@@ -6,18 +6,18 @@ import pytest
 from gymnasium.spaces import Box
 
 from hebbes.environments.spec import EnvironmentSpec, WrapperSpec, make_batch_env
-from hebbes.evaluation.play import environment_for, play
+from hebbes.evaluation.play import make_evaluation_spec, play
 from hebbes.execution.episode import Agent, run_episode
 from hebbes.files.policy_file import load_policy
 from hebbes.options.command_line import parse_config
 from hebbes.options.flags import parse_options
 from hebbes.policies.mlp import MLP
 from hebbes.programs.import_reference import ImportConfig
-from hebbes.training.assembly import environment_spec
+from hebbes.training.assembly import make_environment_spec
 from hebbes.training.prepare import prepare
 from hebbes.training.run import execute
-from hebbes.training.unbounded_actions import check_takes_all
-from hebbes.training.unused_options import as_yaml
+from hebbes.training.unbounded_actions import check_accepts_unbounded_actions
+from hebbes.training.unused_options import format_as_yaml
 from hebbes.wrappers.base import BatchWrapper
 
 POLICY = MLP((17,), 6, hidden_sizes=(16,), bias=True)
@@ -25,8 +25,8 @@ WEIGHTS = np.random.default_rng(3).normal(0, 0.5, (1, POLICY.layout.num_params))
 CONTROL_COST = 0.1  # of HalfCheetah-v5, times the squared length of the action
 
 
-class Recorded(BatchWrapper):
-    """Keeps the actions that it is stepped with."""
+class RecordActions(BatchWrapper):
+    """Records its actions."""
 
     def __init__(self, env):
         super().__init__(env)
@@ -37,10 +37,10 @@ class Recorded(BatchWrapper):
         return super().step(actions, active)
 
 
-def played(backend, *wrappers):
-    """The return of one episode of HalfCheetah-v5, and what the network said in it."""
+def play_episode(backend, *wrappers):
+    """The return of one episode of HalfCheetah-v5, and the actions in it."""
     spec = EnvironmentSpec("HalfCheetah-v5", backend, wrappers=wrappers)
-    env = Recorded(make_batch_env(spec, [5], threads=1, training=True))
+    env = RecordActions(make_batch_env(spec, [5], threads=1, training=True))
     rngs = [np.random.default_rng(0)]
     result = run_episode(Agent(POLICY, "identity"), env, WEIGHTS, 0, rngs, buffers={}, max_env_steps=200)
     env.close()
@@ -49,9 +49,9 @@ def played(backend, *wrappers):
 
 @pytest.mark.parametrize("backend", ["envpool", "gymnasium"])
 def test_the_control_cost_counts_what_lies_beyond_the_bounds(backend):
-    free, said = played(backend)
-    clipped, said_then = played(backend, WrapperSpec("clip_action"))
-    assert np.array_equal(said, said_then)  # the simulated motors clip on their own, so that the bodies move alike
+    free, said = play_episode(backend)
+    clipped, said_then = play_episode(backend, WrapperSpec("clip_action"))
+    assert np.array_equal(said, said_then)  # the motors in MuJoCo clip too, so that the bodies move alike
     excess = np.square(said).sum() - np.square(np.clip(said, -1, 1)).sum()
     assert CONTROL_COST * excess > 10
     assert free - clipped == pytest.approx(-CONTROL_COST * excess, rel=1e-5)
@@ -67,7 +67,7 @@ def test_the_preset_of_es_torch_trains_and_evaluates_unclipped(tmp_path):
     assert (saved.environment.wrappers, saved.action_head) == ((), "identity")
     saved.weights[-6:] = 1000  # the biases of the outputs
     for backend in ("envpool", "gymnasium"):
-        environment = environment_for(saved.environment, backend=backend)
+        environment = make_evaluation_spec(saved.environment, backend=backend)
         (score,) = play(saved, environment, episodes=1, seed=0, threads=1, max_episode_steps=5)
         assert score == pytest.approx(-CONTROL_COST * 5 * 6 * 1000**2, rel=0.02)
 
@@ -87,13 +87,13 @@ class Strict(gymnasium.Env):
 
 
 class FromZero(Strict):
-    """Refuses negative actions; there is no upper bound."""
+    """Refuses negative actions, and has no upper bound."""
 
     action_space = Box(0, np.inf, (2,), np.float32)
 
 
 class Boundless(Strict):
-    """Has no bounds to step beyond."""
+    """Has no bounds."""
 
     action_space = Box(-np.inf, np.inf, (2,), np.float32)
 
@@ -116,8 +116,8 @@ def test_a_simulator_that_refuses_them_is_named_before_anything_is_made(tmp_path
 
 def test_bounds_are_tried_on_the_side_that_has_one():
     with pytest.raises(ValueError, match=r"\[-1. -1.\] is out of bounds"):
-        check_takes_all(EnvironmentSpec("FromZero-v0", "gymnasium"), FromZero.action_space)
-    check_takes_all(EnvironmentSpec("Boundless-v0", "gymnasium"), Boundless.action_space)
+        check_accepts_unbounded_actions(EnvironmentSpec("FromZero-v0", "gymnasium"), FromZero.action_space)
+    check_accepts_unbounded_actions(EnvironmentSpec("Boundless-v0", "gymnasium"), Boundless.action_space)
 
 
 def test_none_is_a_text_where_it_is_a_choice(tmp_path):
@@ -126,6 +126,6 @@ def test_none_is_a_text_where_it_is_a_choice(tmp_path):
     file.write_text("environment: Pendulum-v1\naction_bounds: none\n")
     config = parse_config("static", ["--config", str(file)], "")
     assert config.action_bounds == "none"
-    assert environment_spec(config).wrappers == ()
-    file.write_text(as_yaml(config))
+    assert make_environment_spec(config).wrappers == ()
+    file.write_text(format_as_yaml(config))
     assert parse_config("static", ["--config", str(file)], "") == config

@@ -1,4 +1,4 @@
-"""Options that a run would not use are refused where somebody typed them, and nowhere else."""
+"""Options that a run would not use are refused if they were typed, but not if they come from files."""
 
 from dataclasses import fields, replace
 
@@ -7,11 +7,11 @@ import yaml
 
 from hebbes.options import presets as preset_files
 from hebbes.options.command_line import parse_config, parse_configs
-from hebbes.registry.lookup import lookup, names
+from hebbes.registry.lookup import find_class, list_names
 from hebbes.training.config import TrainConfig
 from hebbes.training.prepare import prepare
-from hebbes.training.unused_options import as_yaml
-from tests.training.scripted_runs import SETTINGS, outcome, scripted_config, train
+from hebbes.training.unused_options import format_as_yaml
+from tests.training.scripted_runs import SETTINGS, make_scripted_config, read_outcome, train
 
 WITHOUT_EFFECT = {
     "--rank 2": "--rank is only used with --sampler low_rank",
@@ -29,29 +29,41 @@ WITHOUT_EFFECT = {
     "--sigma_patience 3": "--sigma_patience is only used with --sigma_adaptation other than 1",
     "--top_share 0.3": "--top_share is only used with --fitness_shaping top_k",
     "--schedule_generations 9": (
-        "--schedule_generations is only used with --lr_schedule linear, cosine or --sigma_schedule linear, cosine"
+        "--schedule_generations is only used with --learning_rate_schedule linear, cosine "
+        "or --sigma_schedule linear, cosine"
     ),
-    "--lr_schedule cosine --schedule_generations 9 --decay 0.9": "--decay is only used with --lr_schedule exponential",
+    "--learning_rate_schedule cosine --schedule_generations 9 --decay 0.9": (
+        "--decay is only used with --learning_rate_schedule exponential"
+    ),
     "--sigma_schedule constant --sigma_min 0.1": (
         "--sigma_min is only used with --sigma_schedule exponential, linear, cosine or --sigma_adaptation other than 1"
     ),
     "--optimizer clip_up --no_divide_by_sigma": (
         "--divide_by_sigma is only used with --optimizer sgd, adam or --weight_decay other than 0"
     ),
-    "--popsize_max 400": "--popsize_max is only used with --num_interactions",
+    "--population_size_max 400": "--population_size_max is only used with --num_interactions",
     "--early_stop_grace_steps 5": "--early_stop_grace_steps is only used with --early_stop_negative_streak",
-    "--strategy pgpe --schedule_generations 9": "--schedule_generations is only used with --lr_schedule linear, cosine",
+    "--strategy pgpe --schedule_generations 9": (
+        "--schedule_generations is only used with --learning_rate_schedule linear, cosine"
+    ),
     "--strategy cem --extra_variance_min 0.1": "--extra_variance_min is only used with --extra_variance other than 0",
     "--strategy ars --sigma_min 0.1": "--sigma_min is only used with --sigma_schedule exponential, linear, cosine",
 }
 WITH_EFFECT = [
     *("--sampler low_rank --rank 2", "--optimizer clip_up --max_speed 1", "--hidden_sizes 8 --activation relu"),
     *("--policy lstm --recurrent_size 8", "--sigma_adaptation 0.5 --sigma_patience 3", "--num_interactions 9"),
-    *("--num_interactions 9 --popsize_max 400", "--sigma_schedule linear --schedule_generations 9 --sigma_min 0.1"),
+    *(
+        "--num_interactions 9 --population_size_max 400",
+        "--sigma_schedule linear --schedule_generations 9 --sigma_min 0.1",
+    ),
     *("--sigma_schedule constant --sigma_adaptation 0.5 --sigma_min 0.1", "--decay 0.9 --sigma_decay 0.9"),
     *("--no_divide_by_sigma", "--optimizer clip_up --weight_decay 0.1 --no_divide_by_sigma"),
     *("--policy small --initialization pytorch", "--policy lstm --initialization xavier"),
-    *("--policy lstm --no_bias", "--lr_schedule constant --schedule_generations none", "--optimizer adam --momentum 0"),
+    *(
+        "--policy lstm --no_bias",
+        "--learning_rate_schedule constant --schedule_generations none",
+        "--optimizer adam --momentum 0",
+    ),
     *(
         "--policy hebbes.policies.lstm:LSTM --recurrent_size 8",
         "--early_stop_negative_streak 3 --early_stop_grace_steps 5",
@@ -61,7 +73,7 @@ WITH_EFFECT = [
 
 @pytest.fixture(autouse=True)
 def configs(tmp_path, monkeypatch):
-    """A folder of presets in place of ours."""
+    """A folder that replaces that of our presets."""
     monkeypatch.setattr(preset_files, "PRESETS", tmp_path)
     (tmp_path / "static").mkdir()
     return tmp_path
@@ -71,7 +83,7 @@ def parse(*arguments):
     return parse_config("static", ["--environment", "CartPole-v1", *arguments], "")
 
 
-def refusal(*arguments):
+def get_refusal(*arguments):
     with pytest.raises(ValueError) as refused:
         parse(*arguments)
     return str(refused.value)
@@ -79,7 +91,7 @@ def refusal(*arguments):
 
 @pytest.mark.parametrize(("typed", "line"), WITHOUT_EFFECT.items())
 def test_what_was_typed_without_effect_is_refused(typed, line):
-    assert refusal(*typed.split()) == line
+    assert get_refusal(*typed.split()) == line
 
 
 @pytest.mark.parametrize("typed", WITH_EFFECT)
@@ -94,15 +106,15 @@ def test_files_may_hold_what_a_run_does_not_use(configs):
     written = configs / "written.yaml"
     written.write_text(yaml.safe_dump(from_preset.as_options()))  # as earlier versions wrote it
     assert parse("--config", str(written)).as_options() == from_preset.as_options()
-    assert refusal("--config", str(written), "--rank", "3") == WITHOUT_EFFECT["--rank 2"]
+    assert get_refusal("--config", str(written), "--rank", "3") == WITHOUT_EFFECT["--rank 2"]
 
 
-def test_a_run_goes_on_with_options_that_it_does_not_use(tmp_path):
+def test_a_run_resumes_with_options_that_it_does_not_use(tmp_path):
     settings = replace(SETTINGS, rank=3)
-    folder = train(scripted_config(tmp_path, generations=1, settings=settings, popsize_max=20))
+    folder = train(make_scripted_config(tmp_path, generations=1, settings=settings, population_size_max=20))
     flags = ["--resume", str(folder), "--import", "tests.scripted", "--rank", "3"]
     (config,) = parse_configs("static", flags, "")
-    assert (config.settings, config.popsize_max) == (settings, 20)
+    assert (config.settings, config.population_size_max) == (settings, 20)
 
 
 @pytest.mark.parametrize(
@@ -115,7 +127,7 @@ def test_a_run_goes_on_with_options_that_it_does_not_use(tmp_path):
             {"recurrent_size", "virtual_batch"},
             {"hidden_sizes", "activation", "bias"},
         ),
-        ("--strategy pgpe --optimizer adam", {"clip_up_momentum", "max_speed", "popsize_max"}, {"adam_beta1"}),
+        ("--strategy pgpe --optimizer adam", {"clip_up_momentum", "max_speed", "population_size_max"}, {"adam_beta1"}),
         ("--strategy cem", {"extra_variance_min"}, {"elite_share"}),
         ("--strategy ga --early_stop_negative_streak 3", {"episode_cap_min"}, {"parents", "early_stop_grace_steps"}),
     ],
@@ -123,29 +135,31 @@ def test_a_run_goes_on_with_options_that_it_does_not_use(tmp_path):
 def test_a_run_writes_the_options_that_it_uses_and_they_make_the_same_run(typed, unused, used, configs):
     config = parse(*typed.split())
     written = configs / "written.yaml"
-    written.write_text(as_yaml(config))
+    written.write_text(format_as_yaml(config))
     names_written = set(yaml.safe_load(written.read_text()))
     assert not unused & names_written and used <= names_written
     again = parse("--config", str(written))
-    assert (again.as_options(), as_yaml(again)) == (config.as_options(), as_yaml(config))
+    assert (again.as_options(), format_as_yaml(again)) == (config.as_options(), format_as_yaml(config))
 
 
 def test_a_preset_cannot_come_between_a_run_and_the_options_that_it_wrote(configs):
     written = configs / "written.yaml"
-    written.write_text(as_yaml(parse("--policy", "linear", "--optimizer", "adam")))
+    written.write_text(format_as_yaml(parse("--policy", "linear", "--optimizer", "adam")))
     (configs / "static" / "CartPole-v1.yaml").write_text("policy: mlp\nhidden_sizes: [8]\nmomentum: 0.5\n")
     again = parse("--config", str(written))
-    assert (again.policy, again.settings.optimizer, as_yaml(again)) == ("linear", "adam", written.read_text())
+    assert (again.policy, again.settings.optimizer, format_as_yaml(again)) == ("linear", "adam", written.read_text())
 
 
 def test_a_finished_run_leaves_only_what_it_used_and_resumes_from_its_checkpoint(tmp_path):
-    folder = train(scripted_config(tmp_path, policy="auto", hidden_sizes=(3,), generations=2))
+    folder = train(make_scripted_config(tmp_path, policy="auto", hidden_sizes=(3,), generations=2))
     written = yaml.safe_load((folder / "config.yaml").read_text())
     assert (written["policy"], written["hidden_sizes"], written["activation"]) == ("mlp", [3], "tanh")
-    assert not {"recurrent_size", "virtual_batch", "rank", "momentum", "popsize_max"} & set(written)
+    assert not {"recurrent_size", "virtual_batch", "rank", "momentum", "population_size_max"} & set(written)
     (config,) = parse_configs("static", ["--resume", str(folder), "--import", "tests.scripted"], "")
-    whole = outcome(train(scripted_config(tmp_path, policy="mlp", hidden_sizes=(3,), generations=4, run_name="whole")))
-    assert outcome(train(replace(config, generations=4))) == whole
+    whole = read_outcome(
+        train(make_scripted_config(tmp_path, policy="mlp", hidden_sizes=(3,), generations=4, run_name="whole"))
+    )
+    assert read_outcome(train(replace(config, generations=4))) == whole
     assert "recurrent_size" not in yaml.safe_load((folder / "config.yaml").read_text())
 
 
@@ -168,7 +182,7 @@ def test_what_auto_does_not_use_is_refused_once_it_is_known(policy, flags, line,
 
 
 def test_the_options_of_policies_name_the_policies_that_have_them():
-    takers = {name: {each.name for each in fields(lookup("policy", name))} for name in names("policy")}
+    takers = {name: {each.name for each in fields(find_class("policy", name))} for name in list_names("policy")}
     for option in fields(TrainConfig):
         if needed := option.metadata.get("needs", {}).get("policy"):
             auto = {"auto"} & set(needed)
@@ -177,9 +191,11 @@ def test_the_options_of_policies_name_the_policies_that_have_them():
 
 
 def test_every_need_names_an_option_and_values_that_it_may_have():
-    for strategy in names("strategy"):
+    for strategy in list_names("strategy"):
         known = {
-            each.name: each for owner in (TrainConfig, lookup("strategy", strategy).Settings) for each in fields(owner)
+            each.name: each
+            for owner in (TrainConfig, find_class("strategy", strategy).Settings)
+            for each in fields(owner)
         }
         for option in known.values():
             for other, values in option.metadata.get("needs", {}).items():

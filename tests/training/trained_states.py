@@ -1,30 +1,30 @@
-"""A program that prints a digest of every strategy's state after three generations of training."""
+"""Prints a digest of every strategy's state after three generations of training."""
 
 import hashlib
 import json
 import sys
 from pathlib import Path
 
-from hebbes.files.checkpoint import newest_checkpoint
-from hebbes.registry.lookup import lookup
-from tests.strategies.every_strategy import FOUND, SETTINGS
-from tests.training.scripted_runs import scripted_config, train
+from hebbes.files.checkpoint import load_newest_checkpoint
+from hebbes.registry.lookup import find_class
+from tests.strategies.every_strategy import SETTINGS, STRATEGY_NAMES
+from tests.training.scripted_runs import make_scripted_config, train
 
 DENSE = {"cma_es", "xnes"}
-"""Strategies with a full covariance, which work in matrices long before their vectors are long."""
+"""Strategies with a full covariance. Their matrices are large even with few parameters."""
 
 
-def digest(folder: Path, name: str) -> str:
-    changes = {"popsize": 8} if "popsize" in SETTINGS[name] or name in DENSE else {}
+def compute_digest(folder: Path, name: str) -> str:
+    changes = {"population_size": 8} if "population_size" in SETTINGS[name] or name in DENSE else {}
     changes |= {"openai_es": {"optimizer": "clip_up"}, "ga": {"parents": 4}}.get(name, {})
-    settings = lookup("strategy", name).Settings(**{**SETTINGS[name], **changes})
+    settings = find_class("strategy", name).Settings(**{**SETTINGS[name], **changes})
     sizes = (16, 16) if name in DENSE else (200, 200)  # 320 and 40,800 parameters
     changes = {"strategy": name, "settings": settings, "policy": "mlp", "hidden_sizes": sizes, "generations": 3}
-    checkpoint, _ = newest_checkpoint(train(scripted_config(folder, run_name=name, **changes)) / "checkpoint")
+    checkpoint, _ = load_newest_checkpoint(train(make_scripted_config(folder, run_name=name, **changes)) / "checkpoint")
     assert checkpoint.progress.generation == 3
     return hashlib.sha256(b"".join(array.tobytes() for _, array in sorted(checkpoint.strategy.items()))).hexdigest()
 
 
 if __name__ == "__main__":
-    digests = {name: digest(Path(sys.argv[1]), name) for name in FOUND}
+    digests = {name: compute_digest(Path(sys.argv[1]), name) for name in STRATEGY_NAMES}
     print("\n" + json.dumps(digests))

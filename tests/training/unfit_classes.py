@@ -1,4 +1,4 @@
-"""Policies, strategies and wrappers that are none, each for a reason of its own."""
+"""Policies, strategies and wrappers that break their contracts, each in a different way."""
 
 from dataclasses import dataclass, field
 
@@ -15,30 +15,30 @@ class NoSettings(OpenAIES):
 
 
 @dataclass(frozen=True)
-class Silent:
-    popsize: int = 4
+class SettingsWithoutHelp:
+    population_size: int = 4
 
 
 class SettingWithoutHelp(OpenAIES):
-    Settings = Silent
+    Settings = SettingsWithoutHelp
 
 
 @dataclass(frozen=True)
-class Bare:
-    popsize: int = field(metadata={"help": "members"})
+class SettingsWithoutDefault:
+    population_size: int = field(metadata={"help": "members"})
 
 
 class SettingWithoutDefault(OpenAIES):
-    Settings = Bare
+    Settings = SettingsWithoutDefault
 
 
 @dataclass(frozen=True)
-class Taken:
+class SettingsOfEveryRun:
     seed: int = field(default=1, metadata={"help": "an option that every run has"})
 
 
 class SettingOfEveryRun(OpenAIES):
-    Settings = Taken
+    Settings = SettingsOfEveryRun
 
 
 class LacksMethods:
@@ -75,31 +75,31 @@ class NoState(OpenAIES):
 
 
 class _TellsLater(OpenAIES):
-    """Tells what it should in the first two generations."""
+    """Returns correct metrics in the first two generations, then those of `answer`."""
 
-    def tell(self, population, fitness, combine):
-        figures = super().tell(population, fitness, combine)
+    def tell(self, population, fitness, weighted_noise_sum):
+        metrics = super().tell(population, fitness, weighted_noise_sum)
         self._told = getattr(self, "_told", 0) + 1
-        return figures if self._told <= 2 else self.answer(figures)
+        return metrics if self._told <= 2 else self.answer(metrics)
 
 
 class TellsNothing(_TellsLater):
-    def answer(self, figures):
+    def answer(self, metrics):
         return None
 
 
 class TellsText(_TellsLater):
-    def answer(self, figures):
-        return {**figures, "sigma": "large"}
+    def answer(self, metrics):
+        return {**metrics, "sigma": "large"}
 
 
-class TellsAnotherFigure(_TellsLater):
-    def answer(self, figures):
-        return {**figures, "another": 1.0}
+class TellsAnotherMetric(_TellsLater):
+    def answer(self, metrics):
+        return {**metrics, "another": 1.0}
 
 
 class TellRaises(_TellsLater):
-    def answer(self, figures):
+    def answer(self, metrics):
         raise RuntimeError("scripted")
 
 
@@ -160,7 +160,7 @@ class WrapsNothing(BatchWrapper):
 
 
 class ByForwarding:
-    """A wrapper, though its class has none of the methods."""
+    """A correct wrapper, although its class has none of the methods."""
 
     def __init__(self, env):
         self._env = env

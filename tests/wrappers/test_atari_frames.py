@@ -1,4 +1,4 @@
-"""What Atari policies see: 42 x 42 standardised as in pytorch-es, and 84 x 84 stacked, on both back ends."""
+"""Observations of Atari policies on both back ends: 42 x 42 normalized as in pytorch-es, and 84 x 84 stacked."""
 
 import cv2
 import numpy as np
@@ -6,12 +6,12 @@ import pytest
 from gymnasium.spaces import Box
 
 from hebbes.environments.spec import EnvironmentSpec, WrapperSpec, make_batch_env
-from tests.scripted import ScriptedEnv
 from hebbes.wrappers.atari_42 import Atari42
 from hebbes.wrappers.running_normalization import RunningNormalization
+from tests.scripted import ScriptedEnv
 
 SCREENS = Box(0, 255, (210, 160, 3), np.uint8)
-STANDARDISED = (WrapperSpec("atari_42"), WrapperSpec("running_normalization"))
+NORMALIZED = (WrapperSpec("atari_42"), WrapperSpec("running_normalization"))
 STACKED = (
     WrapperSpec("grayscale"),
     WrapperSpec("resize", {"height": 84, "width": 84}),
@@ -24,24 +24,24 @@ def shrink(screens):
     return Atari42(ScriptedEnv(1, observation_space=SCREENS)).transform(screens)
 
 
-def of_pytorch_es(screen):
-    """Its preprocessing, from the description of it."""
+def preprocess_as_pytorch_es(screen):
+    """The preprocessing of pytorch-es, written from its description."""
     small = cv2.resize(cv2.resize(screen[34:194, :160], (80, 80)), (42, 42))
     return small.mean(axis=2, keepdims=True) / 255
 
 
-def random_screens(count):
+def draw_screens(count):
     return np.random.default_rng(0).integers(0, 256, (count, 210, 160, 3), dtype=np.uint8)
 
 
-def test_atari_42_is_within_one_grey_level_of_opencv():
-    screens = random_screens(4)
-    expected = np.stack([of_pytorch_es(screen) for screen in screens])
+def test_atari_42_is_within_one_gray_level_of_opencv():
+    screens = draw_screens(4)
+    expected = np.stack([preprocess_as_pytorch_es(screen) for screen in screens])
     assert np.abs(shrink(screens) - expected).max() <= 1 / 255
 
 
 def test_atari_42_crops_the_score():
-    screens = random_screens(1)
+    screens = draw_screens(1)
     other = screens.copy()
     other[:, :34] = other[:, 194:] = 7
     assert np.array_equal(shrink(other), shrink(screens))
@@ -50,13 +50,13 @@ def test_atari_42_crops_the_score():
 
 
 def test_atari_42_takes_images_of_any_memory_order():
-    screens = random_screens(2)
+    screens = draw_screens(2)
     channels_first = np.moveaxis(np.ascontiguousarray(np.moveaxis(screens, -1, 1)), 1, -1)
     assert np.array_equal(shrink(channels_first), shrink(screens))
 
 
 def test_running_averages_by_hand():
-    # the script's observation is (copy, env step, episode): (3, 0, 6) has mean 3 and deviation sqrt(6)
+    # the scripted observation is (sub-environment, env step, episode): (3, 0, 6) has mean 3 and deviation sqrt(6)
     env = RunningNormalization(ScriptedEnv(4), decay=0.5)
     first = env.start(6)
     np.testing.assert_allclose(first[3], (np.array([3, 0, 6]) - 3) / np.sqrt(6), atol=1e-6)
@@ -71,7 +71,7 @@ def test_one_number_everywhere_becomes_zero():
     assert env.start(0).tolist() == [[0, 0, 0]]
 
 
-@pytest.mark.parametrize(("wrappers", "shape"), [(STANDARDISED, (42, 42, 1)), (STACKED, (84, 84, 4))], ids=["42", "84"])
+@pytest.mark.parametrize(("wrappers", "shape"), [(NORMALIZED, (42, 42, 1)), (STACKED, (84, 84, 4))], ids=["42", "84"])
 def test_both_back_ends_show_the_same(wrappers, shape):
     pool, single = (
         make_batch_env(EnvironmentSpec("Breakout-v5", backend, wrappers=wrappers), [5], threads=1, training=True)

@@ -1,11 +1,11 @@
-"""Images in PyTorch's order: which are taken for such, and where their pixels go."""
+"""Images in PyTorch's order: which ones are recognized, and where their pixels go."""
 
 import numpy as np
 import pytest
 from gymnasium.spaces import Box, Discrete
 
-from tests.scripted import ScriptedEnv, observe
 from hebbes.wrappers.channels_last import ChannelsLast, has_channels_first
+from tests.scripted import ScriptedEnv, observe
 
 
 @pytest.mark.parametrize(
@@ -15,7 +15,7 @@ from hebbes.wrappers.channels_last import ChannelsLast, has_channels_first
         (Box(0, 255, (1, 24, 20), np.uint8), True),
         (Box(0, 255, (4, 84, 84), np.uint8), True),
         (Box(0, 255, (84, 84, 3), np.uint8), False),
-        (Box(0, 255, (3, 84, 3), np.uint8), False),  # both could be: the last are the channels
+        (Box(0, 255, (3, 84, 3), np.uint8), False),  # both axes could be the channels; the last one is taken
         (Box(0, 255, (2, 84, 84), np.uint8), False),
         (Box(0, 255, (12, 84, 84), np.uint8), False),
         (Box(0, 1, (3, 84, 84), np.float32), False),

@@ -3,19 +3,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.scripted import ScriptedEnv
 from hebbes.wrappers.early_stop import EarlyStop
+from tests.scripted import ScriptedEnv
 
 ACTION = np.zeros((1, 2), np.float32)
-COPY = np.array([0])
+ACTIVE = np.array([0])
 
 
-def length(rewards, limit=400, **options):
-    """Env step at which the only copy is truncated, 0 for never."""
+def find_length(rewards, limit=400, **options):
+    """Env step at which the only sub-environment is truncated, 0 for never."""
     env = EarlyStop(ScriptedEnv(1, rewards=rewards), **options)
     env.start(0)
     for env_step in range(1, limit):
-        if env.step(ACTION, COPY).truncated[0]:
+        if env.step(ACTION, ACTIVE).truncated[0]:
             return env_step
     return 0
 
@@ -28,7 +28,7 @@ def length(rewards, limit=400, **options):
         ([-1] * 20 + [0] + [-1] * 21, {"negative_streak": 20}, 42),
         ([-0.1], {"negative_streak": 0}, 1),
         ([1] * 5 + [-1], {"negative_streak": 20}, 26),
-        # as in policy files that do not say counts_grace: a streak may begin within the grace
+        # as in policy files without counts_grace: a streak may begin within the grace period
         ([-1], {"negative_streak": 30, "grace_steps": 200}, 201),
         ([1] * 169 + [-1] * 31 + [1], {"negative_streak": 30, "grace_steps": 200}, 0),
         ([1] * 170 + [-1] * 31 + [1], {"negative_streak": 30, "grace_steps": 200}, 201),
@@ -39,24 +39,24 @@ def length(rewards, limit=400, **options):
     ],
 )
 def test_stops_at_the_right_env_step(rewards, options, expected):
-    assert length(rewards, **options) == expected
+    assert find_length(rewards, **options) == expected
 
 
 def test_a_streak_does_not_outlive_its_episode():
     env = EarlyStop(ScriptedEnv(1, rewards=[-1]), negative_streak=2)
     env.start(0)
-    env.step(ACTION, COPY)
+    env.step(ACTION, ACTIVE)
     env.start(1)
-    assert [bool(env.step(ACTION, COPY).truncated[0]) for _ in range(3)] == [False, False, True]
+    assert [bool(env.step(ACTION, ACTIVE).truncated[0]) for _ in range(3)] == [False, False, True]
 
 
 def test_the_last_reward_is_returned():
     env = EarlyStop(ScriptedEnv(1, rewards=[-1, -2, -4]), negative_streak=2)
     env.start(0)
-    assert [float(env.step(ACTION, COPY).rewards[0]) for _ in range(3)] == [-1, -2, -4]
+    assert [float(env.step(ACTION, ACTIVE).rewards[0]) for _ in range(3)] == [-1, -2, -4]
 
 
-def test_a_terminated_copy_is_not_truncated_too():
+def test_a_terminated_episode_is_not_truncated_too():
     env = EarlyStop(ScriptedEnv(2, rewards=[-1], terminate_at=[3, 0]), negative_streak=2)
     env.start(0)
     for _ in range(3):
@@ -68,10 +68,10 @@ def test_a_terminated_copy_is_not_truncated_too():
 def test_the_environments_own_truncation_stays():
     env = EarlyStop(ScriptedEnv(1, rewards=[1], truncate_at=2), negative_streak=0)
     env.start(0)
-    assert [bool(env.step(ACTION, COPY).truncated[0]) for _ in range(2)] == [False, True]
+    assert [bool(env.step(ACTION, ACTIVE).truncated[0]) for _ in range(2)] == [False, True]
 
 
-def slow_length(rewards, negative_streak, grace_steps):
+def find_length_slowly(rewards, negative_streak, grace_steps):
     streak = 0
     for env_step, reward in enumerate(rewards, start=1):
         streak = streak + 1 if reward < 0 else 0
@@ -82,7 +82,7 @@ def slow_length(rewards, negative_streak, grace_steps):
 
 @settings(max_examples=60)
 @given(data=st.data(), negative_streak=st.integers(0, 4), grace_steps=st.integers(0, 8))
-def test_equals_one_copy_at_a_time(data, negative_streak, grace_steps):
+def test_equals_one_sub_environment_at_a_time(data, negative_streak, grace_steps):
     rows = st.lists(st.sampled_from([-1.0, -0.5, 0.0, 1.0]), min_size=12, max_size=12)
     rewards = data.draw(st.lists(rows, min_size=1, max_size=4))
     env = EarlyStop(
@@ -95,4 +95,4 @@ def test_equals_one_copy_at_a_time(data, negative_streak, grace_steps):
         env_steps[active] += 1
         stopped = active[env.step(np.zeros((len(active), 2)), active).truncated]
         lengths[stopped] = env_steps[stopped]
-    assert lengths.tolist() == [slow_length(row, negative_streak, grace_steps) for row in rewards]
+    assert lengths.tolist() == [find_length_slowly(row, negative_streak, grace_steps) for row in rewards]

@@ -3,48 +3,48 @@ import numpy as np
 import pytest
 from gymnasium.spaces import Box, Discrete
 
-from tests.scripted import ScriptedEnv
 from hebbes.wrappers.frame_stack import FrameStack
 from hebbes.wrappers.grayscale import Grayscale
 from hebbes.wrappers.one_hot import OneHot
-from hebbes.wrappers.resize import Resize, area_taps
+from hebbes.wrappers.resize import Resize, compute_area_taps
 from hebbes.wrappers.scale import Scale
+from tests.scripted import ScriptedEnv
 
 
-def images_env(*shape):
+def make_images_env(*shape):
     return ScriptedEnv(2, observation_space=Box(0, 255, shape, np.uint8))
 
 
-def resized(images, height, width):
-    return Resize(images_env(*images.shape[1:]), height=height, width=width).transform(images)
+def resize(images, height, width):
+    return Resize(make_images_env(*images.shape[1:]), height=height, width=width).transform(images)
 
 
 def test_grayscale_has_the_luma_of_bt601():
-    colours = [[255, 0, 0], [0, 255, 0], [0, 0, 255], [255, 255, 255], [10, 20, 30], [0, 0, 0]]
-    images = np.array(colours, np.uint8).reshape(1, 2, 3, 3)
+    colors = [[255, 0, 0], [0, 255, 0], [0, 0, 255], [255, 255, 255], [10, 20, 30], [0, 0, 0]]
+    images = np.array(colors, np.uint8).reshape(1, 2, 3, 3)
     # 0.299 R + 0.587 G + 0.114 B, rounded: 76.2, 149.7, 29.1, 255, 18.2, 0
     expected = np.array([76, 150, 29, 255, 18, 0]).reshape(1, 2, 3, 1)
-    np.testing.assert_array_equal(Grayscale(images_env(2, 3, 3)).transform(images), expected)
+    np.testing.assert_array_equal(Grayscale(make_images_env(2, 3, 3)).transform(images), expected)
 
 
 def test_grayscale_keeps_images_apart():
-    env = Grayscale(images_env(4, 5, 3))
+    env = Grayscale(make_images_env(4, 5, 3))
     images = np.zeros((2, 4, 5, 3), np.uint8)
     images[1, 2, 3] = 200
-    grey = env.transform(images)
-    assert grey.shape == (2, 4, 5, 1)
-    assert np.argwhere(grey).tolist() == [[1, 2, 3, 0]]
+    gray = env.transform(images)
+    assert gray.shape == (2, 4, 5, 1)
+    assert np.argwhere(gray).tolist() == [[1, 2, 3, 0]]
 
 
 def test_resize_averages_areas_by_hand():
     image = np.array([[0, 90, 240], [30, 60, 90], [200, 0, 100]], np.uint8).reshape(1, 3, 3, 1)
     # along a line of 3 -> 2: (2a + b) / 3 and (b + 2c) / 3; rows first: [[10, 80, 190], [143.3, 20, 96.7]]
-    np.testing.assert_array_equal(resized(image, 2, 2)[0, :, :, 0], [[33, 153], [102, 71]])
-    np.testing.assert_array_equal(resized(image, 1, 1).ravel(), [90])  # 810 / 9
+    np.testing.assert_array_equal(resize(image, 2, 2)[0, :, :, 0], [[33, 153], [102, 71]])
+    np.testing.assert_array_equal(resize(image, 1, 1).ravel(), [90])  # 810 / 9
 
 
 def test_area_weights_by_hand():
-    indices, weights = area_taps(3, 2)
+    indices, weights = compute_area_taps(3, 2)
     assert indices.T.tolist() == [[0, 1], [1, 2]]
     assert weights.T.tolist() == [[2731, 1365], [1365, 2731]]  # 2/3 and 1/3 of 4096
 
@@ -60,9 +60,9 @@ def test_area_weights_by_hand():
         ((5, 7), (5, 7), 3),
     ],
 )
-def test_resize_is_within_one_grey_level_of_opencv(old, new, channels):
+def test_resize_is_within_one_gray_level_of_opencv(old, new, channels):
     images = np.random.default_rng(0).integers(0, 256, (3, *old, channels), dtype=np.uint8)
-    ours = resized(images, *new)
+    ours = resize(images, *new)
     size = (new[1], new[0])
     theirs = [cv2.resize(image, size, interpolation=cv2.INTER_AREA).reshape(*new, channels) for image in images]
     assert ours.shape == (3, *new, channels)
@@ -74,41 +74,41 @@ def test_resize_is_within_one_grey_level_of_opencv(old, new, channels):
 @pytest.mark.parametrize("new", range(1, 14))
 def test_resize_keeps_a_flat_image_flat(new):
     for level in (0, 1, 254, 255):
-        assert (resized(np.full((1, 13, 13, 1), level, np.uint8), new, 14 - new) == level).all()
+        assert (resize(np.full((1, 13, 13, 1), level, np.uint8), new, 14 - new) == level).all()
 
 
 def test_resize_takes_images_of_any_memory_order():
     images = np.random.default_rng(1).integers(0, 256, (2, 3, 9, 8), dtype=np.uint8)
     channels_last = np.moveaxis(images, 1, -1)
-    np.testing.assert_array_equal(resized(channels_last, 5, 4), resized(channels_last.copy(), 5, 4))
+    np.testing.assert_array_equal(resize(channels_last, 5, 4), resize(channels_last.copy(), 5, 4))
 
 
 def test_scale_is_the_nearest_float32():
-    scaled = Scale(images_env(16, 16, 1)).transform(np.arange(256, dtype=np.uint8).reshape(1, 16, 16, 1))
+    scaled = Scale(make_images_env(16, 16, 1)).transform(np.arange(256, dtype=np.uint8).reshape(1, 16, 16, 1))
     assert scaled.dtype == np.float32
     np.testing.assert_array_equal(scaled.ravel(), (np.arange(256) / 255.0).astype(np.float32))
 
 
 def test_scale_space():
-    assert Scale(images_env(2, 2, 1)).observation_space == Box(0.0, 1.0, (2, 2, 1), np.float32)
+    assert Scale(make_images_env(2, 2, 1)).observation_space == Box(0.0, 1.0, (2, 2, 1), np.float32)
 
 
 def test_one_hot_counts_from_the_spaces_start():
     env = OneHot(ScriptedEnv(2, observation_space=Discrete(3, start=5)))
     assert env.transform(np.array([7, 5])).tolist() == [[0, 0, 1], [1, 0, 0]]
-    # the script: 5 + (copy + 3 env steps + 5 episodes) % 3
+    # the script: 5 + (sub-environment + 3 env steps + 5 episodes) % 3
     assert env.start(0).tolist() == [[1, 0, 0], [0, 1, 0]]
     assert env.step(np.zeros((1, 2)), np.array([1])).observations.tolist() == [[0, 1, 0]]
 
 
 def test_image_wrappers_nest():
-    inner = images_env(9, 8, 3)
+    inner = make_images_env(9, 8, 3)
     env = Scale(FrameStack(Grayscale(Resize(inner, height=5, width=4)), num_frames=2))
     assert env.observation_space == Box(0.0, 1.0, (5, 4, 2), np.float32)
     before = inner.start(3)
     first = env.start(3)
-    grey = [cv2.cvtColor(resized(before[[copy]], 5, 4)[0], cv2.COLOR_RGB2GRAY) / 255 for copy in range(2)]
-    np.testing.assert_allclose(first, np.repeat(np.array(grey)[..., np.newaxis], 2, axis=-1), atol=1e-7)
+    gray = [cv2.cvtColor(resize(before[[index]], 5, 4)[0], cv2.COLOR_RGB2GRAY) / 255 for index in range(2)]
+    np.testing.assert_allclose(first, np.repeat(np.array(gray)[..., np.newaxis], 2, axis=-1), atol=1e-7)
     second = env.step(np.zeros((1, 2)), np.array([1])).observations
     np.testing.assert_array_equal(second[0, ..., 0], first[1, ..., 1])
     assert not np.array_equal(second[0, ..., 1], first[1, ..., 1])

@@ -1,29 +1,27 @@
-"""What every wrapper must keep to; a new wrapper is held to it by one row of CASES."""
+"""The contract of every wrapper. One row of CASES tests a new wrapper."""
 
-import importlib
 import json
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
 from gymnasium.spaces import Box, Discrete, MultiBinary, MultiDiscrete
 
 from hebbes.contracts.environment import EnvStep
-from hebbes.registry.lookup import lookup, names
+from hebbes.registry.lookup import find_class, list_names
+from hebbes.wrappers.base import BatchWrapper, replace_rows
 from tests.scripted import ScriptedEnv
-from hebbes.wrappers.base import BatchWrapper, with_rows
 
 IMAGES = Box(0, 255, (8, 6, 3), np.uint8)
 BOUNDED = Box(np.array([-2.0, 0.0]), np.array([1.0, 5.0]), dtype=np.float64)
-COPIES = 5
+NUM_ENVS = 5
 ENV_STEPS = 6
 ELSEWHERE = {"bullet_distance", "bullet_grace"}  # wrap gymnasium.Env
 
 CASES = [
     ("clip_action", {}, {"action_space": BOUNDED, "action_weight": 1.0}),
     ("rescale_action", {}, {"action_space": BOUNDED, "action_weight": 1.0}),
-    ("early_stop", {"negative_streak": 2, "grace_steps": 3}, {"rewards": np.tile([[-1], [1]], (3, 1))[:COPIES]}),
+    ("early_stop", {"negative_streak": 2, "grace_steps": 3}, {"rewards": np.tile([[-1], [1]], (3, 1))[:NUM_ENVS]}),
     ("frame_stack", {"num_frames": 3}, {}),
     ("frame_stack", {"num_frames": 2}, {"observation_space": IMAGES}),
     ("grayscale", {}, {"observation_space": IMAGES}),
@@ -43,7 +41,7 @@ CASES = [
         {"fire_action": 1},
         {
             "action_space": Discrete(4),
-            "lives": np.add.outer(np.arange(COPIES), [3, 3, 2, 2, 1, 1, 0]),
+            "lives": np.add.outer(np.arange(NUM_ENVS), [3, 3, 2, 2, 1, 1, 0]),
             "terminate_at": [0, 1, 0, 0, 0],
         },
     ),
@@ -52,14 +50,12 @@ every_wrapper = pytest.mark.parametrize(("stem", "settings", "script"), CASES)
 
 
 def build(stem, settings, script):
-    inner = ScriptedEnv(COPIES, **script)
-    return lookup("wrapper", stem)(inner, **settings), inner
+    inner = ScriptedEnv(NUM_ENVS, **script)
+    return find_class("wrapper", stem)(inner, **settings), inner
 
 
-
-
-def actions_of(env, active):
-    """Read-only, different for every copy, partly beyond the bounds of Box spaces."""
+def make_actions(env, active):
+    """Read-only actions, different for every sub-environment, some outside the bounds of Box spaces."""
     numbers = np.arange(1, 1 + np.prod(env.action_space.shape or ()))  # 1.0, 2.0 for a Box of two
     actions = np.ones(len(active), np.int64) if isinstance(env.action_space, Discrete) else active[:, None] - numbers
     actions.setflags(write=False)
@@ -67,37 +63,40 @@ def actions_of(env, active):
 
 
 def play(env, episode, groups):
-    """One episode with the copies stepped in groups; returns the observations and, for each copy, its (row, step)s."""
+    """Plays one episode and steps the sub-environments in groups.
+
+    Returns the first observations, for each sub-environment its list of (row, env step), and all env steps.
+    """
     first = env.start(episode)
-    rows, running = {copy: [] for copy in range(COPIES)}, np.ones(COPIES, bool)
+    rows, running = {index: [] for index in range(NUM_ENVS)}, np.ones(NUM_ENVS, bool)
     steps = []
     for _ in range(ENV_STEPS):
         for group in groups:
-            active = np.array([copy for copy in group if running[copy]], np.int64)
+            active = np.array([index for index in group if running[index]], np.int64)
             if not active.size:
                 continue
-            step = env.step(actions_of(env, active), active)
+            step = env.step(make_actions(env, active), active)
             running[active] = ~(step.terminated | step.truncated)
             steps.append(step)
-            for row, copy in enumerate(active):
-                rows[copy].append((row, step))
+            for row, index in enumerate(active):
+                rows[index].append((row, step))
     return first, rows, steps
 
 
-def arrays(step: EnvStep):
+def list_arrays(step: EnvStep):
     return [step.observations, step.rewards, step.terminated, step.truncated, *step.info.values()]
 
 
 def assert_same_rows(left, right):
-    for copy in range(COPIES):
-        assert len(left[copy]) == len(right[copy]) > 0
-        for (i, a), (j, b) in zip(left[copy], right[copy], strict=True):
-            for x, y in zip(arrays(a), arrays(b), strict=True):
+    for index in range(NUM_ENVS):
+        assert len(left[index]) == len(right[index]) > 0
+        for (i, a), (j, b) in zip(left[index], right[index], strict=True):
+            for x, y in zip(list_arrays(a), list_arrays(b), strict=True):
                 np.testing.assert_array_equal(x[i], y[j])
 
 
 def test_every_wrapper_has_a_case():
-    assert {stem for stem, _, _ in CASES} == set(names("wrapper")) - ELSEWHERE
+    assert {stem for stem, _, _ in CASES} == set(list_names("wrapper")) - ELSEWHERE
 
 
 @every_wrapper
@@ -108,7 +107,7 @@ def test_settings_survive_json(stem, settings, script):
 @every_wrapper
 def test_observations_lie_in_their_space(stem, settings, script):
     env, _ = build(stem, settings, script)
-    first, _, steps = play(env, 0, [range(COPIES)])
+    first, _, steps = play(env, 0, [range(NUM_ENVS)])
     for observations in (first, *(step.observations for step in steps)):
         assert observations.dtype == env.observation_space.dtype
         assert all(env.observation_space.contains(row) for row in observations)
@@ -118,7 +117,7 @@ def test_observations_lie_in_their_space(stem, settings, script):
 def test_rows_follow_active(stem, settings, script):
     together, _ = build(stem, settings, script)
     apart, _ = build(stem, settings, script)
-    first, expected, _ = play(together, 1, [range(COPIES)])
+    first, expected, _ = play(together, 1, [range(NUM_ENVS)])
     second, rows, _ = play(apart, 1, [(3, 0), (4, 1, 2)])
     np.testing.assert_array_equal(first, second)
     assert_same_rows(rows, expected)
@@ -128,9 +127,9 @@ def test_rows_follow_active(stem, settings, script):
 def test_nothing_of_an_episode_reaches_the_next(stem, settings, script):
     reused, _ = build(stem, settings, script)
     fresh, _ = build(stem, settings, script)
-    play(reused, 0, [range(COPIES)])
-    first, rows, _ = play(reused, 1, [range(COPIES)])
-    expected_first, expected, _ = play(fresh, 1, [range(COPIES)])
+    play(reused, 0, [range(NUM_ENVS)])
+    first, rows, _ = play(reused, 1, [range(NUM_ENVS)])
+    expected_first, expected, _ = play(fresh, 1, [range(NUM_ENVS)])
     np.testing.assert_array_equal(first, expected_first)
     assert_same_rows(rows, expected)
 
@@ -143,11 +142,11 @@ def test_returned_arrays_never_change_later(stem, settings, script):
         first = env.start(0)
         kept.append(first)
         before.append(first.copy())
-        running = np.arange(COPIES)
+        running = np.arange(NUM_ENVS)
         for _ in range(4):
-            step = env.step(actions_of(env, running), running)
-            kept.extend(arrays(step))
-            before.extend(array.copy() for array in arrays(step))
+            step = env.step(make_actions(env, running), running)
+            kept.extend(list_arrays(step))
+            before.extend(array.copy() for array in list_arrays(step))
             running = running[~(step.terminated | step.truncated)]
     for array, copy in zip(kept, before, strict=True):
         np.testing.assert_array_equal(array, copy)
@@ -156,7 +155,7 @@ def test_returned_arrays_never_change_later(stem, settings, script):
 @every_wrapper
 def test_forwards_the_rest(stem, settings, script):
     env, inner = build(stem, settings, script)
-    assert env.num_copies == COPIES
+    assert env.num_envs == NUM_ENVS
     env.close()
     env.close()
     assert inner.times_closed == 2
@@ -168,23 +167,23 @@ def test_forwards_the_rest(stem, settings, script):
 
 @every_wrapper
 def test_a_failed_simulator_is_reported_as_such(stem, settings, script):
-    # the first in an opening, where there is one; copy 2 after the longest of them
+    # 1 fails in the opening, if there is one; 2 fails after the longest opening
     env, _ = build(stem, settings, {**script, "terminate_at": 0, "fault_at": [0, 1, 4, 0, 0]})
     _, rows, steps = play(env, 0, [(4, 1, 2), (0, 3)])
-    for copy in (1, 2):
-        row, last = rows[copy][-1]
-        assert last.faults[copy] == f"fault of copy {copy}"
+    for index in (1, 2):
+        row, last = rows[index][-1]
+        assert last.faults[index] == f"fault of sub-environment {index}"
         assert np.isnan(last.rewards[row]) and last.terminated[row]
     assert sum(len(step.faults) for step in steps) == 2
 
 
 def test_the_base_wrapper_changes_nothing():
-    inner = ScriptedEnv(COPIES)
+    inner = ScriptedEnv(NUM_ENVS)
     env = BatchWrapper(inner)
     assert env.observation_space is inner.observation_space
     assert env.action_space is inner.action_space
-    _, expected, _ = play(ScriptedEnv(COPIES), 2, [range(COPIES)])
-    _, rows, _ = play(env, 2, [range(COPIES)])
+    _, expected, _ = play(ScriptedEnv(NUM_ENVS), 2, [range(NUM_ENVS)])
+    _, rows, _ = play(env, 2, [range(NUM_ENVS)])
     assert inner.episodes == [2]
     assert_same_rows(rows, expected)
 
@@ -194,12 +193,12 @@ def test_env_steps_are_joined_on_the_info_that_both_carry():
         flags = np.zeros(rows, bool)
         return EnvStep(np.full((rows, 1), value), np.full(rows, value), flags, flags, info)
 
-    whole = env_step(1.0, 3, lives=np.array([3, 3, 3]), colour=np.array([0, 0, 0]))
-    joined = with_rows(whole, np.array([2, 0]), env_step(5.0, 2, lives=np.array([1, 2])))
+    whole = env_step(1.0, 3, lives=np.array([3, 3, 3]), color=np.array([0, 0, 0]))
+    joined = replace_rows(whole, np.array([2, 0]), env_step(5.0, 2, lives=np.array([1, 2])))
     assert joined.rewards.tolist() == [5, 1, 5]
     assert {key: values.tolist() for key, values in joined.info.items()} == {"lives": [2, 3, 1]}
     faulty = replace(env_step(5.0, 1), faults={2: "theirs"})
-    assert with_rows(replace(whole, faults={0: "ours"}), np.array([2]), faulty).faults == {0: "ours", 2: "theirs"}
+    assert replace_rows(replace(whole, faults={0: "ours"}), np.array([2]), faulty).faults == {0: "ours", 2: "theirs"}
 
 
 @pytest.mark.parametrize(
@@ -242,18 +241,18 @@ def test_env_steps_are_joined_on_the_info_that_both_carry():
         ("settle", {"num_steps": 1}, {"action_space": MultiDiscrete([2])}, "settle_steps needs .* got MultiDiscrete"),
         ("channels_last", {}, {}, "ChannelsLast needs uint8 image observations"),
         ("flatten_action", {}, {"action_space": MultiBinary(2)}, "FlattenAction needs a Box action space of floats"),
-        ("choose_action", {}, {}, r"ChooseAction needs actions of whole numbers within bounds, got Box\(-1.0"),
+        ("choose_action", {}, {}, r"ChooseAction needs actions of bounded integers, got Box\(-1.0"),
         (
             "choose_action",
             {},
             {"action_space": Box(-np.inf, 3, (1,), np.int64)},
-            "within bounds, got Box.*offer such with a gymnasium.ActionWrapper .*--gymnasium_wrappers",
+            "bounded integers, got Box.*offer these with a gymnasium.ActionWrapper .*--gymnasium_wrappers",
         ),
         (
             "choose_action",
             {},
             {"action_space": Box(0, 2**15, (1,), np.int32)},
-            "at most 32768 values in all, but actions Box.* have 32769; offer fewer with a gymnasium.ActionWrapper",
+            "at most 32768 values in total, but actions Box.* have 32769; offer fewer with a gymnasium.ActionWrapper",
         ),
         ("choose_action", {}, {"action_space": Discrete(2**40, start=1)}, "have 1099511627776; offer fewer"),
         ("fire_reset", {}, {}, "fire_reset, for Atari: fire_action must be in a Discrete .* got 1 and Box"),

@@ -1,4 +1,4 @@
-"""Activation functions, in place, and NaN stays NaN.
+"""Activation functions. They work in place and keep NaN.
 
 SELU: Klambauer et al. 2017, "Self-Normalizing Neural Networks", arXiv 1706.02515, eq. 2.
 """
@@ -13,14 +13,14 @@ from hebbes.policies.kernels.simd import float_of
 
 LAMBDA = np.float32(1.0507009873554805)
 ALPHA = np.float32(1.6732632423543772)
-_FLOOR = np.float32(-87)  # below, e^x is no normal number, and e^x - 1 is -1 anyway
+_FLOOR = np.float32(-87)  # below it, e^x is not a normal number, and e^x - 1 is -1 anyway
 _LOG2_E = np.float32(1.44269504088896341)
 _LN_2_HIGH, _LN_2_LOW = np.float32(0.693359375), np.float32(-2.12194440e-4)
 
 
 @njit(nogil=True, cache=True, fastmath={"contract"}, inline="always")
 def _exp(x: np.float32) -> np.float32:
-    """e^x for x <= 0 to 1e-7, fit for vectors: x = n ln 2 + r, and Cephes' `expf` polynomial for e^r."""
+    """e^x for x <= 0 to within 1e-7, vectorizable: x = n ln 2 + r, with Cephes' `expf` polynomial for e^r."""
     x = _FLOOR if x < _FLOOR else x
     n = np.floor(x * _LOG2_E + np.float32(0.5))
     r = x - n * _LN_2_HIGH - n * _LN_2_LOW
@@ -53,7 +53,7 @@ def relu(values: Float32[np.ndarray, "members ..."]) -> None:
 
 
 def selu(values: Float32[np.ndarray, "members ..."]) -> None:
-    """lambda x above 0, else lambda alpha (e^x - 1); within 3e-7. Takes contiguous arrays."""
+    """lambda x for x > 0, else lambda alpha (e^x - 1), to within 3e-7. Arrays must be contiguous."""
     _selu_kernel(values.reshape(len(values), -1))
 
 
@@ -65,6 +65,6 @@ ACTIVATIONS: dict[str, Callable[[Float32[np.ndarray, "members ..."]], None]] = {
 
 
 def check_activation(activation: str) -> None:
-    """Refuses the name of no activation function."""
+    """Raises ValueError unless `activation` is a name in ACTIVATIONS."""
     if activation not in ACTIVATIONS:
         raise ValueError(f"activation: got {activation!r}, allowed: {', '.join(ACTIVATIONS)}")

@@ -1,11 +1,11 @@
-"""Convolutions in one compiled pass: with 2x2 max pooling for `hebbes.policies.layers.conv_pool`, without for `conv`.
+"""Compiled convolutions: with 2x2 max pooling for `hebbes.policies.layers.conv_pool`, without it for `conv`.
 
-An image is first dealt out into planes, one for each remainder of row and column modulo a period: twice the stride
-where outputs are pooled, the stride where they are not. Pixel (i, j) of the result then reads pixel (i + a, j + b) of
-one plane for each weight ("tap") and each of the outputs that are pooled, with a and b fixed: a convolution with any
-stride becomes sums of shifted planes, which run over neighbouring pixels in whole vectors, across the ends of rows.
-Running sums stay in registers: two output channels of four outputs to pool, or a tile of output channels by three
-vectors of pixels. Each pixel adds its taps in the order of the layout, to the bias if there is one.
+First, the pixels of an image are distributed to planes, one plane for each remainder of row and column modulo a period.
+The period is twice the stride with pooling, else the stride. Pixel (i, j) of the result then reads pixel (i + a, j + b)
+of one plane for each weight ("tap") and for each of the outputs that are pooled, with constant a and b. A convolution
+with any stride thus becomes a sum of shifted planes, computed in whole vectors of neighboring pixels, across the ends
+of rows. Running sums stay in registers: two output channels of four outputs to pool, or a tile of output channels by
+three vectors of pixels. Each pixel adds its taps in the order of the layout, to the bias if there is one.
 """
 
 import numpy as np
@@ -35,19 +35,19 @@ _IMAGES = types.Array(types.float32, 4, "A", readonly=True)
 _OUTPUTS = types.Array(types.float32, 4, "C")
 
 
-def pooled_size(length: int, size: int, stride: int) -> int:
-    """Rows left of `length` after a valid convolution and 2x2 pooling; below 1 where there are too few."""
+def compute_pooled_size(length: int, size: int, stride: int) -> int:
+    """Number of rows after a valid convolution of `length` rows and 2x2 pooling. Below 1 if `length` is too small."""
     return ((length - size) // stride + 1) // 2
 
 
-def padded_size(length: int, size: int, stride: int, padding: int) -> int:
-    """Rows left of `length` after a convolution with zeros around it; below 1 where there are too few."""
+def compute_conv_size(length: int, size: int, stride: int, padding: int) -> int:
+    """Number of rows after a convolution of `length` rows with zero padding. Below 1 if `length` is too small."""
     return (length + 2 * padding - size) // stride + 1
 
 
 @njit(nogil=True, cache=True)
 def _tap_offsets(channels: int, size: int, stride: int, period: int, rows: int, columns: int) -> np.ndarray:
-    """Where in the planes each tap (in layout order) starts, for the four outputs that are pooled: (taps, 4)."""
+    """Offset in the planes of each tap (in layout order) for the four outputs that are pooled: (taps, 4)."""
     offsets = np.empty((channels, size, size, 4), np.int64)
     for tap_y in range(size):
         for tap_x in range(size):
@@ -64,7 +64,7 @@ def _deal_out(image: np.ndarray, period: int, padding: int, planes: np.ndarray) 
     """Copies image (channels, height, width), `padding` from the edges, to planes (channels, period, period, ...)."""
     channels, height, width = image.shape
     for phase_x in range(period):
-        first = max(0, padding - phase_x + period - 1) // period  # of the plane's columns that the image reaches
+        first = max(0, padding - phase_x + period - 1) // period  # column of the plane with pixels of the image
         columns, left = (width + padding - phase_x + period - 1) // period - first, first * period + phase_x - padding
         for y in range(height):
             phase_y, i = (y + padding) % period, (y + padding) // period
@@ -100,7 +100,7 @@ def _pooled_sums(planes: np.ndarray, offsets: np.ndarray, kernels: np.ndarray, p
 def conv_pool_kernel(
     weights: np.ndarray, start: int, images: np.ndarray, size: int, stride: int, outputs: np.ndarray
 ) -> None:
-    """Fills outputs (members, out_channels, pooled height, pooled width); `layers.conv_pool` checks the arguments."""
+    """Fills outputs (members, out_channels, pooled height, pooled width). `layers.conv_pool` checks the arguments."""
     members, out_channels, pooled_height, pooled_width = outputs.shape
     _, channels, height, width = images.shape
     period = 2 * stride
@@ -123,15 +123,15 @@ def conv_pool_kernel(
 
 @njit(nogil=True, cache=True)
 def _deal_in_two(image: np.ndarray, padding: int, rows: int, columns: int, planes: np.ndarray) -> None:
-    """What `_deal_out` does for a period of two and a contiguous image, to flat planes that are zero elsewhere.
+    """Does the work of `_deal_out` for a period of two and a contiguous image, in flat planes that start at zero.
 
-    Whole vectors are written, in the order of the planes: zeros past the end of a row give way to the next row.
+    It writes whole vectors, in the order of the planes: the next row overwrites the zeros past the end of a row.
     """
     channels, height, width = image.shape
     pixels = image.reshape(image.size)
     for plane in range(4 * channels):
         channel, phase_y, phase_x = plane // 4, plane // 2 % 2, plane % 2
-        first = (padding + 1 - phase_x) // 2  # of the plane's columns that the image reaches
+        first = (padding + 1 - phase_x) // 2  # column of the plane with pixels of the image
         left = 2 * first + phase_x - padding
         for i in range((padding + 1 - phase_y) // 2, (height + padding + 1 - phase_y) // 2):
             row = (channel * height + 2 * i + phase_y - padding) * width
@@ -142,7 +142,7 @@ def _deal_in_two(image: np.ndarray, padding: int, rows: int, columns: int, plane
 
 @njit(nogil=True, cache=True)
 def _sums(planes: np.ndarray, offsets: np.ndarray, kernels: np.ndarray, biases: np.ndarray, sums: np.ndarray) -> None:
-    """Fills sums (out_channels, pixels), flat, which whole tiles make up, from flat planes and flat kernels."""
+    """Fills flat sums (out_channels, pixels), which consist of whole tiles, from flat planes and flat kernels."""
     taps, pixels = len(offsets), len(sums) // len(biases)
     whole = pixels - pixels % (3 * TILE_LANES)
     for out in range(0, len(biases), TILE_ROWS):
@@ -178,9 +178,9 @@ def conv_kernel(
     padding: int,
     outputs: np.ndarray,
 ) -> None:
-    """Fills outputs (members, out_channels, height, width); `layers.conv` checks the arguments.
+    """Fills outputs (members, out_channels, height, width). `layers.conv` checks the arguments.
 
-    A member's kernels and biases are its own, in its row of weights, plus `shared`, kernels first, then biases.
+    A member's kernels and biases are those in its row of weights plus `shared` (kernels first, then biases).
     """
     members, out_channels, out_height, out_width = outputs.shape
     _, channels, height, width = images.shape

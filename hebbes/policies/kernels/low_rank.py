@@ -1,16 +1,16 @@
-"""Low-rank weights in layers: one product with a matrix that all members share, and what each one's factors add to it.
+"""Layers with low-rank weights: one product with the matrix shared by all members, plus that of each member's factors.
 
 Sarkar, Fellows, Duque et al., "Evolution Strategies at the Hyperscale" (EGGROLL), arXiv 2511.16652: a member's
 product is x W^T + (x B) A^T, and its own matrix W + A B^T is never made. The shared matrix is read in panels of sixteen
-outputs, each of which stays in the first cache while it meets all members, eight at once. Every sum runs over the
-inputs in their order, whoever shares the batch.
+outputs. Each panel stays in the L1 cache while it is multiplied with the inputs of all members, eight at a time. Every
+sum runs over the inputs in their order, in every batch.
 """
 
 import numpy as np
 from jaxtyping import Float32
 from numba import int64, njit, types, void
 
-from hebbes.contracts.policy import Layout, LowRankWeights, Rows, left, right
+from hebbes.contracts.policy import Layout, LowRankWeights, Rows, name_left_factor, name_right_factor
 from hebbes.policies.kernels.simd import WIDE_LANES, multiply_add, store, wide_load, wide_zeros
 
 _MATRIX = types.Array(types.float32, 2, "C", readonly=True)
@@ -21,7 +21,7 @@ _AT_ONCE = 8
 
 @njit(nogil=True, cache=True)
 def _panel_sums(panel: np.ndarray, inputs: np.ndarray, members: tuple[int, ...], sums: np.ndarray, start: int) -> None:
-    """Fills sums[member, start : start + WIDE_LANES] for eight members, not all of which need differ."""
+    """Fills sums[member, start : start + WIDE_LANES] for eight members, which may repeat."""
     m0, m1, m2, m3, m4, m5, m6, m7 = members
     x0, x1, x2, x3 = inputs[m0], inputs[m1], inputs[m2], inputs[m3]
     x4, x5, x6, x7 = inputs[m4], inputs[m5], inputs[m6], inputs[m7]
@@ -51,7 +51,7 @@ def _shared_product(matrix: np.ndarray, inputs: np.ndarray, outputs: np.ndarray)
             else:
                 for out in range(num_outputs - whole):
                     panel[i * WIDE_LANES + out] = matrix[i, whole + out]
-        for m in range(0, last + 1, _AT_ONCE):  # those beyond the last are the last once more
+        for m in range(0, last + 1, _AT_ONCE):  # past the end, the last member is repeated
             members = (
                 m, min(m + 1, last), min(m + 2, last), min(m + 3, last),
                 min(m + 4, last), min(m + 5, last), min(m + 6, last), min(m + 7, last),
@@ -91,26 +91,31 @@ def _low_rank_kernel(
 def low_rank_linear(
     weights: LowRankWeights, layout: Layout, name: str, inputs: Float32[np.ndarray, "members in"]
 ) -> Float32[np.ndarray, "members out"]:
-    """Each member's matrix `name` times its inputs; `hebbes.policies.layers.linear` checks the arguments."""
+    """Each member's matrix `name` times its inputs. `hebbes.policies.layers.linear` checks the arguments."""
     num_outputs, num_inputs = layout.shapes[name]
     matrix = weights.center[layout.slices[name]].reshape(num_inputs, num_outputs)
     outputs = np.empty((len(inputs), num_outputs), np.float32)
-    rank = weights.factors.shapes[left(name)][0]
-    lefts, rights = weights.factors.slices[left(name)].start, weights.factors.slices[right(name)].start
+    rank = weights.factors.shapes[name_left_factor(name)][0]
+    lefts, rights = (
+        weights.factors.slices[name_left_factor(name)].start,
+        weights.factors.slices[name_right_factor(name)].start,
+    )
     _low_rank_kernel(matrix, weights.noise, rank, lefts, rights, inputs, outputs)
     return outputs
 
 
-def member_arrays(weights: LowRankWeights, layout: Layout, name: str) -> Float32[np.ndarray, "members ..."]:
-    """The named array of every member, made anew."""
+def make_member_arrays(weights: LowRankWeights, layout: Layout, name: str) -> Float32[np.ndarray, "members ..."]:
+    """A new array: the array `name` of every member."""
     center, shape = weights.center[layout.slices[name]], layout.shapes[name]
     if name not in layout.matrices:
         return center.reshape(shape) + weights.factors.view(weights.noise, name)
-    factors = (weights.factors.view(weights.noise, factor) for factor in (left(name), right(name)))
+    factors = (
+        weights.factors.view(weights.noise, factor) for factor in (name_left_factor(name), name_right_factor(name))
+    )
     return center.reshape(shape[::-1]).T + np.einsum("mro,mri->moi", *factors)
 
 
-def member_rows(weights: LowRankWeights, layout: Layout) -> Rows:
-    """Every member's whole row of parameters, made anew."""
-    arrays = [member_arrays(weights, layout, name).reshape(len(weights), -1) for name in layout.shapes]
+def make_member_rows(weights: LowRankWeights, layout: Layout) -> Rows:
+    """A new array: every member's whole row of parameters."""
+    arrays = [make_member_arrays(weights, layout, name).reshape(len(weights), -1) for name in layout.shapes]
     return np.concatenate(arrays, axis=1)

@@ -1,19 +1,19 @@
-"""Plastic layers: weights that learn from the activities on both their sides, in one pass over memory.
+"""Plastic layers: weights that learn from the activities on their two sides, in one pass over memory.
 
 Najarro & Risi, "Meta-Learning through Hebbian Plasticity in Random Networks", NeurIPS 2020, arXiv 2007.02686. With x
-the presynaptic and y the postsynaptic activity, every rule is a part of
+the presynaptic and y the postsynaptic activity, every rule has some of the terms of
 
     w <- w + eta (A x y + B x + C y + D) + D_out
 
-A modulated layer gives that change, or its running average in a trace E of each synapse, a sign and a size M in [-1, 1]
-(Miconi, Rawal, Clune & Stanley, "Backpropamine", ICLR 2019, arXiv 2002.10585, with our change in the place of x y and
+A modulated layer multiplies that change, or its running average in a trace E of each synapse, by M in [-1, 1]
+(Miconi, Rawal, Clune & Stanley, "Backpropamine", ICLR 2019, arXiv 2002.10585, with our change instead of x y and
 without their fixed part of the weights):
 
     E <- (1 - k) E + k change,    w <- w + M E
 
-A row of weights is learned, searched for its largest and multiplied with the layer's new inputs while it lies in the
-first cache. The division by the layer's largest weight waits for the next time that the weights are read: a layer keeps
-undivided weights and their divisor, and what acts is the quotient.
+A row of weights learns, is searched for its largest weight and is multiplied with the layer's new inputs while it is in
+the L1 cache. The division by the layer's largest weight waits until the weights are read the next time: a layer stores
+undivided weights and their divisor, and their quotient is the weights that act.
 """
 
 from collections.abc import Sequence
@@ -25,10 +25,10 @@ from jaxtyping import Bool, Float32
 from numba import njit
 
 from hebbes.contracts.policy import Rows
+from hebbes.policies.kernels.simd import bits, float_of, unit_stride
 from hebbes.policies.layers import dot
 from hebbes.policies.neural_rule import NUM_ROWS, network_outputs
 from hebbes.policies.sharing import Table
-from hebbes.policies.kernels.simd import bits, float_of, unit_stride
 
 RULES: dict[str, tuple[str, ...]] = {
     "A": ("A",),
@@ -41,10 +41,10 @@ RULES: dict[str, tuple[str, ...]] = {
     "ABCD_lr_D_out": ("A", "B", "C", "eta", "D_out"),
     "ABCD_lr_D_in_and_out": ("A", "B", "C", "eta", "D", "D_out"),
 }
-"""The coefficients of each rule, in the order of the reference's files."""
+"""The coefficients of each rule, in the order of the files of the authors' code."""
 
 COEFFICIENTS = ("A", "B", "C", "D", "eta", "D_out")
-NORMALISATIONS = ("max_abs", "none", "clip", "oja")
+NORMALIZATIONS = ("max_abs", "none", "clip", "oja")
 BOUND = np.float32(1)
 """Largest weight that `clip` leaves."""
 MAGNITUDE = np.int32(0x7FFFFFFF)
@@ -53,49 +53,49 @@ MAGNITUDE = np.int32(0x7FFFFFFF)
 
 @dataclass(frozen=True)
 class LayerRule:
-    """Where a row of parameters holds what a layer learns by."""
+    """Where a row of parameters holds the rule of a layer."""
 
     start: int
-    """First coefficient, or number of a neural rule. One set a synapse: shape (out, coefficients, in), so that memory
-    is read in one stream. Shared: shape (coefficients, num_sets)."""
+    """First coefficient, or first parameter of a neural rule. The coefficients have shape (out, coefficients, in) with
+    one set per synapse, so that memory is read in one stream. Shared, they have shape (coefficients, num_sets)."""
     columns: tuple[int | None, ...]
-    """Place of each of COEFFICIENTS in a set, None for those that the rule lacks."""
+    """Place of each of COEFFICIENTS in a set. None for those that the rule lacks."""
     tables: tuple[Table, ...] | None = None
-    """For each place, which sets belong to a synapse, the product of whose numbers is its coefficient; None: one set a
-    synapse."""
+    """For each place, the numbers of a synapse's sets. Its coefficient is the product of their values. None: one set
+    per synapse."""
     num_sets: int = 0
     network: tuple[bool, bool] | None = None
-    """Of a neural rule, whose output is the coefficient D, whether it has a second hidden layer, and biases; None:
-    another rule."""
+    """For a neural rule, whether it has a second hidden layer, and whether it has biases. Its output is the coefficient
+    D. None: not a neural rule."""
 
 
-def columns_of(names: Sequence[str]) -> tuple[int | None, ...]:
-    """Place of each of COEFFICIENTS among these."""
+def find_columns(names: Sequence[str]) -> tuple[int | None, ...]:
+    """Place of each of COEFFICIENTS in `names`, or None."""
     return tuple(names.index(name) if name in names else None for name in COEFFICIENTS)
 
 
 @dataclass
-class Plastic:
-    """One plastic layer of every member; `plastic_linear` changes `weights`, `divisors` and `traces`."""
+class PlasticLayer:
+    """One plastic layer of every member. `plastic_linear` changes `weights`, `divisors` and `traces`."""
 
     weights: Float32[np.ndarray, "members out in"]
-    """Undivided."""
+    """Not divided yet by `divisors`."""
     divisors: Float32[np.ndarray, " members"]
     pre: Float32[np.ndarray, "members in"]
     post: Float32[np.ndarray, "members out"]
     due: Bool[np.ndarray, " members"]
     """Whether a member learns from `pre` and `post` before it acts."""
     modulation: Float32[np.ndarray, " members"] | None = None
-    """M; None without modulation and traces."""
+    """M. None without modulation and traces."""
     traces: Float32[np.ndarray, "members out in"] | None = None
-    """E, in the units of the weights that act; changed in place. None without traces."""
+    """E, in the units of the divided weights, changed in place. None without traces."""
     rates: Float32[np.ndarray, " members"] | None = None
-    """k, where there are traces."""
+    """k. None without traces."""
 
 
 @njit(nogil=True, cache=True)
 def _part(array: Any, index: Any) -> Any:
-    """A part of what may be None; in a function, as conditional expressions in a kernel made it six times slower."""
+    """array[index], or None. A function, because conditional expressions made the kernel six times slower."""
     if array is None:
         return None
     return array[index]
@@ -106,7 +106,7 @@ def _sets(
     row: np.ndarray, start: int, tables: Any, num_sets: int, network: Any, first: int, num_outputs: int,
     x: np.ndarray, y: np.float32, buffer: np.ndarray,
 ) -> np.ndarray:  # fmt: skip
-    """Coefficients (neurons, coefficients, in): of neuron `first` in the buffer, of all where a synapse has its own."""
+    """Coefficients (neurons, coefficients, in) of all neurons. If shared or neural: of neuron `first`, in `buffer`."""
     if network is not None:
         network_outputs(row[start:], network, x, y, buffer[0])
         return buffer
@@ -128,7 +128,7 @@ def _change(
     change: np.float32, sets: Any, out: int, i: int, x: np.float32, y: np.float32,
     A: Any, B: Any, C: Any, D: Any, eta: Any, D_out: Any,
 ) -> np.float32:  # fmt: skip
-    """The change of one weight by the terms that are not None; `change` is what is added to those that eta scales."""
+    """The change of one weight by the terms that are not None. eta scales the given `change` too."""
     if A is not None:
         change += sets[out, A, i] * (x * y)
     if B is not None:
@@ -150,16 +150,16 @@ def _learn(
     sets: np.ndarray, A: Any, B: Any, C: Any, D: Any, eta: Any, D_out: Any,
     modulation: Any, trace: Any, rate: Any, inputs: np.ndarray, outputs: np.ndarray, largest: np.int32,
 ) -> np.int32:  # fmt: skip
-    """Learns by the terms that are not None, multiplies, returns the greater of `largest` and the weights' magnitudes.
+    """Learns by the terms that are not None and multiplies. Returns the largest of `largest` and the new magnitudes.
 
-    Magnitudes are compared by their bits: those of floats >= 0 are in the floats' order.
+    Magnitudes are compared by their bits: the bits of floats >= 0 have the same order as the floats.
     """
     zero = np.float32(0)
     for out in range(len(weights)):
         y = post[out]
         decay = oja * y * y
         row_largest = np.int32(0)
-        if trace is not None:  # a loop of its own: LLVM makes vectors of few arrays only
+        if trace is not None:  # a separate loop: LLVM vectorizes only loops over few arrays
             for i in range(weights.shape[1]):
                 change = _change(zero, sets, out, i, x[i], y, A, B, C, D, eta, D_out)
                 trace[out, i] += rate * (change - trace[out, i])
@@ -177,7 +177,7 @@ def _learn(
                     loss *= sets[out, eta, i]
                 change = modulation * change - abs(modulation) * loss
             new = old + change
-            new = bound if new > bound else new  # two steps, as of one LLVM makes no vectors; NaN stays
+            new = bound if new > bound else new  # two lines: LLVM does not vectorize a single one; NaN stays NaN
             new = -bound if new < -bound else new
             weights[out, i] = new
             row_largest = max(row_largest, np.int32(bits(new) & MAGNITUDE))
@@ -221,19 +221,19 @@ def _plastic_kernel(
 
 
 def plastic_linear(
-    weights: Rows, rule: LayerRule, layer: Plastic, normalisation: str, inputs: Float32[np.ndarray, "members in"]
+    weights: Rows, rule: LayerRule, layer: PlasticLayer, normalization: str, inputs: Float32[np.ndarray, "members in"]
 ) -> Float32[np.ndarray, "members out"]:
-    """Lets the members that are due learn, then multiplies each member's plastic weights with its inputs.
+    """Outputs of a plastic layer. The members that are due learn first.
 
     A member's result has the same bits alone and among others. An output that is not finite is NaN.
 
     Args:
         weights: rows of parameters, which hold the coefficients.
-        rule: where they do.
-        layer: the plastic weights, and the activities to learn from.
-        normalisation: one of NORMALISATIONS, done after learning: "max_abs" divides a layer by its largest absolute
-            weight, if that is not 0; "clip" bounds weights by 1; "oja" adds -y^2 w to the terms that eta scales; it
-            bypasses the trace and takes the size of M but not its sign, which would turn decay into growth.
+        rule: where the rows hold them.
+        layer: the plastic weights, and the activities from which they learn.
+        normalization: one of NORMALIZATIONS, applied after learning. "max_abs" divides a layer by its largest absolute
+            weight, if that is not 0. "clip" bounds weights by 1. "oja" adds -y^2 w to the terms that eta scales. This
+            decay bypasses the trace and is multiplied by |M|, because the sign of M would turn it into growth.
         inputs: contiguous.
     """
     outputs = np.empty_like(layer.post)
@@ -243,7 +243,7 @@ def plastic_linear(
         weights, rule.start, rule.columns, rule.tables, rule.num_sets, rule.network,
         layer.weights, layer.divisors, layer.pre, layer.post, layer.due,
         layer.modulation, layer.traces, layer.rates,
-        normalisation == "max_abs", np.float32(normalisation == "oja"),
-        BOUND if normalisation == "clip" else np.float32(np.inf), buffer, inputs, outputs,
+        normalization == "max_abs", np.float32(normalization == "oja"),
+        BOUND if normalization == "clip" else np.float32(np.inf), buffer, inputs, outputs,
     )  # fmt: skip
     return outputs

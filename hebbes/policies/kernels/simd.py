@@ -1,9 +1,9 @@
-"""Eight or sixteen floats at once inside Numba kernels, so that their speed does not hang on LLVM's auto-vectoriser.
+"""Explicit vectors of eight or sixteen floats in Numba kernels, whose speed then does not need LLVM's auto-vectorizer.
 
-`zeros`, `load`, `store`, `multiply_add` and `maximum` work on vectors that LLVM keeps in registers: eight floats are
-one AVX register, two of NEON; sixteen, from `wide_zeros` and `wide_load`, are one of AVX-512. A tile holds sums of rows
-by vectors, so that a loaded vector serves every row and a loaded scalar every vector. `unit_stride` lets a kernel see
-that a row is contiguous although the array that it was taken from is not.
+`zeros`, `load`, `store`, `multiply_add` and `maximum` work on vectors that LLVM keeps in registers. Eight floats fill
+one AVX register or two NEON registers. Sixteen, from `wide_zeros` and `wide_load`, fill one AVX-512 register. A tile
+holds sums (rows by vectors), so that each loaded vector is used for every row and each loaded scalar for every vector.
+`unit_stride` tells a kernel that a row is contiguous although it comes from an array that is not.
 Nothing here checks bounds. Numba's cache does not follow imports: after an edit, touch the files that import this one.
 """
 
@@ -19,7 +19,7 @@ from numba.extending import intrinsic, models, register_model
 LANES = 8
 WIDE_LANES = 16
 _FLOAT_BYTES = 4
-_inlined: Any = intrinsic  # its own type would have callers pass the typing context
+_inlined: Any = intrinsic  # untyped: its own type would make callers pass the typing context
 
 
 class _Vector(types.Type):
@@ -30,7 +30,7 @@ class _Vector(types.Type):
 
 _VECTOR, _WIDE_VECTOR = _Vector(LANES), _Vector(WIDE_LANES)
 TILE_LANES, TILE_ROWS = (16, 8) if "+avx512f" in get_host_cpu_features() else (8, 4)
-"""With three vectors a row, a tile, what it takes in and a scalar fill 28 of the 32 registers, or all 16 of AVX."""
+"""With three vectors per row, a tile, its operands and a scalar fill 28 of AVX-512's 32 registers, or AVX's 16."""
 _TILE_VECTOR = _Vector(TILE_LANES)
 
 
@@ -90,7 +90,7 @@ def load(typing_context: Any, array: Any, index: Any) -> Any:
 
 @_inlined
 def wide_load(typing_context: Any, array: Any, index: Any) -> Any:
-    """The vector at `array[index : index + WIDE_LANES]`, as `load` takes it."""
+    """The vector at `array[index : index + WIDE_LANES]` of an array as in `load`."""
     return _load(_WIDE_VECTOR, array)
 
 
@@ -118,7 +118,7 @@ def multiply_add(typing_context: Any, scalar: Any, vector: Any, total: Any) -> A
 
 @_inlined
 def maximum(typing_context: Any, left: Any, right: Any) -> Any:
-    """The greater of two vectors, lane by lane; NaN where either is NaN."""
+    """The greater of two vectors, lane by lane. NaN if either is NaN."""
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         a, b = args
@@ -130,7 +130,7 @@ def maximum(typing_context: Any, left: Any, right: Any) -> Any:
 
 @_inlined
 def unit_stride(typing_context: Any, row: Any) -> Any:
-    """The same array of one dimension, known to be contiguous: the caller vouches for it."""
+    """The same array of one dimension, marked as contiguous. The caller guarantees that it is."""
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         return impl_ret_borrowed(context, builder, signature.return_type, args[0])
@@ -176,7 +176,7 @@ def _sums(tile: Any) -> Any:
 
 @_inlined
 def tile_of(typing_context: Any, scalars: Any, first: Any, starts: Any) -> Any:
-    """A tile of `TILE_ROWS` rows, a vector for each of the starts; `scalars[first + r]` all over row r."""
+    """A tile of `TILE_ROWS` rows with one vector for each of `starts`. Row r is filled with `scalars[first + r]`."""
     tile = _Tile(TILE_ROWS, len(starts))
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
@@ -237,7 +237,7 @@ def tile_store(typing_context: Any, tile: Any, array: Any, first: Any, step: Any
 
 @_inlined
 def copy_some(typing_context: Any, source: Any, index: Any, count: Any, target: Any, to: Any) -> Any:
-    """Writes `source[index : index + count]` to `target[to :]` and nothing beyond, for a count up to `TILE_LANES`."""
+    """Writes `source[index : index + count]` to `target[to :]` and nothing more, for a count up to `TILE_LANES`."""
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         vector = _load_some(context, builder, signature.args[0], *args[:3])
@@ -251,7 +251,7 @@ def copy_some(typing_context: Any, source: Any, index: Any, count: Any, target: 
 
 @_inlined
 def copy_every_second(typing_context: Any, source: Any, index: Any, count: Any, target: Any, to: Any) -> Any:
-    """Writes the first, third, fifth, ... of `source[index : index + count]`, then zeros, to `TILE_LANES` of `target`.
+    """Writes every second of `source[index : index + count]`, first included, then zeros, to `TILE_LANES` of `target`.
 
     The count is at most twice `TILE_LANES`.
     """

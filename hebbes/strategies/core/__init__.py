@@ -1,1 +1,1 @@
-"""What the strategies are made of: samplers, shaping, optimizers, schedules and populations."""
+"""Parts that the strategies share: samplers, shaping, optimizers, schedules and populations."""

@@ -1,22 +1,23 @@
-"""What strategies that adapt their own sigma share: settings, limits of memory and of float32, and figures.
+"""Settings, checks and metrics of the strategies that adapt their own sigma.
 
 The default number of members is equation 48 of Hansen 2016, "The CMA Evolution Strategy: A Tutorial", arXiv 1604.00772.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from math import floor, log, sqrt
 
 import numpy as np
 from jaxtyping import Float32, Float64
 
+from hebbes.contracts.option import option
 from hebbes.strategies.core.ranges import check_ranges
 
 MAX_MATRIX_BYTES = 4 * 2**30
-"""Memory that a full covariance and the temporaries of its update may take; beyond it a generation takes minutes."""
-LEAST_MEMBERS = 4
-"""Members with which these strategies still work."""
-LARGEST = 1e30
-"""Weights beyond this are a search that diverges: the library `cmaes` ends at 1e32, float32 at 3e38."""
+"""Memory limit of a full covariance and the temporaries of its update; above it a generation takes minutes."""
+MIN_POPULATION_SIZE = 4
+"""Fewest members with which these strategies work."""
+MAX_WEIGHT = 1e30
+"""A search with larger weights diverges. The library `cmaes` stops at 1e32, float32 ends at 3e38."""
 
 
 class CovarianceTooLargeError(ValueError):
@@ -27,63 +28,73 @@ class CovarianceTooLargeError(ValueError):
 class AdaptiveSettings:
     """Hyperparameters; every field is a flag of the command line and a key of a preset."""
 
-    popsize: int | None = field(
-        default=None, metadata={"help": "members per generation, >= 4 (default: 4 + 3 ln of the number of parameters)"}
+    population_size: int | None = option(
+        None, "members per generation, >= 4 (default: 4 + 3 ln of the number of parameters)"
     )
-    sigma: float = field(
-        default=0.1, metadata={"help": "initial standard deviation of the noise on the weights; adapts itself"}
-    )
+    sigma: float = option(0.1, "initial standard deviation of the noise on the weights; it adapts")
 
     def __post_init__(self) -> None:
-        if self.popsize is not None and self.popsize < LEAST_MEMBERS:
-            raise ValueError(f"popsize must be >= {LEAST_MEMBERS}, or none for the default, got {self.popsize}")
+        if self.population_size is not None and self.population_size < MIN_POPULATION_SIZE:
+            raise ValueError(
+                f"population_size must be >= {MIN_POPULATION_SIZE}, or none for the default, got {self.population_size}"
+            )
         check_ranges(self, {"a finite number > 0": ("sigma",)})
 
-    def members(self, num_params: int) -> int:
-        """Members per generation: as set, or 4 + floor(3 ln num_params)."""
-        return 4 + floor(3 * log(num_params)) if self.popsize is None else self.popsize
+    def choose_population_size(self, num_params: int) -> int:
+        """Members per generation: the setting, or 4 + floor(3 ln num_params)."""
+        return 4 + floor(3 * log(num_params)) if self.population_size is None else self.population_size
 
 
-def check_memory(strategy: str, num_params: int, popsize: int, fixed: int, per_member: int = 0) -> None:
-    """Refuses square float64 matrices that do not fit, so many and so many more a member.
+def check_memory(strategy: str, num_params: int, population_size: int, fixed: int, per_member: int = 0) -> None:
+    """Refuses an update whose square float64 matrices exceed MAX_MATRIX_BYTES.
 
-    CovarianceTooLargeError where no popsize would help, else ValueError.
+    Args:
+        strategy: its name in the registry, for the message.
+        num_params: number of rows and columns of each matrix.
+        population_size: members per generation.
+        fixed: number of matrices, whatever the population size.
+        per_member: number of further matrices per member.
+
+    Raises:
+        CovarianceTooLargeError: if no population size would fit.
+        ValueError: if a smaller population would fit.
     """
     square = num_params**2 * 8
-    needed = (fixed + per_member * popsize) * square
+    needed = (fixed + per_member * population_size) * square
     if needed > MAX_MATRIX_BYTES:
         largest = (MAX_MATRIX_BYTES // square - fixed) // per_member if per_member else 0
-        if largest >= LEAST_MEMBERS:
+        if largest >= MIN_POPULATION_SIZE:
             raise ValueError(
-                f"popsize {popsize} would need {needed / 2**30:,.1f} GiB of memory in the update of {strategy} with "
-                f"{num_params} parameters, allowed are {MAX_MATRIX_BYTES / 2**30:g}: popsize must be <= {largest}"
+                f"population_size {population_size} would need {needed / 2**30:,.1f} GiB of memory in the update of "
+                f"{strategy} with {num_params} parameters, and {MAX_MATRIX_BYTES / 2**30:g} GiB are allowed: "
+                f"population_size must be <= {largest}"
             )
         raise CovarianceTooLargeError(
             f"strategy {strategy} would need {needed / 2**30:,.1f} GiB of memory for the covariance of {num_params} "
-            f"parameters and the library's temporaries, allowed are {MAX_MATRIX_BYTES / 2**30:g}; sep_cma_es keeps "
-            "only the diagonal"
+            f"parameters and the temporaries of its update, and {MAX_MATRIX_BYTES / 2**30:g} GiB are allowed; "
+            "sep_cma_es keeps only the diagonal"
         )
 
 
 def check_spread(mean: Float32[np.ndarray, " params"], deviation: float | Float64[np.ndarray, " params"]) -> None:
-    """FloatingPointError if noise of this deviation changes no weight in float32 any more, or is out of bounds."""
+    """Raises FloatingPointError if the noise no longer changes any float32 weight, or if a value is too large."""
     weight, sigma = np.abs(mean).max(), np.max(deviation)
-    if not weight + sigma < LARGEST:  # NaN too
+    if not weight + sigma < MAX_WEIGHT:  # NaN too
         raise FloatingPointError(
-            f"the search diverges, with weights up to {weight:.3g} and sigma up to {sigma:.3g}; is a learning rate, "
-            "sigma or the fitness too large?"
+            f"the search diverges, with weights up to {weight:.3g} and sigma up to {sigma:.3g}: a learning rate, "
+            "sigma or the fitness may be too large"
         )
     if (mean + np.asarray(deviation, np.float32) == mean).all():
         raise FloatingPointError(
-            f"noise of sigma {sigma:.3g} changes no weight in float32 any more, the largest being {weight:.3g}: the "
+            f"noise of sigma {sigma:.3g} no longer changes any float32 weight (the largest is {weight:.3g}): the "
             "search has converged, or a learning rate is too large"
         )
 
 
-def movement(
+def compute_move_metrics(
     sigma: float, before: Float64[np.ndarray, " params"], after: Float64[np.ndarray, " params"]
 ) -> dict[str, float]:
-    """Figures of one generation: the sigma that made it, the mean's step, also per weight and sigma, and the mean."""
+    """Metrics of a generation: its sigma, the length of the update, also per weight and sigma, and of the mean."""
     step = float(np.linalg.norm(after - before))
     return {
         "sigma": float(sigma),

@@ -1,4 +1,4 @@
-"""What the strategies share whose update is a library's: what it is told of ties, its state, figures."""
+"""Ties, state and metrics of the strategies whose update is done by a library."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
@@ -7,27 +7,27 @@ from typing import Any, ClassVar
 import numpy as np
 from jaxtyping import Float32, Float64, Int
 
-from hebbes.contracts.randomness import Purpose, stream
-from hebbes.contracts.strategy import Combine
-from hebbes.strategies.core.adaptive import AdaptiveSettings, movement
-from hebbes.strategies.core.restoring import matching
-from hebbes.strategies.core.selection import all_tie, best_first, tied_share
+from hebbes.contracts.randomness import Purpose, make_generator
+from hebbes.contracts.strategy import WeightedNoiseSum
+from hebbes.strategies.core.adaptive import AdaptiveSettings, compute_move_metrics
+from hebbes.strategies.core.restoring import copy_matching_arrays
+from hebbes.strategies.core.selection import all_tie, compute_tied_share, sort_best_first
 
 
 class LibraryStrategy(ABC):
-    """A distribution that a library moves by the order of the members, which come from our own streams.
+    """A search distribution that a library updates from the ranking of the members. The noise is from our own streams.
 
-    Members that tie are told in an order that is drawn in every generation; a generation in which all of them tie is
-    not told, and changes nothing. Failed members come last.
+    Members that tie are ranked in a random order, drawn for each generation. The library is not told of a
+    generation in which all members tie, which therefore changes nothing. Failed members rank last.
     """
 
     Settings: ClassVar[type[AdaptiveSettings]] = AdaptiveSettings
     STATE: ClassVar[Mapping[str, str]]
-    """Names, "mean" among them, of the library's attributes that change between generations and matter."""
+    """Name in the state -> attribute of the library, for all that must be saved; "mean" is among them."""
     grows: ClassVar[bool] = False
 
-    def __init__(self, library: Any, seed: int, popsize: int):
-        self._library, self._seed, self._popsize = library, seed, popsize
+    def __init__(self, library: Any, seed: int, population_size: int):
+        self._library, self._seed, self._population_size = library, seed, population_size
 
     @property
     def _mean(self) -> Float64[np.ndarray, " params"]:
@@ -35,38 +35,40 @@ class LibraryStrategy(ABC):
 
     @property
     def mean(self) -> Float32[np.ndarray, " params"]:
-        """The unperturbed policy's parameters."""
+        """The mean policy's parameters."""
         return self._mean.astype(np.float32)
 
     @abstractmethod
-    def _deviations(self) -> Float64[np.ndarray, " params"]:
+    def _compute_deviations(self) -> Float64[np.ndarray, " params"]:
         """Standard deviation of each weight."""
 
     def _update(
         self, population: Any, order: Int[np.ndarray, " members"], fitness: Float64[np.ndarray, " members"]
     ) -> None:
-        """Tells the library the perturbed members, the best first."""
-        rows = population.weights(range(self._popsize))
+        """Tells the library the perturbed members in `order`, the best first."""
+        rows = population.weights(range(self._population_size))
         self._library.tell([(rows[member], float(rank)) for rank, member in enumerate(order)])
 
-    def _tie_order(self, rng: np.random.Generator) -> Int[np.ndarray, " members"]:
-        """The members' places among those that they tie with."""
-        return rng.permutation(self._popsize)
+    def _draw_tie_order(self, rng: np.random.Generator) -> Int[np.ndarray, " members"]:
+        """A number for each member; members that tie are ranked by it, the lowest first."""
+        return rng.permutation(self._population_size)
 
-    def tell(self, population: Any, fitness: Float64[np.ndarray, " members"], combine: Combine) -> dict[str, float]:
-        """One update of the distribution; the sigma reported is the root mean square over the weights."""
-        before, sigma = self._mean.copy(), np.sqrt(np.square(self._deviations()).mean())
+    def tell(
+        self, population: Any, fitness: Float64[np.ndarray, " members"], weighted_noise_sum: WeightedNoiseSum
+    ) -> dict[str, float]:
+        """Updates the distribution; returns the metrics, with sigma as the root mean square over the weights."""
+        before, sigma = self._mean.copy(), np.sqrt(np.square(self._compute_deviations()).mean())
         perturbed = fitness[:-1]
         if not all_tie(perturbed):
-            rng = stream(self._seed, Purpose.TIES, generation=population.generation)
-            self._update(population, best_first(perturbed, self._tie_order(rng)), perturbed)
-        return {**movement(sigma, before, self._mean), "tied_share": tied_share(perturbed)}
+            rng = make_generator(self._seed, Purpose.TIES, generation=population.generation)
+            self._update(population, sort_best_first(perturbed, self._draw_tie_order(rng)), perturbed)
+        return {**compute_move_metrics(sigma, before, self._mean), "tied_share": compute_tied_share(perturbed)}
 
     def state_dict(self) -> dict[str, np.ndarray]:
-        """The attributes of STATE."""
+        """The library's attributes in STATE."""
         return {name: np.array(getattr(self._library, attribute)) for name, attribute in self.STATE.items()}
 
     def load_state_dict(self, state: Mapping[str, np.ndarray]) -> None:
-        """Goes on from what `state_dict` returned."""
-        for name, array in matching(self.state_dict(), state).items():
+        """Continues from what `state_dict` returned."""
+        for name, array in copy_matching_arrays(self.state_dict(), state).items():
             setattr(self._library, self.STATE[name], array if array.ndim else array.item())

@@ -1,9 +1,9 @@
-"""Low-rank noise: every matrix is perturbed by A B^T / sqrt(r), so that members share one product with the centre.
+"""Low-rank noise: every matrix is perturbed by A B^T / sqrt(r), so that all members share the product with the center.
 
-Sarkar, Fellows, Duque et al., "Evolution Strategies at the Hyperscale" (EGGROLL), arXiv 2511.16652. The entries
-of A and B are standard normal; those of A B^T / sqrt(r) then have unit variance and no correlation, so that a step is
-the sum of utility times noise as in plain evolution strategies. Kernels and vectors get plain noise. Departure: members
-come in antithetic pairs.
+Sarkar, Fellows, Duque et al., "Evolution Strategies at the Hyperscale" (EGGROLL), arXiv 2511.16652. The entries of A
+and B are standard normal. The entries of A B^T / sqrt(r) then have unit variance and no correlation, so that a step is
+the sum of utility times noise, as in plain evolution strategies. Kernels and vectors get plain noise. Departure:
+members come in antithetic pairs.
 """
 
 from collections.abc import Sequence
@@ -13,83 +13,85 @@ from functools import cached_property
 import numpy as np
 from jaxtyping import Float, Float32, Float64, Int
 
-from hebbes.contracts.policy import Layout, LowRankWeights, Weights, left, right
-from hebbes.contracts.randomness import Purpose, stream
+from hebbes.contracts.policy import Layout, LowRankWeights, Weights, name_left_factor, name_right_factor
+from hebbes.contracts.randomness import Purpose, make_generator
 
 
 @dataclass(frozen=True)
 class LowRankPopulation:
-    """Antithetic pairs around a centre, then the centre itself.
+    """Antithetic pairs around a center, and the center as the last member.
 
-    Member 2k is `center + sigma * noise_k`, member 2k + 1 is `center - sigma * noise_k`, and the last member, number
-    `popsize`, is the unperturbed centre.
+    Member 2k is `center + sigma * noise_k`, member 2k + 1 is `center - sigma * noise_k`. Member `population_size` is
+    the center, the mean policy.
     """
 
     center: Float32[np.ndarray, " params"]
     sigma: float
     seed: int
     generation: int
-    popsize: int
+    population_size: int
     layout: Layout
     """Names and shapes of the parameters."""
     rank: int
 
     def __len__(self) -> int:
-        """The perturbed members and the unperturbed one."""
-        return self.popsize + 1
+        """Number of members, the mean policy included."""
+        return self.population_size + 1
 
     @cached_property
     def _factors(self) -> Layout:
-        return self.layout.factors(self.rank)
+        return self.layout.make_factor_layout(self.rank)
 
-    def _noise(self, pairs: Int[np.ndarray, " pairs"]) -> Float32[np.ndarray, "pairs factors"]:
-        """Noise of each pair; 1 / sqrt(r) is in the left factors."""
+    def _draw_noise(self, pairs: Int[np.ndarray, " pairs"]) -> Float32[np.ndarray, "pairs factors"]:
+        """Noise of each pair; the left factors include 1 / sqrt(r)."""
         noise = np.empty((len(pairs), self._factors.num_params), np.float32)
         for row, pair in zip(noise, pairs.tolist(), strict=True):
-            rng = stream(self.seed, Purpose.NOISE, generation=self.generation, member=pair)
+            rng = make_generator(self.seed, Purpose.NOISE, generation=self.generation, member=pair)
             rng.standard_normal(dtype=np.float32, out=row)
         for name in self.layout.matrices:
-            noise[:, self._factors.slices[left(name)]] /= np.sqrt(np.float32(self.rank))
+            noise[:, self._factors.slices[name_left_factor(name)]] /= np.sqrt(np.float32(self.rank))
         return noise
 
-    def _signs(self, ids: Sequence[int]) -> Int[np.ndarray, " ids"]:
-        """What a member has its pair's noise times: 1 or -1, and 0 for the unperturbed one."""
+    def _find_signs(self, ids: Sequence[int]) -> Int[np.ndarray, " ids"]:
+        """Factor on the pair's noise for each member: 1 or -1, and 0 for the mean policy."""
         members = np.asarray(ids)
-        return np.where(members == self.popsize, 0, 1 - 2 * (members % 2))
+        return np.where(members == self.population_size, 0, 1 - 2 * (members % 2))
 
     def weights(self, ids: Sequence[int]) -> LowRankWeights:
-        """Parameters of the members named: the centre, and each one's scaled noise."""
+        """Parameters of the members `ids`: the center, and the scaled noise of each."""
         pairs, places = np.unique(np.asarray(ids) // 2, return_inverse=True)
-        noise = self._noise(pairs)[places]
-        scales = self._signs(ids).astype(np.float32)[:, np.newaxis] * np.float32(self.sigma)
-        unscaled = {right(name) for name in self.layout.matrices}
+        noise = self._draw_noise(pairs)[places]
+        scales = self._find_signs(ids).astype(np.float32)[:, np.newaxis] * np.float32(self.sigma)
+        unscaled = {name_right_factor(name) for name in self.layout.matrices}
         for name, where in self._factors.slices.items():
             if name not in unscaled:
                 noise[:, where] *= scales
-        return LowRankWeights(self._transposed_center(), noise, self.layout, self._factors)
+        return LowRankWeights(self._transpose_center(), noise, self.layout, self._factors)
 
-    def _transposed_center(self) -> Float32[np.ndarray, " params"]:
-        """The centre with its matrices as (in, out)."""
+    def _transpose_center(self) -> Float32[np.ndarray, " params"]:
+        """The center with its matrices as (in, out)."""
         row = self.center.copy()
         for name in self.layout.matrices:
             where = self.layout.slices[name]
             row[where] = self.center[where].reshape(self.layout.shapes[name]).T.ravel()
         return row
 
-    def combine(
+    def weighted_noise_sum(
         self, ids: Sequence[int], utilities: Float[np.ndarray, " ids"], power: int = 1
     ) -> Float64[np.ndarray, " params"]:
-        """Sum of utility times noise, of full size; the unperturbed member has none. ValueError for a power but 1."""
+        """Sum of utility times full-size noise; the mean policy has no noise. ValueError unless power is 1."""
         if power != 1:
             raise ValueError(f"power must be 1 for low-rank noise, got {power}")
         pairs, places = np.unique(np.asarray(ids) // 2, return_inverse=True)
-        coefficients = np.bincount(places, self._signs(ids) * utilities)
-        noise = self._noise(pairs).astype(np.float64)
+        coefficients = np.bincount(places, self._find_signs(ids) * utilities)
+        noise = self._draw_noise(pairs).astype(np.float64)
         total = np.empty(len(self.center))
-        # einsum throughout: threads of BLAS would fight the engine's, and the last bits depend on their number
+        # einsum, not BLAS: its threads would compete with the engine's, and the last bits depend on their number
         for name, where in self.layout.slices.items():
             if name in self.layout.matrices:
-                A, B = (self._factors.view(noise, factor) for factor in (left(name), right(name)))
+                A, B = (
+                    self._factors.view(noise, factor) for factor in (name_left_factor(name), name_right_factor(name))
+                )
                 A = A * coefficients[:, np.newaxis, np.newaxis]
                 total[where] = np.einsum("kro,kri->oi", A, B).ravel()
             else:
@@ -97,8 +99,8 @@ class LowRankPopulation:
         return total
 
 
-def mean_squares(weights: Weights) -> Float64[np.ndarray, " members"]:
-    """Every member's mean squared parameter, without making a matrix W + A B^T: |W|^2 + 2 a . W b + |A B^T|^2."""
+def compute_mean_squares(weights: Weights) -> Float64[np.ndarray, " members"]:
+    """Mean squared parameter of each member, without making W + A B^T: |W|^2 + 2 a . W b + |A B^T|^2."""
     if not isinstance(weights, LowRankWeights):
         return np.square(weights).mean(axis=1, dtype=np.float64)
     layout, total = weights.layout, np.zeros(len(weights))
@@ -106,7 +108,8 @@ def mean_squares(weights: Weights) -> Float64[np.ndarray, " members"]:
         center = weights.center[where].astype(np.float64)
         if name in layout.matrices:
             a, b = (
-                weights.factors.view(weights.noise, factor).astype(np.float64) for factor in (left(name), right(name))
+                weights.factors.view(weights.noise, factor).astype(np.float64)
+                for factor in (name_left_factor(name), name_right_factor(name))
             )
             products = np.einsum("mro,mro->m", a, np.einsum("mri,io->mro", b, center.reshape(b.shape[2], a.shape[2])))
             squares = np.einsum("mrs,mrs->m", np.einsum("mro,mso->mrs", a, a), np.einsum("mri,msi->mrs", b, b))

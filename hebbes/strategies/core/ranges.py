@@ -1,4 +1,4 @@
-"""Ranges: the values that a strategy's settings may have."""
+"""Ranges: the values that the settings of a strategy may have."""
 
 from collections.abc import Callable, Mapping, Sequence
 
@@ -13,11 +13,11 @@ RANGES: dict[str, Callable[[float], bool]] = {
 
 
 def check_ranges(settings: object, ranges: Mapping[str, Sequence[str]]) -> None:
-    """Refuses, with ValueError, settings outside their range; one that is None is not given and passes.
+    """Raises ValueError for a setting outside its range; None means "not given" and passes.
 
     Args:
         settings: a dataclass of settings.
-        ranges: names of settings by their range, a key of RANGES.
+        ranges: range, a key of RANGES -> names of the settings that must lie in it.
     """
     for allowed, names in ranges.items():
         for name in names:

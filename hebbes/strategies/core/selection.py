@@ -1,22 +1,22 @@
-"""Selection: the order of the members by fitness, and which of them tie."""
+"""Selection: the ranking of the members by fitness, and their ties."""
 
 import numpy as np
 from jaxtyping import Float64, Int
 
 
-def best_first(
+def sort_best_first(
     fitness: Float64[np.ndarray, " members"], ties: Int[np.ndarray, " members"]
 ) -> Int[np.ndarray, " members"]:
-    """Members from the fittest to those that failed (NaN); those that tie go by `ties`, the lowest first."""
+    """Members in order of fitness, the best first, failed ones (NaN) last; ties are broken by `ties`, lowest first."""
     return np.lexsort((ties, np.where(np.isnan(fitness), np.inf, -fitness)))
 
 
 def all_tie(fitness: Float64[np.ndarray, " members"]) -> bool:
-    """Whether no member did better than another, so that they say nothing; failed members tie with one another."""
+    """Whether all members have the same fitness; failed members (NaN) tie with each other."""
     return len(np.unique(fitness)) == 1
 
 
-def tied_share(fitness: Float64[np.ndarray, " members"]) -> float:
-    """Share of members with a fitness that another one has too; failed members tie with one another."""
+def compute_tied_share(fitness: Float64[np.ndarray, " members"]) -> float:
+    """Fraction of the members that tie with another one; failed members (NaN) tie with each other."""
     _, counts = np.unique(fitness, return_counts=True)
     return float(counts[counts > 1].sum() / len(fitness))

@@ -1,16 +1,17 @@
-"""Fitness shaping: turns fitness into utilities that sum the population's noise into one step.
+"""Fitness shaping: turns fitness into utilities, the weights of the noise in one step.
 
 Every function maps fitness of shape (members,), higher is better, NaN for a failed member, to utilities of that shape.
-A failed member is as bad as the worst that finished where the values count, and ranks below it where the ranks do.
+Where values count, a failed member is as bad as the worst that finished. Where ranks count, it ranks below all of them.
 """
 
 from collections.abc import Callable
-from dataclasses import field
 from functools import partial
 from typing import TypeAlias
 
 import numpy as np
 from jaxtyping import Float64
+
+from hebbes.contracts.option import option
 
 Shaping: TypeAlias = Callable[[Float64[np.ndarray, " members"]], Float64[np.ndarray, " members"]]
 
@@ -19,12 +20,12 @@ def centered_rank(fitness: Float64[np.ndarray, " members"]) -> Float64[np.ndarra
     """Ranks in [-0.5, 0.5]; ties share their mean rank, failed members rank last (Salimans et al. 2017, sec. 2.1)."""
     ordered = np.where(np.isnan(fitness), -np.inf, fitness)
     _, places, ties = np.unique(ordered, return_inverse=True, return_counts=True)
-    ranks = np.cumsum(ties) - (ties + 1) / 2  # from 0; the mean over each set of ties
+    ranks = np.cumsum(ties) - (ties + 1) / 2  # from 0; the mean rank of each set of ties
     return ranks[places] / (len(fitness) - 1) - 0.5
 
 
 def centered_rank_normalized(fitness: Float64[np.ndarray, " members"]) -> Float64[np.ndarray, " members"]:
-    """Centred ranks divided by their standard deviation, as Najarro & Risi's code does; all zero if all members tie.
+    """Centered ranks divided by their standard deviation, as in Najarro & Risi's code; all zero if all members tie.
 
     The deviation divides by n, as theirs does. For 200 untied members this is 3.45 times `centered_rank`.
     """
@@ -34,64 +35,67 @@ def centered_rank_normalized(fitness: Float64[np.ndarray, " members"]) -> Float6
 
 
 def raw(fitness: Float64[np.ndarray, " members"]) -> Float64[np.ndarray, " members"]:
-    """The fitness itself, all zero if every member failed; what all members share is left in, and cancels in twins."""
+    """The fitness itself; all zero if every member failed.
+
+    An offset that all members share is kept. It cancels within antithetic pairs.
+    """
     failed = np.isnan(fitness)
     return np.where(failed, 0.0 if failed.all() else np.nanmin(fitness), fitness)
 
 
 def linear(fitness: Float64[np.ndarray, " members"]) -> Float64[np.ndarray, " members"]:
-    """Fitness mapped from its range onto [-0.5, 0.5]; all zero if all members tie."""
+    """Fitness mapped linearly onto [-0.5, 0.5]; all zero if all members tie."""
     halves = raw(fitness) / 2  # a range may be too wide for a float
     low, high = halves.min(), halves.max()
     return (halves - low) / (high - low) - 0.5 if high > low else np.zeros(len(fitness))
 
 
 def z_score(fitness: Float64[np.ndarray, " members"]) -> Float64[np.ndarray, " members"]:
-    """Fitness less its mean, over its standard deviation; all zero if all members tie, or if there is only one.
+    """Fitness minus its mean, over its standard deviation; all zero if all members tie, or if there is only one.
 
     The deviation divides by n - 1, as that of es-torch's shaping `normalized` does.
     """
-    values = linear(fitness)  # same z-scores, and neither overflow nor rounding makes a deviation of tied members
+    values = linear(fitness)  # same z-scores, without overflow, and exactly zero if all members tie
     if not values.any():
         return values
     return (values - values.mean()) / values.std(ddof=1)
 
 
-def by_rank(
+def assign_by_rank(
     fitness: Float64[np.ndarray, " members"], values: Float64[np.ndarray, " members"]
 ) -> Float64[np.ndarray, " members"]:
-    """Each member's share of values listed for the best first; ties share their mean, failed members come last."""
+    """Each member's value by its rank, `values` being listed from the best; ties share their mean, failed rank last."""
     costs = np.where(np.isnan(fitness), np.inf, -fitness)
     _, group, counts = np.unique(costs, return_inverse=True, return_counts=True)
     starts = np.cumsum(counts) - counts
     return (np.add.reduceat(values, starts) / counts)[group]
 
 
-def _centered(weights: Float64[np.ndarray, " members"]) -> Float64[np.ndarray, " members"]:
-    """Weights less their mean; exactly zero where they are equal, whatever the rounding of the mean."""
+def _center(weights: Float64[np.ndarray, " members"]) -> Float64[np.ndarray, " members"]:
+    """Weights minus their mean; exactly zero if all are equal, however the mean is rounded."""
     shifted = weights - weights[0]
     return shifted - shifted.mean()
 
 
 def nes_utilities(fitness: Float64[np.ndarray, " members"]) -> Float64[np.ndarray, " members"]:
-    """max(0, ln(n/2 + 1) - ln(rank)) over their sum, less 1/n (Wierstra et al. 2014, JMLR 15, sec. 3.1; "log-rank").
+    """max(0, ln(n/2 + 1) - ln(rank)) over their sum, minus 1/n (Wierstra et al. 2014, JMLR 15, sec. 3.1; "log-rank").
 
-    Ties share the mean of their utilities, so that these sum to zero and a population that ties as a whole moves
-    nothing; pytorch-es gives ties the best of their ranks.
+    Ties share the mean of their utilities, so that the utilities sum to zero and are all zero if all members tie.
+    pytorch-es gives ties the best of their ranks.
     """
     n = len(fitness)
     weights = np.maximum(0.0, np.log(n / 2 + 1) - np.log(np.arange(1, n + 1)))
-    return _centered(by_rank(fitness, weights / weights.sum()))
+    return _center(assign_by_rank(fitness, weights / weights.sum()))
 
 
 def top_k(fitness: Float64[np.ndarray, " members"], share: float = 0.5) -> Float64[np.ndarray, " members"]:
-    """1/k for the best k members, k being a share of them rounded, at least one, and 0 for the others, less 1/n each.
+    """1/k - 1/n for the best k of n members and -1/n for the others, so that the utilities sum to zero.
 
-    Ties share the mean of their utilities; less 1/n, so that they sum to zero.
+    k is `share` times n, rounded, at least 1. Ties share the mean of their utilities.
     """
     n = len(fitness)
     k = max(1, round(share * n))
-    return _centered(by_rank(fitness, np.where(np.arange(n) < k, 1 / k, 0.0)))
+    return _center(assign_by_rank(fitness, np.where(np.arange(n) < k, 1 / k, 0.0)))
 
 
 SHAPINGS: dict[str, Shaping] = {
@@ -106,12 +110,12 @@ SHAPINGS: dict[str, Shaping] = {
 
 
 def top_share_option() -> float:
-    """The field of a dataclass of settings, beside one named `fitness_shaping`, that `shaping` takes."""
-    text = "share of the members that the shaping top_k takes"
-    found: float = field(default=0.5, metadata={"help": text, "needs": {"fitness_shaping": ("top_k",)}})
-    return found
+    """The field `top_share` of settings that also have a field `fitness_shaping`."""
+    text = "fraction of the members that the shaping top_k selects"
+    setting: float = option(0.5, text, needs={"fitness_shaping": ("top_k",)})
+    return setting
 
 
-def shaping(name: str, top_share: float) -> Shaping:
-    """The shaping of that name; `top_share` is the share of members that top_k takes."""
+def make_shaping(name: str, top_share: float) -> Shaping:
+    """The shaping of that name; `top_share` is the fraction of the members that top_k selects."""
     return partial(top_k, share=top_share) if name == "top_k" else SHAPINGS[name]

@@ -1,4 +1,4 @@
-"""The sum of a body covers whatever MuJoCo reads of it: the real MuJoCo judges which files those are."""
+"""The checksum of a morphology covers every file that MuJoCo reads. MuJoCo itself shows which files those are."""
 
 import hashlib
 import os
@@ -12,8 +12,8 @@ import mujoco
 import pytest
 
 from hebbes.environments import morphology_checksum as module
-from hebbes.environments.morphologies import SPECIES, body_file, pinned
-from hebbes.environments.morphology_checksum import body_sum, named_files
+from hebbes.environments.morphologies import SPECIES, pin_morphology, provide_morphology_file
+from hebbes.environments.morphology_checksum import compute_morphology_checksum, find_named_files
 
 OBJ = "v 0 0 0\nv 1 0 0\nv 0 1 0\nv 0 0 1\nf 1 3 2\nf 1 2 4\nf 2 3 4\nf 3 1 4\n"
 BALL = '<worldbody><geom type="sphere" size="1"/></worldbody>'
@@ -25,8 +25,8 @@ INCLUDE = '<include file="s/a.xml"/>'
 LAYOUTS = {
     "include": {"main.xml": '<include file="a.xml"/>', "a.xml": BALL},
     "include of another name": {"main.xml": '<include file="a.txt"/>', "a.txt": BALL},
-    "include beside the main file": {"main.xml": INCLUDE, "s/a.xml": '<include file="b.xml"/>', "b.xml": BALL},
-    "include beside the including file": {"main.xml": INCLUDE, "s/a.xml": '<include file="b.xml"/>', "s/b.xml": BALL},
+    "include next to the main file": {"main.xml": INCLUDE, "s/a.xml": '<include file="b.xml"/>', "b.xml": BALL},
+    "include next to the including file": {"main.xml": INCLUDE, "s/a.xml": '<include file="b.xml"/>', "s/b.xml": BALL},
     "include that is in both places": {
         "main.xml": INCLUDE,
         "s/a.xml": '<include file="b.xml"/>',
@@ -56,7 +56,7 @@ LAYOUTS = {
         "x.obj": OBJ,
     },
     "mesh of an included file": {"main.xml": INCLUDE + SOLID, "s/a.xml": MESH, "s/x.obj": OBJ},
-    "mesh of an included file beside the main one": {"main.xml": INCLUDE + SOLID, "s/a.xml": MESH, "x.obj": OBJ},
+    "mesh of an included file next to the main one": {"main.xml": INCLUDE + SOLID, "s/a.xml": MESH, "x.obj": OBJ},
     "mesh in both places": {"main.xml": INCLUDE + SOLID, "s/a.xml": MESH, "s/x.obj": OBJ, "x.obj": OBJ},
     "meshdir of an included file": {
         "main.xml": INCLUDE + SOLID,
@@ -77,8 +77,8 @@ LAYOUTS = {
 }
 
 
-def laid_out(top, files):
-    """Writes the files; the path of the main one."""
+def write_files(top, files):
+    """Writes the files and returns the path of the main one."""
     for name, text in files.items():
         path = top / "body" / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -87,7 +87,7 @@ def laid_out(top, files):
     return top / "body" / "main.xml"
 
 
-def loads(path):
+def can_load(path):
     try:
         mujoco.MjModel.from_xml_path(str(path))
     except ValueError:
@@ -96,97 +96,101 @@ def loads(path):
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
-def test_a_change_of_any_file_that_mujoco_reads_changes_the_sum(layout, tmp_path):
-    main = laid_out(tmp_path, LAYOUTS[layout])
-    assert loads(main)
-    before, read = body_sum(main), 0
+def test_a_change_of_any_file_that_mujoco_reads_changes_the_checksum(layout, tmp_path):
+    main = write_files(tmp_path, LAYOUTS[layout])
+    assert can_load(main)
+    before, read = compute_morphology_checksum(main), 0
     for path in [path for path in tmp_path.rglob("*") if path.is_file()]:
         whole = path.read_bytes()
         path.write_text("nonsense" if "mujoco" not in str(whole) else "<mujoco><nonsense/></mujoco>")
-        os.utime(path, (0, 0))  # MuJoCo keeps what it has read until a file's time changes
-        if not loads(main):
+        os.utime(path, (0, 0))  # MuJoCo reads a file again only if its time has changed
+        if not can_load(main):
             read += 1
-            assert body_sum(main) != before
+            assert compute_morphology_checksum(main) != before
         path.write_bytes(whole)
     assert read >= 2
-    assert body_sum(main) == before
+    assert compute_morphology_checksum(main) == before
 
 
-def test_a_file_that_names_no_other_keeps_its_sum():
+def test_a_file_that_names_no_other_keeps_its_checksum():
     for species in SPECIES.values():
-        assert body_sum(species.installed) == hashlib.sha256(species.installed.read_bytes()).hexdigest()
+        assert (
+            compute_morphology_checksum(species.installed) == hashlib.sha256(species.installed.read_bytes()).hexdigest()
+        )
 
 
-def test_a_body_that_moves_keeps_its_sum_and_meshes_that_change_places_do_not(tmp_path):
+def test_a_moved_morphology_keeps_its_checksum_but_not_with_swapped_meshes(tmp_path):
     two = '<asset><mesh name="x" file="x.obj"/><mesh name="y" file="y.obj"/></asset>'
-    main = laid_out(tmp_path, {"main.xml": two + SOLID, "x.obj": OBJ, "y.obj": OBJ.replace("1 0 0", "2 0 0")})
-    before = body_sum(main)
+    main = write_files(tmp_path, {"main.xml": two + SOLID, "x.obj": OBJ, "y.obj": OBJ.replace("1 0 0", "2 0 0")})
+    before = compute_morphology_checksum(main)
     shutil.copytree(main.parent, tmp_path / "elsewhere")
-    assert body_sum(tmp_path / "elsewhere" / "main.xml") == before
+    assert compute_morphology_checksum(tmp_path / "elsewhere" / "main.xml") == before
     (main.parent / "x.obj").rename(main.parent / "z.obj")
     (main.parent / "y.obj").rename(main.parent / "x.obj")
     (main.parent / "z.obj").rename(main.parent / "y.obj")
-    assert body_sum(main) != before
+    assert compute_morphology_checksum(main) != before
 
 
 @pytest.mark.parametrize("files", [{"a.xml": '<include file="b.xml"/>', "b.xml": '<include file="a.xml"/>'}, {}])
 def test_circles_and_files_that_are_missing_are_the_simulators_to_refuse(files, tmp_path):
-    main = laid_out(tmp_path, {"main.xml": '<include file="a.xml"/>', **files})
-    assert {str(path) for path in named_files(main)} == set(files)
+    main = write_files(tmp_path, {"main.xml": '<include file="a.xml"/>', **files})
+    assert {str(path) for path in find_named_files(main)} == set(files)
     with (
-        pytest.raises(ValueError, match=r"^bodies: .*main.xml is no body that the simulator can load: .*a\.xml"),
-        body_file("Ant-v5", pinned(str(main))),
+        pytest.raises(
+            ValueError, match=r"^morphologies: .*main.xml is not a morphology that the simulator can load: .*a\.xml"
+        ),
+        provide_morphology_file("Ant-v5", pin_morphology(str(main))),
     ):
         pass
 
 
 def test_what_is_too_much_or_no_ordinary_file_is_refused(tmp_path, monkeypatch):
-    main = laid_out(tmp_path, {"main.xml": '<include file="a.xml"/>', "a.xml": "<!-- --><compiler/>"})
+    main = write_files(tmp_path, {"main.xml": '<include file="a.xml"/>', "a.xml": "<!-- --><compiler/>"})
     (main.parent / "a.xml").write_text(f"<mujoco><!--{'x' * 2**20}--></mujoco>")
     with pytest.raises(ValueError, match=r"cannot read .*a\.xml: it has more than 1048576 bytes"):
-        body_sum(main)
+        compute_morphology_checksum(main)
     (main.parent / "a.xml").unlink()
     os.mkfifo(main.parent / "a.xml")
-    with pytest.raises(ValueError, match=r"a\.xml, which an XML file names, is no ordinary file"):
-        body_sum(main)
+    with pytest.raises(ValueError, match=r"a\.xml, which an XML file names, is not an ordinary file"):
+        compute_morphology_checksum(main)
     (main.parent / "a.xml").unlink()
     (main.parent / "a.xml").write_text('<!DOCTYPE m [<!ENTITY x "xxxxxxxx">]><mujoco/>')
     with pytest.raises(ValueError, match=r"a\.xml: it declares a DOCTYPE"):
-        body_sum(main)
-    main = laid_out(tmp_path, {"main.xml": MESH + SOLID, "x.obj": OBJ})
+        compute_morphology_checksum(main)
+    main = write_files(tmp_path, {"main.xml": MESH + SOLID, "x.obj": OBJ})
     monkeypatch.setattr(module, "MAX_BYTES", 10)
     with pytest.raises(ValueError, match="names files of more than 10 bytes"):
-        body_sum(main)
+        compute_morphology_checksum(main)
     many = "".join(f'<mesh file="{number}.obj"/>' for number in range(module.MAX_PLACES))
     main.write_text(f"<mujoco>{many[: 2**20 - 100].rpartition('<')[0]}</mujoco>")
     monkeypatch.setattr(module, "MAX_PLACES", 10_000)
     with pytest.raises(ValueError, match="name too many others"):
-        body_sum(main)
+        compute_morphology_checksum(main)
     chain = {f"{number}.xml": f'<include file="{number + 1}.xml"/>' for number in range(module.MAX_XML_FILES)}
     with pytest.raises(ValueError, match="includes more than 100 files"):
-        body_sum(laid_out(tmp_path, {"main.xml": '<include file="0.xml"/>', **chain}))
+        compute_morphology_checksum(write_files(tmp_path, {"main.xml": '<include file="0.xml"/>', **chain}))
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root to become a user who may not read")
 def test_a_file_that_may_not_be_read_is_refused(tmp_path):
-    main = laid_out(tmp_path, {"main.xml": MESH + SOLID, "x.obj": OBJ})
+    main = write_files(tmp_path, {"main.xml": MESH + SOLID, "x.obj": OBJ})
     (main.parent / "x.obj").chmod(0)
     for folder in main.parents:
         if folder.is_relative_to(gettempdir()) and folder != Path(gettempdir()):
             folder.chmod(folder.stat().st_mode | 0o055)
     program = (
-        "import os, sys; from pathlib import Path; from hebbes.environments.morphology_checksum import body_sum\n"
+        "import os, sys; from pathlib import Path; from hebbes.environments import morphology_checksum as sums\n"
         "os.setuid(65534)\n"
-        "try:\n    body_sum(Path(sys.argv[1]))\nexcept ValueError as error:\n    print(error)\n"
+        "try:\n    sums.compute_morphology_checksum(Path(sys.argv[1]))\nexcept ValueError as error:\n    print(error)\n"
     )
     done = subprocess.run([sys.executable, "-c", program, main], capture_output=True, text=True, timeout=60)
-    found = f"bodies: cannot read {main.parent / 'x.obj'}, which {main} names: Permission denied\n"
+    found = f"morphologies: cannot read {main.parent / 'x.obj'}, which {main} names: Permission denied\n"
     assert done.stdout == found, done.stderr
 
 
 @pytest.fixture
 def ant(tmp_path):
-    """A body of the ant whose defaults lie in a file of their own."""
+    """A morphology of the ant whose defaults are in another file."""
     text = SPECIES["Ant-v5"].installed.read_text()
     start, end = text.index("<default>"), text.index("</default>") + len("</default>")
     (tmp_path / "defaults.xml").write_text(f"<mujoco>{text[start:end]}</mujoco>")
@@ -194,22 +198,24 @@ def ant(tmp_path):
     return tmp_path / "mine.xml"
 
 
-def test_a_changed_include_is_noticed_and_old_sums_are_still_taken(ant):
-    recorded, old = pinned(str(ant)), f"{ant}@{hashlib.sha256(ant.read_bytes()).hexdigest()}"
+def test_a_changed_include_is_noticed_and_old_checksums_are_still_accepted(ant):
+    recorded, old = pin_morphology(str(ant)), f"{ant}@{hashlib.sha256(ant.read_bytes()).hexdigest()}"
     assert recorded != old
-    for body in (recorded, old):
-        with body_file("Ant-v5", body) as path:
+    for morphology in (recorded, old):
+        with provide_morphology_file("Ant-v5", morphology) as path:
             assert path == ant
     defaults = ant.with_name("defaults.xml")
     assert "armature" in defaults.read_text()
     defaults.write_text(defaults.read_text().replace('armature="1"', 'armature="2"'))
     with (
-        pytest.raises(ValueError, match=rf"^bodies: {ant} or a file that it names has changed since the training: "),
-        body_file("Ant-v5", recorded),
+        pytest.raises(
+            ValueError, match=rf"^morphologies: {ant} or a file that it names has changed since the training: "
+        ),
+        provide_morphology_file("Ant-v5", recorded),
     ):
         pass
-    with body_file("Ant-v5", old):  # recorded by the file alone: a change of what it includes goes unnoticed
+    with provide_morphology_file("Ant-v5", old):  # the checksum of the file alone does not cover what it includes
         pass
     ant.write_text(ant.read_text().replace("<worldbody>", "<worldbody><!-- -->"))
-    with pytest.raises(ValueError, match="has changed since the training"), body_file("Ant-v5", old):
+    with pytest.raises(ValueError, match="has changed since the training"), provide_morphology_file("Ant-v5", old):
         pass

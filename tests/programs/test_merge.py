@@ -1,4 +1,4 @@
-"""Merging of a policy file's rules, and training that goes on with what came of it."""
+"""Merging the rules of a policy file, and training that continues with the merged file."""
 
 import shlex
 from dataclasses import fields, replace
@@ -12,26 +12,33 @@ from hebbes.execution.episode import Agent
 from hebbes.files.policy_file import load_policy, save_policy
 from hebbes.options.command_line import parse_config, parse_configs
 from hebbes.policies.hebbian import Hebbian
-from hebbes.programs.continuation import train_command
+from hebbes.programs.continuation import make_train_command
 from hebbes.programs.merge import MergeConfig, merge
-from hebbes.training.assembly import environment_spec, make_agent, spaces
+from hebbes.training.assembly import find_spaces, make_agent, make_environment_spec
 from hebbes.training.config import TrainConfig
 from hebbes.training.prepare import prepare
 from hebbes.training.trainers import HebbianConfig
-from tests.files.saved_policies import complaint, file_with, saved_policy
-from tests.training.scripted_runs import outcome, scripted_config, train
+from tests.files.saved_policies import expect_refusal, make_saved_policy, write_forged_file
+from tests.training.scripted_runs import make_scripted_config, read_outcome, train
 
 IMPORT = ("tests.scripted",)
-RUN = {"popsize": 8, "threads": 1, "checkpoint_every": 2, "eval_every": 1, "eval_episodes": 2, "test_episodes": 0}
+RUN = {
+    "population_size": 8,
+    "threads": 1,
+    "checkpoint_every": 2,
+    "eval_every": 1,
+    "eval_episodes": 2,
+    "test_episodes": 0,
+}
 
 
-def hebbian_config(folder, **changes):
-    common = {field.name: getattr(scripted_config(folder), field.name) for field in fields(TrainConfig)}
+def make_hebbian_config(folder, **changes):
+    common = {field.name: getattr(make_scripted_config(folder), field.name) for field in fields(TrainConfig)}
     return HebbianConfig(**{**common, "policy": "hebbian", "hidden_sizes": (3,), **changes})
 
 
-def command_of(said):
-    """The arguments of the command that goes on, as the program printed it."""
+def read_command(said):
+    """The arguments of the printed command that continues training."""
     (line,) = (line for line in said.splitlines() if line.startswith("to go on"))
     words = shlex.split(line.removeprefix("to go on"))
     assert words[:2] == ["python", "train_hebbian.py"]
@@ -40,9 +47,9 @@ def command_of(said):
 
 @pytest.fixture(scope="module")
 def merged_file(tmp_path_factory):
-    """A file of four rules, and what the program said when it made it."""
+    """A file of four rules, and the text that the program printed."""
     folder = tmp_path_factory.mktemp("merged")
-    source = train(hebbian_config(folder, generations=2, update_every=2, init_weights="normal")) / "latest.dat"
+    source = train(make_hebbian_config(folder, generations=2, update_every=2, init_weights="normal")) / "latest.dat"
     options = MergeConfig(path_weights=str(source), num_rules=4, output=str(folder / "merged.dat"), imports=IMPORT)
     return folder / "merged.dat", merge(options)
 
@@ -51,13 +58,13 @@ def test_the_printed_command_trains_resumes_bit_for_bit_and_keeps_the_tables(mer
     path, said = merged_file
     assert "parameters      60 before, 20 after\nrules           4\n" in said
     flags = [f"--{name}={value}" for name, value in {**RUN, "folder": tmp_path, "generations": 6}.items()]
-    config = parse_config("hebbian", [*command_of(said), *flags], "")
+    config = parse_config("hebbian", [*read_command(said), *flags], "")
     whole = train(replace(config, run_name="whole"))
     stopped = train(replace(config, run_name="run", generations=3))
-    path.rename(path.with_suffix(".gone"))  # a resume needs the checkpoint alone
+    path.rename(path.with_suffix(".gone"))  # a resume needs only the checkpoint
     try:
         (again,) = parse_configs("hebbian", ["--resume", str(stopped), "--import", *IMPORT, "--generations", "6"], "")
-        assert outcome(train(again)) == outcome(whole)
+        assert read_outcome(train(again)) == read_outcome(whole)
     finally:
         path.with_suffix(".gone").rename(path)
     start, best = (load_policy(each, IMPORT) for each in (path, whole / "best.dat"))
@@ -73,7 +80,7 @@ def test_the_printed_command_trains_resumes_bit_for_bit_and_keeps_the_tables(mer
 def test_the_start_is_the_merged_policy(merged_file, tmp_path):
     path, said = merged_file
     flags = [f"--{name}={value}" for name, value in {**RUN, "folder": tmp_path}.items()]
-    (run,) = prepare(parse_config("hebbian", [*command_of(said), *flags], ""))
+    (run,) = prepare(parse_config("hebbian", [*read_command(said), *flags], ""))
     start = load_policy(path, IMPORT)
     assert np.array_equal(run.strategy.mean, start.weights)
     assert set(run.constants) == {"rule_table.dense1", "rule_table.dense2"}
@@ -82,13 +89,13 @@ def test_the_start_is_the_merged_policy(merged_file, tmp_path):
 
 def test_clusters_without_a_table_are_refused_before_anything_is_written(tmp_path):
     with pytest.raises(ValueError, match=r"sharing clusters needs the buffer rule_table.dense1.* init_from"):
-        prepare(hebbian_config(tmp_path, sharing="clusters", num_rules=4))
+        prepare(make_hebbian_config(tmp_path, sharing="clusters", num_rules=4))
     assert list(tmp_path.iterdir()) == []
 
 
 def test_options_of_another_merge_are_named_and_no_others(merged_file, tmp_path):
     path, _ = merged_file
-    config = hebbian_config(tmp_path, sharing="clusters", num_rules=5, update_every=2, init_weights="uni")
+    config = make_hebbian_config(tmp_path, sharing="clusters", num_rules=5, update_every=2, init_weights="uni")
     message = r"holds init_weights 'normal', num_rules 4, but these options make init_weights 'uni', num_rules 5$"
     with pytest.raises(ValueError, match=message):
         prepare(replace(config, init_from=str(path)))
@@ -115,7 +122,7 @@ def test_bad_input_is_refused_and_nothing_is_written(merged_file, tmp_path, chan
 
 
 def test_a_policy_without_rules_and_an_output_that_exists_are_refused(tmp_path):
-    save_policy(tmp_path / "static.dat", saved_policy())
+    save_policy(tmp_path / "static.dat", make_saved_policy())
     options = {"path_weights": str(tmp_path / "static.dat"), "num_rules": 2}
     with pytest.raises(ValueError, match=r"static.dat: the policy 'mlp' has no learning rules to merge"):
         merge(MergeConfig(**options, output=str(tmp_path / "out.dat")))
@@ -123,7 +130,7 @@ def test_a_policy_without_rules_and_an_output_that_exists_are_refused(tmp_path):
         merge(MergeConfig(**options, output=str(tmp_path / "static.dat")))
 
 
-CLUSTERED = saved_policy(
+CLUSTERED = make_saved_policy(
     Hebbian((3,), 2, hidden_sizes=(4,), sharing="clusters", num_rules=2),
     buffers={"rule_table.dense1": np.ones((4, 3), np.uint32), "rule_table.dense2": np.zeros((2, 4), np.uint32)},
 )
@@ -142,19 +149,19 @@ def test_a_file_whose_table_points_elsewhere_is_refused(tmp_path, array, message
     arrays = {"weights": CLUSTERED.weights, "buffers.rule_table.dense2": CLUSTERED.buffers["rule_table.dense2"]}
     if array is not None:
         arrays["buffers.rule_table.dense1"] = array
-    assert message in complaint(file_with(tmp_path / "forged.dat", CLUSTERED, arrays=arrays))
+    assert message in expect_refusal(write_forged_file(tmp_path / "forged.dat", CLUSTERED, arrays=arrays))
 
 
 @pytest.mark.parametrize("env_kwargs", [{}, {"g": 5.0}])
-def test_the_command_says_what_the_preset_does_not(env_kwargs):
+def test_the_command_has_the_options_that_the_preset_does_not_set(env_kwargs):
     early = WrapperSpec("early_stop", {"negative_streak": 9, "grace_steps": 3, "counts_grace": False})
     wrappers = (WrapperSpec("settle", {"num_steps": 2}), WrapperSpec("frame_stack", {"num_frames": 2}))
     spec = EnvironmentSpec("Pendulum-v1", "gymnasium", env_kwargs, (), (), (*wrappers, WrapperSpec("rescale_action")))
-    policy = Hebbian((6,), 1, hidden_sizes=(), hebb_rule="AD", normalisation="none", sharing="modulo", num_rules=3)
-    saved = saved_policy(policy, environment=replace(spec, training_wrappers=(early,)))
-    words = shlex.split(train_command("my file.dat", saved))
+    policy = Hebbian((6,), 1, hidden_sizes=(), hebb_rule="AD", normalization="none", sharing="modulo", num_rules=3)
+    saved = make_saved_policy(policy, environment=replace(spec, training_wrappers=(early,)))
+    words = shlex.split(make_train_command("my file.dat", saved))
     config = parse_config("hebbian", words[2:], "")
     assert config.init_from == "my file.dat"
-    assert environment_spec(config) == saved.environment
-    assert make_agent(config, *spaces(saved.environment)) == Agent(policy, "tanh")
+    assert make_environment_spec(config) == saved.environment
+    assert make_agent(config, *find_spaces(saved.environment)) == Agent(policy, "tanh")
     assert "--init_weights=uni" not in words

@@ -1,13 +1,14 @@
-"""Evaluations that each strategy needs on test functions, beside EvoTorch's implementation where it has one.
+"""Evaluations that each strategy needs on test functions, compared with EvoTorch's implementation if there is one.
 
-    python benchmarks/optimisers.py --quick
+    python benchmarks/optimizers.py --quick
 
-Sphere and Rosenbrock: evaluations until some member's cost is 1e-6 of the start's. Rastrigin: the best member's cost
-after all evaluations, 100,000. Medians over the seeds; "-" where the median run used up its evaluations, "time" where
-its seconds of CPU time.
-Both sides get the same start, members, initial sigma and learning rates, and float32 members; costs are float64. Optima
-lie away from the origin. Our unperturbed member is evaluated too, but counted only where the method itself needs it:
-one_plus_one and ga. EvoTorch is in benchmarks/requirements.txt; without it only our side runs.
+Sphere and Rosenbrock: evaluations until some member's cost is 1e-6 of that of the start. Rastrigin: cost of the best
+member after all 100,000 evaluations. The values are medians over the seeds. "-" means that the median run used up its
+evaluations, "time" that it used up its seconds of CPU time.
+
+Both sides have the same start, population size, initial sigma and learning rates, and float32 members. Costs are
+float64. Optima are not at the origin. Our mean policy is evaluated too, but counted only if the method itself needs it
+(one_plus_one and ga). EvoTorch is in benchmarks/requirements.txt. Without it, only our side runs.
 """
 
 import argparse
@@ -29,7 +30,7 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from hebbes.contracts.population import Population
-from hebbes.registry.lookup import lookup
+from hebbes.registry.lookup import find_class
 from hebbes.strategies.core.adaptive import AdaptiveSettings, CovarianceTooLargeError
 
 MAX_EVALUATIONS = 100_000
@@ -40,12 +41,12 @@ SIZES = {"sphere": (10, 100, 1000), "rosenbrock": (10, 100, 1000), "rastrigin": 
 NEEDS_ITS_PARENT = {"one_plus_one", "ga"}
 
 Trace: TypeAlias = Iterator[tuple[int, float]]
-"""Evaluations so far, and the lowest cost among those of the last generation."""
+"""Per generation: evaluations so far, and the lowest cost in this generation."""
 
 
 @dataclass(frozen=True)
 class Problem:
-    """A cost to be minimised: a function of rows, shifted so that its optimum is nowhere special."""
+    """A cost function of rows that is to be minimized. It is shifted, so that its optimum is not at the origin."""
 
     name: str
     dimensions: int
@@ -56,7 +57,7 @@ class Problem:
         return 2.0 if self.name == "rastrigin" else 0.5
 
     def start(self, seed: int) -> np.ndarray:
-        """Where both sides begin."""
+        """The starting point of both sides."""
         rng = np.random.default_rng((seed, self.dimensions))
         if self.name == "rosenbrock":
             return np.zeros(self.dimensions, np.float32)
@@ -72,76 +73,91 @@ class Problem:
         return (np.square(y) + waves).sum(axis=1)
 
 
-def settings_for(name: str, problem: Problem) -> dict[str, Any]:
-    """Our settings where the defaults, made for policies, do not serve."""
+def make_settings(name: str, problem: Problem) -> dict[str, Any]:
+    """Our settings. They differ from the defaults where these, which are for policies, do not work well."""
     d, sigma = problem.dimensions, problem.sigma
     special: dict[str, dict[str, Any]] = {
-        "openai_es": {"lr": 0.3 * sigma**2, "decay": 0.99, "lr_min": 0.0, "sigma_decay": 0.995, "sigma_min": 0.0}
-        | {"popsize": 40, "weight_penalty": 0.0},
-        "ars": {"popsize": 40, "lr": 0.05 * sqrt(d), "sigma": 0.01, "lr_schedule": "exponential", "lr_min": 0.0}
+        "openai_es": {
+            "learning_rate": 0.3 * sigma**2,
+            "learning_rate_decay": 0.99,
+            "learning_rate_min": 0.0,
+            "sigma_decay": 0.995,
+            "sigma_min": 0.0,
+        }
+        | {"population_size": 40, "weight_penalty": 0.0},
+        "ars": {
+            "population_size": 40,
+            "learning_rate": 0.05 * sqrt(d),
+            "sigma": 0.01,
+            "learning_rate_schedule": "exponential",
+            "learning_rate_min": 0.0,
+        }
         | {"sigma_schedule": "exponential", "sigma_decay": 0.995, "sigma_min": 0.0},
-        "pgpe": {"popsize": 40, "lr": 0.0005 * sqrt(d), "sigma_lr": 0.1},
-        "cem": {"popsize": 40 + 4 * int(sqrt(d))},
-        "ga": {"popsize": 40, "parents": 20, "sigma": 0.02},
+        "pgpe": {"population_size": 40, "learning_rate": 0.0005 * sqrt(d), "sigma_learning_rate": 0.1},
+        "cem": {"population_size": 40 + 4 * int(sqrt(d))},
+        "ga": {"population_size": 40, "parents": 20, "sigma": 0.02},
     }
     return {"sigma": sigma, **special.get(name, {})}
 
 
-def combined(population: Population, utilities: np.ndarray, power: int = 1) -> np.ndarray:
-    """The whole population's noise, summed."""
-    return population.combine(range(len(population)), utilities, power)
+def sum_noise(population: Population, utilities: np.ndarray, power: int = 1) -> np.ndarray:
+    """The weighted noise sum of the whole population."""
+    return population.weighted_noise_sum(range(len(population)), utilities, power)
 
 
-def ours(name: str, problem: Problem, seed: int) -> Trace:
-    """One of our strategies on the problem."""
-    found = lookup("strategy", name)
-    strategy = found(found.Settings(**settings_for(name, problem)), problem.start(seed), seed)
+def run_ours(name: str, problem: Problem, seed: int) -> Trace:
+    """Runs one of our strategies on the problem."""
+    found = find_class("strategy", name)
+    strategy = found(found.Settings(**make_settings(name, problem)), problem.start(seed), seed)
     evaluations, generation = 0, 0
     while True:
         try:
             population = strategy.ask(generation)
-        except FloatingPointError:  # it has converged, or diverges
+        except FloatingPointError:  # it converged or diverged
             return
         costs = problem.costs(population.weights(range(len(population))))
-        strategy.tell(population, -costs, combined)
+        strategy.tell(population, -costs, sum_noise)
         counted = costs if name in NEEDS_ITS_PARENT else costs[:-1]
         evaluations, generation = evaluations + len(counted), generation + 1
         yield evaluations, float(counted.min())
 
 
-def evotorch_searcher(name: str, problem: Problem, seed: int, costs: Callable[[Any], Any]) -> Any:
+def make_evotorch_searcher(name: str, problem: Problem, seed: int, costs: Callable[[Any], Any]) -> Any:
     """EvoTorch's counterpart with the same settings."""
     import torch
     from evotorch import Problem as TorchProblem
     from evotorch import algorithms, operators
 
-    d, settings, start = problem.dimensions, settings_for(name, problem), torch.as_tensor(problem.start(seed))
+    d, settings, start = problem.dimensions, make_settings(name, problem), torch.as_tensor(problem.start(seed))
     types = {"dtype": torch.float32, "eval_dtype": torch.float64}
     task = TorchProblem(
         "min", costs, solution_length=d, initial_bounds=(-1.0, 1.0), vectorized=True, seed=seed, **types
     )
     gaussian = {"center_init": start, "stdev_init": settings["sigma"]}
-    popsize = settings.get("popsize", AdaptiveSettings().members(d))
+    population_size = settings.get("population_size", AdaptiveSettings().choose_population_size(d))
     match name:
         case "snes":
-            return algorithms.SNES(task, popsize=popsize, **gaussian)
+            return algorithms.SNES(task, popsize=population_size, **gaussian)
         case "xnes":
-            return algorithms.XNES(task, popsize=popsize, **gaussian)
+            return algorithms.XNES(task, popsize=population_size, **gaussian)
         case "cma_es" | "sep_cma_es":
-            return algorithms.CMAES(task, popsize=popsize, separable=name == "sep_cma_es", **gaussian)
+            return algorithms.CMAES(task, popsize=population_size, separable=name == "sep_cma_es", **gaussian)
         case "cem":
-            return algorithms.CEM(task, popsize=popsize, parenthood_ratio=0.5, **gaussian)
+            return algorithms.CEM(task, popsize=population_size, parenthood_ratio=0.5, **gaussian)
         case "pgpe":
-            rates = {"center_learning_rate": settings["lr"], "stdev_learning_rate": settings["sigma_lr"]}
-            return algorithms.PGPE(task, popsize=popsize, **rates, **gaussian)
+            rates = {
+                "center_learning_rate": settings["learning_rate"],
+                "stdev_learning_rate": settings["sigma_learning_rate"],
+            }
+            return algorithms.PGPE(task, popsize=population_size, **rates, **gaussian)
         case _:
             task._fill = lambda values: values.copy_(start + settings["sigma"] * torch.randn_like(values))
             mutation = operators.GaussianMutation(task, stdev=settings["sigma"])
-            return algorithms.GeneticAlgorithm(task, operators=[mutation], popsize=popsize)
+            return algorithms.GeneticAlgorithm(task, operators=[mutation], popsize=population_size)
 
 
-def theirs(name: str, problem: Problem, seed: int) -> Trace:
-    """EvoTorch's searcher on the problem."""
+def run_evotorch(name: str, problem: Problem, seed: int) -> Trace:
+    """Runs EvoTorch's searcher on the problem."""
     import torch
     from torch.linalg import LinAlgError
 
@@ -151,7 +167,7 @@ def theirs(name: str, problem: Problem, seed: int) -> Trace:
         batches.append(problem.costs(rows.numpy()))
         return torch.as_tensor(batches[-1])
 
-    searcher, evaluations = evotorch_searcher(name, problem, seed, costs), 0
+    searcher, evaluations = make_evotorch_searcher(name, problem, seed, costs), 0
     while True:
         try:
             searcher.step()
@@ -165,16 +181,16 @@ def theirs(name: str, problem: Problem, seed: int) -> Trace:
 
 @dataclass(frozen=True)
 class Budget:
-    """How many runs there are for a median, and what one of them may take."""
+    """The number of runs per median, and the limits of one run."""
 
     seeds: int
     seconds: float
-    """Of CPU time."""
+    """CPU time of one run."""
     evaluations: int
 
 
-def figure(trace: Trace, problem: Problem, seed: int, budget: Budget) -> tuple[float, bool]:
-    """Evaluations to the goal, or the best cost after all evaluations; and whether the time ran out before."""
+def measure_run(trace: Trace, problem: Problem, seed: int, budget: Budget) -> tuple[float, bool]:
+    """Evaluations to the goal, or the best cost after all evaluations; and whether time ran out."""
     goal = GOAL * float(problem.costs(problem.start(seed)[np.newaxis])[0])
     deadline, best = time.process_time() + budget.seconds, inf
     is_rastrigin = problem.name == "rastrigin"
@@ -189,12 +205,12 @@ def figure(trace: Trace, problem: Problem, seed: int, budget: Budget) -> tuple[f
     return (best if is_rastrigin else inf), False
 
 
-def measured(side: Callable[[str, Problem, int], Trace], name: str, problem: Problem, budget: Budget) -> str:
-    """The median over the seeds, as the table shows it; n/a where a full covariance does not fit into memory."""
+def format_median(side: Callable[[str, Problem, int], Trace], name: str, problem: Problem, budget: Budget) -> str:
+    """The median over the seeds as text; n/a if a full covariance does not fit into memory."""
     found = []
     for seed in range(budget.seeds):
         try:
-            found.append(figure(side(name, problem, seed), problem, seed, budget))
+            found.append(measure_run(side(name, problem, seed), problem, seed, budget))
         except CovarianceTooLargeError:
             return "n/a"
     middle, late = median(value for value, _ in found), any(is_late for _, is_late in found)
@@ -204,14 +220,14 @@ def measured(side: Callable[[str, Problem, int], Trace], name: str, problem: Pro
 
 
 def main() -> None:
-    """Measures and prints a line for each strategy and problem."""
+    """Measures every strategy on every problem and prints one line each."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--strategies", nargs="*", help="default: all")
     parser.add_argument("--problems", nargs="*", choices=tuple(SIZES), default=tuple(SIZES))
-    parser.add_argument("--dimensions", nargs="*", type=int, help="default: 10, 100 and, but for rastrigin, 1000")
+    parser.add_argument("--dimensions", nargs="*", type=int, help="default: 10, 100 and 1000; rastrigin: 10 and 100")
     parser.add_argument("--seeds", type=int, default=5)
-    parser.add_argument("--seconds", type=float, default=60.0, help="CPU time that one run may take")
-    parser.add_argument("--evaluations", type=int, default=MAX_EVALUATIONS, help="that one run may take")
+    parser.add_argument("--seconds", type=float, default=60.0, help="CPU time limit of one run")
+    parser.add_argument("--evaluations", type=int, default=MAX_EVALUATIONS, help="limit of one run")
     parser.add_argument("--quick", action="store_true", help="10 and 100 dimensions, 3 seeds, 5 seconds")
     parser.add_argument("--json", action="store_true", help="one JSON object at the end instead of lines")
     arguments = parser.parse_args()
@@ -227,9 +243,9 @@ def main() -> None:
     rows = []
     for problem in problems:
         for name in names:
-            run = partial(measured, name=name, problem=problem, budget=budget)
-            row = {"problem": problem.name, "dimensions": problem.dimensions, "strategy": name, "ours": run(ours)}
-            row["evotorch"] = run(theirs) if has_evotorch and name in COUNTERPARTS else ""
+            run = partial(format_median, name=name, problem=problem, budget=budget)
+            row = {"problem": problem.name, "dimensions": problem.dimensions, "strategy": name, "ours": run(run_ours)}
+            row["evotorch"] = run(run_evotorch) if has_evotorch and name in COUNTERPARTS else ""
             rows.append(row)
             if not arguments.json:
                 print("{problem:<11}{dimensions:>5}  {strategy:<13}{ours:>16}{evotorch:>16}".format(**row), flush=True)

@@ -1,4 +1,4 @@
-"""Damaged bodies: what is written, what the simulators make of it, and what is refused."""
+"""Morphologies: the files that are written, what the simulators make of them, and what is refused."""
 
 import tempfile
 from importlib.util import find_spec
@@ -10,7 +10,7 @@ import gymnasium
 import numpy as np
 import pytest
 
-from hebbes.environments.morphologies import SPECIES, body_file
+from hebbes.environments.morphologies import SPECIES, provide_morphology_file
 from hebbes.environments.spec import EnvironmentSpec, WrapperSpec, make_batch_env
 
 WITHOUT_BULLET = pytest.mark.skipif(find_spec("pybullet") is None, reason="PyBullet is not installed")
@@ -23,7 +23,7 @@ SHORT_ANKLES = {
 
 
 class BreaksOnce(gymnasium.Wrapper):
-    """Raises in its first env step, wherever it is in this process."""
+    """Raises in the first env step of any instance in this process."""
 
     broken = False
 
@@ -36,7 +36,7 @@ class BreaksOnce(gymnasium.Wrapper):
 
 @pytest.fixture(autouse=True)
 def temporary(tmp_path_factory, monkeypatch):
-    """The folder for temporary files, which nothing is to be left in."""
+    """The folder for temporary files, which must be empty in the end."""
     folder = tmp_path_factory.mktemp("temporary")
     monkeypatch.setattr(tempfile, "tempdir", str(folder))
     yield folder
@@ -44,36 +44,36 @@ def temporary(tmp_path_factory, monkeypatch):
 
 
 @pytest.fixture
-def made(monkeypatch):
-    """The simulators that Gymnasium makes, out of their wrappers, in order."""
+def simulators(monkeypatch):
+    """The unwrapped simulators that Gymnasium has made so far, in order."""
     found, make = [], gymnasium.make
 
-    def noted(*args, **options):
+    def make_and_note(*args, **options):
         found.append((env := make(*args, **options)).unwrapped)
         return env
 
-    monkeypatch.setattr(gymnasium, "make", noted)
+    monkeypatch.setattr(gymnasium, "make", make_and_note)
     return found
 
 
-def ant(environment, backend="gymnasium", body="none", seeds=(3,), **parts):
+def make_ant(environment, backend="gymnasium", morphology="none", seeds=(3,), **parts):
     return make_batch_env(
-        EnvironmentSpec(environment, backend, **parts), list(seeds), threads=1, training=False, body=body
+        EnvironmentSpec(environment, backend, **parts), list(seeds), threads=1, training=False, morphology=morphology
     )
 
 
-def steps(env, count, episode=0):
+def play(env, count, episode=0):
     """The first observations, those after each of some env steps, and the rewards."""
     rng, observations, rewards = np.random.default_rng(0), [env.start(episode)], []
     for _ in range(count):
-        step = env.step(np.repeat(rng.uniform(-0.3, 0.3, (1, 8)), env.num_copies, axis=0), np.arange(env.num_copies))
+        step = env.step(np.repeat(rng.uniform(-0.3, 0.3, (1, 8)), env.num_envs, axis=0), np.arange(env.num_envs))
         observations.append(step.observations)
         rewards.append(step.rewards)
     return np.array(observations), np.array(rewards)
 
 
-def written(tmp_path, environment, *changes):
-    """The package's body with some words replaced by others."""
+def write_morphology(tmp_path, environment, *changes):
+    """The package's morphology with some words replaced by others."""
     text = SPECIES[environment].installed.read_text()
     for old, new in changes:
         assert old in text
@@ -84,14 +84,14 @@ def written(tmp_path, environment, *changes):
 
 
 @pytest.mark.parametrize("environment", ANTS)
-@pytest.mark.parametrize("body", ["left", "right"])
-def test_a_damaged_body_differs_from_the_packages_in_one_attribute(environment, body):
-    with body_file(environment, body) as path:
+@pytest.mark.parametrize("morphology", ["left", "right"])
+def test_a_damage_changes_one_attribute_of_the_packages_file(environment, morphology):
+    with provide_morphology_file(environment, morphology) as path:
         damaged = list(ElementTree.parse(path).iter())
     package = list(ElementTree.parse(SPECIES[environment].installed).iter())
     assert [each.tag for each in damaged] == [each.tag for each in package]
     (geom,) = [new for new, old in zip(damaged, package, strict=True) if new.attrib != old.attrib]
-    capsule, ends = SHORT_ANKLES[body]
+    capsule, ends = SHORT_ANKLES[morphology]
     old = {each.get("name"): each for each in package if each.tag == "geom"}[capsule]
     assert geom.attrib == {**old.attrib, "fromto": geom.get("fromto")}
     assert [float(number) for number in geom.get("fromto").split()] == ends
@@ -99,26 +99,30 @@ def test_a_damaged_body_differs_from_the_packages_in_one_attribute(environment, 
 
 
 @pytest.mark.parametrize(
-    ("body", "short"), [("none", None), ("left", "left_ankle_geom"), ("right", "fourth_ankle_geom")]
+    ("morphology", "short"), [("none", None), ("left", "left_ankle_geom"), ("right", "fourth_ankle_geom")]
 )
-def test_mujocos_ant_has_one_short_ankle(body, short, made):
-    ant("Ant-v5", body=body)
+def test_mujocos_ant_has_one_short_ankle(morphology, short, simulators):
+    make_ant("Ant-v5", morphology=morphology)
     ankles = ("left_ankle_geom", "right_ankle_geom", "third_ankle_geom", "fourth_ankle_geom")
-    model = made[0].model
+    model = simulators[0].model
     lengths = {ankle: 2 * model.geom(ankle).size[1] for ankle in ankles}
     assert lengths == pytest.approx({ankle: hypot(0.1, 0.1) * (1 if ankle == short else 4) for ankle in ankles})
 
 
 @WITHOUT_BULLET
-@pytest.mark.parametrize(("body", "short"), [("none", None), ("left", "front_left_foot"), ("right", "right_back_foot")])
-def test_bullets_ant_has_one_short_ankle_even_after_a_copy_was_made_anew(body, short, made, monkeypatch):
+@pytest.mark.parametrize(
+    ("morphology", "short"), [("none", None), ("left", "front_left_foot"), ("right", "right_back_foot")]
+)
+def test_bullets_ant_has_one_short_ankle_even_after_a_fault(morphology, short, simulators, monkeypatch):
     monkeypatch.setattr(BreaksOnce, "broken", False)
-    env = ant("AntBulletEnv-v0", body=body, gymnasium_wrappers=(WrapperSpec(f"{__name__}:BreaksOnce"),))
+    env = make_ant(
+        "AntBulletEnv-v0", morphology=morphology, gymnasium_wrappers=(WrapperSpec(f"{__name__}:BreaksOnce"),)
+    )
     env.start(0)
     assert env.step(np.zeros((1, 8)), np.array([0])).faults
     env.start(1)
-    assert len(made) == 2
-    simulator, robot = made[1]._p, made[1].robot
+    assert len(simulators) == 2
+    simulator, robot = simulators[1]._p, simulators[1].robot
     (number,) = robot.objects
     lengths = {shape[1]: shape[3][0] for shape in simulator.getVisualShapeData(number)}
     links = {simulator.getJointInfo(number, k)[12].decode(): k for k in range(simulator.getNumJoints(number))}
@@ -127,43 +131,47 @@ def test_bullets_ant_has_one_short_ankle_even_after_a_copy_was_made_anew(body, s
     env.close()
 
 
-@pytest.mark.parametrize("body", ["none", "left", "right", "mine"])
-def test_envpools_ant_is_gymnasiums_in_every_body(body, made, tmp_path):
-    if body == "mine":
-        body = written(tmp_path, "Ant-v5", ("0.0 0.0 0.0 -0.4 0.4 0.0", "0.0 0.0 0.0 -0.2 0.2 0.0"))
-    pool, single = ant("Ant-v5", "envpool", body), ant("Ant-v5", body=body)
-    (first, *observations), rewards = steps(pool, 2)
+@pytest.mark.parametrize("morphology", ["none", "left", "right", "mine"])
+def test_envpools_ant_is_gymnasiums_in_every_morphology(morphology, simulators, tmp_path):
+    if morphology == "mine":
+        morphology = write_morphology(tmp_path, "Ant-v5", ("0.0 0.0 0.0 -0.4 0.4 0.0", "0.0 0.0 0.0 -0.2 0.2 0.0"))
+    pool, single = make_ant("Ant-v5", "envpool", morphology), make_ant("Ant-v5", morphology=morphology)
+    (first, *observations), rewards = play(pool, 2)
     single.start(0)
-    made[0].set_state(np.concatenate([[0, 0], first[0, :13]]), first[0, 13:27])
+    simulators[0].set_state(np.concatenate([[0, 0], first[0, :13]]), first[0, 13:27])
     rng = np.random.default_rng(0)
     for observation, reward in zip(observations, rewards, strict=True):
         step = single.step(rng.uniform(-0.3, 0.3, (1, 8)), np.array([0]))
         np.testing.assert_allclose(observation, step.observations, atol=1e-4)
         assert reward == pytest.approx(step.rewards, abs=1e-5)
-    if body != "none":
-        (start, *others), _ = steps(ant("Ant-v5", "envpool"), 2)
+    if morphology != "none":
+        (start, *others), _ = play(make_ant("Ant-v5", "envpool"), 2)
         np.testing.assert_array_equal(first[:, :27], start[:, :27])
         assert np.abs(others[-1] - observations[-1]).max() > 0.1
 
 
 @pytest.mark.parametrize("backend", ["envpool", "gymnasium"])
-def test_a_users_copy_of_the_packages_body_is_the_intact_one(backend, tmp_path):
-    mine = written(tmp_path, "Ant-v5")
-    for found, expected in zip(steps(ant("Ant-v5", backend, mine), 30), steps(ant("Ant-v5", backend), 30), strict=True):
+def test_a_users_copy_of_the_packages_file_is_the_intact_morphology(backend, tmp_path):
+    mine = write_morphology(tmp_path, "Ant-v5")
+    for found, expected in zip(
+        play(make_ant("Ant-v5", backend, mine), 30), play(make_ant("Ant-v5", backend), 30), strict=True
+    ):
         np.testing.assert_array_equal(found, expected)
 
 
-def test_a_pool_that_is_built_again_has_the_same_body():
-    pool = ant("Ant-v5", "envpool", "right", seeds=(3, 4))
-    expected = steps(pool, 20)
-    steps(pool, 5, episode=2)
-    for found, before in zip(steps(pool, 20), expected, strict=True):
+def test_a_pool_that_is_built_again_has_the_same_morphology():
+    pool = make_ant("Ant-v5", "envpool", "right", seeds=(3, 4))
+    expected = play(pool, 20)
+    play(pool, 5, episode=2)
+    for found, before in zip(play(pool, 20), expected, strict=True):
         np.testing.assert_array_equal(found, before)
 
 
 @pytest.mark.parametrize("environment", ANTS)
-def test_bodies_start_alike_and_go_different_ways(environment):
-    trajectories = [steps(ant(environment, body=body), 20)[0][:, 0, :27] for body in ("none", "left", "right")]
+def test_morphologies_start_alike_and_then_differ(environment):
+    trajectories = [
+        play(make_ant(environment, morphology=morphology), 20)[0][:, 0, :27] for morphology in ("none", "left", "right")
+    ]
     joints = slice(13, 27) if environment == "Ant-v5" else slice(8, 24)
     for first, second in ((0, 1), (0, 2), (1, 2)):
         one, other = trajectories[first], trajectories[second]
@@ -191,14 +199,14 @@ def test_bodies_start_alike_and_go_different_ways(environment):
             "other parts",
         ),
         ([("<worldbody>", "<!-- --><worldbody>&x;")], "cannot read .*undefined entity"),
-        ([("<mujoco", '<!DOCTYPE m [<!ENTITY x "xxxxxxxx">]><mujoco')], "declares a DOCTYPE, m, which is not taken"),
+        ([("<mujoco", '<!DOCTYPE m [<!ENTITY x "xxxxxxxx">]><mujoco')], "declares a DOCTYPE, m, which is not allowed"),
         ([("<mujoco", f"<!--{'x' * 2**20}--><mujoco")], "more than 1048576 bytes"),
         ([("</mujoco>", "")], "cannot read .*no element found"),
     ],
 )
-def test_a_body_of_another_species_is_refused(environment, changes, reason, tmp_path):
-    path = written(tmp_path, environment, *changes)
-    with pytest.raises(ValueError, match=reason) as refusal, body_file(environment, path):
+def test_a_morphology_of_another_species_is_refused(environment, changes, reason, tmp_path):
+    path = write_morphology(tmp_path, environment, *changes)
+    with pytest.raises(ValueError, match=reason) as refusal, provide_morphology_file(environment, path):
         pass
     assert path in str(refusal.value)
 
@@ -216,36 +224,36 @@ def test_a_body_of_another_species_is_refused(environment, changes, reason, tmp_
     ],
 )
 def test_what_the_simulator_cannot_load_is_refused(environment, change, reason, tmp_path, recwarn):
-    path = written(tmp_path, environment, change)
-    with pytest.raises(ValueError, match=rf"mine.xml is no body that the simulator can load: .*{reason}"):
-        ant(environment, body=path)
+    path = write_morphology(tmp_path, environment, change)
+    with pytest.raises(ValueError, match=rf"mine.xml is not a morphology that the simulator can load: .*{reason}"):
+        make_ant(environment, morphology=path)
     assert not [warning for warning in recwarn if warning.category is RuntimeWarning]
 
 
 @pytest.mark.parametrize("backend", ["envpool", "gymnasium"])
 def test_other_refusals(backend, tmp_path):
     with pytest.raises(
-        ValueError, match=r"no body and no file 'lefd', did you mean 'left'\? known: none, left, right, or"
+        ValueError, match=r"no morphology and no file 'lefd', did you mean 'left'\? known: none, left, right, or"
     ):
-        ant("Ant-v5", backend, "lefd").start(0)
-    with pytest.raises(ValueError, match="no body and no file"):
-        ant("Ant-v5", backend, str(tmp_path)).start(0)
+        make_ant("Ant-v5", backend, "lefd").start(0)
+    with pytest.raises(ValueError, match="no morphology and no file"):
+        make_ant("Ant-v5", backend, str(tmp_path)).start(0)
     with pytest.raises(
         ValueError, match="are for AntBulletEnv-v0 and Ant-v5; HalfCheetah-v5 has 'none' alone, got 'left'"
     ):
-        ant("HalfCheetah-v5", backend, "left").start(0)
+        make_ant("HalfCheetah-v5", backend, "left").start(0)
 
 
-def test_the_body_is_named_in_one_place():
-    with pytest.raises(ValueError, match="bodies has 'left' and env_kwargs an xml_file"):
-        ant("Ant-v5", body="left", env_kwargs={"xml_file": "ant.xml"})
+def test_the_morphology_is_set_in_one_place():
+    with pytest.raises(ValueError, match="morphologies has 'left' and env_kwargs has an xml_file"):
+        make_ant("Ant-v5", morphology="left", env_kwargs={"xml_file": "ant.xml"})
 
 
-def test_a_package_whose_body_has_no_such_capsule_is_refused(tmp_path, monkeypatch):
+def test_a_package_whose_file_has_no_such_capsule_is_refused(tmp_path, monkeypatch):
     monkeypatch.setattr(
         type(SPECIES["Ant-v5"]),
         "installed",
-        Path(written(tmp_path, "Ant-v5", ('name="left_ankle_geom"', 'name="ankle"'))),
+        Path(write_morphology(tmp_path, "Ant-v5", ('name="left_ankle_geom"', 'name="ankle"'))),
     )
-    with pytest.raises(ValueError, match="has no capsule 'left_ankle_geom'"), body_file("Ant-v5", "left"):
+    with pytest.raises(ValueError, match="has no capsule 'left_ankle_geom'"), provide_morphology_file("Ant-v5", "left"):
         pass

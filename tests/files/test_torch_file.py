@@ -1,4 +1,4 @@
-"""Files of torch.save: the reference's networks act as ours do with its weights; all else is refused in one line."""
+"""Files of torch.save: our networks act like the reference's with its weights. Other files are refused in one line."""
 
 import io
 import pickle
@@ -13,28 +13,28 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import nn
 
-from hebbes.files.torch_file import is_legacy, legacy_table, legacy_weights
+from hebbes.files.torch_file import is_torch_file, read_torch_table, read_torch_weights
 from hebbes.files.weight_file import WeightFileError
 from hebbes.policies.cnn import CNN
 from hebbes.policies.hebbian import Hebbian
 from hebbes.policies.linear import Linear
 from hebbes.policies.mlp import MLP
-from tests.files.saved_policies import complaint
+from tests.files.saved_policies import expect_refusal
 
 NETWORK = MLP((3,), 2, hidden_sizes=(4,))  # 20 parameters
 ROW = np.linspace(-1, 1, 20)
 
 
-def legacy_file(path, value, zipped=True):
-    """What torch.save writes, as a zip file or as the stream of pickles before torch 1.6."""
+def write_torch_file(path, value, zipped=True):
+    """Writes a file of torch.save, as a zip file or as the stream of pickles of versions before torch 1.6."""
     content = io.BytesIO()
     torch.save(value, content, _use_new_zipfile_serialization=zipped)
     path.write_bytes(content.getvalue())
     return path
 
 
-def rewritten(path, *edits):
-    """The stream file with bytes of it replaced."""
+def replace_bytes(path, *edits):
+    """Replaces bytes of a file and returns its path. The file must contain the old bytes of each edit."""
     data = path.read_bytes()
     for old, new in edits:
         assert old in data
@@ -43,17 +43,17 @@ def rewritten(path, *edits):
     return path
 
 
-def refusal(path, policy=NETWORK):
+def expect_torch_refusal(path, policy=NETWORK):
     with pytest.raises(WeightFileError) as error:
-        legacy_weights(path, policy)
+        read_torch_weights(path, policy)
     message = str(error.value)
     assert message.startswith(f"{path}: ")
     assert "\n" not in message
     return message.removeprefix(f"{path}: ")
 
 
-def reference_cnn(features, hidden_sizes, outputs):
-    """Sec. "Networks" of the reference: every layer without biases."""
+def make_reference_cnn(features, hidden_sizes, outputs):
+    """The convolutional network of the reference's section "Networks": no layer has biases."""
     sizes = (features, *hidden_sizes)
     dense = [
         part for a, b in zip(sizes, hidden_sizes, strict=False) for part in (nn.Linear(a, b, bias=False), nn.Tanh())
@@ -65,14 +65,14 @@ def reference_cnn(features, hidden_sizes, outputs):
     )
 
 
-def saved_and_loaded(tmp_path, network, policy, zipped):
+def save_and_load(tmp_path, network, policy, zipped):
     row = nn.utils.parameters_to_vector(network.parameters()).detach().numpy()
-    path = legacy_file(tmp_path / "reference.dat", row, zipped)
-    assert is_legacy(path)
-    return legacy_weights(path, policy)
+    path = write_torch_file(tmp_path / "reference.dat", row, zipped)
+    assert is_torch_file(path)
+    return read_torch_weights(path, policy)
 
 
-def outputs(policy, weights, observations):
+def compute_outputs(policy, weights, observations):
     rows = np.repeat(weights[np.newaxis], len(observations), axis=0)
     return policy.act(rows, observations, np.zeros(len(observations), np.float32), None, {})
 
@@ -84,15 +84,15 @@ def outputs(policy, weights, observations):
 )
 def test_the_references_cnn_acts_alike(tmp_path, zipped, height, width, hidden_sizes, features, num_params):
     torch.manual_seed(0)
-    network = reference_cnn(features, hidden_sizes, 3)
+    network = make_reference_cnn(features, hidden_sizes, 3)
     policy = CNN((height, width, 3), 3, hidden_sizes=hidden_sizes)
-    weights = saved_and_loaded(tmp_path, network, policy, zipped)
+    weights = save_and_load(tmp_path, network, policy, zipped)
     assert num_params in (None, len(weights))
     images = np.random.default_rng(0).random((5, height, width, 3), np.float32)
     with torch.no_grad():
-        expected = network(torch.tensor(images).permute(0, 3, 2, 1)).numpy()  # fed as (channel, width, height)
-    np.testing.assert_allclose(outputs(policy, weights, images), expected, atol=2e-6)
-    assert np.ptp(expected, axis=0).min() > 1e-4  # images that differ, and not by rounding
+        expected = network(torch.tensor(images).permute(0, 3, 2, 1)).numpy()  # axes (channel, width, height)
+    np.testing.assert_allclose(compute_outputs(policy, weights, images), expected, atol=2e-6)
+    assert np.ptp(expected, axis=0).min() > 1e-4  # the images give outputs that differ by more than rounding
 
 
 @pytest.mark.parametrize("zipped", [True, False])
@@ -101,19 +101,19 @@ def test_the_references_mlp_acts_alike(tmp_path, zipped):
     parts = [nn.Linear(28, 128, bias=False), nn.Tanh(), nn.Linear(128, 64, bias=False), nn.Tanh()]
     network = nn.Sequential(*parts, nn.Linear(64, 8, bias=False))
     policy = MLP((28,), 8)
-    weights = saved_and_loaded(tmp_path, network, policy, zipped)
+    weights = save_and_load(tmp_path, network, policy, zipped)
     observations = np.random.default_rng(0).normal(size=(6, 28)).astype(np.float32)
     with torch.no_grad():
         expected = network(torch.tensor(observations)).numpy()
-    np.testing.assert_allclose(outputs(policy, weights, observations), expected, atol=2e-6)
+    np.testing.assert_allclose(compute_outputs(policy, weights, observations), expected, atol=2e-6)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("edits", [(), [(b"numpy._core", b"numpy.core")], [(b"\x89\x88\x87", b"K\x00K\x01\x87")]])
 def test_rows_of_either_float_and_any_numpy_are_read(tmp_path, dtype, edits):
-    # numpy 1 called its core numpy.core, and numpy before 1.19 pickled a type's flags as whole numbers
-    path = rewritten(legacy_file(tmp_path / "old.dat", ROW.astype(dtype), zipped=False), *edits)
-    weights = legacy_weights(path, NETWORK)
+    # numpy 1 has its core in numpy.core, and numpy before 1.19 pickled a type's flags as whole numbers
+    path = replace_bytes(write_torch_file(tmp_path / "old.dat", ROW.astype(dtype), zipped=False), *edits)
+    weights = read_torch_weights(path, NETWORK)
     assert weights.dtype == np.float32
     np.testing.assert_array_equal(weights, ROW.astype(np.float32))
 
@@ -139,33 +139,33 @@ def test_rows_of_either_float_and_any_numpy_are_read(tmp_path, dtype, edits):
     ],
 )
 def test_other_contents_are_refused(tmp_path, value, message, zipped):
-    assert message in refusal(legacy_file(tmp_path / "foreign.dat", value, zipped))
+    assert message in expect_torch_refusal(write_torch_file(tmp_path / "foreign.dat", value, zipped))
 
 
 def test_tensors_are_refused_with_one_line(tmp_path):
-    assert "holds something other" in refusal(legacy_file(tmp_path / "tensor.dat", torch.zeros(20)))
-    assert "not a file that torch.save wrote" in refusal(
-        legacy_file(tmp_path / "old.dat", torch.zeros(20), zipped=False)
+    assert "holds something other" in expect_torch_refusal(write_torch_file(tmp_path / "tensor.dat", torch.zeros(20)))
+    assert "not a file that torch.save wrote" in expect_torch_refusal(
+        write_torch_file(tmp_path / "old.dat", torch.zeros(20), zipped=False)
     )
 
 
 @pytest.mark.parametrize(
     ("policy", "message"),
     [
-        (Linear((3,), 2), "weights of a mlp or cnn without biases, not of Linear("),
-        (MLP((3,), 2, bias=True), "weights of a mlp or cnn without biases, not of MLP("),
+        (Linear((3,), 2), "weights of an mlp or cnn without biases, not of Linear("),
+        (MLP((3,), 2, bias=True), "weights of an mlp or cnn without biases, not of MLP("),
         (Hebbian((3,), 2), "`hebbes import` makes a policy file of learning rules"),
         (MLP((3,), 2), "holds 20 numbers, but the policy has 8704 parameters"),
     ],
 )
 def test_policies_that_the_reference_lacks_are_refused(tmp_path, policy, message):
-    assert message in refusal(legacy_file(tmp_path / "row.dat", ROW), policy)
+    assert message in expect_torch_refusal(write_torch_file(tmp_path / "row.dat", ROW), policy)
 
 
-def test_load_policy_says_what_a_legacy_file_needs(tmp_path):
+def test_load_policy_says_what_a_file_of_torch_needs(tmp_path):
     for zipped in (True, False):
-        assert complaint(legacy_file(tmp_path / "row.dat", ROW, zipped)) == (
-            "written by torch.save, which keeps bare numbers: give --environment and --policy with it; "
+        assert expect_refusal(write_torch_file(tmp_path / "row.dat", ROW, zipped)) == (
+            "written by torch.save, which keeps only numbers: give --environment and --policy with it; "
             "`hebbes import` makes a policy file of learning rules"
         )
 
@@ -173,8 +173,8 @@ def test_load_policy_says_what_a_legacy_file_needs(tmp_path):
 @pytest.mark.parametrize("zipped", [True, False])
 @pytest.mark.parametrize("shape", [(20,), (4, 5), (20, 1)])
 def test_tables_are_read_as_they_are(tmp_path, zipped, shape):
-    path = legacy_file(tmp_path / "table.dat", ROW.reshape(shape), zipped)
-    np.testing.assert_array_equal(legacy_table(path), ROW.reshape(shape).astype(np.float32))
+    path = write_torch_file(tmp_path / "table.dat", ROW.reshape(shape), zipped)
+    np.testing.assert_array_equal(read_torch_table(path), ROW.reshape(shape).astype(np.float32))
 
 
 @pytest.mark.parametrize(
@@ -189,30 +189,30 @@ def test_tables_are_read_as_they_are(tmp_path, zipped, shape):
     ],
 )
 def test_other_tables_are_refused(tmp_path, value, edits):
-    path = rewritten(legacy_file(tmp_path / "odd.dat", value, zipped=False), *edits)
+    path = replace_bytes(write_torch_file(tmp_path / "odd.dat", value, zipped=False), *edits)
     with pytest.raises(WeightFileError, match=r"one array of one or two dimensions|do not fit its length"):
-        legacy_table(path)
+        read_torch_table(path)
 
 
 def test_a_tar_file_is_refused_with_advice(tmp_path):
     with tarfile.open(tmp_path / "old.dat", "w") as archive:
         archive.addfile(tarfile.TarInfo("storages"))
-    assert is_legacy(tmp_path / "old.dat")
-    assert "save its weights anew with torch 1.6 or later" in refusal(tmp_path / "old.dat")
+    assert is_torch_file(tmp_path / "old.dat")
+    assert "save its weights again with torch 1.6 or later" in expect_torch_refusal(tmp_path / "old.dat")
 
 
-def test_what_is_no_legacy_file_is_told(tmp_path):
+def test_other_files_are_not_taken_for_files_of_torch(tmp_path):
     with zipfile.ZipFile(tmp_path / "other.dat", "w") as archive:
         archive.writestr("weights.npy", b"")
     (tmp_path / "bare.dat").write_bytes(pickle.dumps(ROW, 2))
     np.savez(tmp_path / "arrays.npz", ROW)
     for name in ("other.dat", "bare.dat", "arrays.npz", "missing.dat", "."):
-        assert not is_legacy(tmp_path / name)
-    assert refusal(tmp_path / "missing.dat") == "no such file"
-    assert refusal(tmp_path / "bare.dat") == "not a file that torch.save wrote from an array, or truncated"
+        assert not is_torch_file(tmp_path / name)
+    assert expect_torch_refusal(tmp_path / "missing.dat") == "no such file"
+    assert expect_torch_refusal(tmp_path / "bare.dat") == "not a file that torch.save wrote from an array, or truncated"
 
 
-def zip_of(path, records, **options):
+def write_zip(path, records, **options):
     with zipfile.ZipFile(path, "w", **options) as archive:
         for name, content in records:
             archive.writestr(name, content)
@@ -232,22 +232,22 @@ PICKLED = pickle.dumps(ROW, 2)
     ],
 )
 def test_zip_files_that_torch_does_not_write_are_refused(tmp_path, records, compression, message):
-    assert message in refusal(zip_of(tmp_path / "odd.dat", records, compression=compression))
+    assert message in expect_torch_refusal(write_zip(tmp_path / "odd.dat", records, compression=compression))
 
 
 def test_a_zip_file_as_torch_writes_it_is_read(tmp_path):
-    path = zip_of(tmp_path / "row.dat", [("a/data.pkl", PICKLED), ("a/version", b"3\n")])
-    np.testing.assert_array_equal(legacy_weights(path, NETWORK), ROW.astype(np.float32))
+    path = write_zip(tmp_path / "row.dat", [("a/data.pkl", PICKLED), ("a/version", b"3\n")])
+    np.testing.assert_array_equal(read_torch_weights(path, NETWORK), ROW.astype(np.float32))
 
 
-def test_damage_in_any_record_of_a_zip_file_is_seen(tmp_path):
-    path = zip_of(tmp_path / "row.dat", [("a/data.pkl", PICKLED), ("a/version", b"3\n")])
+def test_damage_in_any_record_of_a_zip_file_is_found(tmp_path):
+    path = write_zip(tmp_path / "row.dat", [("a/data.pkl", PICKLED), ("a/version", b"3\n")])
     path.write_bytes(path.read_bytes().replace(b"3\n", b"4\n"))
-    assert "damaged" in refusal(path)
+    assert "damaged" in expect_torch_refusal(path)
 
 
 def test_records_that_share_bytes_are_refused(tmp_path):
-    path = zip_of(tmp_path / "bomb.dat", [(f"a/{k}", b"x" * 1000) for k in range(9)])
+    path = write_zip(tmp_path / "bomb.dat", [(f"a/{k}", b"x" * 1000) for k in range(9)])
     rows, end = path.read_bytes(), b"PK\x01\x02"
     directory = rows.index(end)
     first = rows[: rows.index(b"PK\x03\x04", 4)]
@@ -258,36 +258,36 @@ def test_records_that_share_bytes_are_refused(tmp_path):
     size = entries.rindex(b"PK\x05\x06") + 16
     entries[size : size + 4] = len(first).to_bytes(4, "little")
     path.write_bytes(first + entries)
-    assert "records are larger than the file" in refusal(path)
+    assert "records are larger than the file" in expect_torch_refusal(path)
 
 
 @pytest.mark.parametrize(
     ("old", "new"),
     [
-        (b"numpy\nndarray", b"numpy\nndarr\\x61y"),  # spelt so that another reader of pickles could take it for ndarray
+        (b"numpy\nndarray", b"numpy\nndarr\\x61y"),  # an escape that another reader of pickles could decode to ndarray
         (b"numpy\ndtype", b"numpy\nmemmap"),
         (b"\x80\x02cnumpy", b"\x80\x03cnumpy"),  # another protocol
         (b"_codecs\nencode", b"posix\nsystem"),
         (b"K\x14\x85", b"K\x14K\x14\x86"),
-        (b"K\x14\x85", b"K\x14h\x02"),  # gets back a tuple where one should be made
+        (b"K\x14\x85", b"K\x14h\x02"),  # takes a tuple from the memo instead of making one
         (b"K\x14\x85", b"J\xff\xff\xff\x7f\x85"),
         (b"\x00f8", b"\x00O8"),
     ],
 )
-def test_a_pickle_with_any_other_step_is_refused(tmp_path, old, new):
-    refusal(rewritten(legacy_file(tmp_path / "forged.dat", ROW, zipped=False), (old, new)))
+def test_a_pickle_with_any_other_operation_is_refused(tmp_path, old, new):
+    expect_torch_refusal(replace_bytes(write_torch_file(tmp_path / "forged.dat", ROW, zipped=False), (old, new)))
 
 
 @settings(max_examples=300)
 @given(data=st.data(), zipped=st.booleans())
 def test_a_damaged_file_is_read_as_a_row_or_refused(tmp_path_factory, data, zipped):
-    path = legacy_file(tmp_path_factory.mktemp("legacy") / "row.dat", ROW, zipped)
+    path = write_torch_file(tmp_path_factory.mktemp("legacy") / "row.dat", ROW, zipped)
     content = bytearray(path.read_bytes())
     at = data.draw(st.integers(0, len(content) - 1))
     content[at : at + data.draw(st.integers(0, 4))] = data.draw(st.binary(max_size=6))
     Path(path).write_bytes(content)
     try:
-        weights = legacy_weights(path, NETWORK)
+        weights = read_torch_weights(path, NETWORK)
     except WeightFileError as error:
         assert "\n" not in str(error)
     else:

@@ -1,4 +1,4 @@
-"""Several bodies as one fitness: the same on any number of workers, and what each body by itself would bring."""
+"""Fitness over several morphologies: the same on any number of workers, and the mean over separate evaluations."""
 
 import os
 import time
@@ -12,14 +12,14 @@ from hebbes.environments.spec import EnvironmentSpec, WrapperSpec
 from hebbes.execution.chunks import Task
 from hebbes.execution.engines import make_engine
 from hebbes.execution.episode import Agent
-from hebbes.execution.observation_moments import merged
+from hebbes.execution.observation_moments import merge_moments
 from hebbes.policies.linear import Linear
 from hebbes.strategies.core.populations import GaussianPopulation
-from tests.execution.scripted_tasks import context
+from tests.execution.scripted_tasks import make_context
 
-SPEC = EnvironmentSpec("Ant-v5", "envpool", bodies=("right", "none", "left"))
+SPEC = EnvironmentSpec("Ant-v5", "envpool", morphologies=("right", "none", "left"))
 MEMBERS = GaussianPopulation(np.zeros(8 * 105, np.float32), 0.1, 3, 4, 8)
-CONTEXT = context(max_episode_steps=12)
+CONTEXT = make_context(max_episode_steps=12)
 
 
 class Fatal(gymnasium.Wrapper):
@@ -32,14 +32,14 @@ class Fatal(gymnasium.Wrapper):
 
 
 class Slow(gymnasium.Wrapper):
-    """Takes a little time to every env step."""
+    """Takes 1/30 s more for every env step."""
 
     def step(self, action):
         time.sleep(1 / 30)
         return self.env.step(action)
 
 
-def rollouts(spec, threads=1, engine="in_process", contexts=(CONTEXT,), chunk_size=4, **options):
+def evaluate(spec, threads=1, engine="in_process", contexts=(CONTEXT,), chunk_size=4, **options):
     task = Task(Agent(Linear((105,), 8), "tanh"), spec, 11)
     made = make_engine(task, chunk_size=chunk_size, threads=threads, engine=engine, **options)
     try:
@@ -50,21 +50,21 @@ def rollouts(spec, threads=1, engine="in_process", contexts=(CONTEXT,), chunk_si
 
 @pytest.fixture(scope="module")
 def together():
-    """The rollouts of nine members in two episodes and three bodies."""
-    return rollouts(SPEC)
+    """The rollouts of nine members in two episodes and three morphologies."""
+    return evaluate(SPEC)
 
 
 @pytest.mark.parametrize("backend", ["envpool", "gymnasium"])
-def test_cases_are_ordered_by_episode_then_body_and_fitness_is_their_mean(backend):
-    found = rollouts(replace(SPEC, backend=backend))
-    alone = [rollouts(replace(SPEC, backend=backend, bodies=(body,))) for body in SPEC.bodies]
+def test_cases_are_ordered_by_episode_then_morphology_and_fitness_is_their_mean(backend):
+    found = evaluate(replace(SPEC, backend=backend))
+    alone = [evaluate(replace(SPEC, backend=backend, morphologies=(morphology,))) for morphology in SPEC.morphologies]
     assert [each.returns.shape for each in alone] == [(9, 2)] * 3
     for name in ("returns", "env_steps"):
         stacked = np.stack([getattr(each, name) for each in alone], axis=-1)
         np.testing.assert_array_equal(getattr(found, name).reshape(9, 2, 3), stacked)
     np.testing.assert_allclose(found.fitness, sum(each.fitness for each in alone) / 3)
     assert len(np.unique(found.returns)) == 9 * 6
-    together, parts = merged(found.moments), [merged(each.moments) for each in alone]
+    together, parts = merge_moments(found.moments), [merge_moments(each.moments) for each in alone]
     count = sum(part.count for part in parts)
     assert together.count == count
     np.testing.assert_allclose(together.mean, sum(part.mean * part.count for part in parts) / count, atol=1e-12)
@@ -72,7 +72,7 @@ def test_cases_are_ordered_by_episode_then_body_and_fitness_is_their_mean(backen
 
 @pytest.mark.parametrize(("threads", "engine"), [(2, "in_process"), (3, "in_process"), (1, "workers"), (3, "workers")])
 def test_the_same_bits_on_any_number_of_threads_and_workers(threads, engine, together):
-    found = rollouts(SPEC, threads, engine)
+    found = evaluate(SPEC, threads, engine)
     for name in ("returns", "env_steps"):
         assert getattr(found, name).tobytes() == getattr(together, name).tobytes()
     for one, other in zip(found.moments, together.moments, strict=True):
@@ -80,25 +80,27 @@ def test_the_same_bits_on_any_number_of_threads_and_workers(threads, engine, tog
         assert one.squares.tobytes() == other.squares.tobytes()
 
 
-def test_bodies_that_are_kept_go_on_as_new_ones_would(together):
-    later = context(max_episode_steps=12, generation=5, episodes=(10, 11))
+def test_reused_environments_continue_like_new_ones(together):
+    later = make_context(max_episode_steps=12, generation=5, episodes=(10, 11))
     for backend in ("envpool", "gymnasium"):
         spec = replace(SPEC, backend=backend)
-        kept, fresh = rollouts(spec, contexts=(CONTEXT, later)), rollouts(spec, contexts=(later,))
+        kept, fresh = evaluate(spec, contexts=(CONTEXT, later)), evaluate(spec, contexts=(later,))
         assert kept.returns.tobytes() == fresh.returns.tobytes() != together.returns.tobytes()
 
 
-def test_a_body_that_kills_its_workers_fails_every_case_of_the_chunk(capfd):
-    spec = replace(SPEC, backend="gymnasium", gymnasium_wrappers=(WrapperSpec("tests.rollouts.test_body_cases:Fatal"),))
-    found = rollouts(spec, 2, "workers", chunk_size=9)
+def test_a_morphology_that_kills_its_workers_fails_every_case_of_the_chunk(capfd):
+    spec = replace(
+        SPEC, backend="gymnasium", gymnasium_wrappers=(WrapperSpec("tests.execution.test_morphology_cases:Fatal"),)
+    )
+    found = evaluate(spec, 2, "workers", chunk_size=9)
     assert np.isnan(found.returns).all() and found.returns.shape == found.env_steps.shape == (9, 6)
     assert found.faults == {"worker died (exit code 3)": 9 * 6}
 
 
 def test_the_time_limit_is_for_each_case():
-    """Three bodies take 1.8 s, which is more than one episode of nine members may, and less than three may."""
-    slow = (WrapperSpec("tests.rollouts.test_body_cases:Slow"),)
+    """Three morphologies take 1.8 s. That is above the limit of one case of nine members and below that of three."""
+    slow = (WrapperSpec("tests.execution.test_morphology_cases:Slow"),)
     spec = replace(SPEC, backend="gymnasium", gymnasium_wrappers=slow)
-    one_episode = context(max_episode_steps=2, episodes=(8,))
-    found = rollouts(spec, 1, "workers", (one_episode,), chunk_size=9, episode_timeout=0.16)
+    one_episode = make_context(max_episode_steps=2, episodes=(8,))
+    found = evaluate(spec, 1, "workers", (one_episode,), chunk_size=9, episode_timeout=0.16)
     assert np.isfinite(found.returns).all()

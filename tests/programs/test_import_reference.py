@@ -1,4 +1,4 @@
-"""Files of the reference act as its network does: a slow one, which finds its coefficients as that code lays them."""
+"""Imported files act like the reference's network, here a slow one that reads coefficients in that code's order."""
 
 from itertools import pairwise
 
@@ -8,25 +8,25 @@ import torch
 from torch.nn.functional import conv2d, max_pool2d
 
 from hebbes.files.policy_file import load_policy
-from hebbes.files.reference_coefficients import reference_row
-from hebbes.files.torch_file import in_our_order, legacy_table
-from hebbes.policies.hebbian import Hebbian, synaptic_weights
+from hebbes.files.reference_coefficients import convert_reference_coefficients
+from hebbes.files.torch_file import read_torch_table, swap_image_axes
+from hebbes.policies.hebbian import Hebbian, compute_synaptic_weights
 from hebbes.programs.import_reference import ImportConfig, import_reference, refuse_reference_flags
 
 CHANGES = {
     "ABCD_lr": lambda c, x, y: c[3] * (c[0] * x * y + c[1] * x + c[2] * y + c[4]),
     "AD": lambda c, x, y: c[0] * x * y + c[1],
 }
-WIDE, HIGH = 36, 28  # of images; 8 x 3 x 2 features are left
+WIDE, HIGH = 36, 28  # of images; the convolutions leave 8 x 3 x 2 features
 
 
-def saved(path, array):
+def save_array(path, array):
     torch.save(array, path)
     return str(path)
 
 
-def features(kernels, image):
-    """What the convolutions leave of an image (height, width, channels), which the reference takes on its side."""
+def compute_features(kernels, image):
+    """The features that the convolutions make of an image (height, width, channels), which the reference transposes."""
     maps = torch.tensor(image.transpose(2, 1, 0)[None], dtype=torch.float64)
     shapes = ((6, 3, 3, 3), (8, 6, 5, 5))
     for shape, stride, start in zip(shapes, (1, 2), (0, 162), strict=True):
@@ -35,8 +35,8 @@ def features(kernels, image):
     return maps.numpy().ravel()
 
 
-def slow_outputs(rule, coefficients, weights, inputs):
-    """Raw outputs of every env step; weights (out, in) of each layer are normalised by their largest."""
+def compute_slow_outputs(rule, coefficients, weights, inputs):
+    """Raw outputs of every env step; the weights (out, in) of a layer are divided by their largest magnitude."""
     weights, outputs = [np.array(matrix, np.float64) for matrix in weights], []
     for values in inputs:
         activities = [values]
@@ -55,12 +55,12 @@ def slow_outputs(rule, coefficients, weights, inputs):
     return np.array(outputs)
 
 
-def episode(policy, row, observations, state):
+def run_episode(policy, row, observations, state):
     return np.stack([policy.act(row[None], each[None], np.zeros(1, np.float32), state, {})[0] for each in observations])
 
 
 @pytest.mark.parametrize("together", [True, False])
-def test_images_lie_on_their_side(tmp_path, together):
+def test_images_are_transposed(tmp_path, together):
     rng = np.random.default_rng(0)
     policy = Hebbian((HIGH, WIDE, 3), 2, hidden_sizes=(4,), init_weights="coevolve")
     coefficients = rng.normal(size=(48 * 4 + 4 * 2, 5))
@@ -70,46 +70,50 @@ def test_images_lie_on_their_side(tmp_path, together):
         files = np.concatenate([kernels, coefficients.ravel()]), initial
     else:
         files = coefficients, np.concatenate([kernels, initial])
-    read = [legacy_table(tmp_path / name) for name in ("a", "b") if saved(tmp_path / name, files["ab".index(name)])]
-    row = in_our_order(reference_row(policy, *read), policy)
+    read = [
+        read_torch_table(tmp_path / name) for name in ("a", "b") if save_array(tmp_path / name, files["ab".index(name)])
+    ]
+    row = swap_image_axes(convert_reference_coefficients(policy, *read), policy)
     images = rng.random((4, HIGH, WIDE, 3)).astype(np.float32)
-    expected = slow_outputs("ABCD_lr", coefficients, [first, second], [features(kernels, image) for image in images])
+    expected = compute_slow_outputs(
+        "ABCD_lr", coefficients, [first, second], [compute_features(kernels, image) for image in images]
+    )
     state = policy.initial_state(row[None], [rng], {})
-    np.testing.assert_allclose(episode(policy, row, images, state), expected, rtol=1e-3, atol=1e-4)
+    np.testing.assert_allclose(run_episode(policy, row, images, state), expected, rtol=1e-3, atol=1e-4)
     assert np.ptp(expected, axis=0).min() > 0.1
 
 
-def imported(tmp_path, hebb, coev=None, **options):
-    options |= {"path_hebb": saved(tmp_path / "hebb.dat", hebb), "output": str(tmp_path / "imported.dat")}
+def import_arrays(tmp_path, hebb, coev=None, **options):
+    options |= {"path_hebb": save_array(tmp_path / "hebb.dat", hebb), "output": str(tmp_path / "imported.dat")}
     if coev is not None:
-        options["path_coev"] = saved(tmp_path / "coev.dat", coev)
+        options["path_coev"] = save_array(tmp_path / "coev.dat", coev)
     return import_reference(ImportConfig(**options))
 
 
 def test_a_file_for_vectors_acts_alike(tmp_path):
     rng = np.random.default_rng(1)
     coefficients = rng.normal(size=(4 * 32 + 32 * 16 + 16 * 2, 2)).astype(np.float32)
-    said = imported(tmp_path, coefficients, environment="CartPole-v1", hebb_rule="AD", hidden_sizes=(32, 16))
+    said = import_arrays(tmp_path, coefficients, environment="CartPole-v1", hebb_rule="AD", hidden_sizes=(32, 16))
     assert f"evaluate_hebbian.py --path_weights {tmp_path / 'imported.dat'}" in said
     assert "train_hebbian.py --environment=CartPole-v1 --hebb_rule=AD --init_from=" in said
     found = load_policy(tmp_path / "imported.dat")
     observations = rng.normal(size=(5, 4)).astype(np.float32)
     state = found.policy.initial_state(found.weights[None], [rng], {})
-    start = [layer[0] for layer in synaptic_weights(state)]
-    expected = slow_outputs("AD", coefficients, start, observations.astype(np.float64))
+    start = [layer[0] for layer in compute_synaptic_weights(state)]
+    expected = compute_slow_outputs("AD", coefficients, start, observations.astype(np.float64))
     np.testing.assert_allclose(
-        episode(found.policy, found.weights, observations, state), expected, rtol=1e-3, atol=1e-4
+        run_episode(found.policy, found.weights, observations, state), expected, rtol=1e-3, atol=1e-4
     )
 
 
-def test_car_racing_is_known_by_its_sizes(tmp_path):
+def test_files_of_car_racing_are_recognized_by_their_sizes(tmp_path):
     rng = np.random.default_rng(2)
     kernels, coefficients = rng.normal(size=1362).astype(np.float32), rng.normal(size=(91_328, 5)).astype(np.float32)
     apart, together = tmp_path / "apart", tmp_path / "together"
     for folder in (apart, together):
         folder.mkdir()
-    imported(apart, coefficients, kernels, environment="CarRacing-v0")
-    imported(together, np.concatenate([kernels, coefficients.ravel()]), environment="CarRacing-v0")
+    import_arrays(apart, coefficients, kernels, environment="CarRacing-v0")
+    import_arrays(together, np.concatenate([kernels, coefficients.ravel()]), environment="CarRacing-v0")
     one, two = (load_policy(folder / "imported.dat") for folder in (apart, together))
     assert np.array_equal(one.weights, two.weights)
     assert (one.environment.environment, one.action_head, len(one.weights)) == ("CarRacing-v3", "tanh_sigmoid", 458_002)
@@ -135,19 +139,19 @@ def test_car_racing_is_known_by_its_sizes(tmp_path):
 )
 def test_coefficients_of_another_rule_or_network_are_refused(tmp_path, hebb, coev, options, message):
     with pytest.raises(ValueError, match=message):
-        imported(tmp_path, hebb, coev, **{"environment": "CartPole-v1", "hidden_sizes": (32, 16), **options})
+        import_arrays(tmp_path, hebb, coev, **{"environment": "CartPole-v1", "hidden_sizes": (32, 16), **options})
     assert not (tmp_path / "imported.dat").exists()
 
 
-def test_options_that_are_missing_and_files_that_exist_are_told(tmp_path):
+def test_missing_options_and_existing_outputs_are_refused(tmp_path):
     with pytest.raises(ValueError, match="environment must be given"):
         ImportConfig(path_hebb="a", output="b")
     (tmp_path / "imported.dat").write_text("precious")
     with pytest.raises(ValueError, match=r"imported.dat exists already"):
-        imported(tmp_path, np.zeros((672, 5)), environment="CartPole-v1")
+        import_arrays(tmp_path, np.zeros((672, 5)), environment="CartPole-v1")
 
 
-def test_the_references_flags_of_evaluation_are_known():
+def test_the_references_flags_of_evaluation_are_refused_with_the_commands_to_give():
     refuse_reference_flags(["--path_weights", "best.dat"])
     with pytest.raises(ValueError, match=r"python -m hebbes import --path-hebb 'a b' --hebb_rule AD --output"):
         refuse_reference_flags(["--path-hebb", "a b", "--hebb_rule", "AD"])

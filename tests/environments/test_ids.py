@@ -1,4 +1,4 @@
-"""What users call environments, and today's ids."""
+"""The names that users give to environments, and the current ids."""
 
 import sys
 
@@ -6,7 +6,7 @@ import gymnasium
 import pytest
 
 from hebbes.environments import ids as environment_ids
-from hebbes.environments.ids import atari_game, endless, register, resolve
+from hebbes.environments.ids import advise_episode_limit, find_atari_game, register, resolve
 
 HINT = "if it is registered by a package of yours, add --import PACKAGE"
 
@@ -42,13 +42,13 @@ RENAMED = {
 
 
 @pytest.mark.parametrize("name", TODAYS)
-def test_todays_ids_stay_without_a_word(name):
+def test_current_ids_stay_without_a_notice(name):
     resolved = resolve(name)
     assert (resolved.environment, resolved.env_kwargs, resolved.notice) == (name, {}, None)
 
 
 @pytest.mark.parametrize(("name", "expected"), RENAMED.items())
-def test_other_names_become_todays_with_one_line_of_notice(name, expected):
+def test_other_names_become_current_ids_with_one_line_of_notice(name, expected):
     resolved = resolve(name)
     assert (resolved.environment, resolved.env_kwargs) == expected
     assert resolved.notice is not None
@@ -139,7 +139,7 @@ def test_a_name_may_bring_its_package(my_arm):
     ("name", "reason"),
     [
         ("no_such:Mine-v0", "^--environment no_such:Mine-v0: cannot import 'no_such': ModuleNotFoundError"),
-        (":Mine-v0", "^--environment :Mine-v0: '' is no name of a module"),
+        (":Mine-v0", "^--environment :Mine-v0: '' is not the name of a module"),
         (
             "my_arms:my/Leg-v2",
             "^unknown environment 'my/Leg-v2', did you mean 'my/Arm-v2'\\? my_arms did not register it$",
@@ -164,14 +164,16 @@ def test_a_users_package_that_is_not_there():
     [("Pong-v5", "Pong"), ("HalfCheetah-v5", None), ("Nothing-v5", None), ("ALE/Pong-v5", None), ("Pong-v4", None)],
 )
 def test_atari_games_are_told_from_other_ids(name, game):
-    assert atari_game(name) == game
+    assert find_atari_game(name) == game
 
 
 def test_where_episodes_may_never_end_a_cap_is_advised():
     register("Pong-v5", ())
-    assert "CliffWalking-v1 sets its episodes no limit of env steps" in endless("CliffWalking-v1", {}, None)
-    assert "CartPole-v1 sets" in endless("CartPole-v1", {"max_episode_steps": -1}, None)
-    assert "TMaze-v0 sets" in endless("TMaze-v0", {"max_episode_steps": -1}, None)
-    assert not endless("CliffWalking-v1", {}, 100)
-    assert not endless("CliffWalking-v1", {"max_episode_steps": 30}, None)
-    assert not any(endless(name, {}, None) for name in ("CartPole-v1", "Pong-v5", "TMaze-v0"))
+    assert "CliffWalking-v1 has no limit on the env steps of an episode" in advise_episode_limit(
+        "CliffWalking-v1", {}, None
+    )
+    assert "CartPole-v1 has no limit" in advise_episode_limit("CartPole-v1", {"max_episode_steps": -1}, None)
+    assert "TMaze-v0 has no limit" in advise_episode_limit("TMaze-v0", {"max_episode_steps": -1}, None)
+    assert not advise_episode_limit("CliffWalking-v1", {}, 100)
+    assert not advise_episode_limit("CliffWalking-v1", {"max_episode_steps": 30}, None)
+    assert not any(advise_episode_limit(name, {}, None) for name in ("CartPole-v1", "Pong-v5", "TMaze-v0"))

@@ -1,35 +1,37 @@
-"""The reference batch is what random play shows, a function of the seed."""
+"""The reference batch holds observations of random play, and depends only on the seed."""
 
 import numpy as np
 import pytest
 
-from hebbes.environments.reference_batch import collect
+from hebbes.environments.reference_batch import collect_reference_batch
 from hebbes.environments.spec import EnvironmentSpec
 
 
-def spec(**script):
+def make_spec(**script):
     return EnvironmentSpec("Scripted-v0", "gymnasium", script, imports=("tests.scripted",))
 
 
 def test_every_tenth_observation_of_as_many_episodes_as_it_takes():
-    frames = collect(spec(truncate_at=25), 7, seed=3)
+    frames = collect_reference_batch(make_spec(truncate_at=25), 7, seed=3)
     assert frames.shape == (7, 2) and frames.dtype == np.float32
     assert frames[:, 1].tolist() == [0, 10, 20, 0, 10, 20, 0]  # the env step
     assert len(np.unique(frames[:, 0])) == 3  # drawn at each reset
 
 
 def test_a_function_of_the_seed():
-    first, again, other = (collect(EnvironmentSpec("CartPole-v1", "envpool"), 20, seed) for seed in (1, 1, 2))
+    first, again, other = (
+        collect_reference_batch(EnvironmentSpec("CartPole-v1", "envpool"), 20, seed) for seed in (1, 1, 2)
+    )
     assert np.array_equal(first, again)
     assert not np.array_equal(first, other)
 
 
 def test_actions_are_random():
-    frames = collect(EnvironmentSpec("CartPole-v1", "envpool"), 40, seed=0)
+    frames = collect_reference_batch(EnvironmentSpec("CartPole-v1", "envpool"), 40, seed=0)
     later = frames[np.abs(frames).max(axis=1) > 0.06]  # ten env steps past a start within 0.05
     assert len(np.unique(np.sign(later[:, 1]))) == 2
 
 
 def test_an_environment_that_fails_is_reported():
     with pytest.raises(ValueError, match=r"virtual_batch: the environment failed in random play: .*scripted failure"):
-        collect(spec(raise_at=3), 5, seed=0)
+        collect_reference_batch(make_spec(raise_at=3), 5, seed=0)

@@ -1,4 +1,4 @@
-"""Descriptions of environments: read from files, and given a back end."""
+"""Descriptions of environments: how they are read from files, and which back end they get."""
 
 import json
 
@@ -56,7 +56,7 @@ def test_nonsense_in_a_file_is_refused(change, reason):
 
 
 @pytest.mark.parametrize("plain", [None, [], {"environment": "CartPole-v1"}])
-def test_what_is_no_description_is_refused(plain):
+def test_other_values_are_refused(plain):
     with pytest.raises(ValueError, match="environment description"):
         spec_from_json(plain)
 

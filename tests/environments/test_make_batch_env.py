@@ -1,4 +1,4 @@
-"""From descriptions to wrapped environments that do what they say, or refusals that say why."""
+"""Descriptions become wrapped environments that follow them, or are refused with the reason."""
 
 import os
 import subprocess
@@ -14,7 +14,7 @@ from gymnasium import spaces
 from hebbes.environments.ids import resolve
 from hebbes.environments.spec import EnvironmentSpec, WrapperSpec, make_batch_env
 from hebbes.options.command_line import parse_config
-from hebbes.training.assembly import environment_spec
+from hebbes.training.assembly import make_environment_spec
 from hebbes.wrappers.base import BatchWrapper
 
 
@@ -41,14 +41,14 @@ class MinusOne(gymnasium.RewardWrapper):
         return reward - self.minus
 
 
-def first_reward(spec, **arguments) -> float:
-    """The first reward of CartPole, which is 1 by itself."""
+def find_first_reward(spec, **arguments) -> float:
+    """The first reward of CartPole, which is 1 without wrappers."""
     env = make_batch_env(spec, [0], threads=1, **{"training": False, **arguments})
     env.start(0)
     return float(env.step(np.zeros(1, np.int64), np.array([0])).rewards[0])
 
 
-def cart_pole(backend="envpool", **parts) -> EnvironmentSpec:
+def describe_cart_pole(backend="envpool", **parts) -> EnvironmentSpec:
     return EnvironmentSpec("CartPole-v1", backend, **parts)
 
 
@@ -74,17 +74,20 @@ def test_the_continuous_lander(backend):
 
 
 def test_wrappers_nest_innermost_first_and_training_ones_outermost():
-    doubled = WrapperSpec("tests.rollouts.test_environments:Doubled")
-    plus_ten = WrapperSpec("tests.rollouts.test_environments:Doubled", {"plus": 10.0})
-    spec = cart_pole(wrappers=(doubled, plus_ten), training_wrappers=(doubled,))
-    assert first_reward(spec) == 2 * (2 * 1 + 1) + 10
-    assert first_reward(spec, training=True) == 2 * (2 * (2 * 1 + 1) + 10) + 1
+    doubled = WrapperSpec("tests.environments.test_make_batch_env:Doubled")
+    plus_ten = WrapperSpec("tests.environments.test_make_batch_env:Doubled", {"plus": 10.0})
+    spec = describe_cart_pole(wrappers=(doubled, plus_ten), training_wrappers=(doubled,))
+    assert find_first_reward(spec) == 2 * (2 * 1 + 1) + 10
+    assert find_first_reward(spec, training=True) == 2 * (2 * (2 * 1 + 1) + 10) + 1
 
 
 def test_a_users_gymnasium_wrapper_is_inside_the_batch_wrappers():
-    inner = WrapperSpec("tests.rollouts.test_environments:MinusOne", {"minus": 4.0})
-    outer = WrapperSpec("tests.rollouts.test_environments:Doubled")
-    assert first_reward(cart_pole("gymnasium", gymnasium_wrappers=(inner,), wrappers=(outer,))) == 2 * (1 - 4) + 1
+    inner = WrapperSpec("tests.environments.test_make_batch_env:MinusOne", {"minus": 4.0})
+    outer = WrapperSpec("tests.environments.test_make_batch_env:Doubled")
+    assert (
+        find_first_reward(describe_cart_pole("gymnasium", gymnasium_wrappers=(inner,), wrappers=(outer,)))
+        == 2 * (1 - 4) + 1
+    )
 
 
 @pytest.mark.parametrize(
@@ -92,12 +95,12 @@ def test_a_users_gymnasium_wrapper_is_inside_the_batch_wrappers():
     [
         ({"wrappers": (WrapperSpec("early_stopp"),)}, "unknown wrapper 'early_stopp', did you mean 'early_stop'"),
         (
-            {"wrappers": (WrapperSpec("tests.rollouts.test_environments:Doubled", {"minus": 1}),)},
+            {"wrappers": (WrapperSpec("tests.environments.test_make_batch_env:Doubled", {"minus": 1}),)},
             "has no argument 'minus'; it takes",
         ),
         ({"wrappers": (WrapperSpec("bullet_distance"),)}, "to be named in gymnasium_wrappers"),
         (
-            {"gymnasium_wrappers": (WrapperSpec("tests.rollouts.test_environments:Doubled"),)},
+            {"gymnasium_wrappers": (WrapperSpec("tests.environments.test_make_batch_env:Doubled"),)},
             "is not a gymnasium.Wrapper",
         ),
         ({"gymnasium_wrappers": (WrapperSpec("bullet_distance"),)}, "BulletDistance needs a Bullet walker"),
@@ -106,7 +109,7 @@ def test_a_users_gymnasium_wrapper_is_inside_the_batch_wrappers():
 )
 def test_wrong_parts_are_refused(parts, reason):
     with pytest.raises(ValueError, match=reason):
-        make_batch_env(cart_pole("gymnasium", **parts), [0], threads=1, training=True)
+        make_batch_env(describe_cart_pole("gymnasium", **parts), [0], threads=1, training=True)
 
 
 @pytest.mark.parametrize(
@@ -121,7 +124,7 @@ def test_wrong_parts_are_refused(parts, reason):
 )
 def test_wrong_arguments_are_refused(seeds, arguments, reason):
     with pytest.raises(ValueError, match=reason):
-        make_batch_env(cart_pole(), seeds, **{"threads": 1, "training": True, **arguments})
+        make_batch_env(describe_cart_pole(), seeds, **{"threads": 1, "training": True, **arguments})
 
 
 def test_a_file_that_asks_envpool_for_what_it_cannot_do_is_refused():
@@ -130,7 +133,7 @@ def test_a_file_that_asks_envpool_for_what_it_cannot_do_is_refused():
 
 
 def test_bullet_distance_is_the_way_made_towards_the_target():
-    """The target lies far ahead along x, and one unit is 0.0165 m, the simulated time of a step."""
+    """The target is far ahead along x. Rewards are divided by the 0.0165 s of an env step: one unit is 0.0165 m."""
     spec = EnvironmentSpec("AntBulletEnv-v0", "gymnasium", gymnasium_wrappers=(WrapperSpec("bullet_distance"),))
     env = make_batch_env(spec, [0], threads=1, training=False)
     env.start(0)
@@ -156,8 +159,8 @@ FORMER_ANT = EnvironmentSpec(
 
 @pytest.mark.parametrize("former", [False, True])
 def test_the_ant_of_our_presets_may_get_up_from_the_floor(former):
-    """For as long as the source lets it, or, in policy files that do not say how long, one env step less."""
-    spec = environment_spec(parse_config("static", ["--environment", "AntBulletEnv-v0"], ""))
+    """It has as long as in the source; one env step less in policy files that do not say how long."""
+    spec = make_environment_spec(parse_config("static", ["--environment", "AntBulletEnv-v0"], ""))
     env = make_batch_env(FORMER_ANT if former else spec, [0], threads=1, training=True)
     for episode in range(2):
         env.start(episode)
@@ -165,7 +168,7 @@ def test_the_ant_of_our_presets_may_get_up_from_the_floor(former):
         while isinstance(inner, BatchWrapper):
             inner = inner.env
         height = inner._envs[0].unwrapped.robot.body_xyz[2]
-        assert height < 0.26  # lower is the end for the simulator, and zero actions lead there
+        assert height < 0.26  # below this the simulator ends the episode; zero actions lead there
         ended = [
             env.step(np.zeros((1, 8), np.float32), np.array([0])).terminated[0] for _ in range(200 if former else 201)
         ]
@@ -175,7 +178,7 @@ def test_the_ant_of_our_presets_may_get_up_from_the_floor(former):
 
 
 def test_nothing_of_the_simulators_is_loaded_or_printed_early(tmp_path):
-    """Standard output and the working folder are for results; optional packages are for the ids that need them."""
+    """Standard output and the working folder are for results. Optional packages load only for ids that need them."""
     program = """
 import sys
 from hebbes.environments.spec import EnvironmentSpec, make_batch_env

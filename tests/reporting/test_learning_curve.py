@@ -1,4 +1,4 @@
-"""The learning curve: its lines and points lie where the metrics say, and no display is needed."""
+"""The learning curve: its lines and points match the metrics, and no display is needed."""
 
 from math import nan
 
@@ -22,19 +22,19 @@ def write_metrics(path, evaluations):
                     "return_mean": 10.0 + index,
                     "return_min": 0.0,
                     "return_max": 20.0,
-                    "unperturbed_return": 12.0 + index,
+                    "mean_policy_return": 12.0 + index,
                     "eval_return": score,
                 }
             )
 
 
-def test_lines_and_best_evaluation_lie_where_the_metrics_say(tmp_path):
+def test_lines_and_best_evaluation_match_the_metrics(tmp_path):
     write_metrics(tmp_path / "metrics.csv", [nan, 15.0, nan, 14.0])
     axes = Figure().add_subplot()
     plot._draw_returns(axes, plot.read_metrics(tmp_path / "metrics.csv"))
     lines = {line.get_label(): line.get_xydata() for line in axes.get_lines()}
     np.testing.assert_array_equal(lines["population, mean"], [[100, 10], [200, 11], [300, 12], [400, 13]])
-    np.testing.assert_array_equal(lines["unperturbed"][-1], [400, 15])
+    np.testing.assert_array_equal(lines["mean policy"][-1], [400, 15])
     np.testing.assert_array_equal(lines["best evaluation, 15.0"], [[200, 15]])
 
 
@@ -44,7 +44,7 @@ def test_a_single_generation_is_a_visible_point(tmp_path):
     plot._draw_returns(axes, plot.read_metrics(tmp_path / "metrics.csv"))
     assert [(line.get_label(), line.get_marker()) for line in axes.get_lines()] == [
         ("population, mean", "o"),
-        ("unperturbed", "o"),
+        ("mean policy", "o"),
     ]
 
 

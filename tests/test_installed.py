@@ -1,0 +1,80 @@
+"""hebbes as an installed package: the wheel has all that its programs read, and they run from any folder."""
+
+import shutil
+import site
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+
+
+@pytest.fixture(scope="module")
+def environment(tmp_path_factory):
+    """A fresh environment with hebbes from its wheel, whose dependencies are those of the tests' own environment."""
+    folder = tmp_path_factory.mktemp("installed")
+    source = folder / "source"
+    source.mkdir()
+    for name in ("pyproject.toml", "README.md", "LICENSE"):
+        shutil.copy(ROOT / name, source)
+    shutil.copytree(ROOT / "hebbes", source / "hebbes", ignore=shutil.ignore_patterns("__pycache__"))
+    pip = [sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check"]
+    wheels = ["wheel", "--no-deps", "--no-build-isolation", "--no-index", "--wheel-dir", folder, source]
+    subprocess.run([*pip, *wheels], check=True, timeout=300)
+    (wheel,) = folder.glob("hebbes-*.whl")
+    made = folder / "environment"
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", made], check=True, timeout=300)
+    (packages,) = made.glob("lib/python*/site-packages")
+    (packages / "dependencies.pth").write_text("\n".join(site.getsitepackages()) + "\n")
+    install = ["--python", made / "bin" / "python", "install", "--no-deps", "--no-index", wheel]
+    subprocess.run([*pip, *install], check=True, timeout=300)
+    return made / "bin"
+
+
+def call(folder, *command):
+    return subprocess.run(list(map(str, command)), cwd=folder, capture_output=True, text=True, timeout=600)
+
+
+def test_the_wheel_is_what_is_imported_and_it_has_every_preset(environment, tmp_path):
+    done = call(tmp_path, environment / "python", "-c", "import hebbes; print(hebbes.__file__)")
+    package = Path(done.stdout.strip()).parent
+    assert environment.parent in package.parents, done.stderr
+    presets = {path.relative_to(package) for path in package.glob("presets/*/*.yaml")}
+    assert (
+        presets == {path.relative_to(ROOT / "hebbes") for path in (ROOT / "hebbes").glob("presets/*/*.yaml")} != set()
+    )
+
+
+def test_the_installed_command_trains_evaluates_and_resumes_from_another_folder(environment, tmp_path):
+    flags = (
+        "--environment CartPole-v1 --generations 2 --popsize 8 --max_episode_steps 30 --test_episodes 2 --run_name a"
+    )
+    trained = call(tmp_path, environment / "hebbes", "train_static", *flags.split())
+    assert trained.returncode == 0, trained.stderr
+    run = Path("weights", "CartPole-v1", "a")
+    assert (tmp_path / run / "best.dat").exists()
+    assert "policy: linear" in (tmp_path / run / "config.yaml").read_text()  # of the preset
+    evaluated = call(tmp_path, environment / "hebbes", "evaluate_static", "--path_weights", run / "best.dat")
+    assert evaluated.returncode == 0, evaluated.stderr
+    resumed = call(
+        tmp_path, environment / "python", "-m", "hebbes", "train_static", "--resume", run, "--generations", 3
+    )
+    assert resumed.returncode == 0, resumed.stderr
+    assert "training ended: 3 of 3 generations are done" in resumed.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "text"),
+    [
+        ((), 2, "usage: hebbes COMMAND"),
+        (("--help",), 0, "usage: hebbes COMMAND"),
+        (("train_statc",), 2, "hebbes: error: unknown command 'train_statc', did you mean 'train_static'?"),
+        (("train_static", "--popsize", "x"), 2, "hebbes train_static: error: "),
+    ],
+)
+def test_commands_are_listed_and_mistakes_are_one_line(environment, tmp_path, arguments, status, text):
+    done = call(tmp_path, environment / "hebbes", *arguments)
+    assert done.returncode == status
+    assert (done.stdout if status == 0 else done.stderr).startswith(text)
