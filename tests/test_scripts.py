@@ -49,7 +49,7 @@ def test_evaluation_prints_one_json_object_and_nothing_else(folder):
     (file,) = found["files"]
     assert set(file) == {
         "path", "variant", "environment", "morphology", "morphology_in_training", "backend", "mean", "mean_ci", "iqm",
-        "iqm_ci",         "median", "median_ci", "std", "min", "max", "failed", "faults", "returns"
+        "iqm_ci", "median", "median_ci", "std", "min", "max", "failed", "faults", "returns"
     }  # fmt: skip
     assert (file["path"], file["environment"], file["failed"]) == (str(folder / "best.dat"), "CartPole-v1", 0)
     assert file["mean"] == pytest.approx(sum(file["returns"][0]) / 3)

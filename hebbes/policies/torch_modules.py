@@ -63,7 +63,7 @@ class RecurrentModule(nn.Module):
         return self.head(state[0] if isinstance(state, tuple) else state), state
 
 
-def make_module(policy: SizedPolicy, row: Float32[np.ndarray, " params"], buffers: Buffers) -> nn.Module:
+def as_module(policy: SizedPolicy, row: Float32[np.ndarray, " params"], buffers: Buffers) -> nn.Module:
     """A module that maps observations (batch, *observation_shape) to the outputs of `policy.act` with weights `row`.
 
     For a recurrent policy it is a `RecurrentModule`, which takes and returns the state too. Its parameters are copies
@@ -74,10 +74,10 @@ def make_module(policy: SizedPolicy, row: Float32[np.ndarray, " params"], buffer
     """
     if not isinstance(policy, MLP | Linear | Small | CNN | RecurrentPolicy):
         raise TypeError(
-            f"make_module: got {type(policy).__name__}, takes MLP, Linear, Small, CNN, LSTM, GRU and ConvLSTM"
+            f"as_module: got {type(policy).__name__}, takes MLP, Linear, Small, CNN, LSTM, GRU and ConvLSTM"
         )
     if isinstance(policy, CNN | ConvLSTM) and policy.virtual_batch:
-        raise TypeError(f"make_module: got {type(policy).__name__} with virtual_batch {policy.virtual_batch}, takes 0")
+        raise TypeError(f"as_module: got {type(policy).__name__} with virtual_batch {policy.virtual_batch}, takes 0")
     if isinstance(policy, RecurrentPolicy):
         module: nn.Module = RecurrentModule(policy, buffers)
     else:

@@ -24,7 +24,7 @@ from hebbes.policies.hebbian import Hebbian
 from hebbes.policies.lstm import LSTM
 from hebbes.policies.mlp import MLP
 from hebbes.policies.recurrent import RecurrentPolicy
-from hebbes.policies.torch_modules import make_module
+from hebbes.policies.torch_modules import as_module
 from hebbes.registry.lookup import find_class, list_names
 
 IMAGE = (20, 27, 3)
@@ -215,7 +215,7 @@ def test_nan_and_infinity_reach_only_the_output_of_their_member(policy, weights,
 @pytest.mark.parametrize("policy", STATIC, indirect=True)
 def test_the_module_gives_the_same_outputs(policy, weights, observations, buffers):
     outputs = _act(policy, weights, observations, buffers)
-    module = make_module(policy, weights[2], buffers)
+    module = as_module(policy, weights[2], buffers)
     with torch.no_grad():
         found = module(torch.from_numpy(observations)).numpy()
     np.testing.assert_allclose(found[2], outputs[2], rtol=1e-5, atol=1e-5)
@@ -225,7 +225,7 @@ def test_the_module_gives_the_same_outputs(policy, weights, observations, buffer
 @pytest.mark.parametrize("policy", RECURRENT, indirect=True)
 def test_the_module_of_a_recurrent_policy_takes_and_returns_the_state(policy, weights, observations, buffers):
     outputs = _act(policy, weights, observations, buffers)
-    module, state = make_module(policy, weights[2], buffers), None
+    module, state = as_module(policy, weights[2], buffers), None
     with torch.no_grad():
         for _ in range(3):
             found, state = module(torch.from_numpy(observations), state)
@@ -234,13 +234,13 @@ def test_the_module_of_a_recurrent_policy_takes_and_returns_the_state(policy, we
 
 @pytest.mark.parametrize("policy", PLASTIC + NORMALIZED, indirect=True)
 def test_refuses_modules_of_plastic_or_normalized_policies(policy, weights):
-    with pytest.raises(TypeError, match=r"make_module: got .* takes "):
-        make_module(policy, weights[0], {})
+    with pytest.raises(TypeError, match=r"as_module: got .* takes "):
+        as_module(policy, weights[0], {})
 
 
 @pytest.mark.parametrize("policy", STATIC + RECURRENT, indirect=True)
 def test_the_module_is_trainable_and_in_the_order_of_the_row(policy, weights, observations):
-    module = make_module(policy, weights[0], {})
+    module = as_module(policy, weights[0], {})
     row = torch.nn.utils.parameters_to_vector(module.parameters())
     assert np.array_equal(row.detach().numpy(), weights[0])
     outputs = module(torch.from_numpy(observations))

@@ -61,7 +61,7 @@ def test_morphologies_must_differ(given, tmp_path):
             ["--morphologies", "none", "absent.xml"],
             "no morphology and no file 'absent.xml', known: none, left",
         ),
-        ("Ant-v5", ["--morphologies", "left", "--env_kwargs", "{xml_file: ant.xml}"], "env_kwargs an xml_file"),
+        ("Ant-v5", ["--morphologies", "left", "--env_kwargs", "{xml_file: ant.xml}"], "env_kwargs has an xml_file"),
     ],
 )
 def test_every_morphology_is_tried_before_anything_is_written(environment, flags, reason, tmp_path):

@@ -137,7 +137,7 @@ def test_a_checkpoint_of_a_newer_version_is_refused_and_kept(tmp_path, monkeypat
     folder = train(make_scripted_config(tmp_path, generations=3))
     monkeypatch.setattr(checked_file, "FORMAT_VERSION", 1)
     before = sorted(path.read_bytes() for path in (folder / "checkpoint").iterdir())
-    with pytest.raises(ValueError, match=r"00000003.ckpt: format version 2, .* up to 1; update hebbes"):
+    with pytest.raises(ValueError, match=r"00000003.ckpt: format version 3, .* up to 1; update hebbes"):
         resume(folder)
     assert sorted(path.read_bytes() for path in (folder / "checkpoint").iterdir()) == before
 

@@ -59,7 +59,7 @@ def test_what_helps_is_the_last_line_of_a_run_that_was_stopped(config, capsys):
         with pytest.raises(TrainingError):
             execute_all(prepare(replace(each, run_name=name)))
         found[name] = capsys.readouterr().out.splitlines()[-1]
-    steps = "a new run with other step sizes (--lr, --sigma)"
+    steps = "a new run with other step sizes (--learning_rate, --sigma)"
     assert found["learning_rate"] == f"what helps      {steps}; a resume would meet the same numbers again"
     assert found["nan"].startswith("what helps      mend the environment, then python ")
     assert found["nan"].endswith(f"nan --import tests.scripted; or {steps}")

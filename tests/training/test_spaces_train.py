@@ -165,7 +165,7 @@ def test_a_loaded_policy_gives_what_the_wrapped_environment_takes(folder):
         ("text", "real", {}, r"observation space Text.* at \['told'\]; supported are .*--gymnasium_wrappers"),
         ("vector", "dict", {}, "action space Dict.*; supported are .*--gymnasium_wrappers"),
         ("vector", "endless", {}, "bounded integers, got Box.*--gymnasium_wrappers"),
-        ("vector", "huge", {}, "at most 32768 values in all.*--gymnasium_wrappers"),
+        ("vector", "huge", {}, "at most 32768 values in total.*--gymnasium_wrappers"),
         ("vector", "multi", {"action_bounds": "tanh"}, "action_bounds 'tanh' needs Box actions of real numbers"),
         ("vector", "whole", {"action_bounds": "rescale"}, "action_bounds 'rescale' needs Box actions of real numbers"),
         ("vector", "counted", {"settle_steps": 1}, "settle_steps needs Box or MultiBinary actions .* got Discrete"),

@@ -33,7 +33,7 @@ WITHOUT_EFFECT = {
         "or --sigma_schedule linear, cosine"
     ),
     "--learning_rate_schedule cosine --schedule_generations 9 --decay 0.9": (
-        "--decay is only used with --learning_rate_schedule exponential"
+        "--learning_rate_decay is only used with --learning_rate_schedule exponential"
     ),
     "--sigma_schedule constant --sigma_min 0.1": (
         "--sigma_min is only used with --sigma_schedule exponential, linear, cosine or --sigma_adaptation other than 1"
