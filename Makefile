@@ -14,6 +14,8 @@ ARGS :=
 export PYTHON ENV
 
 BIN := .venv/bin
+# Named one by one: `policies` and `wrappers` are links into the package.
+SOURCES := hebbes tests benchmarks examples $(wildcard *.py)
 # The suite is bound by the processor: one pytest process a core, four at most for the memory's sake.
 PYTEST := $(BIN)/python -m pytest -n auto --maxprocesses 4 --dist worksteal
 # Written last, so that an interrupted set-up is taken up again.
@@ -32,8 +34,8 @@ test: $(DEVELOPMENT) ## run the tests: make test ARGS="-k wrappers"
 	$(PYTEST) $(ARGS)
 
 check: $(DEVELOPMENT) ## lint, format, types, layers, tests (tests/test_layout.py holds the size limits)
-	$(BIN)/python -m ruff check
-	$(BIN)/python -m ruff format --check
+	$(BIN)/python -m ruff check $(SOURCES)
+	$(BIN)/python -m ruff format --check $(SOURCES)
 	$(BIN)/python -m mypy
 	$(BIN)/lint-imports
 	$(PYTEST)

@@ -16,6 +16,11 @@ from hebbes.programs.train import train
 hypothesis.settings.register_profile("patient", deadline=None)
 hypothesis.settings.load_profile("patient")
 
+
+def pytest_addoption(parser):
+    parser.addoption("--earlier", metavar="COMMIT", help="the commit with which tests/compare_results.py compares")
+
+
 PROGRAMS = {
     "train_static.py": partial(train, "static", ""),
     "train_hebbian.py": partial(train, "hebbian", ""),

@@ -219,7 +219,7 @@ def _make_atari(environment: str, env_kwargs: Mapping[str, Any], render_mode: st
     return TimeLimit(env, ATARI_FRAMES // frameskip)
 
 
-def waits_for_fire(environment: str) -> bool:
+def has_fire_button(environment: str) -> bool:
     """Whether a current id is an Atari game that has a FIRE button."""
     if find_atari_game(environment) is None:
         return False

@@ -225,7 +225,10 @@ def _list_operations(pickled: bytes) -> list[Any]:
 
 def _unpickle(pickled: bytes) -> Float[np.ndarray, "..."]:
     """The array that torch's weights-only loader builds from a pickle that `_check_array` accepted."""
-    import torch  # takes a second and 180 MB, and nothing else in this module needs it
+    try:
+        import torch  # takes a second and 180 MB, and nothing else in this module needs it
+    except ImportError as error:
+        raise ValueError("torch.save wrote it, and the package torch is not installed: pip install torch") from error
 
     reconstruct = np.empty(0).__reduce__()[0]
     names = [f"numpy.{core}.multiarray._reconstruct" for core in ("core", "_core")]  # of numpy 1 and numpy 2

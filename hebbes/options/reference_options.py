@@ -11,7 +11,7 @@ from dataclasses import Field, dataclass, fields, replace
 from typing import Any
 
 from hebbes.contracts.option import get_flag_name, option
-from hebbes.environments.gymnasium_env import waits_for_fire
+from hebbes.environments.gymnasium_env import has_fire_button
 from hebbes.environments.ids import is_built_into_gymnasium
 from hebbes.environments.spec import EnvironmentSpec
 from hebbes.execution.episode import Agent
@@ -67,7 +67,7 @@ def make_reference_training(
     """
     options = {"environment": environment, "preset": NO_PRESET, **given}
     config = parse_config(trainer, format_arguments(options), "")
-    if waits_for_fire(config.environment) and "fire_reset" not in given:
+    if has_fire_button(config.environment) and "fire_reset" not in given:
         config = replace(config, fire_reset=True)
     spec = make_environment_spec(config)
     shared = read_shared_options(config.environment, ["action_bounds"])

@@ -40,7 +40,7 @@ def check_video_path(path: Path) -> None:
     if path.is_dir() or not os.access(path.parent, os.W_OK):
         raise ValueError(f"--video {path}: no file can be written there")
     if find_spec("av") is None:
-        raise ValueError("--video needs the package av, which is not installed: pip install -r requirements.txt")
+        raise ValueError("--video needs the package av, which is not installed: pip install av")
 
 
 class VideoWriter:

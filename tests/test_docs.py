@@ -1,0 +1,50 @@
+"""The pages of docs name files, functions and classes that are there, and can be found."""
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+PAGES = sorted(ROOT.glob("docs/*.md"))
+FILE = r"(?:hebbes|tests|benchmarks|examples|docs)/[\w./-]*"
+
+
+def read_definitions(path: Path) -> set[str]:
+    """The functions, classes and constants of a module, and `Class.method`."""
+    tree = ast.parse(path.read_text())
+    names = set()
+    for node in tree.body:
+        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+            names.add(node.name)
+        if isinstance(node, ast.ClassDef):
+            names |= {f"{node.name}.{each.name}" for each in node.body if isinstance(each, ast.FunctionDef)}
+        if isinstance(node, ast.Assign | ast.AnnAssign):
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            names |= {target.id for target in targets if isinstance(target, ast.Name)}
+    return names
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_the_files_that_it_names_exist(page):
+    named = set(re.findall(rf"`({FILE})", page.read_text()))
+    assert [name for name in sorted(named) if not (ROOT / name).exists()] == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_the_functions_that_it_names_are_in_the_file_that_it_names(page):
+    named = re.findall(r"`(hebbes/[\w/]+\.py): ([\w.]+)`", page.read_text())
+    assert [(file, name) for file, name in named if name not in read_definitions(ROOT / file)] == []
+
+
+def test_the_architecture_names_functions_and_leads_to_the_departures():
+    text = (ROOT / "docs" / "architecture.md").read_text()
+    assert len(re.findall(r"`hebbes/[\w/]+\.py: ", text)) > 8
+    assert "(fidelity.md)" in text
+
+
+def test_every_room_is_in_the_architecture():
+    text = (ROOT / "docs" / "architecture.md").read_text()
+    rooms = {path.name for path in (ROOT / "hebbes").iterdir() if path.is_dir() and path.name != "__pycache__"}
+    assert rooms == set(re.findall(r"^\|[^|]*\| `(\w+)/` \|", text, re.MULTILINE))
