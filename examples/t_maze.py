@@ -20,7 +20,7 @@ from matplotlib.figure import Figure
 
 from hebbes.contracts.environment import BatchEnv, EnvStep
 from hebbes.contracts.randomness import Purpose, derive_simulator_seed, make_generator
-from hebbes.environments.spec import make_batch_env
+from hebbes.environments.make_batch_env import make_batch_env
 from hebbes.environments.stepping_guard import derive_episode_seeds
 from hebbes.evaluation.play import make_evaluation_spec
 from hebbes.execution.episode import Agent, run_episode

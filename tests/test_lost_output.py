@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from test_scripts import ROOT
 
-from hebbes.environments.spec import EnvironmentSpec
+from hebbes.environments.environment_spec import EnvironmentSpec
 from hebbes.files.policy_file import SavedPolicy, load_policy, save_policy
 from hebbes.policies.hebbian import Hebbian
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from safetensors import safe_open
 
-from hebbes.environments.spec import EnvironmentSpec
+from hebbes.environments.environment_spec import EnvironmentSpec
 from hebbes.files.policy_file import SavedPolicy, save_policy
 from hebbes.policies.hebbian import Hebbian
 from hebbes.policies.linear import Linear

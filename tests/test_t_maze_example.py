@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from examples.t_maze import TRIALS_SHOWN, compute_success_around_change, main
-from hebbes.environments.spec import EnvironmentSpec
+from hebbes.environments.environment_spec import EnvironmentSpec
 from hebbes.files.policy_file import SavedPolicy
 from hebbes.policies.linear import Linear
 

@@ -8,7 +8,8 @@ from jaxtyping import Shaped
 
 from hebbes.contracts.environment import BatchEnv
 from hebbes.contracts.randomness import Purpose, derive_simulator_seed
-from hebbes.environments.spec import EnvironmentSpec, make_batch_env
+from hebbes.environments.environment_spec import EnvironmentSpec
+from hebbes.environments.make_batch_env import make_batch_env
 
 FRAME_INTERVAL = 10
 """Env steps between two observations of the batch, so that they show different scenes."""

@@ -12,7 +12,8 @@ from math import ceil
 from time import perf_counter
 
 from hebbes.contracts.environment import BatchEnv
-from hebbes.environments.spec import EnvironmentSpec, make_batch_env, spec_from_json, spec_to_json
+from hebbes.environments.environment_spec import EnvironmentSpec, spec_from_json, spec_to_json
+from hebbes.environments.make_batch_env import make_batch_env
 
 SECONDS = 0.5
 """Largest time to spend on making simulators, after the first two."""

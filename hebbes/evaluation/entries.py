@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
+from hebbes.environments.environment_spec import EnvironmentSpec
 from hebbes.environments.morphologies import identify_morphology
-from hebbes.environments.spec import EnvironmentSpec
 from hebbes.evaluation.play import PlayResult
 from hebbes.files.policy_file import SavedPolicy
 

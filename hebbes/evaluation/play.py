@@ -10,8 +10,9 @@ from jaxtyping import Float64, Int, Shaped, UInt8
 from hebbes.contracts.engine import Context
 from hebbes.contracts.environment import EnvStep
 from hebbes.contracts.randomness import Purpose, derive_simulator_seed, make_generator
+from hebbes.environments.environment_spec import EnvironmentSpec
 from hebbes.environments.ids import is_in_gymnasium, register
-from hebbes.environments.spec import EnvironmentSpec, choose_backend, make_batch_env
+from hebbes.environments.make_batch_env import choose_backend, make_batch_env
 from hebbes.execution.chunks import Task, sum_entries
 from hebbes.execution.engines import make_engine
 from hebbes.execution.episode import Agent, EpisodeResult, run_episode

@@ -8,7 +8,7 @@ from jaxtyping import Float32, Float64, Int, Shaped
 
 from hebbes.contracts.policy import Buffers, State, Weights
 from hebbes.contracts.randomness import Purpose, make_generator
-from hebbes.environments.spec import EnvironmentSpec
+from hebbes.environments.environment_spec import EnvironmentSpec
 from hebbes.evaluation.interventions import IntervenedPolicy
 from hebbes.evaluation.play import play_episode
 from hebbes.files.policy_file import SavedPolicy

@@ -16,7 +16,8 @@ from hebbes.contracts.environment import BatchEnv
 from hebbes.contracts.policy import Weights
 from hebbes.contracts.population import Population
 from hebbes.contracts.randomness import Purpose, derive_simulator_seed, make_generator
-from hebbes.environments.spec import EnvironmentSpec, make_batch_env
+from hebbes.environments.environment_spec import EnvironmentSpec
+from hebbes.environments.make_batch_env import make_batch_env
 from hebbes.execution.episode import OVERFLOWED, Agent, EpisodeResult, run_episode
 from hebbes.execution.observation_moments import MomentTally
 

@@ -19,7 +19,7 @@ from jaxtyping import Float32, Shaped
 
 from hebbes.contracts.policy import Buffers, Policy
 from hebbes.contracts.randomness import Purpose, make_generator
-from hebbes.environments.spec import EnvironmentSpec, spec_from_json, spec_to_json
+from hebbes.environments.environment_spec import EnvironmentSpec, spec_from_json, spec_to_json
 from hebbes.files.atomic_file import write_atomically
 from hebbes.files.checksummed_file import MAX_HEADER_BYTES, EntryTypes, Header, Listing, decode, encode, peek
 from hebbes.files.torch_file import is_torch_file
@@ -55,8 +55,8 @@ class SavedPolicy:
         """Actions of a stateless policy for observations of the wrapped environment.
 
         The outermost of `environment.wrappers` takes these actions. They are real numbers, which `clip_action` clips to
-        the bounds and `choose_action` turns into whole numbers. `hebbes.environments.spec.make_batch_env` makes the
-        wrapped environment.
+        the bounds and `choose_action` turns into whole numbers.
+        `hebbes.environments.make_batch_env.make_batch_env` makes the wrapped environment.
 
         Raises ValueError for a policy with a state: use `hebbes.evaluation.play.play`, which plays whole episodes.
         """

@@ -6,8 +6,8 @@ from pathlib import Path
 
 from hebbes.contracts.option import option
 from hebbes.contracts.policy import Policy
+from hebbes.environments.environment_spec import BACKENDS
 from hebbes.environments.morphologies import identify_morphology, pin_morphology
-from hebbes.environments.spec import BACKENDS
 from hebbes.execution.engines import check_episode_timeout, resolve_num_threads
 from hebbes.options.reference_options import ReferenceOptions
 from hebbes.training.config import MAX_EPISODES

@@ -11,9 +11,9 @@ from dataclasses import Field, dataclass, fields, replace
 from typing import Any
 
 from hebbes.contracts.option import get_flag_name, option
+from hebbes.environments.environment_spec import EnvironmentSpec
 from hebbes.environments.gymnasium_env import has_fire_button
 from hebbes.environments.ids import is_built_into_gymnasium
-from hebbes.environments.spec import EnvironmentSpec
 from hebbes.execution.episode import Agent
 from hebbes.options.command_line import parse_config
 from hebbes.options.flags import format_arguments

@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Float32, Shaped
 
 from hebbes.contracts.policy import Buffers, Layout, State, Weights
-from hebbes.policies.observations import normalize_observations
+from hebbes.policies.observation_normalization import normalize_observations
 
 
 @dataclass(frozen=True)

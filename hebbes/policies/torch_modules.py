@@ -25,7 +25,7 @@ ModuleState: TypeAlias = torch.Tensor | tuple[torch.Tensor, torch.Tensor]
 
 
 class _ObservationNormalization(nn.Module):
-    """`hebbes.policies.observations.normalize_observations`. Images get their channels first."""
+    """`hebbes.policies.observation_normalization.normalize_observations`. Images get their channels first."""
 
     mean: torch.Tensor
     std: torch.Tensor

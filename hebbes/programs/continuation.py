@@ -5,7 +5,8 @@ from collections.abc import Collection, Mapping
 from dataclasses import fields, replace
 from typing import Any
 
-from hebbes.environments.spec import EnvironmentSpec, choose_backend
+from hebbes.environments.environment_spec import EnvironmentSpec
+from hebbes.environments.make_batch_env import choose_backend
 from hebbes.files.policy_file import SavedPolicy
 from hebbes.options.command_line import parse_config
 from hebbes.options.flags import format_arguments

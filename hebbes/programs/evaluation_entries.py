@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import fields, replace
 from pathlib import Path
 
+from hebbes.environments.environment_spec import spec_to_json
 from hebbes.environments.ids import advise_episode_limit, resolve
 from hebbes.environments.quiet_simulators import has_display
-from hebbes.environments.spec import spec_to_json
 from hebbes.evaluation.entries import Entry
 from hebbes.evaluation.play import make_evaluation_spec
 from hebbes.execution.episode import Agent

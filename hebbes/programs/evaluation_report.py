@@ -13,8 +13,8 @@ import numpy as np
 from jaxtyping import Float64
 
 from hebbes.contracts.randomness import Purpose, make_generator
+from hebbes.environments.environment_spec import EnvironmentSpec
 from hebbes.environments.morphologies import INTACT, shorten_morphology_name
-from hebbes.environments.spec import EnvironmentSpec
 from hebbes.evaluation.entries import EvaluationResult
 from hebbes.options.evaluation import EvaluateConfig
 from hebbes.statistics.comparison import Comparison, compare

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from hebbes.contracts.option import option
-from hebbes.environments.spec import EnvironmentSpec
+from hebbes.environments.environment_spec import EnvironmentSpec
 from hebbes.execution.episode import Agent
 from hebbes.files.output_file import check_output, write_output
 from hebbes.files.policy_file import SavedPolicy

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 from jaxtyping import UInt8
 
-from hebbes.environments.spec import EnvironmentSpec
+from hebbes.environments.environment_spec import EnvironmentSpec
 from hebbes.evaluation.play import watch_episode
 from hebbes.files.atomic_file import replace_file
 from hebbes.files.policy_file import SavedPolicy

@@ -5,9 +5,10 @@ from typing import Any
 
 from gymnasium.spaces import Box, Discrete, Space
 
+from hebbes.environments.environment_spec import EnvironmentSpec
+from hebbes.environments.make_batch_env import choose_backend, make_batch_env
 from hebbes.environments.morphologies import shorten_morphology_name
-from hebbes.environments.spec import EnvironmentSpec, WrapperSpec, choose_backend, make_batch_env
-from hebbes.environments.wrapper_spec import make_wrapper_spec
+from hebbes.environments.wrapper_spec import WrapperSpec, make_wrapper_spec
 from hebbes.execution.episode import Agent
 from hebbes.files.policy_file import count_outputs
 from hebbes.policies.cnn import can_convolve

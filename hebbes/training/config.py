@@ -8,8 +8,8 @@ from math import inf, isfinite
 from typing import Any
 
 from hebbes.contracts.option import get_flag_name, option
+from hebbes.environments.environment_spec import BACKENDS
 from hebbes.environments.morphologies import INTACT, check_morphologies, pin_morphology
-from hebbes.environments.spec import BACKENDS
 from hebbes.environments.wrapper_spec import make_wrapper_spec, read_wrapper
 from hebbes.execution.engines import ENGINES, check_episode_timeout, resolve_num_threads
 from hebbes.policies.base import INITIALIZATIONS

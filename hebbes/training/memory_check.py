@@ -6,8 +6,8 @@ from math import floor, log10, prod
 from typing import Any
 
 from hebbes.contracts.strategy import EstimatesMemory, SearchMemory
+from hebbes.environments.environment_spec import EnvironmentSpec
 from hebbes.environments.simulator_memory import measure_simulator_bytes
-from hebbes.environments.spec import EnvironmentSpec
 from hebbes.evaluation.play import make_evaluation_spec
 from hebbes.execution.engines import CHUNK_SIZES, plays_in_workers, resolve_num_threads
 from hebbes.execution.episode import Agent

@@ -13,7 +13,7 @@ from jaxtyping import Float32
 
 from hebbes.contracts.policy import Layout
 from hebbes.contracts.strategy import Strategy, TakesLayout
-from hebbes.environments.spec import EnvironmentSpec
+from hebbes.environments.environment_spec import EnvironmentSpec
 from hebbes.evaluation.play import make_evaluation_spec
 from hebbes.execution.chunks import Task
 from hebbes.execution.engines import CHUNK_SIZES, make_engine

@@ -10,8 +10,8 @@ from jaxtyping import Float32
 
 from hebbes.contracts.policy import Buffers
 from hebbes.contracts.randomness import Purpose, make_generator
+from hebbes.environments.environment_spec import EnvironmentSpec
 from hebbes.environments.reference_batch import collect_reference_batch
-from hebbes.environments.spec import EnvironmentSpec
 from hebbes.execution.episode import Agent
 from hebbes.execution.observation_moments import read_moments
 from hebbes.files.checksummed_file import MAX_HEADER_BYTES

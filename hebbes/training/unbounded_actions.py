@@ -6,7 +6,8 @@ from io import StringIO
 import numpy as np
 from gymnasium.spaces import Box
 
-from hebbes.environments.spec import EnvironmentSpec, make_batch_env
+from hebbes.environments.environment_spec import EnvironmentSpec
+from hebbes.environments.make_batch_env import make_batch_env
 from hebbes.training.config import HEADS_OF_BOUNDS
 
 

@@ -12,10 +12,10 @@ from jaxtyping import Int
 
 from hebbes.contracts.environment import BatchEnv, EnvStep
 from hebbes.wrappers.base import Actions, Active, Observations, check_integer, has_ended, replace_rows
-from hebbes.wrappers.opening import Opening
+from hebbes.wrappers.start_actions import StartActions
 
 
-class FireReset(Opening):
+class FireReset(StartActions):
     """Takes `fire_action` at the start of an episode and after each lost life; these are not env steps of the policy.
 
     A life is lost when `info["lives"]` decreases and the episode goes on. The FIRE after it belongs to the same `step`:

@@ -5,10 +5,10 @@ from gymnasium.spaces import Box, MultiBinary
 
 from hebbes.contracts.environment import BatchEnv
 from hebbes.wrappers.base import Observations, check_integer
-from hebbes.wrappers.opening import Opening
+from hebbes.wrappers.start_actions import StartActions
 
 
-class Settle(Opening):
+class Settle(StartActions):
     """Begins every episode with `num_steps` zero actions and drops their rewards."""
 
     def __init__(self, env: BatchEnv, *, num_steps: int) -> None:

@@ -11,8 +11,10 @@ import numpy as np
 import pytest
 from gymnasium import spaces
 
+from hebbes.environments.environment_spec import EnvironmentSpec
 from hebbes.environments.ids import resolve
-from hebbes.environments.spec import EnvironmentSpec, WrapperSpec, make_batch_env
+from hebbes.environments.make_batch_env import make_batch_env
+from hebbes.environments.wrapper_spec import WrapperSpec
 from hebbes.options.command_line import parse_config
 from hebbes.training.assembly import make_environment_spec
 from hebbes.wrappers.base import BatchWrapper
@@ -181,7 +183,8 @@ def test_nothing_of_the_simulators_is_loaded_or_printed_early(tmp_path):
     """Standard output and the working folder are for results. Optional packages load only for ids that need them."""
     program = """
 import sys
-from hebbes.environments.spec import EnvironmentSpec, make_batch_env
+from hebbes.environments.environment_spec import EnvironmentSpec
+from hebbes.environments.make_batch_env import make_batch_env
 make_batch_env(EnvironmentSpec("CartPole-v1", "gymnasium"), [0], threads=1, training=False).start(0)
 print(sorted({"envpool", "ale_py", "mujoco", "pybullet", "pybullet_envs_gymnasium"} & set(sys.modules)))
 for name in ("AntBulletEnv-v0", "HalfCheetah-v5", "Pong-v5"):

@@ -10,8 +10,10 @@ import gymnasium
 import numpy as np
 import pytest
 
+from hebbes.environments.environment_spec import EnvironmentSpec
+from hebbes.environments.make_batch_env import make_batch_env
 from hebbes.environments.morphologies import SPECIES, provide_morphology_file
-from hebbes.environments.spec import EnvironmentSpec, WrapperSpec, make_batch_env
+from hebbes.environments.wrapper_spec import WrapperSpec
 
 WITHOUT_BULLET = pytest.mark.skipif(find_spec("pybullet") is None, reason="PyBullet is not installed")
 BULLET = pytest.param("AntBulletEnv-v0", marks=WITHOUT_BULLET)

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from hebbes.environments.environment_spec import EnvironmentSpec
 from hebbes.environments.reference_batch import collect_reference_batch
-from hebbes.environments.spec import EnvironmentSpec
 
 
 def make_spec(**script):

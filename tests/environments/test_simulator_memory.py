@@ -5,8 +5,9 @@ import numpy as np
 import pytest
 from gymnasium.spaces import Box
 
+from hebbes.environments.environment_spec import EnvironmentSpec
 from hebbes.environments.simulator_memory import measure_simulator_bytes
-from hebbes.environments.spec import EnvironmentSpec, WrapperSpec
+from hebbes.environments.wrapper_spec import WrapperSpec
 from hebbes.training.free_memory import measure_own_memory
 
 NUMBERS = 20_000

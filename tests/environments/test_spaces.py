@@ -9,9 +9,11 @@ from gymnasium.spaces import Box, Dict, Discrete, Graph, OneOf, Sequence, Text, 
 from gymnasium.spaces.utils import flatten
 from gymnasium.wrappers import FlattenObservation
 
+from hebbes.environments.environment_spec import EnvironmentSpec
+from hebbes.environments.make_batch_env import make_batch_env
 from hebbes.environments.spaces import check_spaces
-from hebbes.environments.spec import EnvironmentSpec, WrapperSpec, make_batch_env
 from hebbes.environments.stepping_guard import derive_episode_seeds
+from hebbes.environments.wrapper_spec import WrapperSpec
 from hebbes.execution.tallies import Tallies
 from tests.many_spaces import ACTIONS, ENV_ID, Spaces
 

@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from hebbes.environments.spec import EnvironmentSpec, make_batch_env
+from hebbes.environments.environment_spec import EnvironmentSpec
+from hebbes.environments.make_batch_env import make_batch_env
 
 
 def make_cart_poles(backend, seeds):

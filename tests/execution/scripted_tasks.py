@@ -4,7 +4,7 @@ import numpy as np
 
 from hebbes.contracts.engine import Context
 from hebbes.contracts.randomness import Purpose
-from hebbes.environments.spec import EnvironmentSpec
+from hebbes.environments.environment_spec import EnvironmentSpec
 from hebbes.execution.chunks import Task
 from hebbes.execution.episode import Agent
 from hebbes.policies.linear import Linear

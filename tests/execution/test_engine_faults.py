@@ -10,8 +10,8 @@ import pytest
 
 from hebbes.contracts.engine import EngineError
 from hebbes.contracts.errors import say
+from hebbes.environments.environment_spec import EnvironmentSpec
 from hebbes.environments.envpool_env import EnvPoolEnv
-from hebbes.environments.spec import EnvironmentSpec
 from hebbes.execution import process_engine as workers
 from hebbes.execution.chunks import Task
 from hebbes.execution.episode import Agent

@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 
 from hebbes.contracts.engine import Moments
 from hebbes.contracts.randomness import Purpose
-from hebbes.environments.spec import EnvironmentSpec, WrapperSpec
+from hebbes.environments.environment_spec import EnvironmentSpec
+from hebbes.environments.wrapper_spec import WrapperSpec
 from hebbes.execution import process_engine as workers
 from hebbes.execution.chunks import ChunkEvaluator, Task, cut_into_chunks
 from hebbes.execution.engines import check_episode_timeout, make_engine, resolve_num_threads

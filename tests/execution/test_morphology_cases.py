@@ -8,7 +8,8 @@ import gymnasium
 import numpy as np
 import pytest
 
-from hebbes.environments.spec import EnvironmentSpec, WrapperSpec
+from hebbes.environments.environment_spec import EnvironmentSpec
+from hebbes.environments.wrapper_spec import WrapperSpec
 from hebbes.execution.chunks import Task
 from hebbes.execution.engines import make_engine
 from hebbes.execution.episode import Agent

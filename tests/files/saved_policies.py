@@ -9,7 +9,8 @@ import safetensors
 from hypothesis import strategies as st
 from safetensors.numpy import save
 
-from hebbes.environments.spec import EnvironmentSpec, WrapperSpec
+from hebbes.environments.environment_spec import EnvironmentSpec
+from hebbes.environments.wrapper_spec import WrapperSpec
 from hebbes.files.checksummed_file import compute_checksum
 from hebbes.files.policy_file import SavedPolicy, WeightFileError, load_policy, save_policy
 from hebbes.policies.mlp import MLP

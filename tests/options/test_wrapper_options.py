@@ -4,7 +4,9 @@ import gymnasium
 import numpy as np
 import pytest
 
-from hebbes.environments.spec import EnvironmentSpec, WrapperSpec, make_batch_env
+from hebbes.environments.environment_spec import EnvironmentSpec
+from hebbes.environments.make_batch_env import make_batch_env
+from hebbes.environments.wrapper_spec import WrapperSpec
 from hebbes.options.command_line import parse_config
 from hebbes.registry.lookup import GYMNASIUM_WRAPPERS
 from hebbes.training.assembly import find_spaces, make_environment_spec

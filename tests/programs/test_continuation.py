@@ -5,7 +5,8 @@ from dataclasses import replace
 
 import pytest
 
-from hebbes.environments.spec import EnvironmentSpec, WrapperSpec
+from hebbes.environments.environment_spec import EnvironmentSpec
+from hebbes.environments.wrapper_spec import WrapperSpec
 from hebbes.options.command_line import parse_config
 from hebbes.policies.hebbian import Hebbian
 from hebbes.programs.continuation import make_train_command

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 import torch
 
-from hebbes.environments.spec import EnvironmentSpec, WrapperSpec
+from hebbes.environments.environment_spec import EnvironmentSpec
+from hebbes.environments.wrapper_spec import WrapperSpec
 from hebbes.evaluation.entries import Entry, EvaluationResult
 from hebbes.evaluation.play import PlayResult, make_evaluation_spec, play, play_seeds, watch_episode
 from hebbes.files.policy_file import SavedPolicy, load_policy, save_policy

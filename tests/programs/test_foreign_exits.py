@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from gymnasium.spaces import Box, Discrete
 
-from hebbes.environments.spec import choose_backend
+from hebbes.environments.make_batch_env import choose_backend
 from hebbes.programs.exit_status import end_cleanly_on_signals, report_errors_in_one_line
 
 

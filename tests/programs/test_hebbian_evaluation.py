@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from hebbes.environments.spec import EnvironmentSpec
+from hebbes.environments.environment_spec import EnvironmentSpec
 from hebbes.evaluation.entries import Entry, EvaluationResult
 from hebbes.evaluation.play import PlayResult, play
 from hebbes.evaluation.weight_recording import record_weights

@@ -6,7 +6,8 @@ from dataclasses import fields, replace
 import numpy as np
 import pytest
 
-from hebbes.environments.spec import EnvironmentSpec, WrapperSpec
+from hebbes.environments.environment_spec import EnvironmentSpec
+from hebbes.environments.wrapper_spec import WrapperSpec
 from hebbes.evaluation.play import play
 from hebbes.execution.episode import Agent
 from hebbes.files.policy_file import load_policy, save_policy

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 import unfit_classes
 
-from hebbes.environments.spec import EnvironmentSpec
+from hebbes.environments.environment_spec import EnvironmentSpec
 from hebbes.files.checkpoint import load_newest_checkpoint
 from hebbes.files.policy_file import SavedPolicy, load_policy, save_policy
 from hebbes.options.evaluation import EvaluateConfig

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from hebbes.contracts.strategy import SearchMemory
-from hebbes.environments.spec import EnvironmentSpec
+from hebbes.environments.environment_spec import EnvironmentSpec
 from hebbes.execution.episode import Agent
 from hebbes.options.evaluation import EvaluateConfig
 from hebbes.policies.linear import Linear

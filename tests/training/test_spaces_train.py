@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from hebbes.environments.spec import make_batch_env
+from hebbes.environments.make_batch_env import make_batch_env
 from hebbes.evaluation.play import make_evaluation_spec, play
 from hebbes.files.policy_file import load_policy
 from hebbes.options.command_line import parse_config, parse_configs

@@ -5,7 +5,9 @@ import numpy as np
 import pytest
 from gymnasium.spaces import Box
 
-from hebbes.environments.spec import EnvironmentSpec, WrapperSpec, make_batch_env
+from hebbes.environments.environment_spec import EnvironmentSpec
+from hebbes.environments.make_batch_env import make_batch_env
+from hebbes.environments.wrapper_spec import WrapperSpec
 from hebbes.evaluation.play import make_evaluation_spec, play
 from hebbes.execution.episode import Agent, run_episode
 from hebbes.files.policy_file import load_policy

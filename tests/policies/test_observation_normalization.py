@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from hebbes.policies.observations import normalize_observations
+from hebbes.policies.observation_normalization import normalize_observations
 
 STATISTICS = {
     "observation_mean": np.array([[1, 0, 0], [0, 0, -4]], np.float32),

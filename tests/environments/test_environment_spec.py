@@ -4,15 +4,10 @@ import json
 
 import pytest
 
-from hebbes.environments import spec as environments
-from hebbes.environments.spec import (
-    EnvironmentSpec,
-    WrapperSpec,
-    choose_backend,
-    make_batch_env,
-    spec_from_json,
-    spec_to_json,
-)
+from hebbes.environments import make_batch_env as environments
+from hebbes.environments.environment_spec import EnvironmentSpec, spec_from_json, spec_to_json
+from hebbes.environments.make_batch_env import choose_backend, make_batch_env
+from hebbes.environments.wrapper_spec import WrapperSpec
 
 SPEC = EnvironmentSpec(
     environment="AntBulletEnv-v0",

@@ -1,4 +1,4 @@
-"""Opening: the base of Settle and FireReset, which take actions of their own at the start of every episode."""
+"""StartActions: the base of Settle and FireReset, which take actions of their own at the start of every episode."""
 
 from dataclasses import replace
 
@@ -9,7 +9,7 @@ from hebbes.contracts.environment import BatchEnv, EnvStep
 from hebbes.wrappers.base import Actions, Active, BatchWrapper, has_ended, replace_rows, select_envs
 
 
-class Opening(BatchWrapper):
+class StartActions(BatchWrapper):
     """Plays an opening before the policy acts. Its env steps do not count as the policy's.
 
     If an episode ends in the opening, its sub-environment is not stepped again. The first `step` then returns the
