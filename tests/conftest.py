@@ -18,7 +18,9 @@ hypothesis.settings.load_profile("patient")
 
 
 def pytest_addoption(parser):
-    parser.addoption("--earlier", metavar="COMMIT", help="the commit with which tests/compare_results.py compares")
+    parser.addoption(
+        "--earlier", metavar="COMMIT", default="5fb0473", help="the commit with which tests/compare_results.py compares"
+    )
 
 
 PROGRAMS = {

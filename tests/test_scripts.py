@@ -207,7 +207,7 @@ def test_bad_input_ends_the_process_with_status_2():
         (["--path_weights", "{best}", "--seeds", "0"], "seeds must be >= 1, got 0"),
         (["--path_weights", "{best}", "{best}"], "best.dat twice"),
         (["--path_weights", "{best}", "no.dat"], "no.dat: no such file"),
-        (["--path_weights", "{best}", "--policy", "mlp", "--environment", "CartPole-v1"], "describes its policy itself"),
+        (["--path_weights", "{best}", "--policy", "mlp", "--environment", "CartPole-v1"], "describes its policy"),
         (["--path_weights", "{best}", "--video", "film.avi"], ".mp4"),
         (["--path_weights", "{best}", "--video", "/no/such/film.mp4"], "/no/such"),
         (["--path_weights", "{best}", "--backend", "envpool", "--render"], "render needs the gymnasium back end"),

@@ -32,7 +32,7 @@ class _NoDoctype(ElementTree.TreeBuilder):
 
 
 def read_xml_bytes(path: Path) -> bytes:
-    """The bytes of an XML file; ValueError if it cannot be read or is larger than any morphology."""
+    """The bytes of an XML file; ValueError if it cannot be read or is larger than MAX_FILE_BYTES."""
     try:
         if path.stat().st_size > MAX_FILE_BYTES:
             raise ValueError(f"morphologies: cannot read {path}: it has more than {MAX_FILE_BYTES} bytes")

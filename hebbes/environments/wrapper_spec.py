@@ -1,8 +1,8 @@
 """A wrapper and its arguments, as options, YAML files and policy files name it.
 
 An option has the name alone, `fire_reset`, or also arguments, `early_stop: {negative_streak: 20}`. This is YAML text on
-the command line, and an entry of a list in a file. A name is a file stem in `wrappers`, a `package.module:Class` (a dot
-may replace the colon), or the plain name of one of Gymnasium's own wrappers, such as `TimeLimit`.
+the command line, and an entry of a list in a file. A name is that of our own wrappers (`registry.tables`), a
+`package.module:Class` (a dot may replace the colon), or that of one of Gymnasium's own, such as `TimeLimit`.
 """
 
 import json
@@ -13,7 +13,6 @@ from typing import Any, TypeAlias
 
 import yaml
 
-from hebbes.registry.former_names import find_current_class_name
 from hebbes.registry.tables import GYMNASIUM_WRAPPERS
 
 Entry: TypeAlias = str | dict[str, dict[str, Any]]
@@ -25,7 +24,7 @@ class WrapperSpec:
     """A wrapper and its options."""
 
     name: str
-    """A file stem in `wrappers`, or "package.module:Class"."""
+    """A name in the table of wrappers, or "package.module:Class"."""
     kwargs: Mapping[str, Any] = field(default_factory=dict)
 
     @property
@@ -116,4 +115,4 @@ def _complete_name(name: str) -> str:
     if name in GYMNASIUM_WRAPPERS or f"gymnasium.wrappers:{name}" in STATISTICS_WRAPPERS | RENDERING_WRAPPERS:
         return f"gymnasium.wrappers:{name}"
     module, dot, class_name = name.rpartition(".")
-    return find_current_class_name(f"{module}:{class_name}" if dot and ":" not in name else name)
+    return f"{module}:{class_name}" if dot and ":" not in name else name

@@ -26,7 +26,7 @@ from hebbes.files.torch_file import is_torch_file
 from hebbes.files.weight_file import WeightFileError as WeightFileError
 from hebbes.files.weight_file import as_path, open_regular_file, wrap_file_errors
 from hebbes.policies.action_heads import HEADS
-from hebbes.registry.former_names import rename_options
+from hebbes.registry.former_names import find_current_class_name, rename_options
 from hebbes.registry.lookup import check_allowed, find_class, is_ours
 from hebbes.registry.users_classes import make_policy
 
@@ -203,6 +203,7 @@ def _make_policy(description: Mapping[str, Any]) -> tuple[str, Policy]:
     name = fields.pop("name", None)
     if not isinstance(name, str):
         raise ValueError(f"the policy's name must be text, not {name!r}")
+    name = find_current_class_name(name)
     found = find_class("policy", name)
     fields = rename_options(fields, {each.name for each in dataclasses.fields(found)})
     try:
@@ -218,7 +219,7 @@ def _check_imports(header: Header, imports: Sequence[str], allow_imports: Sequen
     Any text with a colon may be such a name, in any entry: Gymnasium, too, takes ids like `module:Name-v0`.
     """
     named = {text for text in _find_texts([header["policy"], header["environment"]]) if ":" in text}
-    foreign = sorted(text for text in named if not is_ours(text))
+    foreign = sorted(text for text in named if not is_ours(find_current_class_name(text)))
     check_allowed((*imports, *(name.partition(":")[0] for name in foreign)), allow_imports)
 
 

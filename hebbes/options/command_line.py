@@ -21,7 +21,7 @@ from hebbes.files.option_file import read_yaml
 from hebbes.options.flags import OneLineParser, add_options, convert_value, format_arguments, replace_dashes
 from hebbes.options.presets import find_preset, read_shared_options
 from hebbes.recording.standard_output import print_or_exit
-from hebbes.registry.former_names import rename_options
+from hebbes.registry.former_names import check_names, rename_classes, rename_options
 from hebbes.registry.lookup import check_allowed, find_class
 from hebbes.registry.users_classes import convert_errors
 from hebbes.training.config import (
@@ -86,7 +86,7 @@ def parse_config(trainer: str, arguments: Sequence[str], description: str) -> Tr
     owner, named = TRAINERS[trainer], _find_deciding_flags(arguments)
     if not {"-h", "--help"}.isdisjoint(arguments):
         _make_parser(owner, description, named.get("strategy", TrainConfig.strategy)).parse(arguments)
-    from_file = read_yaml(Path(named["config"])) if "config" in named else {}
+    from_file = rename_classes(read_yaml(Path(named["config"]))) if "config" in named else {}
     defaults = {"environment": TrainConfig.environment, "strategy": TrainConfig.strategy}
     chosen = {**_find_deciding_flags(format_arguments(from_file)), **named}
     resolved = resolve({**defaults, **chosen}["environment"], chosen.get("import", ()))
@@ -103,7 +103,7 @@ def parse_config(trainer: str, arguments: Sequence[str], description: str) -> Tr
     shared = read_shared_options(resolved.environment, map_flags(owner))
     options = parser.parse(format_arguments(shared), f"shared preset of {resolved.environment}")
     options |= parser.parse(format_arguments(from_preset), str(preset))
-    rename_options(from_file, _list_flags(owner, strategy))  # raises ValueError if one is given under two names
+    check_names(from_file, _list_flags(owner, strategy), f"{named.get('config')}: ")
     options |= parser.parse(format_arguments(from_file), str(named.get("config")))
     given = parser.parse(arguments)
     options |= given
@@ -156,7 +156,7 @@ def _make_resumed_config(
 ) -> TrainConfig:
     """The config of the run in a folder, with the given flags, if they may change, and `seed_options`."""
     saved = {**VALUES_IN_OLD_CHECKPOINTS, **load_newest_checkpoint(folder / CHECKPOINTS)[0].config, **seed_options}
-    saved_options = {name: convert_value(value) for name, value in saved.items()}
+    saved_options = rename_classes({name: convert_value(value) for name, value in saved.items()})
     try:
         check_allowed(find_users_modules(saved_options), imports)
     except KeyError as error:
@@ -172,7 +172,7 @@ def _make_resumed_config(
         raise ValueError(f"the run in {folder} has the option {unknown[0]}, which this program does not know")
     if new := sorted(known - saved_options.keys()):
         print(f"{folder}: the run was saved without {', '.join(new)}; using the defaults", file=sys.stderr)
-    given = _make_parser(owner, description, strategy).parse(arguments)
+    given = rename_classes(_make_parser(owner, description, strategy).parse(arguments))
     print_only = given.pop("print_config")
     for name, value in given.items():
         if name in NOT_SAVED - {"resume"}:

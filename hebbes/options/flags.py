@@ -6,7 +6,7 @@ one merge of dictionaries, and the keys of a YAML file are checked by turning th
 
 import sys
 from argparse import SUPPRESS, Action, ArgumentError, ArgumentParser, ArgumentTypeError
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import MISSING, Field, fields
 from math import inf
 from types import NoneType
@@ -133,7 +133,7 @@ class _SplitAtCommas(Action):
         setattr(namespace, self.dest, [self.const(part) for text in values for part in text.split(",")])
 
 
-def _add_option(group: Any, option: Field, hint: Any, may_be_empty: bool) -> Action:
+def _add_option(group: Any, option: Field, hint: Any, may_be_empty: bool, taken: Collection[str]) -> Action:
     flag = get_flag_name(option)
     text = (option.metadata["help"] + _format_default(option)).replace("%", "%%")
     common: dict[str, Any] = {"dest": flag, "default": SUPPRESS}
@@ -146,7 +146,7 @@ def _add_option(group: Any, option: Field, hint: Any, may_be_empty: bool) -> Act
     given = next(kind for kind in get_args(hint) if kind is not NoneType) if optional else hint
     is_list, is_mapping = get_origin(given) is tuple, get_origin(given) is Mapping
     kind = dict if is_mapping else get_args(given)[0] if is_list else given
-    short = [f"--{name}" for name, current in SHORT_OPTIONS.items() if current == flag]
+    short = [f"--{name}" for name, current in SHORT_OPTIONS.items() if current == flag and name not in taken]
     return group.add_argument(
         f"--{flag}",
         *short,
@@ -168,7 +168,7 @@ def add_options(parser: ArgumentParser, owner: type, title: str, *, may_be_empty
     group, hints = parser.add_argument_group(title), get_type_hints(owner)
     for option in fields(owner):
         if "help" in option.metadata:
-            _add_option(group, option, hints[option.name], may_be_empty)
+            _add_option(group, option, hints[option.name], may_be_empty, map_flags(owner))
 
 
 def format_arguments(options: Mapping[str, Any]) -> list[str]:

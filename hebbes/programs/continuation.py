@@ -11,6 +11,7 @@ from hebbes.files.policy_file import SavedPolicy
 from hebbes.options.command_line import parse_config
 from hebbes.options.flags import format_arguments
 from hebbes.training.assembly import make_environment_spec
+from hebbes.training.program_words import list_program_words
 from hebbes.training.unused_options import find_unused_options
 
 _BOUNDS_OF_HEADS = {"argmax": "clip", "tanh": "tanh", "tanh_sigmoid": "tanh_sigmoid"}
@@ -31,7 +32,7 @@ def make_train_command(path: str, saved: SavedPolicy) -> str:
     options = {name: value for name, value in changes.items() if name not in unused}
     arguments = format_arguments({**named, **options, "init_from": path, **imports})
     _check_same_environment(path, make_environment_spec(parse_config("hebbian", arguments, "")), spec)
-    return shlex.join(["python", "train_hebbian.py", *(argument.strip() for argument in arguments)])
+    return shlex.join([*list_program_words("train_hebbian"), *(argument.strip() for argument in arguments)])
 
 
 def _check_same_environment(path: str, rebuilt: EnvironmentSpec, spec: EnvironmentSpec) -> None:

@@ -23,6 +23,7 @@ from hebbes.policies.hebbian import Hebbian
 from hebbes.policies.kernels.plastic_layers import RULES
 from hebbes.programs.continuation import make_train_command
 from hebbes.training.config import TrainConfig
+from hebbes.training.program_words import list_program_words
 from hebbes.training.provenance import find_conditions
 
 REFERENCE = {"policy": "hebbian", "sharing": "synapse", "modulation": "none", "eligibility": False}
@@ -85,11 +86,12 @@ def import_reference(config: ImportConfig) -> str:
     command = make_train_command(config.output, saved)
     write_output(Path(config.output), saved)
     imports = f" --import {shlex.join(config.imports)}" if config.imports else ""
+    path = f"--path_weights {shlex.quote(config.output)}"
     return "\n".join(
         (
             f"parameters      {len(row):,}",
             f"weights         {config.output}",
-            f"to evaluate     python evaluate_hebbian.py --path_weights {shlex.quote(config.output)}{imports}",
+            f"to evaluate     {shlex.join(list_program_words('evaluate_hebbian'))} {path}{imports}",
             f"to go on        {command}",
         )
     )
@@ -101,5 +103,5 @@ def refuse_reference_flags(arguments: Sequence[str]) -> None:
         raise ValueError(
             "path_hebb: files of the reference become a policy file first: "
             f"python -m hebbes import {shlex.join(arguments)} --output imported.dat, "
-            "then python evaluate_hebbian.py --path_weights imported.dat"
+            f"then {shlex.join(list_program_words('evaluate_hebbian'))} --path_weights imported.dat"
         )

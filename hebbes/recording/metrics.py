@@ -71,6 +71,8 @@ class MetricsWriter:
 
         If an earlier version of this program wrote rows with other columns, the old file is renamed and kept.
         """
+        if self._columns is not None and set(row) == set(_rename_former_columns(self._columns)) != set(self._columns):
+            self._rename_columns(_rename_former_columns(self._columns))
         if self._columns is not None and set(row) != set(self._columns):
             missing, new = sorted(set(self._columns) - set(row)), sorted(set(row) - set(self._columns))
             if self._has_written:
@@ -82,6 +84,12 @@ class MetricsWriter:
             header = _format_line(self._columns)
         self._has_written = True
         self._file.write(header + _format_line([_format_cell(row[name]) for name in self._columns]))
+
+    def _rename_columns(self, columns: list[str]) -> None:
+        self._file.close()
+        _, _, rows = self._path.read_bytes().partition(b"\n")
+        write_atomically(self._path, _format_line(columns) + rows)
+        self._columns, self._file = columns, AppendedFile(self._path)
 
     def _set_aside(self, generation: int) -> None:
         self._file.close()
@@ -117,17 +125,17 @@ def _keep_rows_until(path: Path, data: bytes, generation: int) -> tuple[bytes, l
     lines = data.splitlines(keepends=True)
     if generation == 0 or not lines:
         return b"", None
-    columns = _rename_former_columns(lines[0].decode(errors="replace").strip().split(","))
+    columns = lines[0].decode(errors="replace").strip().split(",")
     if "generation" not in columns:
         raise ValueError(f"{path} holds no metrics; move it away")
     place = columns.index("generation")
     rows = [line for line in lines[1:] if _is_row(line, len(columns), place, generation)]
-    return b"".join([_format_line(columns), *rows]), columns
+    return b"".join([lines[0], *rows]), columns
 
 
 def _rename_former_columns(columns: Sequence[str]) -> list[str]:
-    """The columns under their current names."""
-    return [FORMER_COLUMNS.get(name, name) for name in columns]
+    """The columns under their current names, except where another column has that name."""
+    return [name if FORMER_COLUMNS.get(name) in columns else FORMER_COLUMNS.get(name, name) for name in columns]
 
 
 def _is_row(line: bytes, num_columns: int, place: int, last: int) -> bool:

@@ -6,8 +6,6 @@ Names are mapped as text, before anything is imported or looked up.
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from hebbes.registry.tables import TABLES
-
 SHORT_OPTIONS = {
     "popsize": "population_size",
     "lr": "learning_rate",
@@ -20,6 +18,7 @@ FORMER_OPTIONS = {
     "lr_schedule": "learning_rate_schedule",
     "lr_min": "learning_rate_min",
     "sigma_lr": "sigma_learning_rate",
+    "shape_lr": "shape_learning_rate",
     "normalisation": "normalization",
     "bodies": "morphologies",
 }
@@ -32,23 +31,69 @@ FORMER_COLUMNS = {
 }
 """Earlier columns of metrics.csv -> current ones."""
 
-_FORMER_PACKAGES = {"policy": "policies", "strategy": "strategies", "wrapper": "wrappers"}
-
-
-def _compose_former_class_name(kind: str, stem: str) -> str:
-    """The full name that a class of ours had before the package `hebbes`, such as "policies.mlp:Mlp"."""
-    return f"{_FORMER_PACKAGES[kind]}.{stem}:{''.join(word.capitalize() for word in stem.split('_'))}"
-
-
 FORMER_CLASSES = {
-    _compose_former_class_name(kind, stem): name for kind, table in TABLES.items() for stem, name in table.items()
+    "policies.cnn:Cnn": "hebbes.policies.cnn:CNN",
+    "policies.conv_lstm:ConvLstm": "hebbes.policies.conv_lstm:ConvLSTM",
+    "policies.gru:Gru": "hebbes.policies.gru:GRU",
+    "policies.hebbian:Hebbian": "hebbes.policies.hebbian:Hebbian",
+    "policies.linear:Linear": "hebbes.policies.linear:Linear",
+    "policies.lstm:Lstm": "hebbes.policies.lstm:LSTM",
+    "policies.mlp:Mlp": "hebbes.policies.mlp:MLP",
+    "policies.small:Small": "hebbes.policies.small:Small",
+    "strategies.ars:Ars": "hebbes.strategies.ars:ARS",
+    "strategies.cem:Cem": "hebbes.strategies.cem:CEM",
+    "strategies.cma_es:CmaEs": "hebbes.strategies.cma_es:CMAES",
+    "strategies.cr_fm_nes:CrFmNes": "hebbes.strategies.cr_fm_nes:CRFMNES",
+    "strategies.ga:Ga": "hebbes.strategies.ga:GA",
+    "strategies.one_plus_one:OnePlusOne": "hebbes.strategies.one_plus_one:OnePlusOne",
+    "strategies.openai_es:OpenaiEs": "hebbes.strategies.openai_es:OpenAIES",
+    "strategies.pgpe:Pgpe": "hebbes.strategies.pgpe:PGPE",
+    "strategies.sep_cma_es:SepCmaEs": "hebbes.strategies.sep_cma_es:SepCMAES",
+    "strategies.snes:Snes": "hebbes.strategies.snes:SNES",
+    "strategies.xnes:Xnes": "hebbes.strategies.xnes:XNES",
+    "wrappers.atari_42:Atari42": "hebbes.wrappers.atari_42:Atari42",
+    "wrappers.bullet_distance:BulletDistance": "hebbes.wrappers.bullet_distance:BulletDistance",
+    "wrappers.bullet_grace:BulletGrace": "hebbes.wrappers.bullet_grace:BulletGrace",
+    "wrappers.channels_last:ChannelsLast": "hebbes.wrappers.channels_last:ChannelsLast",
+    "wrappers.choose_action:ChooseAction": "hebbes.wrappers.choose_action:ChooseAction",
+    "wrappers.clip_action:ClipAction": "hebbes.wrappers.clip_action:ClipAction",
+    "wrappers.early_stop:EarlyStop": "hebbes.wrappers.early_stop:EarlyStop",
+    "wrappers.fire_reset:FireReset": "hebbes.wrappers.fire_reset:FireReset",
+    "wrappers.flatten_action:FlattenAction": "hebbes.wrappers.flatten_action:FlattenAction",
+    "wrappers.frame_stack:FrameStack": "hebbes.wrappers.frame_stack:FrameStack",
+    "wrappers.grayscale:Grayscale": "hebbes.wrappers.grayscale:Grayscale",
+    "wrappers.one_hot:OneHot": "hebbes.wrappers.one_hot:OneHot",
+    "wrappers.rescale_action:RescaleAction": "hebbes.wrappers.rescale_action:RescaleAction",
+    "wrappers.resize:Resize": "hebbes.wrappers.resize:Resize",
+    "wrappers.running_normalization:RunningNormalization": "hebbes.wrappers.running_normalization:RunningNormalization",
+    "wrappers.scale:Scale": "hebbes.wrappers.scale:Scale",
+    "wrappers.settle:Settle": "hebbes.wrappers.settle:Settle",
 }
-"""Earlier full names of classes, which files may hold -> current ones."""
+"""Full names of classes that files from before the package hold."""
 
 
-def find_current_class_name(name: str) -> str:
-    """The current full name of a class; the name itself if it never changed."""
-    return FORMER_CLASSES.get(name, name)
+def find_current_class_name(name: Any) -> Any:
+    """The current full name of a class that a file names; anything else as it is."""
+    return FORMER_CLASSES.get(name, name) if isinstance(name, str) else name
+
+
+def rename_classes(options: Mapping[str, Any]) -> dict[str, Any]:
+    """The options of a file, with the current names of the classes in them."""
+    renamed = dict(options)
+    for option in ("policy", "strategy"):
+        if option in renamed:
+            renamed[option] = find_current_class_name(renamed[option])
+    for option in ("wrappers", "gymnasium_wrappers"):
+        if isinstance(renamed.get(option), list | tuple):
+            renamed[option] = type(renamed[option])(map(_rename_in_entry, renamed[option]))
+    return renamed
+
+
+def _rename_in_entry(entry: Any) -> Any:
+    """A wrapper's name, or the mapping of its name to its arguments."""
+    if isinstance(entry, dict):
+        return {find_current_class_name(name): arguments for name, arguments in entry.items()}
+    return find_current_class_name(entry)
 
 
 def find_current_option_name(name: str, known: Collection[str]) -> str:
@@ -60,12 +105,14 @@ def find_current_option_name(name: str, known: Collection[str]) -> str:
     return name if name in known or current not in known else current
 
 
+def check_names(options: Mapping[str, Any], known: Collection[str], source: str) -> None:
+    """Raises ValueError if an option is given twice, under two of its names."""
+    for name in options:
+        current = find_current_option_name(name, known)
+        if current != name and current in options:
+            raise ValueError(f"{source}{current} is given twice, as {name} too")
+
+
 def rename_options(options: Mapping[str, Any], known: Collection[str]) -> dict[str, Any]:
     """The options under their current names, as far as those are known."""
-    renamed: dict[str, Any] = {}
-    for name, value in options.items():
-        current = find_current_option_name(name, known)
-        if current in renamed:
-            raise ValueError(f"{current} is given twice, under two of its names")
-        renamed[current] = value
-    return renamed
+    return {find_current_option_name(name, known): value for name, value in options.items()}

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Sequence
 from types import ModuleType
 from typing import Any
 
-from hebbes.registry.former_names import find_current_class_name
 from hebbes.registry.tables import GYMNASIUM_WRAPPERS, TABLES
 from hebbes.registry.users_classes import check_class
 
@@ -41,7 +40,7 @@ def is_ours(name: str) -> bool:
     module, _, class_name = name.partition(":")
     if module == "gymnasium.wrappers":
         return class_name in GYMNASIUM_WRAPPERS
-    return any(find_current_class_name(name) in table.values() for table in TABLES.values())
+    return any(name in table.values() for table in TABLES.values())
 
 
 def check_allowed(modules: Iterable[str], allowed: Sequence[str]) -> None:
@@ -70,7 +69,7 @@ def suggest_name(name: str, known: Sequence[str]) -> str:
 
 
 def _import_class(kind: str, name: str) -> type[Any]:
-    module_name, _, class_name = find_current_class_name(name).partition(":")
+    module_name, _, class_name = name.partition(":")
     found = getattr(import_module(f"{kind} {name!r}", module_name), class_name, None)
     if not isinstance(found, type):
         raise ValueError(f"{kind} {name!r}: module {module_name!r} has no class {class_name!r}")

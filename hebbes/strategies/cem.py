@@ -41,7 +41,7 @@ from hebbes.strategies.core.shaping import assign_by_rank
 class CEMSettings:
     """Hyperparameters; every field is a flag of the command line and a key of a preset."""
 
-    population_size: int = option(100, "perturbed members per generation; even if they are antithetic pairs")
+    population_size: int = option(100, "perturbed members per generation; an even number if they are antithetic pairs")
     sigma: float = option(0.1, "initial standard deviation of the noise on the weights")
     elite_share: float = option(0.5, "fraction of the members that form the elite, in (0, 1]")
     elite_weights: str = option(

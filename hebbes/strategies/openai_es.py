@@ -49,7 +49,7 @@ PENALTY_BLOCK = 16
 class OpenAIESSettings(ScheduledSettings, OptimizerSettings):
     """Hyperparameters; every field is a flag of the command line and a key of a preset."""
 
-    population_size: int = option(200, "perturbed members per generation; even if they are antithetic pairs")
+    population_size: int = option(200, "perturbed members per generation; an even number if they are antithetic pairs")
     sampler: str = option(
         "antithetic",
         "how the noise of the members is drawn; low_rank: as two factors per matrix",

@@ -35,13 +35,13 @@ class XNESSettings(AdaptiveSettings):
     sigma_learning_rate: float | None = option(
         None, "learning rate of sigma (default: the paper's, from the number of parameters)"
     )
-    shape_lr: float | None = option(
+    shape_learning_rate: float | None = option(
         None, "learning rate of the covariance's shape (default: the paper's, as for sigma_learning_rate)"
     )
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_ranges(self, {"a finite number > 0": ("learning_rate", "sigma_learning_rate", "shape_lr")})
+        check_ranges(self, {"a finite number > 0": ("learning_rate", "sigma_learning_rate", "shape_learning_rate")})
 
 
 def compute_default_rate(num_params: int) -> float:
@@ -68,7 +68,7 @@ class XNES:
         self._population_size = settings.choose_population_size(num_params)
         self._learning_rate = settings.learning_rate
         self._sigma_learning_rate = rate if settings.sigma_learning_rate is None else settings.sigma_learning_rate
-        self._shape_lr = rate if settings.shape_lr is None else settings.shape_lr
+        self._shape_learning_rate = rate if settings.shape_learning_rate is None else settings.shape_learning_rate
         self._mean = np.array(initial_mean, np.float64)
         self._sigma = settings.sigma
         self._shape = np.eye(num_params)
@@ -103,7 +103,7 @@ class XNES:
         G_B = G_M - G_sigma * np.eye(len(before))
         self._mean = before + self._learning_rate * self._sigma * (self._shape @ G_delta)
         self._sigma = self._sigma * exp(self._sigma_learning_rate / 2 * G_sigma)
-        self._shape = self._shape @ symmetric_exponential(self._shape_lr / 2 * G_B)
+        self._shape = self._shape @ symmetric_exponential(self._shape_learning_rate / 2 * G_B)
         return {**compute_move_metrics(deviation, before, self._mean), "tied_share": compute_tied_share(fitness[:-1])}
 
     def state_dict(self) -> dict[str, np.ndarray]:

@@ -40,7 +40,7 @@ VALUES_IN_OLD_CHECKPOINTS = {"early_stop_counts_grace": True}
 """Values of options that checkpoints of earlier versions lack, where these runs behaved unlike the present default."""
 
 GROWTH = ("num_interactions", "population_size_max")
-"""Flags of a growing population. They belong with its strategy and its population_size."""
+"""Flags of a growing population. They are tuned together with its strategy and its population_size."""
 
 LARGEST_GROWTH = 10
 """A population grows to at most this many times population_size if population_size_max is not given."""
@@ -264,7 +264,7 @@ class TrainConfig:
         if not all(isinstance(name, str) for name in self.env_kwargs):
             raise ValueError(f"env_kwargs must have names for keys, got {dict(self.env_kwargs)}")
         if "render_mode" in self.env_kwargs:
-            raise ValueError("env_kwargs must not hold render_mode; evaluate_static.py --render shows episodes")
+            raise ValueError("env_kwargs must not hold render_mode; evaluations show episodes with --render")
 
     def _check_budget(self) -> None:
         if self.episode_cap_factor is not None and not 1 < self.episode_cap_factor < inf:

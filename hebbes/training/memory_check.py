@@ -135,7 +135,9 @@ def make_run_size(config: TrainConfig, agent: Agent, environment: EnvironmentSpe
 def _count_members(settings: Any, num_params: int) -> int:
     """Members of a generation without the mean policy; 1 if the strategy's settings have no population_size."""
     members = getattr(settings, "choose_population_size", None)
-    return members(num_params) if callable(members) else getattr(settings, "population_size", None) or 1
+    if callable(members):
+        return int(members(num_params))
+    return getattr(settings, "population_size", None) or getattr(settings, "popsize", None) or 1  # of a user's strategy
 
 
 def _count_largest_population(config: TrainConfig, population_size: int) -> int:

@@ -21,6 +21,7 @@ from hebbes.files.checkpoint import Checkpoint, Snapshot, save_checkpoint
 from hebbes.files.option_file import read_yaml
 from hebbes.files.policy_file import SavedPolicy, save_policy
 from hebbes.training.config import TrainConfig
+from hebbes.training.program_words import list_program_words
 from hebbes.training.provenance import find_conditions
 from hebbes.training.unused_options import format_as_yaml
 
@@ -187,7 +188,7 @@ def record_command(folder: Path) -> None:
     """Adds this command line, the commit, the package versions and the processor to command.txt."""
     facts = "".join(f"{name} {value}\n" for name, value in find_conditions().items())
     with (folder / "command.txt").open("a") as file:
-        file.write(f"{shlex.join(sys.argv)}\n{facts}")
+        file.write(f"{shlex.join([*list_program_words(), *sys.argv[1:]])}\n{facts}")
 
 
 class RunFiles:
@@ -234,9 +235,7 @@ class RunFiles:
 def format_resume_command(folder: Path, imports: Sequence[str]) -> str:
     """The command line that resumes a run. `imports` are the modules that it needs."""
     needed = ["--import", *dict.fromkeys(imports)] if imports else []
-    is_command = sys.argv[0].startswith(("hebbes ", "python -m hebbes "))  # see `hebbes.programs.commands.main`
-    program = sys.argv[0].split() if is_command else ["python", sys.argv[0]]
-    return shlex.join([*program, "--resume", str(folder), *needed])
+    return shlex.join([*list_program_words(), "--resume", str(folder), *needed])
 
 
 def update_config(folder: Path, config: TrainConfig) -> None:

@@ -27,7 +27,7 @@ BAD = {
     "ars": {"top_directions": 0},
     "pgpe": {"sigma_learning_rate": -0.1},
     "snes": {"population_size": 1},
-    "xnes": {"shape_lr": 0.0},
+    "xnes": {"shape_learning_rate": 0.0},
     "cem": {"elite_share": 0.0},
     "cma_es": {"population_size": 3},
     "sep_cma_es": {"population_size": -1},

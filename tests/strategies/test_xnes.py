@@ -14,7 +14,7 @@ def make_members(population):
 
 def test_two_steps_equal_algorithm_1_written_out():
     ours = XNES(
-        XNESSettings(population_size=5, sigma=0.3, learning_rate=0.9, sigma_learning_rate=0.2, shape_lr=0.1),
+        XNESSettings(population_size=5, sigma=0.3, learning_rate=0.9, sigma_learning_rate=0.2, shape_learning_rate=0.1),
         START,
         seed=3,
     )
@@ -41,7 +41,7 @@ def test_learning_rates_are_those_of_table_1():
 
 
 def test_the_shape_keeps_its_volume():
-    ours = XNES(XNESSettings(shape_lr=0.3), START, seed=3)
+    ours = XNES(XNESSettings(shape_learning_rate=0.3), START, seed=3)
     for generation in range(40):
         population = ours.ask(generation)
         ours.tell(population, -np.square(make_members(population) * [1, 3, 9, 27]).sum(axis=1), None)

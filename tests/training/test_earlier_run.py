@@ -7,6 +7,7 @@ wrappers.clip_action:ClipAction --hidden_sizes 2 --popsize 4 --lr 0.1 --decay 0.
 """
 
 import shutil
+import sys
 from pathlib import Path
 
 import pytest
@@ -15,8 +16,10 @@ from hebbes.files.policy_file import load_policy
 from hebbes.options.command_line import parse_configs
 from hebbes.options.evaluation import EvaluateConfig
 from hebbes.policies.hebbian import Hebbian
+from hebbes.policies.linear import Linear
 from hebbes.programs.evaluation_entries import load_entries
 from hebbes.recording.metrics import read_metrics
+from hebbes.registry.lookup import find_class
 from hebbes.training.prepare import prepare
 from hebbes.training.run import execute
 
@@ -80,5 +83,39 @@ def test_short_names_are_taken_in_silence_and_former_flags_with_a_notice(capsys)
 
 def test_an_option_under_two_of_its_names_is_refused(tmp_path):
     (tmp_path / "twice.yaml").write_text("learning_rate: 0.1\nlr: 0.2\n")
-    with pytest.raises(ValueError, match=r"^learning_rate is given twice, under two of its names$"):
+    with pytest.raises(ValueError, match=r"twice.yaml: learning_rate is given twice, as lr too$"):
         parse_configs("static", ["--environment", "CartPole-v1", "--config", str(tmp_path / "twice.yaml")], "")
+
+
+def test_a_users_own_package_of_a_former_name_is_not_taken_for_ours(tmp_path, monkeypatch):
+    (tmp_path / "policies").mkdir()
+    (tmp_path / "policies" / "__init__.py").touch()
+    code = "from hebbes.policies.linear import Linear\nclass Mlp(Linear): pass\n"
+    (tmp_path / "policies" / "mlp.py").write_text(code)
+    monkeypatch.syspath_prepend(tmp_path)
+    try:
+        assert find_class("policy", "policies.mlp:Mlp").__mro__[1] is Linear
+    finally:
+        for name in ("policies", "policies.mlp"):
+            sys.modules.pop(name, None)
+
+
+def test_a_short_name_gives_way_to_an_option_of_that_name(tmp_path, monkeypatch):
+    code = "from dataclasses import dataclass\nfrom hebbes.contracts.option import option\n"
+    code += "from hebbes.strategies.ga import GA\n@dataclass(frozen=True)\nclass Settings(GA.Settings):\n"
+    for name in ("lr", "decay", "learning_rate"):
+        code += f"    {name}: float = option(0.5, 'of its own')\n"
+    (tmp_path / "with_lr.py").write_text(code + "class Mine(GA):\n    Settings = Settings\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    flags = ["--environment", "CartPole-v1", "--strategy", "with_lr:Mine", "--lr", "3", "--learning_rate", "4"]
+    (config,) = parse_configs("static", [*flags, "--popsize", "6"], "")
+    assert (config.settings.lr, config.settings.learning_rate, config.settings.population_size) == (3, 4, 6)
+
+
+def test_what_a_resumed_run_saves_has_current_names(earlier):
+    again = ["--wrappers", "wrappers.clip_action:ClipAction"]
+    (config,) = parse_configs("hebbian", ["--resume", str(earlier), *again], "")
+    assert config.policy == "hebbes.policies.hebbian:Hebbian"
+    assert config.strategy == "hebbes.strategies.openai_es:OpenAIES"
+    assert config.wrappers == ("hebbes.wrappers.clip_action:ClipAction",)
+    assert load_policy(earlier / "best.dat").policy_name == "hebbes.policies.hebbian:Hebbian"
