@@ -63,6 +63,8 @@ def test_the_installed_command_trains_evaluates_and_resumes_from_another_folder(
     )
     assert resumed.returncode == 0, resumed.stderr
     assert "training ended: 3 of 3 generations are done" in resumed.stdout
+    commands = [line for line in (tmp_path / run / "command.txt").read_text().splitlines() if "train_static" in line]
+    assert commands == [f"hebbes train_static {flags}", f"python -m hebbes train_static --resume {run} --generations 3"]
 
 
 @pytest.mark.parametrize(

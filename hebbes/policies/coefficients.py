@@ -5,8 +5,8 @@ from jaxtyping import Float32
 
 from hebbes.contracts.policy import Buffers
 from hebbes.policies.hebbian import Hebbian
+from hebbes.policies.kernels.neural_rule import NEURAL_RULES
 from hebbes.policies.kernels.plastic_layers import RULES
-from hebbes.policies.neural_rule import NEURAL_RULES
 from hebbes.policies.sharing import make_tables, read_cluster_tables
 
 

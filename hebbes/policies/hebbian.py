@@ -12,7 +12,7 @@ Departures from the authors' code: Kernels and searched initial weights start Xa
 coefficients do. Ours are updated together with the coefficients, theirs after learning rate and sigma have decayed, so
 that their update is 0.996 times ours. Our weight penalty covers them too, theirs only the coefficients. Where fitness
 is constant and only the penalty counts, updates differ by 48 % (searched initial weights) and by 16 % (kernels). Rules
-may be shared (`hebbes.policies.sharing`) or neural (`hebbes.policies.neural_rule`).
+may be shared (`hebbes.policies.sharing`) or neural (`hebbes.policies.kernels.neural_rule`).
 """
 
 from collections.abc import Sequence
@@ -27,6 +27,7 @@ from hebbes.contracts.policy import Buffers, Layout, Rows, State, Weights
 from hebbes.policies.base import SizedPolicy, check_sizes, xavier_uniform
 from hebbes.policies.cnn import can_convolve, compute_conv_features, compute_conv_shapes
 from hebbes.policies.initial_weights import COEVOLVE, INITIAL_WEIGHTS
+from hebbes.policies.kernels.neural_rule import NEURAL_RULES, count_network_params
 from hebbes.policies.kernels.plastic_layers import (
     NORMALIZATIONS,
     RULES,
@@ -36,7 +37,6 @@ from hebbes.policies.kernels.plastic_layers import (
     plastic_linear,
 )
 from hebbes.policies.layers import check_weights, compute_dense_shapes, make_rows
-from hebbes.policies.neural_rule import NEURAL_RULES, count_network_params
 from hebbes.policies.sharing import SHARINGS, Table, count_sets, make_tables, read_cluster_tables
 
 NEURAL_SHARINGS = ("layer", "global")

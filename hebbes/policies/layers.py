@@ -11,42 +11,15 @@ from math import prod
 
 import numpy as np
 from jaxtyping import Float32
-from numba import int64, njit, types, void
 
 from hebbes.contracts.policy import Layout, LowRankWeights, Rows, Weights
 from hebbes.policies.kernels.activations import ACTIVATIONS
 from hebbes.policies.kernels.convolution import compute_conv_size, compute_pooled_size, conv_kernel, conv_pool_kernel
+from hebbes.policies.kernels.linear import linear_kernel
 from hebbes.policies.kernels.low_rank import low_rank_linear, make_member_arrays, make_member_rows
-from hebbes.policies.kernels.simd import unit_stride
 
-_ROWS = types.Array(types.float32, 2, "A", readonly=True)
-_INPUTS = types.Array(types.float32, 2, "C", readonly=True)
-_OUTPUTS = types.Array(types.float32, 2, "C")
-REORDERED = {"contract", "reassoc", "nsz"}
-"""Fast-math flags for vectorized sums, in the same order every time. NaN and infinity are kept."""
 _ABSENT = -1
-
-
-@njit(nogil=True, cache=True, fastmath=REORDERED)
-def dot(matrix: np.ndarray, out: int, inputs: np.ndarray) -> np.float32:
-    """Row `out` of a contiguous matrix times a vector. Every layer uses it, so that all add in the same order."""
-    total = np.float32(0)
-    for i in range(len(inputs)):
-        total += matrix[out, i] * inputs[i]
-    return total
-
-
-@njit(void(_ROWS, int64, int64, _INPUTS, _OUTPUTS), nogil=True, cache=True)
-def _linear_kernel(weights: np.ndarray, start: int, bias_start: int, inputs: np.ndarray, outputs: np.ndarray) -> None:
-    shape = outputs.shape[1], inputs.shape[1]
-    for member in range(len(outputs)):
-        row, x = unit_stride(weights[member]), inputs[member]
-        matrix = row[start : start + shape[0] * shape[1]].reshape(shape)
-        for out in range(shape[0]):
-            total = dot(matrix, out, x)
-            if bias_start >= 0:
-                total += row[bias_start + out]
-            outputs[member, out] = total
+"""Stands for the place of a bias where there is none."""
 
 
 def linear(
@@ -65,7 +38,7 @@ def linear(
         return product if bias is None else product + make_member_arrays(weights, layout, bias)
     outputs = np.empty((len(inputs), num_outputs), np.float32)
     bias_start = _ABSENT if bias is None else layout.slices[bias].start
-    _linear_kernel(weights, layout.slices[name].start, bias_start, inputs, outputs)
+    linear_kernel(weights, layout.slices[name].start, bias_start, inputs, outputs)
     return outputs
 
 

@@ -7,8 +7,8 @@ from hebbes.files.reference_coefficients import convert_reference_coefficients
 from hebbes.policies.cnn import CNN
 from hebbes.policies.hebbian import Hebbian, compute_synaptic_weights
 from hebbes.policies.initial_weights import INITIAL_WEIGHTS
+from hebbes.policies.kernels.neural_rule import _tanh
 from hebbes.policies.mlp import MLP
-from hebbes.policies.neural_rule import _tanh
 
 ANT = 28 * 128 + 128 * 64 + 64 * 8
 

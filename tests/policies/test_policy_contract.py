@@ -127,11 +127,11 @@ def test_every_kernel_is_serial_and_releases_the_gil():
     objects = [value for name in MODULES for value in vars(import_module(name)).values()]
     kernels = {value for value in objects if is_jitted(value)}
     assert {
-        "_linear_kernel",
+        "linear_kernel",
         "conv_pool_kernel",
         "conv_kernel",
         "_selu_kernel",
-        "_normalized_kernel",
+        "normalized_kernel",
         "_plastic_kernel",
     } <= {kernel.__name__ for kernel in kernels}
     assert all(kernel.targetoptions.get("nogil") and not kernel.targetoptions.get("parallel") for kernel in kernels)

@@ -105,3 +105,21 @@ def test_a_file_that_is_not_a_table_of_numbers_is_refused_by_name(tmp_path, text
     with pytest.raises(ValueError, match=complaint) as error:
         read_metrics(path)
     assert str(path) in str(error.value)
+
+
+def test_columns_of_an_earlier_version_get_current_names_when_the_run_writes_them(tmp_path):
+    path = tmp_path / "metrics.csv"
+    path.write_text("generation,unperturbed_return,lr\n1,2.5,0.1\n")
+    assert read_metrics(path).keys() == {"generation", "mean_policy_return", "learning_rate"}
+    with MetricsWriter(path, 1) as writer:
+        writer.write({"generation": 2, "mean_policy_return": 3.5, "learning_rate": 0.2})
+    assert path.read_text() == "generation,mean_policy_return,learning_rate\n1,2.5,0.1\n2,3.5,0.2\n"
+
+
+def test_a_users_own_column_with_a_former_name_stays(tmp_path):
+    path = tmp_path / "metrics.csv"
+    for generation in (1, 2, 3):
+        with MetricsWriter(path, generation - 1) as writer:
+            writer.write({"generation": generation, "lr": 0.5, "learning_rate": 1.0})
+    assert [each.name for each in tmp_path.iterdir()] == ["metrics.csv"]
+    assert list(read_metrics(path)["lr"]) == [0.5, 0.5, 0.5]

@@ -25,9 +25,9 @@ from jaxtyping import Bool, Float32
 from numba import njit
 
 from hebbes.contracts.policy import Rows
+from hebbes.policies.kernels.linear import dot
+from hebbes.policies.kernels.neural_rule import NUM_ROWS, network_outputs
 from hebbes.policies.kernels.simd import bits, float_of, unit_stride
-from hebbes.policies.layers import dot
-from hebbes.policies.neural_rule import NUM_ROWS, network_outputs
 from hebbes.policies.sharing import Table
 
 RULES: dict[str, tuple[str, ...]] = {

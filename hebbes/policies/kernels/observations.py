@@ -1,0 +1,31 @@
+"""Observations become float32, clipped and normalized or not. What is not finite becomes NaN."""
+
+import numpy as np
+from numba import float32, float64, njit, types, uint8, void
+
+CLIP = np.float32(10)
+# Signatures are explicit, because Numba's cache can mix up signatures that processes compile at the same time.
+DTYPES = {np.dtype(np.float32): float32, np.dtype(np.float64): float64, np.dtype(np.uint8): uint8}
+_ROWS = [types.Array(kind, 2, "C", readonly=True) for kind in DTYPES.values()]
+_OUTPUTS, _STATISTIC = float32[:, ::1], float32[::1]
+
+
+@njit([void(rows, _OUTPUTS) for rows in _ROWS], nogil=True, cache=True)
+def plain_kernel(observations: np.ndarray, outputs: np.ndarray) -> None:
+    """Writes the observations as float32."""
+    for member in range(len(outputs)):
+        row, output = observations[member], outputs[member]
+        for i in range(output.size):
+            x = np.float32(row[i])
+            output[i] = x + np.float32(0) * x  # infinity becomes NaN
+
+
+# error_model="numpy": a branch for division by zero would prevent vectorization
+@njit([void(rows, _STATISTIC, _STATISTIC, _OUTPUTS) for rows in _ROWS], nogil=True, cache=True, error_model="numpy")
+def normalized_kernel(observations: np.ndarray, mean: np.ndarray, std: np.ndarray, outputs: np.ndarray) -> None:
+    """Writes clip((x - mean) / std, -CLIP, CLIP)."""
+    for member in range(len(outputs)):
+        row, output = observations[member], outputs[member]
+        for i in range(output.size):
+            x = np.float32(row[i])
+            output[i] = min(max((x - mean[i]) / std[i], -CLIP), CLIP) + np.float32(0) * x
