@@ -3,6 +3,7 @@
 Everything is checked before anything starts.
 """
 
+import shlex
 import sys
 from argparse import SUPPRESS
 from collections.abc import Iterator, Mapping, Sequence
@@ -32,6 +33,7 @@ from hebbes.training.config import (
     TrainConfig,
     find_users_modules,
 )
+from hebbes.training.program_words import list_program_words
 from hebbes.training.run_folder import find_first_seed_folder, read_seeds
 from hebbes.training.trainers import TRAINERS, find_trainer
 from hebbes.training.unused_options import check_typed_options, format_as_yaml
@@ -164,7 +166,8 @@ def _make_resumed_config(
     except ValueError as error:
         raise ValueError(f"the run in {folder} {error}") from error
     if owner is not TRAINERS[maker := find_trainer(saved_options)]:
-        raise ValueError(f"the run in {folder} was made by train_{maker}.py; resume it with that script")
+        program = shlex.join(list_program_words(f"train_{maker}"))
+        raise ValueError(f"the run in {folder} was made by {program}; resume it with that")
     strategy = saved_options["strategy"]
     known = _list_flags(owner, strategy) - NOT_SAVED
     saved_options = rename_options(saved_options, known)

@@ -26,6 +26,7 @@ class OneLineParser(ArgumentParser):
     def __init__(self, strategy: str = "", **settings: Any):
         super().__init__(allow_abbrev=False, **settings)
         self.source, self.strategy = "", strategy
+        self._notices: set[str] = set()
 
     def error(self, message: str) -> NoReturn:
         """Prints one line and exits."""
@@ -54,7 +55,10 @@ class OneLineParser(ArgumentParser):
         name = find_current_option_name(former, self._list_flag_names())
         if not prefix or name == former:
             return argument
-        print(f"{self.source}--{former} is now called --{name}", file=sys.stderr)
+        notice = f"{self.source}--{former} is now called --{name}"
+        if notice not in self._notices:
+            self._notices.add(notice)
+            print(notice, file=sys.stderr)
         return f"{prefix}{name}{equals}{value}"
 
     def _list_flag_names(self) -> set[str]:
@@ -69,8 +73,14 @@ class OneLineParser(ArgumentParser):
         if self.strategy and owners:
             return f"{name} is not an option of strategy {self.strategy}; it belongs to {', '.join(owners)}"
         flags = [flag for action in self._actions for flag in action.option_strings]
-        meant = suggest_flags(flag, flags)
+        former = [f"--{name}" for name, current in FORMER_OPTIONS.items() if f"--{current}" in flags]
+        meant = dict.fromkeys(map(_find_current_flag, suggest_flags(flag, [*flags, *former])))
         return f"unknown option {unknown}" + (f", did you mean {' or '.join(meant)}?" if meant else "")
+
+
+def _find_current_flag(flag: str) -> str:
+    name = flag.removeprefix("--")
+    return f"--{FORMER_OPTIONS.get(name, name)}"
 
 
 def convert_value(value: Any) -> Any:

@@ -31,6 +31,9 @@ FORMER_COLUMNS = {
 }
 """Earlier columns of metrics.csv -> current ones."""
 
+FORMER_PACKAGES = ("contracts", "policies", "wrappers", "strategies", "rollouts", "reporting", "training")
+"""Packages in which the code lay before it became one package. Users' own modules may still import from them."""
+
 FORMER_CLASSES = {
     "policies.cnn:Cnn": "hebbes.policies.cnn:CNN",
     "policies.conv_lstm:ConvLstm": "hebbes.policies.conv_lstm:ConvLSTM",

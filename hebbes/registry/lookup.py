@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from types import ModuleType
 from typing import Any
 
+from hebbes.registry.former_names import FORMER_PACKAGES
 from hebbes.registry.tables import GYMNASIUM_WRAPPERS, TABLES
 from hebbes.registry.users_classes import check_class
 
@@ -68,6 +69,14 @@ def suggest_name(name: str, known: Sequence[str]) -> str:
     return f", did you mean {by_lower_case[nearest[0]]!r}?" if nearest else ""
 
 
+def _advise_new_names(error: Exception) -> str:
+    """What to do about an import of our code by a name of an earlier version; empty for any other error."""
+    package = str(getattr(error, "name", None) or "").partition(".")[0]
+    if isinstance(error, ImportError) and package in (*FORMER_PACKAGES, "hebbes"):
+        return "; hebbes is one package now, and CHANGELOG.md lists what its modules and functions are called"
+    return ""
+
+
 def _import_class(kind: str, name: str) -> type[Any]:
     module_name, _, class_name = name.partition(":")
     found = getattr(import_module(f"{kind} {name!r}", module_name), class_name, None)
@@ -86,5 +95,5 @@ def import_module(wanted_by: str, name: str) -> ModuleType:
         return importlib.import_module(name)
     except Exception as error:  # whatever a user's module raises
         absent = isinstance(error, ModuleNotFoundError) and f"{name}.".startswith(f"{error.name}.")
-        advice = "; is its folder in PYTHONPATH?" if absent else ""
+        advice = "; is its folder in PYTHONPATH?" if absent else _advise_new_names(error)
         raise ValueError(f"{wanted_by}: cannot import {name!r}: {type(error).__name__}: {error}{advice}") from error

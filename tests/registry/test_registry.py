@@ -84,3 +84,12 @@ def test_the_line_about_code_not_allowed_has_the_whole_flag_to_give():
     expected = r"^needs code from the modules 'theirs', 'ores'; if you trust them, give --import mine theirs ores$"
     with pytest.raises(ValueError, match=expected):
         check_allowed(["theirs", "mine.nets", "ores", "theirs"], ["mine"])
+
+
+@pytest.mark.parametrize("statement", ["from strategies.openai_es import OpenaiEs", "import hebbes.policies.static"])
+def test_a_users_module_that_imports_former_names_is_told_where_the_new_ones_are(tmp_path, monkeypatch, statement):
+    (tmp_path / "behind.py").write_text(statement + "\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "behind", raising=False)
+    with pytest.raises(ValueError, match=r"No module named .*; hebbes is one package now, and CHANGELOG.md lists"):
+        find_class("wrapper", "behind:Thing")

@@ -119,3 +119,7 @@ def test_what_a_resumed_run_saves_has_current_names(earlier):
     assert config.strategy == "hebbes.strategies.openai_es:OpenAIES"
     assert config.wrappers == ("hebbes.wrappers.clip_action:ClipAction",)
     assert load_policy(earlier / "best.dat").policy_name == "hebbes.policies.hebbian:Hebbian"
+
+
+def test_a_misspelt_former_flag_is_answered_with_the_current_one(refusal):
+    assert "did you mean --learning_rate_min?" in refusal("train_static.py", "--lr_mi", "4")

@@ -93,7 +93,7 @@ def test_a_plastic_policy_resumes_too(tmp_path):
     flags = ["--resume", str(folder), *IMPORT, "--generations", "9"]
     (again,) = parse_configs("hebbian", flags, "")
     assert read_outcome(train(again)) == whole
-    with pytest.raises(ValueError, match=r"was made by train_hebbian.py; resume it with that"):
+    with pytest.raises(ValueError, match=r"was made by python train_hebbian.py; resume it with that"):
         parse_configs("static", flags, "")
 
 
