@@ -51,7 +51,7 @@ def limited_memory():
     [
         (
             ["--popsize", HUGE],
-            rf"population_size {HUGE} would take about [\d.]+ TB of memory \(simulators .* at most about ",
+            rf"population_size {HUGE} would take about [\d.]+ TB of memory \((simulators|the search) .* at most about ",
         ),
         (["--strategy", "cma_es", "--popsize", HUGE], rf"population_size {HUGE} would take about"),
         (["--strategy", "snes", "--popsize", HUGE], rf"population_size {HUGE} would take about"),
