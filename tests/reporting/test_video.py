@@ -86,7 +86,7 @@ def test_a_missing_encoder_is_an_error_that_says_what_to_install(tmp_path, monke
     monkeypatch.setattr(sys, "path", [])
     monkeypatch.setattr(sys, "path_importer_cache", {})
     monkeypatch.delitem(sys.modules, "av", raising=False)
-    with pytest.raises(ValueError, match="--video needs the package av, which is not installed: pip install -r "):
+    with pytest.raises(ValueError, match="--video needs the package av, which is not installed: pip install av"):
         VideoWriter(tmp_path / "episode.mp4", 30)
 
 
