@@ -27,9 +27,10 @@ from jaxtyping import Float, Float32
 from hebbes.contracts.policy import Policy
 from hebbes.files.weight_file import open_regular_file, wrap_file_errors
 from hebbes.policies.cnn import CHANNELS, CNN, KERNEL_SIZES, STRIDES
-from hebbes.policies.hebbian import Hebbian, format_rules_name
+from hebbes.policies.hebbian import Hebbian
 from hebbes.policies.kernels.convolution import compute_pooled_size
 from hebbes.policies.mlp import MLP
+from hebbes.policies.rule_layout import format_rules_name
 
 MAX_TORCH_FILE_BYTES = 8 * 2**20  # the reference's largest table, six coefficients for 91,328 synapses, takes 6.6 MB
 MAX_RECORDS = 64  # torch writes about six for an array

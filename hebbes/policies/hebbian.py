@@ -27,17 +27,17 @@ from hebbes.contracts.policy import Buffers, Layout, Rows, State, Weights
 from hebbes.policies.base import SizedPolicy, check_sizes, xavier_uniform
 from hebbes.policies.cnn import can_convolve, compute_conv_features, compute_conv_shapes
 from hebbes.policies.initial_weights import COEVOLVE, INITIAL_WEIGHTS
-from hebbes.policies.kernels.neural_rule import NEURAL_RULES, count_network_params
+from hebbes.policies.kernels.neural_rule import NEURAL_RULES
 from hebbes.policies.kernels.plastic_layers import (
     NORMALIZATIONS,
     RULES,
     LayerRule,
     PlasticLayer,
-    find_columns,
     plastic_linear,
 )
 from hebbes.policies.layers import check_weights, compute_dense_shapes, make_rows
-from hebbes.policies.sharing import SHARINGS, Table, count_sets, make_tables, read_cluster_tables
+from hebbes.policies.rule_layout import RuleLayout
+from hebbes.policies.sharing import SHARINGS, read_cluster_tables
 
 NEURAL_SHARINGS = ("layer", "global")
 MAX_SYNAPSES = 2**24  # with shared rules, a small file can describe a network that fits no memory
@@ -124,7 +124,7 @@ class Hebbian(SizedPolicy):
     @cached_property
     def layout(self) -> Layout:
         """Kernels and searched initial weights (as in a static network), coefficients, modulation and eligibility."""
-        return Layout({**self._static_layout.shapes, **self._coefficients, **self._modulators})
+        return Layout({**self._static_layout.shapes, **self._rule_layout.shapes, **self._modulators})
 
     @cached_property
     def _static_layout(self) -> Layout:
@@ -137,47 +137,18 @@ class Hebbian(SizedPolicy):
         return modulation | ({"eligibility": (len(self._matrices),)} if self.eligibility else {})
 
     @cached_property
-    def _coefficients(self) -> dict[str, tuple[int, int, int]]:
-        """Always three dimensions, even if one is 1: low-rank noise would correlate the coefficients of a matrix."""
-        if self.hebb_rule in NEURAL_RULES:
-            count = count_network_params(*NEURAL_RULES[self.hebb_rule])
-            return {"rules": (1, len(self._matrices) if self.sharing == "layer" else 1, count)}
-        names = RULES[self.hebb_rule]
-        if self.sharing == "synapse":
-            return {format_rules_name(layer): (out, len(names), into) for layer, (out, into) in self._matrices.items()}
-        return {"rules": (1, len(names), count_sets(self.sharing, self.sizes, self.num_rules))}
+    def _rule_layout(self) -> RuleLayout:
+        return RuleLayout(self.hebb_rule, self.sharing, self.num_rules, self.sizes, self._matrices)
 
     @cached_property
     def _rules(self) -> list[LayerRule]:
         """Where each layer finds its rule. Not for sharing `clusters`, see `_find_rules`."""
-        starts = {name: where.start for name, where in self.layout.slices.items()}
-        if self.hebb_rule in NEURAL_RULES:
-            _, num_sets, size = self._coefficients["rules"]
-            sets = [min(layer, num_sets - 1) for layer in range(len(self._matrices))]
-            network = NEURAL_RULES[self.hebb_rule]
-            return [LayerRule(starts["rules"] + number * size, find_columns("D"), network=network) for number in sets]
-        names = RULES[self.hebb_rule]
-        if self.sharing == "synapse":
-            return [LayerRule(starts[format_rules_name(layer)], find_columns(names)) for layer in self._matrices]
-        return self._make_shared_rules(make_tables(self.sharing, self.sizes, self.num_rules))
+        return self._rule_layout.find_rules(self.layout)
 
     def _find_rules(self, buffers: Buffers) -> list[LayerRule]:
         if self.sharing != "clusters":
             return self._rules
-        return self._make_shared_rules(read_cluster_tables(buffers, self._matrices, self.num_rules))
-
-    def _make_shared_rules(self, layers: Sequence[Table]) -> list[LayerRule]:
-        names, num_sets = RULES[self.hebb_rule], self._coefficients["rules"][2]
-        factors = {"B": slice(0, 1), "C": slice(-1, None)}  # of the presynaptic neuron, of the postsynaptic one
-        return [
-            LayerRule(
-                self.layout.slices["rules"].start,
-                find_columns(names),
-                tuple(table[factors.get(name, slice(None))] for name in names),
-                num_sets,
-            )
-            for table in layers
-        ]
+        return self._rule_layout.find_clustered_rules(self.layout, buffers)
 
     @property
     def rule_arrays(self) -> tuple[str, ...]:
@@ -185,7 +156,7 @@ class Hebbian(SizedPolicy):
 
         Shapes: (out, coefficients, in), shared (1, coefficients, sets), neural rules (1, sets, parameters).
         """
-        return tuple(self._coefficients)
+        return tuple(self._rule_layout.shapes)
 
     @property
     def plastic_shapes(self) -> dict[str, tuple[int, ...]]:
@@ -281,11 +252,6 @@ class Hebbian(SizedPolicy):
         modulation = np.tanh(m[:, 0] + m[:, 1] * rewards)
         rewards[due | ~state["learning"]] = 0  # no reward from before a reset acts after it
         return modulation
-
-
-def format_rules_name(layer: str) -> str:
-    """The name of a layer's array of coefficients, for sharing `synapse`."""
-    return f"{layer}_rules"
 
 
 def _sigmoid(x: Float32[np.ndarray, " members"]) -> Float32[np.ndarray, " members"]:

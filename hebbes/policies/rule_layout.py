@@ -1,0 +1,69 @@
+"""Where the learning rules of a plastic network lie in a row of parameters, and which layer reads which of them."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from hebbes.contracts.policy import Buffers, Layout
+from hebbes.policies.kernels.neural_rule import NEURAL_RULES, count_network_params
+from hebbes.policies.kernels.plastic_layers import RULES, LayerRule, find_columns
+from hebbes.policies.sharing import Table, count_sets, make_tables, read_cluster_tables
+
+
+@dataclass(frozen=True)
+class RuleLayout:
+    """The arrays of coefficients of one rule with one kind of sharing. The fields are those of `Hebbian`."""
+
+    hebb_rule: str
+    sharing: str
+    num_rules: int
+    sizes: tuple[int, ...]
+    """Number of inputs of the first plastic layer, then the number of neurons of each plastic layer."""
+    matrices: Mapping[str, tuple[int, ...]]
+    """(out, in) of each plastic layer, by name."""
+
+    @cached_property
+    def shapes(self) -> dict[str, tuple[int, int, int]]:
+        """Always three dimensions, even if one is 1: low-rank noise would correlate the coefficients of a matrix."""
+        if self.hebb_rule in NEURAL_RULES:
+            count = count_network_params(*NEURAL_RULES[self.hebb_rule])
+            return {"rules": (1, len(self.matrices) if self.sharing == "layer" else 1, count)}
+        names = RULES[self.hebb_rule]
+        if self.sharing == "synapse":
+            return {format_rules_name(layer): (out, len(names), into) for layer, (out, into) in self.matrices.items()}
+        return {"rules": (1, len(names), count_sets(self.sharing, self.sizes, self.num_rules))}
+
+    def find_rules(self, layout: Layout) -> list[LayerRule]:
+        """The rule of each layer, by its place in the network's layout. Not for sharing `clusters`."""
+        starts = {name: where.start for name, where in layout.slices.items()}
+        if self.hebb_rule in NEURAL_RULES:
+            _, num_sets, size = self.shapes["rules"]
+            sets = [min(layer, num_sets - 1) for layer in range(len(self.matrices))]
+            network = NEURAL_RULES[self.hebb_rule]
+            return [LayerRule(starts["rules"] + number * size, find_columns("D"), network=network) for number in sets]
+        names = RULES[self.hebb_rule]
+        if self.sharing == "synapse":
+            return [LayerRule(starts[format_rules_name(layer)], find_columns(names)) for layer in self.matrices]
+        return self._make_shared_rules(layout, make_tables(self.sharing, self.sizes, self.num_rules))
+
+    def find_clustered_rules(self, layout: Layout, buffers: Buffers) -> list[LayerRule]:
+        """The rule of each layer for sharing `clusters`, by the tables in the buffers."""
+        return self._make_shared_rules(layout, read_cluster_tables(buffers, self.matrices, self.num_rules))
+
+    def _make_shared_rules(self, layout: Layout, layers: Sequence[Table]) -> list[LayerRule]:
+        names, num_sets = RULES[self.hebb_rule], self.shapes["rules"][2]
+        factors = {"B": slice(0, 1), "C": slice(-1, None)}  # of the presynaptic neuron, of the postsynaptic one
+        return [
+            LayerRule(
+                layout.slices["rules"].start,
+                find_columns(names),
+                tuple(table[factors.get(name, slice(None))] for name in names),
+                num_sets,
+            )
+            for table in layers
+        ]
+
+
+def format_rules_name(layer: str) -> str:
+    """The name of a layer's array of coefficients, for sharing `synapse`."""
+    return f"{layer}_rules"
