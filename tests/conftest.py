@@ -8,7 +8,7 @@ from pathlib import Path
 import hypothesis
 import pytest
 
-from hebbes.execution.worker_process import PARENTS_SIGNALS
+from hebbes.execution.parents_signals import PARENTS_SIGNALS
 from hebbes.options.evaluation import EvaluateConfig
 from hebbes.programs.evaluate import evaluate
 from hebbes.programs.train import train

@@ -15,6 +15,8 @@ from numbers import Integral, Real
 from types import NoneType, UnionType
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
+from hebbes.contracts.suggestion import suggest_name
+
 
 def option(
     default: Any,
@@ -113,7 +115,9 @@ def check_value(owner: type, option: Field, value: Any, name: str = "") -> Any:
 def _check_item(name: str, option: Field, kind: Any, item: Any, value: Any) -> None:
     choices, allowed = option.metadata.get("choices", ()), option.metadata.get("range", "")
     if choices and item not in choices:
-        raise ValueError(f"{name} must be one of {', '.join(choices)}, got {item!r}")
+        raise ValueError(
+            f"{name} must be one of {', '.join(choices)}, got {item!r}{suggest_name(str(item), choices)}"
+        )
     is_infinite = isinstance(item, float) and not isfinite(item)
     if is_infinite or (allowed and not parse_range(allowed).contains(item)):
         is_bounded = allowed.startswith("in ")

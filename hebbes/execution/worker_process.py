@@ -18,12 +18,10 @@ from threadpoolctl import threadpool_limits
 
 from hebbes.contracts.errors import describe_with_traceback
 from hebbes.execution.chunks import ChunkEvaluator, Task
+from hebbes.execution.parents_signals import PARENTS_SIGNALS
 
 STOP_SECONDS = 1.0
 """Seconds in which all workers together may stop by themselves before they are killed."""
-
-PARENTS_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-"""Signals that a terminal or a scheduler sends to the whole process group. Only the parent handles them."""
 
 Call: TypeAlias = tuple[str, tuple[Any, ...]]
 """The name of a method of ChunkEvaluator, and its arguments."""

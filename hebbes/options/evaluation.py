@@ -4,13 +4,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
 
-from hebbes.contracts.option import option
+from hebbes.contracts.option import check_options, option
 from hebbes.contracts.policy import Policy
 from hebbes.environments.environment_spec import BACKENDS
 from hebbes.environments.morphologies import identify_morphology, pin_morphology
-from hebbes.execution.engines import check_episode_timeout, resolve_num_threads
+from hebbes.execution.engine_options import resolve_num_threads
 from hebbes.options.reference_options import ReferenceOptions
-from hebbes.training.config import MAX_EPISODES
+from hebbes.training.run_options import MAX_EPISODES
 
 ALL_MORPHOLOGIES = ("none", "left", "right")
 """The morphologies that `--damage all` stands for."""
@@ -25,18 +25,20 @@ class EvaluateConfig(ReferenceOptions):
     policy: str | None = option(
         None, "policy of files that torch.save wrote, mlp or cnn; the rest follows the reference's conventions"
     )
-    episodes: int = option(20, "episodes to play for each seed")
-    seed: int = option(0, "first seed of the start states, >= 0; episode k depends only on the seed and k")
-    seeds: int = option(1, "how many seeds: the first and those that follow it")
+    episodes: int = option(20, "episodes to play for each seed", range=f"in [1, {MAX_EPISODES}]")
+    seed: int = option(0, "first seed of the start states, >= 0; episode k depends only on the seed and k", range=">= 0")
+    seeds: int = option(1, "how many seeds: the first and those that follow it", range=">= 1")
     backend: str | None = option(
         None,
         "simulator (default: gymnasium; envpool for ids that only EnvPool has)",
         choices=("auto", *BACKENDS),
     )
     threads: int = option(-1, "threads or worker processes; -1 means all cores")
-    max_episode_steps: int | None = option(None, "cap on the env steps of an episode (default: the environment's)")
+    max_episode_steps: int | None = option(
+        None, "cap on the env steps of an episode (default: the environment's)", range=">= 1"
+    )
     episode_timeout: float | None = option(
-        None, "seconds of wall time after which an episode counts as failed (default: no limit)"
+        None, "seconds of wall time after which an episode counts as failed (default: no limit)", range="> 0"
     )
     damage: tuple[str, ...] = option(
         (),
@@ -51,19 +53,13 @@ class EvaluateConfig(ReferenceOptions):
     imports: tuple[str, ...] = option((), "packages to import first; the files may then name their code", flag="import")
 
     def __post_init__(self) -> None:
+        check_options(self)
         resolve_num_threads(self.threads)
         if not all(self.path_weights) or not self.path_weights:
             raise ValueError("path_weights must name policy files")
-        for name, least in (("episodes", 1), ("seed", 0), ("seeds", 1), ("max_episode_steps", 1)):
-            value = getattr(self, name)
-            if value is not None and value < least:
-                raise ValueError(f"{name} must be >= {least}, got {value}")
-        if self.episodes > MAX_EPISODES:
-            raise ValueError(f"episodes must be <= {MAX_EPISODES}, got {self.episodes}")
         if self.seeds * self.episodes > MAX_EPISODES:
             most = f"{MAX_EPISODES // self.episodes} with {self.episodes} episodes each"
             raise ValueError(f"seeds must be <= {most}, got {self.seeds}; did you mean --seed?")
-        check_episode_timeout(self.episode_timeout)
         self._check_combinations()
 
     def _check_combinations(self) -> None:

@@ -18,9 +18,13 @@ INTERVENTIONS = ("freeze_at", "reset_weights_at", "lesion", "init_weights")
 class HebbianEvaluateConfig(EvaluateConfig):
     """Options of an evaluation; each value of an intervention is played alone and compared with the intact policy."""
 
-    freeze_at: tuple[int, ...] = option((), "play without learning from this env step on, >= 0")
-    reset_weights_at: tuple[int, ...] = option((), "play with weights that are drawn anew in this env step, >= 0")
-    lesion: tuple[float, ...] = option((), "play with this fraction of each hidden layer silenced, drawn per episode")
+    freeze_at: tuple[int, ...] = option((), "play without learning from this env step on, >= 0", range=">= 0")
+    reset_weights_at: tuple[int, ...] = option(
+        (), "play with weights that are drawn anew in this env step, >= 0", range=">= 0"
+    )
+    lesion: tuple[float, ...] = option(
+        (), "play with this fraction of each hidden layer silenced, drawn per episode", range="in [0, 1]"
+    )
     init_weights: tuple[str, ...] = option(
         (), "play with other weights at the start of an episode", choices=tuple(INITIAL_WEIGHTS)
     )
@@ -37,11 +41,6 @@ class HebbianEvaluateConfig(EvaluateConfig):
             latest = max(getattr(self, name), default=0)
             if self.max_episode_steps is not None and latest > self.max_episode_steps:
                 raise ValueError(f"{name} must be <= max_episode_steps {self.max_episode_steps}, got {latest}")
-            if min(getattr(self, name), default=0) < 0:
-                raise ValueError(f"{name} must be >= 0, got {min(getattr(self, name))}")
-        for fraction in self.lesion:
-            if not 0 <= fraction <= 1:
-                raise ValueError(f"lesion must be in [0, 1], got {fraction}")
         if self.plots == "":
             raise ValueError("plots must name a folder, got ''")
         if self.plot_layers and self.plots is None:

@@ -5,13 +5,12 @@
 the conventions of Najarro & Risi's code, and that code's own policy files are played with them too.
 """
 
-from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
 from hebbes.files.option_file import read_yaml
-from hebbes.registry.lookup import suggest_name
-from hebbes.training.config import NO_PRESET
+from hebbes.contracts.suggestion import suggest_name
+from hebbes.training.run_options import NO_PRESET
 
 PRESETS = Path(__file__).resolve().parent.parent / "presets"
 ENVIRONMENTS = "environments"
@@ -33,10 +32,10 @@ def find_preset(trainer: str, environment: str, variant: str | None) -> Path | N
     return None
 
 
-def read_shared_options(environment: str, known: Collection[str]) -> dict[str, Any]:
-    """The shared preset of an environment, without options that are not `known`; empty if there is none."""
+def read_shared_options(environment: str) -> dict[str, Any]:
+    """The shared preset of an environment; empty if there is none."""
     for path in sorted((PRESETS / "shared").glob("*.yaml")):
         options = read_yaml(path)
         if environment in options.pop(ENVIRONMENTS):
-            return {name: value for name, value in options.items() if name in known}
+            return options
     return {}

@@ -7,32 +7,23 @@ were tuned here say nothing about such a file, so no other preset is read.
 """
 
 from collections.abc import Iterable
-from dataclasses import Field, dataclass, fields, replace
+from dataclasses import Field, dataclass
 from typing import Any
 
 from hebbes.contracts.option import get_flag_name, option
-from hebbes.environments.environment_spec import EnvironmentSpec
-from hebbes.environments.gymnasium_env import has_fire_button
-from hebbes.environments.ids import is_built_into_gymnasium
-from hebbes.execution.episode import Agent
-from hebbes.options.command_line import parse_config
-from hebbes.options.flags import format_arguments
-from hebbes.options.presets import read_shared_options
-from hebbes.training.assembly import find_spaces, make_agent, make_environment_spec
-from hebbes.training.config import NO_PRESET, TrainConfig
-from hebbes.training.trainers import HebbianConfig
+from hebbes.training.owners import OwnedOption, list_all_owners, name_options
 
 
-def copy_training_option(name: str, choices: tuple[str, ...] = ()) -> Any:
+def copy_training_option(name: str) -> Any:
     """An option of training with None as its default, which means that the reference's conventions decide."""
-    (field,) = (each for each in fields(HebbianConfig) if each.name == name)
-    metadata = field.metadata
-    return option(
-        None,
-        f"{metadata['help']} (files of torch.save; default: the reference's)",
-        choices=choices or metadata["choices"],
-        read=metadata["read"],
-    )
+    metadata = _find_training_option(name).field.metadata
+    copied = {each: metadata[each] for each in ("range", "choices", "read") if metadata.get(each)}
+    return option(None, f"{metadata['help']} (files of torch.save; default: the reference's)", flag=name, **copied)
+
+
+def _find_training_option(name: str) -> OwnedOption:
+    """The first option of this name that training has: policies that share a name mean the same by it."""
+    return name_options(list_all_owners("hebbian"))[name][0]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,26 +47,3 @@ class ReferenceOptions:
         found = {get_flag_name(each): getattr(self, each.name) for each in among}
         plain = {name: list(value) if isinstance(value, tuple) else value for name, value in found.items()}
         return {name: value for name, value in plain.items() if value is not None}
-
-
-def make_reference_training(
-    trainer: str, environment: str, given: dict[str, Any]
-) -> tuple[TrainConfig, EnvironmentSpec, Agent]:
-    """The config, environment and agent of the training that would have made a file.
-
-    Raises ValueError if neither the options nor the reference say how the network's outputs become actions.
-    """
-    options = {"environment": environment, "preset": NO_PRESET, **given}
-    config = parse_config(trainer, format_arguments(options), "")
-    if has_fire_button(config.environment) and "fire_reset" not in given:
-        config = replace(config, fire_reset=True)
-    spec = make_environment_spec(config)
-    shared = read_shared_options(config.environment, ["action_bounds"])
-    says_bounds = "action_bounds" in given or is_built_into_gymnasium(config.environment) or shared
-    if not says_bounds and any(each.name == "clip_action" for each in spec.wrappers):
-        raise ValueError(
-            f"the reference has no conventions for {config.environment}: say with --action_bounds how its actions were "
-            "bounded (clip, tanh, ...), and what else its training did, with --settle_steps, --gymnasium_wrappers, "
-            "--wrappers, --early_stop_negative_streak, --early_stop_grace_steps"
-        )
-    return config, spec, make_agent(config, *find_spaces(spec))

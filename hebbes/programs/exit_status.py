@@ -1,6 +1,5 @@
 """How the programs end: with one line and status 2 after bad input, with status 128 + signal after a signal."""
 
-import argparse
 import os
 import signal
 import sys
@@ -10,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NoReturn
 
-from hebbes.execution.worker_process import PARENTS_SIGNALS
+from hebbes.execution.parents_signals import PARENTS_SIGNALS
 
 
 @contextmanager
@@ -32,9 +31,9 @@ def report_errors_in_one_line() -> Iterator[None]:
 
 
 def _find_foreign_exit(error: SystemExit) -> str:
-    """The place of a `sys.exit` outside this package and argparse; empty for one of ours."""
+    """The place of a `sys.exit` outside this package; empty for one of ours."""
     place = traceback.extract_tb(error.__traceback__)[-1]
-    ours = Path(__file__).parents[1] in Path(place.filename).parents or place.filename == argparse.__file__
+    ours = Path(__file__).parents[1] in Path(place.filename).parents
     return "" if ours else f"{place.filename}, line {place.lineno},"
 
 

@@ -1,18 +1,22 @@
-"""The programs `train_static` and `train_hebbian`, which evolve a policy on an environment."""
+"""The programs `train_static` and `train_hebbian`, which evolve a policy on an environment.
+
+The options are parsed before the modules that train are imported, because those take a second or two.
+"""
 
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from hebbes.contracts.engine import EngineError
-from hebbes.options.command_line import parse_configs
+from hebbes.options.resuming import parse_configs
 from hebbes.programs.exit_status import end_cleanly_on_signals, report_errors_in_one_line
 from hebbes.recording.standard_output import format_stop_message
 from hebbes.training.advice import TrainingError
 from hebbes.training.config import TrainConfig
-from hebbes.training.prepare import prepare
-from hebbes.training.run import execute_all
-from hebbes.training.runs import Runs
+
+if TYPE_CHECKING:
+    from hebbes.training.runs import Runs
 
 
 def train_static(description: str) -> None:
@@ -26,10 +30,12 @@ def train_hebbian(description: str) -> None:
 
 
 def train(trainer: str, description: str) -> None:
-    """Parses and checks the options, then trains; `trainer` is a key of `hebbes.training.trainers.TRAINERS`."""
+    """Parses and checks the options, then trains; `trainer` is a key of `hebbes.training.owners.TRAINERS`."""
     with end_cleanly_on_signals():
         with report_errors_in_one_line():
             runs = prepare_runs(trainer, sys.argv[1:], description)
+        from hebbes.training.run import execute_all
+
         try:
             all_written = execute_all(runs)
         except (EngineError, TrainingError) as error:
@@ -38,7 +44,7 @@ def train(trainer: str, description: str) -> None:
             sys.exit(1)
 
 
-def prepare_runs(trainer: str, arguments: Sequence[str], description: str) -> Runs:
+def prepare_runs(trainer: str, arguments: Sequence[str], description: str) -> "Runs":
     """The runs that a command line describes, the first of them prepared; ValueError if options do not fit together."""
 
     def read_config(folder: Path) -> TrainConfig:
@@ -46,4 +52,6 @@ def prepare_runs(trainer: str, arguments: Sequence[str], description: str) -> Ru
         return config
 
     (config,) = parse_configs(trainer, arguments, description)
+    from hebbes.training.prepare import prepare
+
     return prepare(config, read_config)

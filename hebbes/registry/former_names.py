@@ -24,6 +24,9 @@ FORMER_OPTIONS = {
 }
 """Earlier names of this program's own -> current ones. They are accepted with a line of notice."""
 
+MISSING_OPTIONS = {"early_stop_counts_grace": True}
+"""Options that checkpoints of earlier versions lack, and the values with which these runs behaved as they did."""
+
 FORMER_COLUMNS = {
     "unperturbed_return": "mean_policy_return",
     "unperturbed_rank": "mean_policy_rank",

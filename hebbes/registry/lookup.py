@@ -1,11 +1,11 @@
 """Finds the class that a name stands for: one of ours from the tables, or a user's own `package.module:Class`."""
 
-import difflib
 import importlib
 from collections.abc import Iterable, Sequence
 from types import ModuleType
 from typing import Any
 
+from hebbes.contracts.suggestion import suggest_name
 from hebbes.registry.former_names import FORMER_PACKAGES
 from hebbes.registry.tables import GYMNASIUM_WRAPPERS, TABLES
 from hebbes.registry.users_classes import check_class
@@ -60,13 +60,6 @@ def check_allowed(modules: Iterable[str], allowed: Sequence[str]) -> None:
         raise ValueError(
             f"needs code from the {which} {', '.join(map(repr, missing))}; if you trust {them}, give {flag}"
         )
-
-
-def suggest_name(name: str, known: Sequence[str]) -> str:
-    """ ", did you mean 'y'?" with the nearest known name, ignoring case; empty if none is near."""
-    by_lower_case = {candidate.lower(): candidate for candidate in known}
-    nearest = difflib.get_close_matches(name.lower(), by_lower_case, n=1)
-    return f", did you mean {by_lower_case[nearest[0]]!r}?" if nearest else ""
 
 
 def _advise_new_names(error: Exception) -> str:

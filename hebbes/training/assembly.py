@@ -1,10 +1,11 @@
 """Makes what a config describes: the policy, its action head, the environment and its wrappers."""
 
-from dataclasses import fields
-from typing import Any
+from collections.abc import Mapping
+from dataclasses import replace
 
 from gymnasium.spaces import Box, Discrete, Space
 
+from hebbes.environments.environment_options import ACTION_BOUNDS
 from hebbes.environments.environment_spec import EnvironmentSpec
 from hebbes.environments.make_batch_env import choose_backend, make_batch_env
 from hebbes.environments.morphologies import shorten_morphology_name
@@ -14,8 +15,7 @@ from hebbes.files.policy_file import count_outputs
 from hebbes.policies.cnn import can_convolve
 from hebbes.registry.lookup import find_class
 from hebbes.registry.users_classes import make_policy
-from hebbes.training.config import HEADS_OF_BOUNDS, TrainConfig
-from hebbes.training.trainers import find_trainer
+from hebbes.training.config import TrainConfig
 from hebbes.training.unbounded_actions import check_accepts_unbounded_actions
 from hebbes.wrappers.atari_42 import SCREEN
 from hebbes.wrappers.channels_last import has_channels_first
@@ -60,68 +60,80 @@ def _make_start_error(spec: EnvironmentSpec, error: Exception) -> ValueError:
     return ValueError(reason if reason.startswith(named) else f"{named} cannot be started: {reason}")
 
 
-def _choose_observation_wrappers(config: TrainConfig, space: Space) -> list[WrapperSpec]:
+START_WRAPPERS = ("settle", "fire_reset")
+"""Wrappers next to the simulator: they play the first env steps of an episode."""
+OBSERVATION_WRAPPERS = ("atari_42", "grayscale", "resize", "frame_stack")
+"""Wrappers of observations, whose order `_choose_observation_wrappers` knows."""
+
+
+def _choose_observation_wrappers(
+    config: TrainConfig, space: Space, put_on: Mapping[str, WrapperSpec]
+) -> list[WrapperSpec]:
+    """The wrappers that these observations need, and those of `put_on` that change observations, innermost first."""
     shape: tuple[int, ...] = space.shape or ()
     chain = []
     if has_channels_first(space):
-        chain.append(WrapperSpec("channels_last", {}))
+        chain.append(WrapperSpec("channels_last"))
         shape = (*shape[1:], shape[0])
     if isinstance(space, Discrete):
-        chain.append(WrapperSpec("one_hot", {}))
+        chain.append(WrapperSpec("one_hot"))
         shape = (int(space.n),)
     image = len(shape) == 3 and space.dtype == "uint8"
-    _check_observation_options(config, space, shape if image else None)
-    if config.frame_stack > 1 and len(shape) not in (1, 3):
-        raise ValueError(f"frame_stack stacks images and vectors; {config.environment} has observations {space}")
-    if config.atari_42:
-        chain += [WrapperSpec("atari_42", {}), WrapperSpec("running_normalization", {})]
+    _check_observation_options(config, space, shape if image else None, put_on)
+    if "atari_42" in put_on:
+        chain += [put_on["atari_42"], WrapperSpec("running_normalization")]
         image = False  # the wrappers below are for pixels in bytes
-    if config.grayscale:
-        chain.append(WrapperSpec("grayscale", {}))
-    if image and (size := _choose_image_size(config, shape)) != shape[:2]:
-        chain.append(WrapperSpec("resize", {"height": size[0], "width": size[1]}))
-    if config.frame_stack > 1:
-        chain.append(WrapperSpec("frame_stack", {"num_frames": config.frame_stack}))
+    if "grayscale" in put_on:
+        chain.append(put_on["grayscale"])
+    if image and (size := _choose_image_size(shape, put_on.get("resize"))) != shape[:2]:
+        chain.append(WrapperSpec("resize", {"size": list(size)}))
+    if "frame_stack" in put_on:
+        chain.append(put_on["frame_stack"])
     if image:
-        chain.append(WrapperSpec("scale", {}))
+        chain.append(WrapperSpec("scale"))
     return chain
 
 
-def _check_observation_options(config: TrainConfig, space: Space, image: tuple[int, ...] | None) -> None:
-    """ValueError for options that these observations do not allow.
+def _check_observation_options(
+    config: TrainConfig, space: Space, image: tuple[int, ...] | None, put_on: Mapping[str, WrapperSpec]
+) -> None:
+    """ValueError for wrappers that these observations do not allow.
 
     `image` is their shape (height, width, channels), or None if they are not images.
     """
-    if config.grayscale and (image is None or image[2] != 3):
-        raise ValueError(f"grayscale needs color images; {config.environment} has observations {space}")
-    if config.resize is not None and image is None:
-        raise ValueError(f"resize needs images; {config.environment} has observations {space}")
-    if config.atari_42 and (image != SCREEN or config.grayscale or config.resize is not None):
+    described = f"{config.environment.id} has observations {space}"
+    if "frame_stack" in put_on and image is None and len(space.shape or ()) != 1 and not isinstance(space, Discrete):
+        raise ValueError(f"frame_stack stacks images and vectors; {described}")
+    if "grayscale" in put_on and (image is None or image[2] != 3):
+        raise ValueError(f"grayscale needs color images; {described}")
+    if "resize" in put_on and image is None:
+        raise ValueError(f"resize needs images; {described}")
+    if "atari_42" in put_on and (image != SCREEN or not put_on.keys().isdisjoint(("grayscale", "resize"))):
         other = "it cannot be combined with grayscale or resize" if image == SCREEN else f"got observations {space}"
         raise ValueError(f"atari_42 takes Atari's screens of {SCREEN} as they are; {other}")
 
 
-def _choose_image_size(config: TrainConfig, shape: tuple[int, ...]) -> tuple[int, ...]:
+def _choose_image_size(shape: tuple[int, ...], resize: WrapperSpec | None) -> tuple[int, ...]:
     """Height and width that the policy sees."""
-    smaller = all(wanted <= given for wanted, given in zip(config.resize or DEFAULT_SIZE, shape[:2], strict=True))
-    if config.resize is not None and not smaller:
-        raise ValueError(f"resize only shrinks: got {list(config.resize)} for images of {list(shape[:2])}")
-    return config.resize or (DEFAULT_SIZE if smaller else shape[:2])
+    wanted = DEFAULT_SIZE if resize is None else tuple(resize.kwargs["size"])
+    smaller = all(size <= given for size, given in zip(wanted, shape[:2], strict=True))
+    if resize is not None and not smaller:
+        raise ValueError(f"resize only shrinks: got {list(wanted)} for images of {list(shape[:2])}")
+    return wanted if smaller else shape[:2]
 
 
 def _choose_action_wrappers(config: TrainConfig, space: Space) -> list[WrapperSpec]:
-    real = isinstance(space, Box) and space.dtype.kind == "f"
-    if not real and config.action_bounds != "clip":
+    real, bounds = isinstance(space, Box) and space.dtype.kind == "f", config.environment.action_bounds
+    if not real and bounds != "clip":
         raise ValueError(
-            f"action_bounds {config.action_bounds!r} needs Box actions of real numbers; {config.environment} has "
-            f"{space}: give --action_bounds clip"
+            f"action_bounds {bounds!r} needs Box actions of real numbers; {config.environment.id} has {space}: give "
+            "--action_bounds clip"
         )
     if not real:
-        return [] if _starts_at_0(space) else [WrapperSpec("choose_action", {})]
-    flattening = [] if len(space.shape or ()) == 1 else [WrapperSpec("flatten_action", {})]
-    if config.action_bounds == "none":
-        return flattening
-    return [*flattening, WrapperSpec("rescale_action" if config.action_bounds == "rescale" else "clip_action", {})]
+        return [] if _starts_at_0(space) else [WrapperSpec("choose_action")]
+    flattening = [] if len(space.shape or ()) == 1 else [WrapperSpec("flatten_action")]
+    wrapper = ACTION_BOUNDS[bounds][1]
+    return flattening if wrapper is None else [*flattening, WrapperSpec(wrapper)]
 
 
 def _starts_at_0(space: Space) -> bool:
@@ -130,69 +142,49 @@ def _starts_at_0(space: Space) -> bool:
 
 
 def make_environment_spec(config: TrainConfig) -> EnvironmentSpec:
-    """The environment that the config describes, with the wrappers that its spaces need."""
-    gymnasium_wrappers = tuple(map(make_wrapper_spec, config.gymnasium_wrappers))
-    backend = choose_backend(config.backend, config.environment, config.env_kwargs, gymnasium_wrappers)
-    bare: dict[str, Any] = {
-        "environment": config.environment,
-        "backend": backend,
-        "env_kwargs": config.env_kwargs,
-        "imports": config.imports,
-        "gymnasium_wrappers": gymnasium_wrappers,
-        "morphologies": config.morphologies,
-    }
-    observation_space, action_space = find_spaces(EnvironmentSpec(**bare))
-    around_policy = _choose_observation_wrappers(config, observation_space)
+    """The environment that the config describes, with the wrappers that options put on and its spaces need."""
+    options = config.environment
+    gymnasium_wrappers = tuple(map(make_wrapper_spec, options.gymnasium_wrappers))
+    bare = EnvironmentSpec(
+        options.id,
+        choose_backend(options.backend, options.id, options.env_kwargs, gymnasium_wrappers),
+        env_kwargs=options.env_kwargs,
+        imports=options.imports,
+        gymnasium_wrappers=gymnasium_wrappers,
+        morphologies=options.morphologies,
+    )
+    observation_space, action_space = find_spaces(bare)
+    put_on = {spec.name: spec for spec in config.list_put_on("wrapper")}
+    around_policy = _choose_observation_wrappers(config, observation_space, put_on)
     around_policy += _choose_action_wrappers(config, action_space)
-    if config.action_bounds == "none" and isinstance(action_space, Box):
-        check_accepts_unbounded_actions(EnvironmentSpec(**bare), action_space)
-    chain = []
-    if config.settle_steps:
-        chain.append(WrapperSpec("settle", {"num_steps": config.settle_steps}))
-    if config.fire_reset:
-        chain.append(WrapperSpec("fire_reset", {}))
-    chain += [*around_policy, *map(make_wrapper_spec, config.wrappers)]
-    training_only = []
-    if config.early_stop_negative_streak is not None:
-        grace = config.early_stop_grace_steps
-        settings = {
-            "negative_streak": config.early_stop_negative_streak,
-            "grace_steps": grace,
-            **({"counts_grace": config.early_stop_counts_grace} if grace else {}),
-        }
-        training_only.append(WrapperSpec("early_stop", settings))
-    return EnvironmentSpec(**bare, wrappers=tuple(chain), training_wrappers=tuple(training_only))
+    if options.action_bounds == "none" and isinstance(action_space, Box):
+        check_accepts_unbounded_actions(bare, action_space)
+    others = [spec for name, spec in put_on.items() if name not in (*START_WRAPPERS, *OBSERVATION_WRAPPERS)]
+    others += config.list_named("wrapper")
+    training_only = [spec for spec in others if getattr(find_class("wrapper", spec.name), "training_only", False)]
+    first = [put_on[name] for name in START_WRAPPERS if name in put_on]
+    chain = [*first, *around_policy, *(spec for spec in others if spec not in training_only)]
+    return replace(bare, wrappers=tuple(chain), training_wrappers=tuple(training_only))
 
 
 def make_agent(config: TrainConfig, observation_space: Space, action_space: Space) -> Agent:
     """The policy that the config names, made for these spaces, and its action head."""
-    policy_class = find_class("policy", config.policy)
-    settings = _find_policy_options(config, policy_class)
+    name = config.evolution.policy
+    policy_class = find_class("policy", name)
+    trainer = getattr(policy_class, "trainer", config.trainer)
+    if trainer != config.trainer:
+        raise ValueError(f"policy {name!r} is not for this program; train it with train_{trainer}.py")
     policy = make_policy(
-        config.policy,
+        name,
         policy_class,
         observation_shape=observation_space.shape,
         num_outputs=count_outputs(action_space),
-        **{name: getattr(config, name) for name in settings},
+        **config.policy_options,
     )
-    return Agent(policy, "argmax" if isinstance(action_space, Discrete) else HEADS_OF_BOUNDS[config.action_bounds])
+    head = "argmax" if isinstance(action_space, Discrete) else ACTION_BOUNDS[config.environment.action_bounds][0]
+    return Agent(policy, head)
 
 
 def choose_policy(observation_space: Space) -> str:
     """The name of the policy that `--policy auto` stands for: `cnn` for images that are large enough, else `mlp`."""
     return "cnn" if can_convolve(observation_space.shape or ()) else "mlp"
-
-
-def _find_policy_options(config: TrainConfig, policy_class: type[Any]) -> set[str]:
-    """Names of the options that are fields of the policy; ValueError if this program cannot train this policy."""
-    own = {each.name: "help" in each.metadata for each in fields(policy_class)}
-    asked = {each.name for each in fields(config)}
-    lacking = sorted(name for name, is_option in own.items() if is_option and name not in asked)
-    surplus = sorted(asked - {each.name for each in fields(TrainConfig)} - own.keys())
-    if lacking or surplus:
-        verb, names = ("needs", lacking) if lacking else ("does not take", surplus)
-        program = find_trainer({each.name for each in fields(TrainConfig)} | set(lacking))
-        raise ValueError(
-            f"policy {config.policy!r} {verb} {names[0]}, an option of its training; train it with train_{program}.py"
-        )
-    return own.keys() & asked

@@ -1,282 +1,105 @@
-"""TrainConfig: every option of a training run; each field is a flag of the command line and a key of a preset."""
+"""TrainConfig: the options of a training run, by owner."""
 
-import json
-import re
-from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
-from math import inf, isfinite
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from hebbes.contracts.option import get_flag_name, option
-from hebbes.environments.environment_spec import BACKENDS
-from hebbes.environments.morphologies import INTACT, check_morphologies, pin_morphology
-from hebbes.environments.wrapper_spec import make_wrapper_spec, read_wrapper
-from hebbes.execution.engines import ENGINES, check_episode_timeout, resolve_num_threads
-from hebbes.policies.base import INITIALIZATIONS
-from hebbes.policies.kernels.activations import ACTIVATIONS
-from hebbes.recording.tensorboard import check_installed
-from hebbes.registry.lookup import is_ours
-from hebbes.wrappers.frame_stack import MAX_FRAMES
+import yaml
 
-HEADS_OF_BOUNDS = {
-    **{"clip": "identity", "tanh": "tanh", "rescale": "tanh"},
-    **{"tanh_sigmoid": "tanh_sigmoid", "none": "identity"},
-}
-"""The action head for each value of `action_bounds`."""
-
-CHANGEABLE = {
-    *("resume", "import", "generations", "max_env_steps", "threads", "engine", "chunk_size", "episode_timeout"),
-    *("print_every", "checkpoint_every", "test_episodes", "stop_at_return", "tensorboard"),
-}
-"""Flags that a resume may change."""
-
-NO_PRESET = "none"
-"""The value of `--preset` for which only the shared preset is read."""
-
-NOT_SAVED = {"preset", "config", "resume"}
-"""Flags that say where options are read from. They are not options of the run itself."""
-
-VALUES_IN_OLD_CHECKPOINTS = {"early_stop_counts_grace": True}
-"""Values of options that checkpoints of earlier versions lack, where these runs behaved unlike the present default."""
-
-GROWTH = ("num_interactions", "population_size_max")
-"""Flags of a growing population. They are tuned together with its strategy and its population_size."""
-
-LARGEST_GROWTH = 10
-"""A population grows to at most this many times population_size if population_size_max is not given."""
-
-LARGEST_SHIFT = 1e30
-"""Largest absolute value of `reward_shift`. The sum of larger ones over an episode might not be finite."""
-
-LEAST_VALUES = {
-    "generations print_every checkpoint_every eval_every eval_episodes episodes_per_member chunk_size frame_stack "
-    "recurrent_size seeds max_env_steps max_episode_steps episode_cap_min num_interactions population_size_max": 1,
-    "seed settle_steps early_stop_grace_steps early_stop_negative_streak test_episodes virtual_batch": 0,
-}
-"""The least value of options that count something."""
-
-MAX_EPISODES = 1_000_000
-"""Far more than any statistics need. It keeps a typing error from filling the memory."""
-MAX_SEEDS = 10_000
-LARGEST_VALUES = {
-    "frame_stack": MAX_FRAMES,
-    "episodes_per_member": MAX_EPISODES,
-    "eval_episodes": MAX_EPISODES,
-    "test_episodes": MAX_EPISODES,
-    "seeds": MAX_SEEDS,
-}
-"""The largest allowed value of options, on any machine."""
+from hebbes.contracts.option import find_unused_options, list_options
+from hebbes.environments.environment_options import EnvironmentOptions
+from hebbes.environments.wrapper_spec import Entry, WrapperSpec, make_wrapper_spec
+from hebbes.execution.engine_options import EngineOptions
+from hebbes.registry.lookup import is_ours, list_names
+from hebbes.registry.users_classes import convert_errors
+from hebbes.training.evolution_options import EvolutionOptions
+from hebbes.training.owners import (
+    Choices,
+    Owner,
+    choose_names,
+    find_owner,
+    find_wrapper_owner,
+    list_chosen_owners,
+    list_fixed_owners,
+)
+from hebbes.training.run_options import NO_PRESET, RunOptions
 
 
 @dataclass(frozen=True)
 class TrainConfig:
-    """Options of a run. Those of the strategy are in `settings`, an instance of its own `Settings`."""
+    """The options of a run. Made by `make_config`."""
 
-    environment: str = option(
-        "CarRacing", "Gymnasium id, or PACKAGE:ID of your own; short and retired names are mapped to today's"
-    )
-    preset: str | None = option(
-        None, "variant of the preset, hebbes/presets/TRAINER/ENVIRONMENT.VARIANT.yaml; none reads the shared one alone"
-    )
-    config: str | None = option(None, "YAML file of options; they override the preset, and flags override them")
-    resume: str | None = option(None, "resume the run, or the runs of several seeds, in this folder")
-    generations: int = option(300, "generations to run")
-    max_env_steps: int | None = option(None, "stop after the generation that reaches this many env steps")
-    stop_at_return: float | None = option(
-        None, "stop after the evaluation of the mean policy that reaches this mean return"
-    )
-    seed: int = option(0, "seed of every random stream, >= 0")
-    seeds: int = option(1, "number of runs, one after the other, with --seed and the seeds that follow it")
-    threads: int = option(-1, "threads or worker processes; -1 means all cores")
-    folder: str = option("weights", "folder of all runs; each is written to FOLDER/ENVIRONMENT/RUN_NAME")
-    run_name: str | None = option(None, "name of the run's folder (default: strategy, seed and time)")
-    print_every: int = option(1, "generations between lines of progress")
-    checkpoint_every: int = option(
-        10, "generations between checkpoints, each with latest.dat; a new best.dat is saved with a checkpoint too"
-    )
-
-    policy: str = option(
-        "auto", "policy by name, or package.module:Class; auto is cnn for images of 16 x 16 pixels or more, else mlp"
-    )
-    hidden_sizes: tuple[int, ...] = option(
-        (128, 64),
-        "units of each hidden layer of mlp, cnn and hebbian, and of those before the cell of lstm and gru",
-        needs={"policy": ("auto", "mlp", "cnn", "hebbian", "lstm", "gru")},
-    )
-    recurrent_size: int = option(64, "units of the recurrent cell of lstm and gru", needs={"policy": ("lstm", "gru")})
-    activation: str = option(
-        "tanh",
-        "activation of the hidden layers of mlp, lstm and gru",
-        choices=tuple(ACTIVATIONS),
-        needs={"policy": ("auto", "mlp", "lstm", "gru")},
-    )
-    bias: bool = option(False, "give the layers of linear and mlp biases", needs={"policy": ("auto", "linear", "mlp")})
-    initialization: str = option(
-        "xavier",
-        "initial weights of mlp, cnn and small: xavier, with biases of zero, or pytorch, the default of its layers",
-        choices=tuple(INITIALIZATIONS),
-        needs={"policy": ("auto", "mlp", "cnn", "small")},
-    )
-    virtual_batch: int = option(
-        0,
-        "frames of random play whose statistics normalize the convolutions of cnn and conv_lstm; 0 for none",
-        needs={"policy": ("auto", "cnn", "conv_lstm")},
-    )
-    observation_normalization: bool = option(
-        False, "normalize observations by the running mean and standard deviation of all those seen in training"
-    )
-    init_from: str | None = option(
-        None, "start from the weights of this policy file, or of a file that the reference saved with torch.save"
-    )
-
-    strategy: str = option("openai_es", "strategy by name, or package.module:Class")
-    episodes_per_member: int = option(1, "episodes whose mean return is a member's fitness")
-    num_interactions: int | None = option(
-        None,
-        "env steps of a generation; its population grows by population_size until then, up to population_size_max",
-    )
-    population_size_max: int | None = option(
-        None,
-        "largest size of a growing population, at least twice population_size (default: ten times population_size)",
-        needs={"num_interactions": ()},
-    )
-    reward_shift: float = option(
-        0.0, "added to the reward of every env step, for the fitness only; -1 removes a survival bonus of 1"
-    )
-    episode_seeds: str = option(
-        "common",
-        "common: all members of a generation have the same start states (common random numbers); "
-        "independent: each member has its own",
-        choices=("common", "independent"),
-    )
-    max_episode_steps: int | None = option(
-        None, "cap on the env steps of a training episode (default: the environment's)"
-    )
-    episode_cap_factor: float | None = option(
-        None, "cap training episodes at this many times the mean length of the generation before, > 1"
-    )
-    episode_cap_min: int | None = option(
-        None,
-        "smallest value of that cap, and its value in the first generation; max_episode_steps still holds",
-        needs={"episode_cap_factor": ()},
-    )
-
-    backend: str = option(
-        "auto", "simulator; auto is EnvPool where it has the environment, else Gymnasium", choices=("auto", *BACKENDS)
-    )
-    env_kwargs: Mapping[str, Any] = option({}, "arguments of the simulator, as a YAML mapping")
-    imports: tuple[str, ...] = option((), "packages to import first, which register environments", flag="import")
-    morphologies: tuple[str, ...] = option(
-        (INTACT,),
-        "morphologies in which every episode is played; the fitness is the mean return over them: none (intact), left, "
-        "right (an ankle shortened) or the path of an XML file; for AntBulletEnv-v0 and Ant-v5",
-        commas=pin_morphology,
-    )
-    action_bounds: str = option(
-        "clip",
-        "how outputs become actions within the bounds: clip; tanh, then clip; tanh, then rescale from [-1, 1]; "
-        "tanh_sigmoid (first output tanh, others sigmoid, for CarRacing); none: the outputs as they are",
-        choices=tuple(HEADS_OF_BOUNDS),
-    )
-    resize: tuple[int, ...] | None = option(
-        None, "height and width, in pixels, to shrink images to (default: 84 84 if images are larger)"
-    )
-    grayscale: bool = option(False, "convert color images to gray")
-    atari_42: bool = option(
-        False, "preprocess Atari as pytorch-es does: 42 x 42 gray, normalized by the episode's running moments"
-    )
-    frame_stack: int = option(1, "number of latest observations that the policy sees, the newest last")
-    settle_steps: int = option(0, "env steps of zero action at the start of every episode")
-    fire_reset: bool = option(False, "press FIRE at the start and after every lost life (Atari)")
-    early_stop_negative_streak: int | None = option(
-        None, "training only: end an episode after more than this many negative rewards in a row"
-    )
-    early_stop_grace_steps: int = option(
-        0,
-        "env steps at the start of an episode whose rewards early stopping ignores",
-        needs={"early_stop_negative_streak": ()},
-    )
-    early_stop_counts_grace: bool = option(
-        False,
-        "also count rewards within early_stop_grace_steps, as versions without this option did",
-        needs={"early_stop_grace_steps": ()},
-    )
-    gymnasium_wrappers: tuple[Any, ...] = option(
-        (),
-        "gymnasium.Wrapper classes, innermost first; they select the gymnasium back end: TimeLimit, "
-        "package.module:Class, or with arguments 'TimeLimit: {max_episode_steps: 100}'",
-        read=read_wrapper,
-    )
-    wrappers: tuple[Any, ...] = option(
-        (), "additional batch wrappers, applied outermost, written like those of gymnasium_wrappers", read=read_wrapper
-    )
-
-    engine: str = option(
-        "auto",
-        "auto: threads for EnvPool, worker processes for Gymnasium; with --threads 1 simulators run in this process, "
-        "and a crash of one ends it",
-        choices=ENGINES,
-    )
-    episode_timeout: float | None = option(
-        None, "seconds of wall time an episode may take before its worker process is replaced (default: no limit)"
-    )
-    chunk_size: int | None = option(
-        None,
-        "members evaluated together, approximately; results depend on it in their last bits "
-        "(default: 32 on EnvPool, 4 on Gymnasium)",
-    )
-    eval_every: int = option(10, "generations between evaluations of the mean policy on fresh episodes")
-    eval_episodes: int = option(5, "fresh episodes of such an evaluation; best.dat is the policy with the best mean")
-    tensorboard: bool = option(False, "also write the metrics as TensorBoard events (needs tensorboardX)")
-    test_episodes: int = option(20, "episodes of best.dat on Gymnasium's own environment after training; 0 for none")
-
-    settings: Any = None
+    run: RunOptions
+    evolution: EvolutionOptions
+    environment: EnvironmentOptions
+    engine: EngineOptions
+    settings: Any
     """The strategy's own `Settings`."""
+    trainer: str
+    """A key of `hebbes.training.owners.TRAINERS`."""
+    given: Mapping[str, Any] = field(default_factory=dict)
+    """The options of the policy, the wrappers and the loggers that something sets, by `OwnedOption.key`."""
     typed: frozenset[str] = field(default=frozenset(), compare=False)
-    """The flags given on the command line. They must have an effect, see `hebbes.training.unused_options`."""
+    """Keys of the options that somebody typed. They must have an effect, see `check_typed_options`."""
 
-    def __post_init__(self) -> None:
-        resolve_num_threads(self.threads)
-        check_episode_timeout(self.episode_timeout)
-        check_morphologies(self.morphologies)
-        for names, least in LEAST_VALUES.items():
-            for name in names.split():
-                value = getattr(self, name)
-                if value is not None and value < least:
-                    raise ValueError(f"{name} must be >= {least}, got {value}")
-        for name, most in LARGEST_VALUES.items():
-            if getattr(self, name) > most:
-                hint = "; did you mean --seed?" if name == "seeds" else ""
-                raise ValueError(f"{name} must be <= {most}, got {getattr(self, name)}{hint}")
-        self._check_budget()
-        if any(size < 1 for size in self.hidden_sizes):
-            raise ValueError(f"hidden_sizes must be >= 1, got {list(self.hidden_sizes)}")
-        if self.resize is not None and (len(self.resize) != 2 or min(self.resize) < 1):
-            raise ValueError(f"resize must be a height and a width >= 1, got {list(self.resize)}")
-        if self.run_name is not None and not re.fullmatch(r"(?!\.)[^/\x00-\x1f]{1,200}", self.run_name):
-            raise ValueError(f"run_name must be a plain folder name of at most 200 characters, got {self.run_name!r}")
-        if not self.folder:
-            raise ValueError("folder must name a folder, got ''")
-        try:
-            json.dumps(dict(self.env_kwargs), allow_nan=False)
-        except (TypeError, ValueError) as error:
-            raise ValueError(f"env_kwargs must hold finite numbers, texts, lists and mappings ({error})") from error
-        if not all(isinstance(name, str) for name in self.env_kwargs):
-            raise ValueError(f"env_kwargs must have names for keys, got {dict(self.env_kwargs)}")
-        if "render_mode" in self.env_kwargs:
-            raise ValueError("env_kwargs must not hold render_mode; evaluations show episodes with --render")
+    @property
+    def owners(self) -> list[Owner]:
+        """The parts of the run, and all wrappers and loggers that options could put on."""
+        return [*list_fixed_owners(self.trainer), *list_chosen_owners(self.choices)]
 
-    def _check_budget(self) -> None:
-        if self.episode_cap_factor is not None and not 1 < self.episode_cap_factor < inf:
-            raise ValueError(f"episode_cap_factor must be a finite number > 1, got {self.episode_cap_factor}")
-        for name in ("reward_shift", "stop_at_return"):
-            value = getattr(self, name)
-            if value is not None and not isfinite(value):
-                raise ValueError(f"{name} must be a finite number, got {value}")
-        if abs(self.reward_shift) > LARGEST_SHIFT:
-            raise ValueError(f"reward_shift must be within {LARGEST_SHIFT:g} of 0, got {self.reward_shift}")
-        if self.tensorboard:
-            check_installed()
+    @property
+    def choices(self) -> Choices:
+        """The names that decide which owners the run has."""
+        chosen = self.evolution.policy, self.evolution.strategy, self.environment.wrappers, self.run.loggers
+        return Choices(*chosen)
+
+    @property
+    def values(self) -> dict[str, Any]:
+        """The value of every option by key."""
+        parts = {"run": self.run, "evolution": self.evolution, "environment": self.environment}
+        parts |= {"engine": self.engine, "strategy": self.settings}
+        found = {}
+        for owner in self.owners:
+            part = parts.get(owner.kind)
+            for each in owner.options:
+                by_default = self.given.get(each.key, each.default)
+                found[each.key] = by_default if part is None else getattr(part, each.field.name)
+        return found
+
+    @property
+    def policy_options(self) -> dict[str, Any]:
+        """The options of the policy that something sets, by field."""
+        return {key.removeprefix("policy."): value for key, value in self.given.items() if key.startswith("policy.")}
+
+    def list_put_on(self, kind: str) -> list[WrapperSpec]:
+        """The wrappers or loggers of ours that options put on, those whose options make them do something."""
+        return [
+            spec
+            for owner in list_chosen_owners(self.choices)
+            if owner.kind == kind and (spec := self._find_put_on(owner)) is not None
+        ]
+
+    def list_named(self, kind: str) -> list[WrapperSpec]:
+        """The wrappers or loggers in the list that names them, with their options."""
+        owners, specs = self.owners, []
+        for entry in self.environment.wrappers if kind == "wrapper" else self.run.loggers:
+            spec = make_wrapper_spec(entry)
+            owner = find_wrapper_owner(owners, spec, kind)
+            options = [] if owner is None else owner.options
+            given = {each.field.name: _to_plain(self.given[each.key]) for each in options if each.key in self.given}
+            specs.append(replace(spec, kwargs={**spec.kwargs, **given}))
+        return specs
+
+    def _find_put_on(self, owner: Owner) -> WrapperSpec | None:
+        if owner.name not in list_names(owner.kind):  # a user's own is put on by its name
+            return None
+        values = {each.field.name: self.given.get(each.key, each.default) for each in owner.options}
+        unused = [name for each in owner.declared for name in find_unused_options(each, values)]
+        used = [each for each in owner.options if each.field.name not in unused]
+        if all(values[each.field.name] == each.default for each in used):
+            return None
+        arguments = {each.field.name: values[each.field.name] for each in used if each.field.name != owner.name}
+        return WrapperSpec(owner.name, {name: _to_plain(value) for name, value in arguments.items()})
 
     @property
     def trusted_modules(self) -> list[str]:
@@ -284,16 +107,91 @@ class TrainConfig:
         return find_users_modules(self.as_options())
 
     def as_options(self) -> dict[str, Any]:
-        """Values by flag, in plain types, without the flags that say where options are read from."""
-        own = {get_flag_name(each): getattr(self, each.name) for each in fields(self) if "help" in each.metadata}
-        strategy = {each.name: getattr(self.settings, each.name) for each in fields(self.settings)}
-        plain = {k: list(v) if isinstance(v, tuple) else v for k, v in {**own, **strategy}.items()}
-        return {k: v for k, v in plain.items() if k not in NOT_SAVED}
+        """Values by name in plain types, without the options that say where options are read from."""
+        options = [each for owner in self.owners for each in owner.options]
+        names, values = choose_names(options), self.values
+        saved = [each for each in options if each.field.metadata.get("saved", True)]
+        return {names[each.key]: _to_plain(values[each.key]) for each in saved}
+
+    def find_unused(self) -> dict[str, str]:
+        """Key of each option that this run does not use -> text on the options with which it would.
+
+        An option of a policy counts as used as long as one of the policies that `auto` can stand for uses it.
+        """
+        values, unused, used = self.values, {}, set()
+        for owner in self.owners:
+            own = {each.field.name: values[each.key] for each in owner.options}
+            reasons = {name: text for each in owner.declared for name, text in find_unused_options(each, own).items()}
+            for each in owner.options:
+                if each.field.name in reasons:
+                    unused[each.key] = reasons[each.field.name]
+                else:
+                    used.add(each.key)
+        return {key: text for key, text in unused.items() if key not in used}
+
+    def check_typed_options(self) -> None:
+        """ValueError for an option that was typed and has no effect in this run, unless it has its default value."""
+        unused, values = self.find_unused(), self.values
+        for owner in self.owners:
+            for each in owner.options:
+                if each.key in self.typed and each.key in unused and values[each.key] != each.default:
+                    raise ValueError(f"--{each.short_name} is only used with {unused[each.key]}")
+
+    def list_used_options(self) -> dict[str, Any]:
+        """Those of `as_options` that this run uses."""
+        options = [each for owner in self.owners for each in owner.options]
+        names, unused = choose_names(options), self.find_unused()
+        left_out = {names[key] for key in unused}
+        return {name: value for name, value in self.as_options().items() if name not in left_out}
+
+    def format_as_yaml(self) -> str:
+        """YAML text of the options that this run uses, by name, which `--config` can read.
+
+        It turns presets off, so that a later change of a preset does not change the run.
+        """
+        return str(yaml.safe_dump({"preset": NO_PRESET, **self.list_used_options()}, sort_keys=False))
+
+    def change(self, **groups: Mapping[str, Any]) -> "TrainConfig":
+        """The config with other values, as in `config.change(run={"seed": 3})`."""
+        return replace(self, **{name: replace(getattr(self, name), **values) for name, values in groups.items()})
+
+    def resolve_policy(self, policy: str) -> "TrainConfig":
+        """The config with the policy that `auto` stands for; ValueError if it lacks an option that was typed."""
+        chosen = find_owner("policy", policy)
+        known = {each.key for each in chosen.options}
+        for each in (each for owner in self.owners if owner.kind == "policy" for each in owner.options):
+            if each.key in self.typed and each.key not in known:
+                raise ValueError(f"--{each.short_name} is an option of policy {each.owner.name}")
+        given = {key: value for key, value in self.given.items() if not key.startswith("policy.") or key in known}
+        resolved = replace(self.change(evolution={"policy": policy}), given=given)
+        resolved.check_typed_options()
+        return resolved
+
+
+def make_config(trainer: str, choices: Choices, values: Mapping[str, Any], typed: frozenset[str]) -> TrainConfig:
+    """The config with these values, given by `OwnedOption.key`; ValueError if they do not fit together."""
+    parts: dict[str, Any] = {}
+    for owner in [*list_fixed_owners(trainer), find_owner("strategy", choices.strategy)]:
+        own = {each.field.name: values[each.key] for each in owner.options if each.key in values}
+        with convert_errors("strategy", choices.strategy if owner.kind == "strategy" else owner.name):
+            parts["settings" if owner.kind == "strategy" else owner.kind] = owner.declared[0](**own)
+    chosen = [owner for owner in list_chosen_owners(choices) if owner.kind != "strategy"]
+    keys = {each.key for owner in chosen for each in owner.options}
+    given = {key: value for key, value in values.items() if key in keys}
+    return TrainConfig(**parts, trainer=trainer, given=given, typed=typed)
 
 
 def find_users_modules(options: Mapping[str, Any]) -> list[str]:
-    """Names of the user's own modules in options, given by flag: packages to import, and those of `module:Class`."""
-    wrappers = (make_wrapper_spec(entry).name for entry in (*options["gymnasium_wrappers"], *options["wrappers"]))
-    classes = (*wrappers, options["policy"], options["strategy"])
+    """Names of the user's own modules in options, given by name: packages to import, and those of `module:Class`."""
+    entries: Sequence[Entry] = (
+        *options["gymnasium_wrappers"],
+        *options["wrappers"],
+        *options.get("loggers", ()),
+    )
+    classes = (*(make_wrapper_spec(entry).name for entry in entries), options["policy"], options["strategy"])
     named = [name for name in (options["environment"], *classes) if ":" in name and not is_ours(name)]
     return [*options["import"], *(name.partition(":")[0] for name in named)]
+
+
+def _to_plain(value: Any) -> Any:
+    return list(value) if isinstance(value, tuple) else value

@@ -40,7 +40,7 @@ def run_final_test(run: Run) -> FinalTestResult:
     except ValueError as error:
         raise TrainingError(f"no test: {error}") from error
     path, facts = run.folder / TEST_JSON, _describe_test(run, best)
-    returns, is_saved = _read_returns(path, facts, run.config.test_episodes), True
+    returns, is_saved = _read_returns(path, facts, run.config.run.test_episodes), True
     if returns is None:
         returns = _play_test(run, best)
         cells = [None if np.isnan(each) else each for each in returns.tolist()]
@@ -53,7 +53,7 @@ def run_final_test(run: Run) -> FinalTestResult:
 def _describe_test(run: Run, best: SavedPolicy) -> dict[str, Any]:
     """What the returns of a test depend on, in addition to the options that a resume cannot change."""
     backend = make_evaluation_spec(best.environment).backend
-    return {"generation": best.provenance["generation"], "backend": backend, "seed": run.config.seed}
+    return {"generation": best.provenance["generation"], "backend": backend, "seed": run.config.run.seed}
 
 
 def _play_test(run: Run, best: SavedPolicy) -> Float64[np.ndarray, " episodes"]:
@@ -61,9 +61,9 @@ def _play_test(run: Run, best: SavedPolicy) -> Float64[np.ndarray, " episodes"]:
     return play(
         best,
         make_evaluation_spec(best.environment),
-        episodes=config.test_episodes,
-        seed=config.seed,
-        threads=config.threads,
+        episodes=config.run.test_episodes,
+        seed=config.run.seed,
+        threads=config.engine.threads,
         max_episode_steps=choose_evaluation_cap(config),
     )
 

@@ -26,7 +26,8 @@ from hebbes.recording.metrics import MetricsWriter
 from hebbes.recording.tensorboard import TensorboardWriter
 from hebbes.training.advice import RESUME_ADVICE, advise_environment_fix, advise_new_run
 from hebbes.training.advice import TrainingError as TrainingError
-from hebbes.training.config import LARGEST_GROWTH, TrainConfig
+from hebbes.training.config import TrainConfig
+from hebbes.training.evolution_options import LARGEST_GROWTH
 from hebbes.training.contract_checks import ask_population, tell_fitness
 from hebbes.training.generation_metrics import compute_return_metrics, compute_tally_metrics
 from hebbes.training.provenance import find_conditions
@@ -86,13 +87,13 @@ class Trainer:
                     with suppress(OSError):  # the writer keeps the row, and `_save` reports the error
                         metrics.write(row)
                 except ValueError as error:  # raised for the metrics of a user's strategy
-                    raise TrainingError(f"strategy {self._config.strategy!r}: {error}") from error
+                    raise TrainingError(f"strategy {self._config.evolution.strategy!r}: {error}") from error
                 if board is not None:
                     with suppress(OSError):  # the writer keeps this row too, until it is closed
                         board.write(row)
                 self._checkpoint = capture_checkpoint(replace(self._run, progress=self._progress), self._conditions)
                 self._console.show_generation(row)
-                if self._progress.best is not best or self._is_due(self._config.checkpoint_every):
+                if self._progress.best is not best or self._is_due(self._config.run.checkpoint_every):
                     self._save(metrics)
         finally:
             if self._saved is not self._checkpoint:
@@ -108,11 +109,11 @@ class Trainer:
         """Runs one generation and returns its row of metrics."""
         started, before = time.perf_counter(), self._progress
         population, rollouts, rollout_seconds = self._evaluate_population()
-        fitness = rollouts.fitness + self._config.reward_shift * rollouts.env_steps.mean(axis=1)
+        fitness = rollouts.fitness + self._config.evolution.reward_shift * rollouts.env_steps.mean(axis=1)
         self._report_problems(before.generation + 1, fitness, rollouts.faults)
         with np.errstate(over="ignore", invalid="ignore"):  # divergence is detected below or by the next ask
             metrics = tell_fitness(
-                self._config.strategy, self._strategy, population, fitness, self._engine.weighted_noise_sum
+                self._config.evolution.strategy, self._strategy, population, fitness, self._engine.weighted_noise_sum
             )
             finite = np.isfinite(self._strategy.mean).all()
         seconds = time.perf_counter() - started
@@ -147,14 +148,14 @@ class Trainer:
 
         With `num_interactions` the population grows until its episodes have that many env steps.
         """
-        generation, wanted = self._progress.generation, self._config.num_interactions
+        generation, wanted = self._progress.generation, self._config.evolution.num_interactions
         context = self._make_training_context()
-        name, strategy = self._config.strategy, self._strategy
+        name, strategy = self._config.evolution.strategy, self._strategy
         population, started = ask_population(name, strategy, generation), time.perf_counter()
         if wanted is None:
             return population, self._engine.evaluate(population, context), time.perf_counter() - started
         size = population_size = len(population) - 1
-        limit = self._config.population_size_max
+        limit = self._config.evolution.population_size_max
         most = LARGEST_GROWTH * population_size if limit is None else limit
         rounds = [self._engine.evaluate(population, context, range(size))]
         while sum(each.env_steps.sum() for each in rounds) < wanted and size + population_size <= most:
@@ -173,37 +174,37 @@ class Trainer:
     def ending(self) -> str:
         """Why training is over: it has reached its return, env steps or generations. Empty while it goes on."""
         config, progress = self._config, self._progress
-        goal, best, most = config.stop_at_return, progress.best, config.max_env_steps
+        goal, best, most = config.evolution.stop_at_return, progress.best, config.evolution.max_env_steps
         if goal is not None and best is not None and best.score >= goal:
             return f"the best score, {best.score:.6g}, has reached stop_at_return {goal:.6g}"
         if most is not None and progress.env_steps >= most:
             return f"{progress.env_steps:,} of {most:,} env steps are done"
-        if progress.generation >= config.generations:
-            return f"{progress.generation} of {config.generations} generations are done"
+        if progress.generation >= config.evolution.generations:
+            return f"{progress.generation} of {config.evolution.generations} generations are done"
         return ""
 
     def _make_training_context(self) -> Context:
         config, generation = self._config, self._progress.generation
-        first_episode = generation * config.episodes_per_member
+        first_episode = generation * config.evolution.episodes_per_member
         return Context(
             purpose=Purpose.TRAINING,
             generation=generation,
-            episodes=tuple(range(first_episode, first_episode + config.episodes_per_member)),
-            independent_seeds=config.episode_seeds == "independent",
+            episodes=tuple(range(first_episode, first_episode + config.evolution.episodes_per_member)),
+            independent_seeds=config.evolution.episode_seeds == "independent",
             max_episode_steps=self._compute_training_cap(),
             buffers=self.make_buffers(),
-            observe_moments=config.observation_normalization,
+            observe_moments=config.evolution.observation_normalization,
         )
 
     def _compute_training_cap(self) -> int | None:
         """The cap on the env steps of a training episode, which may follow the mean length of previous episodes."""
         config, mean = self._config, self._progress.episode_length
-        if config.episode_cap_factor is None:
-            return config.max_episode_steps
-        cap = config.episode_cap_min
+        if config.evolution.episode_cap_factor is None:
+            return config.evolution.max_episode_steps
+        cap = config.evolution.episode_cap_min
         if mean is not None:
-            cap = max(cap or 1, ceil(config.episode_cap_factor * mean))
-        return min(filter(None, (cap, config.max_episode_steps)), default=None)
+            cap = max(cap or 1, ceil(config.evolution.episode_cap_factor * mean))
+        return min(filter(None, (cap, config.evolution.max_episode_steps)), default=None)
 
     def _report_problems(
         self, generation: int, fitness: Float64[np.ndarray, " members"], faults: Mapping[str, int]
@@ -212,7 +213,7 @@ class Trainer:
         failed, ranked = int(np.isnan(fitness).sum()), fitness[:-1][~np.isnan(fitness[:-1])]  # the mean policy is last
         reasons = ", ".join(f"{reason} in {count} episodes" for reason, count in Counter(faults).most_common())
         if not len(ranked) and (len(fitness) > 2 or failed == 2):  # a single candidate may fail if its parent does not
-            by_the_clock = self._config.episode_timeout is not None
+            by_the_clock = self._config.engine.episode_timeout is not None
             advice = RESUME_ADVICE if by_the_clock else advise_environment_fix(self._config.settings)
             raise TrainingError(f"every member of generation {generation} failed: {reasons}", advice)
         kind, line = "", ""
@@ -229,7 +230,7 @@ class Trainer:
     def _evaluate_if_due(self) -> float:
         """The score of the mean policy, NaN if no evaluation is due; also updates the best policy."""
         progress = self._progress
-        if not self._is_due(self._config.eval_every):
+        if not self._is_due(self._config.evolution.eval_every):
             return nan
         score = self._evaluate_mean_policy()
         best_score = -inf if progress.best is None or not isfinite(progress.best.score) else progress.best.score
@@ -241,7 +242,7 @@ class Trainer:
         """Mean return of the mean policy over fresh episodes, without the training-only wrappers."""
         config, generation = self._config, self._progress.generation
         rollouts = self._engine.evaluate(
-            RepeatedPopulation(self._strategy.mean, config.eval_episodes),
+            RepeatedPopulation(self._strategy.mean, config.evolution.eval_episodes),
             Context(
                 purpose=Purpose.EVALUATION,
                 generation=generation,
@@ -286,7 +287,7 @@ def _make_snapshot(run: Run, progress: Progress, score: float) -> Snapshot:
 
 
 def _make_buffers(run: Run, progress: Progress) -> Buffers:
-    if not run.config.observation_normalization:
+    if not run.config.evolution.observation_normalization:
         return run.constants
     return {**run.constants, **make_normalization_buffers(progress.moments, run.task.agent.policy.observation_shape)}
 
@@ -296,4 +297,4 @@ def choose_evaluation_cap(config: TrainConfig) -> int | None:
 
     Without a limit an evaluation might never end.
     """
-    return None if has_time_limit(config.environment, config.env_kwargs) else config.max_episode_steps
+    return None if has_time_limit(config.environment.id, config.environment.env_kwargs) else config.evolution.max_episode_steps

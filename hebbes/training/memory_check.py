@@ -11,10 +11,12 @@ from hebbes.environments.simulator_memory import measure_simulator_bytes
 from hebbes.evaluation.play import make_evaluation_spec
 from hebbes.execution.engines import CHUNK_SIZES, plays_in_workers, resolve_num_threads
 from hebbes.execution.episode import Agent
+from hebbes.files.policy_file import get_policy_fields
 from hebbes.policies.hebbian import Hebbian
 from hebbes.registry.lookup import find_class
 from hebbes.strategies.core.samplers import LOW_RANK, ORTHOGONAL_BLOCK
-from hebbes.training.config import LARGEST_GROWTH, TrainConfig
+from hebbes.training.config import TrainConfig
+from hebbes.training.evolution_options import LARGEST_GROWTH
 from hebbes.training.free_memory import measure_free_memory, measure_own_memory
 from hebbes.training.run_memory import NO_SEARCH, Network, RunSize, Stage, count_simulators, estimate_memory
 
@@ -100,8 +102,8 @@ def check_memory(size: RunSize, knobs: list[Knob], free: int | None) -> str:
 
 def make_run_size(config: TrainConfig, agent: Agent, environment: EnvironmentSpec) -> RunSize:
     """The size of a run whose chunk size is known, before its simulators are measured."""
-    settings, count = config.settings, resolve_num_threads(config.threads)
-    strategy, num_params = find_class("strategy", config.strategy), agent.policy.layout.num_params
+    settings, count = config.settings, resolve_num_threads(config.engine.threads)
+    strategy, num_params = find_class("strategy", config.evolution.strategy), agent.policy.layout.num_params
 
     def estimate_search(population_size: int) -> SearchMemory:
         if isinstance(strategy, EstimatesMemory):
@@ -112,22 +114,22 @@ def make_run_size(config: TrainConfig, agent: Agent, environment: EnvironmentSpe
         return Stage(plays_in_workers(engine, backend, count, timeout), backend == "envpool", chunk_size)
 
     population_size, tested = _count_members(settings, num_params), make_evaluation_spec(environment).backend
-    assert config.chunk_size is not None, "the caller has chosen one"
+    assert config.engine.chunk_size is not None, "the caller has chosen one"
     return RunSize(
         _measure_network(agent, settings),
         estimate_search,
-        training=make_stage(environment.backend, config.engine, config.episode_timeout, config.chunk_size),
+        training=make_stage(environment.backend, config.engine.engine, config.engine.episode_timeout, config.engine.chunk_size),
         test=make_stage(tested, "auto", None, CHUNK_SIZES[tested]),
         threads=count,
         population_size=_count_largest_population(config, population_size),
-        episodes_per_member=config.episodes_per_member,
-        eval_episodes=config.eval_episodes,
-        test_episodes=config.test_episodes,
+        episodes_per_member=config.evolution.episodes_per_member,
+        eval_episodes=config.evolution.eval_episodes,
+        test_episodes=config.run.test_episodes,
         morphologies=len(environment.morphologies),
         observation_size=prod(agent.policy.observation_shape),
-        virtual_batch=config.virtual_batch,
-        normalizes_observations=config.observation_normalization,
-        independent_seeds=config.episode_seeds == "independent",
+        virtual_batch=get_policy_fields(agent.policy).get("virtual_batch", 0),
+        normalizes_observations=config.evolution.observation_normalization,
+        independent_seeds=config.evolution.episode_seeds == "independent",
         noise_bytes=_count_noise_bytes(settings, population_size, num_params),
     )
 
@@ -142,10 +144,10 @@ def _count_members(settings: Any, num_params: int) -> int:
 
 def _count_largest_population(config: TrainConfig, population_size: int) -> int:
     """The largest number of members, without the mean policy, to which a population may grow."""
-    if config.num_interactions is None:
+    if config.evolution.num_interactions is None:
         return population_size
-    most = LARGEST_GROWTH * population_size if config.population_size_max is None else config.population_size_max
-    return max(population_size, min(most, config.num_interactions + population_size))  # a member plays at least 1
+    most = LARGEST_GROWTH * population_size if config.evolution.population_size_max is None else config.evolution.population_size_max
+    return max(population_size, min(most, config.evolution.num_interactions + population_size))  # a member plays at least 1
 
 
 def _measure_network(agent: Agent, settings: Any) -> Network:
@@ -184,7 +186,7 @@ def _list_knobs(config: TrainConfig, size: RunSize) -> list[Knob]:
         changes: Callable[[int], Mapping[str, Any]] = lambda n: {name: n}  # noqa: E731
         return lambda n: replace(size, **changes(n))
 
-    members = "population_size" if config.num_interactions is None else "population_size_max"
+    members = "population_size" if config.evolution.num_interactions is None else "population_size_max"
     change_chunk_size: Callable[[int], RunSize] = lambda n: replace(size, training=replace(size.training, chunk_size=n))  # noqa: E731
     return [
         Knob(members, size.population_size, 2, change_field("population_size")),

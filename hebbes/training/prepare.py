@@ -45,7 +45,6 @@ from hebbes.training.run_folder import (
 )
 from hebbes.training.runs import Runs
 from hebbes.training.starting_point import MAX_WEIGHTS, find_starting_point
-from hebbes.training.unused_options import check_typed_options
 
 
 def prepare(config: TrainConfig, read_options: Callable[[Path], TrainConfig] | None = None) -> Runs:
@@ -55,17 +54,17 @@ def prepare(config: TrainConfig, read_options: Callable[[Path], TrainConfig] | N
     is checked, because the others differ in nothing but the seed. When several seeds are resumed, `read_options`
     returns the options of a run that has begun, from its folder.
     """
-    if config.seeds == 1:
-        run = _begin_run(config) if config.resume is None else _resume_run(config, Path(config.resume))
-        return Runs(run, range(run.config.seed, run.config.seed + 1))
-    seeds = range(config.seed, config.seed + config.seeds)
-    if config.resume is None:
+    if config.run.seeds == 1:
+        run = _begin_run(config) if config.run.resume is None else _resume_run(config, Path(config.run.resume))
+        return Runs(run, range(run.config.run.seed, run.config.run.seed + 1))
+    seeds = range(config.run.seed, config.run.seed + config.run.seeds)
+    if config.run.resume is None:
         first, top, lock = _begin_runs_of_seeds(config)
         return Runs(first, seeds, top=top, prepare_later=partial(_prepare_seed, config, top, read_options), lock=lock)
-    top = Path(config.resume)
+    top = Path(config.run.resume)
     lock, prepare_seed = lock_folder(top), partial(_prepare_seed, config, top, read_options)
     try:
-        return Runs(prepare_seed(config.seed), seeds, top=top, prepare_later=prepare_seed, lock=lock)
+        return Runs(prepare_seed(config.run.seed), seeds, top=top, prepare_later=prepare_seed, lock=lock)
     except BaseException:
         os.close(lock)
         raise
@@ -81,15 +80,15 @@ def _begin_run(config: TrainConfig) -> Run:
 
 def _begin_runs_of_seeds(config: TrainConfig) -> tuple[Run, Path, int]:
     """The first new run of several seeds, the folder of all of them, and the descriptor that locks it."""
-    run = _assemble_run(replace(config, seeds=1), choose_folder(config))
+    run = _assemble_run(config.change(run={"seeds": 1}), choose_folder(config))
     start = capture_checkpoint(run, find_conditions())
 
     def write_files(unfinished: Path) -> None:
         write_shared_files(unfinished, config)
-        write_first_files(find_seed_folder(unfinished, config.seed), run.config, start)
+        write_first_files(find_seed_folder(unfinished, config.run.seed), run.config, start)
 
     top, lock = make_folder(config, write_files)
-    folder = find_seed_folder(top, config.seed)
+    folder = find_seed_folder(top, config.run.seed)
     return replace(run, folder=folder, lock=lock_folder(folder)), top, lock
 
 
@@ -100,10 +99,11 @@ def _prepare_seed(config: TrainConfig, top: Path, read_options: Callable[[Path],
         if read_options is None:
             raise ValueError(f"run folder {folder} exists already; give --resume {top}")
         return _resume_run(read_options(folder), folder)
-    own = replace(config, seed=seed, seeds=1, resume=None)
+    own = config.change(run={"seed": seed, "seeds": 1, "resume": None})
     start_file = top / INIT_FROM
-    run = _assemble_run(replace(own, init_from=str(start_file)) if start_file.exists() else own, folder)
-    run = replace(run, config=replace(run.config, init_from=config.init_from))
+    begun = own.change(run={"init_from": str(start_file)}) if start_file.exists() else own
+    run = _assemble_run(begun, folder)
+    run = replace(run, config=run.config.change(run={"init_from": config.run.init_from}))
     start = capture_checkpoint(run, find_conditions())
     lock = make_folder_atomically(folder, lambda unfinished: write_first_files(unfinished, run.config, start))
     return replace(run, lock=lock)
@@ -113,7 +113,7 @@ def _assemble_run(config: TrainConfig, folder: Path, checkpoint: Checkpoint | No
     """A run at its start or, with a checkpoint, in its saved state."""
     environment = make_environment_spec(config)
     observation_space, action_space = find_spaces(environment)
-    if config.test_episodes:
+    if config.run.test_episodes:
         _check_test(environment, observation_space, action_space)
     config = resolve_automatic_options(config, environment, observation_space)
     agent = make_agent(config, observation_space, action_space)
@@ -132,20 +132,20 @@ def _assemble_run(config: TrainConfig, folder: Path, checkpoint: Checkpoint | No
         _check_fits(checkpoint, agent)
         initial, buffers, progress = checkpoint.latest.weights, checkpoint.latest.buffers, checkpoint.progress
     agent.policy.check_buffers(buffers)
-    try_policy(config.policy, agent.policy, initial, buffers, observation_space)
+    try_policy(config.evolution.policy, agent.policy, initial, buffers, observation_space)
     constants = {name: array for name, array in buffers.items() if name not in NORMALIZATION_BUFFERS}
     strategy = _make_strategy(config, agent.policy.layout, initial)
     if checkpoint is None:
         _check_growth(config, strategy)
     else:
         strategy.load_state_dict(checkpoint.strategy)
-    task = Task(agent, environment, config.seed)
+    task = Task(agent, environment, config.run.seed)
     engine = make_engine(
         task,
-        chunk_size=config.chunk_size,
-        threads=config.threads,
-        engine=config.engine,
-        episode_timeout=config.episode_timeout,
+        chunk_size=config.engine.chunk_size,
+        threads=config.engine.threads,
+        engine=config.engine.engine,
+        episode_timeout=config.engine.episode_timeout,
     )
     return Run(config, task, strategy, engine, folder, progress, constants, needs)
 
@@ -154,53 +154,52 @@ def resolve_automatic_options(
     config: TrainConfig, environment: EnvironmentSpec, observation_space: Space
 ) -> TrainConfig:
     """The config with the policy and the chunk size filled in, where it left them to the environment."""
-    if config.policy == "auto":
+    if config.evolution.policy == "auto":
         config = _resolve_policy(config, observation_space)
-    if config.chunk_size is None:
-        config = replace(config, chunk_size=CHUNK_SIZES[environment.backend])
+    if config.engine.chunk_size is None:
+        config = config.change(engine={"chunk_size": CHUNK_SIZES[environment.backend]})
     return config
 
 
 def _resolve_policy(config: TrainConfig, observation_space: Space) -> TrainConfig:
     """The config with the policy that auto stands for; ValueError if it does not use an option that was typed."""
-    chosen = replace(config, policy=choose_policy(observation_space))
+    policy = choose_policy(observation_space)
     try:
-        check_typed_options(chosen)
+        return config.resolve_policy(policy)
     except ValueError as error:
         seen = observation_space.shape
-        raise ValueError(f"{error}; for observations of shape {seen} --policy auto is {chosen.policy}") from None
-    return chosen
+        raise ValueError(f"{error}; for observations of shape {seen} --policy auto is {policy}") from None
 
 
 def _make_strategy(config: TrainConfig, layout: Layout, initial: Float32[np.ndarray, " params"]) -> Strategy:
     """The strategy at its start. A user's own is tried first."""
-    found = find_class("strategy", config.strategy)
+    found = find_class("strategy", config.evolution.strategy)
 
     def make_strategy() -> Strategy:
-        strategy: Strategy = make_instance("strategy", config.strategy, found, config.settings, initial, config.seed)
+        strategy: Strategy = make_instance("strategy", config.evolution.strategy, found, config.settings, initial, config.run.seed)
         if isinstance(strategy, TakesLayout):
-            with convert_errors("strategy", config.strategy):
+            with convert_errors("strategy", config.evolution.strategy):
                 strategy.take_layout(layout)
         return strategy
 
-    try_strategy(config.strategy, make_strategy, layout)
+    try_strategy(config.evolution.strategy, make_strategy, layout)
     return make_strategy()
 
 
 def _check_growth(config: TrainConfig, strategy: Strategy) -> None:
     """ValueError if the population shall grow but cannot, or is too large from the start."""
-    if config.num_interactions is None:
+    if config.evolution.num_interactions is None:
         return
     if not strategy.grows:
         growing = [name for name in list_names("strategy") if find_class("strategy", name).grows]
         raise ValueError(
-            f"num_interactions is for strategies whose population can grow, {', '.join(growing)}; got {config.strategy}"
+            f"num_interactions is for strategies whose population can grow, {', '.join(growing)}; got {config.evolution.strategy}"
         )
     try:
         population_size = len(strategy.ask(0)) - 1
     except FloatingPointError as error:
         raise ValueError(str(error)) from None
-    least, most = 2 * population_size, config.population_size_max
+    least, most = 2 * population_size, config.evolution.population_size_max
     if most is not None and most < least:
         raise ValueError(f"population_size_max must be >= twice population_size, {least}, got {most}")
 
@@ -245,7 +244,7 @@ def _restore_run(config: TrainConfig, folder: Path) -> Run:
 def _describe_differences(checkpoint: Checkpoint, run: Run) -> list[str]:
     """At most one line: what differs between the conditions of the checkpoint and those of now."""
     then = {**checkpoint.conditions, "chunk_size": str(checkpoint.config["chunk_size"])}
-    now = {**find_conditions(), "chunk_size": str(run.config.chunk_size)}
+    now = {**find_conditions(), "chunk_size": str(run.config.engine.chunk_size)}
     found = [
         f"{name} was {then.get(name, 'absent')}, is {now.get(name, 'absent')}"
         for name in dict.fromkeys((*then, *now))

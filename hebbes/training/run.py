@@ -93,7 +93,7 @@ def execute(run: Run) -> RunResult:
         finally:
             run.engine.close()
             is_drawn = _draw_learning_curve(run.folder)
-        tested = run_final_test(run) if run.config.test_episodes else FinalTestResult(np.empty(0))
+        tested = run_final_test(run) if run.config.run.test_episodes else FinalTestResult(np.empty(0))
     except OSError as error:
         raise TrainingError(f"{error.strerror or error}: {error.filename or run.folder}") from error
     finally:
@@ -107,13 +107,13 @@ def _train(run: Run) -> bool:
     config = run.config
     with (
         Console(
-            config.generations, max_env_steps=config.max_env_steps, print_every=config.print_every, stream=sys.stdout
+            config.evolution.generations, max_env_steps=config.evolution.max_env_steps, print_every=config.run.print_every, stream=sys.stdout
         ) as console,
         MetricsWriter(run.folder / METRICS_CSV, run.progress.generation) as metrics,
     ):
         num_params = run.task.agent.policy.layout.num_params
-        console.print_message(f"{config.environment} on {run.task.environment.backend}, {num_params:,} parameters")
-        notices = run.needs, advise_episode_limit(config.environment, config.env_kwargs, config.max_episode_steps)
+        console.print_message(f"{config.environment.id} on {run.task.environment.backend}, {num_params:,} parameters")
+        notices = run.needs, advise_episode_limit(config.environment.id, config.environment.env_kwargs, config.evolution.max_episode_steps)
         for notice in filter(None, notices):
             console.print_message(notice)
         trainer = Trainer(run, console)

@@ -23,7 +23,6 @@ from hebbes.files.policy_file import SavedPolicy, save_policy
 from hebbes.training.config import TrainConfig
 from hebbes.training.program_words import list_program_words
 from hebbes.training.provenance import find_conditions
-from hebbes.training.unused_options import format_as_yaml
 
 CONFIG_YAML = "config.yaml"
 INIT_FROM = "init_from.dat"
@@ -33,18 +32,18 @@ INIT_FROM = "init_from.dat"
 def choose_folder(config: TrainConfig) -> Path:
     """FOLDER/ENVIRONMENT/RUN_NAME, or one named after strategy, seed and time; ValueError if it exists already."""
     parent = _find_parent(config)
-    if config.run_name is None:
-        stem = f"{config.strategy}-seed{config.seed}-{datetime.now(UTC):%Y%m%d-%H%M%S}"
+    if config.run.run_name is None:
+        stem = f"{config.evolution.strategy}-seed{config.run.seed}-{datetime.now(UTC):%Y%m%d-%H%M%S}"
         names = itertools.chain([stem], (f"{stem}-{number}" for number in itertools.count(2)))
         return next(parent / name for name in names if not (parent / name).exists())
-    folder = parent / config.run_name
+    folder = parent / config.run.run_name
     if folder.exists():
         raise _make_exists_error(folder)
     return folder
 
 
 def _find_parent(config: TrainConfig) -> Path:
-    return Path(config.folder).expanduser() / config.environment.replace("/", "_")
+    return Path(config.run.folder).expanduser() / config.environment.id.replace("/", "_")
 
 
 def make_folder(config: TrainConfig, write_files: Callable[[Path], None]) -> tuple[Path, int]:
@@ -108,16 +107,16 @@ def _make_exists_error(folder: Path) -> ValueError:
 def write_first_files(folder: Path, config: TrainConfig, start: Checkpoint) -> None:
     """Writes the files of a run that has not started yet."""
     (folder / checkpoints.FOLDER).mkdir(parents=True)
-    (folder / CONFIG_YAML).write_text(format_as_yaml(config))
+    (folder / CONFIG_YAML).write_text(config.format_as_yaml())
     save_checkpoint(folder / checkpoints.FOLDER, start)
     record_command(folder)
 
 
 def write_shared_files(folder: Path, config: TrainConfig) -> None:
     """Writes what the runs of several seeds share: their options, and a copy of the file that they start from."""
-    (folder / CONFIG_YAML).write_text(format_as_yaml(config))
-    if config.init_from is not None:
-        shutil.copyfile(config.init_from, folder / INIT_FROM)
+    (folder / CONFIG_YAML).write_text(config.format_as_yaml())
+    if config.run.init_from is not None:
+        shutil.copyfile(config.run.init_from, folder / INIT_FROM)
 
 
 def find_seed_folder(top: Path, seed: int) -> Path:
@@ -196,6 +195,7 @@ class RunFiles:
 
     def __init__(self, folder: Path, task: Task, config: TrainConfig):
         self._folder, self._task, self._config = folder, task, config
+        self._options = config.list_used_options()
         self._best: Snapshot | None = None
         delete_leftovers(folder)
 
@@ -211,18 +211,19 @@ class RunFiles:
 
     def _save_policy(self, name: str, snapshot: Snapshot, conditions: Mapping[str, str]) -> None:
         provenance: dict[str, Any] = {
-            "seed": self._config.seed,
+            "seed": self._config.run.seed,
             "generation": snapshot.generation,
             "env_steps": snapshot.env_steps,
             "score": snapshot.score,
-            "score_episodes": self._config.eval_episodes,
+            "score_episodes": self._config.evolution.eval_episodes,
+            "options": self._options,
             **conditions,
         }
         save_policy(
             self._folder / name,
             SavedPolicy(
                 policy=self._task.agent.policy,
-                policy_name=self._config.policy,
+                policy_name=self._config.evolution.policy,
                 weights=snapshot.weights,
                 buffers=snapshot.buffers,
                 action_head=self._task.agent.action_head,
@@ -240,4 +241,4 @@ def format_resume_command(folder: Path, imports: Sequence[str]) -> str:
 
 def update_config(folder: Path, config: TrainConfig) -> None:
     """Replaces config.yaml by the options with which the run is resumed."""
-    write_atomically(folder / CONFIG_YAML, format_as_yaml(config).encode())
+    write_atomically(folder / CONFIG_YAML, config.format_as_yaml().encode())

@@ -28,23 +28,23 @@ def find_starting_point(
 ) -> tuple[Float32[np.ndarray, " params"], Buffers]:
     """Parameters and buffers to start from; ValueError if those of a file are for another network."""
     fresh = _collect_virtual_batch(config, agent, environment)
-    if config.init_from is None:
-        return agent.policy.initial_params(make_generator(config.seed, Purpose.INITIAL_PARAMS)), fresh
-    if is_torch_file(Path(config.init_from)):
-        return read_torch_weights(Path(config.init_from), agent.policy), fresh
-    saved = load_policy(Path(config.init_from), config.trusted_modules)
+    if config.run.init_from is None:
+        return agent.policy.initial_params(make_generator(config.run.seed, Purpose.INITIAL_PARAMS)), fresh
+    if is_torch_file(Path(config.run.init_from)):
+        return read_torch_weights(Path(config.run.init_from), agent.policy), fresh
+    saved = load_policy(Path(config.run.init_from), config.trusted_modules)
     found, wanted = _describe_agent(Agent(saved.policy, saved.action_head)), _describe_agent(agent)
     if found != wanted:
         differing = [name for name in {**wanted, **found} if found.get(name) != wanted.get(name)]
         theirs, ours = (
             ", ".join(f"{name} {one[name]!r}" for name in differing if name in one) for one in (found, wanted)
         )
-        raise ValueError(f"init_from {config.init_from} holds {theirs}, but these options make {ours}")
+        raise ValueError(f"init_from {config.run.init_from} holds {theirs}, but these options make {ours}")
     moments = read_moments(saved.buffers)
-    if (moments is not None) != config.observation_normalization:
+    if (moments is not None) != config.evolution.observation_normalization:
         raise ValueError(
-            f"init_from {config.init_from} was trained {'with' if moments else 'without'} observation_normalization, "
-            f"which is {'on' if config.observation_normalization else 'off'} here"
+            f"init_from {config.run.init_from} was trained {'with' if moments else 'without'} observation_normalization, "
+            f"which is {'on' if config.evolution.observation_normalization else 'off'} here"
         )
     return saved.weights, saved.buffers
 
@@ -55,7 +55,7 @@ def _collect_virtual_batch(config: TrainConfig, agent: Agent, environment: Envir
     most = (MAX_WEIGHTS - agent.policy.layout.num_params) // prod(agent.policy.observation_shape)
     if num_frames > most:
         raise ValueError(f"virtual_batch must be <= {most}, got {num_frames}: a policy file holds no more frames")
-    return {"virtual_batch": collect_reference_batch(environment, num_frames, config.seed)} if num_frames else {}
+    return {"virtual_batch": collect_reference_batch(environment, num_frames, config.run.seed)} if num_frames else {}
 
 
 def _describe_agent(agent: Agent) -> dict[str, Any]:

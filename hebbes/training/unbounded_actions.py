@@ -6,9 +6,9 @@ from io import StringIO
 import numpy as np
 from gymnasium.spaces import Box
 
+from hebbes.environments.environment_options import ACTION_BOUNDS
 from hebbes.environments.environment_spec import EnvironmentSpec
 from hebbes.environments.make_batch_env import make_batch_env
-from hebbes.training.config import HEADS_OF_BOUNDS
 
 
 def check_accepts_unbounded_actions(spec: EnvironmentSpec, action_space: Box) -> None:
@@ -24,7 +24,7 @@ def check_accepts_unbounded_actions(spec: EnvironmentSpec, action_space: Box) ->
     finally:
         env.close()
     if faults:
-        allowed = ", ".join(name for name in HEADS_OF_BOUNDS if name != "none")
+        allowed = ", ".join(name for name in ACTION_BOUNDS if name != "none")
         raise ValueError(
             f"action_bounds 'none' is not for {spec.environment}, whose simulator refuses actions beyond their bounds "
             f"({faults[0]}); allowed: {allowed}"

@@ -1,0 +1,127 @@
+"""OptionReader: finds the options that names stand for, and reads their values from texts."""
+
+from collections.abc import Callable, Iterable, Sequence
+from functools import cached_property
+from typing import Any
+
+from hebbes.contracts.option import get_hints, split_hint
+from hebbes.options.suggestions import suggest_flags
+from hebbes.options.texts import GivenOption, read_texts
+from hebbes.registry.former_names import FORMER_OPTIONS, SHORT_OPTIONS, find_current_option_name
+from hebbes.training.owners import OwnedOption, Owner, name_options
+
+
+class OptionReader:
+    """Reads the options of some owners, and explains why others cannot be given."""
+
+    def __init__(
+        self,
+        owners: Iterable[Owner],
+        find_others: Callable[[], Iterable[Owner]] = tuple,
+        *,
+        may_be_empty: bool = True,
+    ):
+        """`find_others` returns owners that could have been chosen. `may_be_empty` is as in `read_texts`."""
+        self.notices: dict[str, None] = {}
+        self._named, self._find_others = name_options(owners), find_others
+        self._may_be_empty = may_be_empty
+
+    @cached_property
+    def _others(self) -> dict[str, list[OwnedOption]]:
+        return name_options(self._find_others())
+
+    def read(self, given: Sequence[GivenOption], source: str = "") -> dict[str, Any]:
+        """The values by `OwnedOption.key`; the last one, where an option is given twice on the command line.
+
+        Raises ValueError, which begins with the source if that is a file, for the first mistake.
+        """
+        values: dict[str, Any] = {}
+        names: dict[str, str] = {}
+        for name, texts in given:
+            try:
+                option, is_off = self.find(name, source)
+                values_of_one = self._read_value(option, texts, is_off)
+                if source and option.key in names:
+                    raise ValueError(f"{option.short_name} is given twice, as {names[option.key]} too")
+            except ValueError as error:
+                raise ValueError(f"{source}: {error}" if source else str(error)) from error
+            values[option.key], names[option.key] = values_of_one, name
+        return values
+
+    def knows(self, name: str) -> bool:
+        """Whether one of the owners has an option of this name."""
+        return find_current_option_name(name, self._named) in self._named
+
+    def accepts(self, name: str, texts: Sequence[str]) -> bool:
+        """Whether at least one option of this name can have this value, even if several owners have such an option."""
+        is_off = name.startswith("no_") and not self.knows(name)
+        options = self._named.get(find_current_option_name(name[3:] if is_off else name, self._named), ())
+        for option in options:
+            try:
+                self._read_value(option, texts, is_off)
+            except ValueError:
+                continue
+            return True
+        return False
+
+    def find(self, name: str, source: str = "") -> tuple[OwnedOption, bool]:
+        """The option that a name stands for, and whether the name turns it off; ValueError if there is none."""
+        current = self._find_current_name(name, source)
+        if current in self._named:
+            return self._choose_one(current), False
+        if name.startswith("no_") and (current := self._find_current_name(name[3:], source)) in self._named:
+            option = self._choose_one(current)
+            if _is_switch(option):
+                return option, True
+        raise ValueError(self._explain_unknown(name))
+
+    def _read_value(self, option: OwnedOption, texts: Sequence[str], is_off: bool) -> Any:
+        if is_off:
+            if texts or not _is_switch(option):
+                raise ValueError(f"no_{option.short_name} takes no value, got {' '.join(texts)}")
+            return False
+        return read_texts(option, texts, may_be_empty=self._may_be_empty)
+
+    def _find_current_name(self, name: str, source: str) -> str:
+        """The current name of an option; a notice says so if it has a former one."""
+        current = find_current_option_name(name, self._named)
+        if name in FORMER_OPTIONS and current != name:
+            self.notices[f"{f'{source}: ' if source else ''}--{name} is now called --{current}"] = None
+        return current
+
+    def _choose_one(self, name: str) -> OwnedOption:
+        """The only option of a name. Policies that `auto` can stand for share theirs."""
+        options = self._named[name]
+        if len({each.key for each in options}) > 1:
+            owners = " and ".join(f"{each.owner.kind} {each.owner.name}" for each in options)
+            full_names = " or ".join(f"--{each.full_name}" for each in options)
+            raise ValueError(f"{name} is an option of {owners}: give {full_names}")
+        return options[0]
+
+    def _explain_unknown(self, name: str) -> str:
+        """Why this reader does not have an option: an owner that was not chosen has it, or it does not exist."""
+        bare = name.removeprefix("no_")
+        others = self._others.get(find_current_option_name(bare, self._others), ())
+        kinds = {each.owner.kind for each in others}
+        if chosen := self._list_names_of(kinds):
+            owners = ", ".join(dict.fromkeys(each.owner.name for each in others))
+            return f"{bare} is not an option of {' '.join(kinds)} {' or '.join(chosen)}; it belongs to {owners}"
+        flags = [f"--{each}" for each in self._named if "." not in each or "." in name]
+        flags += [f"--no_{each}" for each, options in self._named.items() if _is_switch(options[0])]
+        flags += [f"--{each}" for each, ours in {**FORMER_OPTIONS, **SHORT_OPTIONS}.items() if ours in self._named]
+        meant = dict.fromkeys(_find_current_flag(each) for each in suggest_flags(f"--{name}", flags))
+        return f"unknown option --{name}" + (f", did you mean {' or '.join(meant)}?" if meant else "")
+
+    def _list_names_of(self, kinds: Iterable[str]) -> list[str]:
+        """The names of this reader's owners of some kinds."""
+        found = (each.owner for options in self._named.values() for each in options)
+        return list(dict.fromkeys(owner.name for owner in found if owner.kind in kinds))
+
+
+def _is_switch(option: OwnedOption) -> bool:
+    return split_hint(get_hints(option.declared_in)[option.field.name])[0] is bool
+
+
+def _find_current_flag(flag: str) -> str:
+    name = flag.removeprefix("--")
+    return f"--{FORMER_OPTIONS.get(name, name)}"

@@ -1,0 +1,29 @@
+"""The options of a program that declares them in one dataclass: the evaluations, `merge` and `import`."""
+
+import shlex
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+from hebbes.options.help import format_help
+from hebbes.options.option_reader import OptionReader
+from hebbes.options.texts import split_arguments
+from hebbes.recording.standard_output import print_or_exit
+from hebbes.training.owners import Owner
+from hebbes.training.program_words import list_program_words
+
+
+def parse_options(owner: type, arguments: Sequence[str], description: str) -> dict[str, Any]:
+    """The options of a dataclass that the command line sets, by field; ValueError for the first mistake.
+
+    Ends the program with status 0 after `--help`.
+    """
+    given, options = split_arguments(arguments), Owner("options", "options", (owner,))
+    if {"help", "help_all"} & {name for name, _ in given}:
+        print_or_exit(format_help(shlex.join(list_program_words()), description, [options]))
+        sys.exit(0)
+    reader = OptionReader([options], may_be_empty=False)
+    values = reader.read(given)
+    for notice in reader.notices:
+        print(notice, file=sys.stderr)
+    return {key.removeprefix("options."): value for key, value in values.items()}

@@ -1,0 +1,94 @@
+"""The options of a resumed run: those of its newest checkpoint, and flags that a resume may change."""
+
+import shlex
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from hebbes.options.command_line import PRINT_CONFIG, parse_config, print_and_exit, print_help_if_asked
+from hebbes.options.option_reader import OptionReader
+from hebbes.options.sources import Source, SourceReader, find_deciding_options
+from hebbes.options.texts import GivenOption, format_options, split_arguments
+from hebbes.registry.former_names import MISSING_OPTIONS, rename_classes
+from hebbes.registry.lookup import check_allowed, find_class
+from hebbes.training.config import TrainConfig, find_users_modules, make_config
+from hebbes.training.owners import AUTO, OwnedOption, list_all_owners, list_chosen_owners, list_fixed_owners
+from hebbes.training.program_words import list_program_words
+
+
+def parse_configs(trainer: str, arguments: Sequence[str], description: str) -> list[TrainConfig]:
+    """The config of a new run, or of the saved run that `--resume` names, in a list of one.
+
+    Where `--resume` names the runs of several seeds, it is the config of the first that began, with the first seed and
+    the number of seeds. Ends the program and raises ValueError as `parse_config` does.
+    """
+    given = split_arguments(arguments)
+    if "resume" not in find_deciding_options(given):
+        return [parse_config(trainer, arguments, description)]
+    print_help_if_asked(trainer, given, description)
+    config = resume_config(trainer, [each for each in given if each[0] != PRINT_CONFIG])
+    if any(name == PRINT_CONFIG for name, _ in given):
+        print_and_exit(config)
+    return [config]
+
+
+def resume_config(trainer: str, given: Sequence[GivenOption]) -> TrainConfig:
+    """The config of the saved run that the option `resume` names, with the other given options if they may change."""
+    from hebbes.training.run_folder import find_first_seed_folder, read_seeds  # imports the simulators
+
+    folder = Path(find_deciding_options(given)["resume"])
+    seeds = read_seeds(folder)
+    seed_options = {} if seeds is None else {"seed": seeds.start, "seeds": seeds.stop - seeds.start}
+    first = folder if seeds is None else find_first_seed_folder(folder, seeds)
+    config = _make_resumed_config(trainer, first, given, seed_options)
+    return config.change(run={"resume": str(folder)})
+
+
+def _make_resumed_config(
+    trainer: str, folder: Path, given: Sequence[GivenOption], seed_options: Mapping[str, int]
+) -> TrainConfig:
+    saved = {**_read_saved_options(trainer, folder, find_deciding_options(given).get("import", ())), **seed_options}
+    reader = SourceReader(trainer)
+    source = Source(f"the run in {folder}", format_options(saved), is_lenient=True)
+    reader.read(source)
+    owners = [*list_fixed_owners(trainer), *list_chosen_owners(reader.choices)]
+    saved_values, options = dict(reader.values), {each.key: each for owner in owners for each in owner.options}
+    missing = [each for key, each in options.items() if key not in saved_values and each.field.metadata.get("saved")]
+    if missing:
+        names = ", ".join(each.short_name for each in missing)
+        print(f"{folder}: the run was saved without {names}; using the defaults", file=sys.stderr)
+    typed = OptionReader(owners, lambda: list_all_owners(trainer)).read(given)
+    for key, value in typed.items():
+        _check_change(options[key], value, saved_values.get(key, options[key].default), folder)
+    values = {**saved_values, **typed, "environment.imports": saved_values["environment.imports"]}
+    return make_config(trainer, reader.choices, values, frozenset())
+
+
+def _read_saved_options(trainer: str, folder: Path, imports: Sequence[str]) -> dict[str, Any]:
+    """The options in a run's newest checkpoint; ValueError if they need code that the user does not allow, and so on."""
+    from hebbes.files.checkpoint import FOLDER, load_newest_checkpoint  # imports safetensors
+
+    saved = rename_classes({**MISSING_OPTIONS, **load_newest_checkpoint(folder / FOLDER)[0].config})
+    try:
+        check_allowed(find_users_modules(saved), imports)
+    except KeyError as error:
+        raise ValueError(f"the run in {folder} lacks the option {error}") from error
+    except ValueError as error:
+        raise ValueError(f"the run in {folder} {error}") from error
+    maker = trainer if saved["policy"] == AUTO else getattr(find_class("policy", saved["policy"]), "trainer", trainer)
+    if maker != trainer:
+        program = shlex.join(list_program_words(f"train_{maker}"))
+        raise ValueError(f"the run in {folder} was made by {program}; resume it with that")
+    return saved
+
+
+def _check_change(option: OwnedOption, value: Any, saved: Any, folder: Path) -> None:
+    """ValueError if a resumed run may not have this value of an option."""
+    name, metadata = option.short_name, option.field.metadata
+    if metadata.get("changeable"):
+        return
+    if not metadata.get("saved", True):
+        raise ValueError(f"{name} cannot be given when a run is resumed: its options come from {folder}")
+    if value != saved:
+        raise ValueError(f"{name} cannot change when a run is resumed: it is {saved!r} in {folder}, got {value!r}")

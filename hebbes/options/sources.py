@@ -1,0 +1,164 @@
+"""Sources of options: presets, a config file, the command line. A later one overrides those before it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from hebbes.contracts.option import check_value
+from hebbes.environments.wrapper_spec import Entry, WrapperSpec, make_wrapper_spec, read_wrapper
+from hebbes.options.option_reader import OptionReader
+from hebbes.options.texts import GivenOption
+from hebbes.registry.lookup import list_names
+from hebbes.training.evolution_options import TUNED_WITH_STRATEGY
+from hebbes.training.owners import (
+    SEVERAL,
+    TRAINERS,
+    Choices,
+    Owner,
+    find_wrapper_owner,
+    list_all_owners,
+    list_chosen_owners,
+    list_fixed_owners,
+)
+
+DECIDING = {
+    **{f"{owner}{name}": name for name in ("policy", "strategy") for owner in ("", "evolution.")},
+    **{f"{owner}{name}": name for name in ("preset", "config", "resume", "loggers") for owner in ("", "run.")},
+    **{"environment": "environment", "environment.id": "environment", "import": "import"},
+    **{"environment.imports": "import", "wrappers": "wrappers", "environment.wrappers": "wrappers"},
+}
+"""Names of the options that decide which files are read and which other options exist -> the short name."""
+
+LISTS = ("import", "wrappers", "loggers")
+"""Those that are lists."""
+
+
+@dataclass(frozen=True)
+class Source:
+    """Options from one place."""
+
+    name: str
+    """A file, for messages; empty for the command line."""
+    given: Sequence[GivenOption]
+    is_lenient: bool = False
+    """Whether options of owners that are not chosen are skipped without a word."""
+
+
+def find_deciding_options(given: Sequence[GivenOption]) -> dict[str, Any]:
+    """The options that decide what else is read, by short name, as texts; lists of texts for those that are lists."""
+    found: dict[str, Any] = {}
+    for name, texts in given:
+        short = DECIDING.get(name)
+        if short is not None and (short in LISTS or texts):
+            found[short] = texts if short in LISTS else texts[-1]
+    return found
+
+
+class SourceReader:
+    """Reads sources one after another, and follows what they choose.
+
+    The options of a source must belong to what it chooses, or to what the sources before it chose. Where a later source
+    chooses something else, options of what it replaces are left out, and a notice says so.
+    """
+
+    def __init__(self, trainer: str):
+        self.choices = Choices(TRAINERS[trainer].policy, TRAINERS[trainer].strategy)
+        self.values: dict[str, Any] = {}
+        """The value of every option that a source has set, by `OwnedOption.key`."""
+        self.typed: frozenset[str] = frozenset()
+        """Keys of the options of the command line."""
+        self.notices: list[str] = []
+        self._trainer = trainer
+        self._sources: dict[str, Source] = {}
+        self._listed: dict[str, set[str]] = {kind: set() for kind in SEVERAL}
+
+    def read(self, source: Source) -> None:
+        """Reads a source; ValueError for the first mistake in it."""
+        before, self.choices = self.choices, self._follow_choices(source)
+        owners = [*list_fixed_owners(self._trainer), *list_chosen_owners(self.choices)]
+        self._leave_out_replaced(before, owners)
+        reader = OptionReader(owners, lambda: list_all_owners(self._trainer))
+        given = [each for each in source.given if reader.knows(each[0])] if source.is_lenient else source.given
+        values = reader.read(given, source.name)
+        for kind in SEVERAL:
+            self._spread_entries(kind, values, owners)
+        self.values |= values
+        self._sources |= dict.fromkeys(values, source)
+        self.notices += reader.notices
+        if not source.name:
+            self.typed = frozenset(values)
+
+    def _follow_choices(self, source: Source) -> Choices:
+        named = find_deciding_options(source.given)
+        entries: dict[str, tuple[Entry, ...]] = {
+            name: tuple(map(read_wrapper, named[name])) for name in ("wrappers", "loggers") if name in named
+        }
+        return Choices(
+            named.get("policy", self.choices.policy),
+            named.get("strategy", self.choices.strategy),
+            entries.get("wrappers", self.choices.wrappers),
+            entries.get("loggers", self.choices.loggers),
+        )
+
+    def _leave_out_replaced(self, before: Choices, owners: Sequence[Owner]) -> None:
+        """Drops options that the run does not have any more.
+
+        Of another strategy these are all, because values tuned for one strategy mean something else to another.
+        """
+        known = {each.key for owner in owners for each in owner.options}
+        other = self.choices.strategy != before.strategy
+        tuned = {f"evolution.{name}" for name in TUNED_WITH_STRATEGY}
+        dropped: dict[str, list[str]] = {}
+        for key in list(self.values):
+            was_tuned = other and (key.startswith("strategy.") or key in tuned)
+            if was_tuned or key not in known:
+                del self.values[key]
+                source = self._sources[key]
+                if not source.is_lenient:
+                    why = f"tuned for strategy {before.strategy}" if was_tuned else "which were for what is replaced"
+                    dropped.setdefault(f"{source.name}: left out {{}}, {why}", []).append(key.rpartition(".")[2])
+        self.notices += [text.format(", ".join(names)) for text, names in dropped.items()]
+
+    def _spread_entries(self, kind: str, values: dict[str, Any], owners: Sequence[Owner]) -> None:
+        """Turns arguments in a list of wrappers or loggers into options, and removes those of ours from the list.
+
+        A new list replaces the one before it.
+        """
+        key = {"wrapper": "environment.wrappers", "logger": "run.loggers"}[kind]
+        if key not in values:
+            return
+        for listed in self._listed[kind]:
+            self.values.pop(listed, None)
+        specs, kept = [make_wrapper_spec(entry) for entry in values[key]], []
+        for spec in specs:
+            owner = find_wrapper_owner(owners, spec, kind)
+            if owner is None or [each.name for each in specs].count(spec.name) > 1:
+                kept.append(spec.entry)
+                continue
+            spread, rest = _spread_arguments(kind, owner, spec)
+            self._listed[kind] |= spread.keys()
+            for each, value in spread.items():
+                values.setdefault(each, value)
+            if spec.name not in list_names(kind):
+                kept.append(WrapperSpec(spec.name, rest).entry)
+            elif not any(each.key in {**self.values, **values} for each in owner.options):
+                needed = owner.options[0].field.name
+                raise ValueError(f"{kind}s: {spec.name} does nothing without {needed}: '{spec.name}: {{{needed}: 1}}'")
+        values[key] = tuple(kept)
+
+
+def _spread_arguments(kind: str, owner: Owner, spec: WrapperSpec) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The arguments that are options, by key, and the others by name; ValueError for an unknown one of ours."""
+    options = {each.field.name: each for each in owner.options}
+    rest = {name: value for name, value in spec.kwargs.items() if name not in options}
+    if rest and spec.name in list_names(kind):
+        takes = ", ".join(options) or "none"
+        raise ValueError(f"{kind}s: {spec.name!r} has no argument {next(iter(rest))!r}; it takes {takes}")
+    spread = {
+        options[name].key: check_value(options[name].declared_in, options[name].field, value)
+        for name, value in spec.kwargs.items()
+        if name in options
+    }
+    if owner.name in options:  # its switch
+        spread[options[owner.name].key] = True
+    return spread, rest

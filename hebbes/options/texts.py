@@ -1,0 +1,120 @@
+"""Options as texts: splits a command line into options, and reads the value of each.
+
+Options from YAML files and from Python are turned into the same texts, so that every value is read and checked once.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from math import inf
+from typing import Any, TypeAlias
+
+import yaml
+
+from hebbes.contracts.option import check_value, describe_type, get_hints, split_hint
+from hebbes.training.owners import OwnedOption
+
+GivenOption: TypeAlias = tuple[str, list[str]]
+"""The name of an option, as its user wrote it, and the texts of its value."""
+
+
+def split_arguments(arguments: Sequence[str]) -> list[GivenOption]:
+    """The options of a command line, `--name value value` or `--name=value`, with underscores for dashes in names.
+
+    ValueError for a text that belongs to no option.
+    """
+    found: list[GivenOption] = []
+    for argument in arguments:
+        if argument == "-h":
+            found.append(("help", []))
+        elif argument.startswith("--") and len(argument) > 2:
+            name, equals, value = argument[2:].partition("=")
+            found.append((name.replace("-", "_"), [value] if equals else []))
+        elif found:
+            found[-1][1].append(argument)
+        else:
+            raise ValueError(f"unexpected {argument!r}: options are written --name value")
+    return found
+
+
+def format_options(options: Mapping[str, Any]) -> list[GivenOption]:
+    """Options with values, from YAML or Python, as the texts that a command line would have."""
+    return [(str(name), _format_texts(value)) for name, value in options.items()]
+
+
+def format_arguments(options: Mapping[str, Any]) -> list[str]:
+    """Options with values as the arguments of a command line."""
+    arguments: list[str] = []
+    for name, value in options.items():
+        texts = _format_texts(value)
+        if isinstance(value, bool):
+            arguments.append(f"--{name}" if value else f"--no_{name}")
+        elif isinstance(value, list | tuple):
+            arguments += [f"--{name}", *texts]
+        else:
+            arguments.append(f"--{name}={texts[0]}")
+    return arguments
+
+
+def _format_texts(value: Any) -> list[str]:
+    if isinstance(value, list | tuple):
+        return [_format_text(item) for item in value]
+    return [_format_text(value)]
+
+
+def _format_text(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return str(yaml.safe_dump(dict(value), default_flow_style=True, width=inf))
+    if isinstance(value, bool):
+        return str(value).lower()
+    return "none" if value is None else str(value)
+
+
+def read_texts(option: OwnedOption, texts: Sequence[str], *, may_be_empty: bool = True) -> Any:
+    """The checked value of an option; ValueError, which begins with its name, if the texts are none.
+
+    Args:
+        option: what is read.
+        texts: none for an on/off option that is on; one for most others; any number for a list.
+        may_be_empty: whether a list that cannot be `none` may be empty.
+    """
+    metadata, name = option.field.metadata, option.short_name
+    kind, is_list, is_optional = split_hint(get_hints(option.declared_in)[option.field.name])
+    if kind is bool and not texts:
+        return True
+    # where "none" is one of the choices, it stays a text
+    if is_optional and [text.lower() for text in texts] == ["none"] and "none" not in metadata.get("choices", ()):
+        return None
+    if read_part := metadata.get("commas"):
+        texts = [read_part(part) for text in texts for part in text.split(",")]
+    if not texts and not (is_list and (may_be_empty or is_optional)):
+        raise ValueError(f"{name} needs a value")
+    if len(texts) > 1 and not is_list:
+        raise ValueError(f"{name} takes one value, got {' '.join(texts)}")
+    items = [_read_text(kind, text, metadata.get("read"), name) for text in texts]
+    return check_value(option.declared_in, option.field, tuple(items) if is_list else items[0])
+
+
+def _read_text(kind: Any, text: str, read: Callable[[str], Any] | None, name: str) -> Any:
+    """One value of a type, or as the option's own function `read` reads it."""
+    if read is not None:
+        try:
+            return read(text)
+        except ValueError as error:
+            raise ValueError(f"{name}: {error}; got {text!r}") from error
+    try:
+        return _READERS.get(kind, str)(text)
+    except (ValueError, KeyError, yaml.YAMLError) as error:
+        raise ValueError(f"{name} must be {describe_type(kind)}, got {text!r}") from error
+
+
+def _read_mapping(text: str) -> dict[str, Any]:
+    value = yaml.safe_load(text)
+    if not isinstance(value, dict):
+        raise ValueError(text)
+    return value
+
+
+_READERS: dict[Any, Callable[[str], Any]] = {
+    **{int: int, float: float, dict: _read_mapping},
+    bool: lambda text: {"true": True, "false": False}[text.lower()],
+}
+"""Type of a value -> what reads it from a text; other types keep the text."""

@@ -1,0 +1,88 @@
+"""EvolutionOptions: what is evolved, by which strategy, how long, and how members and the mean policy are evaluated."""
+
+from dataclasses import dataclass
+
+from hebbes.contracts.option import check_options, option
+from hebbes.training.run_options import MAX_EPISODES
+
+LARGEST_GROWTH = 10
+"""A population grows to at most this many times population_size if population_size_max is not given."""
+
+LARGEST_SHIFT = 1e30
+"""Largest absolute value of `reward_shift`. The sum of larger ones over an episode might not be finite."""
+
+TUNED_WITH_STRATEGY = ("num_interactions", "population_size_max")
+"""Options of a growing population. They are tuned together with its strategy and its population_size."""
+
+
+@dataclass(frozen=True)
+class EvolutionOptions:
+    """Options of the generations of an evolution strategy."""
+
+    policy: str = option(
+        "auto", "policy by name, or package.module:Class; auto is cnn for images of 16 x 16 pixels or more, else mlp"
+    )
+    strategy: str = option("openai_es", "strategy by name, or package.module:Class")
+    generations: int = option(300, "generations to run", range=">= 1", changeable=True)
+    max_env_steps: int | None = option(
+        None, "stop after the generation that reaches this many env steps", range=">= 1", changeable=True
+    )
+    stop_at_return: float | None = option(
+        None, "stop after the evaluation of the mean policy that reaches this mean return", changeable=True
+    )
+    observation_normalization: bool = option(
+        False, "normalize observations by the running mean and standard deviation of all those seen in training"
+    )
+    episodes_per_member: int = option(
+        1, "episodes whose mean return is a member's fitness", range=f"in [1, {MAX_EPISODES}]"
+    )
+    num_interactions: int | None = option(
+        None,
+        "env steps of a generation; its population grows by population_size until then, up to population_size_max",
+        range=">= 1",
+    )
+    population_size_max: int | None = option(
+        None,
+        "largest size of a growing population, at least twice population_size (default: ten times population_size)",
+        range=">= 1",
+        needs={"num_interactions": ()},
+    )
+    reward_shift: float = option(
+        0.0,
+        "added to the reward of every env step, for the fitness only; -1 removes a survival bonus of 1",
+        range=f"in [{-LARGEST_SHIFT:g}, {LARGEST_SHIFT:g}]",
+    )
+    episode_seeds: str = option(
+        "common",
+        "common: all members of a generation have the same start states (common random numbers); "
+        "independent: each member has its own",
+        choices=("common", "independent"),
+    )
+    max_episode_steps: int | None = option(
+        None, "cap on the env steps of a training episode (default: the environment's)", range=">= 1"
+    )
+    episode_cap_factor: float | None = option(
+        None, "cap training episodes at this many times the mean length of the generation before, > 1", range="> 1"
+    )
+    episode_cap_min: int | None = option(
+        None,
+        "smallest value of that cap, and its value in the first generation; max_episode_steps still holds",
+        range=">= 1",
+        needs={"episode_cap_factor": ()},
+    )
+    eval_every: int = option(10, "generations between evaluations of the mean policy on fresh episodes", range=">= 1")
+    eval_episodes: int = option(
+        5,
+        "fresh episodes of such an evaluation; best.dat is the policy with the best mean",
+        range=f"in [1, {MAX_EPISODES}]",
+    )
+
+    def __post_init__(self) -> None:
+        check_options(self)
+
+
+@dataclass(frozen=True)
+class HebbianEvolutionOptions(EvolutionOptions):
+    """The same options, for learning rules."""
+
+    policy: str = option("hebbian", "policy by name, or package.module:Class")

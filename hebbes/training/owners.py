@@ -1,0 +1,168 @@
+"""Owners of options: the parts of a run, each of which declares its options in a dataclass.
+
+Some owners are parts of every run, such as the engine. Others are chosen: one strategy, one policy, any wrappers and
+loggers. An option is named by itself, `sigma`, where no other part of the run has an option of this name, and always
+together with its owner, `openai_es.sigma`.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import Field, dataclass, field, make_dataclass
+from functools import cache
+from typing import Any
+
+from hebbes.contracts.option import get_default, get_flag_name, list_options, option
+from hebbes.environments.environment_options import EnvironmentOptions
+from hebbes.environments.wrapper_spec import Entry, WrapperSpec, make_wrapper_spec
+from hebbes.execution.engine_options import EngineOptions
+from hebbes.registry.lookup import find_class, list_names
+from hebbes.registry.users_classes import check_class, convert_errors
+from hebbes.training.evolution_options import EvolutionOptions, HebbianEvolutionOptions
+from hebbes.training.run_options import RunOptions
+
+TRAINERS: dict[str, type[EvolutionOptions]] = {"static": EvolutionOptions, "hebbian": HebbianEvolutionOptions}
+"""Name of the training program -> the options of its trainer. Presets are in hebbes/presets/PROGRAM."""
+
+AUTO = "auto"
+AUTO_POLICIES = ("mlp", "cnn")
+"""The policies that `--policy auto` can stand for."""
+
+SEVERAL = ("wrapper", "logger")
+"""Kinds of which a run may have several."""
+
+
+@dataclass(frozen=True)
+class Owner:
+    """A part of a run, and the dataclasses in which it declares its options."""
+
+    kind: str
+    """"run", "evolution", "environment", "engine", or a kind of `hebbes.registry.tables.TABLES`."""
+    name: str
+    """The word before the dot in `--owner.option`."""
+    declared: tuple[type, ...] = field(repr=False)
+
+    @property
+    def slot(self) -> str:
+        """The place in a run that it takes. At most one owner of a slot is in a run."""
+        return f"{self.kind} {self.name}" if self.kind in SEVERAL else self.kind
+
+    @property
+    def options(self) -> list["OwnedOption"]:
+        """Its options."""
+        return [OwnedOption(self, each, field_) for each in self.declared for field_ in list_options(each)]
+
+
+@dataclass(frozen=True)
+class OwnedOption:
+    """An option with its owner."""
+
+    owner: Owner
+    declared_in: type
+    field: Field = field(compare=False)
+
+    @property
+    def key(self) -> str:
+        """Names the option among those of a run, however it is spelled: its slot and the field's name."""
+        return f"{self.owner.slot}.{self.field.name}"
+
+    @property
+    def short_name(self) -> str:
+        """Its name without its owner."""
+        return get_flag_name(self.field)
+
+    @property
+    def full_name(self) -> str:
+        """Its name with its owner."""
+        return f"{self.owner.name}.{self.field.name}"
+
+    @property
+    def default(self) -> Any:
+        """The value of an option that nothing sets."""
+        return get_default(self.field)
+
+
+@cache
+def find_owner(kind: str, name: str) -> Owner:
+    """The owner that an option names, such as `find_owner("strategy", "openai_es")`; ValueError if there is none."""
+    found = find_class(kind, name)
+    with convert_errors(kind, name):
+        declared = [getattr(found, "Settings", found)]
+        if switch := getattr(found, "switch", ""):
+            declared.insert(0, make_dataclass(f"{found.__name__}Switch", [(name, bool, option(False, switch))]))
+    return Owner(kind, name.rpartition(":")[2], tuple(declared))
+
+
+@dataclass(frozen=True)
+class Choices:
+    """The names that decide which owners a run has."""
+
+    policy: str
+    strategy: str
+    wrappers: tuple[Entry, ...] = ()
+    loggers: tuple[Entry, ...] = ()
+
+
+def list_fixed_owners(trainer: str) -> list[Owner]:
+    """The owners that every run of a trainer has."""
+    return [
+        Owner("run", "run", (RunOptions,)),
+        Owner("evolution", "evolution", (TRAINERS[trainer],)),
+        Owner("environment", "environment", (EnvironmentOptions,)),
+        Owner("engine", "engine", (EngineOptions,)),
+    ]
+
+
+def list_chosen_owners(choices: Choices) -> list[Owner]:
+    """The strategy, the policy (for `auto` those that it can stand for), and all wrappers and loggers.
+
+    Wrappers and loggers of ours are put on by their options, so they are always listed. A user's own are listed if they
+    are named.
+    """
+    policies = AUTO_POLICIES if choices.policy == AUTO else (choices.policy,)
+    return [
+        find_owner("strategy", choices.strategy),
+        *(find_owner("policy", policy) for policy in policies),
+        *_list_several("wrapper", choices.wrappers),
+        *_list_several("logger", choices.loggers),
+    ]
+
+
+def _list_several(kind: str, entries: Sequence[Entry]) -> list[Owner]:
+    names = [make_wrapper_spec(entry).name for entry in entries]
+    theirs = [name for name in dict.fromkeys(names) if ":" in name and not name.startswith("gymnasium.")]
+    for name in theirs:
+        check_class(f"{kind}s", name, find_class(kind, name))
+    return [owner for owner in (find_owner(kind, name) for name in (*list_names(kind), *theirs)) if owner.options]
+
+
+def list_all_owners(trainer: str) -> list[Owner]:
+    """Every owner of ours that a run could have."""
+    strategies = [find_owner("strategy", name) for name in list_names("strategy")]
+    policies = [find_owner("policy", name) for name in list_names("policy")]
+    several = [owner for kind in SEVERAL for owner in _list_several(kind, ())]
+    return [*list_fixed_owners(trainer), *strategies, *policies, *several]
+
+
+def name_options(owners: Iterable[Owner]) -> dict[str, list[OwnedOption]]:
+    """Each name, with and without the owner -> the options that it may mean.
+
+    Several options in one slot are one option, as those of the policies that `auto` can stand for.
+    """
+    named: dict[str, list[OwnedOption]] = {}
+    for owner in owners:
+        for each in owner.options:
+            named.setdefault(each.short_name, []).append(each)
+            named.setdefault(each.full_name, []).append(each)
+    return named
+
+
+def choose_names(options: Sequence[OwnedOption]) -> dict[str, str]:
+    """Key of each option -> the name under which a file of a run has it: the short one, where it is unique."""
+    keys: dict[str, set[str]] = {}
+    for each in options:
+        keys.setdefault(each.short_name, set()).add(each.key)
+    return {each.key: each.short_name if len(keys[each.short_name]) == 1 else each.full_name for each in options}
+
+
+def find_wrapper_owner(owners: Iterable[Owner], spec: WrapperSpec, kind: str) -> Owner | None:
+    """The owner of the options of a wrapper or logger in a list; None if it has none."""
+    return next((each for each in owners if each.kind == kind and each.name == spec.name.rpartition(":")[2]), None)

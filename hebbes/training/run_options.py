@@ -1,0 +1,70 @@
+"""RunOptions: what a run is called, where its files are, and what it writes and when."""
+
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from hebbes.contracts.option import check_options, option
+from hebbes.environments.wrapper_spec import read_wrapper
+
+NO_PRESET = "none"
+"""The value of `--preset` for which only the shared preset is read."""
+
+MAX_EPISODES = 1_000_000
+"""Far more than any statistics need. It keeps a typing error from filling the memory."""
+
+
+@dataclass(frozen=True)
+class RunOptions:
+    """Options of a run, whatever it trains."""
+
+    preset: str | None = option(
+        None,
+        "variant of the preset, hebbes/presets/TRAINER/ENVIRONMENT.VARIANT.yaml; none reads the shared one alone",
+        saved=False,
+    )
+    config: str | None = option(
+        None, "YAML file of options; they override the preset, and flags override them", saved=False
+    )
+    resume: str | None = option(
+        None, "resume the run, or the runs of several seeds, in this folder", saved=False, changeable=True
+    )
+    init_from: str | None = option(
+        None, "start from the weights of this policy file, or of a file that the reference saved with torch.save"
+    )
+    seed: int = option(0, "seed of every random stream, >= 0", range=">= 0")
+    seeds: int = option(
+        1,
+        "number of runs, one after the other, with --seed and the seeds that follow it",
+        range="in [1, 10000]",
+        advice="; did you mean --seed?",
+    )
+    folder: str = option("weights", "folder of all runs; each is written to FOLDER/ENVIRONMENT/RUN_NAME")
+    run_name: str | None = option(None, "name of the run's folder (default: strategy, seed and time)")
+    print_every: int = option(1, "generations between lines of progress", range=">= 1", changeable=True)
+    checkpoint_every: int = option(
+        10,
+        "generations between checkpoints, each with latest.dat; a new best.dat is saved with a checkpoint too",
+        range=">= 1",
+        changeable=True,
+    )
+    test_episodes: int = option(
+        20,
+        "episodes of best.dat on Gymnasium's own environment after training; 0 for none",
+        range=f"in [0, {MAX_EPISODES}]",
+        changeable=True,
+    )
+    loggers: tuple[Any, ...] = option(
+        (),
+        "what else each generation's metrics are given to: a logger by name, or package.module:Class, with arguments "
+        "as those of wrappers",
+        read=read_wrapper,
+        changeable=True,
+    )
+
+    def __post_init__(self) -> None:
+        check_options(self)
+        if self.run_name is not None and not re.fullmatch(r"(?!\.)[^/\x00-\x1f]{1,200}", self.run_name):
+            raise ValueError(f"run_name must be a plain folder name of at most 200 characters, got {self.run_name!r}")
+        if not self.folder:
+            raise ValueError("folder must name a folder, got ''")
