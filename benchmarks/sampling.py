@@ -21,7 +21,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from hebbes.contracts.population import Population
 from hebbes.execution.chunks import cut_into_chunks, sum_in_order
-from hebbes.execution.engines import resolve_num_threads
+from hebbes.execution.engine_options import resolve_num_threads
 from hebbes.strategies.openai_es import OpenAIES, OpenAIESSettings
 
 CHUNK_SIZE = 32

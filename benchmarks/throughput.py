@@ -27,7 +27,7 @@ from hebbes.contracts.environment import BatchEnv, EnvStep
 from hebbes.contracts.policy import Buffers
 from hebbes.environments.envpool_env import EnvPoolEnv
 from hebbes.execution.chunks import Task, cut_into_chunks
-from hebbes.execution.engines import CHUNK_SIZES, resolve_num_threads
+from hebbes.execution.engine_options import CHUNK_SIZES, resolve_num_threads
 from hebbes.execution.episode import run_episode
 from hebbes.options.command_line import parse_config
 from hebbes.programs.exit_status import report_errors_in_one_line

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks import startup
 from benchmarks.optimizers import Budget, Problem, format_median, run_ours
 from hebbes.registry.lookup import list_names
 
@@ -76,6 +77,28 @@ def test_only_a_covariance_that_does_not_fit_is_passed_over():
     assert format_median(run_ours, "cma_es", Problem("sphere", 100_000), budget) == "n/a"
     with pytest.raises(ValueError, match="sep_cma_es needs at least 2 parameters"):
         format_median(run_ours, "sep_cma_es", Problem("sphere", 1), budget)
+
+
+def test_the_start_of_programs_is_measured_beside_a_bare_import():
+    names = {"static_help", "hebbian_unknown_flag"}
+    seconds = _figures(str(ROOT / "benchmarks" / "startup.py"), "--turns", "1", "--commands", *sorted(names))
+    assert seconds.keys() == {"bare", *names}
+    assert all(value > 0 for value in seconds.values())
+
+
+def test_the_table_of_starts_says_which_bars_are_kept():
+    lines = startup.format_table({"bare": 0.1, "static_help": 0.4, "static_unknown_environment": 1.1}).splitlines()
+    assert [line.split() for line in lines[1:]] == [
+        ["bare", "0.100", "1.00"],
+        ["static_help", "0.400", "4.00", "4", "kept"],
+        ["static_unknown_environment", "1.100", "11.00", "10", "missed"],
+    ]
+
+
+def test_a_command_that_ends_with_another_status_ends_the_measurement(monkeypatch):
+    monkeypatch.setitem(startup.COMMANDS, "wrong", startup.Command(("-c", "raise SystemExit('a reason')"), 0))
+    with pytest.raises(SystemExit, match=r"wrong ended with status 1, not 0:\na reason"):
+        startup.measure(["wrong"], 1)
 
 
 def _figures(*command):

@@ -1,1 +1,1 @@
-"""What a run records while it trains: console, metrics and TensorBoard."""
+"""What a run records while it trains: console, metrics and loggers."""

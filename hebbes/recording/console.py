@@ -6,12 +6,12 @@ from datetime import timedelta
 from io import StringIO
 from math import isfinite, nan
 from types import TracebackType
-from typing import Self, TextIO
-
-from rich.console import Console as Terminal
-from rich.progress import BarColumn, Progress, TextColumn
+from typing import TYPE_CHECKING, Self, TextIO
 
 from hebbes.recording.standard_output import silence_stdout
+
+if TYPE_CHECKING:
+    from rich.progress import Progress
 
 HEADER_EVERY = 20
 """Number of rows between two headers."""
@@ -50,7 +50,10 @@ class Console:
         self._unprinted: Mapping[str, float] | None = None
         self._progress = self._make_bar() if stream.isatty() else None
 
-    def _make_bar(self) -> Progress:
+    def _make_bar(self) -> "Progress":
+        from rich.console import Console as Terminal  # slow, and only terminals need it
+        from rich.progress import BarColumn, Progress, TextColumn
+
         # We compute the time left ourselves, because rich does not know the budget of env steps.
         progress = Progress(
             TextColumn("{task.description}", markup=False),

@@ -8,31 +8,36 @@ import socket
 import struct
 import time
 from collections.abc import Mapping
+from dataclasses import dataclass
 from importlib.util import find_spec
 from math import isfinite
-from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from hebbes.files.appended_file import AppendedFile
+from hebbes.recording.base import RunLogger
 
 
-def check_installed() -> None:
-    """Raises ValueError, which says what to install, if event files cannot be written."""
-    if find_spec("tensorboardX") is None:
-        raise ValueError("tensorboard needs the package tensorboardX; pip install 'tensorboardX~=2.6.5'")
+@dataclass(eq=False)
+class TensorBoard(RunLogger):
+    """Writes one scalar for each metric and generation to a new event file in the run's folder."""
 
+    switch: ClassVar[str] = "also write the metrics as TensorBoard events (needs tensorboardX)"
 
-class TensorboardWriter:
-    """Writes one scalar for each metric and generation to a new event file in a folder."""
-
-    def __init__(self, folder: Path, generation: int) -> None:
-        """Continues after `generation`: TensorBoard drops later generations of older files in the folder."""
+    def __post_init__(self) -> None:
+        """Opens the file. TensorBoard drops the generations after `generation` of older files in the folder."""
+        super().__post_init__()
         from tensorboardX.proto.event_pb2 import SessionLog  # optional
 
         name = f"events.out.tfevents.{time.time():.0f}.{socket.gethostname()}.{time.monotonic_ns()}"
-        self._file = AppendedFile(folder / name)
-        start = {"step": generation + 1, "session_log": SessionLog(status=SessionLog.START)}
+        self._file = AppendedFile(self.folder / name)
+        start = {"step": self.generation + 1, "session_log": SessionLog(status=SessionLog.START)}
         self._file.write(_make_record(file_version="brain.Event:2") + _make_record(**start))
+
+    @classmethod
+    def check_installed(cls) -> None:
+        """Raises ValueError, which says what to install, if event files cannot be written."""
+        if find_spec("tensorboardX") is None:
+            raise ValueError("tensorboard needs the package tensorboardX; pip install 'tensorboardX~=2.6.5'")
 
     def write(self, row: Mapping[str, float]) -> None:
         """Adds one generation's row of metrics, without the numbers that are not finite.
@@ -62,3 +67,7 @@ def _make_record(**what: Any) -> bytes:
     size = struct.pack("<Q", len(event))
     checks = [struct.pack("<I", masked_crc32c(data)) for data in (size, event)]
     return size + checks[0] + event + checks[1]
+
+
+TensorboardWriter = TensorBoard  # until hebbes.training uses Loggers
+check_installed = TensorBoard.check_installed  # as above

@@ -1,6 +1,6 @@
 """Tables of the names that options, presets and files use, and of the classes that they stand for.
 
-A new policy, strategy, wrapper or environment needs one file and one line here.
+A new policy, strategy, wrapper, logger or environment needs one file and one line here.
 """
 
 POLICIES = {
@@ -48,12 +48,16 @@ WRAPPERS = {
     "settle": "hebbes.wrappers.settle:Settle",
 }
 
+LOGGERS = {
+    "tensorboard": "hebbes.recording.tensorboard:TensorBoard",
+}
+
 ENVIRONMENTS = {
     "TMaze-v0": "hebbes.environments.t_maze:TMaze",
 }
 """Gymnasium ids of our own."""
 
-TABLES = {"policy": POLICIES, "strategy": STRATEGIES, "wrapper": WRAPPERS}
+TABLES = {"policy": POLICIES, "strategy": STRATEGIES, "wrapper": WRAPPERS, "logger": LOGGERS}
 """Kind of class, as `find_class` takes it -> its table."""
 
 GYMNASIUM_WRAPPERS = {

@@ -1,4 +1,4 @@
-"""Checks a user's own policies, strategies and wrappers against their contracts, before anything starts.
+"""Checks a user's own policies, strategies, wrappers and loggers against their contracts, before anything starts.
 
 The contracts are the protocols of `contracts/`. One line names everything that a class lacks.
 """
@@ -13,6 +13,7 @@ from typing import Any
 
 from hebbes.contracts.environment import BatchEnv
 from hebbes.contracts.errors import describe_error
+from hebbes.contracts.logger import Logger
 from hebbes.contracts.policy import Layout, Policy
 from hebbes.contracts.strategy import Strategy
 
@@ -26,14 +27,18 @@ class Kind:
     """Where to read about it."""
 
 
+_LOGGER = Kind(Logger, "inherit from hebbes.recording.base.RunLogger, or see hebbes/contracts/logger.py")
+
 KINDS = {
     "policy": Kind(Policy, "inherit from hebbes.policies.base.StaticPolicy, or see hebbes/contracts/policy.py"),
     "strategy": Kind(Strategy, "see hebbes/contracts/strategy.py"),
     "wrappers": Kind(
         BatchEnv, "inherit from hebbes.wrappers.base.BatchWrapper, or see hebbes/contracts/environment.py"
     ),
+    "logger": _LOGGER,
+    "loggers": _LOGGER,
 }
-"""Option that names the class -> kind of class."""
+"""Option that names the class, or kind as `find_class` takes it -> kind of class."""
 
 
 def check_class(option: str, name: str, found: type[Any]) -> type[Any]:

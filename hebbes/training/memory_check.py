@@ -9,7 +9,7 @@ from hebbes.contracts.strategy import EstimatesMemory, SearchMemory
 from hebbes.environments.environment_spec import EnvironmentSpec
 from hebbes.environments.simulator_memory import measure_simulator_bytes
 from hebbes.evaluation.play import make_evaluation_spec
-from hebbes.execution.engines import CHUNK_SIZES, plays_in_workers, resolve_num_threads
+from hebbes.execution.engine_options import CHUNK_SIZES, plays_in_workers, resolve_num_threads
 from hebbes.execution.episode import Agent
 from hebbes.files.policy_file import get_policy_fields
 from hebbes.policies.hebbian import Hebbian

@@ -16,7 +16,8 @@ from hebbes.contracts.strategy import Strategy, TakesLayout
 from hebbes.environments.environment_spec import EnvironmentSpec
 from hebbes.evaluation.play import make_evaluation_spec
 from hebbes.execution.chunks import Task
-from hebbes.execution.engines import CHUNK_SIZES, make_engine
+from hebbes.execution.engine_options import CHUNK_SIZES
+from hebbes.execution.engines import make_engine
 from hebbes.execution.episode import Agent
 from hebbes.execution.observation_moments import NORMALIZATION_BUFFERS, read_moments
 from hebbes.files import checkpoint as checkpoints

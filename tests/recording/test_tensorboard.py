@@ -1,31 +1,11 @@
-import resource
-import signal
-from pathlib import Path
-
 import pytest
-from tensorboardX.proto.event_pb2 import Event
 
-from hebbes.recording.tensorboard import TensorboardWriter
-
-
-def read_events(folder: Path):
-    """Every event in a folder. A record is an 8-byte length, its 4-byte checksum, the event, its 4-byte checksum."""
-    found = []
-    for path in sorted(folder.iterdir(), key=lambda each: each.stat().st_mtime_ns):
-        data = path.read_bytes()
-        while data:
-            size = int.from_bytes(data[:8], "little")
-            found.append(Event.FromString(data[12 : 12 + size]))
-            data = data[16 + size :]
-    return found
-
-
-def list_scalars(found):
-    return [(event.step, value.tag, value.simple_value) for event in found for value in event.summary.value]
+from hebbes.recording.tensorboard import TensorBoard
+from tests.recording.events import limit_file_size, list_scalars, read_events
 
 
 def test_every_finite_number_of_a_row_becomes_a_scalar_of_its_generation(tmp_path):
-    writer = TensorboardWriter(tmp_path, 0)
+    writer = TensorBoard(tmp_path, 0)
     writer.write({"generation": 1, "sigma": 0.5, "eval_return": float("nan"), "env_steps": 200})
     writer.write({"generation": 2, "sigma": 0.25, "eval_return": 3.0, "env_steps": 400})
     writer.close()
@@ -41,7 +21,7 @@ def test_every_finite_number_of_a_row_becomes_a_scalar_of_its_generation(tmp_pat
 def test_a_resumed_run_tells_tensorboard_where_it_goes_on(tmp_path):
     for generation in (0, 5):
         (tmp_path / str(generation)).mkdir()
-        writer = TensorboardWriter(tmp_path / str(generation), generation)
+        writer = TensorBoard(tmp_path / str(generation), generation)
         writer.write({"generation": generation + 1, "sigma": 0.5})
         writer.close()
     starts = [event.step for event in read_events(tmp_path / "5") if event.HasField("session_log")]
@@ -49,17 +29,12 @@ def test_a_resumed_run_tells_tensorboard_where_it_goes_on(tmp_path):
 
 
 def test_what_the_disk_refuses_is_written_once_there_is_room(tmp_path):
-    limits, handler = resource.getrlimit(resource.RLIMIT_FSIZE), signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-    writer = TensorboardWriter(tmp_path, 0)
+    writer = TensorBoard(tmp_path, 0)
     (path,) = tmp_path.iterdir()
-    resource.setrlimit(resource.RLIMIT_FSIZE, (path.stat().st_size + 9, limits[1]))  # room for a part of a record
-    try:
+    with limit_file_size(path.stat().st_size + 9):  # room for a part of a record
         for generation in (1, 2):
             with pytest.raises(OSError, match="too large"):
                 writer.write({"generation": generation, "sigma": 0.5})
         assert list_scalars(read_events(tmp_path)) == []
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
-        signal.signal(signal.SIGXFSZ, handler)
     writer.close()
     assert list_scalars(read_events(tmp_path)) == [(1, "sigma", 0.5), (2, "sigma", 0.5)]

@@ -1,0 +1,73 @@
+"""The options of the engine, which evaluates populations, and what follows from them.
+
+This module imports no simulator and no compiler, because the command line imports it for its options.
+"""
+
+import os
+from dataclasses import dataclass
+from math import inf
+
+from hebbes.contracts.option import check_options, option
+
+ENGINES = ("auto", "in_process", "workers")
+
+CHUNK_SIZES = {"envpool": 32, "gymnasium": 4}
+"""Default numbers of members in a chunk. EnvPool is faster with large batches. Gymnasium is not, and small chunks keep
+all workers busy."""
+
+MAX_THREADS = 1024
+"""A larger number is a typing error, and more than most systems can start."""
+
+
+@dataclass(frozen=True)
+class EngineOptions:
+    """Options of the engine. `engines.make_engine` makes it."""
+
+    engine: str = option(
+        "auto",
+        "auto: threads for EnvPool, worker processes for Gymnasium; with --threads 1 simulators run in this process, "
+        "and a crash of one ends it",
+        choices=ENGINES,
+        changeable=True,
+    )
+    threads: int = option(-1, "threads or worker processes; -1 means all cores", changeable=True)
+    chunk_size: int | None = option(
+        None,
+        "members evaluated together, approximately; results depend on it in their last bits "
+        "(default: 32 on EnvPool, 4 on Gymnasium)",
+        range=">= 1",
+        changeable=True,
+    )
+    episode_timeout: float | None = option(
+        None,
+        "seconds of wall time an episode may take before its worker process is replaced (default: no limit)",
+        range="> 0",
+        changeable=True,
+    )
+
+    def __post_init__(self) -> None:
+        check_options(self)
+        resolve_num_threads(self.threads)
+        if self.episode_timeout is not None and self.engine == "in_process":
+            raise ValueError("episode_timeout needs engine=workers, whose simulators can be killed, got 'in_process'")
+
+
+def resolve_num_threads(threads: int) -> int:
+    """The number of threads for `--threads`; -1 means all cores."""
+    if threads != -1 and not 1 <= threads <= MAX_THREADS:
+        raise ValueError(f"threads must be from 1 to {MAX_THREADS}, or -1 for all cores, got {threads}")
+    if threads > 0:
+        return threads
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def check_episode_timeout(seconds: float | None) -> None:
+    """Raises ValueError unless `seconds` is finite and positive, or None (no limit)."""
+    if seconds is not None and not 0 < seconds < inf:
+        raise ValueError(f"episode_timeout must be a finite number of seconds > 0, got {seconds}")
+
+
+def plays_in_workers(engine: str, backend: str, count: int, episode_timeout: float | None) -> bool:
+    """Whether chunks are evaluated in worker processes (at most `count`) instead of threads."""
+    holds_lock = backend == "gymnasium" and count > 1
+    return engine == "workers" or (engine == "auto" and (holds_lock or episode_timeout is not None))

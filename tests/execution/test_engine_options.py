@@ -1,0 +1,68 @@
+"""The engine's options: what is refused, and that they are read without a simulator or a compiler."""
+
+import subprocess
+import sys
+
+import pytest
+
+from hebbes.contracts.option import list_options
+from hebbes.execution.engine_options import EngineOptions, plays_in_workers, resolve_num_threads
+
+HEAVY = {"numba", "torch", "scipy", "gymnasium", "envpool", "safetensors", "rich"}
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"engine": "thread"}, "engine must be one of auto, in_process, workers, got 'thread'"),
+        ({"threads": 0}, "threads must be from 1 to 1024, or -1 for all cores, got 0"),
+        ({"threads": 1025}, "threads must be from 1 to 1024, or -1 for all cores, got 1025"),
+        ({"threads": 1.5}, "threads must be a whole number, got 1.5"),
+        ({"chunk_size": 0}, "chunk_size must be >= 1, got 0"),
+        ({"episode_timeout": 0}, "episode_timeout must be a finite number > 0, got 0"),
+        ({"episode_timeout": float("inf")}, "episode_timeout must be a finite number > 0, got inf"),
+        ({"episode_timeout": float("nan")}, "episode_timeout must be a finite number > 0, got nan"),
+        (
+            {"episode_timeout": 9.0, "engine": "in_process"},
+            "episode_timeout needs engine=workers, whose simulators can be killed, got 'in_process'",
+        ),
+    ],
+)
+def test_an_option_that_makes_no_sense_is_refused(options, message):
+    with pytest.raises(ValueError) as refused:
+        EngineOptions(**options)
+    assert str(refused.value) == message
+
+
+def test_a_resumed_run_may_change_every_option():
+    assert [each.name for each in list_options(EngineOptions)] == ["engine", "threads", "chunk_size", "episode_timeout"]
+    assert all(each.metadata["changeable"] for each in list_options(EngineOptions))
+
+
+def test_the_defaults_are_all_cores_and_no_limit():
+    options = EngineOptions()
+    assert (options.engine, options.threads, options.chunk_size, options.episode_timeout) == ("auto", -1, None, None)
+    assert EngineOptions(threads=1, engine="workers", episode_timeout=9).episode_timeout == 9.0
+    assert resolve_num_threads(-1) >= 1 == resolve_num_threads(1)
+
+
+@pytest.mark.parametrize(
+    ("engine", "backend", "count", "timeout", "in_workers"),
+    [
+        ("auto", "envpool", 4, None, False),
+        ("auto", "envpool", 4, 9.0, True),
+        ("auto", "gymnasium", 4, None, True),
+        ("auto", "gymnasium", 1, None, False),
+        ("auto", "gymnasium", 1, 9.0, True),
+        ("workers", "envpool", 1, None, True),
+        ("in_process", "gymnasium", 4, None, False),
+    ],
+)
+def test_workers_play_what_holds_pythons_lock_or_has_a_time_limit(engine, backend, count, timeout, in_workers):
+    assert plays_in_workers(engine, backend, count, timeout) is in_workers
+
+
+def test_reading_the_options_imports_no_simulator_and_no_compiler():
+    program = "import hebbes.execution.engine_options, sys; print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120, check=True)
+    assert {name.partition(".")[0] for name in done.stdout.split()} & HEAVY == set()

@@ -1,0 +1,244 @@
+"""Several loggers of a run: options of a user's own, and failures, each of which costs one line."""
+
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar
+
+import pytest
+
+from hebbes.contracts.option import list_options, option
+from hebbes.recording.base import RunLogger
+from hebbes.recording.loggers import LoggerChoice, Loggers
+from hebbes.recording.tensorboard import TensorBoard
+from hebbes.registry.lookup import find_class
+from hebbes.registry.users_classes import check_class
+from tests.recording.events import limit_file_size, list_scalars, read_events
+
+HEAVY = "numba", "torch", "scipy", "gymnasium", "envpool", "safetensors", "rich", "tensorboardX", "matplotlib"
+
+
+@dataclass(eq=False)
+class TextLogger(RunLogger):
+    """A user's logger: one column of the rows in a text file."""
+
+    switch: ClassVar[str] = "also write a column to a text file"
+    column: str = option("return_mean", "the column to write")
+    decimals: int = option(2, "decimals of each number", range=">= 0")
+
+    def __post_init__(self):
+        super().__post_init__()
+        self._file = (self.folder / f"{self.column}.txt").open("a")
+
+    def write(self, row):
+        self._file.write(f"{row['generation']} {row.pop(self.column):.{self.decimals}f}\n")
+
+    def close(self):
+        self._file.close()
+
+
+class FailingLogger:
+    """A user's logger that is no dataclass. Its class says where it raises which errors, one after the other."""
+
+    raises: ClassVar[dict[str, list[BaseException | None]]] = {}
+    made: ClassVar[list["FailingLogger"]] = []
+
+    def __init__(self, folder: Path, generation: int):
+        self.rows, self.closed = [], 0
+        self.made.append(self)
+        self._raise("init")
+
+    def write(self, row: Mapping[str, float]):
+        self.rows.append(row["generation"])
+        self._raise("write")
+
+    def close(self):
+        self.closed += 1
+        self._raise("close")
+
+    def _raise(self, where):
+        errors = self.raises.get(where, [])
+        if errors and (error := errors.pop(0)) is not None:
+            raise error
+
+
+class Speechless:
+    """Lacks `write`."""
+
+    def __init__(self, folder, generation):
+        pass
+
+    def close(self):
+        pass
+
+
+TEXT, FAILING = (f"{__name__}:{each.__name__}" for each in (TextLogger, FailingLogger))
+
+
+def choose(name, **options):
+    return LoggerChoice(name, find_class("logger", name), options)
+
+
+@pytest.fixture
+def made(monkeypatch):
+    """Every FailingLogger that the test makes."""
+    monkeypatch.setattr(FailingLogger, "raises", {})
+    monkeypatch.setattr(FailingLogger, "made", [])
+    return FailingLogger.made
+
+
+def make_row(generation):
+    return {"generation": generation, "return_mean": generation / 3, "sigma": 0.5}
+
+
+def write_rows(loggers, generations):
+    rows = [make_row(generation) for generation in generations]
+    for row in rows:
+        loggers.write(row)
+    return rows
+
+
+def test_a_users_logger_has_options_and_each_logger_gets_every_row(tmp_path):
+    lines = []
+    choices = [choose("tensorboard"), choose(TEXT, decimals=3), choose(TEXT, column="sigma")]
+    loggers = Loggers(choices, tmp_path, 4, lines.append)
+    (row,) = write_rows(loggers, [5])
+    assert loggers.close()
+    assert loggers.close()
+    assert row == make_row(5)  # although a logger took a column out of its row
+    assert (tmp_path / "return_mean.txt").read_text() == "5 1.667\n"
+    assert (tmp_path / "sigma.txt").read_text() == "5 0.50\n"
+    events = read_events(tmp_path)
+    assert [tag for _, tag, _ in list_scalars(events)] == ["return_mean", "sigma"]
+    assert [event.step for event in events if event.HasField("session_log")] == [5]
+    assert lines == []
+
+
+def test_the_fields_of_a_logger_that_have_defaults_are_its_options():
+    assert [each.name for each in list_options(TextLogger)] == ["column", "decimals"]
+    assert list_options(TensorBoard) == []
+    assert TensorBoard.switch == "also write the metrics as TensorBoard events (needs tensorboardX)"
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        ({"decimals": -1}, "decimals must be >= 0, got -1"),
+        ({"column": 3}, "column must be a text, got 3"),
+        ({"colum": "sigma"}, "TypeError: .* unexpected keyword argument 'colum'"),
+    ],
+)
+def test_wrong_options_are_refused_in_a_line_that_names_the_logger(options, reason, tmp_path):
+    with pytest.raises(ValueError, match=f"^loggers '{TEXT}' cannot be used: {reason}"):
+        Loggers([choose(TEXT, **options)], tmp_path, 0)
+
+
+@pytest.mark.parametrize("error", [RuntimeError("no key"), OSError("no key"), ValueError("no key")])
+def test_a_logger_that_cannot_be_made_ends_the_run_before_it_starts(error, made, tmp_path):
+    FailingLogger.raises["init"] = [None, error]
+    with pytest.raises(
+        ValueError, match=rf"^loggers '{FAILING}' cannot be used: .*no key \(.*test_loggers.py, line \d+"
+    ):
+        Loggers([choose(FAILING)] * 2, tmp_path, 0)
+    assert [each.closed for each in made] == [1, 0]
+
+
+def test_a_logger_that_fails_is_closed_after_one_line_and_the_others_go_on(made, tmp_path):
+    FailingLogger.raises |= {"write": [None, KeyError("fitness\nof it")], "close": [RuntimeError("not this line too")]}
+    lines = []
+    loggers = Loggers([choose(FAILING), choose(TEXT, decimals=0)], tmp_path, 0, lines.append)
+    write_rows(loggers, [1, 2, 3])
+    assert not loggers.close()
+    assert lines == [f"generation 2: training goes on without logger '{FAILING}' (KeyError: 'fitness\\nof it')"]
+    assert [(each.rows, each.closed) for each in made] == [([1, 2], 1)]
+    assert (tmp_path / "return_mean.txt").read_text() == "1 0\n2 1\n3 1\n"
+
+
+def test_a_row_that_is_refused_is_reported_once_for_each_reason_and_the_logger_goes_on(made, tmp_path):
+    gone, full = ConnectionError("gone"), OSError(28, "No space left on device")
+    FailingLogger.raises["write"] = [gone, gone, None, full, gone]
+    lines = []
+    loggers = Loggers([choose(FAILING)], tmp_path, 0, lines.append)
+    write_rows(loggers, range(1, 7))
+    assert loggers.close()
+    reasons = [(1, "ConnectionError: gone"), (4, "OSError: [Errno 28] No space left on device")]
+    reasons.append((5, "ConnectionError: gone"))
+    assert lines == [
+        f"generation {number}: not written by logger '{FAILING}' ({reason}); it tries again with each row"
+        for number, reason in reasons
+    ]
+    assert made[0].rows == [1, 2, 3, 4, 5, 6]
+
+
+def test_a_logger_that_fails_when_it_is_closed_costs_one_line(made, tmp_path, capsys):
+    FailingLogger.raises["close"] = [RuntimeError("no\nconnection")]
+    loggers = Loggers([choose(FAILING)] * 2, tmp_path, 0)
+    write_rows(loggers, [1])
+    assert not loggers.close()
+    assert not loggers.close()
+    assert capsys.readouterr().err == f"logger '{FAILING}' has lost rows: RuntimeError: no\n"
+    assert [each.closed for each in made] == [1, 1]
+
+
+def test_what_a_user_stops_is_not_a_failure_of_a_logger(made, tmp_path):
+    FailingLogger.raises["write"] = [KeyboardInterrupt()]
+    with pytest.raises(KeyboardInterrupt):
+        write_rows(Loggers([choose(FAILING)], tmp_path, 0), [1])
+
+
+def test_what_a_full_disk_refuses_is_reported_once_and_written_when_there_is_room(tmp_path, capsys):
+    lines = []
+    for has_room in (True, False):
+        folder = tmp_path / str(has_room)
+        folder.mkdir()
+        loggers = Loggers([choose("tensorboard")], folder, 0, lines.append)
+        (path,) = folder.iterdir()
+        with limit_file_size(path.stat().st_size + 9):  # room for a part of a record
+            write_rows(loggers, [1, 2])
+            assert has_room or not loggers.close()
+        assert loggers.close() is has_room
+        assert [step for step, tag, _ in list_scalars(read_events(folder)) if tag == "sigma"] == [1, 2] * has_room
+    reason = "OSError: [Errno 27] File too large"
+    assert lines == [f"generation 1: not written by logger 'tensorboard' ({reason}); it tries again with each row"] * 2
+    assert capsys.readouterr().err == f"logger 'tensorboard' has lost rows: {reason}\n"
+
+
+def test_a_full_disk_at_the_start_is_an_error_of_the_disk(tmp_path):
+    with limit_file_size(9), pytest.raises(OSError, match="too large"):
+        Loggers([choose("tensorboard")], tmp_path, 0)
+
+
+@pytest.mark.parametrize("option", ["logger", "loggers"])
+def test_a_class_that_is_no_logger_is_told_what_it_lacks(option):
+    name = f"{__name__}:Speechless"
+    with pytest.raises(
+        ValueError, match=rf"^{option} '{name}' is not a logger: it lacks write \(inherit from hebbes\."
+    ):
+        check_class(option, name, Speechless)
+    with pytest.raises(ValueError, match="it lacks write"):
+        find_class("logger", name)
+
+
+def test_an_unknown_name_gets_a_suggestion():
+    with pytest.raises(ValueError, match=r"^unknown logger 'tensorbord', did you mean 'tensorboard'[?]"):
+        find_class("logger", "tensorbord")
+
+
+@pytest.mark.parametrize("installed", [True, False])
+def test_what_to_install_for_tensorboard_is_told_if_it_is_missing(installed, monkeypatch):
+    monkeypatch.setattr("hebbes.recording.tensorboard.find_spec", lambda name: name if installed else None)
+    TextLogger.check_installed()
+    if installed:
+        TensorBoard.check_installed()
+    else:
+        with pytest.raises(ValueError, match=r"^tensorboard needs the package tensorboardX; pip install"):
+            TensorBoard.check_installed()
+
+
+@pytest.mark.parametrize("name", ["base", "console", "standard_output", "tensorboard"])
+def test_what_the_command_line_imports_is_light(name):
+    program = f"import sys, hebbes.recording.{name}; print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120, check=True)
+    assert set(done.stdout.split()) & set(HEAVY) == set()
