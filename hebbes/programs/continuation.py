@@ -73,7 +73,7 @@ def _find_options(saved: SavedPolicy, known: dict[str, Any]) -> dict[str, Any]:
     wrappers = {wrapper.name: wrapper.kwargs for wrapper in (*spec.wrappers, *spec.training_wrappers)}
     size = policy.observation_shape[:2] if "scale" in wrappers else None
     if "resize" in wrappers:
-        size = (wrappers["resize"]["height"], wrappers["resize"]["width"])
+        size = tuple(wrappers["resize"]["size"])
     early_stop = wrappers.get("early_stop", {})
     auto = choose_backend("auto", spec.environment, spec.env_kwargs, spec.gymnasium_wrappers)
     own = {each.name: getattr(policy, each.name) for each in fields(policy) if each.name in known}  # type: ignore[arg-type]  # policies are dataclasses

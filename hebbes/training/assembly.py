@@ -50,7 +50,7 @@ def _find_spaces_of_morphology(spec: EnvironmentSpec, morphology: str) -> tuple[
         raise _make_start_error(spec, error) from error
     finally:
         env.close()
-    return env.observation_space, env.action_space
+    return env.observation_space, env.action_space  # type: ignore[return-value]  # they are Gymnasium's
 
 
 def _make_start_error(spec: EnvironmentSpec, error: Exception) -> ValueError:
@@ -79,7 +79,7 @@ def _choose_observation_wrappers(config: TrainConfig, space: Space) -> list[Wrap
     if config.grayscale:
         chain.append(WrapperSpec("grayscale", {}))
     if image and (size := _choose_image_size(config, shape)) != shape[:2]:
-        chain.append(WrapperSpec("resize", {"height": size[0], "width": size[1]}))
+        chain.append(WrapperSpec("resize", {"size": list(size)}))
     if config.frame_stack > 1:
         chain.append(WrapperSpec("frame_stack", {"num_frames": config.frame_stack}))
     if image:
