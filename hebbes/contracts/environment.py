@@ -2,10 +2,9 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
-from gymnasium import Space
 from jaxtyping import Bool, Float, Int, Shaped
 
 
@@ -20,6 +19,30 @@ class EnvStep:
     info: Mapping[str, Shaped[np.ndarray, "active ..."]]
     faults: Mapping[int, str] = field(default_factory=dict)
     """Sub-environment -> why its simulator failed in this env step. Its reward is NaN and it has terminated."""
+
+
+class Space(Protocol):
+    """What the observations or the actions of one sub-environment can be. Every `gymnasium.Space` is one.
+
+    A protocol, because modules that only describe environments must not wait for Gymnasium.
+    """
+
+    @property
+    def shape(self) -> tuple[int, ...] | None:
+        """The shape of a value; None if values are not arrays."""
+
+    @property
+    def dtype(self) -> np.dtype | None:
+        """The type of the numbers in a value; None if values are not arrays."""
+
+    def contains(self, x: Any, /) -> bool:
+        """Whether a value is in the space."""
+
+    def seed(self, seed: int, /) -> Any:
+        """Begins the random numbers of `sample` anew."""
+
+    def sample(self) -> Any:
+        """A random value."""
 
 
 class BatchEnv(Protocol):

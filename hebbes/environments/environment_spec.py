@@ -6,7 +6,7 @@ from typing import Any
 
 from hebbes.environments.morphologies import INTACT, check_morphologies
 from hebbes.environments.wrapper_spec import WrapperSpec
-from hebbes.registry.former_names import find_current_class_name, rename_options
+from hebbes.registry.former_names import find_current_class_name, rename_arguments, rename_options
 
 BACKENDS = ("envpool", "gymnasium")
 
@@ -96,9 +96,7 @@ def _read_wrappers(value: Any, key: str) -> tuple[WrapperSpec, ...]:
     for entry in value:
         given = _check_keys(entry, WrapperSpec, key)
         _check(isinstance(given["name"], str), f"name in {key}", given["name"], "text")
-        found.append(
-            WrapperSpec(
-                find_current_class_name(given["name"]), _read_options(given.get("kwargs", {}), f"kwargs in {key}")
-            )
-        )
+        name = find_current_class_name(given["name"])
+        kwargs = _read_options(given.get("kwargs", {}), f"kwargs in {key}")
+        found.append(WrapperSpec(name, rename_arguments(name, kwargs)))
     return tuple(found)

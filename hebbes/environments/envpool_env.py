@@ -24,12 +24,11 @@ import envpool
 import gymnasium
 import numpy as np
 from envpool.registration import registry
-from gymnasium import Space
 from gymnasium.envs.registration import load_env_creator
 from gymnasium.spaces import Box, Dict
 from jaxtyping import Int, Shaped
 
-from hebbes.contracts.environment import EnvStep
+from hebbes.contracts.environment import EnvStep, Space
 from hebbes.environments.gymnasium_env import ATARI_FRAMES, ATARI_SCREEN
 from hebbes.environments.morphologies import INTACT, provide_morphology_file
 from hebbes.environments.spaces import check_spaces, flatten_observation, is_flattened, iterate_parts, make_flat_space
@@ -142,10 +141,10 @@ class EnvPoolEnv:
         spec = _call_envpool(envpool.make_spec, environment, self._task, self._config)
         self._observed_space = _sort_keys(spec.gymnasium_observation_space)
         self.action_space: Space = spec.gymnasium_action_space
-        check_spaces(environment, self._observed_space, self.action_space)
+        check_spaces(environment, self._observed_space, spec.gymnasium_action_space)
         if spec.config.max_num_players != 1:
             raise ValueError(f"environment {environment!r} is a game of several players, and a policy plays only one")
-        self.observation_space = make_flat_space(self._observed_space)
+        self.observation_space: Space = make_flat_space(self._observed_space)
         if self._family == _ATARI:
             channels, height, width = spec.gymnasium_observation_space.shape
             self.observation_space = Box(0, 255, (height, width, channels), np.uint8)
@@ -176,7 +175,7 @@ class EnvPoolEnv:
     def _read_row(self, state: Sequence[np.ndarray], number: int) -> Any:
         """The observation in one row: an array, or nested dicts of arrays."""
 
-        def part(space: Space, path: tuple[str, ...]) -> Any:
+        def part(space: gymnasium.Space, path: tuple[str, ...]) -> Any:
             if isinstance(space, Dict):
                 return {key: part(inner, (*path, key)) for key, inner in space.items()}
             return state[self._parts[path]][number]
@@ -236,7 +235,7 @@ def _choose_restart(task: str, family: str, options: Mapping[str, Any]) -> str:
     return "reset" if family == _ATARI and not options.get("repeat_action_probability", 0.0) else "rebuild"
 
 
-def _sort_keys(space: Space) -> Space:
+def _sort_keys(space: gymnasium.Space) -> gymnasium.Space:
     """The space with the keys of Dicts sorted, as Gymnasium sorts plain dicts: both back ends flatten alike."""
     return Dict({key: _sort_keys(part) for key, part in space.items()}) if isinstance(space, Dict) else space
 

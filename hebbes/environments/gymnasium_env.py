@@ -12,7 +12,7 @@ from gymnasium.spaces import Discrete
 from gymnasium.wrappers import AtariPreprocessing, TimeLimit
 from jaxtyping import Int, Shaped, UInt8
 
-from hebbes.contracts.environment import EnvStep
+from hebbes.contracts.environment import EnvStep, Space
 from hebbes.contracts.errors import describe_error, show_once
 from hebbes.environments.ids import find_atari_game
 from hebbes.environments.morphologies import INTACT, SPECIES, provide_morphology_file
@@ -116,9 +116,10 @@ class GymnasiumEnv:
         """Makes the simulators with the morphology in this file, which they do not read after the first reset."""
         for index in range(self.num_envs):
             self._envs.append(self._make_env(index, morphology))
-        self._observed_space, self.action_space = self._envs[0].observation_space, self._envs[0].action_space
-        check_spaces(self._environment, self._observed_space, self.action_space)
-        self.observation_space = make_flat_space(self._observed_space)
+        self._observed_space, action_space = self._envs[0].observation_space, self._envs[0].action_space
+        check_spaces(self._environment, self._observed_space, action_space)
+        self.observation_space: Space = make_flat_space(self._observed_space)
+        self.action_space: Space = action_space
         self._guard = SteppingGuard(self.num_envs, self.action_space, np.dtype(self.action_space.dtype))
         self._elapsed = np.zeros(self.num_envs, np.int32)
         # PyBullet's first episode after loading differs in the last bits from later ones with the same seed.

@@ -9,13 +9,14 @@ from typing import Any
 import gymnasium
 
 from hebbes.contracts.environment import BatchEnv
+from hebbes.contracts.option import list_options
 from hebbes.environments.environment_spec import BACKENDS, EnvironmentSpec
 from hebbes.environments.gymnasium_env import GymnasiumEnv
 from hebbes.environments.ids import is_built_into_gymnasium, register
 from hebbes.environments.morphologies import INTACT
 from hebbes.environments.wrapper_spec import WrapperSpec, check_wrapper
-from hebbes.registry.lookup import find_class
-from hebbes.registry.users_classes import check_class, make_instance
+from hebbes.registry.lookup import find_class, is_ours
+from hebbes.registry.users_classes import check_class, is_users_class, make_instance
 
 
 def choose_backend(
@@ -120,8 +121,16 @@ def _apply_batch_wrapper(env: BatchEnv, wrapper: WrapperSpec) -> BatchEnv:
     if issubclass(found, gymnasium.Wrapper):
         raise ValueError(f"wrapper {wrapper.name!r} is a gymnasium.Wrapper, to be named in gymnasium_wrappers")
     _check_options("wrappers", check_class("wrappers", wrapper.name, found), wrapper)
+    _check_acts(found, wrapper)
     made: BatchEnv = make_instance("wrappers", wrapper.name, found, env, **wrapper.kwargs)
     return made
+
+
+def _check_acts(found: type, wrapper: WrapperSpec) -> None:
+    """ValueError for a wrapper of ours without arguments, if it has options, because their defaults do nothing."""
+    takes = ", ".join(each.name for each in list_options(found))
+    if takes and not wrapper.kwargs and (is_ours(wrapper.name) or not is_users_class(wrapper.name)):
+        raise ValueError(f"wrappers: {wrapper.name!r} cannot be made with no arguments; it takes {takes}")
 
 
 def _check_options(option: str, found: type, wrapper: WrapperSpec) -> None:

@@ -19,14 +19,15 @@ from importlib.util import find_spec
 from itertools import zip_longest
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, TypeAlias
 from xml.etree import ElementTree
-
-import gymnasium
 
 from hebbes.environments.anatomy import Anatomy, parse_xml, read_bullet_anatomy, read_mujoco_anatomy
 from hebbes.environments.morphology_checksum import compute_file_checksum, compute_morphology_checksum
 from hebbes.registry.lookup import suggest_name
+
+MakeEnv: TypeAlias = Callable[..., Any]
+"""Makes a simulator, a `gymnasium.Env`, from options of its constructor."""
 
 INTACT = "none"
 """The environment's own morphology."""
@@ -43,8 +44,8 @@ class Species:
     """Name of each damage -> the capsule that it shortens, and the capsule's new ends (x y z, twice)."""
     read_anatomy: Callable[[Path], Anatomy]
     """Reads the anatomy in an XML file; ValueError if the simulator could not load it."""
-    make_with_morphology: Callable[[Callable[..., gymnasium.Env], Path], gymnasium.Env]
-    """Makes a simulator with the morphology in an XML file, by a function that takes options of the constructor."""
+    make_with_morphology: Callable[[MakeEnv, Path], Any]
+    """Makes a simulator with the morphology in an XML file."""
 
     @property
     def installed(self) -> Path:
@@ -170,15 +171,15 @@ def _check_unchanged(path: Path, recorded: str) -> None:
         )
 
 
-def _make_with_argument(make: Callable[..., gymnasium.Env], path: Path) -> gymnasium.Env:
+def _make_with_argument(make: MakeEnv, path: Path) -> Any:
     """Passes the file as an option. MuJoCo's environments read it in the constructor."""
     return make(xml_file=str(path))
 
 
-def _make_with_attribute(make: Callable[..., gymnasium.Env], path: Path) -> gymnasium.Env:
+def _make_with_attribute(make: MakeEnv, path: Path) -> Any:
     """Sets the file's absolute path. PyBullet's robots look in their own folder for any other, in the first reset."""
     env = make()
-    env.unwrapped.robot.model_xml = str(path)  # type: ignore[attr-defined]
+    env.unwrapped.robot.model_xml = str(path)
     return env
 
 

@@ -3,10 +3,9 @@
 from copy import deepcopy
 
 import numpy as np
-from gymnasium import Space
 from jaxtyping import Shaped
 
-from hebbes.contracts.environment import BatchEnv
+from hebbes.contracts.environment import BatchEnv, Space
 from hebbes.contracts.randomness import Purpose, derive_simulator_seed
 from hebbes.environments.environment_spec import EnvironmentSpec
 from hebbes.environments.make_batch_env import make_batch_env

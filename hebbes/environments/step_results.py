@@ -5,8 +5,9 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
-from gymnasium import Space
 from jaxtyping import Bool, Float64, Shaped
+
+from hebbes.contracts.environment import Space
 
 Result: TypeAlias = tuple[Any, Any, Any, Any, Mapping[str, Any]]
 """What `step` of a Gymnasium environment returns."""

@@ -4,9 +4,10 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from gymnasium import Space
 from gymnasium.spaces import Box, Discrete, MultiBinary, MultiDiscrete
 from jaxtyping import Bool, Int, Shaped
+
+from hebbes.contracts.environment import Space
 
 
 def derive_episode_seeds(seeds: Sequence[int], episode: int) -> list[int]:

@@ -13,6 +13,7 @@ from typing import Any, TypeAlias
 
 import yaml
 
+from hebbes.registry.former_names import rename_arguments
 from hebbes.registry.tables import GYMNASIUM_WRAPPERS
 
 Entry: TypeAlias = str | dict[str, dict[str, Any]]
@@ -26,6 +27,10 @@ class WrapperSpec:
     name: str
     """A name in the table of wrappers, or "package.module:Class"."""
     kwargs: Mapping[str, Any] = field(default_factory=dict)
+    """Its arguments. Tuples become lists, as they would in a file, so that equal wrappers compare equal."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "kwargs", _store_lists(self.kwargs))
 
     @property
     def entry(self) -> Entry:
@@ -33,12 +38,19 @@ class WrapperSpec:
         return {self.name: dict(self.kwargs)} if self.kwargs else self.name
 
 
+def _store_lists(value: Any) -> Any:
+    """The value with lists instead of tuples, in a new dict where it is a mapping."""
+    if isinstance(value, Mapping):
+        return {key: _store_lists(item) for key, item in value.items()}
+    return [_store_lists(item) for item in value] if isinstance(value, list | tuple) else value
+
+
 def make_wrapper_spec(entry: Entry) -> WrapperSpec:
-    """The wrapper in an option's entry."""
+    """The wrapper in an option's entry. Arguments of earlier versions become today's."""
     if isinstance(entry, str):
         return WrapperSpec(entry)
     ((name, kwargs),) = entry.items()
-    return WrapperSpec(name, kwargs)
+    return WrapperSpec(name, rename_arguments(name, kwargs))
 
 
 def read_wrapper(text: str) -> Entry:

@@ -102,6 +102,21 @@ def _rename_in_entry(entry: Any) -> Any:
     return find_current_class_name(entry)
 
 
+def rename_arguments(wrapper_name: str, kwargs: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments of a wrapper as today's class takes them.
+
+    `resize` took a height and a width. `early_stop` counted the rewards within its grace period if nothing else was
+    said.
+    """
+    name = wrapper_name.rpartition(".")[2] if wrapper_name.startswith("hebbes.wrappers.") else wrapper_name
+    renamed = dict(kwargs)
+    if name in ("resize", "resize:Resize") and {"height", "width"} <= renamed.keys():
+        renamed["size"] = [renamed.pop("height"), renamed.pop("width")]
+    if name in ("early_stop", "early_stop:EarlyStop") and renamed.get("grace_steps"):
+        renamed.setdefault("counts_grace", True)
+    return renamed
+
+
 def find_current_option_name(name: str, known: Collection[str]) -> str:
     """The current name of an option, if that is among the known ones; otherwise the name itself.
 

@@ -6,28 +6,33 @@ this is one linear map, which is computed here in one go. Departure: no intermed
 levels, so a pixel may differ by 1 / 255.
 """
 
-import numpy as np
-from gymnasium.spaces import Box
-from jaxtyping import Float32, Int64, UInt8
-from numba import njit
+from typing import ClassVar
 
-from hebbes.contracts.environment import BatchEnv
-from hebbes.wrappers.base import Observations, ObservationWrapper, require_uint8_images
+import numpy as np
+from jaxtyping import Float32, Int64
+
+from hebbes.wrappers.base import Observations, ObservationWrapper
+from hebbes.wrappers.spaces import make_box, require_uint8_images
 
 SCREEN = (210, 160, 3)
-TOP = 34
-SIDE, HALF_SIDE, NEW_SIDE = 160, 80, 42
-TAPS = 4
+HALF_SIDE, NEW_SIDE = 80, 42
 
 
 class Atari42(ObservationWrapper):
     """(210, 160, 3) uint8 -> (42, 42, 1) float32 in [0, 1]."""
 
-    def __init__(self, env: BatchEnv) -> None:
-        super().__init__(env)
-        if require_uint8_images(env, "Atari42") != SCREEN:
-            raise ValueError(f"Atari42 needs Atari's screens of {SCREEN}, got {env.observation_space.shape}")
-        self.observation_space = Box(0.0, 1.0, (NEW_SIDE, NEW_SIDE, 1), np.float32)
+    switch: ClassVar[str] = (
+        "preprocess Atari as pytorch-es does: 42 x 42 gray, normalized by the episode's running moments"
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if require_uint8_images(self.env, "Atari42") != SCREEN:
+            raise ValueError(f"Atari42 needs Atari's screens of {SCREEN}, got {self.env.observation_space.shape}")
+        self.observation_space = make_box(0.0, 1.0, (NEW_SIDE, NEW_SIDE, 1), dtype=np.float32)
+        from hebbes.wrappers.kernels.atari_screens import shrink_screens
+
+        self._shrink = shrink_screens
         self._first, self._weights = compute_bilinear_taps()
 
     def transform(self, observations: Observations) -> Observations:
@@ -35,7 +40,7 @@ class Atari42(ObservationWrapper):
         # EnvPool's images have their channels first in memory, so this copies nothing
         screens = np.ascontiguousarray(np.moveaxis(observations, -1, 1))
         frames = np.empty((len(screens), NEW_SIDE, NEW_SIDE, 1), np.float32)
-        _shrink(screens, self._first, self._weights, frames)
+        self._shrink(screens, self._first, self._weights, frames)
         return frames
 
 
@@ -49,27 +54,3 @@ def compute_bilinear_taps() -> tuple[Int64[np.ndarray, " new"], Float32[np.ndarr
     second_weight = centers - first
     pairs = np.stack([1 - second_weight, second_weight], axis=1)
     return 2 * first, (np.repeat(pairs, 2, axis=1) / 2).astype(np.float32)
-
-
-@njit(nogil=True, cache=True, fastmath={"contract"})
-def _shrink(
-    screens: UInt8[np.ndarray, "screens 3 210 160"],
-    first: Int64[np.ndarray, " new"],
-    weights: Float32[np.ndarray, "new taps"],
-    frames: Float32[np.ndarray, "screens new new 1"],
-) -> None:
-    line = np.empty(SIDE, np.float32)
-    for screen in range(len(screens)):
-        for y in range(NEW_SIDE):
-            line[:] = 0
-            for tap in range(TAPS):
-                row, weight = TOP + first[y] + tap, weights[y, tap] / np.float32(3 * 255)
-                red, green, blue = screens[screen, 0, row], screens[screen, 1, row], screens[screen, 2, row]
-                for x in range(SIDE):
-                    gray = np.uint16(red[x]) + np.uint16(green[x]) + np.uint16(blue[x])
-                    line[x] += weight * np.float32(gray)
-            for x in range(NEW_SIDE):
-                mixed = np.float32(0)
-                for tap in range(TAPS):
-                    mixed += weights[x, tap] * line[first[x] + tap]
-                frames[screen, y, x, 0] = min(mixed, np.float32(1))

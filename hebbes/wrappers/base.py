@@ -1,33 +1,44 @@
-"""What batch wrappers share: base classes, checks of settings, and functions that put env steps together.
+"""What batch wrappers share: base classes, and functions that put env steps together.
 
 A wrapper is a BatchEnv around a BatchEnv. Row k of the arrays that it takes and returns belongs to sub-environment
 `active[k]`. So its memory is arrays over all sub-environments, indexed with `active`. It never changes arrays of the
 inner environment in place, because that may still use them.
+
+A wrapper with options is a dataclass, and its options are keyword-only fields with `option()`. With their defaults it
+does nothing. Importing the module of a wrapper imports no simulator, no compiler and no Gymnasium: what a wrapper needs
+of these is imported when it is made.
 """
 
-from dataclasses import replace
-from math import inf
-from typing import TypeAlias
+from dataclasses import dataclass, replace
+from typing import ClassVar, TypeAlias
 
 import numpy as np
-from gymnasium.spaces import Box
 from jaxtyping import Bool, Int, Shaped
 
 from hebbes.contracts.environment import BatchEnv, EnvStep
+from hebbes.contracts.option import check_options
 
 Actions: TypeAlias = Shaped[np.ndarray, "active ..."]
 Active: TypeAlias = Int[np.ndarray, " active"]
 Observations: TypeAlias = Shaped[np.ndarray, "envs ..."]
 
 
+@dataclass(eq=False)
 class BatchWrapper:
     """Forwards everything to the inner environment. A wrapper overrides what it changes."""
 
-    def __init__(self, env: BatchEnv) -> None:
-        self.env = env
-        self.num_envs = env.num_envs
-        self.observation_space = env.observation_space
-        self.action_space = env.action_space
+    switch: ClassVar[str] = ""
+    """The help text of the flag `--NAME` that puts on a wrapper without options; empty: there is no such flag."""
+    training_only: ClassVar[bool] = False
+    """Whether an evaluation leaves the wrapper out."""
+
+    env: BatchEnv
+
+    def __post_init__(self) -> None:
+        check_options(self)
+        self.num_envs = self.env.num_envs
+        self.observation_space = self.env.observation_space
+        self.action_space = self.env.action_space
 
     def start(self, episode: int) -> Observations:
         """Begins one episode in every sub-environment and returns the first observations."""
@@ -99,27 +110,3 @@ def replace_rows(env_step: EnvStep, rows: Int[np.ndarray, " replaced"], part: En
         info={key: replace_in(values, part.info[key]) for key, values in env_step.info.items() if key in part.info},
         faults={**env_step.faults, **part.faults},
     )
-
-
-def check_integer(option: str, value: object, *, at_least: int, at_most: float = inf) -> None:
-    """Raises ValueError unless `value` is an integer from `at_least` to `at_most`."""
-    if isinstance(value, bool) or not isinstance(value, int) or not at_least <= value <= at_most:
-        allowed = f">= {at_least}" if at_most == inf else f"from {at_least} to {at_most}"
-        raise ValueError(f"{option} must be an integer {allowed}, got {value!r}")
-
-
-def require_float_actions(env: BatchEnv, wrapper: str) -> Box:
-    """The action space; ValueError unless it is a Box of floats."""
-    space = env.action_space
-    if not isinstance(space, Box) or not np.issubdtype(space.dtype, np.floating):
-        raise ValueError(f"{wrapper} needs a Box action space of floats, got {space}")
-    return space
-
-
-def require_uint8_images(env: BatchEnv, wrapper: str) -> tuple[int, int, int]:
-    """(height, width, channels) of the observations; ValueError unless they are uint8 images."""
-    space = env.observation_space
-    if not isinstance(space, Box) or space.dtype != np.uint8 or len(space.shape) != 3:
-        raise ValueError(f"{wrapper} needs uint8 image observations of shape (height, width, channels), got {space}")
-    height, width, channels = space.shape
-    return height, width, channels

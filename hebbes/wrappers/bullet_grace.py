@@ -10,8 +10,6 @@ from typing import Any
 
 import gymnasium
 
-from hebbes.wrappers.base import check_integer
-
 FORMER_GRACE_STEPS = 240
 """The number with which policy files that give none were trained."""
 
@@ -21,7 +19,8 @@ class BulletGrace(gymnasium.Wrapper):
 
     def __init__(self, env: gymnasium.Env, grace_steps: int = FORMER_GRACE_STEPS) -> None:
         super().__init__(env)
-        check_integer("grace_steps", grace_steps, at_least=0)
+        if isinstance(grace_steps, bool) or not isinstance(grace_steps, int) or grace_steps < 0:
+            raise ValueError(f"grace_steps must be an integer >= 0, got {grace_steps!r}")
         self._grace_steps = grace_steps
         self._env_steps = 0
 

@@ -6,12 +6,11 @@ if that is greater than 0. An action of several axes is filled in C order.
 """
 
 import numpy as np
-from gymnasium import Space
-from gymnasium.spaces import Box, Discrete, MultiBinary, MultiDiscrete
 from jaxtyping import Shaped
 
-from hebbes.contracts.environment import BatchEnv, EnvStep
+from hebbes.contracts.environment import EnvStep, Space
 from hebbes.wrappers.base import Actions, Active, BatchWrapper
+from hebbes.wrappers.spaces import is_box, is_discrete, is_multi_binary, is_multi_discrete, make_box
 
 MAX_OUTPUTS = 2**15
 """Outputs of all numbers together. After 64 hidden units they already need 2 million weights."""
@@ -20,9 +19,9 @@ MAX_OUTPUTS = 2**15
 class ChooseAction(BatchWrapper):
     """Has an unbounded Box action space with one real number per output of the policy."""
 
-    def __init__(self, env: BatchEnv) -> None:
-        super().__init__(env)
-        self._space = space = env.action_space
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._space = space = self.env.action_space
         low, counts = find_value_ranges(space)
         if not (num_outputs := counts.sum()) <= MAX_OUTPUTS:
             raise ValueError(
@@ -33,11 +32,12 @@ class ChooseAction(BatchWrapper):
         self._low, self._counts = low, counts.astype(np.int64)
         self._first = np.cumsum(self._counts) - self._counts
         self._ranks = np.arange(int(num_outputs)) - np.repeat(self._first, self._counts)
-        self.action_space = Box(-np.inf, np.inf, (int(num_outputs),), np.float32)
+        self._is_binary = is_multi_binary(space)
+        self.action_space = make_box(-np.inf, np.inf, (int(num_outputs),), dtype=np.float32)
 
     def step(self, actions: Actions, active: Active) -> EnvStep:
         """Steps the sub-environments `active` with the chosen actions."""
-        chosen = actions > 0 if isinstance(self._space, MultiBinary) else self._choose_values(actions)
+        chosen = actions > 0 if self._is_binary else self._choose_values(actions)
         chosen = chosen.astype(self._space.dtype, copy=False)
         return self.env.step(chosen.reshape(len(actions), *(self._space.shape or ())), active)
 
@@ -50,15 +50,14 @@ class ChooseAction(BatchWrapper):
 
 def find_value_ranges(space: Space) -> tuple[Shaped[np.ndarray, " numbers"], Shaped[np.ndarray, " numbers"]]:
     """For each number of an action, its lowest value and its number of outputs."""
-    match space:
-        case MultiBinary():
-            return np.zeros(space.shape, space.dtype).ravel(), np.ones(space.shape).ravel()
-        case Discrete():
-            return np.array([space.start], space.dtype), np.array([space.n])
-        case MultiDiscrete():
-            return space.start.ravel(), space.nvec.ravel()
-        case Box() if space.dtype.kind != "f" and space.is_bounded():
-            return space.low.ravel(), space.high.ravel().astype(np.float64) - space.low.ravel() + 1
+    if is_multi_binary(space):
+        return np.zeros(space.shape, space.dtype).ravel(), np.ones(space.shape).ravel()
+    if is_discrete(space):
+        return np.array([space.start], space.dtype), np.array([space.n])
+    if is_multi_discrete(space):
+        return space.start.ravel(), space.nvec.ravel()
+    if is_box(space) and space.dtype.kind != "f" and space.is_bounded():
+        return space.low.ravel(), space.high.ravel().astype(np.float64) - space.low.ravel() + 1
     raise ValueError(
         f"ChooseAction needs actions of bounded integers, got {space}; offer these with a "
         f"gymnasium.ActionWrapper of your own: --gymnasium_wrappers package.module:Class"

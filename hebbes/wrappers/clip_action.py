@@ -1,19 +1,19 @@
 """ClipAction: actions are clipped to the bounds of the action space."""
 
 import numpy as np
-from gymnasium.spaces import Box
 
-from hebbes.contracts.environment import BatchEnv, EnvStep
-from hebbes.wrappers.base import Actions, Active, BatchWrapper, require_float_actions
+from hebbes.contracts.environment import EnvStep
+from hebbes.wrappers.base import Actions, Active, BatchWrapper
+from hebbes.wrappers.spaces import make_box, require_float_actions
 
 
 class ClipAction(BatchWrapper):
     """Takes any real action and steps with the nearest allowed one. NaN stays NaN."""
 
-    def __init__(self, env: BatchEnv) -> None:
-        super().__init__(env)
-        self._bounds = require_float_actions(env, "ClipAction")
-        self.action_space = Box(-np.inf, np.inf, self._bounds.shape, self._bounds.dtype.type)
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._bounds = require_float_actions(self.env, "ClipAction")
+        self.action_space = make_box(-np.inf, np.inf, self._bounds.shape, dtype=self._bounds.dtype)
 
     def step(self, actions: Actions, active: Active) -> EnvStep:
         """Steps the sub-environments `active` with clipped actions."""

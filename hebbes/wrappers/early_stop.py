@@ -4,34 +4,52 @@ The rule of Najarro & Risi's code (NeurIPS 2020, arXiv 2007.02686): CarRacing st
 rewards in a row. Bullet robots stop after more than 30, which are counted after the first 201 env steps of the policy.
 """
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 
-from hebbes.contracts.environment import BatchEnv, EnvStep
-from hebbes.wrappers.base import Actions, Active, BatchWrapper, Observations, check_integer
+from hebbes.contracts.environment import EnvStep
+from hebbes.contracts.option import option
+from hebbes.wrappers.base import Actions, Active, BatchWrapper, Observations
 
 
+@dataclass(eq=False, kw_only=True)
 class EarlyStop(BatchWrapper):
     """Truncates an episode after more than `negative_streak` negative rewards in a row.
 
     A reward of zero or more, or NaN, ends the streak. No episode is truncated in its first `grace_steps` env steps.
-    Their rewards count for a streak only if `counts_grace`. (Policy files without that option were trained so: a streak
-    that is long enough within the grace period truncates the episode at env step `grace_steps + 1`.) An episode that
-    terminates is not truncated too.
+    Their rewards count for a streak only if `counts_grace`. Then a streak that is long enough within the grace period
+    truncates the episode at env step `grace_steps + 1`. An episode that terminates is not truncated too.
     """
 
-    def __init__(self, env: BatchEnv, *, negative_streak: int, grace_steps: int = 0, counts_grace: bool = True) -> None:
-        super().__init__(env)
-        check_integer("negative_streak", negative_streak, at_least=0)
-        check_integer("grace_steps", grace_steps, at_least=0)
-        if not isinstance(counts_grace, bool):
-            raise ValueError(f"counts_grace must be true or false, got {counts_grace!r}")
-        self._negative_streak = negative_streak
-        self._grace_steps = grace_steps
-        self._counts_grace = counts_grace
-        self._streak = np.zeros(env.num_envs, np.int64)
-        self._env_steps = np.zeros(env.num_envs, np.int64)
+    training_only: ClassVar[bool] = True
+
+    negative_streak: int | None = option(
+        None,
+        "training only: end an episode after more than this many negative rewards in a row",
+        range=">= 0",
+        flag="early_stop_negative_streak",
+    )
+    grace_steps: int = option(
+        0,
+        "env steps at the start of an episode whose rewards early stopping ignores",
+        range=">= 0",
+        needs={"negative_streak": ()},
+        flag="early_stop_grace_steps",
+    )
+    counts_grace: bool = option(
+        False,
+        "also count rewards within early_stop_grace_steps, as versions without this option did",
+        needs={"grace_steps": ()},
+        flag="early_stop_counts_grace",
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._longest = np.inf if self.negative_streak is None else self.negative_streak
+        self._streak = np.zeros(self.num_envs, np.int64)
+        self._env_steps = np.zeros(self.num_envs, np.int64)
 
     def start(self, episode: int) -> Observations:
         """Begins one episode in every sub-environment and resets the streaks."""
@@ -43,8 +61,8 @@ class EarlyStop(BatchWrapper):
         """Steps the sub-environments `active` and truncates hopeless episodes."""
         env_step = self.env.step(actions, active)
         self._env_steps[active] += 1
-        past_grace = self._env_steps[active] > self._grace_steps
-        counted = (env_step.rewards < 0) & (past_grace | self._counts_grace)
+        past_grace = self._env_steps[active] > self.grace_steps
+        counted = (env_step.rewards < 0) & (past_grace | self.counts_grace)
         self._streak[active] = np.where(counted, self._streak[active] + 1, 0)
-        hopeless = (self._streak[active] > self._negative_streak) & past_grace
+        hopeless = (self._streak[active] > self._longest) & past_grace
         return replace(env_step, truncated=env_step.truncated | (hopeless & ~env_step.terminated))

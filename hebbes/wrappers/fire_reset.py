@@ -5,13 +5,14 @@ episode may end during FIRE.
 """
 
 from dataclasses import replace
+from typing import ClassVar
 
 import numpy as np
-from gymnasium.spaces import Discrete
 from jaxtyping import Int
 
 from hebbes.contracts.environment import BatchEnv, EnvStep
-from hebbes.wrappers.base import Actions, Active, Observations, check_integer, has_ended, replace_rows
+from hebbes.wrappers.base import Actions, Active, Observations, has_ended, replace_rows
+from hebbes.wrappers.spaces import is_discrete
 from hebbes.wrappers.start_actions import StartActions
 
 
@@ -21,13 +22,16 @@ class FireReset(StartActions):
     A life is lost when `info["lives"]` decreases and the episode goes on. The FIRE after it belongs to the same `step`:
     the rewards are added, everything else is as after FIRE. The reward of the FIRE at the start is added to that of the
     first `step`. If FIRE itself loses a life, another FIRE follows after the policy's next action.
+
+    `fire_action` is an argument and not an option: it has no flag.
     """
+
+    switch: ClassVar[str] = "press FIRE at the start and after every lost life (Atari)"
 
     def __init__(self, env: BatchEnv, *, fire_action: int = 1) -> None:
         super().__init__(env)
-        check_integer("fire_action", fire_action, at_least=0)
         space = env.action_space
-        if not isinstance(space, Discrete) or not space.contains(fire_action):
+        if not is_discrete(space) or not space.contains(fire_action):
             raise ValueError(
                 f"fire_reset, for Atari: fire_action must be in a Discrete action space, got {fire_action} and {space}"
             )

@@ -1,17 +1,19 @@
 """FrameStack: a policy sees the last few observations at once."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
-from gymnasium.spaces import Box
 
-from hebbes.contracts.environment import BatchEnv, EnvStep
-from hebbes.wrappers.base import Actions, Active, BatchWrapper, Observations, check_integer
+from hebbes.contracts.environment import EnvStep
+from hebbes.contracts.option import option
+from hebbes.wrappers.base import Actions, Active, BatchWrapper, Observations
+from hebbes.wrappers.spaces import is_box, make_box
 
 MAX_FRAMES = 256
 """Far more than any policy needs. With many more, even the bounds of the observation space would fill the memory."""
 
 
+@dataclass(eq=False, kw_only=True)
 class FrameStack(BatchWrapper):
     """Joins the last `num_frames` observations along the last axis (an image's channels, or a vector), oldest first.
 
@@ -19,17 +21,23 @@ class FrameStack(BatchWrapper):
     memory with the channels first, because that needs the fewest copies.
     """
 
-    def __init__(self, env: BatchEnv, *, num_frames: int) -> None:
-        super().__init__(env)
-        check_integer("num_frames", num_frames, at_least=1, at_most=MAX_FRAMES)
-        space = env.observation_space
-        if not isinstance(space, Box) or len(space.shape) not in (1, 3):
+    num_frames: int = option(
+        1,
+        "number of latest observations that the policy sees, the newest last",
+        range=f"in [1, {MAX_FRAMES}]",
+        flag="frame_stack",
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        space = self.env.observation_space
+        if not is_box(space) or len(space.shape) not in (1, 3):
             raise ValueError(f"FrameStack needs vectors or images of shape (height, width, channels), got {space}")
-        low, high = (np.concatenate([bound] * num_frames, axis=-1) for bound in (space.low, space.high))
-        self.observation_space = Box(low, high, dtype=space.dtype.type)
+        low, high = (np.concatenate([bound] * self.num_frames, axis=-1) for bound in (space.low, space.high))
+        self.observation_space = make_box(low, high, dtype=space.dtype)
         *image, channels = space.shape
-        self._frames = np.zeros((env.num_envs, num_frames, channels, *image), space.dtype)
-        self._oldest = np.zeros(env.num_envs, np.int64)
+        self._frames = np.zeros((self.num_envs, self.num_frames, channels, *image), space.dtype)
+        self._oldest = np.zeros(self.num_envs, np.int64)
 
     def start(self, episode: int) -> Observations:
         """Begins one episode in every sub-environment and returns the first observations, each repeated."""

@@ -1,13 +1,12 @@
 """Grayscale: color images become gray ones."""
 
-import cv2
+from functools import partial
+from typing import ClassVar
+
 import numpy as np
-from gymnasium.spaces import Box
 
-from hebbes.contracts.environment import BatchEnv
-from hebbes.wrappers.base import Observations, ObservationWrapper, require_uint8_images
-
-cv2.setNumThreads(1)  # engines have their own threads; OpenCV's would compete with them for the cores
+from hebbes.wrappers.base import Observations, ObservationWrapper
+from hebbes.wrappers.spaces import make_box, require_uint8_images
 
 
 class Grayscale(ObservationWrapper):
@@ -16,14 +15,20 @@ class Grayscale(ObservationWrapper):
     These are OpenCV's weights, in its fixed-point arithmetic. Gymnasium's GrayscaleObservation uses those of BT.709.
     """
 
-    def __init__(self, env: BatchEnv) -> None:
-        super().__init__(env)
-        self._height, self._width, channels = require_uint8_images(env, "Grayscale")
+    switch: ClassVar[str] = "convert color images to gray"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._height, self._width, channels = require_uint8_images(self.env, "Grayscale")
         if channels != 3:
             raise ValueError(f"Grayscale needs images of 3 channels, got {channels}")
-        self.observation_space = Box(0, 255, (self._height, self._width, 1), np.uint8)
+        self.observation_space = make_box(0, 255, (self._height, self._width, 1), dtype=np.uint8)
+        import cv2
+
+        cv2.setNumThreads(1)  # engines have their own threads; OpenCV's would compete with them for the cores
+        self._convert = partial(cv2.cvtColor, code=cv2.COLOR_RGB2GRAY)
 
     def transform(self, observations: Observations) -> Observations:
         """The luma of every pixel."""
         pixels = observations.reshape(-1, self._width, 3)  # one tall image: one call for the whole batch
-        return cv2.cvtColor(pixels, cv2.COLOR_RGB2GRAY).reshape(-1, self._height, self._width, 1)
+        return self._convert(pixels).reshape(-1, self._height, self._width, 1)

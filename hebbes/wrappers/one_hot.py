@@ -1,22 +1,21 @@
 """OneHot: a Discrete observation becomes a vector."""
 
 import numpy as np
-from gymnasium.spaces import Box, Discrete
 
-from hebbes.contracts.environment import BatchEnv
 from hebbes.wrappers.base import Observations, ObservationWrapper
+from hebbes.wrappers.spaces import is_discrete, make_box
 
 
 class OneHot(ObservationWrapper):
     """Discrete observations as float32 vectors of length n: 1 at (observation - start of the space), 0 elsewhere."""
 
-    def __init__(self, env: BatchEnv) -> None:
-        super().__init__(env)
-        space = env.observation_space
-        if not isinstance(space, Discrete):
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        space = self.env.observation_space
+        if not is_discrete(space):
             raise ValueError(f"OneHot needs Discrete observations, got {space}")
         self._start, self._length = int(space.start), int(space.n)
-        self.observation_space = Box(0.0, 1.0, (self._length,), np.float32)
+        self.observation_space = make_box(0.0, 1.0, (self._length,), dtype=np.float32)
 
     def transform(self, observations: Observations) -> Observations:
         """One vector per observation, in a new array."""

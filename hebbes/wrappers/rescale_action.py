@@ -1,23 +1,23 @@
 """RescaleAction: actions in [-1, 1] are scaled to the bounds of the action space."""
 
 import numpy as np
-from gymnasium.spaces import Box
 
-from hebbes.contracts.environment import BatchEnv, EnvStep
-from hebbes.wrappers.base import Actions, Active, BatchWrapper, require_float_actions
+from hebbes.contracts.environment import EnvStep
+from hebbes.wrappers.base import Actions, Active, BatchWrapper
+from hebbes.wrappers.spaces import make_box, require_float_actions
 
 
 class RescaleAction(BatchWrapper):
     """Clips actions to [-1, 1] and maps these linearly to the lower and upper bounds. NaN stays NaN."""
 
-    def __init__(self, env: BatchEnv) -> None:
-        super().__init__(env)
-        bounds = require_float_actions(env, "RescaleAction")
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        bounds = require_float_actions(self.env, "RescaleAction")
         if not bounds.is_bounded():
             raise ValueError(f"RescaleAction needs finite action bounds, got low={bounds.low}, high={bounds.high}")
         self._low = bounds.low.astype(np.float64)
         self._high = bounds.high.astype(np.float64)
-        self.action_space = Box(-1.0, 1.0, bounds.shape, bounds.dtype.type)
+        self.action_space = make_box(-1.0, 1.0, bounds.shape, dtype=bounds.dtype)
 
     def step(self, actions: Actions, active: Active) -> EnvStep:
         """Steps the sub-environments `active` with rescaled actions."""

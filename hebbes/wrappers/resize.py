@@ -4,37 +4,46 @@ An output pixel is the mean of the rectangle that it covers in the input. Pixels
 proportion to the part that it covers. Rows are mixed first, then columns, which gives the same mean.
 """
 
+from dataclasses import dataclass
+
 import numpy as np
-from gymnasium.spaces import Box
-from jaxtyping import UInt, UInt8, UInt32
-from numba import njit
+from jaxtyping import UInt, UInt32
 
-from hebbes.contracts.environment import BatchEnv
-from hebbes.wrappers.base import Observations, ObservationWrapper, check_integer, require_uint8_images
+from hebbes.contracts.option import option
+from hebbes.wrappers.base import Observations, ObservationWrapper
+from hebbes.wrappers.spaces import make_box, require_uint8_images
 
-WEIGHT_BITS = 12  # an 8-bit pixel that is mixed twice with 12-bit weights just fits a uint32
-WEIGHT_ONE = 1 << WEIGHT_BITS
-HALF = 1 << (2 * WEIGHT_BITS - 1)
-SHIFT = np.uint32(2 * WEIGHT_BITS)
+WEIGHT_ONE = 4096
+"""The sum of the weights of a pixel: 2**12, as the kernel needs it."""
 
 
+@dataclass(eq=False, kw_only=True)
 class Resize(ObservationWrapper):
-    """(H, W, channels) uint8 -> (height, width, channels) uint8. Neither side may grow.
+    """(H, W, channels) uint8 -> (*size, channels) uint8. Neither side may grow.
 
     The kernel takes a third of OpenCV's time for CarRacing's 96x96 -> 84x84 and differs by one gray level at most. Its
     integer arithmetic gives the same bits on every machine. It releases the interpreter lock.
     """
 
-    def __init__(self, env: BatchEnv, *, height: int, width: int) -> None:
-        super().__init__(env)
-        check_integer("height", height, at_least=1)
-        check_integer("width", width, at_least=1)
-        old_height, old_width, channels = require_uint8_images(env, "Resize")
+    size: tuple[int, int] | None = option(
+        None,
+        "height and width, in pixels, to shrink images to (default: 84 84 if images are larger)",
+        range=">= 1",
+        flag="resize",
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        old_height, old_width, channels = require_uint8_images(self.env, "Resize")
+        height, width = self.size or (old_height, old_width)
         if height > old_height or width > old_width:
-            raise ValueError(f"Resize only shrinks: height={height}, width={width} from {old_height}x{old_width}")
+            raise ValueError(f"Resize only shrinks: got {[height, width]} for images of {[old_height, old_width]}")
+        from hebbes.wrappers.kernels.area_mean import mix_areas
+
+        self._mix = mix_areas
         self._lines = (old_height, old_width * channels)
-        self._size = (height, width, channels)
-        self.observation_space = Box(0, 255, self._size, np.uint8)
+        self._shape = (height, width, channels)
+        self.observation_space = make_box(0, 255, self._shape, dtype=np.uint8)
         self._rows, self._row_weights = compute_area_taps(old_height, height)
         columns, weights = compute_area_taps(old_width, width)
         values = columns[:, :, np.newaxis] * channels + np.arange(channels, dtype=np.uintp)
@@ -43,11 +52,11 @@ class Resize(ObservationWrapper):
 
     def transform(self, observations: Observations) -> Observations:
         """The area means of every image, in a new array."""
-        height, width, channels = self._size
+        height, width, channels = self._shape
         images = observations.reshape(len(observations), *self._lines)
         shrunk = np.empty((len(images), height, width * channels), np.uint8)
-        _mix(images, self._rows, self._row_weights, self._values, self._value_weights, shrunk)
-        return shrunk.reshape(-1, *self._size)
+        self._mix(images, self._rows, self._row_weights, self._values, self._value_weights, shrunk)
+        return shrunk.reshape(-1, *self._shape)
 
 
 def compute_area_taps(old: int, new: int) -> tuple[UInt[np.ndarray, "taps new"], UInt32[np.ndarray, "taps new"]]:
@@ -67,31 +76,3 @@ def compute_area_taps(old: int, new: int) -> tuple[UInt[np.ndarray, "taps new"],
     chosen = np.take_along_axis(weights, indices, axis=1)
     # unsigned, because Numba tests whether signed indices are negative
     return np.ascontiguousarray(indices.T, np.uintp), np.ascontiguousarray(chosen.T, np.uint32)
-
-
-@njit(nogil=True, cache=True)
-def _mix(
-    images: UInt8[np.ndarray, "images old_height old_values"],
-    rows: UInt[np.ndarray, "row_taps height"],
-    row_weights: UInt32[np.ndarray, "row_taps height"],
-    values: UInt[np.ndarray, "value_taps values"],
-    value_weights: UInt32[np.ndarray, "value_taps values"],
-    shrunk: UInt8[np.ndarray, "images height values"],
-) -> None:
-    row = np.empty(images.shape[2], np.uint32)
-    mean = np.empty(shrunk.shape[2], np.uint32)
-    for image in range(shrunk.shape[0]):
-        for y in range(shrunk.shape[1]):
-            row[:] = 0
-            for tap in range(rows.shape[0]):
-                source, weight = images[image, rows[tap, y]], row_weights[tap, y]
-                for x in range(row.size):
-                    row[x] += weight * np.uint32(source[x])
-            mean[:] = HALF
-            for tap in range(values.shape[0]):
-                index, weights = values[tap], value_weights[tap]
-                for x in range(mean.size):
-                    mean[x] += weights[x] * row[index[x]]
-            target = shrunk[image, y]
-            for x in range(mean.size):
-                target[x] = mean[x] >> SHIFT

@@ -8,25 +8,28 @@ they are reset in every episode, because an episode must depend only on its seed
 from dataclasses import replace
 
 import numpy as np
-from gymnasium.spaces import Box
 
 from hebbes.contracts.environment import BatchEnv, EnvStep
 from hebbes.wrappers.base import Actions, Active, BatchWrapper, Observations
+from hebbes.wrappers.spaces import is_box, make_box
 
 EPSILON = 1e-8
 
 
 class RunningNormalization(BatchWrapper):
-    """(x - mean) / (deviation + 1e-8) as float32. The averages include the current observation."""
+    """(x - mean) / (deviation + 1e-8) as float32. The averages include the current observation.
+
+    `decay`, in [0, 1), is an argument and not an option: it has no flag.
+    """
 
     def __init__(self, env: BatchEnv, *, decay: float = 0.9999) -> None:
         super().__init__(env)
         space = env.observation_space
-        if not isinstance(space, Box) or not np.issubdtype(space.dtype, np.floating):
+        if not is_box(space) or not np.issubdtype(space.dtype, np.floating):
             raise ValueError(f"RunningNormalization needs a Box of floats, got {space}")
         if isinstance(decay, bool) or not isinstance(decay, int | float) or not 0 <= decay < 1:
             raise ValueError(f"decay must be a number in [0, 1), got {decay!r}")
-        self.observation_space = Box(-np.inf, np.inf, space.shape, np.float32)
+        self.observation_space = make_box(-np.inf, np.inf, space.shape, dtype=np.float32)
         self._decay = decay
         self._means, self._deviations = np.zeros(env.num_envs), np.zeros(env.num_envs)
         self._counts = np.zeros(env.num_envs, np.int64)

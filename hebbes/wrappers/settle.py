@@ -1,26 +1,34 @@
 """Settle: lets a robot come to rest before its policy acts (40 env steps for AntBullet in Najarro & Risi's code)."""
 
-import numpy as np
-from gymnasium.spaces import Box, MultiBinary
+from dataclasses import dataclass
 
-from hebbes.contracts.environment import BatchEnv
-from hebbes.wrappers.base import Observations, check_integer
+import numpy as np
+
+from hebbes.contracts.option import option
+from hebbes.wrappers.base import Observations
+from hebbes.wrappers.spaces import is_box, is_multi_binary
 from hebbes.wrappers.start_actions import StartActions
 
 
+@dataclass(eq=False, kw_only=True)
 class Settle(StartActions):
     """Begins every episode with `num_steps` zero actions and drops their rewards."""
 
-    def __init__(self, env: BatchEnv, *, num_steps: int) -> None:
-        super().__init__(env)
-        check_integer("num_steps", num_steps, at_least=1)
-        space = env.action_space
-        self._num_steps, self._zero = num_steps, np.zeros(space.shape or (), np.dtype(space.dtype))
-        if not isinstance(space, Box | MultiBinary) or not space.contains(self._zero):
+    num_steps: int = option(
+        0, "env steps of zero action at the start of every episode", range=">= 0", flag="settle_steps"
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        space = self.env.action_space
+        self._zero = np.zeros(space.shape or (), np.dtype(space.dtype))
+        if not (is_box(space) or is_multi_binary(space)) or not space.contains(self._zero):
             raise ValueError(
                 f"settle_steps needs Box or MultiBinary actions that can be 0, got {space}; leave the option out"
             )
 
     def start(self, episode: int) -> Observations:
         """Begins one episode in every sub-environment and returns the observations after the zero actions."""
-        return self.play(episode, self._zero, self._num_steps).observations
+        if self.num_steps == 0:
+            return self.env.start(episode)
+        return self.play(episode, self._zero, self.num_steps).observations

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 from jaxtyping import Shaped
 
-from hebbes.contracts.environment import BatchEnv, EnvStep
+from hebbes.contracts.environment import EnvStep
 from hebbes.wrappers.base import Actions, Active, BatchWrapper, has_ended, replace_rows, select_envs
 
 
@@ -16,9 +16,9 @@ class StartActions(BatchWrapper):
     opening's last observation, flags, info and fault. Its reward is 0, or NaN if the simulator failed.
     """
 
-    def __init__(self, env: BatchEnv) -> None:
-        super().__init__(env)
-        self._ended = np.zeros(env.num_envs, bool)
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._ended = np.zeros(self.num_envs, bool)
         self._last_env_step: EnvStep | None = None
 
     def play(self, episode: int, action: Shaped[np.ndarray, "..."], repeats: int) -> EnvStep:

@@ -1,13 +1,14 @@
 """Descriptions of environments: how they are read from files, and which back end they get."""
 
 import json
+from dataclasses import replace
 
 import pytest
 
 from hebbes.environments import make_batch_env as environments
 from hebbes.environments.environment_spec import EnvironmentSpec, spec_from_json, spec_to_json
 from hebbes.environments.make_batch_env import choose_backend, make_batch_env
-from hebbes.environments.wrapper_spec import WrapperSpec
+from hebbes.environments.wrapper_spec import WrapperSpec, make_wrapper_spec
 
 SPEC = EnvironmentSpec(
     environment="AntBulletEnv-v0",
@@ -48,6 +49,35 @@ def test_a_description_survives_json():
 def test_nonsense_in_a_file_is_refused(change, reason):
     with pytest.raises(ValueError, match=reason):
         spec_from_json({**spec_to_json(SPEC), **change})
+
+
+@pytest.mark.parametrize(
+    ("name", "written", "expected"),
+    [
+        ("resize", {"height": 84, "width": 40}, {"size": [84, 40]}),
+        ("wrappers.resize:Resize", {"height": 84, "width": 40}, {"size": [84, 40]}),
+        ("resize", {"size": [84, 40]}, {"size": [84, 40]}),
+        ("resize", {"height": 84}, {"height": 84}),
+        ("early_stop", {"negative_streak": 9}, {"negative_streak": 9}),
+        ("early_stop", {"negative_streak": 9, "grace_steps": 0}, {"negative_streak": 9, "grace_steps": 0}),
+        ("early_stop", {"grace_steps": 5}, {"grace_steps": 5, "counts_grace": True}),
+        ("hebbes.wrappers.early_stop:EarlyStop", {"grace_steps": 5}, {"grace_steps": 5, "counts_grace": True}),
+        ("early_stop", {"grace_steps": 5, "counts_grace": False}, {"grace_steps": 5, "counts_grace": False}),
+        ("mine.resize:Resize", {"height": 84, "width": 40}, {"height": 84, "width": 40}),
+    ],
+)
+def test_arguments_of_earlier_versions_become_todays(name, written, expected):
+    plain = {"environment": "CartPole-v1", "backend": "envpool", "wrappers": [{"name": name, "kwargs": written}]}
+    (wrapper,) = spec_from_json(plain).wrappers
+    assert wrapper.kwargs == expected
+    assert make_wrapper_spec({name: written}).kwargs == (written if name.startswith("wrappers.") else expected)
+
+
+def test_tuples_and_lists_in_arguments_are_equal():
+    wrappers = (WrapperSpec("resize", {"size": (8, 4)}), WrapperSpec("x", {"nested": {"pairs": ((1, 2), [3])}}))
+    spec = replace(SPEC, wrappers=wrappers)
+    assert spec_from_json(json.loads(json.dumps(spec_to_json(spec)))) == spec
+    assert wrappers[1] == WrapperSpec("x", {"nested": {"pairs": [[1, 2], (3,)]}})
 
 
 @pytest.mark.parametrize("plain", [None, [], {"environment": "CartPole-v1"}])

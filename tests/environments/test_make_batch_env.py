@@ -100,6 +100,9 @@ def test_a_users_gymnasium_wrapper_is_inside_the_batch_wrappers():
             {"wrappers": (WrapperSpec("tests.environments.test_make_batch_env:Doubled", {"minus": 1}),)},
             "has no argument 'minus'; it takes",
         ),
+        ({"wrappers": (WrapperSpec("settle", {"steps": 1}),)}, "'settle' has no argument 'steps'; it takes num_steps$"),
+        ({"wrappers": (WrapperSpec("clip_action", {"low": 1}),)}, "no argument 'low'; it takes none"),
+        ({"wrappers": (WrapperSpec("resize"),)}, "'resize' cannot be made with no arguments; it takes size$"),
         ({"wrappers": (WrapperSpec("bullet_distance"),)}, "to be named in gymnasium_wrappers"),
         (
             {"gymnasium_wrappers": (WrapperSpec("tests.environments.test_make_batch_env:Doubled"),)},

@@ -32,7 +32,7 @@ def wrappers_for(monkeypatch):
 def test_images_are_turned_gray_shrunk_stacked_and_scaled_in_this_order(wrappers_for):
     assert wrappers_for(COLOR, grayscale=True, frame_stack=4, resize=(40, 30)) == [
         ("grayscale", {}),
-        ("resize", {"height": 40, "width": 30}),
+        ("resize", {"size": [40, 30]}),
         ("frame_stack", {"num_frames": 4}),
         ("scale", {}),
         ("clip_action", {}),
@@ -42,12 +42,12 @@ def test_images_are_turned_gray_shrunk_stacked_and_scaled_in_this_order(wrappers
 @pytest.mark.parametrize(
     ("shape", "resize", "expected"),
     [
-        ((96, 100, 3), None, {"height": 84, "width": 84}),
-        ((210, 160, 3), None, {"height": 84, "width": 84}),
+        ((96, 100, 3), None, {"size": [84, 84]}),
+        ((210, 160, 3), None, {"size": [84, 84]}),
         ((84, 84, 3), None, None),
         ((64, 64, 3), None, None),
         ((64, 100, 1), None, None),
-        ((64, 64, 3), (64, 32), {"height": 64, "width": 32}),
+        ((64, 64, 3), (64, 32), {"size": [64, 32]}),
         ((64, 64, 3), (64, 64), None),
     ],
 )

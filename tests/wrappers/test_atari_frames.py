@@ -16,7 +16,7 @@ SCREENS = Box(0, 255, (210, 160, 3), np.uint8)
 NORMALIZED = (WrapperSpec("atari_42"), WrapperSpec("running_normalization"))
 STACKED = (
     WrapperSpec("grayscale"),
-    WrapperSpec("resize", {"height": 84, "width": 84}),
+    WrapperSpec("resize", {"size": [84, 84]}),
     WrapperSpec("frame_stack", {"num_frames": 4}),
     WrapperSpec("scale"),
 )

@@ -28,13 +28,13 @@ def find_length(rewards, limit=400, **options):
         ([-1] * 20 + [0] + [-1] * 21, {"negative_streak": 20}, 42),
         ([-0.1], {"negative_streak": 0}, 1),
         ([1] * 5 + [-1], {"negative_streak": 20}, 26),
-        # as in policy files without counts_grace: a streak may begin within the grace period
-        ([-1], {"negative_streak": 30, "grace_steps": 200}, 201),
-        ([1] * 169 + [-1] * 31 + [1], {"negative_streak": 30, "grace_steps": 200}, 0),
-        ([1] * 170 + [-1] * 31 + [1], {"negative_streak": 30, "grace_steps": 200}, 201),
-        ([1] * 180 + [-1], {"negative_streak": 30, "grace_steps": 200}, 211),
-        ([-1], {"negative_streak": 30, "grace_steps": 201, "counts_grace": False}, 232),
-        ([1] * 201 + [-1] * 30 + [1], {"negative_streak": 30, "grace_steps": 201, "counts_grace": False}, 0),
+        ([-1], {"negative_streak": 30, "grace_steps": 200, "counts_grace": True}, 201),
+        ([1] * 169 + [-1] * 31 + [1], {"negative_streak": 30, "grace_steps": 200, "counts_grace": True}, 0),
+        ([1] * 170 + [-1] * 31 + [1], {"negative_streak": 30, "grace_steps": 200, "counts_grace": True}, 201),
+        ([1] * 180 + [-1], {"negative_streak": 30, "grace_steps": 200, "counts_grace": True}, 211),
+        ([-1], {"negative_streak": 30, "grace_steps": 201}, 232),
+        ([1] * 201 + [-1] * 30 + [1], {"negative_streak": 30, "grace_steps": 201}, 0),
+        ([-1], {}, 0),
         ([-1, -1, np.nan, -1, -1, 0], {"negative_streak": 2}, 0),
     ],
 )
@@ -71,23 +71,22 @@ def test_the_environments_own_truncation_stays():
     assert [bool(env.step(ACTION, ACTIVE).truncated[0]) for _ in range(2)] == [False, True]
 
 
-def find_length_slowly(rewards, negative_streak, grace_steps):
+def find_length_slowly(rewards, negative_streak, grace_steps, counts_grace):
     streak = 0
     for env_step, reward in enumerate(rewards, start=1):
-        streak = streak + 1 if reward < 0 else 0
+        streak = streak + 1 if reward < 0 and (counts_grace or env_step > grace_steps) else 0
         if streak > negative_streak and env_step > grace_steps:
             return env_step
     return 0
 
 
 @settings(max_examples=60)
-@given(data=st.data(), negative_streak=st.integers(0, 4), grace_steps=st.integers(0, 8))
-def test_equals_one_sub_environment_at_a_time(data, negative_streak, grace_steps):
+@given(data=st.data(), negative_streak=st.integers(0, 4), grace_steps=st.integers(0, 8), counts_grace=st.booleans())
+def test_equals_one_sub_environment_at_a_time(data, negative_streak, grace_steps, counts_grace):
     rows = st.lists(st.sampled_from([-1.0, -0.5, 0.0, 1.0]), min_size=12, max_size=12)
     rewards = data.draw(st.lists(rows, min_size=1, max_size=4))
-    env = EarlyStop(
-        ScriptedEnv(len(rewards), rewards=rewards), negative_streak=negative_streak, grace_steps=grace_steps
-    )
+    options = {"negative_streak": negative_streak, "grace_steps": grace_steps, "counts_grace": counts_grace}
+    env = EarlyStop(ScriptedEnv(len(rewards), rewards=rewards), **options)
     env.start(0)
     lengths, env_steps = np.zeros(len(rewards), int), np.zeros(len(rewards), int)
     while (running := np.flatnonzero((lengths == 0) & (env_steps < 12))).size:
@@ -95,4 +94,4 @@ def test_equals_one_sub_environment_at_a_time(data, negative_streak, grace_steps
         env_steps[active] += 1
         stopped = active[env.step(np.zeros((len(active), 2)), active).truncated]
         lengths[stopped] = env_steps[stopped]
-    assert lengths.tolist() == [find_length_slowly(row, negative_streak, grace_steps) for row in rewards]
+    assert lengths.tolist() == [find_length_slowly(row, **options) for row in rewards]

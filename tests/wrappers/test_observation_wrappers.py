@@ -16,7 +16,7 @@ def make_images_env(*shape):
 
 
 def resize(images, height, width):
-    return Resize(make_images_env(*images.shape[1:]), height=height, width=width).transform(images)
+    return Resize(make_images_env(*images.shape[1:]), size=(height, width)).transform(images)
 
 
 def test_grayscale_has_the_luma_of_bt601():
@@ -103,7 +103,7 @@ def test_one_hot_counts_from_the_spaces_start():
 
 def test_image_wrappers_nest():
     inner = make_images_env(9, 8, 3)
-    env = Scale(FrameStack(Grayscale(Resize(inner, height=5, width=4)), num_frames=2))
+    env = Scale(FrameStack(Grayscale(Resize(inner, size=(5, 4))), num_frames=2))
     assert env.observation_space == Box(0.0, 1.0, (5, 4, 2), np.float32)
     before = inner.start(3)
     first = env.start(3)
