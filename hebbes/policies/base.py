@@ -2,15 +2,57 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from math import prod, sqrt
 from numbers import Integral
 
 import numpy as np
 from jaxtyping import Float32, Shaped
 
+from hebbes.contracts.option import check_options, option
 from hebbes.contracts.policy import Buffers, Layout, State, Weights
 from hebbes.policies.observation_normalization import normalize_observations
+
+
+def check_sizes(field: str, sizes: Iterable[int]) -> tuple[int, ...]:
+    """The sizes as plain ints. Raises ValueError unless each is an integer of at least 1."""
+    sizes = tuple(sizes)
+    if not all(isinstance(size, Integral) and size >= 1 for size in sizes):
+        shown = sizes[0] if len(sizes) == 1 else sizes
+        raise ValueError(f"{field}: got {shown}, every size must be an integer of at least 1")
+    return tuple(int(size) for size in sizes)
+
+
+def xavier_uniform(layout: Layout, rng: np.random.Generator) -> Float32[np.ndarray, " params"]:
+    """Each array uniform in +-sqrt(6 / (fan_in + fan_out)), vectors zero (Glorot & Bengio 2010, eq. 16).
+
+    A kernel's fans count its pixels: fan_in = channels * size^2, fan_out = out_channels * size^2.
+    """
+    params = np.zeros(layout.num_params, np.float32)
+    for name, shape in layout.shapes.items():
+        if len(shape) > 1:
+            bound = sqrt(6 / ((shape[0] + shape[1]) * prod(shape[2:])))
+            params[layout.slices[name]] = rng.uniform(-bound, bound, prod(shape))
+    return params
+
+
+def pytorch_uniform(layout: Layout, rng: np.random.Generator) -> Float32[np.ndarray, " params"]:
+    """Each array uniform in +-1 / sqrt(fan_in), as `torch.nn.Linear` and `torch.nn.Conv2d` start.
+
+    The fan_in of a matrix or kernel is how many numbers one output reads. Biases use the fan_in of the array before.
+    """
+    params, bound = np.empty(layout.num_params, np.float32), 1.0
+    for name, shape in layout.shapes.items():
+        if len(shape) > 1:
+            bound = 1 / sqrt(prod(shape[1:]))
+        params[layout.slices[name]] = rng.uniform(-bound, bound, prod(shape))
+    return params
+
+
+INITIALIZATIONS: dict[str, Callable[[Layout, np.random.Generator], Float32[np.ndarray, " params"]]] = {
+    "xavier": xavier_uniform,
+    "pytorch": pytorch_uniform,
+}
 
 
 @dataclass(frozen=True)
@@ -25,6 +67,7 @@ class SizedPolicy:
         # a policy file gives lists where tuples were saved
         object.__setattr__(self, "observation_shape", check_sizes("observation_shape", self.observation_shape))
         object.__setattr__(self, "num_outputs", check_sizes("num_outputs", (self.num_outputs,))[0])
+        check_options(self)
 
     def check_buffers(self, buffers: Buffers) -> None:
         """Accepts all buffers: statistics of observations are optional, and no other buffer is needed."""
@@ -73,60 +116,17 @@ class StaticPolicy(SizedPolicy, ABC):
         return self.forward(weights, self.prepare_inputs(observations, buffers))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class InitializedPolicy(StaticPolicy, ABC):
     """A feedforward network whose search starts at random weights, drawn by one of `INITIALIZATIONS`."""
 
-    initialization: str = field(default="xavier", kw_only=True, metadata={"only_start": True})
-    """Sets only where a search starts, not the network. `--init_from` therefore takes files with another value."""
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.initialization not in INITIALIZATIONS:
-            allowed = ", ".join(INITIALIZATIONS)
-            raise ValueError(f"initialization: got {self.initialization!r}, allowed: {allowed}")
+    initialization: str = option(
+        "xavier",
+        "initial weights: xavier, with biases of zero, or pytorch, the default of its layers",
+        choices=tuple(INITIALIZATIONS),
+        only_start=True,
+    )
 
     def initial_params(self, rng: np.random.Generator) -> Float32[np.ndarray, " params"]:
         """Parameters drawn by the chosen initialization."""
         return INITIALIZATIONS[self.initialization](self.layout, rng)
-
-
-def check_sizes(option: str, sizes: Iterable[int]) -> tuple[int, ...]:
-    """The sizes as plain ints. Raises ValueError unless each is an integer of at least 1."""
-    sizes = tuple(sizes)
-    if not all(isinstance(size, Integral) and size >= 1 for size in sizes):
-        shown = sizes[0] if len(sizes) == 1 else sizes
-        raise ValueError(f"{option}: got {shown}, every size must be an integer of at least 1")
-    return tuple(int(size) for size in sizes)
-
-
-def xavier_uniform(layout: Layout, rng: np.random.Generator) -> Float32[np.ndarray, " params"]:
-    """Each array uniform in +-sqrt(6 / (fan_in + fan_out)), vectors zero (Glorot & Bengio 2010, eq. 16).
-
-    A kernel's fans count its pixels: fan_in = channels * size^2, fan_out = out_channels * size^2.
-    """
-    params = np.zeros(layout.num_params, np.float32)
-    for name, shape in layout.shapes.items():
-        if len(shape) > 1:
-            bound = sqrt(6 / ((shape[0] + shape[1]) * prod(shape[2:])))
-            params[layout.slices[name]] = rng.uniform(-bound, bound, prod(shape))
-    return params
-
-
-def pytorch_uniform(layout: Layout, rng: np.random.Generator) -> Float32[np.ndarray, " params"]:
-    """Each array uniform in +-1 / sqrt(fan_in), as `torch.nn.Linear` and `torch.nn.Conv2d` start.
-
-    The fan_in of a matrix or kernel is how many numbers one output reads. Biases use the fan_in of the array before.
-    """
-    params, bound = np.empty(layout.num_params, np.float32), 1.0
-    for name, shape in layout.shapes.items():
-        if len(shape) > 1:
-            bound = 1 / sqrt(prod(shape[1:]))
-        params[layout.slices[name]] = rng.uniform(-bound, bound, prod(shape))
-    return params
-
-
-INITIALIZATIONS: dict[str, Callable[[Layout, np.random.Generator], Float32[np.ndarray, " params"]]] = {
-    "xavier": xavier_uniform,
-    "pytorch": pytorch_uniform,
-}

@@ -20,16 +20,16 @@ from functools import cached_property
 import numpy as np
 from jaxtyping import Float32, Shaped
 
+from hebbes.contracts.option import option
 from hebbes.contracts.policy import Buffers, Layout, State, Weights
-from hebbes.policies.base import InitializedPolicy, check_sizes
-from hebbes.policies.kernels.convolution import compute_pooled_size
-from hebbes.policies.layers import compute_dense_shapes, conv_pool, dense
+from hebbes.policies.base import InitializedPolicy
+from hebbes.policies.layers import compute_dense_shapes, compute_pooled_size, conv_pool, dense
 from hebbes.policies.virtual_batch import (
     Convolution,
     Statistics,
     apply_convolutions,
-    check_virtual_batch,
     compute_reference_statistics,
+    make_virtual_batch_option,
     read_reference_frames,
 )
 
@@ -91,15 +91,12 @@ def compute_conv_features(
 class CNN(InitializedPolicy):
     """Takes observations (height, width, channels) of pixels in [0, 1], at least 16 high and wide."""
 
-    hidden_sizes: tuple[int, ...] = (128, 64)
-    virtual_batch: int = 0
-    """Number of frames of the reference batch, `buffers["virtual_batch"]`. 0: no virtual batch normalization."""
+    hidden_sizes: tuple[int, ...] = option((128, 64), "units of each hidden layer", range=">= 1")
+    virtual_batch: int = make_virtual_batch_option()
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        object.__setattr__(self, "hidden_sizes", check_sizes("hidden_sizes", self.hidden_sizes))
         compute_conv_shapes(self.observation_shape)  # refuses observations that are not images
-        check_virtual_batch(self.virtual_batch)
 
     @cached_property
     def layout(self) -> Layout:

@@ -5,8 +5,7 @@ from jaxtyping import Float32
 
 from hebbes.contracts.policy import Buffers
 from hebbes.policies.hebbian import Hebbian
-from hebbes.policies.kernels.neural_rule import NEURAL_RULES
-from hebbes.policies.kernels.plastic_layers import RULES
+from hebbes.policies.learning_rules import NEURAL_RULES, RULES
 from hebbes.policies.sharing import make_tables, read_cluster_tables
 
 

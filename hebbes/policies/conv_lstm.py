@@ -20,16 +20,15 @@ import numpy as np
 from jaxtyping import Float32
 
 from hebbes.contracts.policy import Buffers, State, Weights
-from hebbes.policies.kernels.activations import selu
-from hebbes.policies.kernels.convolution import compute_conv_size
-from hebbes.policies.layers import conv, read_vector
+from hebbes.policies.activations import selu
+from hebbes.policies.layers import compute_conv_size, conv, read_vector
 from hebbes.policies.recurrent import RecurrentPolicy
 from hebbes.policies.recurrent_cells import LSTM_CELL, Cell
 from hebbes.policies.virtual_batch import (
     Convolution,
     apply_convolutions,
-    check_virtual_batch,
     compute_reference_statistics,
+    make_virtual_batch_option,
     read_reference_frames,
 )
 
@@ -46,8 +45,7 @@ class ConvLSTM(RecurrentPolicy):
     cell: ClassVar[Cell] = LSTM_CELL
     num_units: ClassVar[int] = NUM_CELLS
 
-    virtual_batch: int = 0
-    """Number of frames of the reference batch, `buffers["virtual_batch"]`. 0: no virtual batch normalization."""
+    virtual_batch: int = make_virtual_batch_option()
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -56,7 +54,6 @@ class ConvLSTM(RecurrentPolicy):
                 f"observation_shape: got {self.observation_shape}, conv_lstm takes images (height, width, channels), "
                 "such as the 42 x 42 x 1 of --atari_42"
             )
-        check_virtual_batch(self.virtual_batch)
 
     @cached_property
     def feature_shapes(self) -> tuple[dict[str, tuple[int, ...]], int]:

@@ -16,27 +16,22 @@ may be shared (`hebbes.policies.sharing`) or neural (`hebbes.policies.kernels.ne
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass
 from functools import cached_property
 from math import prod
 
 import numpy as np
 from jaxtyping import Bool, Float32, Shaped
 
+from hebbes.contracts.option import option
 from hebbes.contracts.policy import Buffers, Layout, Rows, State, Weights
-from hebbes.policies.base import SizedPolicy, check_sizes, xavier_uniform
+from hebbes.policies import kernels
+from hebbes.policies.base import SizedPolicy, xavier_uniform
 from hebbes.policies.cnn import can_convolve, compute_conv_features, compute_conv_shapes
 from hebbes.policies.initial_weights import COEVOLVE, INITIAL_WEIGHTS
-from hebbes.policies.kernels.neural_rule import NEURAL_RULES
-from hebbes.policies.kernels.plastic_layers import (
-    NORMALIZATIONS,
-    RULES,
-    LayerRule,
-    PlasticLayer,
-    plastic_linear,
-)
 from hebbes.policies.layers import check_weights, compute_dense_shapes, make_rows
-from hebbes.policies.rule_layout import RuleLayout
+from hebbes.policies.learning_rules import NEURAL_RULES, NORMALIZATIONS, RULES
+from hebbes.policies.rule_layout import LayerRule, RuleLayout
 from hebbes.policies.sharing import SHARINGS, read_cluster_tables
 
 NEURAL_SHARINGS = ("layer", "global")
@@ -47,56 +42,31 @@ MAX_SYNAPSES = 2**24  # with shared rules, a small file can describe a network t
 class Hebbian(SizedPolicy):
     """Plastic fully connected layers, after two searched convolutions for images of at least 16 x 16 pixels."""
 
-    hidden_sizes: tuple[int, ...] = field(default=(128, 64), metadata={"help": "units of each hidden layer"})
-    hebb_rule: str = field(
-        default="ABCD_lr", metadata={"help": "how weights learn", "choices": (*RULES, *NEURAL_RULES)}
+    hidden_sizes: tuple[int, ...] = option((128, 64), "units of each hidden layer", range=">= 1")
+    hebb_rule: str = option("ABCD_lr", "how weights learn", choices=(*RULES, *NEURAL_RULES))
+    init_weights: str = option("uni", "initial weights of an episode", choices=(*INITIAL_WEIGHTS, COEVOLVE))
+    normalization: str = option("max_abs", "what keeps learning weights bounded", choices=NORMALIZATIONS)
+    output_activity: str = option(
+        "raw",
+        "what the last layer learns from: the output, or its tanh, the action on Bullet",
+        choices=("raw", "action"),
     )
-    init_weights: str = field(
-        default="uni", metadata={"help": "initial weights of an episode", "choices": (*INITIAL_WEIGHTS, COEVOLVE)}
+    update_every: int = option(1, "env steps between updates by the latest activities", range=">= 1")
+    sharing: str = option("synapse", "which synapses share a rule", choices=SHARINGS)
+    num_rules: int = option(
+        128,
+        "sets of coefficients with sharing modulo or clusters",
+        range=">= 1",
+        needs={"sharing": ("modulo", "clusters")},
     )
-    normalization: str = field(
-        default="max_abs", metadata={"help": "what keeps learning weights bounded", "choices": NORMALIZATIONS}
-    )
-    output_activity: str = field(
-        default="raw",
-        metadata={
-            "help": "what the last layer learns from: the output, or its tanh, the action on Bullet",
-            "choices": ("raw", "action"),
-        },
-    )
-    update_every: int = field(default=1, metadata={"help": "env steps between updates by the latest activities"})
-    sharing: str = field(default="synapse", metadata={"help": "which synapses share a rule", "choices": SHARINGS})
-    num_rules: int = field(
-        default=128,
-        metadata={
-            "help": "sets of coefficients with sharing modulo or clusters",
-            "needs": {"sharing": ("modulo", "clusters")},
-        },
-    )
-    modulation: str = field(
-        default="none", metadata={"help": "what sets sign and size of the changes", "choices": ("none", "reward")}
-    )
-    eligibility: bool = field(default=False, metadata={"help": "learn by a running average of each synapse's changes"})
-    distribution: str = field(
-        default="normal",
-        metadata={
-            "help": "start of the coefficients: N(0, 1) or U(-1, 1)",
-            "choices": ("normal", "uniform"),
-            "only_start": True,
-        },
+    modulation: str = option("none", "what sets sign and size of the changes", choices=("none", "reward"))
+    eligibility: bool = option(False, "learn by a running average of each synapse's changes")
+    distribution: str = option(
+        "normal", "start of the coefficients: N(0, 1) or U(-1, 1)", choices=("normal", "uniform"), only_start=True
     )
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        object.__setattr__(self, "hidden_sizes", check_sizes("hidden_sizes", self.hidden_sizes))
-        for option in ("update_every", "num_rules"):
-            object.__setattr__(self, option, check_sizes(option, (getattr(self, option),))[0])
-        for each in fields(self):
-            choices = each.metadata.get("choices")
-            if choices and getattr(self, each.name) not in choices:
-                raise ValueError(f"{each.name}: got {getattr(self, each.name)!r}, allowed: {', '.join(choices)}")
-        if not isinstance(self.eligibility, bool):
-            raise ValueError(f"eligibility: got {self.eligibility!r}, allowed: True, False")
         if self.hebb_rule in NEURAL_RULES and self.sharing not in NEURAL_SHARINGS:
             raise ValueError(f"sharing: got {self.sharing!r}, {self.hebb_rule} takes {' or '.join(NEURAL_SHARINGS)}")
         num_synapses = sum(prod(shape) for shape in self._matrices.values())
@@ -220,13 +190,13 @@ class Hebbian(SizedPolicy):
         due = state["learning"] & (state["env_steps"] > 0) & (state["env_steps"] % self.update_every == 0)
         outputs, modulation = inputs, self._compute_modulation(rows, previous_rewards, state, due)
         for number, rule in enumerate(self._find_rules(buffers)):
-            layer = PlasticLayer(
+            layer = kernels.plastic_layers.PlasticLayer(
                 state["weights"][number], state["divisors"][number], old[number], old[number + 1], due, modulation
             )
             if self.eligibility:
                 layer.traces = state["traces"][number]
                 layer.rates = _sigmoid(self.layout.view(rows, "eligibility")[:, number])
-            outputs = plastic_linear(rows, rule, layer, self.normalization, new[-1])
+            outputs = kernels.plastic_layers.plastic_linear(rows, rule, layer, self.normalization, new[-1])
             new.append(np.tanh(outputs))
             if number < len(state["silent"]):
                 new[-1][state["silent"][number]] = 0

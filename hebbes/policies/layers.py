@@ -13,10 +13,8 @@ import numpy as np
 from jaxtyping import Float32
 
 from hebbes.contracts.policy import Layout, LowRankWeights, Rows, Weights
-from hebbes.policies.kernels.activations import ACTIVATIONS
-from hebbes.policies.kernels.convolution import compute_conv_size, compute_pooled_size, conv_kernel, conv_pool_kernel
-from hebbes.policies.kernels.linear import linear_kernel
-from hebbes.policies.kernels.low_rank import low_rank_linear, make_member_arrays, make_member_rows
+from hebbes.policies import kernels
+from hebbes.policies.activations import ACTIVATIONS
 
 _ABSENT = -1
 """Stands for the place of a bias where there is none."""
@@ -34,12 +32,22 @@ def linear(
     if inputs.shape[1] != num_inputs:
         raise ValueError(f"{name}: got inputs of size {inputs.shape[1]}, its matrix takes {num_inputs}")
     if isinstance(weights, LowRankWeights):
-        product = low_rank_linear(weights, layout, name, inputs)
-        return product if bias is None else product + make_member_arrays(weights, layout, bias)
+        product = kernels.low_rank.low_rank_linear(weights, layout, name, inputs)
+        return product if bias is None else product + kernels.low_rank.make_member_arrays(weights, layout, bias)
     outputs = np.empty((len(inputs), num_outputs), np.float32)
     bias_start = _ABSENT if bias is None else layout.slices[bias].start
-    linear_kernel(weights, layout.slices[name].start, bias_start, inputs, outputs)
+    kernels.linear.linear_kernel(weights, layout.slices[name].start, bias_start, inputs, outputs)
     return outputs
+
+
+def compute_pooled_size(length: int, size: int, stride: int) -> int:
+    """Number of rows after a valid convolution of `length` rows and 2x2 pooling. Below 1 if `length` is too small."""
+    return ((length - size) // stride + 1) // 2
+
+
+def compute_conv_size(length: int, size: int, stride: int, padding: int) -> int:
+    """Number of rows after a convolution of `length` rows with zero padding. Below 1 if `length` is too small."""
+    return (length + 2 * padding - size) // stride + 1
 
 
 def conv_pool(
@@ -64,10 +72,10 @@ def conv_pool(
         )
     outputs = np.empty((len(inputs), out_channels, height, width), np.float32)
     if isinstance(weights, LowRankWeights):  # kernels are small: make each member's own
-        kernels = make_member_arrays(weights, layout, name).reshape(len(inputs), -1)
-        conv_pool_kernel(kernels, 0, inputs, size, stride, outputs)
+        own = kernels.low_rank.make_member_arrays(weights, layout, name).reshape(len(inputs), -1)
+        kernels.convolution.conv_pool_kernel(own, 0, inputs, size, stride, outputs)
     else:
-        conv_pool_kernel(weights, layout.slices[name].start, inputs, size, stride, outputs)
+        kernels.convolution.conv_pool_kernel(weights, layout.slices[name].start, inputs, size, stride, outputs)
     return outputs
 
 
@@ -102,14 +110,14 @@ def conv(
     start, bias_start = slices[name].start, _ABSENT if bias is None else slices[bias].start
     outputs = np.empty((len(inputs), out_channels, height, width), np.float32)
     images = np.ascontiguousarray(inputs)
-    conv_kernel(rows, start, bias_start, shared, images, size, stride, padding, outputs)
+    kernels.convolution.conv_kernel(rows, start, bias_start, shared, images, size, stride, padding, outputs)
     return outputs
 
 
 def read_vector(weights: Weights, layout: Layout, name: str) -> Float32[np.ndarray, "members size"]:
     """Each member's vector `name`. The caller must not change it."""
     if isinstance(weights, LowRankWeights):
-        return make_member_arrays(weights, layout, name)
+        return kernels.low_rank.make_member_arrays(weights, layout, name)
     return layout.view(weights, name)
 
 
@@ -139,7 +147,7 @@ def dense(
 
 def make_rows(weights: Weights, layout: Layout) -> Rows:
     """Every member's row of parameters: the weights themselves, or new rows made from low-rank weights."""
-    return make_member_rows(weights, layout) if isinstance(weights, LowRankWeights) else weights
+    return kernels.low_rank.make_member_rows(weights, layout) if isinstance(weights, LowRankWeights) else weights
 
 
 def check_weights(weights: Weights, layout: Layout, inputs: np.ndarray) -> None:

@@ -7,6 +7,7 @@ from math import prod
 import numpy as np
 from jaxtyping import Float32
 
+from hebbes.contracts.option import option
 from hebbes.contracts.policy import Layout, Weights
 from hebbes.policies.base import StaticPolicy
 from hebbes.policies.layers import compute_dense_shapes, dense
@@ -16,7 +17,7 @@ from hebbes.policies.layers import compute_dense_shapes, dense
 class Linear(StaticPolicy):
     """A linear map of the flattened observation. The search starts at zero, as in ARS."""
 
-    bias: bool = False
+    bias: bool = option(False, "add a bias to each output")
 
     @cached_property
     def layout(self) -> Layout:

@@ -11,9 +11,10 @@ from math import prod
 import numpy as np
 from jaxtyping import Float32
 
+from hebbes.contracts.option import option
 from hebbes.contracts.policy import Layout, Weights
-from hebbes.policies.base import InitializedPolicy, check_sizes
-from hebbes.policies.kernels.activations import check_activation
+from hebbes.policies.activations import ACTIVATIONS
+from hebbes.policies.base import InitializedPolicy
 from hebbes.policies.layers import compute_dense_shapes, dense
 
 
@@ -21,15 +22,9 @@ from hebbes.policies.layers import compute_dense_shapes, dense
 class MLP(InitializedPolicy):
     """Fully connected layers on the flattened observation."""
 
-    hidden_sizes: tuple[int, ...] = (128, 64)
-    bias: bool = False
-    activation: str = "tanh"
-    """Activation of the hidden layers, a name in `hebbes.policies.kernels.activations`."""
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        object.__setattr__(self, "hidden_sizes", check_sizes("hidden_sizes", self.hidden_sizes))
-        check_activation(self.activation)
+    hidden_sizes: tuple[int, ...] = option((128, 64), "units of each hidden layer", range=">= 1")
+    bias: bool = option(False, "give the layers biases")
+    activation: str = option("tanh", "activation of the hidden layers", choices=tuple(ACTIVATIONS))
 
     @cached_property
     def layout(self) -> Layout:

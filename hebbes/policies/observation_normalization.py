@@ -4,7 +4,7 @@ import numpy as np
 from jaxtyping import Float32, Shaped
 
 from hebbes.contracts.policy import Buffers
-from hebbes.policies.kernels.observations import DTYPES, normalized_kernel, plain_kernel
+from hebbes.policies import kernels
 
 
 def normalize_observations(
@@ -17,13 +17,15 @@ def normalize_observations(
     """
     shape = observations.shape
     outputs = np.empty((len(observations), int(np.prod(shape[1:]))), np.float32)
-    rows = observations if observations.dtype in DTYPES else observations.astype(np.float32)
+    rows = observations if observations.dtype in kernels.observations.DTYPES else observations.astype(np.float32)
     rows = np.ascontiguousarray(rows).reshape(outputs.shape)
     if "observation_mean" not in buffers:
-        plain_kernel(rows, outputs)
+        kernels.observations.plain_kernel(rows, outputs)
         return outputs.reshape(shape)
     mean, std = buffers["observation_mean"], buffers["observation_std"]
     if not mean.shape == std.shape == shape[1:]:
         raise ValueError(f"observation_mean, observation_std: shapes {mean.shape}, {std.shape}, expected {shape[1:]}")
-    normalized_kernel(rows, mean.astype(np.float32).ravel(), std.astype(np.float32).ravel(), outputs)
+    kernels.observations.normalized_kernel(
+        rows, mean.astype(np.float32).ravel(), std.astype(np.float32).ravel(), outputs
+    )
     return outputs.reshape(shape)

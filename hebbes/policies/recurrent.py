@@ -15,9 +15,10 @@ from typing import ClassVar
 import numpy as np
 from jaxtyping import Float32, Shaped
 
+from hebbes.contracts.option import option
 from hebbes.contracts.policy import Buffers, Layout, State, Weights
-from hebbes.policies.base import SizedPolicy, check_sizes, xavier_uniform
-from hebbes.policies.kernels.activations import ACTIVATIONS, check_activation
+from hebbes.policies.activations import ACTIVATIONS
+from hebbes.policies.base import SizedPolicy, xavier_uniform
 from hebbes.policies.layers import compute_dense_shapes, dense, linear
 from hebbes.policies.recurrent_cells import Cell
 
@@ -77,15 +78,9 @@ class RecurrentPolicy(SizedPolicy, ABC):
 class DenseRecurrentPolicy(RecurrentPolicy):
     """The flattened observation enters the cell, after fully connected layers with activations if there are any."""
 
-    hidden_sizes: tuple[int, ...] = ()
-    recurrent_size: int = 64
-    activation: str = "tanh"
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        object.__setattr__(self, "hidden_sizes", check_sizes("hidden_sizes", self.hidden_sizes))
-        object.__setattr__(self, "recurrent_size", check_sizes("recurrent_size", (self.recurrent_size,))[0])
-        check_activation(self.activation)
+    hidden_sizes: tuple[int, ...] = option((128, 64), "units of each hidden layer before the cell", range=">= 1")
+    recurrent_size: int = option(64, "units of the recurrent cell", range=">= 1")
+    activation: str = option("tanh", "activation of the hidden layers before the cell", choices=tuple(ACTIVATIONS))
 
     @property
     def num_units(self) -> int:

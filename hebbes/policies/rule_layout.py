@@ -5,9 +5,34 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from hebbes.contracts.policy import Buffers, Layout
-from hebbes.policies.kernels.neural_rule import NEURAL_RULES, count_network_params
-from hebbes.policies.kernels.plastic_layers import RULES, LayerRule, find_columns
+from hebbes.policies.learning_rules import NEURAL_RULES, RULES, count_network_params
 from hebbes.policies.sharing import Table, count_sets, make_tables, read_cluster_tables
+
+COEFFICIENTS = ("A", "B", "C", "D", "eta", "D_out")
+"""All coefficients of any rule, in the order in which kernels take them."""
+
+
+@dataclass(frozen=True)
+class LayerRule:
+    """Where a row of parameters holds the rule of a layer."""
+
+    start: int
+    """First coefficient, or first parameter of a neural rule. The coefficients have shape (out, coefficients, in) with
+    one set per synapse, so that memory is read in one stream. Shared, they have shape (coefficients, num_sets)."""
+    columns: tuple[int | None, ...]
+    """Place of each of COEFFICIENTS in a set. None for those that the rule lacks."""
+    tables: tuple[Table, ...] | None = None
+    """For each place, the numbers of a synapse's sets. Its coefficient is the product of their values. None: one set
+    per synapse."""
+    num_sets: int = 0
+    network: tuple[bool, bool] | None = None
+    """For a neural rule, whether it has a second hidden layer, and whether it has biases. Its output is the coefficient
+    D. None: not a neural rule."""
+
+
+def find_columns(names: Sequence[str]) -> tuple[int | None, ...]:
+    """Place of each of COEFFICIENTS in `names`, or None."""
+    return tuple(names.index(name) if name in names else None for name in COEFFICIENTS)
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from scipy.cluster.vq import kmeans2
 from hebbes.contracts.policy import Buffers
 from hebbes.policies.coefficients import read_synaptic_coefficients
 from hebbes.policies.hebbian import Hebbian
-from hebbes.policies.kernels.plastic_layers import RULES
+from hebbes.policies.learning_rules import RULES
 from hebbes.policies.sharing import format_table_name
 
 MERGEABLE = ("synapse", "modulo", "clusters")

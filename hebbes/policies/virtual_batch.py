@@ -10,12 +10,12 @@ pooling, the maxima are normalized. As in both papers, statistics average over p
 """
 
 from collections.abc import Callable, Sequence
-from numbers import Integral
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from jaxtyping import Float32
 
+from hebbes.contracts.option import option
 from hebbes.contracts.policy import Buffers, Weights
 from hebbes.policies.base import SizedPolicy
 
@@ -29,10 +29,9 @@ EPSILON = np.float32(1e-3)
 """Added to the variance, to avoid a division by zero for a constant channel."""
 
 
-def check_virtual_batch(virtual_batch: int) -> None:
-    """Raises ValueError unless `virtual_batch` is an integer of at least 0."""
-    if isinstance(virtual_batch, bool) or not isinstance(virtual_batch, Integral) or virtual_batch < 0:
-        raise ValueError(f"virtual_batch: got {virtual_batch!r}, must be an integer of at least 0")
+def make_virtual_batch_option() -> Any:
+    """The option of every policy with virtual batch normalization: how many frames its buffer `virtual_batch` holds."""
+    return option(0, "frames of random play whose statistics normalize the convolutions; 0 for none", range=">= 0")
 
 
 def read_reference_frames(

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 import torch
 
-from hebbes.policies.kernels.activations import ACTIVATIONS
+from hebbes.policies.activations import ACTIVATIONS
 
 
 @pytest.mark.parametrize("name", ACTIVATIONS)

@@ -41,7 +41,7 @@ def test_refuses_observations_that_are_not_images_or_too_small(shape):
 
 
 def test_refuses_hidden_sizes_below_one():
-    with pytest.raises(ValueError, match="hidden_sizes"):
+    with pytest.raises(ValueError, match=r"hidden_sizes must be >= 1, got \[0\]"):
         CNN((84, 84, 3), 3, hidden_sizes=(0,))
 
 

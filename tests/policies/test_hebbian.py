@@ -120,14 +120,14 @@ def test_reference_coefficients_of_another_rule_or_network_are_refused():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"hebb_rule": "ABCDE"}, "hebb_rule: got 'ABCDE', allowed: A, AD, AD_lr"),
-        ({"init_weights": "unif"}, "init_weights: got 'unif', allowed: uni, .*, coevolve"),
-        ({"normalization": "l2"}, "normalization: got 'l2', allowed: max_abs, none, clip, oja"),
-        ({"output_activity": "tanh"}, "output_activity: got 'tanh', allowed: raw, action"),
-        ({"sharing": "row"}, "sharing: got 'row', allowed: synapse, modulo, layer, global, neuron, clusters"),
-        ({"distribution": "gamma"}, "distribution: got 'gamma', allowed: normal, uniform"),
-        ({"update_every": 0}, "update_every: got .*at least 1"),
-        ({"num_rules": 0}, "num_rules: got .*at least 1"),
+        ({"hebb_rule": "ABCDE"}, "hebb_rule must be one of A, AD, AD_lr, .*got 'ABCDE'"),
+        ({"init_weights": "unif"}, "init_weights must be one of uni, .*, coevolve, got 'unif'"),
+        ({"normalization": "l2"}, "normalization must be one of max_abs, none, clip, oja, got 'l2'"),
+        ({"output_activity": "tanh"}, "output_activity must be one of raw, action, got 'tanh'"),
+        ({"sharing": "row"}, "sharing must be one of synapse, modulo, layer, global, neuron, clusters, got 'row'"),
+        ({"distribution": "gamma"}, "distribution must be one of normal, uniform, got 'gamma'"),
+        ({"update_every": 0}, "update_every must be >= 1, got 0"),
+        ({"num_rules": 0}, "num_rules must be >= 1, got 0"),
         ({"sharing": "modulo", "num_rules": 12_289}, "num_rules: got 12289, the network has 12288 synapses"),
         ({"sharing": "clusters", "num_rules": 12_289}, "num_rules: got 12289, the network has 12288 synapses"),
         (
@@ -136,7 +136,7 @@ def test_reference_coefficients_of_another_rule_or_network_are_refused():
         ),
         ({"hebb_rule": "neural_9"}, "sharing: got 'synapse', neural_9 takes layer or global"),
         ({"hebb_rule": "neural_9", "sharing": "clusters"}, "neural_9 takes layer or global"),
-        ({"hidden_sizes": (0,)}, "hidden_sizes"),
+        ({"hidden_sizes": (0,)}, r"hidden_sizes must be >= 1, got \[0\]"),
     ],
 )
 def test_bad_options_are_refused(options, message):

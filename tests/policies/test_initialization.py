@@ -82,5 +82,5 @@ def test_xavier_is_the_default_and_linear_starts_at_zero():
 
 
 def test_refuses_an_unknown_initialization():
-    with pytest.raises(ValueError, match="initialization: got 'kaiming', allowed: xavier, pytorch"):
+    with pytest.raises(ValueError, match="initialization must be one of xavier, pytorch, got 'kaiming'"):
         MLP((3,), 2, initialization="kaiming")

@@ -17,7 +17,7 @@ POLICIES = [
     MLP((4,), 2, hidden_sizes=(37, 16), bias=True),
     MLP((17,), 6, hidden_sizes=(64, 64)),
     CNN((20, 27, 3), 3),
-    GRU((5,), 3, recurrent_size=7),
+    GRU((5,), 3, hidden_sizes=(), recurrent_size=7),
     ConvLSTM((20, 27, 3), 2),
     Hebbian((6,), 2, hidden_sizes=(9,), init_weights="coevolve"),
     Hebbian((20, 27, 3), 2, hidden_sizes=(9,), sharing="modulo", num_rules=8),

@@ -52,6 +52,8 @@ CLASSES = list(_find_policy_classes())
 WITH_OPTIONS = [
     pytest.param(partial(MLP, activation="selu"), id="mlp-selu"),
     pytest.param(partial(MLP, activation="relu", bias=True), id="mlp-relu"),
+    pytest.param(partial(LSTM, hidden_sizes=()), id="lstm-direct"),
+    pytest.param(partial(GRU, hidden_sizes=()), id="gru-direct"),
     pytest.param(partial(LSTM, hidden_sizes=(9, 7), recurrent_size=5, activation="selu"), id="lstm-hidden"),
     pytest.param(partial(GRU, hidden_sizes=(9,), recurrent_size=5), id="gru-hidden"),
     pytest.param(partial(Hebbian, modulation="reward", eligibility=True, update_every=2), id="hebbian-reward"),
@@ -130,7 +132,7 @@ def test_every_kernel_is_serial_and_releases_the_gil():
         "linear_kernel",
         "conv_pool_kernel",
         "conv_kernel",
-        "_selu_kernel",
+        "selu_kernel",
         "normalized_kernel",
         "_plastic_kernel",
     } <= {kernel.__name__ for kernel in kernels}

@@ -99,7 +99,7 @@ def test_the_search_starts_with_biases_of_zero():
 
 
 def test_the_state_is_zero_when_an_episode_begins():
-    policy, rng = LSTM((4,), 2), np.random.default_rng(0)
+    policy, rng = LSTM((4,), 2, hidden_sizes=()), np.random.default_rng(0)
     state = policy.initial_state(np.zeros((2, policy.layout.num_params), np.float32), [rng, rng], {})
     assert {name: (array.shape, array.any()) for name, array in state.items()} == {
         "hidden": ((2, 64), False),
@@ -114,10 +114,10 @@ def test_the_state_is_zero_when_an_episode_begins():
             lambda: ConvLSTM((4,), 2),
             r"observation_shape: got \(4,\), conv_lstm takes images .* 42 x 42 x 1 of --atari_42",
         ),
-        (lambda: ConvLSTM((42, 42, 1), 2, virtual_batch=-1), "virtual_batch: got -1, must be an integer of at least 0"),
-        (lambda: LSTM((4,), 2, recurrent_size=0), "recurrent_size: got .*at least 1"),
-        (lambda: GRU((4,), 2, hidden_sizes=(0,)), "hidden_sizes: got .*at least 1"),
-        (lambda: GRU((4,), 2, activation="sine"), "activation: got 'sine', allowed: tanh, selu, relu"),
+        (lambda: ConvLSTM((42, 42, 1), 2, virtual_batch=-1), "virtual_batch must be >= 0, got -1"),
+        (lambda: LSTM((4,), 2, recurrent_size=0), "recurrent_size must be >= 1, got 0"),
+        (lambda: GRU((4,), 2, hidden_sizes=(0,)), r"hidden_sizes must be >= 1, got \[0\]"),
+        (lambda: GRU((4,), 2, activation="sine"), "activation must be one of tanh, selu, relu, got 'sine'"),
     ],
 )
 def test_refuses_invalid_options(make, message):

@@ -1,14 +1,12 @@
-"""Activation functions. They work in place and keep NaN.
+"""The activation function that is compiled: SELU, which works in place and keeps NaN.
 
-SELU: Klambauer et al. 2017, "Self-Normalizing Neural Networks", arXiv 1706.02515, eq. 2.
+Klambauer et al. 2017, "Self-Normalizing Neural Networks", arXiv 1706.02515, eq. 2.
 """
 
-from collections.abc import Callable
-
 import numpy as np
-from jaxtyping import Float32
 from numba import float32, njit, types, void
 
+from hebbes.policies.activations import ACTIVATIONS as ACTIVATIONS
 from hebbes.policies.kernels.simd import float_of
 
 LAMBDA = np.float32(1.0507009873554805)
@@ -33,38 +31,11 @@ def _exp(x: np.float32) -> np.float32:
 
 
 @njit(void(types.Array(float32, 2, "C")), nogil=True, cache=True, fastmath={"contract"})
-def _selu_kernel(rows: np.ndarray) -> None:
+def selu_kernel(rows: np.ndarray) -> None:
+    """lambda x for x > 0, else lambda alpha (e^x - 1), for each number of contiguous rows."""
     for member in range(len(rows)):
         row = rows[member]
         for i in range(len(row)):
             x = row[i]
             below = ALPHA * (_exp(x if not x > 0 else np.float32(0)) - np.float32(1))
             row[i] = LAMBDA * (x if x > 0 else below)
-
-
-def tanh(values: Float32[np.ndarray, "members ..."]) -> None:
-    """Hyperbolic tangent."""
-    np.tanh(values, out=values)
-
-
-def relu(values: Float32[np.ndarray, "members ..."]) -> None:
-    """max(x, 0)."""
-    np.maximum(values, 0, out=values)
-
-
-def selu(values: Float32[np.ndarray, "members ..."]) -> None:
-    """lambda x for x > 0, else lambda alpha (e^x - 1), to within 3e-7. Arrays must be contiguous."""
-    _selu_kernel(values.reshape(len(values), -1))
-
-
-ACTIVATIONS: dict[str, Callable[[Float32[np.ndarray, "members ..."]], None]] = {
-    "tanh": tanh,
-    "selu": selu,
-    "relu": relu,
-}
-
-
-def check_activation(activation: str) -> None:
-    """Raises ValueError unless `activation` is a name in ACTIVATIONS."""
-    if activation not in ACTIVATIONS:
-        raise ValueError(f"activation: got {activation!r}, allowed: {', '.join(ACTIVATIONS)}")

@@ -27,22 +27,13 @@ from hebbes.policies.kernels.simd import (
     unit_stride,
     zeros,
 )
+from hebbes.policies.layers import compute_pooled_size as compute_pooled_size
 
 _ROW = types.Array(types.float32, 1, "C", readonly=True)
 _ROWS = types.Array(types.float32, 2, "A", readonly=True)
 _CONTIGUOUS_IMAGES = types.Array(types.float32, 4, "C", readonly=True)
 _IMAGES = types.Array(types.float32, 4, "A", readonly=True)
 _OUTPUTS = types.Array(types.float32, 4, "C")
-
-
-def compute_pooled_size(length: int, size: int, stride: int) -> int:
-    """Number of rows after a valid convolution of `length` rows and 2x2 pooling. Below 1 if `length` is too small."""
-    return ((length - size) // stride + 1) // 2
-
-
-def compute_conv_size(length: int, size: int, stride: int, padding: int) -> int:
-    """Number of rows after a convolution of `length` rows with zero padding. Below 1 if `length` is too small."""
-    return (length + 2 * padding - size) // stride + 1
 
 
 @njit(nogil=True, cache=True)

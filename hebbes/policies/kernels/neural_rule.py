@@ -9,22 +9,11 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-NEURAL_RULES: dict[str, tuple[bool, bool]] = {
-    "neural_9": (False, False),
-    "neural_18": (True, False),
-    "neural_25": (True, True),
-}
-"""For each rule, whether it has a second hidden layer, and whether it has biases."""
-HIDDEN = 3
+from hebbes.policies.learning_rules import HIDDEN
+
 NUM_ROWS = 1 + 2 * HIDDEN
 """Rows of the buffer in which `network_outputs` works."""
 _SATURATED = np.float32(7.9)
-
-
-def count_network_params(deep: bool, bias: bool) -> int:
-    """The number of parameters of a neural rule."""
-    sizes = (2, HIDDEN, HIDDEN, 1) if deep else (2, HIDDEN, 1)
-    return sum((sizes[k] + bias) * sizes[k + 1] for k in range(len(sizes) - 1))
 
 
 @njit(nogil=True, cache=True, fastmath={"contract"}, error_model="numpy", inline="always")
@@ -49,8 +38,8 @@ def _tanh(x: np.float32) -> np.float32:
 def network_outputs(m: np.ndarray, network: Any, x: np.ndarray, y: np.float32, rows: np.ndarray) -> None:
     """Writes the network's outputs for all presynaptic activities x and one y to rows[0]. `rows` has NUM_ROWS rows.
 
-    `m` begins with the network's parameters. `network` is a value of NEURAL_RULES. Each layer runs over all synapses
-    before the next, so that LLVM vectorizes.
+    `m` begins with the network's parameters. `network` is a value of `learning_rules.NEURAL_RULES`. Each layer runs
+    over all synapses before the next, so that LLVM vectorizes.
     """
     deep, bias = network
     for unit in range(HIDDEN):

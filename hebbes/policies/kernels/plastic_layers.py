@@ -16,7 +16,6 @@ the L1 cache. The division by the layer's largest weight waits until the weights
 undivided weights and their divisor, and their quotient is the weights that act.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -28,50 +27,13 @@ from hebbes.contracts.policy import Rows
 from hebbes.policies.kernels.linear import dot
 from hebbes.policies.kernels.neural_rule import NUM_ROWS, network_outputs
 from hebbes.policies.kernels.simd import bits, float_of, unit_stride
-from hebbes.policies.sharing import Table
+from hebbes.policies.learning_rules import RULES as RULES
+from hebbes.policies.rule_layout import LayerRule
 
-RULES: dict[str, tuple[str, ...]] = {
-    "A": ("A",),
-    "AD": ("A", "D"),
-    "AD_lr": ("A", "D", "eta"),
-    "ABC": ("A", "B", "C"),
-    "ABC_lr": ("A", "B", "C", "eta"),
-    "ABCD": ("A", "B", "C", "D"),
-    "ABCD_lr": ("A", "B", "C", "eta", "D"),
-    "ABCD_lr_D_out": ("A", "B", "C", "eta", "D_out"),
-    "ABCD_lr_D_in_and_out": ("A", "B", "C", "eta", "D", "D_out"),
-}
-"""The coefficients of each rule, in the order of the files of the authors' code."""
-
-COEFFICIENTS = ("A", "B", "C", "D", "eta", "D_out")
-NORMALIZATIONS = ("max_abs", "none", "clip", "oja")
 BOUND = np.float32(1)
 """Largest weight that `clip` leaves."""
 MAGNITUDE = np.int32(0x7FFFFFFF)
 """Bits of a float32 without its sign."""
-
-
-@dataclass(frozen=True)
-class LayerRule:
-    """Where a row of parameters holds the rule of a layer."""
-
-    start: int
-    """First coefficient, or first parameter of a neural rule. The coefficients have shape (out, coefficients, in) with
-    one set per synapse, so that memory is read in one stream. Shared, they have shape (coefficients, num_sets)."""
-    columns: tuple[int | None, ...]
-    """Place of each of COEFFICIENTS in a set. None for those that the rule lacks."""
-    tables: tuple[Table, ...] | None = None
-    """For each place, the numbers of a synapse's sets. Its coefficient is the product of their values. None: one set
-    per synapse."""
-    num_sets: int = 0
-    network: tuple[bool, bool] | None = None
-    """For a neural rule, whether it has a second hidden layer, and whether it has biases. Its output is the coefficient
-    D. None: not a neural rule."""
-
-
-def find_columns(names: Sequence[str]) -> tuple[int | None, ...]:
-    """Place of each of COEFFICIENTS in `names`, or None."""
-    return tuple(names.index(name) if name in names else None for name in COEFFICIENTS)
 
 
 @dataclass
@@ -231,9 +193,10 @@ def plastic_linear(
         weights: rows of parameters, which hold the coefficients.
         rule: where the rows hold them.
         layer: the plastic weights, and the activities from which they learn.
-        normalization: one of NORMALIZATIONS, applied after learning. "max_abs" divides a layer by its largest absolute
-            weight, if that is not 0. "clip" bounds weights by 1. "oja" adds -y^2 w to the terms that eta scales. This
-            decay bypasses the trace and is multiplied by |M|, because the sign of M would turn it into growth.
+        normalization: one of `learning_rules.NORMALIZATIONS`, applied after learning. "max_abs" divides a layer by its
+            largest absolute weight, if that is not 0. "clip" bounds weights by 1. "oja" adds -y^2 w to the terms that
+            eta scales. This decay bypasses the trace and is multiplied by |M|, because the sign of M would turn it into
+            growth.
         inputs: contiguous.
     """
     outputs = np.empty_like(layer.post)

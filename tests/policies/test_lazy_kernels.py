@@ -1,0 +1,96 @@
+"""Importing a policy imports no compiler. Every name among its options still has the code that computes it."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from hebbes.policies import kernels
+from hebbes.policies.activations import ACTIVATIONS
+from hebbes.policies.base import INITIALIZATIONS
+from hebbes.policies.hebbian import Hebbian
+from hebbes.policies.initial_weights import COEVOLVE, INITIAL_WEIGHTS
+from hebbes.policies.learning_rules import NEURAL_RULES, NORMALIZATIONS, RULES
+from hebbes.policies.mlp import MLP
+from hebbes.policies.sharing import SHARINGS, format_table_name
+from hebbes.registry.tables import POLICIES
+
+HEAVY = ("numba", "llvmlite", "scipy", "torch", "gymnasium", "envpool", "safetensors", "rich")
+LIGHT = {
+    *(f"hebbes.policies.{name}" for name in ("action_heads", "coefficients", "layers", "learning_rules", "kernels")),
+    *(place.partition(":")[0] for place in POLICIES.values()),
+}
+
+
+def play(policy, env_steps=3):
+    rng = np.random.default_rng(0)
+    weights = np.stack([policy.initial_params(rng) for _ in range(2)])
+    shapes = getattr(policy, "plastic_shapes", {})
+    tables = {format_table_name(layer): np.zeros(shape, np.uint32) for layer, shape in shapes.items()}
+    state = policy.initial_state(weights, [rng, rng], tables)
+    for _ in range(env_steps):
+        outputs = policy.act(weights, rng.random((2, 3)), np.ones(2, np.float32), state, tables)
+    return outputs
+
+
+def run_python(code):
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+@pytest.mark.parametrize("module", sorted(LIGHT))
+def test_a_module_that_declares_options_imports_no_compiler(module):
+    assert run_python(f"import sys, {module}; print([name for name in {HEAVY} if name in sys.modules])") == "[]"
+
+
+def test_making_a_policy_and_its_first_weights_imports_no_compiler():
+    code = (
+        "import sys; import numpy as np\n"
+        "from hebbes.registry.lookup import find_class, list_names\n"
+        "for name in list_names('policy'):\n"
+        "    find_class('policy', name)((20, 27, 3), 2).initial_params(np.random.default_rng(0))\n"
+        "print('numba' in sys.modules)\n"
+    )
+    assert run_python(code) == "False"
+
+
+def test_the_kernels_have_no_other_attributes():
+    assert not hasattr(kernels, "no_such_module")
+
+
+def test_a_missing_compiler_is_named():
+    code = (
+        "import sys; sys.modules['numba'] = None\n"
+        "from hebbes.policies import kernels\n"
+        "try: kernels.linear\n"
+        "except ModuleNotFoundError as error: print(error.name)"
+    )
+    assert run_python(code) == "numba"
+
+
+def list_choices():
+    for name in ACTIVATIONS:
+        yield MLP((3,), 2, hidden_sizes=(4,), activation=name)
+    for name in INITIALIZATIONS:
+        yield MLP((3,), 2, hidden_sizes=(4,), initialization=name)
+    for rule in (*RULES, *NEURAL_RULES):
+        for normalization in NORMALIZATIONS:
+            sharing = "layer" if rule in NEURAL_RULES else "synapse"
+            yield Hebbian((3,), 2, hidden_sizes=(4,), hebb_rule=rule, normalization=normalization, sharing=sharing)
+    for name in (*INITIAL_WEIGHTS, COEVOLVE):
+        yield Hebbian((3,), 2, hidden_sizes=(4,), init_weights=name)
+    for name in SHARINGS:
+        yield Hebbian((3,), 2, hidden_sizes=(4,), sharing=name, num_rules=5)
+
+
+def describe_choice(policy):
+    defaults = type(policy)((3,), 2, hidden_sizes=(4,))
+    changed = {name: value for name, value in vars(policy).items() if value != getattr(defaults, name)}
+    return "-".join(map(str, (type(policy).__name__, *changed.values())))
+
+
+@pytest.mark.parametrize("policy", list_choices(), ids=describe_choice)
+def test_every_choice_has_the_code_that_computes_it(policy):
+    assert np.isfinite(play(policy)).all()
