@@ -30,7 +30,7 @@ from hebbes.contracts.population import Population
 from hebbes.contracts.strategy import WeightedNoiseSum
 from hebbes.strategies.core.gaussian_search import GaussianStrategy
 from hebbes.strategies.core.samplers import MIRRORED_SAMPLERS, check_members
-from hebbes.strategies.core.schedules import ScheduledSettings, schedule_option
+from hebbes.strategies.core.schedules import SCHEDULES, ScheduledSettings
 from hebbes.strategies.core.shaping import raw
 
 
@@ -38,21 +38,23 @@ from hebbes.strategies.core.shaping import raw
 class ARSSettings(ScheduledSettings):
     """Hyperparameters; every field is a flag of the command line and a key of a preset."""
 
-    population_size: int = option(64, "perturbed members per generation, two per direction")
+    population_size: int = option(64, "perturbed members per generation, two per direction", range=">= 2")
     top_directions: int | None = option(
-        None, "number of directions that make the step: those with the best members, ties included (default: all)"
+        None,
+        "number of directions that make the step: those with the best members, ties included (default: all)",
+        range=">= 1",
     )
-    learning_rate: float = option(0.02, "step size")
-    learning_rate_schedule: str = schedule_option("the learning rate", "constant")
-    sigma: float = option(0.03, "standard deviation of the noise on the weights")
-    sigma_schedule: str = schedule_option("sigma", "constant")
+    learning_rate: float = option(0.02, "step size", range="> 0")
+    learning_rate_schedule: str = option(
+        "constant", "schedule of the learning rate from its start to its floor", choices=tuple(SCHEDULES)
+    )
+    sigma: float = option(0.03, "standard deviation of the noise on the weights", range="> 0")
+    sigma_schedule: str = option("constant", "schedule of sigma from its start to its floor", choices=tuple(SCHEDULES))
     sampler: str = option("antithetic", "how the noise of the members is drawn", choices=MIRRORED_SAMPLERS)
 
     def __post_init__(self) -> None:
         super().__post_init__()
         check_members("population_size", self.population_size, self.sampler)
-        if self.top_directions is not None and self.top_directions < 1:
-            raise ValueError(f"top_directions must be >= 1, got {self.top_directions}")
 
 
 class ARS(GaussianStrategy):

@@ -26,11 +26,10 @@ from typing import ClassVar
 import numpy as np
 from jaxtyping import Float32, Float64
 
-from hebbes.contracts.option import option
+from hebbes.contracts.option import check_options, option
 from hebbes.contracts.population import Population
 from hebbes.contracts.strategy import WeightedNoiseSum
 from hebbes.strategies.core.gaussian_search import GaussianStrategy
-from hebbes.strategies.core.ranges import check_ranges
 from hebbes.strategies.core.samplers import SAMPLERS, check_members
 from hebbes.strategies.core.schedules import Schedule, ScheduleShape
 from hebbes.strategies.core.selection import all_tie
@@ -41,32 +40,29 @@ from hebbes.strategies.core.shaping import assign_by_rank
 class CEMSettings:
     """Hyperparameters; every field is a flag of the command line and a key of a preset."""
 
-    population_size: int = option(100, "perturbed members per generation; an even number if they are antithetic pairs")
-    sigma: float = option(0.1, "initial standard deviation of the noise on the weights")
-    elite_share: float = option(0.5, "fraction of the members that form the elite, in (0, 1]")
+    population_size: int = option(
+        100, "perturbed members per generation; an even number if they are antithetic pairs", range=">= 2"
+    )
+    sigma: float = option(0.1, "initial standard deviation of the noise on the weights", range="> 0")
+    elite_share: float = option(0.5, "fraction of the members that form the elite", range="in (0, 1]")
     elite_weights: str = option(
         "log", "weights within the elite: equal, or falling with the logarithm of the rank", choices=("equal", "log")
     )
     variance_around: str = option(
         "old", "whether the elite's variance is computed around the new or the old mean", choices=("new", "old")
     )
-    extra_variance: float = option(0.0, "initial value of the variance that is added in every generation")
+    extra_variance: float = option(0.0, "initial value of the variance that is added in every generation", range=">= 0")
     extra_variance_decay: float = option(
-        0.95, "factor on the extra variance per generation, in (0, 1]", needs={"extra_variance": ()}
+        0.95, "factor on the extra variance per generation", range="in (0, 1]", needs={"extra_variance": ()}
     )
-    extra_variance_min: float = option(0.0, "floor of the decaying extra variance", needs={"extra_variance": ()})
+    extra_variance_min: float = option(
+        0.0, "floor of the decaying extra variance", range=">= 0", needs={"extra_variance": ()}
+    )
     sampler: str = option("antithetic", "how the noise of the members is drawn", choices=tuple(SAMPLERS))
 
     def __post_init__(self) -> None:
+        check_options(self)
         check_members("population_size", self.population_size, self.sampler)
-        check_ranges(
-            self,
-            {
-                "a finite number > 0": ("sigma",),
-                "in (0, 1]": ("elite_share", "extra_variance_decay"),
-                "a finite number >= 0": ("extra_variance", "extra_variance_min"),
-            },
-        )
         if round(self.elite_share * self.population_size) < 2:
             raise ValueError(
                 f"elite_share must leave at least 2 of the {self.population_size} members, got {self.elite_share}"

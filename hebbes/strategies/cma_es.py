@@ -10,13 +10,12 @@ from collections.abc import Mapping
 from typing import ClassVar
 
 import numpy as np
-from cmaes import CMA
 from jaxtyping import Float32, Float64
 
 from hebbes.contracts.strategy import SearchMemory
 from hebbes.strategies.core.adaptive import AdaptiveSettings, check_memory, check_spread
 from hebbes.strategies.core.dense import DensePopulation, draw_noise, estimate_dense_memory
-from hebbes.strategies.core.library_search import LibraryStrategy
+from hebbes.strategies.core.library_search import LibraryStrategy, import_cmaes
 
 FIXED_MATRICES = 12
 """Square matrices that an update holds: the covariance, its factors and temporaries."""
@@ -44,7 +43,7 @@ class CMAES(LibraryStrategy):
         population_size = settings.choose_population_size(len(initial_mean))
         check_memory("cma_es", len(initial_mean), population_size, FIXED_MATRICES, MATRICES_PER_MEMBER)
         super().__init__(
-            CMA(np.array(initial_mean, np.float64), settings.sigma, population_size=population_size),
+            import_cmaes().CMA(np.array(initial_mean, np.float64), settings.sigma, population_size=population_size),
             seed,
             population_size,
         )

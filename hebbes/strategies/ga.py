@@ -17,12 +17,11 @@ from typing import ClassVar
 import numpy as np
 from jaxtyping import Float32, Float64
 
-from hebbes.contracts.option import option
+from hebbes.contracts.option import check_options, option
 from hebbes.contracts.randomness import Purpose, make_generator
 from hebbes.contracts.strategy import SearchMemory, WeightedNoiseSum
 from hebbes.strategies.core.adaptive import check_spread, compute_move_metrics
 from hebbes.strategies.core.lineages import LineagePopulation, ParentLineages
-from hebbes.strategies.core.ranges import check_ranges
 from hebbes.strategies.core.selection import compute_tied_share, sort_best_first
 
 
@@ -30,15 +29,14 @@ from hebbes.strategies.core.selection import compute_tied_share, sort_best_first
 class GASettings:
     """Hyperparameters; every field is a flag of the command line and a key of a preset."""
 
-    population_size: int = option(200, "mutants per generation, in addition to the elite")
-    parents: int = option(20, "maximum number of best members, the elite included, from which the next mutants come")
-    sigma: float = option(0.02, "mutation power: standard deviation of the noise on the weights")
+    population_size: int = option(200, "mutants per generation, in addition to the elite", range=">= 1")
+    parents: int = option(
+        20, "maximum number of best members, the elite included, from which the next mutants come", range=">= 1"
+    )
+    sigma: float = option(0.02, "mutation power: standard deviation of the noise on the weights", range="> 0")
 
     def __post_init__(self) -> None:
-        for name in ("population_size", "parents"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"{name} must be >= 1, got {getattr(self, name)}")
-        check_ranges(self, {"a finite number > 0": ("sigma",)})
+        check_options(self)
 
 
 class GA:

@@ -18,12 +18,11 @@ from typing import ClassVar
 import numpy as np
 from jaxtyping import Float32, Float64
 
-from hebbes.contracts.option import option
+from hebbes.contracts.option import check_options, option
 from hebbes.contracts.population import Population
 from hebbes.contracts.strategy import SearchMemory, WeightedNoiseSum
 from hebbes.strategies.core.adaptive import check_spread, compute_move_metrics
 from hebbes.strategies.core.populations import GaussianPopulation
-from hebbes.strategies.core.ranges import check_ranges
 from hebbes.strategies.core.restoring import copy_matching_arrays
 
 TARGET_SUCCESS_RATE = 0.2
@@ -33,11 +32,11 @@ TARGET_SUCCESS_RATE = 0.2
 class OnePlusOneSettings:
     """Hyperparameters; every field is a flag of the command line and a key of a preset."""
 
-    sigma: float = option(0.1, "initial standard deviation of the noise on the weights; it adapts")
-    sigma_min: float = option(1e-5, "floor of sigma, unless sigma starts below it")
+    sigma: float = option(0.1, "initial standard deviation of the noise on the weights; it adapts", range="> 0")
+    sigma_min: float = option(1e-5, "floor of sigma, unless sigma starts below it", range=">= 0")
 
     def __post_init__(self) -> None:
-        check_ranges(self, {"a finite number > 0": ("sigma",), "a finite number >= 0": ("sigma_min",)})
+        check_options(self)
 
 
 class OnePlusOne:

@@ -35,11 +35,10 @@ from hebbes.contracts.strategy import SearchMemory, WeightedNoiseSum
 from hebbes.strategies.core.gaussian_search import GaussianStrategy
 from hebbes.strategies.core.low_rank import LowRankPopulation, compute_mean_squares
 from hebbes.strategies.core.optimizers import OPTIMIZERS, OptimizerSettings
-from hebbes.strategies.core.ranges import check_ranges
 from hebbes.strategies.core.samplers import LOW_RANK, SAMPLERS, check_members
 from hebbes.strategies.core.schedules import FirstRankRule, ScheduledSettings
 from hebbes.strategies.core.selection import all_tie
-from hebbes.strategies.core.shaping import SHAPINGS, make_shaping, top_share_option
+from hebbes.strategies.core.shaping import SHAPINGS, make_shaping
 
 PENALTY_BLOCK = 16
 """Members whose weights are made at once for the weight penalty, which bounds its memory."""
@@ -49,40 +48,46 @@ PENALTY_BLOCK = 16
 class OpenAIESSettings(ScheduledSettings, OptimizerSettings):
     """Hyperparameters; every field is a flag of the command line and a key of a preset."""
 
-    population_size: int = option(200, "perturbed members per generation; an even number if they are antithetic pairs")
+    population_size: int = option(
+        200, "perturbed members per generation; an even number if they are antithetic pairs", range=">= 2"
+    )
     sampler: str = option(
         "antithetic",
         "how the noise of the members is drawn; low_rank: as two factors per matrix",
         choices=(*SAMPLERS, LOW_RANK),
     )
-    rank: int = option(1, "rank of the noise on a matrix with sampler low_rank", needs={"sampler": (LOW_RANK,)})
+    rank: int = option(
+        1, "rank of the noise on a matrix with sampler low_rank", range=">= 1", needs={"sampler": (LOW_RANK,)}
+    )
     fitness_shaping: str = option("centered_rank_normalized", "how fitness becomes utilities", choices=tuple(SHAPINGS))
-    top_share: float = top_share_option()
+    top_share: float = option(
+        0.5,
+        "fraction of the members that the shaping top_k selects",
+        range="in (0, 1]",
+        needs={"fitness_shaping": ("top_k",)},
+    )
     divide_by_sigma: bool = option(
         True,
         "divide the weighted noise sum by sigma, as in the gradient; no effect with clip_up unless weight_decay is set",
         needs={"optimizer": ("sgd", "adam"), "weight_decay": ()},
     )
-    weight_decay: float = option(0.0, "coefficient of the decay of the mean towards zero")
-    weight_penalty: float = option(0.01, "fitness that a member loses per unit of its mean squared weight")
+    weight_decay: float = option(0.0, "coefficient of the decay of the mean towards zero", range=">= 0")
+    weight_penalty: float = option(
+        0.01, "fitness that a member loses per unit of its mean squared weight", range=">= 0"
+    )
     sigma_adaptation: float = option(
-        1.0, "factor on sigma when the mean policy keeps ranking first, in (0, 1]; 1 turns it off"
+        1.0, "factor on sigma when the mean policy keeps ranking first; 1 turns it off", range="in (0, 1]"
     )
     sigma_patience: int = option(
         5,
         "consecutive generations in which the mean policy must rank first for sigma_adaptation",
+        range=">= 1",
         needs={"sigma_adaptation": ()},
     )
 
     def __post_init__(self) -> None:
-        ScheduledSettings.__post_init__(self)
-        OptimizerSettings.__post_init__(self)
+        super().__post_init__()
         check_members("population_size", self.population_size, self.sampler)
-        shares, decays = ("top_share", "sigma_adaptation"), ("weight_decay", "weight_penalty")
-        check_ranges(self, {"in (0, 1]": shares, "a finite number >= 0": decays})
-        for name in ("sigma_patience", "rank"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"{name} must be >= 1, got {getattr(self, name)}")
 
 
 class OpenAIES(GaussianStrategy):
@@ -100,7 +105,7 @@ class OpenAIES(GaussianStrategy):
 
     def __init__(self, settings: OpenAIESSettings, initial_mean: Float32[np.ndarray, " params"], seed: int):
         self._settings = settings
-        self._optimizer = OPTIMIZERS[settings.optimizer](settings, len(initial_mean))
+        self._optimizer = OPTIMIZERS[settings.optimizer].make(settings, len(initial_mean))
         self._learning_rate, self._sigma_schedule = (
             settings.make_learning_rate_schedule(),
             settings.make_sigma_schedule(),

@@ -22,41 +22,39 @@ from hebbes.contracts.population import Population
 from hebbes.contracts.strategy import WeightedNoiseSum
 from hebbes.strategies.core.gaussian_search import GaussianStrategy
 from hebbes.strategies.core.optimizers import OPTIMIZERS, OptimizerSettings
-from hebbes.strategies.core.ranges import check_ranges
 from hebbes.strategies.core.samplers import MIRRORED_SAMPLERS, check_members
-from hebbes.strategies.core.schedules import LearningRateSettings, schedule_option
+from hebbes.strategies.core.schedules import SCHEDULES, LearningRateSettings
 from hebbes.strategies.core.selection import all_tie
-from hebbes.strategies.core.shaping import SHAPINGS, make_shaping, top_share_option
+from hebbes.strategies.core.shaping import SHAPINGS, make_shaping
 
 
 @dataclass(frozen=True)
 class PGPESettings(LearningRateSettings, OptimizerSettings):
     """Hyperparameters; every field is a flag of the command line and a key of a preset."""
 
-    population_size: int = option(200, "perturbed members per generation, two per direction")
-    sigma: float = option(0.1, "initial standard deviation of the noise on the weights")
-    sigma_learning_rate: float = option(0.1, "learning rate of the sigmas")
-    max_sigma_change: float = option(0.2, "largest change of a sigma in a generation, as a share of it, in [0, 1)")
-    learning_rate: float = option(0.075, "learning rate of the mean: the step size of clip_up and adam")
-    learning_rate_schedule: str = schedule_option("the learning rate", "constant")
+    population_size: int = option(200, "perturbed members per generation, two per direction", range=">= 2")
+    sigma: float = option(0.1, "initial standard deviation of the noise on the weights", range="> 0")
+    sigma_learning_rate: float = option(0.1, "learning rate of the sigmas", range=">= 0")
+    max_sigma_change: float = option(
+        0.2, "largest change of a sigma in a generation, as a share of it", range="in [0, 1)"
+    )
+    learning_rate: float = option(0.075, "learning rate of the mean: the step size of clip_up and adam", range="> 0")
+    learning_rate_schedule: str = option(
+        "constant", "schedule of the learning rate from its start to its floor", choices=tuple(SCHEDULES)
+    )
     optimizer: str = option("clip_up", "what turns gradients into steps", choices=tuple(OPTIMIZERS))
     sampler: str = option("antithetic", "how the noise of the members is drawn", choices=MIRRORED_SAMPLERS)
     fitness_shaping: str = option("centered_rank", "how fitness becomes utilities", choices=tuple(SHAPINGS))
-    top_share: float = top_share_option()
+    top_share: float = option(
+        0.5,
+        "fraction of the members that the shaping top_k selects",
+        range="in (0, 1]",
+        needs={"fitness_shaping": ("top_k",)},
+    )
 
     def __post_init__(self) -> None:
-        LearningRateSettings.__post_init__(self)
-        OptimizerSettings.__post_init__(self)
+        super().__post_init__()
         check_members("population_size", self.population_size, self.sampler)
-        check_ranges(
-            self,
-            {
-                "a finite number > 0": ("sigma",),
-                "a finite number >= 0": ("sigma_learning_rate",),
-                "in [0, 1)": ("max_sigma_change",),
-                "in (0, 1]": ("top_share",),
-            },
-        )
 
 
 class PGPE(GaussianStrategy):
@@ -67,7 +65,7 @@ class PGPE(GaussianStrategy):
     def __init__(self, settings: PGPESettings, initial_mean: Float32[np.ndarray, " params"], seed: int):
         self._settings = settings
         self._optimizer, self._learning_rate = (
-            OPTIMIZERS[settings.optimizer](settings, len(initial_mean)),
+            OPTIMIZERS[settings.optimizer].make(settings, len(initial_mean)),
             settings.make_learning_rate_schedule(),
         )
         super().__init__(

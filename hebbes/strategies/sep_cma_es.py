@@ -12,12 +12,11 @@ from math import sqrt
 from typing import ClassVar
 
 import numpy as np
-from cmaes import SepCMA
 from jaxtyping import Float32, Float64
 
 from hebbes.contracts.strategy import SearchMemory
 from hebbes.strategies.core.adaptive import AdaptiveSettings, check_spread
-from hebbes.strategies.core.library_search import LibraryStrategy
+from hebbes.strategies.core.library_search import LibraryStrategy, import_cmaes
 from hebbes.strategies.core.populations import GaussianPopulation
 
 BYTES_PER_WEIGHT = 27
@@ -50,7 +49,8 @@ class SepCMAES(LibraryStrategy):
         if len(initial_mean) < 2:
             raise ValueError(f"strategy sep_cma_es needs at least 2 parameters, got {len(initial_mean)}")
         population_size = settings.choose_population_size(len(initial_mean))
-        library = SepCMA(np.array(initial_mean, np.float64), settings.sigma, population_size=population_size)
+        start = np.array(initial_mean, np.float64)
+        library = import_cmaes().SepCMA(start, settings.sigma, population_size=population_size)
         library._cc, library._c1, library._cmu = compute_learning_rates(len(initial_mean), library._mu_eff)
         super().__init__(library, seed, population_size)
 

@@ -19,7 +19,6 @@ from hebbes.contracts.population import Population
 from hebbes.contracts.strategy import WeightedNoiseSum
 from hebbes.strategies.core.adaptive import AdaptiveSettings
 from hebbes.strategies.core.gaussian_search import GaussianStrategy
-from hebbes.strategies.core.ranges import check_ranges
 from hebbes.strategies.core.samplers import SAMPLERS, check_members
 from hebbes.strategies.core.shaping import nes_utilities
 
@@ -28,9 +27,9 @@ from hebbes.strategies.core.shaping import nes_utilities
 class SNESSettings(AdaptiveSettings):
     """Hyperparameters; every field is a flag of the command line and a key of a preset."""
 
-    learning_rate: float = option(1.0, "learning rate of the mean: factor on the natural gradient")
+    learning_rate: float = option(1.0, "learning rate of the mean: factor on the natural gradient", range="> 0")
     sigma_learning_rate: float | None = option(
-        None, "learning rate of the sigmas (default: (3 + ln d) / (5 sqrt d) for d parameters)"
+        None, "learning rate of the sigmas (default: (3 + ln d) / (5 sqrt d) for d parameters)", range=">= 0"
     )
     sampler: str = option("normal", "how the noise of the members is drawn", choices=tuple(SAMPLERS))
 
@@ -38,9 +37,6 @@ class SNESSettings(AdaptiveSettings):
         super().__post_init__()
         if self.population_size is not None:
             check_members("population_size", self.population_size, self.sampler)
-        check_ranges(
-            self, {"a finite number > 0": ("learning_rate",), "a finite number >= 0": ("sigma_learning_rate",)}
-        )
 
 
 class SNES(GaussianStrategy):

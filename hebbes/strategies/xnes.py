@@ -18,7 +18,6 @@ from hebbes.contracts.option import option
 from hebbes.contracts.strategy import SearchMemory, WeightedNoiseSum
 from hebbes.strategies.core.adaptive import AdaptiveSettings, check_memory, check_spread, compute_move_metrics
 from hebbes.strategies.core.dense import DensePopulation, draw_noise, estimate_dense_memory
-from hebbes.strategies.core.ranges import check_ranges
 from hebbes.strategies.core.restoring import copy_matching_arrays
 from hebbes.strategies.core.selection import compute_tied_share
 from hebbes.strategies.core.shaping import nes_utilities
@@ -31,17 +30,13 @@ MATRICES = 10
 class XNESSettings(AdaptiveSettings):
     """Hyperparameters; every field is a flag of the command line and a key of a preset."""
 
-    learning_rate: float = option(1.0, "learning rate of the mean")
+    learning_rate: float = option(1.0, "learning rate of the mean", range="> 0")
     sigma_learning_rate: float | None = option(
-        None, "learning rate of sigma (default: the paper's, from the number of parameters)"
+        None, "learning rate of sigma (default: the paper's, from the number of parameters)", range="> 0"
     )
     shape_learning_rate: float | None = option(
-        None, "learning rate of the covariance's shape (default: the paper's, as for sigma_learning_rate)"
+        None, "learning rate of the covariance's shape (default: the paper's, as for sigma_learning_rate)", range="> 0"
     )
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_ranges(self, {"a finite number > 0": ("learning_rate", "sigma_learning_rate", "shape_learning_rate")})
 
 
 def compute_default_rate(num_params: int) -> float:

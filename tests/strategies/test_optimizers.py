@@ -50,7 +50,7 @@ def test_clip_ups_speed_is_limited_to_twice_the_learning_rate_at_hand():
     ],
 )
 def test_the_table_makes_each_from_its_own_settings(settings, same):
-    made = OPTIMIZERS[settings["optimizer"]](OptimizerSettings(**settings), 5)
+    made = OPTIMIZERS[settings["optimizer"]].make(OptimizerSettings(**settings), 5)
     for gradient in GRADIENTS:
         assert np.array_equal(made.step(gradient, 0.3), same.step(gradient, 0.3))
 

@@ -9,8 +9,7 @@ from math import floor, log, sqrt
 import numpy as np
 from jaxtyping import Float32, Float64
 
-from hebbes.contracts.option import option
-from hebbes.strategies.core.ranges import check_ranges
+from hebbes.contracts.option import check_options, option
 
 MAX_MATRIX_BYTES = 4 * 2**30
 """Memory limit of a full covariance and the temporaries of its update; above it a generation takes minutes."""
@@ -29,16 +28,14 @@ class AdaptiveSettings:
     """Hyperparameters; every field is a flag of the command line and a key of a preset."""
 
     population_size: int | None = option(
-        None, "members per generation, >= 4 (default: 4 + 3 ln of the number of parameters)"
+        None,
+        "members per generation (default: 4 + 3 ln of the number of parameters)",
+        range=f">= {MIN_POPULATION_SIZE}",
     )
-    sigma: float = option(0.1, "initial standard deviation of the noise on the weights; it adapts")
+    sigma: float = option(0.1, "initial standard deviation of the noise on the weights; it adapts", range="> 0")
 
     def __post_init__(self) -> None:
-        if self.population_size is not None and self.population_size < MIN_POPULATION_SIZE:
-            raise ValueError(
-                f"population_size must be >= {MIN_POPULATION_SIZE}, or none for the default, got {self.population_size}"
-            )
-        check_ranges(self, {"a finite number > 0": ("sigma",)})
+        check_options(self)
 
     def choose_population_size(self, num_params: int) -> int:
         """Members per generation: the setting, or 4 + floor(3 ln num_params)."""

@@ -9,6 +9,7 @@ from jaxtyping import Float32, Float64
 from hebbes.contracts.population import Population
 from hebbes.contracts.strategy import SearchMemory, WeightedNoiseSum
 from hebbes.strategies.core.adaptive import check_spread
+from hebbes.strategies.core.optimizers import OPTIMIZERS
 from hebbes.strategies.core.populations import GaussianPopulation
 from hebbes.strategies.core.restoring import copy_matching_arrays
 from hebbes.strategies.core.samplers import check_members, count_dependent_members
@@ -34,8 +35,8 @@ class GaussianStrategy:
     @classmethod
     def memory(cls, settings: Any, num_params: int, population_size: int) -> SearchMemory:
         """Memory for the mean, the sigmas and the optimizer's state in float64; the update only sums noise."""
-        optimizer = {"adam": 2, "sgd": 1, "clip_up": 1}.get(getattr(settings, "optimizer", ""), 0)
-        vectors = 1 + cls.has_sigma_per_parameter + optimizer
+        optimizer = OPTIMIZERS.get(getattr(settings, "optimizer", ""))
+        vectors = 1 + cls.has_sigma_per_parameter + (optimizer.num_vectors if optimizer else 0)
         population = (4 + 8 * cls.has_sigma_per_parameter) * num_params
         return SearchMemory(8 * vectors * num_params, 0, population)
 

@@ -14,6 +14,13 @@ from hebbes.strategies.core.restoring import copy_matching_arrays
 from hebbes.strategies.core.selection import all_tie, compute_tied_share, sort_best_first
 
 
+def import_cmaes() -> Any:
+    """The package `cmaes`. It imports scipy, which takes long and is not needed to read the settings of a strategy."""
+    import cmaes
+
+    return cmaes
+
+
 class LibraryStrategy(ABC):
     """A search distribution that a library updates from the ranking of the members. The noise is from our own streams.
 

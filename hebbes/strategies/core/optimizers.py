@@ -1,18 +1,24 @@
 """Optimizers: turn an estimated gradient of the fitness into an uphill step of the mean."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import ClassVar, Protocol
 
 import numpy as np
 from jaxtyping import Float64
 
-from hebbes.contracts.option import option
-from hebbes.strategies.core.ranges import check_ranges
+from hebbes.contracts.option import check_options, option
 
 
 class Optimizer(Protocol):
     """Turns gradients into steps, and keeps the state that it needs between them."""
+
+    num_vectors: ClassVar[int]
+    """Number of vectors of the mean's length that it keeps, in float64."""
+
+    @classmethod
+    def make(cls, settings: "OptimizerSettings", num_params: int) -> "Optimizer":
+        """An optimizer with these settings, at its start."""
 
     def step(self, gradient: Float64[np.ndarray, " params"], learning_rate: float) -> Float64[np.ndarray, " params"]:
         """The step to add to the mean."""
@@ -27,9 +33,16 @@ class Optimizer(Protocol):
 class SGD:
     """Gradient ascent with heavy-ball momentum: v = momentum v + g; step = learning_rate v (Polyak 1964)."""
 
+    num_vectors: ClassVar[int] = 1
+
     def __init__(self, num_params: int, momentum: float):
         self._momentum = momentum
         self._velocity = np.zeros(num_params)
+
+    @classmethod
+    def make(cls, settings: "OptimizerSettings", num_params: int) -> "SGD":
+        """SGD with these settings, at its start."""
+        return cls(num_params, settings.momentum)
 
     def step(self, gradient: Float64[np.ndarray, " params"], learning_rate: float) -> Float64[np.ndarray, " params"]:
         """The step to add to the mean."""
@@ -49,12 +62,18 @@ class Adam:
     """Adam with bias correction (Kingma & Ba 2015, arXiv 1412.6980, algorithm 1)."""
 
     EPSILON = 1e-8
+    num_vectors: ClassVar[int] = 2
 
     def __init__(self, num_params: int, beta1: float, beta2: float):
         self._betas = (beta1, beta2)
         self._first = np.zeros(num_params)
         self._second = np.zeros(num_params)
         self._count = 0
+
+    @classmethod
+    def make(cls, settings: "OptimizerSettings", num_params: int) -> "Adam":
+        """Adam with these settings, at its start."""
+        return cls(num_params, settings.adam_beta1, settings.adam_beta2)
 
     def step(self, gradient: Float64[np.ndarray, " params"], learning_rate: float) -> Float64[np.ndarray, " params"]:
         """The step to add to the mean."""
@@ -84,9 +103,16 @@ class ClipUp:
     rate, as the paper advises, so it follows the schedule of the learning rate.
     """
 
+    num_vectors: ClassVar[int] = 1
+
     def __init__(self, num_params: int, momentum: float, max_speed: float | None):
         self._momentum, self._max_speed = momentum, max_speed
         self._velocity = np.zeros(num_params)
+
+    @classmethod
+    def make(cls, settings: "OptimizerSettings", num_params: int) -> "ClipUp":
+        """ClipUp with these settings, at its start."""
+        return cls(num_params, settings.clip_up_momentum, settings.max_speed)
 
     def step(self, gradient: Float64[np.ndarray, " params"], learning_rate: float) -> Float64[np.ndarray, " params"]:
         """The step to add to the mean."""
@@ -105,17 +131,7 @@ class ClipUp:
         self._velocity = np.array(state["velocity"])
 
 
-OPTIMIZERS: dict[str, Callable[["OptimizerSettings", int], Optimizer]] = {
-    "sgd": lambda settings, num_params: SGD(num_params, settings.momentum),
-    "adam": lambda settings, num_params: Adam(num_params, settings.adam_beta1, settings.adam_beta2),
-    "clip_up": lambda settings, num_params: ClipUp(num_params, settings.clip_up_momentum, settings.max_speed),
-}
-"""Name -> function that makes the optimizer from the settings and the number of parameters."""
-
-
-def _optimizer_option(optimizer: str, default: float | None, text: str) -> Any:
-    """The field of a setting that only one optimizer uses."""
-    return option(default, text, needs={"optimizer": (optimizer,)})
+OPTIMIZERS: dict[str, type[Optimizer]] = {"sgd": SGD, "adam": Adam, "clip_up": ClipUp}
 
 
 @dataclass(frozen=True)
@@ -123,14 +139,20 @@ class OptimizerSettings:
     """The choice of the optimizer, and the settings of each."""
 
     optimizer: str = option("sgd", "what turns gradients into steps", choices=tuple(OPTIMIZERS))
-    momentum: float = _optimizer_option("sgd", 0.0, "momentum of sgd, in [0, 1)")
-    adam_beta1: float = _optimizer_option("adam", 0.9, "Adam's decay of the first moment, in [0, 1)")
-    adam_beta2: float = _optimizer_option("adam", 0.999, "Adam's decay of the second moment, in [0, 1)")
-    clip_up_momentum: float = _optimizer_option("clip_up", 0.9, "momentum of clip_up, in [0, 1)")
-    max_speed: float | None = _optimizer_option(
-        "clip_up", None, "longest step of clip_up (default: twice the learning rate)"
+    momentum: float = option(0.0, "momentum of sgd", range="in [0, 1)", needs={"optimizer": ("sgd",)})
+    adam_beta1: float = option(
+        0.9, "Adam's decay of the first moment", range="in [0, 1)", needs={"optimizer": ("adam",)}
+    )
+    adam_beta2: float = option(
+        0.999, "Adam's decay of the second moment", range="in [0, 1)", needs={"optimizer": ("adam",)}
+    )
+    clip_up_momentum: float = option(0.9, "momentum of clip_up", range="in [0, 1)", needs={"optimizer": ("clip_up",)})
+    max_speed: float | None = option(
+        None,
+        "longest step of clip_up (default: twice the learning rate)",
+        range="> 0",
+        needs={"optimizer": ("clip_up",)},
     )
 
     def __post_init__(self) -> None:
-        decays = ("momentum", "adam_beta1", "adam_beta2", "clip_up_momentum")
-        check_ranges(self, {"in [0, 1)": decays, "a finite number > 0": ("max_speed",)})
+        check_options(self)

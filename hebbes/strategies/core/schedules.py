@@ -8,8 +8,7 @@ from typing import TypeAlias
 import numpy as np
 from jaxtyping import Float64
 
-from hebbes.contracts.option import option
-from hebbes.strategies.core.ranges import check_ranges
+from hebbes.contracts.option import check_options, option
 
 
 @dataclass(frozen=True)
@@ -126,52 +125,41 @@ class FirstRankRule:
         self.scale, self._streak = float(state["scale"]), int(state["streak"])
 
 
-def schedule_option(what: str, default: str) -> str:
-    """The field that names the schedule of the value `what`."""
-    text = f"schedule of {what} from its start to its floor"
-    setting: str = option(default, text, choices=tuple(SCHEDULES))
-    return setting
-
-
-def decay_option(what: str, schedule: str, default: float) -> float:
-    """The field for the decay factor of the value `what`, whose schedule is the field `schedule`."""
-    text = f"exponential: factor on {what} per generation, in (0, 1]"
-    setting: float = option(default, text, needs={schedule: ("exponential",)})
-    return setting
-
-
-def floor_option(what: str, default: float, needs: dict[str, tuple[str, ...]]) -> float:
-    """The field for the floor of the value `what`; `needs` names the options that use it."""
-    text = f"floor of {what}; a value that starts below it stays constant"
-    setting: float = option(default, text, needs=needs)
-    return setting
-
-
 @dataclass(frozen=True)
 class LearningRateSettings:
     """The learning rate and its schedule."""
 
     learning_rate: float = option(
-        0.2, "learning rate: factor on the gradient with sgd, step size with the other optimizers"
+        0.2, "learning rate: factor on the gradient with sgd, step size with the other optimizers", range="> 0"
     )
-    learning_rate_schedule: str = schedule_option("the learning rate", "exponential")
-    learning_rate_decay: float = decay_option("the learning rate", "learning_rate_schedule", 0.995)
-    learning_rate_min: float = floor_option("the learning rate", 0.001, {"learning_rate_schedule": FALLING})
+    learning_rate_schedule: str = option(
+        "exponential", "schedule of the learning rate from its start to its floor", choices=tuple(SCHEDULES)
+    )
+    learning_rate_decay: float = option(
+        0.995,
+        "exponential: factor on the learning rate per generation",
+        range="in (0, 1]",
+        needs={"learning_rate_schedule": ("exponential",)},
+    )
+    learning_rate_min: float = option(
+        0.001,
+        "floor of the learning rate; a value that starts below it stays constant",
+        range=">= 0",
+        needs={"learning_rate_schedule": FALLING},
+    )
     schedule_generations: int | None = option(
         None,
         "linear and cosine schedules: generations from start to floor",
+        range=">= 1",
         needs={"learning_rate_schedule": OVER_GENERATIONS, "sigma_schedule": OVER_GENERATIONS},
     )
 
     def __post_init__(self) -> None:
-        ranges = {"a finite number > 0": ("learning_rate",), "a finite number >= 0": ("learning_rate_min",)}
-        check_ranges(self, {**ranges, "in (0, 1]": ("learning_rate_decay",)})
+        check_options(self)
         for name in ("learning_rate_schedule", "sigma_schedule"):
             schedule = getattr(self, name, "constant")
             if schedule in OVER_GENERATIONS and self.schedule_generations is None:
                 raise ValueError(f"schedule_generations must be given with {name} {schedule}")
-        if self.schedule_generations is not None and self.schedule_generations < 1:
-            raise ValueError(f"schedule_generations must be >= 1, got {self.schedule_generations}")
 
     def make_learning_rate_schedule(self) -> Schedule:
         """The schedule of the learning rate, at its start."""
@@ -187,15 +175,22 @@ class LearningRateSettings:
 class ScheduledSettings(LearningRateSettings):
     """Learning rate and sigma with their schedules."""
 
-    sigma: float = option(0.1, "standard deviation of the noise on the weights")
-    sigma_schedule: str = schedule_option("sigma", "exponential")
-    sigma_decay: float = decay_option("sigma", "sigma_schedule", 0.999)
-    sigma_min: float = floor_option("sigma", 0.01, {"sigma_schedule": FALLING, "sigma_adaptation": ()})
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        ranges = {"a finite number > 0": ("sigma",), "a finite number >= 0": ("sigma_min",)}
-        check_ranges(self, {**ranges, "in (0, 1]": ("sigma_decay",)})
+    sigma: float = option(0.1, "standard deviation of the noise on the weights", range="> 0")
+    sigma_schedule: str = option(
+        "exponential", "schedule of sigma from its start to its floor", choices=tuple(SCHEDULES)
+    )
+    sigma_decay: float = option(
+        0.999,
+        "exponential: factor on sigma per generation",
+        range="in (0, 1]",
+        needs={"sigma_schedule": ("exponential",)},
+    )
+    sigma_min: float = option(
+        0.01,
+        "floor of sigma; a value that starts below it stays constant",
+        range=">= 0",
+        needs={"sigma_schedule": FALLING, "sigma_adaptation": ()},
+    )
 
     def make_sigma_schedule(self) -> Schedule:
         """The schedule of sigma, at its start."""

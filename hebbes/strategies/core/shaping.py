@@ -11,8 +11,6 @@ from typing import TypeAlias
 import numpy as np
 from jaxtyping import Float64
 
-from hebbes.contracts.option import option
-
 Shaping: TypeAlias = Callable[[Float64[np.ndarray, " members"]], Float64[np.ndarray, " members"]]
 
 
@@ -107,13 +105,6 @@ SHAPINGS: dict[str, Shaping] = {
     "raw": raw,
     "top_k": top_k,
 }
-
-
-def top_share_option() -> float:
-    """The field `top_share` of settings that also have a field `fitness_shaping`."""
-    text = "fraction of the members that the shaping top_k selects"
-    setting: float = option(0.5, text, needs={"fitness_shaping": ("top_k",)})
-    return setting
 
 
 def make_shaping(name: str, top_share: float) -> Shaping:

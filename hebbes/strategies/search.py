@@ -1,0 +1,237 @@
+"""Ask and tell: a search with any strategy for any function of rows of numbers, without environments and engines."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float, Float32, Float64
+
+from hebbes.contracts.option import map_flags
+from hebbes.contracts.policy import Layout, LowRankWeights, Weights
+from hebbes.contracts.population import Population
+from hebbes.contracts.strategy import Strategy, TakesLayout
+from hebbes.registry.former_names import check_names, rename_options
+from hebbes.registry.lookup import find_class, suggest_name
+from hebbes.registry.users_classes import convert_errors, make_instance
+from hebbes.strategies.core.restoring import copy_matching_arrays
+from hebbes.strategies.core.samplers import LOW_RANK
+
+_PREFIX = "strategy."
+"""Begins the names of the strategy's own arrays in the state of a search."""
+
+
+class Search:
+    """A search that maximizes a function, generation by generation. You evaluate the candidates yourself.
+
+    Args:
+        strategy: a name, such as "openai_es", or "package.module:Class" for a class of your own.
+        initial_mean: the numbers at which the search starts.
+        seed: determines all random numbers; a whole number >= 0.
+        layout: names and shapes of the arrays in a row of numbers, as `policy.layout`. Only the sampler low_rank of
+            openai_es needs it.
+        settings: the strategy's settings by name, as on the command line (`train_static.py --strategy NAME --help`).
+
+    Raises:
+        ValueError: there is no such strategy or setting, or a value is not allowed. The message says what is.
+
+    >>> import numpy as np
+    >>> from hebbes.strategies.search import Search
+    >>> search = Search("cma_es", initial_mean=np.zeros(3), seed=0, sigma=0.5, population_size=16)
+    >>> for _ in range(40):
+    ...     candidates = search.ask()
+    ...     metrics = search.tell(-np.square(candidates - 3).sum(axis=1))
+    >>> [round(float(number), 2) for number in search.mean]
+    [3.0, 3.0, 3.0]
+    """
+
+    def __init__(
+        self,
+        strategy: str,
+        initial_mean: Float[np.ndarray, " params"],
+        *,
+        seed: int = 0,
+        layout: Layout | None = None,
+        **settings: Any,
+    ):
+        mean = _check_initial_mean(initial_mean)
+        if not isinstance(seed, int | np.integer) or isinstance(seed, bool) or seed < 0:
+            raise ValueError(f"seed must be a whole number >= 0, got {seed!r}")
+        found = find_class("strategy", strategy)
+        options = _make_settings(strategy, found.Settings, settings)
+        self._strategy: Strategy = make_instance("strategy", strategy, found, options, mean, int(seed))
+        if isinstance(self._strategy, TakesLayout):
+            if layout is not None:
+                self._strategy.take_layout(layout)
+            elif getattr(options, "sampler", None) == LOW_RANK:
+                raise ValueError("sampler low_rank needs the policy's layout: give layout, such as policy.layout")
+        self._generation = 0
+        self._asked: Population | None = None
+
+    @property
+    def strategy(self) -> Strategy:
+        """The strategy itself.
+
+        >>> import numpy as np
+        >>> from hebbes.strategies.search import Search
+        >>> type(Search("snes", initial_mean=np.zeros(2)).strategy).__name__
+        'SNES'
+        """
+        return self._strategy
+
+    @property
+    def mean(self) -> Float32[np.ndarray, " params"]:
+        """The mean of the search distribution: the search's answer so far.
+
+        >>> import numpy as np
+        >>> from hebbes.strategies.search import Search
+        >>> Search("snes", initial_mean=np.ones(2)).mean
+        array([1., 1.], dtype=float32)
+        """
+        return np.array(self._strategy.mean, np.float32)
+
+    @property
+    def generation(self) -> int:
+        """The number of generations so far: how often `tell` was called.
+
+        >>> import numpy as np
+        >>> from hebbes.strategies.search import Search
+        >>> search = Search("snes", initial_mean=np.zeros(2))
+        >>> metrics = search.tell(-np.square(search.ask()).sum(axis=1))
+        >>> search.generation
+        1
+        """
+        return self._generation
+
+    def ask(self) -> Float32[np.ndarray, "members params"]:
+        """The candidates of this generation, one in each row. The last one is the mean.
+
+        Until `tell` is called, it returns the same candidates again. Raises FloatingPointError when the search cannot
+        go on, because it has converged or diverges.
+
+        >>> import numpy as np
+        >>> from hebbes.strategies.search import Search
+        >>> search = Search("openai_es", initial_mean=np.zeros(5), population_size=20)
+        >>> search.ask().shape
+        (21, 5)
+        """
+        population = self._strategy.ask(self._generation)
+        rows = _make_rows(population.weights(range(len(population))))
+        self._asked = population
+        return rows
+
+    def tell(self, fitness: Float[np.ndarray, " members"]) -> dict[str, float]:
+        """Moves the search towards the fitter candidates; returns metrics of the update.
+
+        Args:
+            fitness: one number for each row of `ask`, higher is better. NaN is for a candidate that failed, and is
+                worse than any number.
+
+        Raises:
+            ValueError: the candidates were not asked for, or the fitness does not fit them.
+
+        >>> import numpy as np
+        >>> from hebbes.strategies.search import Search
+        >>> search = Search("ga", initial_mean=np.zeros(4), population_size=30, parents=5, sigma=0.1)
+        >>> for _ in range(60):
+        ...     candidates = search.ask()
+        ...     metrics = search.tell(-np.square(candidates - 1).sum(axis=1))
+        >>> round(float(np.abs(search.mean - 1).max()))
+        0
+        >>> sorted(metrics)
+        ['mean_norm', 'sigma', 'tied_share', 'update_norm', 'update_over_sigma']
+        """
+        if self._asked is None:
+            raise ValueError("tell needs candidates: call ask before each tell")
+        values = _check_fitness(fitness, len(self._asked))
+        metrics = self._strategy.tell(self._asked, values, _sum_weighted_noise)
+        self._generation, self._asked = self._generation + 1, None
+        return dict(metrics)
+
+    def state_dict(self) -> dict[str, np.ndarray]:
+        """Everything that changes, as named arrays, for an exact resume. `numpy.savez` can write them.
+
+        >>> import numpy as np
+        >>> from hebbes.strategies.search import Search
+        >>> sorted(Search("one_plus_one", initial_mean=np.zeros(2)).state_dict())
+        ['generation', 'strategy.parent', 'strategy.sigma']
+        """
+        own = {f"{_PREFIX}{name}": np.array(array) for name, array in self._strategy.state_dict().items()}
+        return {"generation": np.array(self._generation), **own}
+
+    def load_state_dict(self, state: Mapping[str, np.ndarray]) -> None:
+        """Continues from what `state_dict` of a search with the same strategy, settings and seed returned.
+
+        What follows has the same bits as without the interruption. Candidates that were asked for but not told must be
+        asked for again. Raises ValueError or KeyError for the state of another strategy.
+
+        >>> import numpy as np
+        >>> from hebbes.strategies.search import Search
+        >>> first, second = (Search("snes", initial_mean=np.zeros(2), seed=7) for _ in range(2))
+        >>> metrics = first.tell(-np.square(first.ask() - 1).sum(axis=1))
+        >>> second.load_state_dict(first.state_dict())
+        >>> np.array_equal(first.ask(), second.ask())
+        True
+        """
+        count = copy_matching_arrays({"generation": np.array(0)}, {"generation": state["generation"]})["generation"]
+        if count < 0:
+            raise ValueError(f"generation must be >= 0, got {count}")
+        own = {name.removeprefix(_PREFIX): array for name, array in state.items() if name != "generation"}
+        self._strategy.load_state_dict(own)
+        self._generation, self._asked = int(count), None
+
+
+def _check_initial_mean(initial_mean: Any) -> Float32[np.ndarray, " params"]:
+    """The mean in float32; ValueError if it cannot be one."""
+    try:
+        with np.errstate(over="ignore"):  # too large for float32 is refused below
+            mean = np.array(initial_mean, np.float32)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"initial_mean must be an array of numbers: {error}") from error
+    if mean.ndim != 1 or len(mean) == 0:
+        raise ValueError(f"initial_mean must have one dimension and at least one number, got shape {mean.shape}")
+    if not np.isfinite(mean).all():
+        raise ValueError(f"initial_mean must have finite float32 numbers, got {mean[~np.isfinite(mean)][0]}")
+    return mean
+
+
+def _make_settings(strategy: str, kind: type[Any], given: Mapping[str, Any]) -> Any:
+    """The strategy's settings; ValueError for an unknown name, with a suggestion."""
+    known = map_flags(kind)
+    check_names(given, known, "")
+    settings = rename_options(given, known)
+    for name in settings:
+        if name not in known:
+            hint = suggest_name(name, list(known)) or ","
+            raise ValueError(f"unknown setting {name!r} of strategy {strategy!r}{hint} known: {', '.join(known)}")
+    with convert_errors("strategy", strategy):
+        return kind(**{known[name]: value for name, value in settings.items()})
+
+
+def _make_rows(weights: Weights) -> Float32[np.ndarray, "members params"]:
+    """One row of numbers for each member."""
+    if isinstance(weights, LowRankWeights):
+        from hebbes.policies.layers import make_rows  # imports a compiler, which all other searches can do without
+
+        return make_rows(weights, weights.layout)
+    return np.asarray(weights, np.float32)
+
+
+def _check_fitness(fitness: Any, num_members: int) -> Float64[np.ndarray, " members"]:
+    """The fitness in a new float64 array; ValueError if it does not fit the candidates."""
+    try:
+        values = np.array(fitness, np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"fitness must be an array of numbers: {error}") from error
+    if values.shape != (num_members,):
+        raise ValueError(f"fitness must have one number for each of the {num_members} candidates, got {values.shape}")
+    if (infinite := np.isinf(values)).any():
+        first = int(infinite.argmax())
+        raise ValueError(f"fitness must be finite, or NaN for a failed candidate, got {values[first]} for row {first}")
+    return values
+
+
+def _sum_weighted_noise(
+    population: Population, utilities: Float[np.ndarray, " members"], power: int = 1
+) -> Float64[np.ndarray, " params"]:
+    """The weighted noise sum over all members at once."""
+    return population.weighted_noise_sum(range(len(population)), utilities, power)
