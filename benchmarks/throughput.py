@@ -33,7 +33,8 @@ from hebbes.options.command_line import parse_config
 from hebbes.programs.exit_status import report_errors_in_one_line
 from hebbes.recording.console import Console
 from hebbes.registry.lookup import find_class
-from hebbes.training.generation_loop import Run, Trainer
+from hebbes.training.generation_loop import Trainer
+from hebbes.training.run_state import Run
 from hebbes.training.prepare import prepare
 from hebbes.wrappers.base import BatchWrapper
 

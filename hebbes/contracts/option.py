@@ -22,7 +22,7 @@ def option(
     default: Any,
     text: str,
     *,
-    range: str = "",  # noqa: A002  # reads best where options are declared
+    range: str = "",  # reads best where options are declared
     choices: Sequence[str] = (),
     needs: Mapping[str, Sequence[Any]] | None = None,
     flag: str | None = None,
@@ -115,9 +115,7 @@ def check_value(owner: type, option: Field, value: Any, name: str = "") -> Any:
 def _check_item(name: str, option: Field, kind: Any, item: Any, value: Any) -> None:
     choices, allowed = option.metadata.get("choices", ()), option.metadata.get("range", "")
     if choices and item not in choices:
-        raise ValueError(
-            f"{name} must be one of {', '.join(choices)}, got {item!r}{suggest_name(str(item), choices)}"
-        )
+        raise ValueError(f"{name} must be one of {', '.join(choices)}, got {item!r}{suggest_name(str(item), choices)}")
     is_infinite = isinstance(item, float) and not isfinite(item)
     if is_infinite or (allowed and not parse_range(allowed).contains(item)):
         is_bounded = allowed.startswith("in ")

@@ -24,8 +24,10 @@ ACTION_BOUNDS: dict[str, tuple[str, str | None]] = {
 class EnvironmentOptions:
     """An environment, its simulator, and the wrappers that the user adds."""
 
-    environment: str = option(
-        "CarRacing", "Gymnasium id, or PACKAGE:ID of your own; short and retired names are mapped to today's"
+    id: str = option(
+        "CarRacing",
+        "Gymnasium id, or PACKAGE:ID of your own; short and retired names are mapped to today's",
+        flag="environment",
     )
     backend: str = option(
         "auto", "simulator; auto is EnvPool where it has the environment, else Gymnasium", choices=("auto", *BACKENDS)

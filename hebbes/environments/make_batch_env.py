@@ -1,6 +1,5 @@
 """Chooses the back end of an environment (EnvPool or Gymnasium), and makes it as a BatchEnv in its wrappers."""
 
-import inspect
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from importlib.util import find_spec
@@ -16,7 +15,7 @@ from hebbes.environments.ids import is_built_into_gymnasium, register
 from hebbes.environments.morphologies import INTACT
 from hebbes.environments.wrapper_spec import WrapperSpec, check_wrapper
 from hebbes.registry.lookup import find_class, is_ours
-from hebbes.registry.users_classes import check_class, is_users_class, make_instance
+from hebbes.registry.users_classes import check_arguments, check_class, is_users_class, make_instance
 
 
 def choose_backend(
@@ -112,7 +111,7 @@ def _find_gymnasium_wrapper(wrapper: WrapperSpec) -> Callable[..., gymnasium.Env
     found = find_class("wrapper", wrapper.name)
     if not issubclass(found, gymnasium.Wrapper):
         raise ValueError(f"gymnasium_wrappers: {wrapper.name!r} is not a gymnasium.Wrapper")
-    _check_options("gymnasium_wrappers", found, wrapper)
+    check_arguments("gymnasium_wrappers", wrapper.name, found, ("env",), wrapper.kwargs)
     return partial(make_instance, "gymnasium_wrappers", wrapper.name, found)
 
 
@@ -120,7 +119,8 @@ def _apply_batch_wrapper(env: BatchEnv, wrapper: WrapperSpec) -> BatchEnv:
     found = find_class("wrapper", wrapper.name)
     if issubclass(found, gymnasium.Wrapper):
         raise ValueError(f"wrapper {wrapper.name!r} is a gymnasium.Wrapper, to be named in gymnasium_wrappers")
-    _check_options("wrappers", check_class("wrappers", wrapper.name, found), wrapper)
+    check_class("wrappers", wrapper.name, found)
+    check_arguments("wrappers", wrapper.name, found, ("env",), wrapper.kwargs)
     _check_acts(found, wrapper)
     made: BatchEnv = make_instance("wrappers", wrapper.name, found, env, **wrapper.kwargs)
     return made
@@ -131,16 +131,3 @@ def _check_acts(found: type, wrapper: WrapperSpec) -> None:
     takes = ", ".join(each.name for each in list_options(found))
     if takes and not wrapper.kwargs and (is_ours(wrapper.name) or not is_users_class(wrapper.name)):
         raise ValueError(f"wrappers: {wrapper.name!r} cannot be made with no arguments; it takes {takes}")
-
-
-def _check_options(option: str, found: type, wrapper: WrapperSpec) -> None:
-    try:
-        inspect.signature(found).bind("env", **wrapper.kwargs)
-    except TypeError as error:
-        given = dict(wrapper.kwargs) or "no arguments"
-        known = inspect.signature(found).parameters
-        unknown = [name for name in wrapper.kwargs if name not in known]
-        if unknown and not any(each.kind is each.VAR_KEYWORD for each in known.values()):
-            takes = ", ".join(name for name in known if name != "env") or "none"
-            raise ValueError(f"{option}: {wrapper.name!r} has no argument {unknown[0]!r}; it takes {takes}") from error
-        raise ValueError(f"{option}: {wrapper.name!r} cannot be made with {given}: {error}") from error

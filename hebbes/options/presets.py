@@ -8,8 +8,8 @@ the conventions of Najarro & Risi's code, and that code's own policy files are p
 from pathlib import Path
 from typing import Any
 
-from hebbes.files.option_file import read_yaml
 from hebbes.contracts.suggestion import suggest_name
+from hebbes.files.option_file import read_yaml
 from hebbes.training.run_options import NO_PRESET
 
 PRESETS = Path(__file__).resolve().parent.parent / "presets"

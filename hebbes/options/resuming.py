@@ -66,7 +66,7 @@ def _make_resumed_config(
 
 
 def _read_saved_options(trainer: str, folder: Path, imports: Sequence[str]) -> dict[str, Any]:
-    """The options in a run's newest checkpoint; ValueError if they need code that the user does not allow, and so on."""
+    """The options in a run's newest checkpoint; ValueError if this program or the user does not allow the run."""
     from hebbes.files.checkpoint import FOLDER, load_newest_checkpoint  # imports safetensors
 
     saved = rename_classes({**MISSING_OPTIONS, **load_newest_checkpoint(folder / FOLDER)[0].config})

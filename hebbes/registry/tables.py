@@ -30,8 +30,6 @@ STRATEGIES = {
 
 WRAPPERS = {
     "atari_42": "hebbes.wrappers.atari_42:Atari42",
-    "bullet_distance": "hebbes.wrappers.bullet_distance:BulletDistance",  # a gymnasium.Wrapper
-    "bullet_grace": "hebbes.wrappers.bullet_grace:BulletGrace",  # a gymnasium.Wrapper
     "channels_last": "hebbes.wrappers.channels_last:ChannelsLast",
     "choose_action": "hebbes.wrappers.choose_action:ChooseAction",
     "clip_action": "hebbes.wrappers.clip_action:ClipAction",
@@ -48,6 +46,12 @@ WRAPPERS = {
     "settle": "hebbes.wrappers.settle:Settle",
 }
 
+SIMULATOR_WRAPPERS = {
+    "bullet_distance": "hebbes.wrappers.bullet_distance:BulletDistance",
+    "bullet_grace": "hebbes.wrappers.bullet_grace:BulletGrace",
+}
+"""Wrappers of single simulators, which are classes of `gymnasium.Wrapper`."""
+
 LOGGERS = {
     "tensorboard": "hebbes.recording.tensorboard:TensorBoard",
 }
@@ -57,7 +61,7 @@ ENVIRONMENTS = {
 }
 """Gymnasium ids of our own."""
 
-TABLES = {"policy": POLICIES, "strategy": STRATEGIES, "wrapper": WRAPPERS, "logger": LOGGERS}
+TABLES = {"policy": POLICIES, "strategy": STRATEGIES, "wrapper": {**WRAPPERS, **SIMULATOR_WRAPPERS}, "logger": LOGGERS}
 """Kind of class, as `find_class` takes it -> its table."""
 
 GYMNASIUM_WRAPPERS = {

@@ -6,7 +6,7 @@ The contracts are the protocols of `contracts/`. One line names everything that 
 import inspect
 import sys
 import traceback
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import MISSING, dataclass, fields, is_dataclass
 from typing import Any
@@ -68,6 +68,23 @@ def make_instance(option: str, name: str, found: type[Any], /, *arguments: Any, 
     if is_users_class(name) and kind is not None and (lacking := _find_missing(kind, made)):
         raise ValueError(_describe_missing(option, name, lacking))
     return made
+
+
+def check_arguments(
+    option: str, name: str, found: type[Any], positional: Sequence[str], arguments: Mapping[str, Any]
+) -> None:
+    """Raises ValueError if a class cannot be called with these arguments, after those in `positional`."""
+    signature = inspect.signature(found)
+    try:
+        signature.bind(*positional, **arguments)
+    except TypeError as error:
+        known = signature.parameters
+        unknown = [each for each in arguments if each not in known]
+        if unknown and not any(each.kind is each.VAR_KEYWORD for each in known.values()):
+            takes = ", ".join(each for each in known if each not in positional) or "none"
+            raise ValueError(f"{option}: {name!r} has no argument {unknown[0]!r}; it takes {takes}") from error
+        given = dict(arguments) or "no arguments"
+        raise ValueError(f"{option}: {name!r} cannot be made with {given}: {error}") from error
 
 
 def make_policy(name: str, found: type[Any], /, **options: Any) -> Policy:

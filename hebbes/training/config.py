@@ -6,7 +6,7 @@ from typing import Any
 
 import yaml
 
-from hebbes.contracts.option import find_unused_options, list_options
+from hebbes.contracts.option import find_unused_options
 from hebbes.environments.environment_options import EnvironmentOptions
 from hebbes.environments.wrapper_spec import Entry, WrapperSpec, make_wrapper_spec
 from hebbes.execution.engine_options import EngineOptions

@@ -14,7 +14,9 @@ from hebbes.files.policy_file import SavedPolicy, load_policy
 from hebbes.files.weight_file import open_regular_file
 from hebbes.recording.standard_output import print_line, try_to_write
 from hebbes.statistics.intervals import summarize
-from hebbes.training.generation_loop import Run, TrainingError, choose_evaluation_cap
+from hebbes.training.advice import TrainingError
+from hebbes.training.generation_loop import choose_evaluation_cap
+from hebbes.training.run_state import Run
 
 TEST_JSON = "test.json"
 MAX_FILE_BYTES = 2**26

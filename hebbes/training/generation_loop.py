@@ -2,54 +2,38 @@
 
 import time
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from math import ceil, inf, isfinite, nan
-from pathlib import Path
+from typing import TypeAlias
 
 import numpy as np
 from jaxtyping import Float64
 
-from hebbes.contracts.engine import Context, Engine, Rollouts
+from hebbes.contracts.engine import Context, Rollouts
 from hebbes.contracts.policy import Buffers
 from hebbes.contracts.population import Population
 from hebbes.contracts.randomness import Purpose
-from hebbes.contracts.strategy import Strategy
 from hebbes.environments.ids import has_time_limit
-from hebbes.execution.chunks import Task, join_rollouts
-from hebbes.execution.observation_moments import make_normalization_buffers, merge_moments
+from hebbes.execution.chunks import join_rollouts
+from hebbes.execution.observation_moments import merge_moments
 from hebbes.execution.repeated_population import RepeatedPopulation
-from hebbes.files.checkpoint import Checkpoint, Progress, Snapshot
+from hebbes.files.checkpoint import Checkpoint
 from hebbes.recording.console import Console
+from hebbes.recording.loggers import Loggers
 from hebbes.recording.metrics import MetricsWriter
-from hebbes.recording.tensorboard import TensorboardWriter
-from hebbes.training.advice import RESUME_ADVICE, advise_environment_fix, advise_new_run
-from hebbes.training.advice import TrainingError as TrainingError
+from hebbes.training.advice import RESUME_ADVICE, TrainingError, advise_environment_fix, advise_new_run
 from hebbes.training.config import TrainConfig
-from hebbes.training.evolution_options import LARGEST_GROWTH
 from hebbes.training.contract_checks import ask_population, tell_fitness
+from hebbes.training.evolution_options import LARGEST_GROWTH
 from hebbes.training.generation_metrics import compute_return_metrics, compute_tally_metrics
 from hebbes.training.provenance import find_conditions
 from hebbes.training.run_folder import RunFiles
+from hebbes.training.run_state import Run, capture_checkpoint, make_buffers, make_snapshot
 
-
-@dataclass(frozen=True)
-class Run:
-    """A run that is ready to start or to resume."""
-
-    config: TrainConfig
-    task: Task
-    strategy: Strategy
-    engine: Engine
-    folder: Path
-    progress: Progress
-    constants: Buffers = field(default_factory=dict)
-    """The policy's buffers that training does not change: all except the observation statistics."""
-    needs: str = ""
-    """A line on the memory that the run needs. Empty if that is little."""
-    lock: int | None = None
-    """Open file descriptor whose lock keeps other processes out of the folder."""
+OnGeneration: TypeAlias = Callable[[Mapping[str, float]], object]
+"""Called with a generation's row of metrics. If what it returns is true, training ends."""
 
 
 class Trainer:
@@ -65,16 +49,17 @@ class Trainer:
         self._checkpoint = capture_checkpoint(run, self._conditions)
         self._saved: Checkpoint | None = None
         self._last_problem = self._save_error = ""
+        self._is_stopped = False
 
-    def run(self, metrics: MetricsWriter, board: TensorboardWriter | None = None) -> None:
+    def run(self, metrics: MetricsWriter, loggers: Loggers, on_generation: OnGeneration | None = None) -> None:
         """Trains until there is a reason to end, see `ending`.
 
+        `on_generation` is called with each row of metrics, and training ends after a generation for which it returns
+        something true.
         The last finished generation is always saved, however training ends. TrainingError if that fails.
         """
         try:
-            if self.ending and self._progress.best is None:  # its budget was reduced before its first evaluation
-                self._evaluate_if_due()
-                self._checkpoint = capture_checkpoint(replace(self._run, progress=self._progress), self._conditions)
+            self._evaluate_if_over()  # a budget may have been reduced before the first evaluation
             self._save(metrics)
             while not self.ending:
                 best = self._progress.best
@@ -88,22 +73,28 @@ class Trainer:
                         metrics.write(row)
                 except ValueError as error:  # raised for the metrics of a user's strategy
                     raise TrainingError(f"strategy {self._config.evolution.strategy!r}: {error}") from error
-                if board is not None:
-                    with suppress(OSError):  # the writer keeps this row too, until it is closed
-                        board.write(row)
+                loggers.write(row)
                 self._checkpoint = capture_checkpoint(replace(self._run, progress=self._progress), self._conditions)
                 self._console.show_generation(row)
+                self._is_stopped = on_generation is not None and bool(on_generation(row))
                 if self._progress.best is not best or self._is_due(self._config.run.checkpoint_every):
                     self._save(metrics)
+            self._evaluate_if_over()
         finally:
             if self._saved is not self._checkpoint:
                 self._save(metrics)
         if self._saved is not self._checkpoint:
             raise TrainingError(f"generation {self._progress.generation} could not be saved: {self._save_error}")
 
+    def _evaluate_if_over(self) -> None:
+        """Evaluates the mean policy if training is over and no evaluation has been made."""
+        if self.ending and self._progress.best is None:
+            self._evaluate_if_due()
+            self._checkpoint = capture_checkpoint(replace(self._run, progress=self._progress), self._conditions)
+
     def make_buffers(self) -> Buffers:
         """The policy's buffers after the generations so far."""
-        return _make_buffers(self._run, self._progress)
+        return make_buffers(self._run, self._progress)
 
     def run_generation(self) -> dict[str, float]:
         """Runs one generation and returns its row of metrics."""
@@ -173,6 +164,8 @@ class Trainer:
     @property
     def ending(self) -> str:
         """Why training is over: it has reached its return, env steps or generations. Empty while it goes on."""
+        if self._is_stopped:
+            return "the caller stopped it"
         config, progress = self._config, self._progress
         goal, best, most = config.evolution.stop_at_return, progress.best, config.evolution.max_env_steps
         if goal is not None and best is not None and best.score >= goal:
@@ -235,7 +228,7 @@ class Trainer:
         score = self._evaluate_mean_policy()
         best_score = -inf if progress.best is None or not isfinite(progress.best.score) else progress.best.score
         if progress.best is None or score > best_score:
-            self._progress = replace(progress, best=_make_snapshot(self._run, progress, score))
+            self._progress = replace(progress, best=make_snapshot(self._run, progress, score))
         return score
 
     def _evaluate_mean_policy(self) -> float:
@@ -274,27 +267,10 @@ class Trainer:
         self._save_error = reason
 
 
-def capture_checkpoint(run: Run, conditions: Mapping[str, str]) -> Checkpoint:
-    """A copy of the run's present state; `conditions` are those of `provenance.find_conditions`."""
-    strategy = {name: np.array(array) for name, array in run.strategy.state_dict().items()}
-    latest = _make_snapshot(run, run.progress, nan)
-    return Checkpoint(run.config.as_options(), conditions, run.progress, strategy, latest)
-
-
-def _make_snapshot(run: Run, progress: Progress, score: float) -> Snapshot:
-    weights = np.array(run.strategy.mean)  # a copy, because a strategy may reuse its own array
-    return Snapshot(progress.generation, progress.env_steps, score, weights, _make_buffers(run, progress))
-
-
-def _make_buffers(run: Run, progress: Progress) -> Buffers:
-    if not run.config.evolution.observation_normalization:
-        return run.constants
-    return {**run.constants, **make_normalization_buffers(progress.moments, run.task.agent.policy.observation_shape)}
-
-
 def choose_evaluation_cap(config: TrainConfig) -> int | None:
     """The cap of training episodes if the environment has no time limit of its own, else None.
 
     Without a limit an evaluation might never end.
     """
-    return None if has_time_limit(config.environment.id, config.environment.env_kwargs) else config.evolution.max_episode_steps
+    environment = config.environment
+    return None if has_time_limit(environment.id, environment.env_kwargs) else config.evolution.max_episode_steps

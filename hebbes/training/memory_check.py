@@ -113,12 +113,15 @@ def make_run_size(config: TrainConfig, agent: Agent, environment: EnvironmentSpe
     def make_stage(backend: str, engine: str, timeout: float | None, chunk_size: int) -> Stage:
         return Stage(plays_in_workers(engine, backend, count, timeout), backend == "envpool", chunk_size)
 
+    options = config.engine
     population_size, tested = _count_members(settings, num_params), make_evaluation_spec(environment).backend
-    assert config.engine.chunk_size is not None, "the caller has chosen one"
+    assert options.chunk_size is not None, "the caller has chosen one"
     return RunSize(
         _measure_network(agent, settings),
         estimate_search,
-        training=make_stage(environment.backend, config.engine.engine, config.engine.episode_timeout, config.engine.chunk_size),
+        training=make_stage(
+            environment.backend, config.engine.engine, config.engine.episode_timeout, config.engine.chunk_size
+        ),
         test=make_stage(tested, "auto", None, CHUNK_SIZES[tested]),
         threads=count,
         population_size=_count_largest_population(config, population_size),
@@ -146,8 +149,14 @@ def _count_largest_population(config: TrainConfig, population_size: int) -> int:
     """The largest number of members, without the mean policy, to which a population may grow."""
     if config.evolution.num_interactions is None:
         return population_size
-    most = LARGEST_GROWTH * population_size if config.evolution.population_size_max is None else config.evolution.population_size_max
-    return max(population_size, min(most, config.evolution.num_interactions + population_size))  # a member plays at least 1
+    most = (
+        LARGEST_GROWTH * population_size
+        if config.evolution.population_size_max is None
+        else config.evolution.population_size_max
+    )
+    return max(
+        population_size, min(most, config.evolution.num_interactions + population_size)
+    )  # a member plays at least 1
 
 
 def _measure_network(agent: Agent, settings: Any) -> Network:

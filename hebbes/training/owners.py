@@ -15,7 +15,8 @@ from hebbes.environments.environment_options import EnvironmentOptions
 from hebbes.environments.wrapper_spec import Entry, WrapperSpec, make_wrapper_spec
 from hebbes.execution.engine_options import EngineOptions
 from hebbes.registry.lookup import find_class, list_names
-from hebbes.registry.users_classes import check_class, convert_errors
+from hebbes.registry.tables import SIMULATOR_WRAPPERS
+from hebbes.registry.users_classes import convert_errors
 from hebbes.training.evolution_options import EvolutionOptions, HebbianEvolutionOptions
 from hebbes.training.run_options import RunOptions
 
@@ -129,9 +130,8 @@ def list_chosen_owners(choices: Choices) -> list[Owner]:
 def _list_several(kind: str, entries: Sequence[Entry]) -> list[Owner]:
     names = [make_wrapper_spec(entry).name for entry in entries]
     theirs = [name for name in dict.fromkeys(names) if ":" in name and not name.startswith("gymnasium.")]
-    for name in theirs:
-        check_class(f"{kind}s", name, find_class(kind, name))
-    return [owner for owner in (find_owner(kind, name) for name in (*list_names(kind), *theirs)) if owner.options]
+    ours = [name for name in list_names(kind) if name not in SIMULATOR_WRAPPERS]
+    return [owner for owner in (find_owner(kind, name) for name in (*ours, *theirs)) if owner.options]
 
 
 def list_all_owners(trainer: str) -> list[Owner]:

@@ -28,8 +28,7 @@ from hebbes.registry.lookup import find_class, list_names
 from hebbes.registry.users_classes import convert_errors, make_instance
 from hebbes.training.assembly import choose_policy, find_spaces, make_agent, make_environment_spec
 from hebbes.training.config import TrainConfig
-from hebbes.training.contract_checks import try_policy, try_strategy
-from hebbes.training.generation_loop import Run, capture_checkpoint
+from hebbes.training.contract_checks import check_loggers, try_policy, try_strategy
 from hebbes.training.memory_check import check_run_memory
 from hebbes.training.provenance import find_conditions
 from hebbes.training.run_folder import (
@@ -44,6 +43,7 @@ from hebbes.training.run_folder import (
     write_first_files,
     write_shared_files,
 )
+from hebbes.training.run_state import Run, capture_checkpoint
 from hebbes.training.runs import Runs
 from hebbes.training.starting_point import MAX_WEIGHTS, find_starting_point
 
@@ -112,6 +112,7 @@ def _prepare_seed(config: TrainConfig, top: Path, read_options: Callable[[Path],
 
 def _assemble_run(config: TrainConfig, folder: Path, checkpoint: Checkpoint | None = None) -> Run:
     """A run at its start or, with a checkpoint, in its saved state."""
+    check_loggers(config)
     environment = make_environment_spec(config)
     observation_space, action_space = find_spaces(environment)
     if config.run.test_episodes:
@@ -177,13 +178,15 @@ def _make_strategy(config: TrainConfig, layout: Layout, initial: Float32[np.ndar
     found = find_class("strategy", config.evolution.strategy)
 
     def make_strategy() -> Strategy:
-        strategy: Strategy = make_instance("strategy", config.evolution.strategy, found, config.settings, initial, config.run.seed)
+        strategy: Strategy = make_instance(
+            "strategy", config.evolution.strategy, found, config.settings, initial, config.run.seed
+        )
         if isinstance(strategy, TakesLayout):
             with convert_errors("strategy", config.evolution.strategy):
                 strategy.take_layout(layout)
         return strategy
 
-    try_strategy(config.evolution.strategy, make_strategy, layout)
+    try_strategy(name, make_strategy, layout)
     return make_strategy()
 
 
@@ -194,7 +197,8 @@ def _check_growth(config: TrainConfig, strategy: Strategy) -> None:
     if not strategy.grows:
         growing = [name for name in list_names("strategy") if find_class("strategy", name).grows]
         raise ValueError(
-            f"num_interactions is for strategies whose population can grow, {', '.join(growing)}; got {config.evolution.strategy}"
+            f"num_interactions is for strategies whose population can grow, {', '.join(growing)}; "
+            f"got {config.evolution.strategy}"
         )
     try:
         population_size = len(strategy.ask(0)) - 1

@@ -12,14 +12,17 @@ from threadpoolctl import threadpool_limits
 from hebbes.contracts.engine import EngineError
 from hebbes.environments.ids import advise_episode_limit
 from hebbes.recording.console import Console
+from hebbes.recording.loggers import LoggerChoice, Loggers
 from hebbes.recording.metrics import METRICS_CSV, MetricsWriter
 from hebbes.recording.standard_output import print_line, try_to_write
-from hebbes.recording.tensorboard import TensorboardWriter
+from hebbes.registry.lookup import find_class
 from hebbes.reporting.learning_curve import plot_learning_curve
 from hebbes.statistics.summary_table import format_runs_table
-from hebbes.training.advice import RESUME_ADVICE
+from hebbes.training.advice import RESUME_ADVICE, TrainingError
+from hebbes.training.config import TrainConfig
 from hebbes.training.final_test import FinalTestResult, run_final_test
-from hebbes.training.generation_loop import Run, Trainer, TrainingError
+from hebbes.training.generation_loop import OnGeneration, Trainer
+from hebbes.training.run_state import Run
 from hebbes.training.runs import Runs
 
 LEARNING_CURVE = "learning_curve.png"
@@ -35,7 +38,7 @@ class RunResult:
     """Whether every file of its folder could be written."""
 
 
-def execute_all(runs: Runs) -> bool:
+def execute_all(runs: Runs, on_generation: OnGeneration | None = None) -> bool:
     """Executes the runs one after the other and compares them; returns whether every file could be written.
 
     If one of several runs fails, the others are still executed, and an error at the end says how many failed.
@@ -43,7 +46,10 @@ def execute_all(runs: Runs) -> bool:
     """
     try:
         has_one_run = runs.top is None
-        is_complete = execute(runs.prepare(runs.seeds.start)).is_complete if has_one_run else _execute_each(runs)
+        if has_one_run:
+            is_complete = execute(runs.prepare(runs.seeds.start), on_generation).is_complete
+        else:
+            is_complete = _execute_each(runs, on_generation)
     except BaseException as error:
         advice = error.advice if isinstance(error, TrainingError) else RESUME_ADVICE
         print_line(advice.format(resume=runs.resume_command))
@@ -55,7 +61,7 @@ def execute_all(runs: Runs) -> bool:
     return is_complete
 
 
-def _execute_each(runs: Runs) -> bool:
+def _execute_each(runs: Runs, on_generation: OnGeneration | None) -> bool:
     """Executes the runs of several seeds."""
     returns: dict[str, Float64[np.ndarray, " episodes"]] = {}
     advice: dict[str, None] = {}
@@ -63,7 +69,7 @@ def _execute_each(runs: Runs) -> bool:
     for number, seed in enumerate(runs.seeds, 1):
         print_line(f"seed {number} of {runs.num_runs}".ljust(16) + f"{seed}, in {runs.find_folder(seed)}")
         try:
-            result = execute(runs.prepare(seed))
+            result = execute(runs.prepare(seed), on_generation)
         except (EngineError, TrainingError) as error:
             print_line(f"stopped         {runs.find_folder(seed)}: {error}")
             num_stopped, reason = num_stopped + 1, str(error).partition("\n")[0]
@@ -80,7 +86,7 @@ def _execute_each(runs: Runs) -> bool:
     return all_complete
 
 
-def execute(run: Run) -> RunResult:
+def execute(run: Run, on_generation: OnGeneration | None = None) -> RunResult:
     """Trains, draws the learning curve, tests `best.dat` and prints where everything is; returns the outcome.
 
     However training is stopped, the finished generations are saved. A curve or a test that the folder has already is
@@ -89,7 +95,7 @@ def execute(run: Run) -> RunResult:
     try:
         try:
             with threadpool_limits(limits=1, user_api="blas"):  # more threads change the last bits of a product
-                has_events = _train(run)
+                have_logged = _train(run, on_generation)
         finally:
             run.engine.close()
             is_drawn = _draw_learning_curve(run.folder)
@@ -99,21 +105,29 @@ def execute(run: Run) -> RunResult:
     finally:
         if run.lock is not None:
             os.close(run.lock)
-    return RunResult(tested.returns, has_events and is_drawn and tested.is_saved)
+    return RunResult(tested.returns, have_logged and is_drawn and tested.is_saved)
 
 
-def _train(run: Run) -> bool:
-    """Trains; returns False if only TensorBoard's events could not be written."""
+def _train(run: Run, on_generation: OnGeneration | None) -> bool:
+    """Trains; returns False if only a logger has lost rows."""
     config = run.config
     with (
         Console(
-            config.evolution.generations, max_env_steps=config.evolution.max_env_steps, print_every=config.run.print_every, stream=sys.stdout
+            config.evolution.generations,
+            max_env_steps=config.evolution.max_env_steps,
+            print_every=config.run.print_every,
+            stream=sys.stdout,
         ) as console,
         MetricsWriter(run.folder / METRICS_CSV, run.progress.generation) as metrics,
     ):
         num_params = run.task.agent.policy.layout.num_params
         console.print_message(f"{config.environment.id} on {run.task.environment.backend}, {num_params:,} parameters")
-        notices = run.needs, advise_episode_limit(config.environment.id, config.environment.env_kwargs, config.evolution.max_episode_steps)
+        notices = (
+            run.needs,
+            advise_episode_limit(
+                config.environment.id, config.environment.env_kwargs, config.evolution.max_episode_steps
+            ),
+        )
         for notice in filter(None, notices):
             console.print_message(notice)
         trainer = Trainer(run, console)
@@ -122,14 +136,22 @@ def _train(run: Run) -> bool:
         already_over = bool(trainer.ending)
         if already_over:
             console.print_message(f"nothing to do: {trainer.ending}")
-        board = TensorboardWriter(run.folder, run.progress.generation) if config.tensorboard else None
+        loggers = Loggers(
+            list_logger_choices(config), run.folder, run.progress.generation, report=console.print_message
+        )
         try:
-            trainer.run(metrics, board)
+            trainer.run(metrics, loggers, on_generation)
         finally:
-            has_events = board is None or try_to_write("TensorBoard events", board.close)
+            have_logged = loggers.close()
         if not already_over:
             console.print_message(f"training ended: {trainer.ending}")
-    return has_events
+    return have_logged
+
+
+def list_logger_choices(config: TrainConfig) -> list[LoggerChoice]:
+    """The loggers that the options put on or name."""
+    specs = [*config.list_put_on("logger"), *config.list_named("logger")]
+    return [LoggerChoice(spec.name, find_class("logger", spec.name), spec.kwargs) for spec in specs]
 
 
 def _draw_learning_curve(folder: Path) -> bool:

@@ -4,8 +4,9 @@ import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from hebbes.training.generation_loop import Run, TrainingError
+from hebbes.training.advice import TrainingError
 from hebbes.training.run_folder import find_seed_folder, format_resume_command
+from hebbes.training.run_state import Run
 
 
 class Runs:

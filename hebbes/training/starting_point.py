@@ -40,11 +40,11 @@ def find_starting_point(
             ", ".join(f"{name} {one[name]!r}" for name in differing if name in one) for one in (found, wanted)
         )
         raise ValueError(f"init_from {config.run.init_from} holds {theirs}, but these options make {ours}")
-    moments = read_moments(saved.buffers)
-    if (moments is not None) != config.evolution.observation_normalization:
+    moments, normalizes = read_moments(saved.buffers), config.evolution.observation_normalization
+    if (moments is not None) != normalizes:
         raise ValueError(
-            f"init_from {config.run.init_from} was trained {'with' if moments else 'without'} observation_normalization, "
-            f"which is {'on' if config.evolution.observation_normalization else 'off'} here"
+            f"init_from {config.run.init_from} was trained {'with' if moments else 'without'} "
+            f"observation_normalization, which is {'on' if normalizes else 'off'} here"
         )
     return saved.weights, saved.buffers
 

@@ -12,7 +12,7 @@ from hebbes.files.policy_file import SavedPolicy, load_policy, save_policy
 from hebbes.options.evaluation import EvaluateConfig
 from hebbes.programs.evaluation_entries import load_entries
 from hebbes.strategies.openai_es import OpenAIESSettings
-from hebbes.training.generation_loop import TrainingError
+from hebbes.training.advice import TrainingError
 from hebbes.training.prepare import prepare
 from hebbes.training.run import execute
 from tests.training.scripted_runs import make_scripted_config, train

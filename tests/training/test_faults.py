@@ -11,7 +11,7 @@ from hebbes.files.checkpoint import load_newest_checkpoint
 from hebbes.files.policy_file import load_policy
 from hebbes.recording.metrics import read_metrics
 from hebbes.strategies.openai_es import OpenAIESSettings
-from hebbes.training.generation_loop import TrainingError
+from hebbes.training.advice import TrainingError
 from hebbes.training.prepare import prepare
 from hebbes.training.run import execute
 from hebbes.training.run_folder import RunFiles

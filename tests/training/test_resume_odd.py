@@ -14,7 +14,7 @@ from hebbes.recording.metrics import read_metrics
 from hebbes.strategies.openai_es import OpenAIES
 from hebbes.training.assembly import make_environment_spec
 from hebbes.training.config import TrainConfig
-from hebbes.training.generation_loop import TrainingError
+from hebbes.training.advice import TrainingError
 from hebbes.training.prepare import prepare
 from hebbes.training.run import execute, execute_all
 from hebbes.training.run_folder import RunFiles

@@ -8,7 +8,7 @@ import pytest
 
 from hebbes.files.policy_file import load_policy
 from hebbes.strategies.openai_es import OpenAIESSettings
-from hebbes.training.generation_loop import TrainingError
+from hebbes.training.advice import TrainingError
 from hebbes.training.prepare import prepare
 from hebbes.training.run import execute, execute_all
 from hebbes.training.run_folder import RunFiles

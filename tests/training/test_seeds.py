@@ -12,7 +12,7 @@ from hebbes.files.checkpoint import load_newest_checkpoint
 from hebbes.files.policy_file import load_policy
 from hebbes.programs.train import prepare_runs
 from hebbes.strategies.openai_es import OpenAIES
-from hebbes.training.generation_loop import TrainingError
+from hebbes.training.advice import TrainingError
 from hebbes.training.prepare import prepare
 from hebbes.training.run import execute, execute_all
 from hebbes.training.run_folder import lock_folder
