@@ -8,7 +8,9 @@ from typing import Any
 
 from hebbes.contracts.errors import describe_error, say
 from hebbes.contracts.logger import Logger
-from hebbes.registry.users_classes import make_instance
+from hebbes.contracts.option import check_value, list_options
+from hebbes.recording.base import RunLogger
+from hebbes.registry.users_classes import convert_errors, make_instance
 
 
 @dataclass(frozen=True)
@@ -21,6 +23,17 @@ class LoggerChoice:
     """The class that the name stands for."""
     options: Mapping[str, Any] = field(default_factory=dict)
     """Values by field name."""
+
+    def check(self) -> None:
+        """ValueError, before anything is made, for an option that the logger lacks or refuses, or a missing package."""
+        known = {each.name: each for each in list_options(self.logger_class)}
+        with convert_errors("loggers", self.name):
+            for name, value in self.options.items():
+                if name not in known:
+                    raise ValueError(f"it has no option {name!r}; it takes {', '.join(known) or 'none'}")
+                check_value(self.logger_class, known[name], value)
+            if issubclass(self.logger_class, RunLogger):
+                self.logger_class.check_installed()
 
 
 @dataclass

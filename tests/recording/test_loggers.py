@@ -135,6 +135,27 @@ def test_wrong_options_are_refused_in_a_line_that_names_the_logger(options, reas
         Loggers([choose(TEXT, **options)], tmp_path, 0)
 
 
+@pytest.mark.parametrize(
+    ("name", "options", "reason"),
+    [
+        (TEXT, {"decimals": -1}, "decimals must be >= 0, got -1"),
+        (TEXT, {"colum": "sigma"}, "it has no option 'colum'; it takes column, decimals"),
+        (FAILING, {"column": "sigma"}, "it has no option 'column'; it takes none"),
+        (TEXT, {}, "pip install text"),
+    ],
+)
+def test_a_choice_is_checked_before_anything_is_made(name, options, reason, made, monkeypatch):
+    def miss_package():
+        raise ValueError("pip install text")
+
+    choose(TEXT, decimals=0).check()
+    choose(FAILING).check()
+    monkeypatch.setattr(TextLogger, "check_installed", miss_package)
+    with pytest.raises(ValueError, match=f"^loggers '{name}' cannot be used: {reason}"):
+        choose(name, **options).check()
+    assert made == []
+
+
 @pytest.mark.parametrize("error", [RuntimeError("no key"), OSError("no key"), ValueError("no key")])
 def test_a_logger_that_cannot_be_made_ends_the_run_before_it_starts(error, made, tmp_path):
     FailingLogger.raises["init"] = [None, error]
