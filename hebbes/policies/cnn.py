@@ -104,6 +104,11 @@ class CNN(InitializedPolicy):
         kernels, features = compute_conv_shapes(self.observation_shape)
         return Layout(kernels | compute_dense_shapes((features, *self.hidden_sizes, self.num_outputs), bias=False))
 
+    @property
+    def num_reference_frames(self) -> int:
+        """Frames that the buffer `virtual_batch` must hold."""
+        return self.virtual_batch
+
     def check_buffers(self, buffers: Buffers) -> None:
         """Raises ValueError if the policy needs a reference batch and the buffers have none."""
         if self.virtual_batch:

@@ -67,6 +67,11 @@ class ConvLSTM(RecurrentPolicy):
             channels = CHANNELS
         return shapes, channels * height * width
 
+    @property
+    def num_reference_frames(self) -> int:
+        """Frames that the buffer `virtual_batch` must hold."""
+        return self.virtual_batch
+
     def check_buffers(self, buffers: Buffers) -> None:
         """Raises ValueError if the policy needs a reference batch and the buffers have none."""
         if self.virtual_batch:

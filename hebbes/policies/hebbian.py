@@ -162,6 +162,11 @@ class Hebbian(SizedPolicy):
             "traces": [np.zeros((members, *shape), np.float32) for shape in traced],
         }
 
+    def estimate_state_bytes(self, *, low_rank: bool) -> int:
+        """Bytes of a member's synaptic weights and traces, and of its row if that is made from low-rank weights."""
+        num_synapses = sum(prod(shape) for shape in self._matrices.values())
+        return 4 * num_synapses * (1 + self.eligibility) + 4 * self.layout.num_params * low_rank
+
     def _make_initial_weights(
         self, rows: Rows, rngs: Sequence[np.random.Generator]
     ) -> list[Float32[np.ndarray, "members out in"]]:

@@ -70,6 +70,21 @@ def test_a_missing_compiler_is_named():
     assert run_python(code) == "numba"
 
 
+def test_threads_may_act_first_at_the_same_time():
+    code = (
+        "from concurrent.futures import ThreadPoolExecutor; from threading import Barrier; import numpy as np\n"
+        "from hebbes.policies.hebbian import Hebbian\n"
+        "policy, barrier = Hebbian((20, 27, 3), 2, hidden_sizes=(4,)), Barrier(8)\n"
+        "weights = policy.initial_params(np.random.default_rng(0))[np.newaxis]\n"
+        "def act(_):\n"
+        "    state = policy.initial_state(weights, [np.random.default_rng(0)], {})\n"
+        "    barrier.wait()\n"
+        "    return policy.act(weights, np.ones((1, 20, 27, 3)), np.zeros(1, np.float32), state, {}).tobytes()\n"
+        "with ThreadPoolExecutor(8) as pool: print(len(set(pool.map(act, range(8)))))\n"
+    )
+    assert run_python(code) == "1"
+
+
 def list_choices():
     for name in ACTIVATIONS:
         yield MLP((3,), 2, hidden_sizes=(4,), activation=name)
