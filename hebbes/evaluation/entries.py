@@ -1,11 +1,14 @@
 """Entries of an evaluation and their results. An entry is one policy in one environment with one morphology."""
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
 
 from hebbes.environments.environment_spec import EnvironmentSpec
+from hebbes.environments.ids import resolve
 from hebbes.environments.morphologies import identify_morphology
 from hebbes.evaluation.play import PlayResult
-from hebbes.files.policy_file import SavedPolicy
+from hebbes.files.policy_file import SavedPolicy, load_policy
 
 
 @dataclass(frozen=True)
@@ -41,3 +44,22 @@ class EvaluationResult:
     played: PlayResult
     lost: bool = False
     """Whether the engine could not play the episodes. They have all failed then."""
+
+
+def load_in_environment(
+    path: str | Path, environment: str | None, imports: Sequence[str]
+) -> tuple[SavedPolicy, str | None]:
+    """The policy of a file, in the environment of this name if one is given; and a line on the name for the user.
+
+    `imports` names the user's packages that the file may import from. Simulator options of the file are kept if the
+    environment stays the same.
+    """
+    saved = load_policy(path, imports)
+    spec = replace(saved.environment, imports=tuple(dict.fromkeys((*saved.environment.imports, *imports))))
+    if environment is None:
+        return replace(saved, environment=spec), None
+    named = resolve(environment, spec.imports)
+    kept = spec.env_kwargs if named.environment == spec.environment else {}
+    env_kwargs = {**kept, **named.env_kwargs}
+    spec = replace(spec, environment=named.environment, env_kwargs=env_kwargs, imports=named.imports)
+    return replace(saved, environment=spec), named.notice

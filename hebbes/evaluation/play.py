@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Float64, Int, Shaped, UInt8
 
 from hebbes.contracts.engine import Context
-from hebbes.contracts.environment import EnvStep
+from hebbes.contracts.environment import BatchEnv, EnvStep
 from hebbes.contracts.randomness import Purpose, derive_simulator_seed, make_generator
 from hebbes.environments.environment_spec import EnvironmentSpec
 from hebbes.environments.ids import is_in_gymnasium, register
@@ -32,6 +32,8 @@ class PlayResult:
     """NaN for an episode that failed."""
     faults: Mapping[str, int]
     """The number of failed episodes for each reason."""
+    env_steps: Int[np.ndarray, "seeds episodes"]
+    """Env steps of each episode, summed over the environment's morphologies."""
 
 
 def make_evaluation_spec(
@@ -110,7 +112,24 @@ def play_seeds(
             rollouts.append(engine.evaluate(population, context))
         finally:
             engine.close()
-    return PlayResult(np.stack([each.fitness for each in rollouts]), sum_entries(each.faults for each in rollouts))
+    return PlayResult(
+        np.stack([each.fitness for each in rollouts]),
+        sum_entries(each.faults for each in rollouts),
+        np.stack([each.env_steps.sum(axis=1) for each in rollouts]),
+    )
+
+
+def make_episode_env(
+    environment: EnvironmentSpec, *, episode: int, seed: int, render_mode: str | None = None
+) -> BatchEnv:
+    """One sub-environment, on the first morphology, whose `start(0)` begins episode number `episode` of `play`."""
+    seeds = [derive_simulator_seed(seed, Purpose.TEST, member=episode)]
+    return make_batch_env(environment, seeds, threads=1, training=False, render_mode=render_mode)
+
+
+def make_episode_rng(seed: int, episode: int) -> np.random.Generator:
+    """The generator for the policy's initial state in episode number `episode` of `play`."""
+    return make_generator(seed, Purpose.TEST, member=episode)
 
 
 def play_episode(
@@ -127,18 +146,14 @@ def play_episode(
 
     `show_frame` gets the frames of the render mode "rgb_array".
     """
-    seeds, rngs = (
-        [derive_simulator_seed(seed, Purpose.TEST, member=episode)],
-        [make_generator(seed, Purpose.TEST, member=episode)],
-    )
-    env = make_batch_env(environment, seeds, threads=1, training=False, render_mode=render_mode)
+    env = make_episode_env(environment, episode=episode, seed=seed, render_mode=render_mode)
     try:
         return run_episode(
             Agent(saved.policy, saved.action_head),
             env if show_frame is None else _FilmedEnv(env, show_frame),
             saved.weights[np.newaxis],
             0,
-            rngs,
+            [make_episode_rng(seed, episode)],
             buffers=saved.buffers,
             max_env_steps=max_episode_steps,
         )
@@ -175,7 +190,11 @@ def watch_episodes(
         watch_episode(saved, environment, episode=k, seed=seed, max_episode_steps=max_episode_steps)
         for k in range(episodes)
     ]
-    return PlayResult(np.array([[each.returns[0] for each in watched]]), sum_entries(each.faults for each in watched))
+    return PlayResult(
+        np.array([[each.returns[0] for each in watched]]),
+        sum_entries(each.faults for each in watched),
+        np.array([[each.env_steps[0] for each in watched]]),
+    )
 
 
 class _FilmedEnv(BatchWrapper):

@@ -66,7 +66,8 @@ def _play_all(config: EvaluateConfig, entries: Sequence[Entry]) -> list[Evaluati
         except EngineError as error:
             print(format_stop_message(EngineError(f"{entry.path}: {error}")), file=sys.stderr)
             shape = len(config.all_seeds), config.episodes
-            played = PlayResult(np.full(shape, np.nan), {str(error).partition("\n")[0]: shape[0] * shape[1]})
+            faults = {str(error).partition("\n")[0]: shape[0] * shape[1]}
+            played = PlayResult(np.full(shape, np.nan), faults, np.zeros(shape, np.int64))
             evaluated.append(EvaluationResult(entry, played, lost=True))
     return evaluated
 

@@ -7,9 +7,9 @@ from dataclasses import fields, replace
 from pathlib import Path
 
 from hebbes.environments.environment_spec import spec_to_json
-from hebbes.environments.ids import advise_episode_limit, resolve
+from hebbes.environments.ids import advise_episode_limit
 from hebbes.environments.quiet_simulators import has_display
-from hebbes.evaluation.entries import Entry
+from hebbes.evaluation.entries import Entry, load_in_environment
 from hebbes.evaluation.play import make_evaluation_spec
 from hebbes.execution.episode import Agent
 from hebbes.files.policy_file import SavedPolicy, check_fits, load_policy
@@ -83,18 +83,9 @@ def _load_policy_files(config: EvaluateConfig) -> Iterator[SavedPolicy]:
     """The policies that the files describe, in the environment that the options name, if they name one."""
     notices = set()
     for path in config.path_weights:
-        saved = load_policy(Path(path), config.imports)
-        imports = tuple(dict.fromkeys((*saved.environment.imports, *config.imports)))
-        environment = replace(saved.environment, imports=imports)
-        if config.environment is not None:
-            named = resolve(config.environment, imports)
-            notices.add(named.notice)
-            kept = environment.env_kwargs if named.environment == environment.environment else {}
-            env_kwargs = {**kept, **named.env_kwargs}
-            environment = replace(
-                environment, environment=named.environment, env_kwargs=env_kwargs, imports=named.imports
-            )
-        yield replace(saved, environment=environment)
+        saved, notice = load_in_environment(path, config.environment, config.imports)
+        notices.add(notice)
+        yield saved
     for notice in notices - {None}:
         print(notice, file=sys.stderr)
 

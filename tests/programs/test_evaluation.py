@@ -213,9 +213,8 @@ def test_fire_reset_can_be_turned_off(tmp_path):
 
 
 def make_result(path, returns, environment=SPEC, faults=None):
-    return EvaluationResult(
-        Entry(path, make_policy(), environment), PlayResult(np.array(returns, np.float64), faults or {})
-    )
+    played = PlayResult(np.array(returns, np.float64), faults or {}, np.ones(np.shape(returns), np.int64))
+    return EvaluationResult(Entry(path, make_policy(), environment), played)
 
 
 def test_report_of_two_files_two_seeds_and_a_failure():

@@ -137,7 +137,8 @@ def test_a_policy_plays_on_the_given_morphologies_or_those_of_its_training(owner
 def make_result(path, morphology, returns, variant="", trained=("none",)):
     saved = replace(make_plastic(), environment=replace(SPEC, env_kwargs={}, morphologies=trained))
     environment = replace(saved.environment, morphologies=(morphology,))
-    return EvaluationResult(Entry(path, saved, environment, variant), PlayResult(np.array([returns], np.float64), {}))
+    played = PlayResult(np.array([returns], np.float64), {}, np.ones((1, len(returns)), np.int64))
+    return EvaluationResult(Entry(path, saved, environment, variant), played)
 
 
 def test_report_of_variants_and_morphologies():
@@ -214,7 +215,7 @@ def make_results_on_morphologies(entries, *lost):
     return [
         EvaluationResult(
             replace(entry, environment=replace(entry.environment, morphologies=(morphology,))),
-            PlayResult(np.full((1, 2), number), {}),
+            PlayResult(np.full((1, 2), number), {}, np.ones((1, 2), np.int64)),
             lost=entry.path in lost,
         )
         for entry in entries

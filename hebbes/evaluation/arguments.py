@@ -1,0 +1,47 @@
+"""Checks of what a caller gives to the Python interface, and of what other people's code raises in it."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from numbers import Integral
+from pathlib import Path
+from typing import Any
+
+from hebbes.contracts.engine import EngineError
+from hebbes.contracts.errors import describe_error
+
+
+def check_whole_number(name: str, value: Any, *, at_least: int) -> int:
+    """The value as an int; ValueError, which names the argument, for a smaller one and for anything else."""
+    if isinstance(value, bool) or not isinstance(value, Integral) or value < at_least:
+        raise ValueError(f"{name} must be a whole number >= {at_least}, got {value!r}")
+    return int(value)
+
+
+def check_imports(imports: Sequence[str]) -> tuple[str, ...]:
+    """The names of the packages; ValueError for a single text, whose letters would be taken for names."""
+    if isinstance(imports, str) or not all(isinstance(each, str) for each in imports):
+        raise ValueError(f"imports must be a list of names of packages, such as ['my_envs'], got {imports!r}")
+    return tuple(imports)
+
+
+@contextmanager
+def convert_errors(path: Path) -> Iterator[None]:
+    """Turns whatever other people's code raises while a file is played into a ValueError of one line.
+
+    This includes `sys.exit` in a user's module, so that a mistake there does not end the caller's process.
+    """
+    try:
+        yield
+    except ValueError as error:
+        line = " ".join(str(error).split())
+        if line == str(error):
+            raise
+        raise ValueError(line) from error
+    except EngineError as error:
+        line = str(error).partition("\n")[0]
+        raise ValueError(f"{path}: {line}{_ADVICE if 'at its start' in line else ''}") from error
+    except (Exception, SystemExit) as error:
+        raise ValueError(f"{path}: {describe_error(error)}") from error
+
+
+_ADVICE = '; worker processes import the main script, so that it needs `if __name__ == "__main__":`, or threads=1'

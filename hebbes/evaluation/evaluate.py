@@ -1,0 +1,132 @@
+"""Evaluation: the returns of a policy file's episodes, with the numbers that `evaluate_static.py` reports."""
+
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+from jaxtyping import Float64, Int
+
+from hebbes.environments.environment_spec import EnvironmentSpec
+from hebbes.environments.ids import advise_episode_limit
+from hebbes.evaluation.arguments import check_imports, check_whole_number, convert_errors
+from hebbes.evaluation.entries import load_in_environment
+from hebbes.evaluation.evaluation_env import EvaluationEnv
+from hebbes.evaluation.play import PlayResult, make_evaluation_spec, play_seeds
+from hebbes.execution.engines import resolve_num_threads
+from hebbes.files.policy_file import SavedPolicy, check_fits
+from hebbes.files.weight_file import as_path
+from hebbes.statistics.intervals import Summary, summarize
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """The episodes of one policy. Printed, it is one line.
+
+    Example:
+        >>> import hebbes
+        >>> found = hebbes.evaluate("cartpole.dat", episodes=3, max_episode_steps=50, threads=1)
+        >>> found.returns, found.env_steps
+        (array([50., 50., 50.]), array([50, 50, 50]))
+        >>> found.mean, found.interval
+        (50.0, (50.0, 50.0))
+    """
+
+    returns: Float64[np.ndarray, " episodes"]
+    """The return of each episode, averaged over the environment's morphologies. NaN if it failed."""
+    env_steps: Int[np.ndarray, " episodes"]
+    """Env steps of each episode, summed over the environment's morphologies."""
+    faults: Mapping[str, int]
+    """Why episodes failed -> how many."""
+
+    @cached_property
+    def summary(self) -> Summary:
+        """Mean, interquartile mean and median with intervals, spread and extremes."""
+        return summarize(self.returns)
+
+    @property
+    def mean(self) -> float:
+        """The mean return; NaN if an episode failed."""
+        return self.summary.mean.value
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """95 % interval of the mean, from the bootstrap over episodes. It shows only the noise of the evaluation."""
+        return self.summary.mean.low, self.summary.mean.high
+
+    def __str__(self) -> str:
+        reasons = "; ".join(f"{reason} ({count})" for reason, count in self.faults.items())
+        return f"{self.summary}{': ' * bool(reasons)}{reasons}"
+
+
+def evaluate(
+    path: str | Path,
+    *,
+    episodes: int = 20,
+    seed: int = 0,
+    environment: str | None = None,
+    backend: str | None = None,
+    threads: int = -1,
+    max_episode_steps: int | None = None,
+    imports: Sequence[str] = (),
+) -> Evaluation:
+    """The returns of a policy file's episodes, as `evaluate_static.py` plays them: the same numbers.
+
+    Args:
+        path: the policy file.
+        episodes: how many to play.
+        seed: of the start states; episode k depends only on the seed and k.
+        environment: another environment than the one in the file, by its id.
+        backend: "auto", "gymnasium" or "envpool". By default Gymnasium, and EnvPool for what only EnvPool has.
+        threads: threads or worker processes; -1 means all cores. Unless `threads` is 1, Gymnasium's simulators run in
+            worker processes, which import the main script: guard it with `if __name__ == "__main__":`.
+        max_episode_steps: cap on the env steps of an episode; by default only the environment's own.
+        imports: packages of your own that the file may name.
+
+    Raises:
+        ValueError: an argument or the file cannot be used, or the episodes cannot be played. An episode that fails
+            raises nothing: its return is NaN.
+
+    Example:
+        >>> import hebbes
+        >>> found = hebbes.evaluate("cartpole.dat", episodes=20, seed=0, threads=1)
+        >>> found.returns.shape
+        (20,)
+        >>> print(found)
+        mean 500 [500, 500], IQM 500 [500, 500], median 500 [500, 500], std 0.00, min 500, max 500 over 20 episodes
+    """
+    episodes = check_whole_number("episodes", episodes, at_least=1)
+    seed = check_whole_number("seed", seed, at_least=0)
+    threads = resolve_num_threads(check_whole_number("threads", threads, at_least=-1))
+    if max_episode_steps is not None:
+        max_episode_steps = check_whole_number("max_episode_steps", max_episode_steps, at_least=1)
+    allowed, path = check_imports(imports), as_path(path)
+    with convert_errors(path):
+        saved, notice = load_in_environment(path, environment, allowed)
+        spec = make_evaluation_spec(saved.environment, backend=backend)
+        for line in (notice, advise_episode_limit(spec.environment, spec.env_kwargs, max_episode_steps)):
+            if line:
+                warnings.warn(line, stacklevel=2)
+        _check_fits_environment(path, saved, spec)
+        played = play_seeds(
+            saved, spec, episodes=episodes, seeds=(seed,), threads=threads, max_episode_steps=max_episode_steps
+        )
+    return _make_evaluation(played)
+
+
+def _check_fits_environment(path: Path, saved: SavedPolicy, spec: EnvironmentSpec) -> None:
+    """Raises ValueError unless the environment can be made and reset in each morphology, and the policy fits it."""
+    for morphology in spec.morphologies:
+        env = EvaluationEnv(replace(spec, morphologies=(morphology,)))
+        try:
+            env.reset()
+            check_fits(path, saved, env.observation_space, env.action_space)
+        finally:
+            env.close()
+
+
+def _make_evaluation(played: PlayResult) -> Evaluation:
+    (returns,), (env_steps,) = played.returns, played.env_steps
+    return Evaluation(returns, env_steps, played.faults)

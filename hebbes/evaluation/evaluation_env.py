@@ -1,0 +1,87 @@
+"""EvaluationEnv: the environment of a policy file as a `gymnasium.Env`, with the episodes of an evaluation."""
+
+from typing import Any
+
+import gymnasium
+import numpy as np
+from jaxtyping import Shaped, UInt8
+
+from hebbes.environments.environment_spec import EnvironmentSpec
+from hebbes.evaluation.arguments import check_whole_number
+from hebbes.evaluation.play import make_episode_env
+
+
+class EvaluationEnv(gymnasium.Env):
+    """One sub-environment in its wrappers, on its first morphology. The k-th reset begins episode k of an evaluation.
+
+    Observations and actions are those of the outermost wrapper, and the spaces are its spaces. Each episode has a new
+    simulator, so that nothing is left of the previous one.
+
+    Example:
+        >>> import hebbes
+        >>> env = hebbes.load_policy("cartpole.dat").make_env(seed=0)
+        >>> observation, info = env.reset()
+        >>> observation.shape, info
+        ((4,), {'episode': 0})
+        >>> observation, reward, terminated, truncated, info = env.step(1)
+        >>> reward, terminated, truncated
+        (1.0, False, False)
+        >>> env.reset()[1], env.reset(options={"episode": 7})[1]
+        ({'episode': 1}, {'episode': 7})
+        >>> env.close()
+    """
+
+    def __init__(self, spec: EnvironmentSpec, *, seed: int = 0, render_mode: str | None = None) -> None:
+        self.metadata = {"render_modes": ["human", "rgb_array"]}
+        self.render_mode = render_mode
+        self._spec, self._seed, self._next = spec, seed, 0
+        self._env = self._make(0)
+        self._fresh: int | None = 0  # number of the episode for which the simulator was made, if it is still unused
+        self.observation_space, self.action_space = self._env.observation_space, self._env.action_space
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Shaped[np.ndarray, "..."], dict[str, Any]]:
+        """The first observation of the next episode, and its number as `info["episode"]`.
+
+        A `seed` is the new seed of the evaluation, whose episode 0 begins. `options={"episode": k}` begins episode k.
+        """
+        super().reset(seed=seed)
+        if seed is not None:
+            self._seed, self._next, self._fresh = check_whole_number("seed", seed, at_least=0), 0, None
+        episode = check_whole_number("episode", (options or {}).get("episode", self._next), at_least=0)
+        if self._fresh != episode:
+            self._env.close()
+            self._env = self._make(episode)
+        self._fresh, self._next = None, episode + 1
+        return _copy(self._env.start(0)[0]), {"episode": episode}
+
+    def step(
+        self, action: Shaped[np.ndarray, "..."] | int
+    ) -> tuple[Shaped[np.ndarray, "..."], float, bool, bool, dict[str, Any]]:
+        """Observation, reward, terminated, truncated and info, as Gymnasium has them.
+
+        If the simulator fails, the reward is NaN, the episode has terminated, and `info["fault"]` says why.
+        """
+        stepped = self._env.step(np.asarray(action)[np.newaxis], np.zeros(1, np.int64))
+        info: dict[str, Any] = {name: values[0] for name, values in stepped.info.items()}
+        if stepped.faults:
+            info["fault"] = stepped.faults[0]
+        reward, terminated, truncated = stepped.rewards[0], stepped.terminated[0], stepped.truncated[0]
+        return _copy(stepped.observations[0]), float(reward), bool(terminated), bool(truncated), info
+
+    def render(self) -> UInt8[np.ndarray, "height width 3"] | None:
+        """The current image for the render mode "rgb_array". None for others: "human" shows every env step itself."""
+        return self._env.render() if self.render_mode == "rgb_array" else None
+
+    def close(self) -> None:
+        """Frees the simulator. Calling it twice is harmless."""
+        self._env.close()
+
+    def _make(self, episode: int) -> Any:
+        return make_episode_env(self._spec, episode=episode, seed=self._seed, render_mode=self.render_mode)
+
+
+def _copy(observation: Shaped[np.ndarray, "..."]) -> Shaped[np.ndarray, "..."]:
+    """The observation for the caller, who may change it, in the same order in memory."""
+    return np.array(observation, order="K")

@@ -1,0 +1,134 @@
+"""`hebbes.evaluate`: the numbers of the program, and errors of one line that leave the caller's process alone."""
+
+import json
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import hebbes
+from hebbes.contracts.engine import EngineError
+from hebbes.environments.environment_spec import EnvironmentSpec
+from hebbes.evaluation import evaluate as module
+from hebbes.evaluation.evaluate import Evaluation
+from hebbes.evaluation.play import make_evaluation_spec, play
+from hebbes.files.policy_file import SavedPolicy, load_policy, save_policy
+from hebbes.policies.linear import Linear
+from tests.evaluation.files_to_play import CARTPOLE, EVERY_KIND, save_balancing_policy
+
+ROOT = Path(__file__).parents[2]
+SCRIPTED = EnvironmentSpec("Scripted-v0", "gymnasium", imports=("tests.scripted",))
+
+
+def save_scripted(path, **env_kwargs):
+    spec = replace(SCRIPTED, env_kwargs=env_kwargs)
+    save_policy(path, SavedPolicy(Linear((2,), 2), "linear", np.zeros(4, np.float32), {}, "identity", spec, {}))
+    return path
+
+
+def test_the_numbers_are_those_of_the_program(tmp_path):
+    save_policy(tmp_path / "a.dat", EVERY_KIND["hebbian"])
+    options = {"episodes": 9, "seed": 3, "threads": 2, "max_episode_steps": 100}
+    flags = [str(part) for name, value in options.items() for part in (f"--{name}", value)]
+    command = [sys.executable, "evaluate_static.py", "--path_weights", str(tmp_path / "a.dat"), "--json", *flags]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300)
+    (printed,) = json.loads(done.stdout)["files"]
+    found = hebbes.evaluate(tmp_path / "a.dat", **options)
+    assert found.returns.tolist() == printed["returns"][0]
+    assert (found.mean, list(found.interval)) == (printed["mean"], printed["mean_ci"])
+    assert found.summary.iqm.value == printed["iqm"]
+    assert np.array_equal(found.env_steps, found.returns)  # of CartPole, which gives 1 per env step
+
+
+def test_an_evaluation_is_one_line(tmp_path):
+    found = Evaluation(np.array([1.0, 3.0]), np.array([4, 5]), {})
+    assert str(found).startswith("mean 2.00 [1.00, 3.00], ") and str(found).endswith(" over 2 episodes")
+    failed = hebbes.evaluate(save_scripted(tmp_path / "a.dat", raise_at=2), **FEW, imports=["tests.scripted"])
+    assert str(failed) == "2 of 2 episodes failed: RuntimeError: scripted failure at env step 2 (2)"
+    assert np.isnan(failed.mean) and np.isnan(failed.returns).all()
+    assert failed.env_steps.tolist() == [2, 2]
+
+
+FEW = {"episodes": 2, "threads": 1}
+
+
+def test_another_environment_can_be_named_as_in_the_program(tmp_path):
+    path = save_balancing_policy(tmp_path / "a.dat")
+    with pytest.warns(UserWarning, match="CartPole means CartPole-v1"):
+        found = hebbes.evaluate(path, environment="CartPole", **FEW)
+    assert found.returns.tolist() == [500, 500]
+    with pytest.raises(ValueError, match=r"^.*a.dat: the policy takes observations of shape \(4,\).*\(6,\).*$"):
+        hebbes.evaluate(path, environment="Acrobot-v1", **FEW)
+    with pytest.warns(UserWarning, match="has no limit on the env steps of an episode"):
+        spec = replace(CARTPOLE, env_kwargs={"max_episode_steps": -1})
+        hebbes.evaluate(
+            save_balancing_policy(tmp_path / "b.dat", environment=spec, weights=np.ones(8, np.float32)), **FEW
+        )
+
+
+def test_returns_are_averaged_over_morphologies(tmp_path):
+    pytest.importorskip("mujoco")
+    spec = EnvironmentSpec("Ant-v5", "gymnasium", morphologies=("none", "left"))
+    policy = Linear((105,), 8)
+    weights = policy.initial_params(np.random.default_rng(0))
+    save_policy(tmp_path / "a.dat", SavedPolicy(policy, "linear", weights, {}, "tanh", spec, {}))
+    found = hebbes.evaluate(tmp_path / "a.dat", **FEW, max_episode_steps=5)
+    saved = load_policy(tmp_path / "a.dat")
+    alone = [
+        play(saved, make_evaluation_spec(replace(spec, morphologies=(each,))), **FEW, seed=0, max_episode_steps=5)
+        for each in spec.morphologies
+    ]
+    assert found.returns == pytest.approx(np.mean(alone, axis=0), rel=1e-12)
+    assert found.env_steps.tolist() == [10, 10]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"episodes": 0}, "episodes must be a whole number >= 1, got 0"),
+        ({"episodes": 2.0}, "episodes must be a whole number >= 1, got 2.0"),
+        ({"seed": -1}, "seed must be a whole number >= 0, got -1"),
+        ({"threads": 0}, "threads must be from 1 to 1024, or -1 for all cores, got 0"),
+        ({"threads": "all"}, "threads must be a whole number >= -1, got 'all'"),
+        ({"max_episode_steps": 0}, "max_episode_steps must be a whole number >= 1, got 0"),
+        ({"backend": "mujoco"}, "backend must be one of auto, envpool, gymnasium, got 'mujoco'"),
+        ({"environment": "CartPol-v1"}, "unknown environment 'CartPol-v1', did you mean 'CartPole-v1'"),
+        ({"imports": "tests"}, "imports must be a list of names of packages, such as"),
+        ({"imports": ["no_such_package"]}, "unknown|cannot import 'no_such_package'"),
+    ],
+)
+def test_mistakes_are_value_errors_of_one_line(options, message, tmp_path):
+    path = save_balancing_policy(tmp_path / "a.dat")
+    with pytest.raises(ValueError, match=message) as error:
+        hebbes.evaluate(path, **{"environment": "CartPole-v1", "threads": 1, **options})
+    assert "\n" not in str(error.value)
+
+
+def test_a_missing_file_is_named(tmp_path):
+    with pytest.raises(ValueError, match=r"a\.dat: no such file$"):
+        hebbes.evaluate(tmp_path / "a.dat")
+    with pytest.raises(TypeError, match="the path of a policy file must be a str or a pathlib.Path, got int 3"):
+        hebbes.evaluate(3)
+
+
+@pytest.mark.parametrize(
+    ("error", "message"),
+    [
+        (EngineError("RuntimeError: lost\nTraceback ..."), "a.dat: RuntimeError: lost$"),
+        (EngineError("5 workers were lost: worker died at its start (exit code 1)"), '__name__ == "__main__"'),
+        (SystemExit(3), "a.dat: SystemExit: 3$"),
+        (RuntimeError("two\nlines"), "a.dat: RuntimeError: two$"),
+        (ValueError("two\nlines"), "^two lines$"),
+    ],
+)
+def test_whatever_ends_the_play_is_a_value_error_of_one_line(error, message, tmp_path, monkeypatch):
+    def fail(*arguments, **options):
+        raise error
+
+    monkeypatch.setattr(module, "play_seeds", fail)
+    with pytest.raises(ValueError, match=message) as found:
+        hebbes.evaluate(save_balancing_policy(tmp_path / "a.dat"), threads=1)
+    assert "\n" not in str(found.value)

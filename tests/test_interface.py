@@ -1,0 +1,66 @@
+"""The names that `import hebbes` gives: loaded when first used, and each with an example that runs."""
+
+import doctest
+import subprocess
+import sys
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+import hebbes
+from tests.evaluation.files_to_play import save_balancing_policy
+
+ROOT = Path(__file__).parent.parent
+RETURNED = (
+    *("loaded_policy:LoadedPolicy", "loaded_policy:Session"),
+    *("evaluation_env:EvaluationEnv", "evaluate:Evaluation"),
+)
+
+
+def run(program):
+    return subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, timeout=120)
+
+
+def test_importing_the_package_imports_nothing_else():
+    done = run("import sys; before = {*sys.modules}; import hebbes; print(*sorted({*sys.modules} - before))")
+    assert done.stdout.split() == ["hebbes"], done.stderr
+
+
+def test_names_are_listed_before_they_are_loaded():
+    done = run("import hebbes, sys; print(sorted(hebbes.__all__) == [n for n in dir(hebbes) if n in hebbes.__all__])")
+    assert done.stdout.strip() == "True", done.stderr
+    with pytest.raises(AttributeError, match="module 'hebbes' has no attribute 'no_such_name'"):
+        _ = hebbes.no_such_name
+
+
+def test_type_checkers_see_the_names_that_are_loaded():
+    text = Path(hebbes.__file__).read_text()
+    for name, place in hebbes._PLACES.items():
+        module, _, attribute = place.partition(":")
+        assert f"    from {module} import {attribute}\n" in text
+        assert name in hebbes.__all__
+    assert len(hebbes._PLACES) == len(hebbes.__all__)
+
+
+def run_examples(found, folder, monkeypatch):
+    """Runs the examples in a docstring, and those of a class's methods, in a folder with cartpole.dat."""
+    save_balancing_policy(folder / "cartpole.dat")
+    monkeypatch.chdir(folder)
+    tests = [test for test in doctest.DocTestFinder().find(found, found.__name__) if test.examples]
+    runner = doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS)
+    for test in tests:
+        runner.run(test)
+    assert tests, f"{found.__name__} has no example"
+    assert runner.failures == 0
+
+
+@pytest.mark.parametrize("name", hebbes.__all__)
+def test_the_example_of_every_public_name_runs(name, tmp_path, monkeypatch):
+    run_examples(getattr(hebbes, name), tmp_path, monkeypatch)
+
+
+@pytest.mark.parametrize("place", RETURNED)
+def test_the_example_of_every_class_that_is_returned_runs(place, tmp_path, monkeypatch):
+    module, _, name = place.partition(":")
+    run_examples(getattr(import_module(f"hebbes.evaluation.{module}"), name), tmp_path, monkeypatch)
