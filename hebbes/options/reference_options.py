@@ -14,10 +14,12 @@ from hebbes.contracts.option import get_flag_name, option
 from hebbes.training.owners import OwnedOption, list_all_owners, name_options
 
 
-def copy_training_option(name: str) -> Any:
+def copy_training_option(name: str, choices: tuple[str, ...] = ()) -> Any:
     """An option of training with None as its default, which means that the reference's conventions decide."""
     metadata = _find_training_option(name).field.metadata
     copied = {each: metadata[each] for each in ("range", "choices", "read") if metadata.get(each)}
+    if choices:
+        copied["choices"] = choices
     return option(None, f"{metadata['help']} (files of torch.save; default: the reference's)", flag=name, **copied)
 
 

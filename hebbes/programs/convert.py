@@ -4,7 +4,7 @@ import sys
 from collections.abc import Callable
 from typing import TypeVar
 
-from hebbes.options.flags import parse_options
+from hebbes.options.program_options import parse_options
 from hebbes.programs.exit_status import end_cleanly_on_signals, report_errors_in_one_line
 from hebbes.programs.import_reference import ImportConfig, import_reference
 from hebbes.programs.merge import MergeConfig, merge

@@ -16,7 +16,8 @@ from hebbes.files.policy_file import SavedPolicy, check_fits, load_policy
 from hebbes.files.torch_file import is_torch_file, read_torch_weights
 from hebbes.files.weight_file import wrap_file_errors
 from hebbes.options.evaluation import EvaluateConfig
-from hebbes.options.reference_options import ReferenceOptions, make_reference_training
+from hebbes.options.reference_options import ReferenceOptions
+from hebbes.programs.reference_training import make_reference_training
 from hebbes.reporting.evaluation_plots import make_plots_folder
 from hebbes.reporting.video import check_video_path
 from hebbes.training.assembly import find_spaces
@@ -100,4 +101,4 @@ def _load_torch_files(config: EvaluateConfig) -> Iterator[SavedPolicy]:
             load_policy(Path(path), config.imports)  # raises for a file that neither program wrote
             raise ValueError(f"policy is for files that torch.save wrote; {path} describes its policy itself")
         weights = read_torch_weights(Path(path), agent.policy)
-        yield SavedPolicy(agent.policy, trained.policy, weights, {}, agent.action_head, environment, {})
+        yield SavedPolicy(agent.policy, trained.evolution.policy, weights, {}, agent.action_head, environment, {})

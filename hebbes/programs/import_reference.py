@@ -5,7 +5,6 @@ evolved with them (kernels, initial weights) in another. The flags of its evalua
 """
 
 import shlex
-from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 
@@ -18,10 +17,11 @@ from hebbes.files.output_file import check_output, write_output
 from hebbes.files.policy_file import SavedPolicy
 from hebbes.files.reference_coefficients import convert_reference_coefficients
 from hebbes.files.torch_file import read_torch_table, swap_image_axes
-from hebbes.options.reference_options import ReferenceOptions, copy_training_option, make_reference_training
+from hebbes.options.reference_options import ReferenceOptions, copy_training_option
 from hebbes.policies.hebbian import Hebbian
 from hebbes.policies.kernels.plastic_layers import RULES
 from hebbes.programs.continuation import make_train_command
+from hebbes.programs.reference_training import make_reference_training
 from hebbes.training.config import TrainConfig
 from hebbes.training.program_words import list_program_words
 from hebbes.training.provenance import find_conditions
@@ -76,12 +76,13 @@ def import_reference(config: ImportConfig) -> str:
         raise ValueError(f"{files}: {error}") from error
     saved = SavedPolicy(
         policy=agent.policy,
-        policy_name=trained.policy,
+        policy_name=trained.evolution.policy,
         weights=swap_image_axes(row, agent.policy),
         buffers={},
         action_head=agent.action_head,
         environment=environment,
-        provenance={"path_hebb": config.path_hebb, "path_coev": config.path_coev, **find_conditions()},
+        provenance={"path_hebb": config.path_hebb, "path_coev": config.path_coev, **find_conditions()}
+        | {"options": trained.list_used_options()},
     )
     command = make_train_command(config.output, saved)
     write_output(Path(config.output), saved)
@@ -95,13 +96,3 @@ def import_reference(config: ImportConfig) -> str:
             f"to go on        {command}",
         )
     )
-
-
-def refuse_reference_flags(arguments: Sequence[str]) -> None:
-    """Raises ValueError with the right commands if the arguments are those of the reference's own evaluation."""
-    if any(argument.replace("-", "_").startswith("__path_hebb") for argument in arguments):
-        raise ValueError(
-            "path_hebb: files of the reference become a policy file first: "
-            f"python -m hebbes import {shlex.join(arguments)} --output imported.dat, "
-            f"then {shlex.join(list_program_words('evaluate_hebbian'))} --path_weights imported.dat"
-        )

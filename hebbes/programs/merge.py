@@ -2,11 +2,12 @@
 
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
-from hebbes.contracts.option import option
+from hebbes.contracts.option import check_options, option
 from hebbes.contracts.randomness import Purpose, make_generator
 from hebbes.files.output_file import check_output, write_output
-from hebbes.files.policy_file import load_policy
+from hebbes.files.policy_file import SavedPolicy, load_policy
 from hebbes.policies.hebbian import Hebbian
 from hebbes.policies.rule_merging import MergeResult, merge_rules
 from hebbes.programs.continuation import make_train_command
@@ -18,18 +19,16 @@ class MergeConfig:
     """Options of a merge."""
 
     path_weights: str = option("", "the policy file whose rules are merged")
-    num_rules: int = option(128, "largest number of rules that are left")
+    num_rules: int = option(128, "largest number of rules that are left", range=">= 1")
     output: str = option("", "the policy file to write; it must not exist")
-    seed: int = option(0, "seed of the initial clusters, >= 0")
+    seed: int = option(0, "seed of the initial clusters, >= 0", range=">= 0")
     imports: tuple[str, ...] = option((), "packages to import first; the file may then name their code", flag="import")
 
     def __post_init__(self) -> None:
+        check_options(self)
         for name in ("path_weights", "output"):
             if not getattr(self, name):
                 raise ValueError(f"{name} must name a policy file")
-        for name, least in (("num_rules", 1), ("seed", 0)):
-            if getattr(self, name) < least:
-                raise ValueError(f"{name} must be >= {least}, got {getattr(self, name)}")
 
 
 def merge(config: MergeConfig) -> str:
@@ -52,11 +51,18 @@ def merge(config: MergeConfig) -> str:
         policy=result.policy,
         weights=result.weights,
         buffers=result.buffers,
-        provenance={"merged_from": {"path": str(source), **saved.provenance}, "seed": config.seed, **find_conditions()},
+        provenance=_describe_origin(config, saved),
     )
     command = make_train_command(config.output, merged)
     write_output(output, merged)
     return "\n".join([*_describe_result(result, len(saved.weights), config), f"to go on        {command}"])
+
+
+def _describe_origin(config: MergeConfig, saved: SavedPolicy) -> dict[str, Any]:
+    """Where the merged rules come from. The options of the training stay those of the merged file."""
+    origin = dict(saved.provenance)
+    options = {"options": origin.pop("options")} if "options" in origin else {}
+    return {"merged_from": {"path": config.path_weights, **origin}, "seed": config.seed, **find_conditions(), **options}
 
 
 def _describe_result(result: MergeResult, before: int, config: MergeConfig) -> list[str]:

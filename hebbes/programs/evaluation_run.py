@@ -1,0 +1,99 @@
+"""Plays the episodes of an evaluation, and reports and compares their returns."""
+
+import sys
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, TextIO
+
+import numpy as np
+
+from hebbes.contracts.engine import EngineError
+from hebbes.evaluation.entries import Entry, EvaluationResult
+from hebbes.evaluation.play import PlayResult, play_seeds, watch_episodes
+from hebbes.options.evaluation import EvaluateConfig
+from hebbes.programs.evaluation_entries import load_entries
+from hebbes.programs.evaluation_report import format_report
+from hebbes.programs.exit_status import report_errors_in_one_line
+from hebbes.recording.standard_output import format_stop_message, reserve_stdout_for_results, try_to_write
+from hebbes.reporting.evaluation_plots import write_plots
+from hebbes.reporting.video import film_episode
+
+
+def run_evaluation(config: EvaluateConfig) -> bool:
+    """Plays episodes with policy files, and reports and compares returns; returns whether all could be done.
+
+    If a file cannot be played, or a video or plot cannot be written, the rest is still reported and written.
+    """
+    with reserve_stdout_for_results() as results:
+        with report_errors_in_one_line():
+            entries = load_entries(config)
+        evaluated = _play_all(config, entries)
+        text = format_report(config, evaluated)
+        printed = try_to_write("results", lambda: print(text, file=results, flush=True))
+        notices = sys.stderr if config.json else results  # the output of --json is one object and nothing else
+        filmed = try_to_write("video", lambda: _film(config, evaluated[0], notices))
+        plotted = try_to_write("plots", lambda: _plot(config, evaluated, notices))
+        return printed and filmed and plotted and not any(each.lost for each in evaluated)
+
+
+def _play_all(config: EvaluateConfig, entries: Sequence[Entry]) -> list[EvaluationResult]:
+    """Plays every entry; one whose engine fails is reported, and has only NaN as returns."""
+    evaluated = []
+    for entry in entries:
+        try:
+            evaluated.append(EvaluationResult(entry, _play_entry(config, entry)))
+        except EngineError as error:
+            print(format_stop_message(EngineError(f"{entry.path}: {error}")), file=sys.stderr)
+            shape = len(config.all_seeds), config.episodes
+            faults = {str(error).partition("\n")[0]: shape[0] * shape[1]}
+            played = PlayResult(np.full(shape, np.nan), faults, np.zeros(shape, np.int64))
+            evaluated.append(EvaluationResult(entry, played, lost=True))
+    return evaluated
+
+
+def _play_entry(config: EvaluateConfig, entry: Entry) -> PlayResult:
+    """Plays the episodes of an entry, on the screen if the config says so."""
+    common: dict[str, Any] = {"episodes": config.episodes, "max_episode_steps": config.max_episode_steps}
+    if config.render:
+        return watch_episodes(entry.saved, entry.environment, seed=config.seed, **common)
+    common |= {"threads": config.threads, "episode_timeout": config.episode_timeout}
+    return play_seeds(entry.saved, entry.environment, seeds=config.all_seeds, **common)
+
+
+def _film(config: EvaluateConfig, first: EvaluationResult, notices: TextIO) -> None:
+    """Films the first episode if the config says so, unless its simulator crashed: it could crash this process too."""
+    if config.video is None:
+        return
+    if first.lost:
+        raise ValueError(f"{first.entry.path} could not be played")
+    video = film_episode(
+        Path(config.video),
+        first.entry.saved,
+        first.entry.environment,
+        seed=config.seed,
+        max_episode_steps=config.max_episode_steps,
+    )
+    _print_line(f"video  {config.video}  {video.num_frames} frames, {video.seconds:.2f} s", notices)
+
+
+def _plot(config: EvaluateConfig, evaluated: Sequence[EvaluationResult], notices: TextIO) -> None:
+    """Writes the plots that the config asks for, and prints their paths."""
+    if config.plots_folder is None:
+        return
+    plots = write_plots(
+        evaluated,
+        config.plots_folder,
+        layers=config.plotted_layers,
+        num_episodes=config.episodes,
+        seed=config.seed,
+        max_episode_steps=config.max_episode_steps,
+    )
+    for path in plots:
+        _print_line(f"plot  {path}", notices)
+
+
+def _print_line(line: str, notices: TextIO) -> None:
+    """Prints a line about a file that was written; it is no failure if nobody reads the line."""
+    with suppress(OSError):
+        print(line, file=notices, flush=True)
