@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.evaluation.files_to_play import save_balancing_policy
+
 ROOT = Path(__file__).parent.parent
 
 
@@ -65,6 +67,29 @@ def test_the_installed_command_trains_evaluates_and_resumes_from_another_folder(
     assert "training ended: 3 of 3 generations are done" in resumed.stdout
     commands = [line for line in (tmp_path / run / "command.txt").read_text().splitlines() if "train_static" in line]
     assert commands == [f"hebbes train_static {flags}", f"python -m hebbes train_static --resume {run} --generations 3"]
+
+
+def test_the_python_interface_plays_an_episode_of_an_evaluation(environment, tmp_path):
+    save_balancing_policy(tmp_path / "a.dat")
+    (tmp_path / "play.py").write_text(
+        "import hebbes\n"
+        "policy = hebbes.load_policy('a.dat')\n"
+        "env = policy.make_env(seed=5)\n"
+        "(observation, _), session, returned, ended = env.reset(), policy.start(seed=5), 0.0, False\n"
+        "while not ended:\n"
+        "    observation, reward, terminated, truncated, _ = env.step(session.act(observation))\n"
+        "    session.reward(reward)\n"
+        "    returned, ended = returned + reward, terminated or truncated\n"
+        "if __name__ == '__main__':\n"
+        "    found = hebbes.evaluate('a.dat', episodes=6, seed=5, threads=2)\n"
+        "    print(hebbes.__file__, returned, *found.returns, found, sep='\\n')\n"
+    )
+    done = call(tmp_path, environment / "python", "play.py")
+    assert done.returncode == 0, done.stderr
+    file, returned, *returns, summary = done.stdout.splitlines()
+    assert environment.parent in Path(file).parents
+    assert [returned, *returns] == ["500.0"] * 7
+    assert summary.startswith("mean 500 [500, 500], ")
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from hebbes.environments.ids import advise_episode_limit
 from hebbes.evaluation.arguments import check_imports, check_whole_number, convert_errors
 from hebbes.evaluation.entries import load_in_environment
 from hebbes.evaluation.evaluation_env import EvaluationEnv
-from hebbes.evaluation.play import PlayResult, make_evaluation_spec, play_seeds
+from hebbes.evaluation.play import make_evaluation_spec, play_seeds
 from hebbes.execution.engines import resolve_num_threads
 from hebbes.files.policy_file import SavedPolicy, check_fits
 from hebbes.files.weight_file import as_path
@@ -104,20 +104,25 @@ def evaluate(
         max_episode_steps = check_whole_number("max_episode_steps", max_episode_steps, at_least=1)
     allowed, path = check_imports(imports), as_path(path)
     with convert_errors(path):
-        saved, notice = load_in_environment(path, environment, allowed)
-        spec = make_evaluation_spec(saved.environment, backend=backend)
+        saved, spec, notice = _load_and_check(path, environment, backend, allowed)
         for line in (notice, advise_episode_limit(spec.environment, spec.env_kwargs, max_episode_steps)):
             if line:
                 warnings.warn(line, stacklevel=2)
-        _check_fits_environment(path, saved, spec)
         played = play_seeds(
             saved, spec, episodes=episodes, seeds=(seed,), threads=threads, max_episode_steps=max_episode_steps
         )
-    return _make_evaluation(played)
+    return Evaluation(played.returns[0], played.env_steps[0], played.faults)
 
 
-def _check_fits_environment(path: Path, saved: SavedPolicy, spec: EnvironmentSpec) -> None:
-    """Raises ValueError unless the environment can be made and reset in each morphology, and the policy fits it."""
+def _load_and_check(
+    path: Path, environment: str | None, backend: str | None, imports: Sequence[str]
+) -> tuple[SavedPolicy, EnvironmentSpec, str | None]:
+    """The policy, the environment to play in, and a line on the environment's name.
+
+    Raises ValueError if the environment cannot be made and reset in each morphology, or the policy does not fit it.
+    """
+    saved, notice = load_in_environment(path, environment, imports)
+    spec = make_evaluation_spec(saved.environment, backend=backend)
     for morphology in spec.morphologies:
         env = EvaluationEnv(replace(spec, morphologies=(morphology,)))
         try:
@@ -125,8 +130,4 @@ def _check_fits_environment(path: Path, saved: SavedPolicy, spec: EnvironmentSpe
             check_fits(path, saved, env.observation_space, env.action_space)
         finally:
             env.close()
-
-
-def _make_evaluation(played: PlayResult) -> Evaluation:
-    (returns,), (env_steps,) = played.returns, played.env_steps
-    return Evaluation(returns, env_steps, played.faults)
+    return saved, spec, notice

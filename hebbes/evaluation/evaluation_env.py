@@ -46,9 +46,9 @@ class EvaluationEnv(gymnasium.Env):
 
         A `seed` is the new seed of the evaluation, whose episode 0 begins. `options={"episode": k}` begins episode k.
         """
-        super().reset(seed=seed)
         if seed is not None:
             self._seed, self._next, self._fresh = check_whole_number("seed", seed, at_least=0), 0, None
+        super().reset(seed=seed)
         episode = check_whole_number("episode", (options or {}).get("episode", self._next), at_least=0)
         if self._fresh != episode:
             self._env.close()

@@ -58,7 +58,7 @@ class LoadedPolicy:
         ...     observation, reward, terminated, truncated, info = env.step(session.act(observation))
         ...     session.reward(reward)
         ...     episode_return, done = episode_return + reward, terminated or truncated
-        >>> episode_return == hebbes.evaluate("cartpole.dat", episodes=1, seed=0, threads=1).returns[0]
+        >>> episode_return == hebbes.evaluate("cartpole.dat", episodes=1, seed=0, threads=1).mean
         True
     """
 
