@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 from jaxtyping import Float32, Shaped
@@ -130,3 +130,25 @@ class Policy(Protocol):
         buffers: Buffers,
     ) -> Float32[np.ndarray, "members outputs"]:
         """The network's outputs; updates `state` in place. A member's row does not depend on the others."""
+
+
+@runtime_checkable
+class TakesReferenceBatch(Protocol):
+    """An addition to `Policy`, for networks that normalize by the statistics of a reference batch."""
+
+    @property
+    def num_reference_frames(self) -> int:
+        """Observations in the buffer `virtual_batch`; 0 if the network takes none."""
+
+
+def count_reference_frames(policy: Policy) -> int:
+    """Observations of the reference batch that a policy takes; 0 if it takes none."""
+    return policy.num_reference_frames if isinstance(policy, TakesReferenceBatch) else 0
+
+
+@runtime_checkable
+class EstimatesState(Protocol):
+    """An addition to `Policy`, for networks whose state is large."""
+
+    def estimate_state_bytes(self, *, low_rank: bool) -> int:
+        """Memory, in bytes, of a member's state; `low_rank` says whether its weights come as factors."""

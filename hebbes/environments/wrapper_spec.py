@@ -13,7 +13,6 @@ from typing import Any, TypeAlias
 
 import yaml
 
-from hebbes.registry.former_names import rename_arguments
 from hebbes.registry.tables import GYMNASIUM_WRAPPERS
 
 Entry: TypeAlias = str | dict[str, dict[str, Any]]
@@ -46,11 +45,11 @@ def _store_lists(value: Any) -> Any:
 
 
 def make_wrapper_spec(entry: Entry) -> WrapperSpec:
-    """The wrapper in an option's entry. Arguments of earlier versions become today's."""
+    """The wrapper in an option's entry."""
     if isinstance(entry, str):
         return WrapperSpec(entry)
     ((name, kwargs),) = entry.items()
-    return WrapperSpec(name, rename_arguments(name, kwargs))
+    return WrapperSpec(name, kwargs)
 
 
 def read_wrapper(text: str) -> Entry:

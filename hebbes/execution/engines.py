@@ -2,10 +2,7 @@
 
 from hebbes.contracts.engine import Engine
 from hebbes.execution.chunks import Task
-from hebbes.execution.engine_options import CHUNK_SIZES, EngineOptions, plays_in_workers
-from hebbes.execution.engine_options import ENGINES as ENGINES  # until hebbes.training.config imports it from there
-from hebbes.execution.engine_options import check_episode_timeout as check_episode_timeout  # as above
-from hebbes.execution.engine_options import resolve_num_threads as resolve_num_threads  # as above
+from hebbes.execution.engine_options import CHUNK_SIZES, EngineOptions, plays_in_workers, resolve_num_threads
 from hebbes.execution.process_engine import ProcessEngine
 from hebbes.execution.thread_engine import ThreadEngine
 

@@ -6,7 +6,7 @@ import numpy as np
 from jaxtyping import Float, Float32
 
 from hebbes.policies.hebbian import Hebbian
-from hebbes.policies.kernels.plastic_layers import RULES
+from hebbes.policies.learning_rules import RULES
 
 
 def convert_reference_coefficients(

@@ -28,7 +28,7 @@ from hebbes.contracts.policy import Policy
 from hebbes.files.weight_file import open_regular_file, wrap_file_errors
 from hebbes.policies.cnn import CHANNELS, CNN, KERNEL_SIZES, STRIDES
 from hebbes.policies.hebbian import Hebbian
-from hebbes.policies.kernels.convolution import compute_pooled_size
+from hebbes.policies.layers import compute_pooled_size
 from hebbes.policies.mlp import MLP
 from hebbes.policies.rule_layout import format_rules_name
 

@@ -10,7 +10,7 @@ from hebbes.options.command_line import PRINT_CONFIG, parse_config, print_and_ex
 from hebbes.options.option_reader import OptionReader
 from hebbes.options.sources import Source, SourceReader, find_deciding_options
 from hebbes.options.texts import GivenOption, format_options, split_arguments
-from hebbes.registry.former_names import MISSING_OPTIONS, rename_classes
+from hebbes.registry.former_names import rename_saved_options
 from hebbes.registry.lookup import check_allowed, find_class
 from hebbes.training.config import TrainConfig, find_users_modules, make_config
 from hebbes.training.owners import AUTO, OwnedOption, list_all_owners, list_chosen_owners, list_fixed_owners
@@ -69,7 +69,7 @@ def _read_saved_options(trainer: str, folder: Path, imports: Sequence[str]) -> d
     """The options in a run's newest checkpoint; ValueError if this program or the user does not allow the run."""
     from hebbes.files.checkpoint import FOLDER, load_newest_checkpoint  # imports safetensors
 
-    saved = rename_classes({**MISSING_OPTIONS, **load_newest_checkpoint(folder / FOLDER)[0].config})
+    saved = rename_saved_options(load_newest_checkpoint(folder / FOLDER)[0].config)
     try:
         check_allowed(find_users_modules(saved), imports)
     except KeyError as error:

@@ -19,7 +19,7 @@ from hebbes.files.reference_coefficients import convert_reference_coefficients
 from hebbes.files.torch_file import read_torch_table, swap_image_axes
 from hebbes.options.reference_options import ReferenceOptions, copy_training_option
 from hebbes.policies.hebbian import Hebbian
-from hebbes.policies.kernels.plastic_layers import RULES
+from hebbes.policies.learning_rules import RULES
 from hebbes.programs.continuation import make_train_command
 from hebbes.programs.reference_training import make_reference_training
 from hebbes.training.config import TrainConfig

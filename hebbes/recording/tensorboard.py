@@ -67,7 +67,3 @@ def _make_record(**what: Any) -> bytes:
     size = struct.pack("<Q", len(event))
     checks = [struct.pack("<I", masked_crc32c(data)) for data in (size, event)]
     return size + checks[0] + event + checks[1]
-
-
-TensorboardWriter = TensorBoard  # until hebbes.training uses Loggers
-check_installed = TensorBoard.check_installed  # as above

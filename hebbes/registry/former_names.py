@@ -117,6 +117,20 @@ def rename_arguments(wrapper_name: str, kwargs: Mapping[str, Any]) -> dict[str, 
     return renamed
 
 
+def rename_saved_options(options: Mapping[str, Any]) -> dict[str, Any]:
+    """The options in a checkpoint of an earlier version: with the classes, wrappers' arguments and values of today."""
+    renamed = rename_classes({**MISSING_OPTIONS, **options})
+    for name in ("wrappers", "gymnasium_wrappers"):
+        renamed[name] = [_rename_arguments_in_entry(entry) for entry in renamed.get(name, ())]
+    return renamed
+
+
+def _rename_arguments_in_entry(entry: Any) -> Any:
+    if isinstance(entry, dict):
+        return {name: rename_arguments(name, arguments) for name, arguments in entry.items()}
+    return entry
+
+
 def find_current_option_name(name: str, known: Collection[str]) -> str:
     """The current name of an option, if that is among the known ones; otherwise the name itself.
 

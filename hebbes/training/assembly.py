@@ -50,7 +50,7 @@ def _find_spaces_of_morphology(spec: EnvironmentSpec, morphology: str) -> tuple[
         raise _make_start_error(spec, error) from error
     finally:
         env.close()
-    return env.observation_space, env.action_space
+    return env.observation_space, env.action_space  # type: ignore[return-value]  # they are Gymnasium's
 
 
 def _make_start_error(spec: EnvironmentSpec, error: Exception) -> ValueError:

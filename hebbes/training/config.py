@@ -10,7 +10,8 @@ from hebbes.contracts.option import find_unused_options
 from hebbes.environments.environment_options import EnvironmentOptions
 from hebbes.environments.wrapper_spec import Entry, WrapperSpec, make_wrapper_spec
 from hebbes.execution.engine_options import EngineOptions
-from hebbes.registry.lookup import is_ours, list_names
+from hebbes.recording.loggers import LoggerChoice
+from hebbes.registry.lookup import find_class, is_ours, list_names
 from hebbes.registry.users_classes import convert_errors
 from hebbes.training.evolution_options import EvolutionOptions
 from hebbes.training.owners import (
@@ -89,6 +90,11 @@ class TrainConfig:
             given = {each.field.name: _to_plain(self.given[each.key]) for each in options if each.key in self.given}
             specs.append(replace(spec, kwargs={**spec.kwargs, **given}))
         return specs
+
+    def list_loggers(self) -> list[LoggerChoice]:
+        """The loggers that options put on, and those that are named."""
+        specs = [*self.list_put_on("logger"), *self.list_named("logger")]
+        return [LoggerChoice(spec.name, find_class("logger", spec.name), spec.kwargs) for spec in specs]
 
     def _find_put_on(self, owner: Owner) -> WrapperSpec | None:
         if owner.name not in list_names(owner.kind):  # a user's own is put on by its name

@@ -16,10 +16,8 @@ from hebbes.contracts.policy import Buffers, Layout, LowRankWeights, Policy, Sta
 from hebbes.contracts.population import Population
 from hebbes.contracts.randomness import Purpose, make_generator
 from hebbes.contracts.strategy import Strategy, WeightedNoiseSum
-from hebbes.registry.lookup import find_class
-from hebbes.registry.users_classes import check_arguments, check_class, convert_errors, is_users_class
+from hebbes.registry.users_classes import convert_errors, is_users_class
 from hebbes.training.advice import TrainingError
-from hebbes.training.config import TrainConfig
 
 
 def try_policy(
@@ -145,13 +143,3 @@ def _describe(value: Any) -> str:
     if isinstance(value, np.ndarray):
         return f"{value.dtype} of shape {value.shape}"
     return repr(value) if value is None or isinstance(value, (str, int, float)) else f"a {type(value).__name__}"
-
-
-def check_loggers(config: TrainConfig) -> None:
-    """ValueError if a logger that the run asks for is none, cannot be made with its options, or needs a package."""
-    for spec in (*config.list_put_on("logger"), *config.list_named("logger")):
-        found = check_class("loggers", spec.name, find_class("logger", spec.name))
-        with convert_errors("loggers", spec.name):
-            if check_installed := getattr(found, "check_installed", None):
-                check_installed()
-        check_arguments("loggers", spec.name, found, ("folder", "generation"), spec.kwargs)

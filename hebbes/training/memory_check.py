@@ -5,14 +5,14 @@ from dataclasses import dataclass, replace
 from math import floor, log10, prod
 from typing import Any
 
+import hebbes.policies.kernels.linear  # noqa: F401  # the compiler takes memory before it is measured what is free
+from hebbes.contracts.policy import EstimatesState, count_reference_frames
 from hebbes.contracts.strategy import EstimatesMemory, SearchMemory
 from hebbes.environments.environment_spec import EnvironmentSpec
 from hebbes.environments.simulator_memory import measure_simulator_bytes
 from hebbes.evaluation.play import make_evaluation_spec
 from hebbes.execution.engine_options import CHUNK_SIZES, plays_in_workers, resolve_num_threads
 from hebbes.execution.episode import Agent
-from hebbes.files.policy_file import get_policy_fields
-from hebbes.policies.hebbian import Hebbian
 from hebbes.registry.lookup import find_class
 from hebbes.strategies.core.samplers import LOW_RANK, ORTHOGONAL_BLOCK
 from hebbes.training.config import TrainConfig
@@ -119,9 +119,7 @@ def make_run_size(config: TrainConfig, agent: Agent, environment: EnvironmentSpe
     return RunSize(
         _measure_network(agent, settings),
         estimate_search,
-        training=make_stage(
-            environment.backend, config.engine.engine, config.engine.episode_timeout, config.engine.chunk_size
-        ),
+        training=make_stage(environment.backend, options.engine, options.episode_timeout, options.chunk_size),
         test=make_stage(tested, "auto", None, CHUNK_SIZES[tested]),
         threads=count,
         population_size=_count_largest_population(config, population_size),
@@ -130,7 +128,7 @@ def make_run_size(config: TrainConfig, agent: Agent, environment: EnvironmentSpe
         test_episodes=config.run.test_episodes,
         morphologies=len(environment.morphologies),
         observation_size=prod(agent.policy.observation_shape),
-        virtual_batch=get_policy_fields(agent.policy).get("virtual_batch", 0),
+        virtual_batch=count_reference_frames(agent.policy),
         normalizes_observations=config.evolution.observation_normalization,
         independent_seeds=config.evolution.episode_seeds == "independent",
         noise_bytes=_count_noise_bytes(settings, population_size, num_params),
@@ -165,10 +163,7 @@ def _measure_network(agent: Agent, settings: Any) -> Network:
     low_rank = getattr(settings, "sampler", "") == LOW_RANK
     largest = max((min(policy.layout.shapes[name]) for name in policy.layout.matrices), default=1)
     row = 4 * policy.layout.make_factor_layout(min(settings.rank, largest)).num_params if low_rank else 4 * count
-    state = 0
-    if isinstance(policy, Hebbian):
-        synapses = sum(map(prod, policy.plastic_shapes.values()))
-        state = 4 * synapses * (1 + policy.eligibility) + 4 * count * low_rank
+    state = policy.estimate_state_bytes(low_rank=low_rank) if isinstance(policy, EstimatesState) else 0
     return Network(count, row, state)
 
 

@@ -105,9 +105,9 @@ class Choices:
 def list_fixed_owners(trainer: str) -> list[Owner]:
     """The owners that every run of a trainer has."""
     return [
-        Owner("run", "run", (RunOptions,)),
-        Owner("evolution", "evolution", (TRAINERS[trainer],)),
         Owner("environment", "environment", (EnvironmentOptions,)),
+        Owner("evolution", "evolution", (TRAINERS[trainer],)),
+        Owner("run", "run", (RunOptions,)),
         Owner("engine", "engine", (EngineOptions,)),
     ]
 

@@ -28,7 +28,7 @@ from hebbes.registry.lookup import find_class, list_names
 from hebbes.registry.users_classes import convert_errors, make_instance
 from hebbes.training.assembly import choose_policy, find_spaces, make_agent, make_environment_spec
 from hebbes.training.config import TrainConfig
-from hebbes.training.contract_checks import check_loggers, try_policy, try_strategy
+from hebbes.training.contract_checks import try_policy, try_strategy
 from hebbes.training.memory_check import check_run_memory
 from hebbes.training.provenance import find_conditions
 from hebbes.training.run_folder import (
@@ -112,7 +112,8 @@ def _prepare_seed(config: TrainConfig, top: Path, read_options: Callable[[Path],
 
 def _assemble_run(config: TrainConfig, folder: Path, checkpoint: Checkpoint | None = None) -> Run:
     """A run at its start or, with a checkpoint, in its saved state."""
-    check_loggers(config)
+    for logger in config.list_loggers():
+        logger.check()
     environment = make_environment_spec(config)
     observation_space, action_space = find_spaces(environment)
     if config.run.test_episodes:
@@ -175,14 +176,13 @@ def _resolve_policy(config: TrainConfig, observation_space: Space) -> TrainConfi
 
 def _make_strategy(config: TrainConfig, layout: Layout, initial: Float32[np.ndarray, " params"]) -> Strategy:
     """The strategy at its start. A user's own is tried first."""
-    found = find_class("strategy", config.evolution.strategy)
+    name = config.evolution.strategy
+    found = find_class("strategy", name)
 
     def make_strategy() -> Strategy:
-        strategy: Strategy = make_instance(
-            "strategy", config.evolution.strategy, found, config.settings, initial, config.run.seed
-        )
+        strategy: Strategy = make_instance("strategy", name, found, config.settings, initial, config.run.seed)
         if isinstance(strategy, TakesLayout):
-            with convert_errors("strategy", config.evolution.strategy):
+            with convert_errors("strategy", name):
                 strategy.take_layout(layout)
         return strategy
 

@@ -12,14 +12,12 @@ from threadpoolctl import threadpool_limits
 from hebbes.contracts.engine import EngineError
 from hebbes.environments.ids import advise_episode_limit
 from hebbes.recording.console import Console
-from hebbes.recording.loggers import LoggerChoice, Loggers
+from hebbes.recording.loggers import Loggers
 from hebbes.recording.metrics import METRICS_CSV, MetricsWriter
 from hebbes.recording.standard_output import print_line, try_to_write
-from hebbes.registry.lookup import find_class
 from hebbes.reporting.learning_curve import plot_learning_curve
 from hebbes.statistics.summary_table import format_runs_table
 from hebbes.training.advice import RESUME_ADVICE, TrainingError
-from hebbes.training.config import TrainConfig
 from hebbes.training.final_test import FinalTestResult, run_final_test
 from hebbes.training.generation_loop import OnGeneration, Trainer
 from hebbes.training.run_state import Run
@@ -136,9 +134,7 @@ def _train(run: Run, on_generation: OnGeneration | None) -> bool:
         already_over = bool(trainer.ending)
         if already_over:
             console.print_message(f"nothing to do: {trainer.ending}")
-        loggers = Loggers(
-            list_logger_choices(config), run.folder, run.progress.generation, report=console.print_message
-        )
+        loggers = _make_loggers(run, console)
         try:
             trainer.run(metrics, loggers, on_generation)
         finally:
@@ -148,10 +144,11 @@ def _train(run: Run, on_generation: OnGeneration | None) -> bool:
     return have_logged
 
 
-def list_logger_choices(config: TrainConfig) -> list[LoggerChoice]:
-    """The loggers that the options put on or name."""
-    specs = [*config.list_put_on("logger"), *config.list_named("logger")]
-    return [LoggerChoice(spec.name, find_class("logger", spec.name), spec.kwargs) for spec in specs]
+def _make_loggers(run: Run, console: Console) -> Loggers:
+    try:
+        return Loggers(run.config.list_loggers(), run.folder, run.progress.generation, report=console.print_message)
+    except ValueError as error:  # of a user's own logger
+        raise TrainingError(str(error)) from error
 
 
 def _draw_learning_curve(folder: Path) -> bool:

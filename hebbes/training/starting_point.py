@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float32
 
-from hebbes.contracts.policy import Buffers
+from hebbes.contracts.policy import Buffers, count_reference_frames
 from hebbes.contracts.randomness import Purpose, make_generator
 from hebbes.environments.environment_spec import EnvironmentSpec
 from hebbes.environments.reference_batch import collect_reference_batch
@@ -51,7 +51,7 @@ def find_starting_point(
 
 def _collect_virtual_batch(config: TrainConfig, agent: Agent, environment: EnvironmentSpec) -> Buffers:
     """The virtual batch if the policy takes one; ValueError if no policy file could hold it."""
-    num_frames = get_policy_fields(agent.policy).get("virtual_batch", 0)
+    num_frames = count_reference_frames(agent.policy)
     most = (MAX_WEIGHTS - agent.policy.layout.num_params) // prod(agent.policy.observation_shape)
     if num_frames > most:
         raise ValueError(f"virtual_batch must be <= {most}, got {num_frames}: a policy file holds no more frames")

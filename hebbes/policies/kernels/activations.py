@@ -6,7 +6,6 @@ Klambauer et al. 2017, "Self-Normalizing Neural Networks", arXiv 1706.02515, eq.
 import numpy as np
 from numba import float32, njit, types, void
 
-from hebbes.policies.activations import ACTIVATIONS as ACTIVATIONS
 from hebbes.policies.kernels.simd import float_of
 
 LAMBDA = np.float32(1.0507009873554805)

@@ -27,7 +27,6 @@ from hebbes.policies.kernels.simd import (
     unit_stride,
     zeros,
 )
-from hebbes.policies.layers import compute_pooled_size as compute_pooled_size
 
 _ROW = types.Array(types.float32, 1, "C", readonly=True)
 _ROWS = types.Array(types.float32, 2, "A", readonly=True)

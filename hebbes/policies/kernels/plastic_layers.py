@@ -27,7 +27,6 @@ from hebbes.contracts.policy import Rows
 from hebbes.policies.kernels.linear import dot
 from hebbes.policies.kernels.neural_rule import NUM_ROWS, network_outputs
 from hebbes.policies.kernels.simd import bits, float_of, unit_stride
-from hebbes.policies.learning_rules import RULES as RULES
 from hebbes.policies.rule_layout import LayerRule
 
 BOUND = np.float32(1)
