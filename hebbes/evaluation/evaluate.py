@@ -80,8 +80,8 @@ def evaluate(
         seed: of the start states; episode k depends only on the seed and k.
         environment: another environment than the one in the file, by its id.
         backend: "auto", "gymnasium" or "envpool". By default Gymnasium, and EnvPool for what only EnvPool has.
-        threads: threads or worker processes; -1 means all cores. Unless `threads` is 1, Gymnasium's simulators run in
-            worker processes, which import the main script: guard it with `if __name__ == "__main__":`.
+        threads: threads or worker processes; -1 means all cores. Worker processes import the main script, which needs
+            `if __name__ == "__main__":` then. With 1 there are none.
         max_episode_steps: cap on the env steps of an episode; by default only the environment's own.
         imports: packages of your own that the file may name.
 
@@ -91,10 +91,7 @@ def evaluate(
 
     Example:
         >>> import hebbes
-        >>> found = hebbes.evaluate("cartpole.dat", episodes=20, seed=0, threads=1)
-        >>> found.returns.shape
-        (20,)
-        >>> print(found)
+        >>> print(hebbes.evaluate("cartpole.dat", episodes=20, seed=0, threads=1))
         mean 500 [500, 500], IQM 500 [500, 500], median 500 [500, 500], std 0.00, min 500, max 500 over 20 episodes
     """
     episodes = check_whole_number("episodes", episodes, at_least=1)

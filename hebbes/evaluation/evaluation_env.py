@@ -5,6 +5,7 @@ from typing import Any
 import gymnasium
 import numpy as np
 from jaxtyping import Shaped, UInt8
+from numpy.typing import ArrayLike
 
 from hebbes.environments.environment_spec import EnvironmentSpec
 from hebbes.evaluation.arguments import check_whole_number
@@ -56,9 +57,7 @@ class EvaluationEnv(gymnasium.Env):
         self._fresh, self._next = None, episode + 1
         return _copy(self._env.start(0)[0]), {"episode": episode}
 
-    def step(
-        self, action: Shaped[np.ndarray, "..."] | int
-    ) -> tuple[Shaped[np.ndarray, "..."], float, bool, bool, dict[str, Any]]:
+    def step(self, action: ArrayLike) -> tuple[Shaped[np.ndarray, "..."], float, bool, bool, dict[str, Any]]:
         """Observation, reward, terminated, truncated and info, as Gymnasium has them.
 
         If the simulator fails, the reward is NaN, the episode has terminated, and `info["fault"]` says why.

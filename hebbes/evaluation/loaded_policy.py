@@ -3,10 +3,11 @@
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from jaxtyping import Float32, Shaped
+from numpy.typing import ArrayLike
 
 from hebbes.contracts.policy import Policy, State
 from hebbes.evaluation.arguments import check_imports, check_whole_number, convert_errors
@@ -17,7 +18,8 @@ from hebbes.files.policy_file import SavedPolicy, check_fits
 from hebbes.files.weight_file import as_path
 from hebbes.policies.action_heads import HEADS
 
-Action = Shaped[np.ndarray, "..."] | int
+Action: TypeAlias = Shaped[np.ndarray, "..."] | int
+"""An int for discrete actions, otherwise an array for the outermost wrapper."""
 
 
 def load_policy(path: str | Path, *, imports: Sequence[str] = ()) -> "LoadedPolicy":
@@ -98,7 +100,7 @@ class LoadedPolicy:
         """The mean return in the training run's evaluation; None if the file has none."""
         return self._saved.provenance.get("score")
 
-    def act(self, observation: Shaped[np.ndarray, "..."]) -> Action:
+    def act(self, observation: ArrayLike) -> Action:
         """The action of a policy without a state, for one observation of the wrapped environment.
 
         It is an int for discrete actions. Otherwise it is an array, for the outermost wrapper: `make_env` takes it, and
@@ -170,16 +172,16 @@ class Session:
         """Whether something changes from one env step to the next, such as plastic weights or a recurrent memory."""
         return self._state is not None
 
-    def act(self, observation: Shaped[np.ndarray, "..."]) -> Action:
+    def act(self, observation: ArrayLike) -> Action:
         """The action for the next observation of the episode, as `LoadedPolicy.act` gives it.
 
         Raises ValueError for an observation of another shape, and if the network's outputs are not finite.
         """
-        policy, observation = self._saved.policy, np.asarray(observation)
-        if observation.shape != policy.observation_shape:
-            raise ValueError(f"observation must have shape {policy.observation_shape}, got {observation.shape}")
+        policy, array = self._saved.policy, np.asarray(observation)
+        if array.shape != policy.observation_shape:
+            raise ValueError(f"observation must have shape {policy.observation_shape}, got {array.shape}")
         reward, self._reward = np.array([self._reward], np.float32), 0.0
-        outputs = policy.act(self._weights, observation[np.newaxis], reward, self._state, self._saved.buffers)
+        outputs = policy.act(self._weights, array[np.newaxis], reward, self._state, self._saved.buffers)
         if not np.isfinite(outputs).all():
             raise ValueError("the policy's outputs are not finite, as its observations or weights are too large")
         action = HEADS[self._saved.action_head](outputs)[0]
