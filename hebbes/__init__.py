@@ -1,7 +1,7 @@
 """A research toolkit that evolves policies for control tasks: static weights and Hebbian learning rules.
 
-`hebbes.load_policy` and `hebbes.evaluate` use policy files from Python, and `hebbes.Search` is one of the toolkit's
-strategies for any function. `import hebbes` loads none of them: each is imported when it is first used.
+`hebbes.train` trains. `hebbes.load_policy` and `hebbes.evaluate` use policy files. `hebbes.Search` is any of our
+strategies, for a function of yours. `import hebbes` loads none of them: each is imported when it is first used.
 
 This file runs on Python 3.6 and newer, so that an old Python can still say what is wrong.
 """
@@ -13,14 +13,16 @@ TYPE_CHECKING = False  # type checkers take it for true; importing it from `typi
 if TYPE_CHECKING:
     from hebbes.evaluation.evaluate import evaluate
     from hebbes.evaluation.loaded_policy import load_policy
+    from hebbes.programs.python_training import train
     from hebbes.strategies.search import Search
 
-__all__ = ["Search", "evaluate", "load_policy"]
+__all__ = ["Search", "evaluate", "load_policy", "train"]
 
 _PLACES = {
     "Search": "hebbes.strategies.search:Search",
     "evaluate": "hebbes.evaluation.evaluate:evaluate",
     "load_policy": "hebbes.evaluation.loaded_policy:load_policy",
+    "train": "hebbes.programs.python_training:train",
 }
 """Public name -> "module:attribute"."""
 

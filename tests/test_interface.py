@@ -13,8 +13,9 @@ from tests.evaluation.files_to_play import save_balancing_policy
 
 ROOT = Path(__file__).parent.parent
 RETURNED = (
-    *("loaded_policy:LoadedPolicy", "loaded_policy:Session"),
-    *("evaluation_env:EvaluationEnv", "evaluate:Evaluation"),
+    *("evaluation.loaded_policy:LoadedPolicy", "evaluation.loaded_policy:Session"),
+    *("evaluation.evaluation_env:EvaluationEnv", "evaluation.evaluate:Evaluation"),
+    "programs.python_training:TrainedRun",
 )
 
 
@@ -65,4 +66,4 @@ def test_the_example_of_every_public_name_runs(name, tmp_path, monkeypatch):
 @pytest.mark.parametrize("place", RETURNED)
 def test_the_example_of_every_class_that_is_returned_runs(place, tmp_path, monkeypatch):
     module, _, name = place.partition(":")
-    run_examples(getattr(import_module(f"hebbes.evaluation.{module}"), name), tmp_path, monkeypatch)
+    run_examples(getattr(import_module(f"hebbes.{module}"), name), tmp_path, monkeypatch)

@@ -1,0 +1,110 @@
+"""Training from Python, with the options of the programs as a dictionary."""
+
+import os
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack, redirect_stdout
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float64
+
+from hebbes.options.command_line import resolve_config
+from hebbes.options.resuming import resume_config
+from hebbes.options.texts import format_options
+from hebbes.recording.metrics import METRICS_CSV, read_metrics
+from hebbes.training.owners import TRAINERS
+from hebbes.training.prepare import prepare
+from hebbes.training.run import execute
+
+
+@dataclass(frozen=True)
+class TrainedRun:
+    """A run that has ended normally.
+
+    Example:
+        >>> import hebbes
+        >>> run = hebbes.train({"environment": "CartPole-v1", "generations": 2, "threads": 1}, quiet=True)
+        >>> run.folder.parent.name, run.best.name
+        ('CartPole-v1', 'best.dat')
+        >>> run.metrics["generation"]
+        array([1., 2.])
+    """
+
+    folder: Path
+    """The run's folder."""
+    returns: Float64[np.ndarray, " episodes"]
+    """Returns of the test of the best policy; empty with `test_episodes` 0."""
+    is_complete: bool
+    """Whether every file could be written."""
+
+    @property
+    def best(self) -> Path:
+        """The policy file of the best evaluation, for `hebbes.load_policy` and `hebbes.evaluate`."""
+        return self.folder / "best.dat"
+
+    @property
+    def latest(self) -> Path:
+        """The policy file of the last generation."""
+        return self.folder / "latest.dat"
+
+    @property
+    def metrics(self) -> dict[str, Float64[np.ndarray, " generations"]]:
+        """The columns of metrics.csv, read now."""
+        return read_metrics(self.folder / METRICS_CSV)
+
+
+def train(
+    options: Mapping[str, Any],
+    *,
+    trainer: str = "static",
+    on_generation: Callable[[Mapping[str, float]], object] | None = None,
+    quiet: bool = False,
+) -> TrainedRun:
+    """Trains one run as `train_static.py` does, and returns its outcome. The numbers are the same.
+
+    A script that calls this with worker processes (the Gymnasium back end and `threads` other than 1) needs the guard
+    `if __name__ == "__main__":`, because they import it.
+
+    Args:
+        options: the program's options by name, with the same names and meanings, such as `{"environment":
+            "CartPole-v1", "sigma": 0.05}`. `{"resume": folder}` goes on with a run.
+        trainer: "static" or "hebbian", which has other presets and another default policy.
+        on_generation: called with each generation's row of metrics. If it returns something true, training ends after
+            that generation, and the run can be resumed. What it raises ends training too, after a checkpoint.
+        quiet: prints no progress. Notices still go to standard error.
+
+    Raises:
+        ValueError: an option is wrong, or they do not fit together; nothing has been written.
+        RuntimeError: training cannot go on. The finished generations are saved.
+
+    Example:
+        >>> import hebbes
+        >>> seen = []
+        >>> options = {"environment": "CartPole-v1", "policy": "linear", "population_size": 8, "seed": 1}
+        >>> run = hebbes.train(
+        ...     {**options, "generations": 100, "threads": 1},
+        ...     on_generation=lambda row: seen.append(row["mean"]) or len(seen) == 3,
+        ...     quiet=True,
+        ... )
+        >>> len(seen), len(run.returns)
+        (3, 20)
+    """
+    if trainer not in TRAINERS:
+        raise ValueError(f"trainer must be one of {', '.join(TRAINERS)}, got {trainer!r}")
+    given = format_options(options)
+    config = resume_config(trainer, given) if "resume" in options else resolve_config(trainer, given)
+    if config.run.seeds > 1:
+        raise ValueError(f"seeds must be 1 in Python, got {config.run.seeds}: call train once for each seed")
+    runs = prepare(config)
+    try:
+        with ExitStack() as stack:
+            if quiet:
+                nowhere = stack.enter_context(Path(os.devnull).open("w"))
+                stack.enter_context(redirect_stdout(nowhere))
+            run = runs.prepare(config.run.seed)
+            result = execute(run, on_generation)
+    finally:
+        runs.close()
+    return TrainedRun(run.folder, result.returns, result.is_complete)
