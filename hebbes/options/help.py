@@ -4,7 +4,6 @@ import shutil
 import textwrap
 from collections.abc import Iterable, Sequence
 
-from hebbes.contracts.option import get_hints, split_hint
 from hebbes.registry.former_names import SHORT_OPTIONS
 from hebbes.training.owners import SEVERAL, OwnedOption, Owner
 
@@ -49,13 +48,19 @@ def _format_option(option: OwnedOption, width: int) -> list[str]:
 
 def describe_option(option: OwnedOption) -> str:
     """What an option is for, its choices and its default, in one line."""
-    metadata, default = option.field.metadata, option.default
-    parts = [metadata.get("help", "")]
-    if choices := metadata.get("choices"):
-        parts.append(f"[{', '.join(choices)}]")
-    if split_hint(get_hints(option.declared_in)[option.field.name])[0] is bool:
-        parts.append(f"(default: on; --no_{option.short_name} turns it off)" if default else "")
-    elif default not in (None, (), "", {}):
-        shown = " ".join(map(str, default)) if isinstance(default, tuple) else default
-        parts.append(f"(default: {shown})")
+    metadata, default = option.field.metadata, format_default(option)
+    choices, remarks = metadata.get("choices", ()), [metadata.get("range", "")]
+    if default == "on":
+        default = f"on; --no_{option.short_name} turns it off"
+    remarks.append(f"default: {default}" if default not in ("", "off") else "")
+    described = "; ".join(filter(None, remarks))
+    parts = metadata.get("help", ""), f"[{', '.join(choices)}]" * bool(choices), f"({described})" * bool(described)
     return " ".join(filter(None, parts))
+
+
+def format_default(option: OwnedOption) -> str:
+    """The default of an option as text; empty if nothing is the default."""
+    default = option.default
+    if isinstance(default, bool):
+        return "on" if default else "off"
+    return " ".join(map(str, default)) if isinstance(default, tuple) else "" if default in (None, {}) else str(default)

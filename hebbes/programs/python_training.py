@@ -85,7 +85,7 @@ def train(
         >>> options = {"environment": "CartPole-v1", "policy": "linear", "population_size": 8, "seed": 1}
         >>> run = hebbes.train(
         ...     {**options, "generations": 100, "threads": 1},
-        ...     on_generation=lambda row: seen.append(row["mean"]) or len(seen) == 3,
+        ...     on_generation=lambda row: seen.append(row["mean_policy_return"]) or len(seen) == 3,
         ...     quiet=True,
         ... )
         >>> len(seen), len(run.returns)

@@ -1,0 +1,54 @@
+"""Writes the tables of docs/flags.md: `python -m hebbes.options.flags_page docs/flags.md`."""
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from hebbes.files.atomic_file import write_atomically
+from hebbes.options.help import format_default
+from hebbes.registry.former_names import SHORT_OPTIONS
+from hebbes.training.owners import OwnedOption, Owner, list_all_owners
+
+MARK = "<!-- Below this line the page is made by `python -m hebbes.options.flags_page docs/flags.md`. -->"
+
+
+def format_tables() -> str:
+    """One table for each owner, or for all wrappers or loggers together, in Markdown."""
+    tables: dict[str, list[OwnedOption]] = {}
+    for owner in list_all_owners("static"):
+        tables.setdefault(_find_title(owner), []).extend(owner.options)
+    return "\n".join(line for title, options in tables.items() for line in _format_table(title, options))
+
+
+def _find_title(owner: Owner) -> str:
+    if owner.kind in ("strategy", "policy"):
+        return f"{owner.kind} {owner.name}".capitalize()
+    return f"{owner.kind}s".capitalize() if owner.kind in ("wrapper", "logger") else owner.kind.capitalize()
+
+
+def _format_table(title: str, options: Sequence[OwnedOption]) -> list[str]:
+    rows = [f"| `--{each.short_name}` | {_format_cell(format_default(each))} | {_explain(each)} |" for each in options]
+    return [f"## {title}", "", "| flag | default | meaning |", "|---|---|---|", *rows, ""] if rows else []
+
+
+def _format_cell(text: str) -> str:
+    return f"`{text}`" if text else ""
+
+
+def _explain(option: OwnedOption) -> str:
+    metadata = option.field.metadata
+    choices = ", ".join(f"`{choice}`" for choice in metadata.get("choices", ()))
+    short = [f"short: `--{name}`" for name, current in SHORT_OPTIONS.items() if current == option.short_name]
+    remarks = "; ".join(filter(None, (metadata.get("range", ""), choices, *short)))
+    return metadata.get("help", "").replace("|", "\\|") + f" ({remarks})" * bool(remarks)
+
+
+def main() -> None:
+    """Replaces what follows the mark in the file that the first argument names."""
+    path = Path(sys.argv[1])
+    prose, _, _ = path.read_text().partition(MARK)
+    write_atomically(path, f"{prose}{MARK}\n\n{format_tables()}".encode())
+
+
+if __name__ == "__main__":
+    main()
