@@ -1,4 +1,4 @@
-"""For all tests: no limits of time, and the programs behind the scripts, called in the tests' own process."""
+"""For all tests: checked shapes, no limits of time, and the programs behind the scripts, called in this process."""
 
 import signal
 import sys
@@ -8,6 +8,7 @@ from pathlib import Path
 import hypothesis
 import pytest
 
+import tests.shape_checks  # noqa: F401  # first of ours: it checks the modules that are imported after it
 from hebbes.execution.parents_signals import PARENTS_SIGNALS
 from hebbes.options.evaluation import EvaluateConfig
 from hebbes.programs.evaluate import evaluate

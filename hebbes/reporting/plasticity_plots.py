@@ -30,8 +30,8 @@ class Bar:
 
 
 def project_on_principal_components(
-    trajectories: Sequence[Float[np.ndarray, "points synapses"]],
-) -> tuple[list[Float[np.ndarray, "points 2"]], Float[np.ndarray, " 2"]]:
+    trajectories: Sequence[Float[np.ndarray, "_points synapses"]],
+) -> tuple[list[Float[np.ndarray, "_points 2"]], Float[np.ndarray, " 2"]]:
     """The trajectories, projected on their first two principal components, and each component's share of variance."""
     points = np.concatenate(trajectories).astype(np.float64)
     _, singular, axes = np.linalg.svd(points - points.mean(axis=0), full_matrices=False)
@@ -97,7 +97,7 @@ def make_returns_figure(morphologies: Sequence[str], rows: Mapping[str, Mapping[
     return figure
 
 
-def _draw_trajectories(axes: "Axes", trajectories: Sequence[Float32[np.ndarray, "env_steps synapses"]]) -> None:
+def _draw_trajectories(axes: "Axes", trajectories: Sequence[Float32[np.ndarray, "_env_steps synapses"]]) -> None:
     projected, shares = project_on_principal_components(trajectories)
     for number, points in enumerate(projected, 1):
         (line,) = axes.plot(*points.T, lw=0.6, label=f"episode {number}")

@@ -36,8 +36,8 @@ def evaluate_and_close(engine, *contexts):
         engine.close()
 
 
-class DiesWhenUnpickled:
-    """Ends the process that unpickles it."""
+class DiesWhenUnpickled(int):
+    """A seed that ends the process that unpickles it."""
 
     def __reduce__(self):
         return os._exit, (5,)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from hebbes.contracts.engine import EngineError, Rollouts
 from hebbes.execution import process_engine as workers
 from hebbes.execution.process_engine import ProcessEngine
-from hebbes.execution.worker_process import Stage
+from hebbes.execution.worker_process import Stage, Worker
 from tests.execution.scripted_tasks import POPULATION, make_context, make_task
 
 STARTS = [0, 4, 8, 12, 16]
@@ -50,7 +50,7 @@ class FakeMachine:
         return list(self.rng.permutation(ready)[: self.rng.integers(1, len(ready) + 1)])
 
 
-class FakeWorker:
+class FakeWorker(Worker):
     """A worker, its process and its connection."""
 
     def __init__(self, fate):

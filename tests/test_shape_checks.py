@@ -1,0 +1,68 @@
+"""The checks of shapes are on: calls that contradict the annotations are refused, wherever they come from."""
+
+from importlib import import_module
+
+import numpy as np
+import pytest
+from jaxtyping import TypeCheckError
+
+from hebbes.contracts.engine import Rollouts
+from hebbes.execution.chunks import make_failed_rollouts, sum_in_order
+from hebbes.statistics.intervals import select_units
+from tests.shape_checks import CHECKED_ROOMS, list_checked_modules, unchecked
+
+DRAWN = np.zeros((5, 2, 3), np.int64)
+
+
+@pytest.mark.parametrize(
+    "returns",
+    [np.zeros(3), np.zeros((4, 3)), np.zeros((2, 3), np.float32), [[0.0, 0.0]]],
+    ids=["axes", "size", "number type", "list"],
+)
+def test_an_argument_of_another_shape_or_type_is_refused(returns):
+    assert select_units(np.zeros((2, 3)), DRAWN).shape == (5, 2, 3)
+    with pytest.raises(TypeCheckError, match=r"select_units(.|\n)*Expected type: .*strata units"):
+        select_units(returns, DRAWN)
+
+
+def test_a_result_of_another_shape_is_refused():
+    with pytest.raises(TypeCheckError, match=r"return value of hebbes\.execution\.chunks\.sum_in_order"):
+        sum_in_order([])  # NumPy's sum of nothing is a number, not an array
+
+
+def test_every_item_of_a_list_is_checked():
+    for place in range(5):
+        parts = [np.zeros(3) for _ in range(5)]
+        parts[place] = np.zeros(3, np.float32)
+        with pytest.raises(TypeCheckError, match="'parts'"):
+            sum_in_order(parts)
+
+
+def test_the_fields_of_a_dataclass_fit_each_other():
+    with pytest.raises(TypeCheckError, match="'env_steps'"):
+        Rollouts(np.zeros((2, 1)), np.zeros((3, 1), np.int64), (None, None))
+
+
+def test_plain_types_are_checked():
+    with pytest.raises(TypeCheckError, match="'num_cases'"):
+        make_failed_rollouts(range(3), 1.0, "late")
+
+
+def test_nothing_is_checked_where_a_test_says_so():
+    with unchecked():
+        assert select_units(np.zeros((2, 3), np.float32), DRAWN).dtype == np.float32
+    with pytest.raises(TypeCheckError):
+        select_units(np.zeros((2, 3), np.float32), DRAWN)
+
+
+@pytest.mark.parametrize("room", CHECKED_ROOMS)
+def test_every_room_that_is_named_has_modules_that_are_checked(room):
+    names = [name for name in list_checked_modules() if name.split(".")[1] == room]
+    functions = [
+        value
+        for name in names
+        for value in vars(import_module(name)).values()
+        if getattr(value, "__module__", None) == name and callable(value) and not isinstance(value, type)
+    ]
+    assert functions
+    assert [function for function in functions if not hasattr(function, "__wrapped__")] == []
