@@ -219,8 +219,8 @@ def test_what_is_looked_up_by_name_lies_in_a_room_below_or_in_the_callers_own():
     for path, source in OUTSIDE_TESTS.items():
         if path.parts[0] == "hebbes" and path.parts[1] != "registry":
             kinds = re.findall(r'\bfind_class\(\s*"(\w+)"', source)
-            assert source.count("find_class(") == len(kinds), f"{path}: name the kind"
-            calls += [(path, kind) for kind in kinds]
+            names_every_kind = source.count("find_class(") == len(kinds)
+            calls += [(path, kind) for kind in (kinds if names_every_kind else TABLES)]
     assert len(calls) > 10
     assert [
         (path, kind)

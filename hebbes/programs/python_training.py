@@ -14,6 +14,7 @@ from hebbes.options.command_line import resolve_config
 from hebbes.options.resuming import resume_config
 from hebbes.options.texts import format_options
 from hebbes.recording.metrics import METRICS_CSV, read_metrics
+from hebbes.training.config import TrainConfig
 from hebbes.training.owners import TRAINERS
 from hebbes.training.prepare import prepare
 from hebbes.training.run import execute
@@ -91,20 +92,22 @@ def train(
         >>> len(seen), len(run.returns)
         (3, 20)
     """
+    config = _resolve_options(options, trainer)
+    run = prepare(config).prepare(config.run.seed)
+    with ExitStack() as stack:
+        if quiet:
+            nowhere = stack.enter_context(Path(os.devnull).open("w"))
+            stack.enter_context(redirect_stdout(nowhere))
+        result = execute(run, on_generation)
+    return TrainedRun(run.folder, result.returns, result.is_complete)
+
+
+def _resolve_options(options: Mapping[str, Any], trainer: str) -> TrainConfig:
+    """The config of a single run, new or resumed."""
     if trainer not in TRAINERS:
         raise ValueError(f"trainer must be one of {', '.join(TRAINERS)}, got {trainer!r}")
     given = format_options(options)
     config = resume_config(trainer, given) if "resume" in options else resolve_config(trainer, given)
     if config.run.seeds > 1:
         raise ValueError(f"seeds must be 1 in Python, got {config.run.seeds}: call train once for each seed")
-    runs = prepare(config)
-    try:
-        with ExitStack() as stack:
-            if quiet:
-                nowhere = stack.enter_context(Path(os.devnull).open("w"))
-                stack.enter_context(redirect_stdout(nowhere))
-            run = runs.prepare(config.run.seed)
-            result = execute(run, on_generation)
-    finally:
-        runs.close()
-    return TrainedRun(run.folder, result.returns, result.is_complete)
+    return config
