@@ -1,39 +1,60 @@
 """Runs of a few generations on a scripted environment, for the tests of training."""
 
-from dataclasses import replace
-
 import numpy as np
 
 from hebbes.contracts.engine import Moments
 from hebbes.files.checkpoint import load_newest_checkpoint
+from hebbes.options.command_line import resolve_config
+from hebbes.options.resuming import resume_config
+from hebbes.options.texts import format_options
 from hebbes.recording.metrics import read_metrics
-from hebbes.strategies.openai_es import OpenAIESSettings
-from hebbes.training.config import TrainConfig
+from hebbes.training.owners import find_owner
 from hebbes.training.prepare import prepare
 from hebbes.training.run import execute
 
-SETTINGS = OpenAIESSettings(population_size=8, learning_rate=0.05, optimizer="adam")
+SETTINGS = {"population_size": 8, "learning_rate": 0.05, "optimizer": "adam"}
+"""Options of the strategy openai_es."""
+
+OPTIONS = {
+    "environment": "Scripted-v0",
+    "import": ("tests.scripted",),
+    "env_kwargs": {"rewards": [0.0], "truncate_at": 5, "action_weight": 1.0},
+    "policy": "linear",
+    "observation_normalization": True,
+    "generations": 9,
+    "threads": 1,
+    "run_name": "run",
+    "checkpoint_every": 2,
+    "eval_every": 1,
+    "eval_episodes": 2,
+    "test_episodes": 0,
+}
 
 
-def make_scripted_config(folder, **changes):
-    """Options of nine generations, whose return is the sum of the actions and of a number drawn at the start."""
-    config = TrainConfig(
-        environment="Scripted-v0",
-        imports=("tests.scripted",),
-        env_kwargs={"rewards": [0.0], "truncate_at": 5, "action_weight": 1.0},
-        policy="linear",
-        observation_normalization=True,
-        generations=9,
-        threads=1,
-        folder=str(folder),
-        run_name="run",
-        checkpoint_every=2,
-        eval_every=1,
-        eval_episodes=2,
-        test_episodes=0,
-        settings=SETTINGS,
-    )
-    return replace(config, **changes)
+def make_config(trainer="static", /, **options):
+    """The config of a new run with these options, by the names that a command line has. No preset is read."""
+    return resolve_config(trainer, format_options({"preset": "none", **options}))
+
+
+def make_scripted_config(folder, **options):
+    """The config of nine generations, whose return is the sum of the actions and of a number drawn at the start.
+
+    Options are given by name. With another strategy, they do not include those of openai_es.
+    """
+    settings = SETTINGS if "strategy" not in options else {}
+    return make_config(**{**OPTIONS, **settings, "folder": str(folder), **options})
+
+
+def change(config, **options):
+    """The config with other options, by name. A strategy that is replaced takes its options along, a policy too."""
+    dropped = set()
+    for owner in config.owners:
+        if owner.kind in options:
+            dropped |= {each.short_name for each in owner.options}
+    if "policy" in options:
+        dropped -= {each.short_name for each in find_owner("policy", options["policy"]).options}
+    kept = {name: value for name, value in config.as_options().items() if name not in dropped}
+    return make_config(config.trainer, **{**kept, **options})
 
 
 def train(config):
@@ -43,9 +64,15 @@ def train(config):
     return run.folder
 
 
-def resume(folder, **changes):
-    """Resumes the run in a folder; returns the folder."""
-    return train(make_scripted_config(folder.parent.parent, resume=str(folder), **changes))
+def make_resumed_config(folder, **options):
+    """The config that resumes the run in a folder until its generation 9, with other options by name."""
+    given = {"resume": str(folder), "import": ("tests",), "generations": 9, **options}
+    return resume_config("static", format_options(given))
+
+
+def resume(folder, **options):
+    """Resumes the run in a folder, see `make_resumed_config`; returns the folder."""
+    return train(make_resumed_config(folder, **options))
 
 
 def read_outcome(folder):

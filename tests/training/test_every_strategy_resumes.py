@@ -2,8 +2,7 @@
 
 import pytest
 
-from hebbes.options.command_line import parse_configs
-from hebbes.registry.lookup import find_class
+from hebbes.options.resuming import parse_configs
 from hebbes.training.prepare import prepare
 from hebbes.training.run import execute
 from tests.strategies.every_strategy import SETTINGS, STRATEGY_NAMES
@@ -12,7 +11,7 @@ from tests.training.scripted_runs import make_scripted_config, read_outcome, tra
 
 @pytest.mark.parametrize("name", STRATEGY_NAMES)
 def test_a_run_stopped_and_resumed_is_the_run_never_stopped(name, tmp_path):
-    config = {"strategy": name, "settings": find_class("strategy", name).Settings(**SETTINGS[name])}
+    config = {"strategy": name, **SETTINGS[name]}
     whole = train(make_scripted_config(tmp_path, run_name="whole", generations=6, **config))
     stopped = train(make_scripted_config(tmp_path, run_name="stopped", generations=3, **config))
     flags = ["--resume", str(stopped), "--import", "tests.scripted", "--generations", "6"]

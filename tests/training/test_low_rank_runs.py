@@ -1,20 +1,16 @@
 """Runs with low-rank noise learn and resume, and the number of workers changes nothing."""
 
-from dataclasses import replace
-
 from hebbes.recording.metrics import read_metrics
-from hebbes.strategies.openai_es import OpenAIESSettings
-from hebbes.training.config import TrainConfig
-from tests.training.scripted_runs import SETTINGS, make_scripted_config, read_outcome, resume, train
-
-LOW_RANK = replace(SETTINGS, sampler="low_rank")
+from tests.training.scripted_runs import make_config, make_scripted_config, read_outcome, resume, train
 
 
 def make_cartpole_config(folder, **changes):
-    settings = OpenAIESSettings(population_size=100, learning_rate=0.02, sampler="low_rank", weight_penalty=0.01)
+    settings = {"population_size": 100, "learning_rate": 0.02, "sampler": "low_rank", "weight_penalty": 0.01}
     fixed = {"environment": "CartPole-v1", "policy": "mlp", "hidden_sizes": (32, 32), "bias": True, "test_episodes": 0}
-    small = {"generations": 2, "eval_episodes": 2, "max_episode_steps": 40, "settings": settings}
-    return TrainConfig(**{**fixed, **small, "folder": str(folder), "run_name": "run", "chunk_size": 8, **changes})
+    small = {"generations": 2, "eval_episodes": 2, "max_episode_steps": 40}
+    return make_config(
+        **{**fixed, **small, **settings, "folder": str(folder), "run_name": "run", "chunk_size": 8, **changes}
+    )
 
 
 def test_cartpole_is_learned(tmp_path):
@@ -24,10 +20,10 @@ def test_cartpole_is_learned(tmp_path):
 
 
 def test_a_run_stopped_and_resumed_is_the_run_never_stopped(tmp_path):
-    whole = train(make_scripted_config(tmp_path / "whole", settings=LOW_RANK))
+    whole = train(make_scripted_config(tmp_path / "whole", sampler="low_rank"))
     assert read_outcome(whole)["mean"] != read_outcome(train(make_scripted_config(tmp_path / "dense")))["mean"]
-    cut_short = train(make_scripted_config(tmp_path, settings=LOW_RANK, generations=4))
-    assert read_outcome(resume(cut_short, settings=LOW_RANK)) == read_outcome(whole)
+    cut_short = train(make_scripted_config(tmp_path, sampler="low_rank", generations=4))
+    assert read_outcome(resume(cut_short)) == read_outcome(whole)
 
 
 def test_the_number_of_threads_and_workers_changes_nothing(tmp_path):
