@@ -98,30 +98,39 @@ def check_options(instance: Any) -> None:
             object.__setattr__(instance, each.name, checked)
 
 
-def check_value(owner: type, option: Field, value: Any, name: str = "") -> Any:
+def check_value(owner: type, option: Field, value: Any) -> Any:
     """The value of an option of `owner`, converted as by `check_options`; ValueError, which begins with its name."""
-    name = name or get_flag_name(option)
-    kind, optional = _split_optional(get_hints(owner)[option.name])
+    rules = {rule: option.metadata[rule] for rule in ("range", "choices", "advice") if rule in option.metadata}
+    return check_argument(get_flag_name(option), value, get_hints(owner)[option.name], **rules)
+
+
+def check_argument(
+    name: str, value: Any, hint: Any, *, range: str = "", choices: Sequence[str] = (), advice: str = ""
+) -> Any:
+    """The value, converted to the type `hint`, as by `check_options`, with the rules of `option`.
+
+    For arguments that are no options. Raises ValueError, which begins with the name.
+    """
+    kind, optional = _split_optional(hint)
     if value is None and optional:
         return None
     converted = _convert(kind, value)
     if converted is _WRONG:
         raise ValueError(f"{name} must be {describe_type(kind)}{' or none' * optional}, got {value!r}")
     for item in converted if isinstance(converted, tuple) else (converted,):
-        _check_item(name, option, kind, item, value)
+        if choices and item not in choices:
+            meant = suggest_name(str(item), choices)
+            raise ValueError(f"{name} must be one of {', '.join(choices)}, got {item!r}{meant}")
+        is_infinite = isinstance(item, float) and not isfinite(item)
+        if is_infinite or (range and not parse_range(range).contains(item)):
+            shown = list(value) if isinstance(value, tuple | list) else value
+            raise ValueError(f"{name} must be {_describe_range(item, range)}, got {shown}{advice}")
     return converted
 
 
-def _check_item(name: str, option: Field, kind: Any, item: Any, value: Any) -> None:
-    choices, allowed = option.metadata.get("choices", ()), option.metadata.get("range", "")
-    if choices and item not in choices:
-        raise ValueError(f"{name} must be one of {', '.join(choices)}, got {item!r}{suggest_name(str(item), choices)}")
-    is_infinite = isinstance(item, float) and not isfinite(item)
-    if is_infinite or (allowed and not parse_range(allowed).contains(item)):
-        is_bounded = allowed.startswith("in ")
-        words = f"a finite number {allowed}".rstrip() if isinstance(item, float) and not is_bounded else allowed
-        shown = list(value) if isinstance(value, tuple | list) else value
-        raise ValueError(f"{name} must be {words}, got {shown}{option.metadata.get('advice', '')}")
+def _describe_range(item: Any, allowed: str) -> str:
+    is_bounded = allowed.startswith("in ")
+    return f"a finite number {allowed}".rstrip() if isinstance(item, float) and not is_bounded else allowed
 
 
 @dataclass(frozen=True)

@@ -2,19 +2,10 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from numbers import Integral
 from pathlib import Path
-from typing import Any
 
 from hebbes.contracts.engine import EngineError
 from hebbes.contracts.errors import describe_error
-
-
-def check_whole_number(name: str, value: Any, *, at_least: int) -> int:
-    """The value as an int; ValueError, which names the argument, for a smaller one and for anything else."""
-    if isinstance(value, bool) or not isinstance(value, Integral) or value < at_least:
-        raise ValueError(f"{name} must be a whole number >= {at_least}, got {value!r}")
-    return int(value)
 
 
 def check_imports(imports: Sequence[str]) -> tuple[str, ...]:

@@ -9,9 +9,10 @@ from pathlib import Path
 import numpy as np
 from jaxtyping import Float64, Int
 
+from hebbes.contracts.option import check_argument
 from hebbes.environments.environment_spec import EnvironmentSpec
 from hebbes.environments.ids import advise_episode_limit
-from hebbes.evaluation.arguments import check_imports, check_whole_number, convert_errors
+from hebbes.evaluation.arguments import check_imports, convert_errors
 from hebbes.evaluation.entries import load_in_environment
 from hebbes.evaluation.evaluation_env import EvaluationEnv
 from hebbes.evaluation.play import make_evaluation_spec, play_seeds
@@ -94,11 +95,10 @@ def evaluate(
         >>> print(hebbes.evaluate("cartpole.dat", episodes=20, seed=0, threads=1))
         mean 500 [500, 500], IQM 500 [500, 500], median 500 [500, 500], std 0.00, min 500, max 500 over 20 episodes
     """
-    episodes = check_whole_number("episodes", episodes, at_least=1)
-    seed = check_whole_number("seed", seed, at_least=0)
-    threads = resolve_num_threads(check_whole_number("threads", threads, at_least=-1))
-    if max_episode_steps is not None:
-        max_episode_steps = check_whole_number("max_episode_steps", max_episode_steps, at_least=1)
+    episodes = check_argument("episodes", episodes, int, range=">= 1")
+    seed = check_argument("seed", seed, int, range=">= 0")
+    threads = resolve_num_threads(check_argument("threads", threads, int))
+    max_episode_steps = check_argument("max_episode_steps", max_episode_steps, int | None, range=">= 1")
     allowed, path = check_imports(imports), as_path(path)
     with convert_errors(path):
         saved, spec, notice = _load_and_check(path, environment, backend, allowed)

@@ -7,8 +7,8 @@ import numpy as np
 from jaxtyping import Shaped, UInt8
 from numpy.typing import ArrayLike
 
+from hebbes.contracts.option import check_argument
 from hebbes.environments.environment_spec import EnvironmentSpec
-from hebbes.evaluation.arguments import check_whole_number
 from hebbes.evaluation.play import make_episode_env
 
 
@@ -48,9 +48,9 @@ class EvaluationEnv(gymnasium.Env):
         A `seed` is the new seed of the evaluation, whose episode 0 begins. `options={"episode": k}` begins episode k.
         """
         if seed is not None:
-            self._seed, self._next, self._fresh = check_whole_number("seed", seed, at_least=0), 0, None
+            self._seed, self._next, self._fresh = check_argument("seed", seed, int, range=">= 0"), 0, None
         super().reset(seed=seed)
-        episode = check_whole_number("episode", (options or {}).get("episode", self._next), at_least=0)
+        episode = check_argument("episode", (options or {}).get("episode", self._next), int, range=">= 0")
         if self._fresh != episode:
             self._env.close()
             self._env = self._make(episode)

@@ -9,8 +9,9 @@ import numpy as np
 from jaxtyping import Float32, Shaped
 from numpy.typing import ArrayLike
 
+from hebbes.contracts.option import check_argument
 from hebbes.contracts.policy import Policy, State
-from hebbes.evaluation.arguments import check_imports, check_whole_number, convert_errors
+from hebbes.evaluation.arguments import check_imports, convert_errors
 from hebbes.evaluation.entries import load_in_environment
 from hebbes.evaluation.evaluation_env import EvaluationEnv
 from hebbes.evaluation.play import make_episode_rng, make_evaluation_spec
@@ -123,7 +124,7 @@ class LoadedPolicy:
         initial weights of a plastic network.
         """
         seed, episode = (
-            check_whole_number(name, value, at_least=0) for name, value in (("seed", seed), ("episode", episode))
+            check_argument(name, value, int, range=">= 0") for name, value in (("seed", seed), ("episode", episode))
         )
         return Session(self._saved, seed, episode)
 
@@ -135,7 +136,7 @@ class LoadedPolicy:
 
         Raises ValueError if it cannot be made, or if the policy does not fit it.
         """
-        seed = check_whole_number("seed", seed, at_least=0)
+        seed = check_argument("seed", seed, int, range=">= 0")
         with convert_errors(self._path):
             spec = make_evaluation_spec(self._saved.environment)
             env = EvaluationEnv(spec, seed=seed, render_mode=render_mode)

@@ -5,7 +5,6 @@ This module imports no simulator and no compiler, because the command line impor
 
 import os
 from dataclasses import dataclass
-from math import inf
 
 from hebbes.contracts.option import check_options, option
 
@@ -59,12 +58,6 @@ def resolve_num_threads(threads: int) -> int:
     if threads > 0:
         return threads
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
-def check_episode_timeout(seconds: float | None) -> None:
-    """Raises ValueError unless `seconds` is finite and positive, or None (no limit)."""
-    if seconds is not None and not 0 < seconds < inf:
-        raise ValueError(f"episode_timeout must be a finite number of seconds > 0, got {seconds}")
 
 
 def plays_in_workers(engine: str, backend: str, count: int, episode_timeout: float | None) -> bool:

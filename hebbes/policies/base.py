@@ -1,26 +1,16 @@
 """Base classes of the policies: checks of their fields, preparation of observations, initial parameters."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import prod, sqrt
-from numbers import Integral
 
 import numpy as np
 from jaxtyping import Float32, Shaped
 
-from hebbes.contracts.option import check_options, option
+from hebbes.contracts.option import check_argument, check_options, option
 from hebbes.contracts.policy import Buffers, Layout, State, Weights
 from hebbes.policies.observation_normalization import normalize_observations
-
-
-def check_sizes(field: str, sizes: Iterable[int]) -> tuple[int, ...]:
-    """The sizes as plain ints. Raises ValueError unless each is an integer of at least 1."""
-    sizes = tuple(sizes)
-    if not all(isinstance(size, Integral) and size >= 1 for size in sizes):
-        shown = sizes[0] if len(sizes) == 1 else sizes
-        raise ValueError(f"{field}: got {shown}, every size must be an integer of at least 1")
-    return tuple(int(size) for size in sizes)
 
 
 def xavier_uniform(layout: Layout, rng: np.random.Generator) -> Float32[np.ndarray, " params"]:
@@ -65,8 +55,8 @@ class SizedPolicy:
 
     def __post_init__(self) -> None:
         # a policy file gives lists where tuples were saved
-        object.__setattr__(self, "observation_shape", check_sizes("observation_shape", self.observation_shape))
-        object.__setattr__(self, "num_outputs", check_sizes("num_outputs", (self.num_outputs,))[0])
+        for name, hint in (("observation_shape", tuple[int, ...]), ("num_outputs", int)):
+            object.__setattr__(self, name, check_argument(name, getattr(self, name), hint, range=">= 1"))
         check_options(self)
 
     @property

@@ -88,12 +88,12 @@ def test_returns_are_averaged_over_morphologies(tmp_path):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"episodes": 0}, "episodes must be a whole number >= 1, got 0"),
-        ({"episodes": 2.0}, "episodes must be a whole number >= 1, got 2.0"),
-        ({"seed": -1}, "seed must be a whole number >= 0, got -1"),
+        ({"episodes": 0}, "episodes must be >= 1, got 0"),
+        ({"episodes": 2.0}, "episodes must be a whole number, got 2.0"),
+        ({"seed": -1}, "seed must be >= 0, got -1"),
         ({"threads": 0}, "threads must be from 1 to 1024, or -1 for all cores, got 0"),
-        ({"threads": "all"}, "threads must be a whole number >= -1, got 'all'"),
-        ({"max_episode_steps": 0}, "max_episode_steps must be a whole number >= 1, got 0"),
+        ({"threads": "all"}, "threads must be a whole number, got 'all'"),
+        ({"max_episode_steps": 0}, "max_episode_steps must be >= 1, got 0"),
         ({"backend": "mujoco"}, "backend must be one of auto, envpool, gymnasium, got 'mujoco'"),
         ({"environment": "CartPol-v1"}, "unknown environment 'CartPol-v1', did you mean 'CartPole-v1'"),
         ({"imports": "tests"}, "imports must be a list of names of packages, such as"),

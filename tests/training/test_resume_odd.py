@@ -12,9 +12,9 @@ from hebbes.files.checkpoint import load_newest_checkpoint, save_checkpoint
 from hebbes.options.command_line import parse_configs
 from hebbes.recording.metrics import read_metrics
 from hebbes.strategies.openai_es import OpenAIES
+from hebbes.training.advice import TrainingError
 from hebbes.training.assembly import make_environment_spec
 from hebbes.training.config import TrainConfig
-from hebbes.training.advice import TrainingError
 from hebbes.training.prepare import prepare
 from hebbes.training.run import execute, execute_all
 from hebbes.training.run_folder import RunFiles
