@@ -198,7 +198,7 @@ def test_what_makes_no_sense_is_refused(tmp_path, flags, message):
     [
         (
             ["--virtual_batch", "5"],
-            "--virtual_batch is an option of policy cnn; for observations of shape .4,. --policy auto is mlp",
+            "virtual_batch is not an option of policy linear; it belongs to cnn, conv_lstm",
         ),
         (["--sampler", "low_rank", "--rank", "3"], "rank must be <= 2, the rank of the largest matrix, got 3"),
         (["--policy", "hebbian"], "policy 'hebbian' is not for this program; train it with train_hebbian.py"),

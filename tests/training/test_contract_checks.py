@@ -21,7 +21,6 @@ UNFIT = {
     "--strategy unfit_classes:NoSettings": "is not a strategy: it lacks Settings, a dataclass of its options",
     "--strategy unfit_classes:SettingWithoutHelp": "its setting population_size has no help text",
     "--strategy unfit_classes:SettingWithoutDefault": "its setting population_size has no default",
-    "--strategy unfit_classes:SettingOfEveryRun": "cannot be used: ArgumentError: argument --seed: conflicting option",
     "--strategy unfit_classes:LacksMethods": "is not a strategy: it lacks grows, mean, tell, state_dict, "
     "load_state_dict",
     "--strategy unfit_classes:ConstructorRaises": "cannot be used: RuntimeError: scripted",
