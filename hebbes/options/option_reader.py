@@ -42,7 +42,8 @@ class OptionReader:
                 option, is_off = self.find(name, source)
                 values_of_one = self._read_value(option, texts, is_off)
                 if source and option.key in names:
-                    raise ValueError(f"{option.short_name} is given twice, as {names[option.key]} too")
+                    other = name if names[option.key] == option.short_name else names[option.key]
+                    raise ValueError(f"{option.short_name} is given twice, as {other} too")
             except ValueError as error:
                 raise ValueError(f"{source}: {error}" if source else str(error)) from error
             values[option.key], names[option.key] = values_of_one, name

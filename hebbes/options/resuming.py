@@ -7,13 +7,12 @@ from pathlib import Path
 from typing import Any
 
 from hebbes.options.command_line import PRINT_CONFIG, parse_config, print_and_exit, print_help_if_asked
-from hebbes.options.option_reader import OptionReader
 from hebbes.options.sources import Source, SourceReader, find_deciding_options
 from hebbes.options.texts import GivenOption, format_options, split_arguments
-from hebbes.registry.former_names import rename_saved_options
+from hebbes.registry.former_names import find_current_class_name, rename_saved_options
 from hebbes.registry.lookup import check_allowed, find_class
 from hebbes.training.config import TrainConfig, find_users_modules, make_config
-from hebbes.training.owners import AUTO, OwnedOption, list_all_owners, list_chosen_owners, list_fixed_owners
+from hebbes.training.owners import AUTO, OwnedOption, list_chosen_owners, list_fixed_owners
 from hebbes.training.program_words import list_program_words
 
 
@@ -52,17 +51,23 @@ def _make_resumed_config(
     reader = SourceReader(trainer)
     source = Source(f"the run in {folder}", format_options(saved), is_lenient=True)
     reader.read(source)
-    owners = [*list_fixed_owners(trainer), *list_chosen_owners(reader.choices)]
-    saved_values, options = dict(reader.values), {each.key: each for owner in owners for each in owner.options}
+    saved_values, options = dict(reader.values), _list_options(trainer, reader)
     missing = [each for key, each in options.items() if key not in saved_values and each.field.metadata.get("saved")]
     if missing:
         names = ", ".join(each.short_name for each in missing)
         print(f"{folder}: the run was saved without {names}; using the defaults", file=sys.stderr)
-    typed = OptionReader(owners, lambda: list_all_owners(trainer)).read(given)
-    for key, value in typed.items():
-        _check_change(options[key], value, saved_values.get(key, options[key].default), folder)
-    values = {**saved_values, **typed, "environment.imports": saved_values["environment.imports"]}
+    reader.read(Source("", [(name, [find_current_class_name(text) for text in texts]) for name, texts in given]))
+    options = _list_options(trainer, reader)
+    for key in reader.typed:
+        _check_change(options[key], reader.values[key], saved_values.get(key, options[key].default), folder)
+    values = {**reader.values, "environment.imports": saved_values["environment.imports"]}
     return make_config(trainer, reader.choices, values, frozenset())
+
+
+def _list_options(trainer: str, reader: SourceReader) -> dict[str, OwnedOption]:
+    """Every option, by key, of the owners that the sources have chosen."""
+    owners = [*list_fixed_owners(trainer), *list_chosen_owners(reader.choices)]
+    return {each.key: each for owner in owners for each in owner.options}
 
 
 def _read_saved_options(trainer: str, folder: Path, imports: Sequence[str]) -> dict[str, Any]:

@@ -19,6 +19,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod
+from typing import ClassVar
 
 import numpy as np
 from jaxtyping import Bool, Float32, Shaped
@@ -41,6 +42,9 @@ MAX_SYNAPSES = 2**24  # with shared rules, a small file can describe a network t
 @dataclass(frozen=True)
 class Hebbian(SizedPolicy):
     """Plastic fully connected layers, after two searched convolutions for images of at least 16 x 16 pixels."""
+
+    trainer: ClassVar[str] = "hebbian"
+    """The only training program that takes it, a key of `hebbes.training.owners.TRAINERS`."""
 
     hidden_sizes: tuple[int, ...] = option((128, 64), "units of each hidden layer", range=">= 1")
     hebb_rule: str = option("ABCD_lr", "how weights learn", choices=(*RULES, *NEURAL_RULES))

@@ -7,7 +7,6 @@ from hebbes.contracts.option import list_options
 from hebbes.files.policy_file import SavedPolicy
 from hebbes.options.command_line import resolve_config
 from hebbes.options.texts import format_arguments, format_options
-from hebbes.training.owners import list_fixed_owners
 from hebbes.training.program_words import list_program_words
 
 TRAINER = "hebbian"
@@ -16,8 +15,8 @@ TRAINER = "hebbian"
 def make_train_command(path: str, saved: SavedPolicy) -> str:
     """The command line that continues training from a policy file, without options that the preset already sets.
 
-    A policy file holds the options of its training (`provenance["options"]`). Files of earlier versions do not; for
-    these the command is followed by a word about the options that it lacks.
+    A policy file holds the options on which its training depends (`provenance["options"]`). Files of earlier versions
+    do not. For these the command is followed by a word about the options that it lacks.
     """
     words = list_program_words(f"train_{TRAINER}")
     trained, policy = saved.provenance.get("options"), _find_policy_options(saved)
@@ -27,9 +26,7 @@ def make_train_command(path: str, saved: SavedPolicy) -> str:
         return f"{command}, and the options of its environment: this file was trained before files kept them"
     named = {name: trained[name] for name in ("environment", "import") if trained.get(name)}
     by_preset = resolve_config(TRAINER, format_options(named)).as_options()
-    parts = [owner for owner in list_fixed_owners(TRAINER) if owner.kind in ("run", "engine")]
-    left_out = {each.short_name for owner in parts for each in owner.options}
-    wanted = {name: value for name, value in {**trained, **policy}.items() if name not in left_out}
+    wanted = {**trained, **policy}
     changes = {name: value for name, value in wanted.items() if name not in by_preset or by_preset[name] != value}
     config = resolve_config(TRAINER, format_options({**named, **changes}))
     used = config.list_used_options()

@@ -1,6 +1,6 @@
 """TrainConfig: the options of a training run, by owner."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -143,11 +143,11 @@ class TrainConfig:
                 if each.key in self.typed and each.key in unused and values[each.key] != each.default:
                     raise ValueError(f"--{each.short_name} is only used with {unused[each.key]}")
 
-    def list_used_options(self) -> dict[str, Any]:
-        """Those of `as_options` that this run uses."""
+    def list_used_options(self, *, without: Collection[str] = ()) -> dict[str, Any]:
+        """Those of `as_options` that this run uses, without those of some kinds of owners."""
         options = [each for owner in self.owners for each in owner.options]
         names, unused = choose_names(options), self.find_unused()
-        left_out = {names[key] for key in unused}
+        left_out = {names[each.key] for each in options if each.key in unused or each.owner.kind in without}
         return {name: value for name, value in self.as_options().items() if name not in left_out}
 
     def format_as_yaml(self) -> str:

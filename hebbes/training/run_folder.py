@@ -195,7 +195,7 @@ class RunFiles:
 
     def __init__(self, folder: Path, task: Task, config: TrainConfig):
         self._folder, self._task, self._config = folder, task, config
-        self._options = config.list_used_options()
+        self._options = config.list_used_options(without=("run", "engine", "logger"))
         self._best: Snapshot | None = None
         delete_leftovers(folder)
 

@@ -140,7 +140,7 @@ def test_wrong_observations_and_endless_outputs_are_refused(balancing):
     ("call", "message"),
     [
         (lambda policy: policy.start(-1), "seed must be >= 0, got -1"),
-        (lambda policy: policy.start(episode=0.5), "episode must be >= 0, got 0.5"),
+        (lambda policy: policy.start(episode=0.5), "episode must be a whole number, got 0.5"),
         (lambda policy: policy.make_env(seed=True), "seed must be a whole number, got True"),
         (lambda policy: policy.make_env().reset(seed=-1), "seed must be >= 0, got -1"),
         (

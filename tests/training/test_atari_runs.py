@@ -5,7 +5,8 @@ import pytest
 
 from hebbes.evaluation.play import make_evaluation_spec, play
 from hebbes.files.policy_file import load_policy
-from hebbes.options.command_line import parse_config, parse_configs
+from hebbes.options.command_line import parse_config
+from hebbes.options.resuming import parse_configs
 from hebbes.training.prepare import prepare
 from hebbes.training.run import execute
 
@@ -53,8 +54,8 @@ def test_pongs_other_preset_stacks_four_frames_of_84_by_84(tmp_path):
         (["CartPole-v1", "--policy", "conv_lstm"], "conv_lstm takes images"),
         (["CartPole-v1", "--atari_42"], r"atari_42 takes Atari's screens of \(210, 160, 3\) as they are; got obs"),
         (["Pong-v5", "--grayscale"], "atari_42 takes .*; it cannot be combined with grayscale or resize"),
-        (["CartPole-v1", "--virtual_batch", "-1"], "virtual_batch must be >= 0, got -1"),
-        (["CartPole-v1", "--recurrent_size", "0"], "recurrent_size must be >= 1, got 0"),
+        (["Pong-v5", "--virtual_batch", "-1"], "virtual_batch must be >= 0, got -1"),
+        (["CartPole-v1", "--policy", "lstm", "--recurrent_size", "0"], "recurrent_size must be >= 1, got 0"),
     ],
 )
 def test_what_does_not_fit_is_refused_in_one_line(tmp_path, flags, message):

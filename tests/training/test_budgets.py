@@ -10,7 +10,6 @@ from hebbes.files.checkpoint import load_newest_checkpoint
 from hebbes.files.policy_file import load_policy
 from hebbes.options.command_line import parse_config
 from hebbes.recording.metrics import read_metrics
-from hebbes.strategies.openai_es import OpenAIESSettings
 from hebbes.training.prepare import prepare
 from hebbes.training.run import execute
 from tests.training.scripted_runs import make_scripted_config, read_outcome, resume, train
@@ -22,10 +21,6 @@ def load_metrics(folder):
 
 def load_strategy(folder):
     return {name: array.tobytes() for name, array in load_newest_checkpoint(folder / "checkpoint")[0].strategy.items()}
-
-
-def make_settings(population_size):
-    return OpenAIESSettings(population_size=population_size, learning_rate=0.05, optimizer="adam")
 
 
 def train_cartpole(tmp_path, *flags):
@@ -42,8 +37,8 @@ def train_cartpole(tmp_path, *flags):
 def test_a_population_that_has_grown_is_the_population_of_that_size(threads, tmp_path):
     """An episode has 5 env steps: 8 members take 40, 12 take 60, and the mean policy takes 5 more."""
     common = {"generations": 4, "chunk_size": 2, "episode_seeds": "independent"}
-    larger = train(make_scripted_config(tmp_path, run_name="larger", settings=make_settings(12), **common))
-    changes = {"settings": make_settings(4), "num_interactions": 41, "population_size_max": 12, "threads": threads}
+    larger = train(make_scripted_config(tmp_path, run_name="larger", population_size=12, **common))
+    changes = {"population_size": 4, "num_interactions": 41, "population_size_max": 12, "threads": threads}
     grown = train(make_scripted_config(tmp_path, run_name="grown", **changes, **common))
     for part in ("moments", "counts"):
         assert read_outcome(grown)[part] == read_outcome(larger)[part]
@@ -53,15 +48,15 @@ def test_a_population_that_has_grown_is_the_population_of_that_size(threads, tmp
 
 
 def test_a_run_whose_population_grows_is_resumed_exactly(tmp_path):
-    changes = {"settings": make_settings(4), "num_interactions": 41, "population_size_max": 12}
+    changes = {"population_size": 4, "num_interactions": 41, "population_size_max": 12}
     whole = train(make_scripted_config(tmp_path, run_name="whole", generations=4, **changes))
     cut_short = train(make_scripted_config(tmp_path, run_name="cut_short", generations=2, **changes))
-    assert read_outcome(resume(cut_short, run_name="cut_short", generations=4, **changes)) == read_outcome(whole)
+    assert read_outcome(resume(cut_short, generations=4)) == read_outcome(whole)
 
 
 def test_a_population_grows_until_it_has_its_env_steps_or_its_members(tmp_path):
     def count_members(**changes):
-        config = make_scripted_config(tmp_path, generations=1, settings=make_settings(4), **changes)
+        config = make_scripted_config(tmp_path, generations=1, population_size=4, **changes)
         return load_metrics(train(config))["num_members"].tolist()
 
     assert count_members(run_name="enough", num_interactions=20) == [4]
@@ -102,7 +97,7 @@ def test_a_run_stops_at_the_return_asked_for_and_says_so(tmp_path, capsys):
     score = load_policy(folder / "best.dat", ["tests"]).provenance["score"]
     reason = f"the best score, {score:.6g}, has reached stop_at_return -1e+09"
     assert f"training ended: {reason}" in capsys.readouterr().out
-    resume(folder, stop_at_return=-1e9)
+    resume(folder)
     printed = capsys.readouterr().out
     assert f"nothing to do: {reason}" in printed and "training ended" not in printed
 
@@ -186,8 +181,8 @@ def test_a_lone_candidate_ties_with_nobody(tmp_path, capsys):
         ),
         (["--episode_cap_min", "0"], "episode_cap_min must be >= 1, got 0"),
         (["--episode_cap_factor", "1"], "episode_cap_factor must be a finite number > 1, got 1.0"),
-        (["--reward_shift", "1e31"], r"reward_shift must be within 1e\+30 of 0, got 1e\+31"),
-        (["--reward_shift", "nan"], "reward_shift must be a finite number, got nan"),
+        (["--reward_shift", "1e31"], r"reward_shift must be in \[-1e\+30, 1e\+30\], got 1e\+31"),
+        (["--reward_shift", "nan"], r"reward_shift must be in \[-1e\+30, 1e\+30\], got nan"),
         (["--stop_at_return", "inf"], "stop_at_return must be a finite number, got inf"),
         (["--num_interactions", "0"], "num_interactions must be >= 1, got 0"),
         (["--num_interactions", "9", "--strategy", "ga"], "can grow, ars, cem, openai_es, pgpe, snes; got ga"),
@@ -201,9 +196,12 @@ def test_what_makes_no_sense_is_refused(tmp_path, flags, message):
 @pytest.mark.parametrize(
     ("flags", "message"),
     [
-        (["--virtual_batch", "5"], "--virtual_batch is only used with --policy cnn, conv_lstm"),
+        (
+            ["--virtual_batch", "5"],
+            "virtual_batch is not an option of policy linear; it belongs to cnn, conv_lstm",
+        ),
         (["--sampler", "low_rank", "--rank", "3"], "rank must be <= 2, the rank of the largest matrix, got 3"),
-        (["--policy", "hebbian"], "policy 'hebbian' needs .*; train it with train_hebbian.py"),
+        (["--policy", "hebbian"], "policy 'hebbian' is not for this program; train it with train_hebbian.py"),
     ],
 )
 def test_what_the_policy_has_no_use_for_is_refused_before_anything_is_written(tmp_path, flags, message):

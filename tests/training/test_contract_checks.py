@@ -1,6 +1,5 @@
 """A user's class that breaks its contract is named in one line, before anything is written."""
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,11 +10,10 @@ from hebbes.files.checkpoint import load_newest_checkpoint
 from hebbes.files.policy_file import SavedPolicy, load_policy, save_policy
 from hebbes.options.evaluation import EvaluateConfig
 from hebbes.programs.evaluation_entries import load_entries
-from hebbes.strategies.openai_es import OpenAIESSettings
 from hebbes.training.advice import TrainingError
 from hebbes.training.prepare import prepare
 from hebbes.training.run import execute
-from tests.training.scripted_runs import make_scripted_config, train
+from tests.training.scripted_runs import SETTINGS, change, make_scripted_config, train
 
 UNFIT = {
     "--strategy collections:OrderedDict": "is not a strategy: it lacks grows, mean, ask, tell, state_dict, "
@@ -23,7 +21,6 @@ UNFIT = {
     "--strategy unfit_classes:NoSettings": "is not a strategy: it lacks Settings, a dataclass of its options",
     "--strategy unfit_classes:SettingWithoutHelp": "its setting population_size has no help text",
     "--strategy unfit_classes:SettingWithoutDefault": "its setting population_size has no default",
-    "--strategy unfit_classes:SettingOfEveryRun": "cannot be used: ArgumentError: argument --seed: conflicting option",
     "--strategy unfit_classes:LacksMethods": "is not a strategy: it lacks grows, mean, tell, state_dict, "
     "load_state_dict",
     "--strategy unfit_classes:ConstructorRaises": "cannot be used: RuntimeError: scripted",
@@ -76,7 +73,7 @@ def test_a_wrapper_may_forward_what_it_has_not(tmp_path):
 def test_a_users_strategy_is_tried_without_a_trace_in_the_run(tmp_path):
     config = make_scripted_config(tmp_path, generations=2)
     ours = load_policy(train(config) / "latest.dat", ["tests.scripted"])
-    theirs = train(replace(config, strategy="hebbes.strategies.openai_es:OpenAIES", run_name="again"))
+    theirs = train(change(config, strategy="hebbes.strategies.openai_es:OpenAIES", **SETTINGS, run_name="again"))
     assert (load_policy(theirs / "latest.dat", ["tests.scripted"]).weights == ours.weights).all()
 
 
@@ -94,11 +91,7 @@ def test_a_users_strategy_is_tried_without_a_trace_in_the_run(tmp_path):
     ],
 )
 def test_what_a_strategy_answers_wrongly_ends_the_run_with_its_last_generation_saved(strategy, expected, tmp_path):
-    (run,) = prepare(
-        make_scripted_config(
-            tmp_path, strategy=f"unfit_classes:{strategy}", settings=OpenAIESSettings(population_size=4)
-        )
-    )
+    (run,) = prepare(make_scripted_config(tmp_path, strategy=f"unfit_classes:{strategy}", population_size=4))
     with pytest.raises(TrainingError) as stopped:
         execute(run)
     first_line = str(stopped.value).partition("\n")[0]

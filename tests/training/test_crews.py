@@ -8,9 +8,7 @@ from threadpoolctl import threadpool_info
 
 from hebbes.files.policy_file import load_policy
 from hebbes.recording.metrics import read_metrics
-from hebbes.strategies.openai_es import OpenAIESSettings
-from hebbes.training.config import TrainConfig
-from tests.training.scripted_runs import make_scripted_config, read_outcome, train
+from tests.training.scripted_runs import make_config, make_scripted_config, read_outcome, train
 
 CREWS = [(1, "in_process"), (2, "in_process"), (1, "workers"), (2, "workers")]
 """Number of threads or workers, and the engine."""
@@ -35,23 +33,25 @@ class Threads(gymnasium.RewardWrapper):
         return float(sum(pool["num_threads"] for pool in threadpool_info() if "numpy" in pool["filepath"]))
 
 
-def collect_outcomes(make_config, folder):
+def collect_outcomes(configure, folder):
     """The outcomes of a run on each crew, and the folder of the last."""
     found = []
     for threads, engine in CREWS:
-        run = train(make_config(folder / f"{engine}{threads}", threads=threads, engine=engine))
+        run = train(configure(folder / f"{engine}{threads}", threads=threads, engine=engine))
         found.append(read_outcome(run))
     return found, run
 
 
 def make_growing_lstm_config(folder, **crew):
-    return TrainConfig(
+    return make_config(
         environment="CartPole-v1",
         policy="lstm",
         hidden_sizes=(6,),
         recurrent_size=5,
         observation_normalization=True,
-        settings=OpenAIESSettings(population_size=4, learning_rate=0.1, sampler="low_rank"),
+        population_size=4,
+        learning_rate=0.1,
+        sampler="low_rank",
         generations=3,
         num_interactions=250,
         chunk_size=3,
@@ -71,28 +71,26 @@ def test_low_rank_noise_on_a_recurrent_policy_in_a_population_that_grows(tmp_pat
 
 
 def test_linear_algebra_has_one_thread_wherever_members_are_evaluated(tmp_path):
-    def make_config(folder, **crew):
+    def configure(folder, **crew):
         rewards = {
             "gymnasium_wrappers": (f"{__name__}:Threads",),
             "generations": 1,
-            "settings": OpenAIESSettings(population_size=2),
+            "population_size": 2,
         }
         return make_scripted_config(folder, **rewards, **crew)
 
-    found, _ = collect_outcomes(make_config, tmp_path)
+    found, _ = collect_outcomes(configure, tmp_path)
     assert all(other == found[0] for other in found)
 
 
-@pytest.mark.parametrize("policy", ["cnn", "conv_lstm"])
-def test_virtual_batch_normalization_of_images(policy, tmp_path):
-    def make_config(folder, **crew):
-        sizes = {"hidden_sizes": (4,), "virtual_batch": 3, "chunk_size": 2, "generations": 2}
+@pytest.mark.parametrize(("policy", "sizes"), [("cnn", {"hidden_sizes": (4,)}), ("conv_lstm", {})])
+def test_virtual_batch_normalization_of_images(policy, sizes, tmp_path):
+    def configure(folder, **crew):
+        small = {"virtual_batch": 3, "chunk_size": 2, "generations": 2}
         seen = {"observation_normalization": False, "gymnasium_wrappers": (f"{__name__}:Pictures",)}
-        return make_scripted_config(
-            folder, policy=policy, **sizes, **seen, settings=OpenAIESSettings(population_size=4), **crew
-        )
+        return make_scripted_config(folder, policy=policy, **sizes, **small, **seen, population_size=4, **crew)
 
-    (alone, *others), run = collect_outcomes(make_config, tmp_path)
+    (alone, *others), run = collect_outcomes(configure, tmp_path)
     assert all(other == alone for other in others)
     saved = load_policy(run / "best.dat", ["tests", __name__])
     assert saved.buffers["virtual_batch"].shape == (3, 42, 42, 1)

@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from hebbes.files.policy_file import load_policy
-from hebbes.options.command_line import parse_configs
 from hebbes.options.evaluation import EvaluateConfig
+from hebbes.options.resuming import parse_configs
 from hebbes.policies.hebbian import Hebbian
 from hebbes.policies.linear import Linear
 from hebbes.programs.evaluation_entries import load_entries
@@ -34,7 +34,8 @@ def earlier(tmp_path):
 
 def check_options(config):
     settings = config.settings
-    assert (config.morphologies, config.normalization) == (("none", "right"), "max_abs")
+    assert config.environment.morphologies == ("none", "right")
+    assert config.policy_options["normalization"] == "max_abs"
     assert (settings.population_size, settings.learning_rate) == (4, 0.1)
     assert (settings.learning_rate_decay, settings.learning_rate_min) == (0.9, 0.01)
 
@@ -77,7 +78,7 @@ def test_short_names_are_taken_in_silence_and_former_flags_with_a_notice(capsys)
     assert (settings.population_size, settings.learning_rate, settings.learning_rate_decay) == (6, 0.5, 0.7)
     assert capsys.readouterr().err == ""
     (config,) = parse_configs("static", ["--environment", "Ant-v5", "--bodies", "none", "left"], "")
-    assert config.morphologies == ("none", "left")
+    assert config.environment.morphologies == ("none", "left")
     assert "--bodies is now called --morphologies" in capsys.readouterr().err.splitlines()
 
 
@@ -115,9 +116,9 @@ def test_a_short_name_gives_way_to_an_option_of_that_name(tmp_path, monkeypatch)
 def test_what_a_resumed_run_saves_has_current_names(earlier):
     again = ["--wrappers", "wrappers.clip_action:ClipAction"]
     (config,) = parse_configs("hebbian", ["--resume", str(earlier), *again], "")
-    assert config.policy == "hebbes.policies.hebbian:Hebbian"
-    assert config.strategy == "hebbes.strategies.openai_es:OpenAIES"
-    assert config.wrappers == ("hebbes.wrappers.clip_action:ClipAction",)
+    assert config.evolution.policy == "hebbes.policies.hebbian:Hebbian"
+    assert config.evolution.strategy == "hebbes.strategies.openai_es:OpenAIES"
+    assert config.environment.wrappers == ("hebbes.wrappers.clip_action:ClipAction",)
     assert load_policy(earlier / "best.dat").policy_name == "hebbes.policies.hebbian:Hebbian"
 
 

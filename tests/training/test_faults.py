@@ -10,7 +10,6 @@ from hebbes.contracts.randomness import Purpose
 from hebbes.files.checkpoint import load_newest_checkpoint
 from hebbes.files.policy_file import load_policy
 from hebbes.recording.metrics import read_metrics
-from hebbes.strategies.openai_es import OpenAIESSettings
 from hebbes.training.advice import TrainingError
 from hebbes.training.prepare import prepare
 from hebbes.training.run import execute
@@ -70,17 +69,16 @@ def test_non_finite_observations_fail_their_members(tmp_path):
 
 
 def test_when_all_members_tie_the_returns_change_nothing_and_it_is_said_once(tmp_path, capsys):
-    settings = OpenAIESSettings(population_size=8, weight_penalty=0.0)
-    config = make_config(tmp_path, action_weight=0.0, rewards=[1.0])
-    folder = train(make_scripted_config(tmp_path, env_kwargs=config.env_kwargs, settings=settings, generations=4))
+    script = {**SCRIPT, "action_weight": 0.0, "rewards": [1.0]}
+    folder = train(make_scripted_config(tmp_path, env_kwargs=script, weight_penalty=0.0, generations=4))
     assert capsys.readouterr().out.count("all members have the same fitness, 5: ") == 1
     metrics = read_metrics(folder / "metrics.csv")
     assert metrics["update_norm"].tolist() == [0, 0, 0, 0]
 
 
 def test_a_learning_rate_that_blows_up_stops_at_the_last_finite_weights(tmp_path, recwarn):
-    settings = OpenAIESSettings(population_size=8, learning_rate=1e39, optimizer="adam", learning_rate_decay=1.0)
-    config = make_scripted_config(tmp_path, settings=settings, observation_normalization=False)
+    rate = {"learning_rate": 1e39, "learning_rate_decay": 1.0}
+    config = make_scripted_config(tmp_path, **rate, observation_normalization=False)
     saved = train_until_stopped(config, "the weights are no longer finite; is learning_rate too large")
     assert [str(each.message) for each in recwarn if each.category is RuntimeWarning] == []
     assert np.isfinite(saved.latest.weights).all()
@@ -88,10 +86,8 @@ def test_a_learning_rate_that_blows_up_stops_at_the_last_finite_weights(tmp_path
 
 
 def test_sigma_that_underflows_stops_the_run(tmp_path):
-    settings = OpenAIESSettings(population_size=8, sigma_decay=1e-6, sigma_min=0.0)
-    saved = train_until_stopped(
-        make_scripted_config(tmp_path, settings=settings), "no longer changes any float32 weight"
-    )
+    settings = {"optimizer": "sgd", "learning_rate": 0.2, "sigma_decay": 1e-6, "sigma_min": 0.0}
+    saved = train_until_stopped(make_scripted_config(tmp_path, **settings), "no longer changes any float32 weight")
     assert 1 < saved.progress.generation < 9
     assert np.isfinite(saved.latest.weights).all()
 

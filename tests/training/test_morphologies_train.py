@@ -10,7 +10,8 @@ from hebbes.contracts.randomness import Purpose
 from hebbes.environments.morphologies import SPECIES
 from hebbes.evaluation.play import make_evaluation_spec, play
 from hebbes.files.policy_file import load_policy
-from hebbes.options.command_line import parse_config, parse_configs
+from hebbes.options.command_line import parse_config
+from hebbes.options.resuming import parse_configs
 from hebbes.training.assembly import find_spaces, make_environment_spec
 from hebbes.training.generation_loop import Trainer
 from hebbes.training.prepare import prepare
@@ -35,10 +36,11 @@ def train(config):
 
 def test_morphologies_are_separated_by_spaces_or_commas(tmp_path):
     for given in (["none", "right"], ["none,right"]):
-        assert parse(tmp_path, "--morphologies", *given).morphologies == ("none", "right")
-    assert parse(tmp_path, "--morphologies", "none").morphologies == parse(tmp_path).morphologies == ("none",)
+        assert parse(tmp_path, "--morphologies", *given).environment.morphologies == ("none", "right")
+    for given in (["--morphologies", "none"], []):
+        assert parse(tmp_path, *given).environment.morphologies == ("none",)
     (tmp_path / "mine.yaml").write_text("morphologies: left,mine.xml\n")
-    assert parse(tmp_path, "--config", str(tmp_path / "mine.yaml")).morphologies == ("left", "mine.xml")
+    assert parse(tmp_path, "--config", str(tmp_path / "mine.yaml")).environment.morphologies == ("left", "mine.xml")
 
 
 @pytest.mark.parametrize("given", [["none", "none"], ["left,none,left"], []])
@@ -155,7 +157,8 @@ def test_the_presets_train_on_the_intact_and_one_damaged_ant(trainer, environmen
         parse_config(trainer, ["--environment", environment, *variant], "test")
         for variant in (["--preset", "damage"], [])
     )
-    assert preset == replace(usual, morphologies=("none", "right"), preset="damage")
+    changes = {"environment": {"morphologies": ("none", "right")}, "run": {"preset": "damage"}}
+    assert preset == usual.change(**changes)
     files = ["--folder", str(tmp_path), "--run_name", "run", "--test_episodes", "1", "--generations", "1"]
     tiny = ["--popsize", "2", "--max_episode_steps", "3", "--eval_episodes", "1", "--threads", "1"]
     folder = train(parse_config(trainer, ["--environment", environment, "--preset", "damage", *tiny, *files], "test"))

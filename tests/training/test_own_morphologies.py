@@ -8,8 +8,9 @@ import pytest
 from hebbes.environments.morphologies import SPECIES, pin_morphology, shorten_morphology_name
 from hebbes.evaluation.play import play
 from hebbes.files.policy_file import load_policy
-from hebbes.options.command_line import parse_config, parse_configs
+from hebbes.options.command_line import parse_config
 from hebbes.options.evaluation import EvaluateConfig
+from hebbes.options.resuming import parse_configs
 from hebbes.programs.evaluation_entries import load_entries
 from hebbes.programs.evaluation_report import describe_environment
 from hebbes.training.prepare import prepare
@@ -39,7 +40,7 @@ def name_by_content(path):
 def test_a_file_is_kept_by_its_path_and_content_however_it_is_written(mine, tmp_path):
     (tmp_path / "inner").mkdir()
     for written in ("mine.xml", "./mine.xml", "inner/../mine.xml", str(mine), name_by_content(mine)):
-        assert parse("--morphologies", f"none,{written}").morphologies == ("none", name_by_content(mine))
+        assert parse("--morphologies", f"none,{written}").environment.morphologies == ("none", name_by_content(mine))
     (tmp_path / "left").write_text("")
     assert [pin_morphology(name) for name in ("none", "left", "absent.xml")] == ["none", "left", "absent.xml"]
     assert (
@@ -87,9 +88,8 @@ def test_a_changed_file_is_another_morphology_to_a_resume_and_to_an_evaluation(m
     damages = [("../mine.xml",), ("copy.xml",), ("copy.xml", "../mine.xml", "none")]
     found = [load_entries(EvaluateConfig((best,), damage=damage)) for damage in damages]
     assert [[each.seen for each in entries] for entries in found] == [[True], [True], [True, False]]
-    assert parse_configs("static", ["--resume", str(folder), "--morphologies", "../mine.xml"], "")[0].morphologies == (
-        name_by_content(mine),
-    )
+    (config,) = parse_configs("static", ["--resume", str(folder), "--morphologies", "../mine.xml"], "")
+    assert config.environment.morphologies == (name_by_content(mine),)
 
     before = name_by_content(mine)
     mine.write_text(mine.read_text().replace("-0.2 0.2", "-0.3 0.3"))

@@ -2,18 +2,16 @@
 
 import os
 import re
-from dataclasses import replace
 
 import pytest
 
 from hebbes.files.checkpoint import load_newest_checkpoint
-from hebbes.options.command_line import parse_configs
+from hebbes.options.resuming import parse_configs
 from hebbes.recording.metrics import read_metrics
-from hebbes.strategies.openai_es import OpenAIESSettings
 from hebbes.training import prepare as preparation
 from hebbes.training.prepare import prepare
 from hebbes.training.run_folder import lock_folder
-from tests.training.scripted_runs import make_scripted_config, read_outcome, resume, train
+from tests.training.scripted_runs import change, make_resumed_config, make_scripted_config, read_outcome, resume, train
 
 IMPORT = ["--import", "tests.scripted"]
 
@@ -38,11 +36,11 @@ def test_a_run_stopped_and_resumed_is_the_run_never_stopped(stop, whole, tmp_pat
 
 
 def test_other_strategy_settings_resume_too(tmp_path):
-    settings = OpenAIESSettings(population_size=6, learning_rate=0.1, momentum=0.9, weight_decay=0.01)
-    config = make_scripted_config(tmp_path, settings=settings, observation_normalization=True, episodes_per_member=2)
-    uninterrupted = read_outcome(train(replace(config, run_name="whole")))
-    folder = train(replace(config, generations=3))
-    assert read_outcome(resume(folder, settings=settings, episodes_per_member=2)) == uninterrupted
+    settings = {"population_size": 6, "learning_rate": 0.1, "optimizer": "sgd", "momentum": 0.9, "weight_decay": 0.01}
+    config = make_scripted_config(tmp_path, **settings, observation_normalization=True, episodes_per_member=2)
+    uninterrupted = read_outcome(train(change(config, run_name="whole")))
+    folder = train(change(config, generations=3))
+    assert read_outcome(resume(folder)) == uninterrupted
 
 
 def test_rows_behind_the_checkpoint_and_a_torn_one_are_written_again(whole, tmp_path):
@@ -62,7 +60,7 @@ def test_a_damaged_checkpoint_is_passed_over_for_the_one_before_it(whole, tmp_pa
     folder = train(make_scripted_config(tmp_path, generations=7, eval_every=100))
     for name in ("00000007.ckpt", "00000006.ckpt"):
         flip_a_bit(folder / "checkpoint" / name)
-    (run,) = prepare(make_scripted_config(tmp_path, resume=str(folder)))
+    (run,) = prepare(make_resumed_config(folder))
     assert run.progress.generation == 4
     os.close(run.lock)
     said = capsys.readouterr().err
@@ -128,8 +126,8 @@ def test_the_options_come_from_the_run_and_only_some_may_change(tmp_path):
     folder = train(make_scripted_config(tmp_path, generations=2))
     flags = ["--resume", str(folder), *IMPORT]
     (config,) = parse_configs("static", [*flags, "--generations", "4", "--threads", "2"], "")
-    assert (config.settings, config.observation_normalization) == (make_scripted_config(tmp_path).settings, True)
-    assert (config.generations, config.threads, config.imports) == (4, 2, ("tests.scripted",))
+    expected = change(make_scripted_config(tmp_path), generations=4, threads=2, chunk_size=4).as_options()
+    assert config.as_options() == expected
     (config,) = parse_configs("static", [*flags, "--popsize", "8"], "")  # as it was
     assert config.settings.population_size == 8
     with pytest.raises(ValueError, match=r"sigma cannot change when a run is resumed: it is 0.1 in .*, got 0.2"):

@@ -1,7 +1,7 @@
 """Resumes of unusual runs, of runs interrupted at an unlucky moment, and of runs whose files have changed."""
 
 import os
-from dataclasses import fields, replace
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -9,17 +9,24 @@ import pytest
 from hebbes.contracts.randomness import Purpose
 from hebbes.files import checksummed_file as checked_file
 from hebbes.files.checkpoint import load_newest_checkpoint, save_checkpoint
-from hebbes.options.command_line import parse_configs
+from hebbes.options.resuming import parse_configs
 from hebbes.recording.metrics import read_metrics
 from hebbes.strategies.openai_es import OpenAIES
 from hebbes.training.advice import TrainingError
 from hebbes.training.assembly import make_environment_spec
-from hebbes.training.config import TrainConfig
 from hebbes.training.prepare import prepare
 from hebbes.training.run import execute, execute_all
 from hebbes.training.run_folder import RunFiles
-from hebbes.training.trainers import HebbianConfig
-from tests.training.scripted_runs import make_scripted_config, read_outcome, resume, train
+from tests.training.scripted_runs import (
+    OPTIONS,
+    SETTINGS,
+    change,
+    make_config,
+    make_scripted_config,
+    read_outcome,
+    resume,
+    train,
+)
 
 IMPORT = ["--import", "tests.scripted"]
 
@@ -70,7 +77,7 @@ def test_a_run_of_a_version_without_early_stop_counts_grace_resumes_as_it_began(
     save_checkpoint(folder / "checkpoint", replace(checkpoint, config=options))
     flags = ["--resume", str(folder), "--import", "tests.scripted"]
     (resumed,) = parse_configs("static", flags, "")
-    assert resumed.early_stop_counts_grace
+    assert resumed.as_options()["early_stop_counts_grace"]
     assert make_environment_spec(resumed).training_wrappers[0].kwargs["counts_grace"]
     assert not make_environment_spec(config).training_wrappers[0].kwargs["counts_grace"]
 
@@ -78,18 +85,19 @@ def test_a_run_of_a_version_without_early_stop_counts_grace_resumes_as_it_began(
 @pytest.mark.parametrize("name", ["InPlace", "Growing"])
 def test_a_users_strategy_resumes_too(name, tmp_path):
     config = make_scripted_config(tmp_path, strategy=f"{__name__}:{name}", eval_every=4)
-    whole = train(replace(config, run_name="whole"))
+    whole = train(change(config, run_name="whole"))
     before = read_outcome(whole)
-    assert read_outcome(resume(whole, strategy=config.strategy, eval_every=4)) == before
-    folder = train(replace(config, generations=4))
-    assert read_outcome(resume(folder, strategy=config.strategy, eval_every=4)) == before
+    allowed = {"import": ("tests.scripted", __name__)}
+    assert read_outcome(resume(whole, **allowed)) == before
+    folder = train(change(config, generations=4))
+    assert read_outcome(resume(folder, **allowed)) == before
 
 
 def test_a_plastic_policy_resumes_too(tmp_path):
-    common = {field.name: getattr(make_scripted_config(tmp_path), field.name) for field in fields(TrainConfig)}
-    config = HebbianConfig(**{**common, "policy": "hebbian", "hidden_sizes": (3,), "update_every": 2})
-    whole = read_outcome(train(replace(config, run_name="whole")))
-    folder = train(replace(config, generations=4))
+    plastic = {"policy": "hebbian", "hidden_sizes": (3,), "update_every": 2}
+    config = make_config("hebbian", **{**OPTIONS, **SETTINGS, **plastic, "folder": str(tmp_path)})
+    whole = read_outcome(train(change(config, run_name="whole")))
+    folder = train(change(config, generations=4))
     flags = ["--resume", str(folder), *IMPORT, "--generations", "9"]
     (again,) = parse_configs("hebbian", flags, "")
     assert read_outcome(train(again)) == whole
@@ -101,7 +109,7 @@ def test_a_plastic_policy_resumes_too(tmp_path):
 @pytest.mark.parametrize("generation", [0, 3, 8])
 def test_interrupted_in_the_middle_of_a_generation(generation, purpose, tmp_path):
     config = make_scripted_config(tmp_path, eval_every=4, checkpoint_every=100)
-    whole = read_outcome(train(replace(config, run_name="whole")))
+    whole = read_outcome(train(change(config, run_name="whole")))
     (run,) = prepare(config)
     evaluate = run.engine.evaluate
 
@@ -114,7 +122,7 @@ def test_interrupted_in_the_middle_of_a_generation(generation, purpose, tmp_path
     run.engine.evaluate = interrupt
     with pytest.raises(KeyboardInterrupt):
         execute(run)
-    assert read_outcome(resume(run.folder, eval_every=4, checkpoint_every=100)) == whole
+    assert read_outcome(resume(run.folder)) == whole
 
 
 def test_interrupted_in_the_last_save_it_is_saved_all_the_same(tmp_path, monkeypatch):
@@ -179,7 +187,7 @@ def test_a_file_without_metrics_prevents_the_resume(tmp_path):
 
 def test_a_resume_with_nothing_to_do_says_so(tmp_path, capsys):
     folder = train(make_scripted_config(tmp_path, generations=2))
-    resume(folder, generations=9, max_env_steps=10)
+    resume(folder, max_env_steps=10)
     assert "nothing to do: 90 of 10 env steps are done" in capsys.readouterr().out
 
 

@@ -1,18 +1,16 @@
 """How runs end: which files are listed or made again, and what the last line advises."""
 
 import os
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from hebbes.files.policy_file import load_policy
-from hebbes.strategies.openai_es import OpenAIESSettings
 from hebbes.training.advice import TrainingError
 from hebbes.training.prepare import prepare
 from hebbes.training.run import execute, execute_all
 from hebbes.training.run_folder import RunFiles
-from tests.training.scripted_runs import make_scripted_config, resume, train
+from tests.training.scripted_runs import change, make_scripted_config, resume, train
 
 
 @pytest.fixture
@@ -32,7 +30,7 @@ def test_what_could_not_be_written_is_not_listed(config, capsys):
 
 
 def test_a_test_that_cannot_be_saved_is_reported(config, capsys):
-    (prepared,) = prepare(replace(config, test_episodes=1, generations=1))
+    (prepared,) = prepare(change(config, test_episodes=1, generations=1))
     (prepared.folder / "test.json").mkdir()
     assert not execute(prepared).is_complete
     said = capsys.readouterr()
@@ -40,7 +38,7 @@ def test_a_test_that_cannot_be_saved_is_reported(config, capsys):
 
 
 def test_a_missing_best_policy_is_one_line_and_no_traceback(config, monkeypatch):
-    (prepared,) = prepare(replace(config, test_episodes=1, generations=1))
+    (prepared,) = prepare(change(config, test_episodes=1, generations=1))
     monkeypatch.setattr(RunFiles, "save", lambda files, checkpoint: None)
     with pytest.raises(TrainingError, match=r"no test: .*best.dat: no such file"):
         execute(prepared)
@@ -48,16 +46,14 @@ def test_a_missing_best_policy_is_one_line_and_no_traceback(config, monkeypatch)
 
 def test_what_helps_is_the_last_line_of_a_run_that_was_stopped(config, capsys):
     stops = {
-        "learning_rate": replace(
-            config, settings=OpenAIESSettings(population_size=4, learning_rate=1e39, learning_rate_decay=1.0)
-        ),
-        "nan": replace(config, env_kwargs={"nan_at": 2, "truncate_at": 5}),
-        "clock": replace(config, env_kwargs={"nan_at": 2, "truncate_at": 5}, threads=2, episode_timeout=50.0),
+        "learning_rate": {"population_size": 4, "learning_rate": 1e39, "learning_rate_decay": 1.0},
+        "nan": {"env_kwargs": {"nan_at": 2, "truncate_at": 5}},
+        "clock": {"env_kwargs": {"nan_at": 2, "truncate_at": 5}, "threads": 2, "episode_timeout": 50.0},
     }
     found = {}
     for name, each in stops.items():
         with pytest.raises(TrainingError):
-            execute_all(prepare(replace(each, run_name=name)))
+            execute_all(prepare(change(config, **each, run_name=name)))
         found[name] = capsys.readouterr().out.splitlines()[-1]
     steps = "a new run with other step sizes (--learning_rate, --sigma)"
     assert found["learning_rate"] == f"what helps      {steps}; a resume would meet the same numbers again"
@@ -128,6 +124,6 @@ def test_a_run_shortened_before_its_first_evaluation_is_evaluated(tmp_path, caps
     with pytest.raises(KeyboardInterrupt):
         execute(run)
     assert not (run.folder / "best.dat").exists()
-    resume(run.folder, generations=2, test_episodes=1, eval_every=100, checkpoint_every=1)
+    resume(run.folder, generations=2, test_episodes=1)
     assert (run.folder / "best.dat").read_bytes() == (folder / "best.dat").read_bytes()
     assert _read_test_line(capsys).endswith("of generation 2")

@@ -4,7 +4,6 @@ import gc
 import os
 import shutil
 import weakref
-from dataclasses import replace
 
 import pytest
 
@@ -16,7 +15,7 @@ from hebbes.training.advice import TrainingError
 from hebbes.training.prepare import prepare
 from hebbes.training.run import execute, execute_all
 from hebbes.training.run_folder import lock_folder
-from tests.training.scripted_runs import make_scripted_config, read_outcome, train
+from tests.training.scripted_runs import change, make_scripted_config, read_outcome, train
 
 IMPORT = ["--import", "tests.scripted"]
 
@@ -158,7 +157,7 @@ def test_they_are_refused_together_or_not_at_all(tmp_path):
     before = sorted(tmp_path.rglob("*"))
     with pytest.raises(ValueError, match="exists already"):
         prepare(make_scripted_config(tmp_path, seeds=3))
-    with pytest.raises(ValueError, match="seeds must be >= 1, got 0"):
+    with pytest.raises(ValueError, match=r"seeds must be in \[1, 10000\], got 0"):
         make_scripted_config(tmp_path, seeds=0)
     with pytest.raises(ValueError, match="hidden_sizes must be >= 1"):
         prepare(make_scripted_config(tmp_path, seeds=3, run_name="other", policy="mlp", hidden_sizes=(0,)))
@@ -171,7 +170,7 @@ def test_each_resumes_with_its_own_options(tmp_path):
     execute_all(prepare_resume(top / "seed1", "--chunk_size", "3"))
     found = []
     for run in prepare_resume(top, "--generations", "3"):
-        found.append((run.config.seed, run.config.chunk_size, run.config.generations))
+        found.append((run.config.run.seed, run.config.engine.chunk_size, run.config.evolution.generations))
         os.close(run.lock)
     assert found == [(0, 4, 3), (1, 3, 3)]
     with pytest.raises(ValueError, match=r"seeds cannot change when a run is resumed: it is 2 in .*, got 3"):
@@ -193,8 +192,8 @@ def test_a_missing_run_begins_anew_and_a_damaged_one_is_named(alone, tmp_path):
 def test_they_start_from_a_copy_of_one_file(tmp_path):
     start = train(make_scripted_config(tmp_path, generations=2, run_name="start")) / "latest.dat"
     config = make_scripted_config(tmp_path, seed=4, generations=2, init_from=str(start))
-    expected = read_outcome(train(replace(config, seed=5, run_name="alone")))
-    runs = prepare(replace(config, seeds=2))
+    expected = read_outcome(train(change(config, seed=5, run_name="alone")))
+    runs = prepare(change(config, seeds=2))
     start.unlink()
     execute_all(runs)
     found = find_top(tmp_path) / "seed5"

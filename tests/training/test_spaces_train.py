@@ -8,8 +8,9 @@ import pytest
 from hebbes.environments.make_batch_env import make_batch_env
 from hebbes.evaluation.play import make_evaluation_spec, play
 from hebbes.files.policy_file import load_policy
-from hebbes.options.command_line import parse_config, parse_configs
+from hebbes.options.command_line import parse_config
 from hebbes.options.evaluation import EvaluateConfig
+from hebbes.options.resuming import parse_configs
 from hebbes.programs.evaluation_entries import load_entries
 from hebbes.recording.metrics import read_metrics
 from hebbes.reporting.video import film_episode
@@ -193,4 +194,4 @@ def test_a_run_resumes_with_the_package_that_its_name_brought(folder):
     with pytest.raises(ValueError, match=f"needs code from the module '{IMPORT}'.*--import {IMPORT}"):
         parse_configs("static", ["--resume", str(folder)], "")
     (resumed,) = parse_configs("static", ["--resume", str(folder), "--import", IMPORT], "")
-    assert (resumed.environment, resumed.imports) == ("Spaces-v0", (IMPORT,))
+    assert (resumed.environment.id, resumed.environment.imports) == ("Spaces-v0", (IMPORT,))

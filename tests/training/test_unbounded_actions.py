@@ -12,14 +12,13 @@ from hebbes.evaluation.play import make_evaluation_spec, play
 from hebbes.execution.episode import Agent, run_episode
 from hebbes.files.policy_file import load_policy
 from hebbes.options.command_line import parse_config
-from hebbes.options.flags import parse_options
+from hebbes.options.program_options import parse_options
 from hebbes.policies.mlp import MLP
 from hebbes.programs.import_reference import ImportConfig
 from hebbes.training.assembly import make_environment_spec
 from hebbes.training.prepare import prepare
 from hebbes.training.run import execute
 from hebbes.training.unbounded_actions import check_accepts_unbounded_actions
-from hebbes.training.unused_options import format_as_yaml
 from hebbes.wrappers.base import BatchWrapper
 
 POLICY = MLP((17,), 6, hidden_sizes=(16,), bias=True)
@@ -63,7 +62,7 @@ def test_the_preset_of_es_torch_trains_and_evaluates_unclipped(tmp_path):
     flags = ["--environment", "HalfCheetah-v5", "--preset", "es_torch", "--folder", str(tmp_path), "--run_name", "a"]
     flags += ["--popsize", "2", "--generations", "1", "--max_episode_steps", "5", "--eval_episodes", "1"]
     (run,) = prepare(parse_config("static", [*flags, "--test_episodes", "0", "--threads", "1"], ""))
-    assert (run.config.episode_seeds, run.config.initialization) == ("independent", "xavier")
+    assert (run.config.evolution.episode_seeds, run.task.agent.policy.initialization) == ("independent", "xavier")
     execute(run)
     saved = load_policy(run.folder / "best.dat")
     assert (saved.environment.wrappers, saved.action_head) == ((), "identity")
@@ -127,7 +126,7 @@ def test_none_is_a_text_where_it_is_a_choice(tmp_path):
     file = tmp_path / "options.yaml"
     file.write_text("environment: Pendulum-v1\naction_bounds: none\n")
     config = parse_config("static", ["--config", str(file)], "")
-    assert config.action_bounds == "none"
+    assert config.environment.action_bounds == "none"
     assert make_environment_spec(config).wrappers == ()
-    file.write_text(format_as_yaml(config))
+    file.write_text(config.format_as_yaml())
     assert parse_config("static", ["--config", str(file)], "") == config

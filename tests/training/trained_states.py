@@ -6,7 +6,6 @@ import sys
 from pathlib import Path
 
 from hebbes.files.checkpoint import load_newest_checkpoint
-from hebbes.registry.lookup import find_class
 from tests.strategies.every_strategy import SETTINGS, STRATEGY_NAMES
 from tests.training.scripted_runs import make_scripted_config, train
 
@@ -17,10 +16,11 @@ DENSE = {"cma_es", "xnes"}
 def compute_digest(folder: Path, name: str) -> str:
     changes = {"population_size": 8} if "population_size" in SETTINGS[name] or name in DENSE else {}
     changes |= {"openai_es": {"optimizer": "clip_up"}, "ga": {"parents": 4}}.get(name, {})
-    settings = find_class("strategy", name).Settings(**{**SETTINGS[name], **changes})
+    settings = {**SETTINGS[name], **changes}
     sizes = (16, 16) if name in DENSE else (200, 200)  # 320 and 40,800 parameters
-    changes = {"strategy": name, "settings": settings, "policy": "mlp", "hidden_sizes": sizes, "generations": 3}
-    checkpoint, _ = load_newest_checkpoint(train(make_scripted_config(folder, run_name=name, **changes)) / "checkpoint")
+    network = {"policy": "mlp", "hidden_sizes": sizes}
+    config = make_scripted_config(folder, run_name=name, strategy=name, generations=3, **network, **settings)
+    checkpoint, _ = load_newest_checkpoint(train(config) / "checkpoint")
     assert checkpoint.progress.generation == 3
     return hashlib.sha256(b"".join(array.tobytes() for _, array in sorted(checkpoint.strategy.items()))).hexdigest()
 

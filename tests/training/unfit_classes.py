@@ -32,15 +32,6 @@ class SettingWithoutDefault(OpenAIES):
     Settings = SettingsWithoutDefault
 
 
-@dataclass(frozen=True)
-class SettingsOfEveryRun:
-    seed: int = field(default=1, metadata={"help": "an option that every run has"})
-
-
-class SettingOfEveryRun(OpenAIES):
-    Settings = SettingsOfEveryRun
-
-
 class LacksMethods:
     Settings = OpenAIESSettings
 
