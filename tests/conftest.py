@@ -8,11 +8,14 @@ from pathlib import Path
 import hypothesis
 import pytest
 
-import tests.shape_checks  # noqa: F401  # first of ours: it checks the modules that are imported after it
-from hebbes.execution.parents_signals import PARENTS_SIGNALS
-from hebbes.options.evaluation import EvaluateConfig
-from hebbes.programs.evaluate import evaluate
-from hebbes.programs.train import train
+from tests.shape_checks import check_shapes
+
+check_shapes()
+
+from hebbes.execution.parents_signals import PARENTS_SIGNALS  # noqa: E402
+from hebbes.options.evaluation import EvaluateConfig  # noqa: E402
+from hebbes.programs.evaluate import evaluate  # noqa: E402
+from hebbes.programs.train import train  # noqa: E402
 
 hypothesis.settings.register_profile("patient", deadline=None)
 hypothesis.settings.load_profile("patient")

@@ -1,4 +1,4 @@
-"""The shapes and types in annotations are checked while the tests run. Import this before any module of hebbes.
+"""The shapes and types in annotations are checked while the tests run.
 
 jaxtyping's import hook wraps every function and every dataclass of the listed modules. A call with an array of another
 shape, of another type of numbers, or with axes that contradict each other then raises `jaxtyping.TypeCheckError`.
@@ -38,5 +38,7 @@ def unchecked() -> Iterator[None]:
         jaxtyping.config.update("jaxtyping_disable", False)
 
 
-assert not any(name.startswith("hebbes.") for name in sys.modules), "imported too late: these modules are not checked"
-jaxtyping.install_import_hook(list_checked_modules(), CHECKER)
+def check_shapes() -> None:
+    """Checks the modules that are imported from now on. Called before any module of hebbes is imported."""
+    assert not any(name.startswith("hebbes.") for name in sys.modules)
+    jaxtyping.install_import_hook(list_checked_modules(), CHECKER)
