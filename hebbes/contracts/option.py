@@ -116,7 +116,8 @@ def check_argument(
         return None
     converted = _convert(kind, value)
     if converted is _WRONG:
-        raise ValueError(f"{name} must be {describe_type(kind)}{' or none' * optional}, got {value!r}")
+        shown = list(value) if isinstance(value, tuple) else value
+        raise ValueError(f"{name} must be {describe_type(kind)}{' or none' * optional}, got {shown!r}")
     for item in converted if isinstance(converted, tuple) else (converted,):
         if choices and item not in choices:
             meant = suggest_name(str(item), choices)

@@ -4,14 +4,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from hebbes.contracts.option import check_value
 from hebbes.environments.wrapper_spec import Entry, WrapperSpec, make_wrapper_spec, read_wrapper
 from hebbes.options.option_reader import OptionReader
-from hebbes.options.texts import GivenOption
+from hebbes.options.texts import GivenOption, format_options
 from hebbes.registry.lookup import list_names
 from hebbes.training.evolution_options import TUNED_WITH_STRATEGY
 from hebbes.training.owners import (
-    SEVERAL,
     TRAINERS,
     Choices,
     Owner,
@@ -29,7 +27,10 @@ DECIDING = {
 }
 """Names of the options that decide which files are read and which other options exist -> the short name."""
 
-LISTS = ("import", "wrappers", "loggers")
+LISTS_OF_PARTS = {"wrappers": "wrapper", "loggers": "logger"}
+"""Those that name parts of a run -> the kind of part."""
+
+LISTS = ("import", *LISTS_OF_PARTS)
 """Those that are lists."""
 
 
@@ -70,7 +71,7 @@ class SourceReader:
         self.notices: list[str] = []
         self._trainer = trainer
         self._sources: dict[str, Source] = {}
-        self._listed: dict[str, set[str]] = {kind: set() for kind in SEVERAL}
+        self._listed: dict[str, list[str]] = {}
 
     def read(self, source: Source) -> None:
         """Reads a source; ValueError for the first mistake in it."""
@@ -79,10 +80,11 @@ class SourceReader:
         self._leave_out_replaced(before, owners)
         reader = OptionReader(owners, lambda: list_all_owners(self._trainer))
         given = [each for each in source.given if reader.knows(each[0])] if source.is_lenient else source.given
-        values = reader.read(given, source.name)
-        for kind in SEVERAL:
-            self._spread_entries(kind, values, owners)
+        spread, given = _spread_entries(given, owners)
+        self._replace_listed(reader, source, spread)
+        values = reader.read([*spread, *given], source.name)
         self.values |= values
+        self._check_put_on(source, owners)
         self._sources |= dict.fromkeys(values, source)
         self.notices += reader.notices
         if not source.name:
@@ -90,9 +92,7 @@ class SourceReader:
 
     def _follow_choices(self, source: Source) -> Choices:
         named = find_deciding_options(source.given)
-        entries: dict[str, tuple[Entry, ...]] = {
-            name: tuple(map(read_wrapper, named[name])) for name in ("wrappers", "loggers") if name in named
-        }
+        entries = {name: _read_entries(name, named[name]) for name in LISTS_OF_PARTS if name in named}
         return Choices(
             named.get("policy", self.choices.policy),
             named.get("strategy", self.choices.strategy),
@@ -119,46 +119,68 @@ class SourceReader:
                     dropped.setdefault(f"{source.name}: left out {{}}, {why}", []).append(key.rpartition(".")[2])
         self.notices += [text.format(", ".join(names)) for text, names in dropped.items()]
 
-    def _spread_entries(self, kind: str, values: dict[str, Any], owners: Sequence[Owner]) -> None:
-        """Turns arguments in a list of wrappers or loggers into options, and removes those of ours from the list.
+    def _check_put_on(self, source: Source, owners: Sequence[Owner]) -> None:
+        """ValueError if a source lists a wrapper or logger of ours that no option puts on."""
+        named = find_deciding_options(source.given)
+        for name, kind in LISTS_OF_PARTS.items():
+            for spec in map(make_wrapper_spec, _read_entries(name, named.get(name, ()))):
+                owner = find_wrapper_owner(owners, spec, kind)
+                is_ours = owner is not None and spec.name in list_names(kind)
+                if is_ours and not any(each.key in self.values for each in owner.options):
+                    needed = owner.options[0].field.name
+                    example = f"'{spec.name}: {{{needed}: ...}}'"
+                    raise ValueError(f"{name}: {spec.name} does nothing without {needed}, as in {example}")
 
-        A new list replaces the one before it.
-        """
-        key = {"wrapper": "environment.wrappers", "logger": "run.loggers"}[kind]
-        if key not in values:
-            return
-        for listed in self._listed[kind]:
-            self.values.pop(listed, None)
-        specs, kept = [make_wrapper_spec(entry) for entry in values[key]], []
+    def _replace_listed(self, reader: OptionReader, source: Source, spread: Sequence[GivenOption]) -> None:
+        """Drops the arguments in a list of wrappers or loggers, where a source has another list."""
+        named = find_deciding_options(source.given)
+        for name in LISTS_OF_PARTS.keys() & named.keys():
+            for key in self._listed.pop(name, ()):
+                self.values.pop(key, None)
+            self._listed[name] = [reader.find(each)[0].key for each, _ in spread]
+
+
+def _spread_entries(
+    given: Sequence[GivenOption], owners: Sequence[Owner]
+) -> tuple[list[GivenOption], list[GivenOption]]:
+    """Arguments in lists of wrappers and loggers as options of their own; all options with what is left of the lists.
+
+    A wrapper of ours with options leaves its list: its options put it on. One that is listed twice stays as it is.
+    """
+    spread: list[GivenOption] = []
+    rest: list[GivenOption] = []
+    for name, texts in given:
+        kind = LISTS_OF_PARTS.get(DECIDING.get(name, ""))
+        if kind is None:
+            rest.append((name, texts))
+            continue
+        specs, kept = [make_wrapper_spec(entry) for entry in _read_entries(name, texts)], []
         for spec in specs:
             owner = find_wrapper_owner(owners, spec, kind)
             if owner is None or [each.name for each in specs].count(spec.name) > 1:
-                kept.append(spec.entry)
-                continue
-            spread, rest = _spread_arguments(kind, owner, spec)
-            self._listed[kind] |= spread.keys()
-            for each, value in spread.items():
-                values.setdefault(each, value)
-            if spec.name not in list_names(kind):
-                kept.append(WrapperSpec(spec.name, rest).entry)
-            elif not any(each.key in {**self.values, **values} for each in owner.options):
-                needed = owner.options[0].field.name
-                raise ValueError(f"{kind}s: {spec.name} does nothing without {needed}: '{spec.name}: {{{needed}: 1}}'")
-        values[key] = tuple(kept)
-
-
-def _spread_arguments(kind: str, owner: Owner, spec: WrapperSpec) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The arguments that are options, by key, and the others by name; ValueError for an unknown one of ours."""
-    options = {each.field.name: each for each in owner.options}
-    rest = {name: value for name, value in spec.kwargs.items() if name not in options}
-    if rest and spec.name in list_names(kind):
-        takes = ", ".join(options) or "none"
-        raise ValueError(f"{kind}s: {spec.name!r} has no argument {next(iter(rest))!r}; it takes {takes}")
-    spread = {
-        options[name].key: check_value(options[name].declared_in, options[name].field, value)
-        for name, value in spec.kwargs.items()
-        if name in options
-    }
-    if owner.name in options:  # its switch
-        spread[options[owner.name].key] = True
+                kept.append(spec)
+            else:
+                spread += _spread_arguments(owner, spec)
+                kept += [WrapperSpec(spec.name)] if spec.name not in list_names(kind) else []
+        rest += format_options({name: [spec.entry for spec in kept]})
     return spread, rest
+
+
+def _spread_arguments(owner: Owner, spec: WrapperSpec) -> list[GivenOption]:
+    """The arguments of a wrapper or logger as options."""
+    names = {each.field.name for each in owner.options}
+    arguments = {f"{owner.name}.{name}": value for name, value in spec.kwargs.items()}
+    if owner.name in names:  # its switch
+        arguments[f"{owner.name}.{owner.name}"] = True
+    return format_options(arguments)
+
+
+def _read_entries(name: str, texts: Sequence[str]) -> tuple[Entry, ...]:
+    """The entries of a list of wrappers or loggers; ValueError, which begins with the list's name."""
+    entries = []
+    for text in texts:
+        try:
+            entries.append(read_wrapper(text))
+        except ValueError as error:
+            raise ValueError(f"{name}: {error}; got {text!r}") from error
+    return tuple(entries)
