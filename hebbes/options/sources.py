@@ -125,8 +125,9 @@ class SourceReader:
         for name, kind in LISTS_OF_PARTS.items():
             for spec in map(make_wrapper_spec, _read_entries(name, named.get(name, ()))):
                 owner = find_wrapper_owner(owners, spec, kind)
-                is_ours = owner is not None and spec.name in list_names(kind)
-                if is_ours and not any(each.key in self.values for each in owner.options):
+                if owner is None or spec.name not in list_names(kind):
+                    continue
+                if not any(each.key in self.values for each in owner.options):
                     needed = owner.options[0].field.name
                     example = f"'{spec.name}: {{{needed}: ...}}'"
                     raise ValueError(f"{name}: {spec.name} does nothing without {needed}, as in {example}")
