@@ -54,6 +54,17 @@ def find_deciding_options(given: Sequence[GivenOption]) -> dict[str, Any]:
     return found
 
 
+def read_entries(option: str, texts: Sequence[str]) -> tuple[Entry, ...]:
+    """The wrappers or loggers in a list; ValueError that names the option."""
+    found = []
+    for text in texts:
+        try:
+            found.append(read_wrapper(text))
+        except ValueError as error:
+            raise ValueError(f"{option}: {error}; got {text!r}") from error
+    return tuple(found)
+
+
 class SourceReader:
     """Reads sources one after another, and follows what they choose.
 
@@ -90,9 +101,10 @@ class SourceReader:
 
     def _follow_choices(self, source: Source) -> Choices:
         named = find_deciding_options(source.given)
-        entries: dict[str, tuple[Entry, ...]] = {
-            name: tuple(map(read_wrapper, named[name])) for name in ("wrappers", "loggers") if name in named
-        }
+        try:
+            entries = {name: read_entries(name, named[name]) for name in ("wrappers", "loggers") if name in named}
+        except ValueError as error:
+            raise ValueError(f"{source.name}: {error}" if source.name else str(error)) from error
         return Choices(
             named.get("policy", self.choices.policy),
             named.get("strategy", self.choices.strategy),
