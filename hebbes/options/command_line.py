@@ -14,12 +14,11 @@ from typing import Any, NoReturn
 import yaml
 
 from hebbes.environments.environment_options import EnvironmentOptions
-from hebbes.environments.wrapper_spec import read_wrapper
 from hebbes.files.option_file import read_yaml
 from hebbes.options.help import format_help
 from hebbes.options.option_reader import OptionReader
 from hebbes.options.presets import find_preset, read_shared_options
-from hebbes.options.sources import Source, SourceReader, find_deciding_options
+from hebbes.options.sources import Source, SourceReader, find_deciding_options, read_entries
 from hebbes.options.texts import GivenOption, format_options, split_arguments
 from hebbes.recording.standard_output import print_or_exit
 from hebbes.registry.former_names import rename_classes
@@ -120,8 +119,8 @@ def print_help_if_asked(trainer: str, given: Sequence[GivenOption], description:
     choices = Choices(
         named.get("policy", default.policy),
         named.get("strategy", default.strategy),
-        tuple(map(read_wrapper, named.get("wrappers", ()))),
-        tuple(map(read_wrapper, named.get("loggers", ()))),
+        read_entries("wrappers", named.get("wrappers", ())),
+        read_entries("loggers", named.get("loggers", ())),
     )
     chosen = [*list_fixed_owners(trainer), *list_chosen_owners(choices)]
     owners = list_all_owners(trainer) if "help_all" in asked else chosen

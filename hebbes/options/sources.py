@@ -55,6 +55,17 @@ def find_deciding_options(given: Sequence[GivenOption]) -> dict[str, Any]:
     return found
 
 
+def read_entries(option: str, texts: Sequence[str]) -> tuple[Entry, ...]:
+    """The wrappers or loggers in a list; ValueError that names the option."""
+    found = []
+    for text in texts:
+        try:
+            found.append(read_wrapper(text))
+        except ValueError as error:
+            raise ValueError(f"{option}: {error}; got {text!r}") from error
+    return tuple(found)
+
+
 class SourceReader:
     """Reads sources one after another, and follows what they choose.
 
@@ -92,7 +103,10 @@ class SourceReader:
 
     def _follow_choices(self, source: Source) -> Choices:
         named = find_deciding_options(source.given)
-        entries = {name: _read_entries(name, named[name]) for name in LISTS_OF_PARTS if name in named}
+        try:
+            entries = {name: read_entries(name, named[name]) for name in LISTS_OF_PARTS if name in named}
+        except ValueError as error:
+            raise ValueError(f"{source.name}: {error}" if source.name else str(error)) from error
         return Choices(
             named.get("policy", self.choices.policy),
             named.get("strategy", self.choices.strategy),
@@ -123,7 +137,7 @@ class SourceReader:
         """ValueError if a source lists a wrapper or logger of ours that no option puts on."""
         named = find_deciding_options(source.given)
         for name, kind in LISTS_OF_PARTS.items():
-            for spec in map(make_wrapper_spec, _read_entries(name, named.get(name, ()))):
+            for spec in map(make_wrapper_spec, read_entries(name, named.get(name, ()))):
                 owner = find_wrapper_owner(owners, spec, kind)
                 if owner is None or spec.name not in list_names(kind):
                     continue
@@ -155,7 +169,7 @@ def _spread_entries(
         if kind is None:
             rest.append((name, texts))
             continue
-        specs, kept = [make_wrapper_spec(entry) for entry in _read_entries(name, texts)], []
+        specs, kept = [make_wrapper_spec(entry) for entry in read_entries(name, texts)], []
         for spec in specs:
             owner = find_wrapper_owner(owners, spec, kind)
             if owner is None or [each.name for each in specs].count(spec.name) > 1:
@@ -174,14 +188,3 @@ def _spread_arguments(owner: Owner, spec: WrapperSpec) -> list[GivenOption]:
     if owner.name in names:  # its switch
         arguments[f"{owner.name}.{owner.name}"] = True
     return format_options(arguments)
-
-
-def _read_entries(name: str, texts: Sequence[str]) -> tuple[Entry, ...]:
-    """The entries of a list of wrappers or loggers; ValueError, which begins with the list's name."""
-    entries = []
-    for text in texts:
-        try:
-            entries.append(read_wrapper(text))
-        except ValueError as error:
-            raise ValueError(f"{name}: {error}; got {text!r}") from error
-    return tuple(entries)
