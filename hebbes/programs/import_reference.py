@@ -82,7 +82,7 @@ def import_reference(config: ImportConfig) -> str:
         action_head=agent.action_head,
         environment=environment,
         provenance={"path_hebb": config.path_hebb, "path_coev": config.path_coev, **find_conditions()}
-        | {"options": trained.list_used_options()},
+        | {"options": trained.list_used_options(without=("run", "engine", "logger"))},
     )
     command = make_train_command(config.output, saved)
     write_output(Path(config.output), saved)

@@ -119,7 +119,7 @@ def test_a_file_that_may_not_be_read_is_refused(tmp_path):
         (make_setter("action_head", value="softmax"), "unknown action head 'softmax'"),
         (
             make_setter("policy", "initialization", value="kaiming"),
-            "initialization: got 'kaiming', allowed: xavier, py",
+            "initialization must be one of xavier, pytorch, got 'kaiming'",
         ),
         (make_setter("policy", "name", value="mpl"), "did you mean 'mlp'"),
         (make_setter("policy", "name", value=3), "the policy's name must be text, not 3"),
