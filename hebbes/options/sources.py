@@ -43,6 +43,8 @@ class Source:
     given: Sequence[GivenOption]
     is_lenient: bool = False
     """Whether options of owners that are not chosen are skipped without a word."""
+    is_saved: bool = False
+    """Whether it is a checkpoint, whose lists of wrappers and loggers stay as they are."""
 
 
 def find_deciding_options(given: Sequence[GivenOption]) -> dict[str, Any]:
@@ -91,7 +93,7 @@ class SourceReader:
         self._leave_out_replaced(before, owners)
         reader = OptionReader(owners, lambda: list_all_owners(self._trainer))
         given = [each for each in source.given if reader.knows(each[0])] if source.is_lenient else source.given
-        spread, given = _spread_entries(given, owners)
+        spread, given = ([], given) if source.is_saved else _spread_entries(given, owners)
         self._replace_listed(reader, source, spread)
         values = reader.read([*spread, *given], source.name)
         self.values |= values
@@ -129,9 +131,13 @@ class SourceReader:
                 del self.values[key]
                 source = self._sources[key]
                 if not source.is_lenient:
-                    why = f"tuned for strategy {before.strategy}" if was_tuned else "which were for what is replaced"
+                    why = f"tuned for strategy {before.strategy}" if was_tuned else self._explain_lack(key)
                     dropped.setdefault(f"{source.name}: left out {{}}, {why}", []).append(key.rpartition(".")[2])
         self.notices += [text.format(", ".join(names)) for text, names in dropped.items()]
+
+    def _explain_lack(self, key: str) -> str:
+        is_policys = key.startswith("policy.")
+        return f"which policy {self.choices.policy} does not have" if is_policys else "of parts that are not listed"
 
     def _check_put_on(self, source: Source, owners: Sequence[Owner]) -> None:
         """ValueError if a source lists a wrapper or logger of ours that no option puts on."""

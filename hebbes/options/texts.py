@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from math import inf
 from typing import Any, TypeAlias
 
+import numpy as np
 import yaml
 
 from hebbes.contracts.option import check_value, describe_type, get_hints, split_hint
@@ -55,6 +56,8 @@ def format_arguments(options: Mapping[str, Any]) -> list[str]:
 
 
 def _format_texts(value: Any) -> list[str]:
+    if isinstance(value, np.ndarray | np.generic):
+        value = value.tolist()
     if isinstance(value, list | tuple):
         return [_format_text(item) for item in value]
     return [_format_text(value)]
@@ -62,10 +65,22 @@ def _format_texts(value: Any) -> list[str]:
 
 def _format_text(value: Any) -> str:
     if isinstance(value, Mapping):
-        return str(yaml.safe_dump(dict(value), default_flow_style=True, width=inf))
+        try:
+            return str(yaml.safe_dump(_to_plain(value), default_flow_style=True, width=inf))
+        except yaml.YAMLError as error:
+            raise ValueError(f"a mapping must hold numbers, texts, lists and mappings, got {value!r}") from error
     if isinstance(value, bool):
         return str(value).lower()
     return "none" if value is None else str(value)
+
+
+def _to_plain(value: Any) -> Any:
+    """The value without tuples and NumPy's types, also in mappings and lists."""
+    if isinstance(value, np.ndarray | np.generic):
+        return value.tolist()
+    if isinstance(value, Mapping):
+        return {key: _to_plain(item) for key, item in value.items()}
+    return [_to_plain(item) for item in value] if isinstance(value, list | tuple) else value
 
 
 def read_texts(option: OwnedOption, texts: Sequence[str], *, may_be_empty: bool = True) -> Any:

@@ -86,9 +86,9 @@ class TrainConfig:
         for entry in self.environment.wrappers if kind == "wrapper" else self.run.loggers:
             spec = make_wrapper_spec(entry)
             owner = find_wrapper_owner(owners, spec, kind)
-            options = [] if owner is None else owner.options
+            options = [] if owner is None else [each for each in owner.options if each.field.name != owner.name]
             given = {each.field.name: _to_plain(self.given[each.key]) for each in options if each.key in self.given}
-            specs.append(replace(spec, kwargs={**spec.kwargs, **given}))
+            specs.append(replace(spec, kwargs={**given, **spec.kwargs}))
         return specs
 
     def list_loggers(self) -> list[LoggerChoice]:
