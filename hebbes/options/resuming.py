@@ -12,7 +12,7 @@ from hebbes.options.texts import GivenOption, format_options, split_arguments
 from hebbes.registry.former_names import find_current_class_name, rename_saved_options
 from hebbes.registry.lookup import check_allowed, find_class
 from hebbes.training.config import TrainConfig, find_users_modules, make_config
-from hebbes.training.owners import AUTO, OwnedOption, list_chosen_owners, list_fixed_owners
+from hebbes.training.owners import AUTO, OwnedOption, get_saved_value, list_chosen_owners, list_fixed_owners
 from hebbes.training.program_words import list_program_words
 
 
@@ -47,7 +47,9 @@ def resume_config(trainer: str, given: Sequence[GivenOption]) -> TrainConfig:
 def _make_resumed_config(
     trainer: str, folder: Path, given: Sequence[GivenOption], seed_options: Mapping[str, int]
 ) -> TrainConfig:
-    saved = {**_read_saved_options(trainer, folder, find_deciding_options(given).get("import", ())), **seed_options}
+    saved = _read_saved_options(trainer, folder, find_deciding_options(given).get("import", ()))
+    for name, value in seed_options.items():
+        saved[f"run.{name}" if f"run.{name}" in saved else name] = value
     reader = SourceReader(trainer)
     source = Source(f"the run in {folder}", format_options(saved), is_lenient=True)
     reader.read(source)
@@ -81,7 +83,8 @@ def _read_saved_options(trainer: str, folder: Path, imports: Sequence[str]) -> d
         raise ValueError(f"the run in {folder} lacks the option {error}") from error
     except ValueError as error:
         raise ValueError(f"the run in {folder} {error}") from error
-    maker = trainer if saved["policy"] == AUTO else getattr(find_class("policy", saved["policy"]), "trainer", trainer)
+    policy = get_saved_value(saved, "evolution.policy")
+    maker = trainer if policy == AUTO else getattr(find_class("policy", policy), "trainer", trainer)
     if maker != trainer:
         program = shlex.join(list_program_words(f"train_{maker}"))
         raise ValueError(f"the run in {folder} was made by {program}; resume it with that")
@@ -91,7 +94,7 @@ def _read_saved_options(trainer: str, folder: Path, imports: Sequence[str]) -> d
 def _check_change(option: OwnedOption, value: Any, saved: Any, folder: Path) -> None:
     """ValueError if a resumed run may not have this value of an option."""
     name, metadata = option.short_name, option.field.metadata
-    if metadata.get("changeable"):
+    if metadata.get("changeable") or option.owner.kind == "logger":  # loggers change no result
         return
     if not metadata.get("saved", True):
         raise ValueError(f"{name} cannot be given when a run is resumed: its options come from {folder}")

@@ -1,6 +1,7 @@
 """TrainConfig: the options of a training run, by owner."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -20,6 +21,7 @@ from hebbes.training.owners import (
     choose_names,
     find_owner,
     find_wrapper_owner,
+    get_saved_value,
     list_chosen_owners,
     list_fixed_owners,
 )
@@ -88,7 +90,7 @@ class TrainConfig:
             owner = find_wrapper_owner(owners, spec, kind)
             options = [] if owner is None else owner.options
             given = {each.field.name: _to_plain(self.given[each.key]) for each in options if each.key in self.given}
-            specs.append(replace(spec, kwargs={**spec.kwargs, **given}))
+            specs.append(replace(spec, kwargs={**given, **spec.kwargs}))
         return specs
 
     def list_loggers(self) -> list[LoggerChoice]:
@@ -189,14 +191,15 @@ def make_config(trainer: str, choices: Choices, values: Mapping[str, Any], typed
 
 def find_users_modules(options: Mapping[str, Any]) -> list[str]:
     """Names of the user's own modules in options, given by name: packages to import, and those of `module:Class`."""
-    entries: Sequence[Entry] = (
-        *options["gymnasium_wrappers"],
-        *options["wrappers"],
-        *options.get("loggers", ()),
-    )
-    classes = (*(make_wrapper_spec(entry).name for entry in entries), options["policy"], options["strategy"])
-    named = [name for name in (options["environment"], *classes) if ":" in name and not is_ours(name)]
-    return [*options["import"], *(name.partition(":")[0] for name in named)]
+    policy, strategy = (get_saved_value(options, f"evolution.{name}") for name in ("policy", "strategy"))
+    entries: list[Entry] = []
+    for name in ("environment.gymnasium_wrappers", "environment.wrappers", "run.loggers"):
+        with suppress(KeyError):  # files of earlier versions have no loggers
+            entries += get_saved_value(options, name)
+    classes = [*(make_wrapper_spec(entry).name for entry in entries), policy, strategy]
+    named = [get_saved_value(options, "environment.id"), *classes]
+    imports = get_saved_value(options, "environment.imports")
+    return [*imports, *(name.partition(":")[0] for name in named if ":" in name and not is_ours(name))]
 
 
 def _to_plain(value: Any) -> Any:

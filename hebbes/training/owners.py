@@ -5,7 +5,7 @@ loggers. An option is named by itself, `sigma`, where no other part of the run h
 together with its owner, `openai_es.sigma`.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import Field, dataclass, field, make_dataclass
 from functools import cache
 from typing import Any
@@ -45,6 +45,11 @@ class Owner:
     def slot(self) -> str:
         """The place in a run that it takes. At most one owner of a slot is in a run."""
         return f"{self.kind} {self.name}" if self.kind in SEVERAL else self.kind
+
+    @property
+    def title(self) -> str:
+        """What messages call it."""
+        return self.name if self.name == self.kind else f"{self.kind} {self.name}"
 
     @property
     def options(self) -> list["OwnedOption"]:
@@ -131,7 +136,11 @@ def _list_several(kind: str, entries: Sequence[Entry]) -> list[Owner]:
     names = [make_wrapper_spec(entry).name for entry in entries]
     theirs = [name for name in dict.fromkeys(names) if ":" in name and not name.startswith("gymnasium.")]
     ours = [name for name in list_names(kind) if name not in SIMULATOR_WRAPPERS]
-    return [owner for owner in (find_owner(kind, name) for name in (*ours, *theirs)) if owner.options]
+    found = {name: owner for name in (*ours, *theirs) if (owner := find_owner(kind, name)).options}
+    for name, owner in found.items():
+        if same := [other for other in found if other != name and found[other].name == owner.name]:
+            raise ValueError(f"{kind}s {name!r} and {same[0]!r} have one name and options: rename one of the classes")
+    return list(found.values())
 
 
 def list_all_owners(trainer: str) -> list[Owner]:
@@ -161,6 +170,16 @@ def choose_names(options: Sequence[OwnedOption]) -> dict[str, str]:
     for each in options:
         keys.setdefault(each.short_name, set()).add(each.key)
     return {each.key: each.short_name if len(keys[each.short_name]) == 1 else each.full_name for each in options}
+
+
+def get_saved_value(options: Mapping[str, Any], full_name: str) -> Any:
+    """An option that every run has, in the options of a file; KeyError if it is absent.
+
+    It has its full name, such as `run.seed`, where a user's own class has an option of the same short name.
+    """
+    fixed = (each for owner in list_fixed_owners("static") for each in owner.options)
+    short_name = next(each.short_name for each in fixed if each.full_name == full_name)
+    return options[full_name] if full_name in options else options[short_name]
 
 
 def find_wrapper_owner(owners: Iterable[Owner], spec: WrapperSpec, kind: str) -> Owner | None:

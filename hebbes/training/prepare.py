@@ -30,6 +30,7 @@ from hebbes.training.assembly import choose_policy, find_spaces, make_agent, mak
 from hebbes.training.config import TrainConfig
 from hebbes.training.contract_checks import try_policy, try_strategy
 from hebbes.training.memory_check import check_run_memory
+from hebbes.training.owners import get_saved_value
 from hebbes.training.provenance import find_conditions
 from hebbes.training.run_folder import (
     INIT_FROM,
@@ -248,7 +249,7 @@ def _restore_run(config: TrainConfig, folder: Path) -> Run:
 
 def _describe_differences(checkpoint: Checkpoint, run: Run) -> list[str]:
     """At most one line: what differs between the conditions of the checkpoint and those of now."""
-    then = {**checkpoint.conditions, "chunk_size": str(checkpoint.config["chunk_size"])}
+    then = {**checkpoint.conditions, "chunk_size": str(get_saved_value(checkpoint.config, "engine.chunk_size"))}
     now = {**find_conditions(), "chunk_size": str(run.config.engine.chunk_size)}
     found = [
         f"{name} was {then.get(name, 'absent')}, is {now.get(name, 'absent')}"

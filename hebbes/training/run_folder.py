@@ -21,6 +21,7 @@ from hebbes.files.checkpoint import Checkpoint, Snapshot, save_checkpoint
 from hebbes.files.option_file import read_yaml
 from hebbes.files.policy_file import SavedPolicy, save_policy
 from hebbes.training.config import TrainConfig
+from hebbes.training.owners import get_saved_value
 from hebbes.training.program_words import list_program_words
 from hebbes.training.provenance import find_conditions
 
@@ -145,7 +146,8 @@ def read_seeds(folder: Path) -> range | None:
         raise neither
     try:
         options = read_yaml(folder / CONFIG_YAML)
-        seeds = range(options["seed"], options["seed"] + options["seeds"])
+        first = get_saved_value(options, "run.seed")
+        seeds = range(first, first + get_saved_value(options, "run.seeds"))
     except (ValueError, TypeError, LookupError) as error:
         raise ValueError(f"{folder / CONFIG_YAML} does not say which seeds were asked for") from error
     if not _find_seed_folders(folder, seeds):
