@@ -24,11 +24,14 @@ def format_help(program: str, description: str, owners: Iterable[Owner], footer:
         keys = {each.key for each in shown}
         shown += [each for each in owner.options if each.key not in keys]
     for kind, options in groups.items():
-        lines.append(_format_title(kind, titles[kind]))
+        lines += textwrap.wrap(_format_title(kind, titles[kind]), width)
         for each in options:
             lines += _format_option(each, width)
         lines.append("")
-    return "\n".join([*lines, *footer]).rstrip()
+    for line in footer:
+        indent = INDENT if line.startswith("-") else 0
+        lines += textwrap.wrap(line, max(width, INDENT + 20), subsequent_indent=" " * indent) or [""]
+    return "\n".join(lines).rstrip()
 
 
 def _format_title(kind: str, names: Sequence[str]) -> str:

@@ -1,6 +1,7 @@
 """Sources of options: presets, a config file, the command line. A later one overrides those before it."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -65,6 +66,15 @@ def read_entries(option: str, texts: Sequence[str]) -> tuple[Entry, ...]:
     return tuple(found)
 
 
+@contextmanager
+def _name_in_errors(source: Source) -> Iterator[None]:
+    """Begins the message of a ValueError with the file, if the source is one."""
+    try:
+        yield
+    except ValueError as error:
+        raise ValueError(f"{source.name}: {error}" if source.name else str(error)) from error
+
+
 class SourceReader:
     """Reads sources one after another, and follows what they choose.
 
@@ -91,8 +101,9 @@ class SourceReader:
         reader = OptionReader(owners, lambda: list_all_owners(self._trainer))
         given = [each for each in source.given if reader.knows(each[0])] if source.is_lenient else source.given
         values = reader.read(given, source.name)
-        for kind in SEVERAL:
-            self._spread_entries(kind, values, owners)
+        with _name_in_errors(source):
+            for kind in SEVERAL:
+                self._spread_entries(kind, values, owners)
         self.values |= values
         self._sources |= dict.fromkeys(values, source)
         self.notices += reader.notices
@@ -101,10 +112,8 @@ class SourceReader:
 
     def _follow_choices(self, source: Source) -> Choices:
         named = find_deciding_options(source.given)
-        try:
+        with _name_in_errors(source):
             entries = {name: read_entries(name, named[name]) for name in ("wrappers", "loggers") if name in named}
-        except ValueError as error:
-            raise ValueError(f"{source.name}: {error}" if source.name else str(error)) from error
         return Choices(
             named.get("policy", self.choices.policy),
             named.get("strategy", self.choices.strategy),
