@@ -96,8 +96,8 @@ def _check_early(trainer: str, sources: Sequence[Source], named: Mapping[str, An
     for kind in ("strategy", "policy"):
         if kind in named and (kind, named[kind]) != ("policy", "auto"):
             find_owner(kind, named[kind])
+    reader = SourceReader(trainer)
     try:
-        reader = SourceReader(trainer)
         for source in sources:
             reader.read(source)
     except ValueError:
@@ -108,6 +108,10 @@ def _check_early(trainer: str, sources: Sequence[Source], named: Mapping[str, An
                     raise
         if {"strategy", "policy"} <= named.keys():
             raise
+    for owner in list_fixed_owners(trainer):
+        if owner.kind != "evolution":  # those can depend on options of a preset
+            given = {each.field.name: reader.values[each.key] for each in owner.options if each.key in reader.values}
+            owner.declared[0](**given)  # checks them
 
 
 def print_help_if_asked(trainer: str, given: Sequence[GivenOption], description: str) -> None:

@@ -20,7 +20,10 @@ def format_help(program: str, description: str, owners: Iterable[Owner], footer:
         for each in options:
             lines += _format_option(each, width)
         lines.append("")
-    return "\n".join([*lines, *footer]).rstrip()
+    for line in footer:
+        indent = INDENT if line.startswith("-") else 0
+        lines += textwrap.wrap(line, max(width, INDENT + 20), subsequent_indent=" " * indent) or [""]
+    return "\n".join(lines).rstrip()
 
 
 def group_options(owners: Iterable[Owner]) -> dict[str, list[OwnedOption]]:

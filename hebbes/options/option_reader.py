@@ -86,7 +86,9 @@ class OptionReader:
             if texts or not _is_switch(option):
                 raise ValueError(f"no_{option.short_name} takes no value, got {' '.join(texts)}")
             return False
-        return read_texts(option, texts, may_be_empty=self._may_be_empty)
+        is_unique = len({each.key for each in self._named[option.short_name]}) == 1
+        name = option.short_name if is_unique else option.full_name
+        return read_texts(option, texts, name=name, may_be_empty=self._may_be_empty)
 
     def _find_current_name(self, name: str, source: str) -> str:
         """The current name of an option; a notice says so if it has a former one."""
@@ -99,7 +101,7 @@ class OptionReader:
         """The only option of a name. Policies that `auto` can stand for share theirs."""
         options = self._named[name]
         if len({each.key for each in options}) > 1:
-            owners = " and ".join(f"{each.owner.kind} {each.owner.name}" for each in options)
+            owners = " and ".join(each.owner.title for each in options)
             full_names = " or ".join(f"--{each.full_name}" for each in options)
             raise ValueError(f"{name} is an option of {owners}: give {full_names}")
         return options[0]

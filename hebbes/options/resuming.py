@@ -97,7 +97,8 @@ def _read_saved_options(trainer: str, folder: Path, imports: Sequence[str]) -> d
         raise ValueError(f"the run in {folder} lacks the option {error}") from error
     except ValueError as error:
         raise ValueError(f"the run in {folder} {error}") from error
-    maker = trainer if saved["policy"] == AUTO else getattr(find_class("policy", saved["policy"]), "trainer", trainer)
+    policy = saved["policy"]
+    maker = trainer if policy == AUTO else getattr(find_class("policy", policy), "trainer", trainer)
     if maker != trainer:
         program = shlex.join(list_program_words(f"train_{maker}"))
         raise ValueError(f"the run in {folder} was made by {program}; resume it with that")

@@ -1,6 +1,7 @@
 """Sources of options: presets, a config file, the command line. A later one overrides those before it."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -68,6 +69,15 @@ def read_entries(option: str, texts: Sequence[str]) -> tuple[Entry, ...]:
     return tuple(found)
 
 
+@contextmanager
+def _name_in_errors(source: Source) -> Iterator[None]:
+    """Begins the message of a ValueError with the file, if the source is one."""
+    try:
+        yield
+    except ValueError as error:
+        raise ValueError(f"{source.name}: {error}" if source.name else str(error)) from error
+
+
 class SourceReader:
     """Reads sources one after another, and follows what they choose.
 
@@ -93,7 +103,8 @@ class SourceReader:
         self._leave_out_replaced(before, owners)
         reader = OptionReader(owners, lambda: list_all_owners(self._trainer))
         given = [each for each in source.given if reader.knows(each[0])] if source.is_lenient else source.given
-        spread, given = ([], given) if source.is_saved else _spread_entries(given, owners)
+        with _name_in_errors(source):
+            spread, given = ([], given) if source.is_saved else _spread_entries(given, owners)
         self._replace_listed(reader, source, spread)
         values = reader.read([*spread, *given], source.name)
         self.values |= values
@@ -105,10 +116,8 @@ class SourceReader:
 
     def _follow_choices(self, source: Source) -> Choices:
         named = find_deciding_options(source.given)
-        try:
+        with _name_in_errors(source):
             entries = {name: read_entries(name, named[name]) for name in LISTS_OF_PARTS if name in named}
-        except ValueError as error:
-            raise ValueError(f"{source.name}: {error}" if source.name else str(error)) from error
         return Choices(
             named.get("policy", self.choices.policy),
             named.get("strategy", self.choices.strategy),

@@ -83,15 +83,16 @@ def _to_plain(value: Any) -> Any:
     return [_to_plain(item) for item in value] if isinstance(value, list | tuple) else value
 
 
-def read_texts(option: OwnedOption, texts: Sequence[str], *, may_be_empty: bool = True) -> Any:
+def read_texts(option: OwnedOption, texts: Sequence[str], *, name: str = "", may_be_empty: bool = True) -> Any:
     """The checked value of an option; ValueError, which begins with its name, if the texts are none.
 
     Args:
         option: what is read.
         texts: none for an on/off option that is on; one for most others; any number for a list.
+        name: what messages call the option; its short name if empty.
         may_be_empty: whether a list that cannot be `none` may be empty.
     """
-    metadata, name = option.field.metadata, option.short_name
+    metadata, name = option.field.metadata, name or option.short_name
     kind, is_list, is_optional = split_hint(get_hints(option.declared_in)[option.field.name])
     if kind is bool and not texts:
         return True
@@ -105,7 +106,7 @@ def read_texts(option: OwnedOption, texts: Sequence[str], *, may_be_empty: bool 
     if len(texts) > 1 and not is_list:
         raise ValueError(f"{name} takes one value, got {' '.join(texts)}")
     items = [_read_text(kind, text, metadata.get("read"), name) for text in texts]
-    return check_value(option.declared_in, option.field, tuple(items) if is_list else items[0])
+    return check_value(option.declared_in, option.field, tuple(items) if is_list else items[0], name)
 
 
 def _read_text(kind: Any, text: str, read: Callable[[str], Any] | None, name: str) -> Any:

@@ -51,6 +51,11 @@ class Owner:
         return f"{self.kind} {self.name}" if self.kind in SEVERAL else self.kind
 
     @property
+    def title(self) -> str:
+        """What messages call it."""
+        return self.name if self.name == self.kind else f"{self.kind} {self.name}"
+
+    @property
     def options(self) -> list["OwnedOption"]:
         """Its options."""
         return [OwnedOption(self, each, field_) for each in self.declared for field_ in list_options(each)]
@@ -137,7 +142,11 @@ def _list_several(kind: str, entries: Sequence[Entry]) -> list[Owner]:
     last_words = [name.rpartition(":")[2] for name in names]
     theirs = [name for name, word in zip(names, last_words, strict=True) if ":" in name and last_words.count(word) == 1]
     ours = [name for name in list_names(kind) if name not in SIMULATOR_WRAPPERS]
-    return [owner for owner in (find_owner(kind, name) for name in (*ours, *theirs)) if owner.options]
+    found = {name: owner for name in (*ours, *theirs) if (owner := find_owner(kind, name)).options}
+    for name, owner in found.items():
+        if same := [other for other in found if other != name and found[other].name == owner.name]:
+            raise ValueError(f"{kind}s {name!r} and {same[0]!r} have one name and options: rename one of the classes")
+    return list(found.values())
 
 
 def list_all_owners(trainer: str) -> list[Owner]:
