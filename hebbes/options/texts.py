@@ -62,7 +62,7 @@ def _format_texts(value: Any) -> list[str]:
 
 def _format_text(value: Any) -> str:
     if isinstance(value, Mapping):
-        return str(yaml.safe_dump(dict(value), default_flow_style=True, width=inf))
+        return str(yaml.safe_dump(dict(value), default_flow_style=True, width=inf)).strip()
     if isinstance(value, bool):
         return str(value).lower()
     return "none" if value is None else str(value)
