@@ -1,7 +1,6 @@
 """The scripts as a user runs them."""
 
 import json
-import re
 import subprocess
 import sys
 from pathlib import Path
@@ -12,7 +11,6 @@ from safetensors import safe_open
 
 from hebbes.environments.environment_spec import EnvironmentSpec
 from hebbes.files.policy_file import SavedPolicy, save_policy
-from hebbes.options.flags_page import MARK, format_tables
 from hebbes.policies.hebbian import Hebbian
 from hebbes.policies.linear import Linear
 
@@ -250,35 +248,6 @@ def test_a_users_own_environment_policy_and_wrapper(tmp_path):
     done = subprocess.run(command[:-2], capture_output=True, text=True, timeout=120, cwd=ROOT, env=path)
     assert done.returncode == 2
     assert "give --import mine" in done.stderr
-
-
-def test_the_page_of_flags_is_made_from_the_options_that_the_help_lists():
-    page = (ROOT / "docs" / "flags.md").read_text()
-    assert page.partition(MARK)[2].strip() == format_tables().strip(), (
-        "python -m hebbes.options.flags_page docs/flags.md"
-    )
-    listed = set(re.findall(r"^\| `(--\w+)`", page, re.MULTILINE))
-    for script in ("train_static.py", "train_hebbian.py"):
-        shown, everything = (
-            set(re.findall(r"^  (--\w+)", run(script, flag).stdout, re.MULTILINE)) for flag in ("--help", "--help_all")
-        )
-        assert shown < everything == listed
-
-
-@pytest.mark.parametrize("script", ["train_static.py", "train_hebbian.py", "evaluate_static.py", "evaluate_hebbian.py"])
-def test_help_loads_no_simulator_and_no_compiler(script):
-    heavy = {"numba", "torch", "scipy", "gymnasium", "envpool", "safetensors", "rich", "matplotlib", "cv2"}
-    program = (
-        "import runpy, sys\n"
-        f"sys.argv = [{script!r}, '--help']\n"
-        "try:\n"
-        f"    runpy.run_path({script!r}, run_name='__main__')\n"
-        "except SystemExit as ended:\n"
-        f"    print(ended.code, sorted({heavy} & set(sys.modules)), file=sys.stderr)\n"
-    )
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120, cwd=ROOT)
-    assert done.stderr == "0 []\n"
-    assert done.stdout.startswith(f"usage: python {script} [--OPTION VALUE ...]\n")
 
 
 def test_learning_rules_are_trained_evaluated_and_refused_by_name(tmp_path, refusal):

@@ -121,10 +121,13 @@ def check_options(instance: Any) -> None:
             object.__setattr__(instance, each.name, checked)
 
 
-def check_value(owner: type, option: Field, value: Any) -> Any:
-    """The value of an option of `owner`, converted as by `check_options`; ValueError, which begins with its name."""
+def check_value(owner: type, option: Field, value: Any, name: str = "") -> Any:
+    """The value of an option of `owner`, converted as by `check_options`; ValueError, which begins with its name.
+
+    `name` is the name in the message, by default that of the flag.
+    """
     rules = {rule: option.metadata[rule] for rule in ("range", "choices", "advice") if rule in option.metadata}
-    return check_argument(get_flag_name(option), value, get_hints(owner)[option.name], **rules)
+    return check_argument(name or get_flag_name(option), value, get_hints(owner)[option.name], **rules)
 
 
 def check_argument(

@@ -56,7 +56,7 @@ class EnvironmentOptions:
     )
     wrappers: tuple[Any, ...] = option(
         (),
-        "batch wrappers, written like those of gymnasium_wrappers; ours go where their own flags put them, yours outermost",
+        "batch wrappers, written like those of gymnasium_wrappers; ours go where their flags put them, yours outermost",
         read=read_wrapper,
     )
 

@@ -66,7 +66,7 @@ def _format_texts(value: Any) -> list[str]:
 def _format_text(value: Any) -> str:
     if isinstance(value, Mapping):
         try:
-            return str(yaml.safe_dump(_to_plain(value), default_flow_style=True, width=inf))
+            return str(yaml.safe_dump(_to_plain(value), default_flow_style=True, width=inf)).strip()
         except yaml.YAMLError as error:
             raise ValueError(f"a mapping must hold numbers, texts, lists and mappings, got {value!r}") from error
     if isinstance(value, bool):
