@@ -1,17 +1,16 @@
 """Sources of options: presets, a config file, the command line. A later one overrides those before it."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from hebbes.contracts.option import check_value
 from hebbes.environments.wrapper_spec import Entry, WrapperSpec, make_wrapper_spec, read_wrapper
 from hebbes.options.option_reader import OptionReader
-from hebbes.options.texts import GivenOption
+from hebbes.options.texts import GivenOption, format_options
 from hebbes.registry.lookup import list_names
 from hebbes.training.evolution_options import TUNED_WITH_STRATEGY
 from hebbes.training.owners import (
-    SEVERAL,
     TRAINERS,
     Choices,
     Owner,
@@ -29,7 +28,10 @@ DECIDING = {
 }
 """Names of the options that decide which files are read and which other options exist -> the short name."""
 
-LISTS = ("import", "wrappers", "loggers")
+LISTS_OF_PARTS = {"wrappers": "wrapper", "loggers": "logger"}
+"""Those that name parts of a run -> the kind of part."""
+
+LISTS = ("import", *LISTS_OF_PARTS)
 """Those that are lists."""
 
 
@@ -42,6 +44,8 @@ class Source:
     given: Sequence[GivenOption]
     is_lenient: bool = False
     """Whether options of owners that are not chosen are skipped without a word."""
+    is_saved: bool = False
+    """Whether it is a checkpoint, whose lists of wrappers and loggers stay as they are."""
 
 
 def find_deciding_options(given: Sequence[GivenOption]) -> dict[str, Any]:
@@ -52,6 +56,26 @@ def find_deciding_options(given: Sequence[GivenOption]) -> dict[str, Any]:
         if short is not None and (short in LISTS or texts):
             found[short] = texts if short in LISTS else texts[-1]
     return found
+
+
+def read_entries(option: str, texts: Sequence[str]) -> tuple[Entry, ...]:
+    """The wrappers or loggers in a list; ValueError that names the option."""
+    found = []
+    for text in texts:
+        try:
+            found.append(read_wrapper(text))
+        except ValueError as error:
+            raise ValueError(f"{option}: {error}; got {text!r}") from error
+    return tuple(found)
+
+
+@contextmanager
+def _name_in_errors(source: Source) -> Iterator[None]:
+    """Begins the message of a ValueError with the file, if the source is one."""
+    try:
+        yield
+    except ValueError as error:
+        raise ValueError(f"{source.name}: {error}" if source.name else str(error)) from error
 
 
 class SourceReader:
@@ -70,7 +94,7 @@ class SourceReader:
         self.notices: list[str] = []
         self._trainer = trainer
         self._sources: dict[str, Source] = {}
-        self._listed: dict[str, set[str]] = {kind: set() for kind in SEVERAL}
+        self._listed: dict[str, list[str]] = {}
 
     def read(self, source: Source) -> None:
         """Reads a source; ValueError for the first mistake in it."""
@@ -79,10 +103,12 @@ class SourceReader:
         self._leave_out_replaced(before, owners)
         reader = OptionReader(owners, lambda: list_all_owners(self._trainer))
         given = [each for each in source.given if reader.knows(each[0])] if source.is_lenient else source.given
-        values = reader.read(given, source.name)
-        for kind in SEVERAL:
-            self._spread_entries(kind, values, owners)
+        with _name_in_errors(source):
+            spread, given = ([], given) if source.is_saved else _spread_entries(given, owners)
+        self._replace_listed(reader, source, spread)
+        values = reader.read([*spread, *given], source.name)
         self.values |= values
+        self._check_put_on(source, owners)
         self._sources |= dict.fromkeys(values, source)
         self.notices += reader.notices
         if not source.name:
@@ -90,9 +116,8 @@ class SourceReader:
 
     def _follow_choices(self, source: Source) -> Choices:
         named = find_deciding_options(source.given)
-        entries: dict[str, tuple[Entry, ...]] = {
-            name: tuple(map(read_wrapper, named[name])) for name in ("wrappers", "loggers") if name in named
-        }
+        with _name_in_errors(source):
+            entries = {name: read_entries(name, named[name]) for name in LISTS_OF_PARTS if name in named}
         return Choices(
             named.get("policy", self.choices.policy),
             named.get("strategy", self.choices.strategy),
@@ -115,50 +140,66 @@ class SourceReader:
                 del self.values[key]
                 source = self._sources[key]
                 if not source.is_lenient:
-                    why = f"tuned for strategy {before.strategy}" if was_tuned else "which were for what is replaced"
+                    why = f"tuned for strategy {before.strategy}" if was_tuned else self._explain_lack(key)
                     dropped.setdefault(f"{source.name}: left out {{}}, {why}", []).append(key.rpartition(".")[2])
         self.notices += [text.format(", ".join(names)) for text, names in dropped.items()]
 
-    def _spread_entries(self, kind: str, values: dict[str, Any], owners: Sequence[Owner]) -> None:
-        """Turns arguments in a list of wrappers or loggers into options, and removes those of ours from the list.
+    def _explain_lack(self, key: str) -> str:
+        is_policys = key.startswith("policy.")
+        return f"which policy {self.choices.policy} does not have" if is_policys else "of parts that are not listed"
 
-        A new list replaces the one before it.
-        """
-        key = {"wrapper": "environment.wrappers", "logger": "run.loggers"}[kind]
-        if key not in values:
-            return
-        for listed in self._listed[kind]:
-            self.values.pop(listed, None)
-        specs, kept = [make_wrapper_spec(entry) for entry in values[key]], []
+    def _check_put_on(self, source: Source, owners: Sequence[Owner]) -> None:
+        """ValueError if a source lists a wrapper or logger of ours that no option puts on."""
+        named = find_deciding_options(source.given)
+        for name, kind in LISTS_OF_PARTS.items():
+            for spec in map(make_wrapper_spec, read_entries(name, named.get(name, ()))):
+                owner = find_wrapper_owner(owners, spec, kind)
+                if owner is None or spec.name not in list_names(kind):
+                    continue
+                if not any(each.key in self.values for each in owner.options):
+                    needed = owner.options[0].field.name
+                    example = f"'{spec.name}: {{{needed}: ...}}'"
+                    raise ValueError(f"{name}: {spec.name} does nothing without {needed}, as in {example}")
+
+    def _replace_listed(self, reader: OptionReader, source: Source, spread: Sequence[GivenOption]) -> None:
+        """Drops the arguments in a list of wrappers or loggers, where a source has another list."""
+        named = find_deciding_options(source.given)
+        for name in LISTS_OF_PARTS.keys() & named.keys():
+            for key in self._listed.pop(name, ()):
+                self.values.pop(key, None)
+            self._listed[name] = [reader.find(each)[0].key for each, _ in spread]
+
+
+def _spread_entries(
+    given: Sequence[GivenOption], owners: Sequence[Owner]
+) -> tuple[list[GivenOption], list[GivenOption]]:
+    """Arguments in lists of wrappers and loggers as options of their own; all options with what is left of the lists.
+
+    A wrapper of ours with options leaves its list: its options put it on. One that is listed twice stays as it is.
+    """
+    spread: list[GivenOption] = []
+    rest: list[GivenOption] = []
+    for name, texts in given:
+        kind = LISTS_OF_PARTS.get(DECIDING.get(name, ""))
+        if kind is None:
+            rest.append((name, texts))
+            continue
+        specs, kept = [make_wrapper_spec(entry) for entry in read_entries(name, texts)], []
         for spec in specs:
             owner = find_wrapper_owner(owners, spec, kind)
             if owner is None or [each.name for each in specs].count(spec.name) > 1:
-                kept.append(spec.entry)
-                continue
-            spread, rest = _spread_arguments(kind, owner, spec)
-            self._listed[kind] |= spread.keys()
-            for each, value in spread.items():
-                values.setdefault(each, value)
-            if spec.name not in list_names(kind):
-                kept.append(WrapperSpec(spec.name, rest).entry)
-            elif not any(each.key in {**self.values, **values} for each in owner.options):
-                needed = owner.options[0].field.name
-                raise ValueError(f"{kind}s: {spec.name} does nothing without {needed}: '{spec.name}: {{{needed}: 1}}'")
-        values[key] = tuple(kept)
-
-
-def _spread_arguments(kind: str, owner: Owner, spec: WrapperSpec) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The arguments that are options, by key, and the others by name; ValueError for an unknown one of ours."""
-    options = {each.field.name: each for each in owner.options}
-    rest = {name: value for name, value in spec.kwargs.items() if name not in options}
-    if rest and spec.name in list_names(kind):
-        takes = ", ".join(options) or "none"
-        raise ValueError(f"{kind}s: {spec.name!r} has no argument {next(iter(rest))!r}; it takes {takes}")
-    spread = {
-        options[name].key: check_value(options[name].declared_in, options[name].field, value)
-        for name, value in spec.kwargs.items()
-        if name in options
-    }
-    if owner.name in options:  # its switch
-        spread[options[owner.name].key] = True
+                kept.append(spec)
+            else:
+                spread += _spread_arguments(owner, spec)
+                kept += [WrapperSpec(spec.name)] if spec.name not in list_names(kind) else []
+        rest += format_options({name: [spec.entry for spec in kept]})
     return spread, rest
+
+
+def _spread_arguments(owner: Owner, spec: WrapperSpec) -> list[GivenOption]:
+    """The arguments of a wrapper or logger as options."""
+    names = {each.field.name for each in owner.options}
+    arguments = {f"{owner.name}.{name}": value for name, value in spec.kwargs.items()}
+    if owner.name in names:  # its switch
+        arguments[f"{owner.name}.{owner.name}"] = True
+    return format_options(arguments)

@@ -1,7 +1,7 @@
 """The command that continues training from a policy file with learning rules."""
 
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import redirect_stderr
 from io import StringIO
 from typing import Any
@@ -11,7 +11,9 @@ from hebbes.execution.observation_moments import read_moments
 from hebbes.files.policy_file import SavedPolicy
 from hebbes.options.command_line import resolve_config
 from hebbes.options.texts import format_arguments, format_options
-from hebbes.training.config import TrainConfig
+from hebbes.registry.lookup import check_allowed
+from hebbes.training.config import TrainConfig, find_users_modules
+from hebbes.training.owners import shorten_names
 from hebbes.training.program_words import list_program_words
 
 TRAINER = "hebbian"
@@ -19,15 +21,30 @@ NAMING = ("environment", "import", "policy", "strategy")
 """Options that decide which others exist, and which values presets give them."""
 
 
-def make_train_command(path: str, saved: SavedPolicy) -> str:
+def make_train_command(path: str, saved: SavedPolicy, imports: Sequence[str] = ()) -> str:
     """The command line that continues training from a policy file, without options that the preset already sets.
 
-    A policy file holds the options of its training (`provenance["options"]`). Files of earlier versions do not. Their
-    command has the options of the policy and the environment's own, and a comment says that others are missing.
+    A policy file holds the options of its training (`provenance["options"]`). Where it does not, as files of earlier
+    versions, or where these cannot be used, the command has the options of the policy and the environment's own, and a
+    comment says that others are missing. Modules of the user's own are imported only from packages in `imports`.
     """
-    trained, comment = saved.provenance.get("options"), ""
-    if not isinstance(trained, dict):
-        trained, comment = _find_known_options(saved), "  # and the options of its training, which this file lacks"
+    words = list_program_words(f"train_{TRAINER}")
+    trained = saved.provenance.get("options")
+    try:
+        if not isinstance(trained, dict):
+            raise ValueError("it was written by an earlier version")
+        trained = shorten_names(trained)
+        check_allowed(find_users_modules(trained), imports)
+        options, comment = _find_changes(saved, trained), ""
+    except (ValueError, TypeError, LookupError) as error:
+        reason = " ".join(str(error).split())
+        comment = f"  # and the options of its training, which this file lacks ({reason})"
+        options = _find_changes(saved, _find_known_options(saved))
+    return shlex.join([*words, *format_arguments({**options, "init_from": path})]) + comment
+
+
+def _find_changes(saved: SavedPolicy, trained: Mapping[str, Any]) -> dict[str, Any]:
+    """The options of a training that the preset does not set, with those of the saved policy."""
     kept = {name: trained[name] for name in ("environment", "import") if trained.get(name)}
     by_name = _resolve(kept).as_options()
     kept |= {name: trained[name] for name in NAMING if name in trained and trained[name] != by_name[name]}
@@ -35,9 +52,7 @@ def make_train_command(path: str, saved: SavedPolicy) -> str:
     wanted = {**trained, **_find_policy_options(saved)}
     changes = {name: value for name, value in wanted.items() if name not in by_preset or by_preset[name] != value}
     used = _resolve({**kept, **changes}).list_used_options(without=("run", "engine", "logger"))
-    options = {name: value for name, value in changes.items() if name in used}
-    words = list_program_words(f"train_{TRAINER}")
-    return shlex.join([*words, *format_arguments({**kept, **options, "init_from": path})]) + comment
+    return {**kept, **{name: value for name, value in changes.items() if name in used}}
 
 
 def _resolve(options: Mapping[str, Any]) -> TrainConfig:

@@ -86,7 +86,7 @@ def import_reference(config: ImportConfig) -> str:
         provenance={"path_hebb": config.path_hebb, "path_coev": config.path_coev, **find_conditions()}
         | {"options": known},
     )
-    command = make_train_command(config.output, saved)
+    command = make_train_command(config.output, saved, config.imports)
     write_output(Path(config.output), saved)
     imports = f" --import {shlex.join(config.imports)}" if config.imports else ""
     path = f"--path_weights {shlex.quote(config.output)}"

@@ -96,7 +96,7 @@ def test_reference_coefficients_reach_their_synapses():
         for i in range(into)
         for j in range(out)
     ]
-    row = convert_reference_coefficients(policy, np.array(table), np.arange(12.0))
+    row = convert_reference_coefficients(policy, np.array(table, np.float64), np.arange(12.0))
     layout = policy.layout
     views = {name: layout.view(row[None], name)[0] for name in layout.shapes}
     assert views["dense1"].tolist() == [[0, 1], [2, 3], [4, 5]]

@@ -2,7 +2,7 @@
 
 import os
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, fields, replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from threading import Barrier
 
@@ -15,11 +15,10 @@ from hebbes.files import policy_file
 from hebbes.options.evaluation import EvaluateConfig
 from hebbes.programs.evaluation_entries import load_entries
 from hebbes.recording.metrics import METRICS, read_metrics
-from hebbes.strategies.openai_es import OpenAIES, OpenAIESSettings
-from hebbes.training.config import TrainConfig
+from hebbes.strategies.openai_es import OpenAIES
 from hebbes.training.prepare import prepare
 from hebbes.training.run import execute
-from hebbes.training.trainers import HebbianConfig
+from tests.training.scripted_runs import change, make_config
 
 SCRIPTED = "Scripted-v0"
 
@@ -27,19 +26,11 @@ SCRIPTED = "Scripted-v0"
 @pytest.fixture
 def config(tmp_path):
     """Options of five generations, whose return is the sum of the actions, at most 2 per env step for 8 env steps."""
-    return TrainConfig(
-        environment=SCRIPTED,
-        imports=("tests.scripted",),
-        env_kwargs={"rewards": [0.0], "truncate_at": 8, "action_weight": 1.0},
-        policy="linear",
-        bias=True,
-        generations=5,
-        threads=1,
-        folder=str(tmp_path),
-        run_name="run",
-        eval_every=2,
-        test_episodes=0,
-        settings=OpenAIESSettings(population_size=20, learning_rate=0.05),
+    return make_config(
+        **{"environment": SCRIPTED, "import": ("tests.scripted",), "folder": str(tmp_path), "run_name": "run"},
+        **{"env_kwargs": {"rewards": [0.0], "truncate_at": 8, "action_weight": 1.0}, "threads": 1},
+        **{"policy": "linear", "bias": True, "population_size": 20, "learning_rate": 0.05},
+        **{"generations": 5, "eval_every": 2, "test_episodes": 0},
     )
 
 
@@ -89,7 +80,7 @@ def test_learns_and_leaves_every_file(config):
 
 
 def test_best_is_what_scored_best_on_fresh_episodes(config):
-    folder = run(replace(config, settings=OpenAIESSettings(population_size=20, learning_rate=3.0), generations=8))
+    folder = run(change(config, learning_rate=3.0, generations=8))
     metrics, best = read_metrics(folder / "metrics.csv"), load(folder / "best.dat")
     assert best.provenance["score"] == np.nanmax(metrics["eval_return"]) == metrics["best_score"][-1]
     assert best.provenance["generation"] == metrics["generation"][np.nanargmax(metrics["eval_return"])]
@@ -97,7 +88,7 @@ def test_best_is_what_scored_best_on_fresh_episodes(config):
 
 
 def test_no_two_evaluations_meet_the_same_episodes(config):
-    contexts, _ = record_contexts(replace(config, eval_every=2))
+    contexts, _ = record_contexts(change(config, eval_every=2))
     evaluations = [context.episodes for context in contexts if context.purpose is Purpose.EVALUATION]
     assert len(evaluations) == len(set(evaluations)) == 3  # after generations 2, 4 and 5
     training = [episode for context in contexts if context.purpose is Purpose.TRAINING for episode in context.episodes]
@@ -105,22 +96,22 @@ def test_no_two_evaluations_meet_the_same_episodes(config):
 
 
 def test_a_members_fitness_is_its_mean_over_episodes_that_never_come_again(config):
-    contexts, folder = record_contexts(replace(config, episodes_per_member=3, generations=2))
+    contexts, folder = record_contexts(change(config, episodes_per_member=3, generations=2))
     training = [context.episodes for context in contexts if context.purpose is Purpose.TRAINING]
     assert training == [(0, 1, 2), (3, 4, 5)]
     assert read_metrics(folder / "metrics.csv")["env_steps"].tolist() == [504, 1008]
 
 
 def test_a_score_below_zero_is_kept_too(config):
-    folder = run(replace(config, env_kwargs={"rewards": [-5.0], "truncate_at": 3}, generations=1))
+    folder = run(change(config, env_kwargs={"rewards": [-5.0], "truncate_at": 3}, generations=1))
     assert load(folder / "best.dat").provenance["score"] == -15
 
 
 def test_the_same_seed_gives_the_same_files_on_any_engine(config, tmp_path):
     folders = [
-        run(replace(config, run_name="a", threads=1)),
-        run(replace(config, run_name="b", threads=3, engine="in_process")),
-        run(replace(config, run_name="c", threads=2, engine="workers")),
+        run(change(config, run_name="a", threads=1)),
+        run(change(config, run_name="b", threads=3, engine="in_process")),
+        run(change(config, run_name="c", threads=2, engine="workers")),
     ]
     weights = [load(folder / "latest.dat").weights for folder in folders]
     assert np.array_equal(weights[0], weights[1])
@@ -130,68 +121,68 @@ def test_the_same_seed_gives_the_same_files_on_any_engine(config, tmp_path):
         columns = [read_metrics(folder / "metrics.csv")[name] for folder in folders]
         assert np.array_equal(columns[0], columns[1], equal_nan=True)
         assert np.array_equal(columns[0], columns[2], equal_nan=True)
-    other = run(replace(config, run_name="d", seed=1))
+    other = run(change(config, run_name="d", seed=1))
     assert not np.array_equal(load(other / "latest.dat").weights, weights[0])
 
 
 def test_the_rank_of_the_mean_policy_counts_the_members_that_beat_it(config):
-    folder = run(replace(config, env_kwargs={"truncate_at": 3}, generations=1))
+    folder = run(change(config, env_kwargs={"truncate_at": 3}, generations=1))
     metrics = read_metrics(folder / "metrics.csv")
     assert (metrics["mean_policy_return"][0], metrics["mean_policy_rank"][0]) == (3, 1)  # all tie: nobody beats it
 
 
 def test_the_env_step_budget_ends_the_run(config):
-    folder = run(replace(config, max_env_steps=400))
+    folder = run(change(config, max_env_steps=400))
     assert read_metrics(folder / "metrics.csv")["env_steps"].tolist() == [168, 336, 504]
 
 
 def test_observation_statistics_grow_are_saved_and_are_carried_on(config):
-    folder = run(replace(config, observation_normalization=True))
+    folder = run(change(config, observation_normalization=True))
     saved = load(folder / "latest.dat")
     assert saved.buffers["observation_count"].tolist() == [840]
     # the second observation is the env step acted on, 0 to 7
     assert saved.buffers["observation_mean"][1] == pytest.approx(3.5)
     assert saved.buffers["observation_std"][1] == pytest.approx(np.arange(8).std(), rel=1e-5)
-    again = replace(config, observation_normalization=True, run_name="again", generations=1)
-    on = run(replace(again, init_from=str(folder / "latest.dat")))
+    again = change(config, observation_normalization=True, run_name="again", generations=1)
+    on = run(change(again, init_from=str(folder / "latest.dat")))
     assert load(on / "latest.dat").buffers["observation_count"].tolist() == [1008]
 
 
 def test_starts_from_a_saved_policy(config):
     folder = run(config)
-    settings = OpenAIESSettings(population_size=2, learning_rate=1e-9)
+    settings = {"population_size": 2, "learning_rate": 1e-9}
     start = str(folder / "latest.dat")
-    on = run(replace(config, run_name="on", generations=1, init_from=start, settings=settings))
+    on = run(change(config, run_name="on", generations=1, init_from=start, **settings))
     assert load(on / "latest.dat").weights == pytest.approx(load(folder / "latest.dat").weights)
 
 
 @pytest.mark.parametrize(
-    ("owner", "policy", "there", "here"),
+    ("trainer", "policy", "there", "here"),
     [
-        (TrainConfig, "mlp", {"initialization": "pytorch"}, {"initialization": "xavier"}),
-        (HebbianConfig, "hebbian", {"distribution": "uniform"}, {"distribution": "normal"}),
+        ("static", "mlp", {"initialization": "pytorch"}, {"initialization": "xavier"}),
+        ("hebbian", "hebbian", {"distribution": "uniform"}, {"distribution": "normal"}),
     ],
 )
-def test_a_run_that_starts_from_a_file_ignores_options_of_the_initial_weights(config, owner, policy, there, here):
-    options = {each.name: getattr(config, each.name) for each in fields(config)}
-    config = owner(**options | {"policy": policy, "hidden_sizes": (3,), "generations": 1})
-    start = run(replace(config, **there)) / "latest.dat"
+def test_a_run_that_starts_from_a_file_ignores_options_of_the_initial_weights(config, trainer, policy, there, here):
+    options = {name: value for name, value in config.as_options().items() if name != "bias"}
+    config = make_config(trainer, **{**options, "policy": policy, "hidden_sizes": (3,), "generations": 1})
+    start = run(change(config, **there)) / "latest.dat"
     saved = load(start)
     assert there.items() <= asdict(saved.policy).items()
-    (prepared,) = prepare(replace(config, **here, run_name="on", init_from=str(start)))
+    (prepared,) = prepare(change(config, **here, run_name="on", init_from=str(start)))
     assert np.array_equal(prepared.strategy.mean, saved.weights)
 
 
 def test_starts_from_a_file_of_the_reference(config, tmp_path):
     legacy = tmp_path / "legacy.dat"
-    config = replace(config, policy="mlp", bias=False, hidden_sizes=(3,), generations=1)
+    config = change(config, policy="mlp", bias=False, hidden_sizes=(3,), generations=1)
     row = np.arange(12) / 10
     torch.save(row, legacy)
-    (prepared,) = prepare(replace(config, init_from=str(legacy)))
+    (prepared,) = prepare(change(config, init_from=str(legacy)))
     assert prepared.strategy.mean == pytest.approx(row)
     torch.save(row[:-1], legacy)
     with pytest.raises(ValueError, match=r"legacy.dat: .*11.*12"):
-        prepare(replace(config, init_from=str(legacy), run_name="other"))
+        prepare(change(config, init_from=str(legacy), run_name="other"))
 
 
 def test_a_policy_of_another_network_or_other_statistics_is_refused_before_anything_is_written(config, tmp_path):
@@ -206,7 +197,7 @@ def test_a_policy_of_another_network_or_other_statistics_is_refused_before_anyth
         ({"observation_normalization": True}, "was trained without observation_normalization, which is on here"),
     ]:
         with pytest.raises(ValueError, match=expected):
-            prepare(replace(config, init_from=start, run_name="refused", **changes))
+            prepare(change(config, init_from=start, run_name="refused", **changes))
     assert {path.name for path in tmp_path.rglob("*") if path.is_dir()} == {SCRIPTED, "run", "checkpoint"}
 
 
@@ -221,30 +212,30 @@ def test_an_existing_folder_is_refused_and_left_alone(config):
 def test_a_folder_that_cannot_be_made_is_refused(config, tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(ValueError, match=r"cannot write to run folder .*: Not a directory"):
-        prepare(replace(config, folder=str(tmp_path / "file")))
+        prepare(change(config, folder=str(tmp_path / "file")))
 
 
 def test_an_environment_without_end_is_evaluated_with_the_cap_of_its_training(config):
-    endless = replace(config, env_kwargs={"rewards": [1.0]}, max_episode_steps=6, generations=1, test_episodes=1)
+    endless = change(config, env_kwargs={"rewards": [1.0]}, max_episode_steps=6, generations=1, test_episodes=1)
     assert read_metrics(run(endless) / "metrics.csv")["eval_return"].tolist() == [6]
 
 
 def test_an_environment_without_end_is_named(config, capsys):
-    notice = f"{config.environment} has no limit on the env steps of an episode: set --max_episode_steps"
-    best = str(run(replace(config, generations=1)) / "best.dat")
+    notice = f"{config.environment.id} has no limit on the env steps of an episode: set --max_episode_steps"
+    best = str(run(change(config, generations=1)) / "best.dat")
     assert notice in capsys.readouterr().out
-    evaluation = EvaluateConfig((best,), imports=config.imports)
+    evaluation = EvaluateConfig((best,), imports=config.environment.imports)
     load_entries(evaluation)
     assert capsys.readouterr().err.count(notice) == 1
     load_entries(replace(evaluation, max_episode_steps=6))
     assert notice not in capsys.readouterr().err
-    run(replace(config, generations=1, max_episode_steps=6, run_name="capped"))
+    run(change(config, generations=1, max_episode_steps=6, run_name="capped"))
     assert notice not in capsys.readouterr().out
 
 
 def test_a_policy_that_no_file_could_hold_is_refused_before_anything_is_written(config, tmp_path):
     with pytest.raises(ValueError, match=r"has 40000000 parameters, by hidden_sizes \[10000000\]; .* holds 16515072"):
-        prepare(replace(config, policy="mlp", bias=False, hidden_sizes=(10_000_000,)))
+        prepare(change(config, policy="mlp", bias=False, hidden_sizes=(10_000_000,)))
     assert not list(tmp_path.iterdir())
 
 
@@ -260,7 +251,7 @@ def test_a_folder_made_in_between_is_left_alone(config, tmp_path, monkeypatch):
     folder = tmp_path / SCRIPTED / "run"
     monkeypatch.setenv("OVERTAKEN", str(folder))
     with pytest.raises(ValueError, match=r"run folder .*run exists already; --resume it, or choose another --run_name"):
-        prepare(replace(config, strategy=f"{__name__}:Overtaken"))
+        prepare(change(config, strategy=f"{__name__}:Overtaken"))
     assert [path.name for path in folder.parent.iterdir()] == ["run"]
     assert [path.name for path in folder.iterdir()] == ["checkpoint"]
 
@@ -272,7 +263,7 @@ def test_of_runs_of_one_name_that_start_at_once_one_begins(seeds, config, tmp_pa
     def begin(_):
         start.wait()
         try:
-            return prepare(replace(config, seeds=seeds))
+            return prepare(change(config, seeds=seeds))
         except ValueError as error:
             return str(error)
 
@@ -285,5 +276,5 @@ def test_of_runs_of_one_name_that_start_at_once_one_begins(seeds, config, tmp_pa
 
 def test_runs_without_a_name_that_start_at_once_all_begin(config, tmp_path):
     with ThreadPoolExecutor(3) as pool:
-        list(pool.map(lambda _: prepare(replace(config, run_name=None)), range(3)))
+        list(pool.map(lambda _: prepare(change(config, run_name=None)), range(3)))
     assert len(list((tmp_path / SCRIPTED).iterdir())) == 3

@@ -79,7 +79,7 @@ def folder(tmp_path_factory):
 def test_trains_is_tested_saved_evaluated_resumed_and_started_from(observations, tmp_path):
     trainer, actions, options, wrappers, shape, outputs = CASES[observations]
     first = make_config(tmp_path, trainer, observations, actions, observation_normalization=True, **options)
-    assert (first.environment, first.imports) == ("Spaces-v0", (IMPORT,))
+    assert (first.environment.id, first.environment.imports) == ("Spaces-v0", (IMPORT,))
     run = train(first)
     saved = load_policy(run.folder / "best.dat", [IMPORT])
     assert " ".join(wrapper.name for wrapper in saved.environment.wrappers) == wrappers
@@ -87,10 +87,11 @@ def test_trains_is_tested_saved_evaluated_resumed_and_started_from(observations,
     assert saved.buffers["observation_mean"].shape == shape
     returns = play(saved, make_evaluation_spec(saved.environment), episodes=2, seed=0, threads=1)
     assert np.isfinite(returns).all()
-    train(replace(run.config, generations=2, resume=str(run.folder)))
+    train(run.config.change(evolution={"generations": 2}, run={"resume": str(run.folder)}))
     metrics = read_metrics(run.folder / "metrics.csv")
     assert metrics["generation"].tolist() == [1, 2] and metrics["failed_members"].tolist() == [0, 0]
-    (begun,) = prepare(replace(first, init_from=str(run.folder / "best.dat"), run_name="again"))
+    start = {"init_from": str(run.folder / "best.dat"), "run_name": "again"}
+    (begun,) = prepare(first.change(run=start))
     best = load_policy(run.folder / "best.dat", [IMPORT])  # may be from the resumed run
     np.testing.assert_array_equal(begun.strategy.mean, best.weights)
 

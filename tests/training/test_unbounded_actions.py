@@ -129,4 +129,4 @@ def test_none_is_a_text_where_it_is_a_choice(tmp_path):
     assert config.environment.action_bounds == "none"
     assert make_environment_spec(config).wrappers == ()
     file.write_text(config.format_as_yaml())
-    assert parse_config("static", ["--config", str(file)], "") == config
+    assert parse_config("static", ["--config", str(file)], "").as_options() == config.as_options()

@@ -1,17 +1,13 @@
 """Options that a run would not use are refused if they were typed, but not if they come from files."""
 
-from dataclasses import fields, replace
-
 import pytest
 import yaml
 
 from hebbes.options import presets as preset_files
-from hebbes.options.command_line import parse_config, parse_configs
-from hebbes.registry.lookup import find_class, list_names
-from hebbes.training.config import TrainConfig
+from hebbes.options.command_line import parse_config
+from hebbes.options.resuming import parse_configs
 from hebbes.training.prepare import prepare
-from hebbes.training.unused_options import format_as_yaml
-from tests.training.scripted_runs import SETTINGS, make_scripted_config, read_outcome, train
+from tests.training.scripted_runs import make_scripted_config, read_outcome, train
 
 WITHOUT_EFFECT = {
     "--rank 2": "--rank is only used with --sampler low_rank",
@@ -19,13 +15,21 @@ WITHOUT_EFFECT = {
     "--clip_up_momentum 0.5": "--clip_up_momentum is only used with --optimizer clip_up",
     "--adam_beta1 0.5": "--adam_beta1 is only used with --optimizer adam",
     "--optimizer adam --momentum 0.5": "--momentum is only used with --optimizer sgd",
-    "--policy small --hidden_sizes 8": "--hidden_sizes is only used with --policy mlp, cnn, hebbian, lstm, gru",
-    "--policy small --activation relu": "--activation is only used with --policy mlp, lstm, gru",
-    "--policy mlp --recurrent_size 8": "--recurrent_size is only used with --policy lstm, gru",
-    "--policy lstm --initialization pytorch": "--initialization is only used with --policy mlp, cnn, small",
-    "--policy hebbes.policies.mlp:MLP --recurrent_size 8": "--recurrent_size is only used with --policy lstm, gru",
-    "--policy linear --virtual_batch 5": "--virtual_batch is only used with --policy cnn, conv_lstm",
-    "--policy lstm --bias": "--bias is only used with --policy linear, mlp",
+    "--policy small --hidden_sizes 8": (
+        "hidden_sizes is not an option of policy small; it belongs to cnn, gru, hebbian, lstm, mlp"
+    ),
+    "--policy small --activation relu": "activation is not an option of policy small; it belongs to gru, lstm, mlp",
+    "--policy mlp --recurrent_size 8": "recurrent_size is not an option of policy mlp; it belongs to gru, lstm",
+    "--policy lstm --initialization pytorch": (
+        "initialization is not an option of policy lstm; it belongs to cnn, mlp, small"
+    ),
+    "--policy hebbes.policies.mlp:MLP --recurrent_size 8": (
+        "recurrent_size is not an option of policy MLP; it belongs to gru, lstm"
+    ),
+    "--policy linear --virtual_batch 5": (
+        "virtual_batch is not an option of policy linear; it belongs to cnn, conv_lstm"
+    ),
+    "--policy lstm --bias": "bias is not an option of policy lstm; it belongs to linear, mlp",
     "--sigma_patience 3": "--sigma_patience is only used with --sigma_adaptation other than 1",
     "--top_share 0.3": "--top_share is only used with --fitness_shaping top_k",
     "--schedule_generations 9": (
@@ -58,9 +62,9 @@ WITH_EFFECT = [
     ),
     *("--sigma_schedule constant --sigma_adaptation 0.5 --sigma_min 0.1", "--decay 0.9 --sigma_decay 0.9"),
     *("--no_divide_by_sigma", "--optimizer clip_up --weight_decay 0.1 --no_divide_by_sigma"),
-    *("--policy small --initialization pytorch", "--policy lstm --initialization xavier"),
+    *("--policy small --initialization pytorch", "--policy linear --bias"),
     *(
-        "--policy lstm --no_bias",
+        "--policy linear --no_bias",
         "--learning_rate_schedule constant --schedule_generations none",
         "--optimizer adam --momentum 0",
     ),
@@ -99,10 +103,11 @@ def test_what_has_an_effect_is_taken(typed):
     assert parse(*typed.split())
 
 
-def test_files_may_hold_what_a_run_does_not_use(configs):
+def test_files_may_hold_what_a_run_does_not_use(configs, capsys):
     (configs / "static" / "CartPole-v1.yaml").write_text("rank: 3\nadam_beta1: 0.5\nhidden_sizes: [8]\n")
     from_preset = parse("--policy", "small")
     assert from_preset.settings.rank == 3
+    assert "CartPole-v1.yaml: left out hidden_sizes, which were for what is replaced" in capsys.readouterr().err
     written = configs / "written.yaml"
     written.write_text(yaml.safe_dump(from_preset.as_options()))  # as earlier versions wrote it
     assert parse("--config", str(written)).as_options() == from_preset.as_options()
@@ -110,11 +115,11 @@ def test_files_may_hold_what_a_run_does_not_use(configs):
 
 
 def test_a_run_resumes_with_options_that_it_does_not_use(tmp_path):
-    settings = replace(SETTINGS, rank=3)
-    folder = train(make_scripted_config(tmp_path, generations=1, settings=settings, population_size_max=20))
+    (tmp_path / "mine.yaml").write_text("rank: 3\npopulation_size_max: 20\n")
+    folder = train(make_scripted_config(tmp_path, generations=1, config=str(tmp_path / "mine.yaml")))
     flags = ["--resume", str(folder), "--import", "tests.scripted", "--rank", "3"]
     (config,) = parse_configs("static", flags, "")
-    assert (config.settings, config.population_size_max) == (settings, 20)
+    assert (config.settings.rank, config.evolution.population_size_max) == (3, 20)
 
 
 @pytest.mark.parametrize(
@@ -135,19 +140,23 @@ def test_a_run_resumes_with_options_that_it_does_not_use(tmp_path):
 def test_a_run_writes_the_options_that_it_uses_and_they_make_the_same_run(typed, unused, used, configs):
     config = parse(*typed.split())
     written = configs / "written.yaml"
-    written.write_text(format_as_yaml(config))
+    written.write_text(config.format_as_yaml())
     names_written = set(yaml.safe_load(written.read_text()))
     assert not unused & names_written and used <= names_written
     again = parse("--config", str(written))
-    assert (again.as_options(), format_as_yaml(again)) == (config.as_options(), format_as_yaml(config))
+    assert (again.as_options(), again.format_as_yaml()) == (config.as_options(), config.format_as_yaml())
 
 
 def test_a_preset_cannot_come_between_a_run_and_the_options_that_it_wrote(configs):
     written = configs / "written.yaml"
-    written.write_text(format_as_yaml(parse("--policy", "linear", "--optimizer", "adam")))
+    written.write_text(parse("--policy", "linear", "--optimizer", "adam").format_as_yaml())
     (configs / "static" / "CartPole-v1.yaml").write_text("policy: mlp\nhidden_sizes: [8]\nmomentum: 0.5\n")
     again = parse("--config", str(written))
-    assert (again.policy, again.settings.optimizer, format_as_yaml(again)) == ("linear", "adam", written.read_text())
+    assert (again.evolution.policy, again.settings.optimizer, again.format_as_yaml()) == (
+        "linear",
+        "adam",
+        written.read_text(),
+    )
 
 
 def test_a_finished_run_leaves_only_what_it_used_and_resumes_from_its_checkpoint(tmp_path):
@@ -155,49 +164,28 @@ def test_a_finished_run_leaves_only_what_it_used_and_resumes_from_its_checkpoint
     written = yaml.safe_load((folder / "config.yaml").read_text())
     assert (written["policy"], written["hidden_sizes"], written["activation"]) == ("mlp", [3], "tanh")
     assert not {"recurrent_size", "virtual_batch", "rank", "momentum", "population_size_max"} & set(written)
-    (config,) = parse_configs("static", ["--resume", str(folder), "--import", "tests.scripted"], "")
+    flags = ["--resume", str(folder), "--import", "tests.scripted", "--generations", "4"]
+    (config,) = parse_configs("static", flags, "")
     whole = read_outcome(
         train(make_scripted_config(tmp_path, policy="mlp", hidden_sizes=(3,), generations=4, run_name="whole"))
     )
-    assert read_outcome(train(replace(config, generations=4))) == whole
+    assert read_outcome(train(config)) == whole
     assert "recurrent_size" not in yaml.safe_load((folder / "config.yaml").read_text())
 
 
 @pytest.mark.parametrize(
     ("policy", "flags", "line"),
     [
-        ("mlp", "--virtual_batch 5", "--virtual_batch is only used with --policy cnn, conv_lstm; "),
-        ("cnn", "--activation relu", "--activation is only used with --policy mlp, lstm, gru; "),
-        ("cnn", "--bias", "--bias is only used with --policy linear, mlp; "),
+        ("mlp", "--virtual_batch 5", "--virtual_batch is an option of policy cnn; "),
+        ("cnn", "--activation relu", "--activation is an option of policy mlp; "),
+        ("cnn", "--bias", "--bias is an option of policy mlp; "),
     ],
 )
 def test_what_auto_does_not_use_is_refused_once_it_is_known(policy, flags, line, tmp_path):
     environment = {"mlp": "CartPole-v1", "cnn": "CarRacing-v3"}[policy]
     config = parse_config("static", ["--environment", environment, "--folder", str(tmp_path), *flags.split()], "")
-    assert config.policy == "auto"
+    assert config.evolution.policy == "auto"
     with pytest.raises(ValueError) as refused:
         prepare(config)
     assert str(refused.value).startswith(line) and str(refused.value).endswith(f"--policy auto is {policy}")
     assert [path.name for path in tmp_path.iterdir()] == ["static"]
-
-
-def test_the_options_of_policies_name_the_policies_that_have_them():
-    takers = {name: {each.name for each in fields(find_class("policy", name))} for name in list_names("policy")}
-    for option in fields(TrainConfig):
-        if needed := option.metadata.get("needs", {}).get("policy"):
-            auto = {"auto"} & set(needed)
-            assert auto == ({"auto"} if option.name in takers["mlp"] | takers["cnn"] else set())
-            assert set(needed) - auto == {name for name in takers if option.name in takers[name]}
-
-
-def test_every_need_names_an_option_and_values_that_it_may_have():
-    for strategy in list_names("strategy"):
-        known = {
-            each.name: each
-            for owner in (TrainConfig, find_class("strategy", strategy).Settings)
-            for each in fields(owner)
-        }
-        for option in known.values():
-            for other, values in option.metadata.get("needs", {}).items():
-                choices = known[other].metadata.get("choices") if other in known else None
-                assert not choices or set(values) <= set(choices)
