@@ -215,7 +215,7 @@ def make_results_on_morphologies(entries, *lost):
     return [
         EvaluationResult(
             replace(entry, environment=replace(entry.environment, morphologies=(morphology,))),
-            PlayResult(np.full((1, 2), number), {}, np.ones((1, 2), np.int64)),
+            PlayResult(np.full((1, 2), float(number)), {}, np.ones((1, 2), np.int64)),
             lost=entry.path in lost,
         )
         for entry in entries
