@@ -68,7 +68,7 @@ def test_environment_policy_and_search_are_made_again(environment, flags, capsys
     config = parse_config("hebbian", ["--environment", environment, *flags], "")
     saved = make_trained_policy(config)
     capsys.readouterr()
-    command = make_train_command("my file.dat", saved)
+    command = make_train_command("my file.dat", saved, ["tests"])
     assert capsys.readouterr().err == ""
     again = read_options(command)
     assert make_environment_spec(again) == saved.environment
@@ -127,7 +127,8 @@ def test_the_command_of_a_file_without_options_has_what_the_file_tells_and_a_com
     moments = {"observation_count": np.array([9]), "observation_mean": np.zeros(2), "observation_std": np.ones(2)}
     saved = make_saved_policy(policy, buffers=moments, environment=spec)
     command = make_train_command("a.dat", saved)
-    assert command.endswith("--init_from=a.dat  # and the options of its training, which this file lacks")
+    comment = "  # and the options of its training, which this file lacks (it was written by an earlier version)"
+    assert command.endswith(f"--init_from=a.dat{comment}")
     config = read_options(command)
     found = make_environment_spec(config)
     assert (found.environment, found.imports, found.env_kwargs) == (spec.environment, spec.imports, spec.env_kwargs)
@@ -135,6 +136,18 @@ def test_the_command_of_a_file_without_options_has_what_the_file_tells_and_a_com
     assert config.evolution.observation_normalization
     without = make_saved_policy(policy, environment=spec)
     assert not read_options(make_train_command("a.dat", without)).evolution.observation_normalization
+
+
+def test_options_that_name_code_which_is_not_allowed_are_left_out_with_the_reason():
+    module = "hebbes_test_module_that_nobody_has"
+    config = parse_config("hebbian", ["--environment", PENDULUM], "")
+    saved = make_trained_policy(config)
+    saved.provenance["options"]["wrappers"] = [f"{module}:Mine"]
+    command = make_train_command("a.dat", saved)
+    assert command.startswith("python train_hebbian.py --environment=Pendulum-v1 --init_from=a.dat  # ")
+    assert f"needs code from the module '{module}'" in command
+    assert make_environment_spec(read_options(command)) == saved.environment
+    assert f"cannot import '{module}'" in make_train_command("a.dat", saved, [module])  # it is imported if allowed
 
 
 def test_a_file_without_options_says_on_which_morphologies_it_was_trained():
