@@ -86,7 +86,7 @@ class OptionReader:
             if texts or not _is_switch(option):
                 raise ValueError(f"no_{option.short_name} takes no value, got {' '.join(texts)}")
             return False
-        is_unique = len({each.key for each in self._named[option.short_name]}) == 1
+        is_unique = {each.key for each in self._named[option.short_name]} == {option.key}
         name = option.short_name if is_unique else option.full_name
         return read_texts(option, texts, name=name, may_be_empty=self._may_be_empty)
 

@@ -108,7 +108,8 @@ class SourceReader:
         self._replace_listed(reader, source, spread)
         values = reader.read([*spread, *given], source.name)
         self.values |= values
-        self._check_put_on(source, owners)
+        with _name_in_errors(source):
+            self._check_put_on(source, owners)
         self._sources |= dict.fromkeys(values, source)
         self.notices += reader.notices
         if not source.name:

@@ -224,7 +224,7 @@ def test_an_option_given_twice_in_a_file_is_refused(presets):
         (["--max_episode_steps", "0"], "max_episode_steps must be >= 1, got 0"),
         (["--seed", "-1"], "seed must be >= 0, got -1"),
         (["--hidden_sizes", "8", "0"], r"hidden_sizes must be >= 1, got \[8, 0\]"),
-        (["--resize", "84"], r"resize must be a list of 2 whole numbers or none, got \(84,\)"),
+        (["--resize", "84"], r"resize must be a list of 2 whole numbers or none, got \[84\]"),
         (["--run_name", "../up"], "run_name must be a plain folder name"),
         (["--strategy", "openai_e"], "unknown strategy 'openai_e', did you mean 'openai_es'"),
         (["--preset", "no"], "preset must be one of none for CartPole-v1, got 'no'"),

@@ -97,11 +97,13 @@ def test_a_wrapper_listed_twice_has_its_own_arguments_each_also_after_a_round(tm
         assert (first.kwargs.get("volume", 1.0), second.kwargs["volume"]) == (1.0, 3.0)
 
 
-def test_two_classes_of_one_name_are_told_apart_by_nobody(tmp_path, monkeypatch):
+def test_two_classes_of_one_name_have_arguments_in_the_list_alone(tmp_path, monkeypatch):
     (tmp_path / "others.py").write_text(f"from {MINE} import Louder as Base\nclass Louder(Base):\n    pass\n")
     monkeypatch.syspath_prepend(tmp_path)
-    line = get_refusal("--wrappers", f"{MINE}:Louder", "others:Louder")
-    assert line == f"wrappers '{MINE}:Louder' and 'others:Louder' have one name and options: rename one of the classes"
+    listed = [{f"{MINE}:Louder": {"volume": 2.0}}, {"others:Louder": {"volume": 3.0}}]
+    config = parse_file(tmp_path, {"wrappers": listed})
+    assert [spec.kwargs for spec in config.list_named("wrapper")] == [{"volume": 2.0}, {"volume": 3.0}]
+    assert get_refusal("--wrappers", f"{MINE}:Louder", "others:Louder", "--volume", "3") == "unknown option --volume"
 
 
 @pytest.mark.parametrize(
@@ -134,30 +136,35 @@ def test_a_mistake_is_one_line_that_names_the_option(typed, line):
 
 def test_a_mistake_in_an_argument_of_a_list_names_it():
     for text, line in [
-        ("{volume: -1}", "volume must be a finite number > 0, got -1"),
-        ("{steps: 3}", "steps must be a list"),
+        ("{volume: -1}", "volume must be a finite number > 0, got -1.0"),
+        ("{steps: [x]}", "steps must be a whole number, got 'x'"),
     ]:
         assert get_refusal("--wrappers", f"{MINE}:Louder: {text}").startswith(line)
 
 
-def test_a_name_of_two_owners_is_refused_with_both_full_names():
-    search = ["--strategy", CLASSES["strategy"]]
-    expected = "seed is an option of run and strategy Search: give --run.seed or --Search.seed"
-    assert get_refusal(*search, "--seed", "3") == expected
-    config = parse(*search, "--run.seed", "3", "--Search.seed", "4")
+def test_a_name_of_two_chosen_parts_is_refused_with_both_full_names(tmp_path):
+    both = ["--strategy", CLASSES["strategy"], "--loggers", f"{MINE}:Greedy"]
+    expected = "greed is an option of strategy Search and logger Greedy: give --Search.greed or --Greedy.greed"
+    assert get_refusal(*both, "--greed", "0.3") == expected
+    config = parse(*both, "--Search.greed", "0.3", "--Greedy.greed", "4")
+    assert config.settings.greed == 0.3
+    (logger,) = config.list_loggers()
+    assert logger.options["greed"] == 4
+    options = config.as_options()
+    assert (options["Search.greed"], options["Greedy.greed"]) == (0.3, 4) and "greed" not in options
+    assert parse_file(tmp_path, options).as_options() == options
+    with pytest.raises(ValueError, match=r"mine.yaml: greed is an option of strategy Search and logger Greedy: give"):
+        parse_file(tmp_path, {"strategy": CLASSES["strategy"], "loggers": [f"{MINE}:Greedy"], "greed": 0.3})
+
+
+def test_the_options_of_every_run_own_their_short_names(tmp_path):
+    config = parse("--strategy", CLASSES["strategy"], "--seed", "3", "--Search.seed", "4")
     assert (config.run.seed, config.settings.seed) == (3, 4)
     options = config.as_options()
-    assert (options["run.seed"], options["Search.seed"]) == (3, 4) and "seed" not in options
-
-
-def test_a_name_of_two_owners_is_refused_in_a_file_too(tmp_path):
-    with pytest.raises(
-        ValueError, match=r"mine.yaml: seed is an option of run and strategy Search: give --run.seed or"
-    ):
-        parse_file(tmp_path, {"strategy": CLASSES["strategy"], "seed": 3})
-    config = parse_file(tmp_path, {"strategy": CLASSES["strategy"], "run.seed": 3, "Search.seed": 4})
-    assert (config.run.seed, config.settings.seed) == (3, 4)
-    assert parse_file(tmp_path, config.as_options()).as_options() == config.as_options()
+    assert (options["seed"], options["Search.seed"]) == (3, 4)
+    assert parse_file(tmp_path, options).as_options() == options
+    again = parse_file(tmp_path, {"strategy": CLASSES["strategy"], "run.seed": 5, "Search.seed": 6})
+    assert (again.run.seed, again.settings.seed) == (5, 6)
 
 
 def test_the_full_name_of_an_option_of_ours_always_works(tmp_path):
@@ -173,7 +180,7 @@ def test_the_full_name_of_an_option_of_ours_always_works(tmp_path):
 
 @pytest.fixture
 def options(tmp_path):
-    own = {**OWN, "steps": tuple(OWN["steps"]), "run.seed": 4, "Search.seed": 6}
+    own = {**OWN, "steps": tuple(OWN["steps"]), "seed": 4, "Search.seed": 6}
     return {**CLASSES, "wrappers": WRAPPERS, **own, "population_size": 8, "optimizer": "adam"}
 
 
@@ -182,7 +189,7 @@ def test_they_are_written_to_the_config_and_survive_a_resume(options, tmp_path):
     folder = train(make_scripted_config(tmp_path, **options, generations=4))
     written = yaml.safe_load((folder / "config.yaml").read_text())
     assert {name: written[name] for name in OWN} == OWN
-    assert (written["run.seed"], written["Search.seed"]) == (4, 6)
+    assert (written["seed"], written["Search.seed"]) == (4, 6)
     config = make_resumed_config(folder)
     check_all(config)
     assert (config.run.seed, config.settings.seed) == (4, 6)

@@ -6,7 +6,7 @@ import pytest
 
 from hebbes.environments.environment_spec import EnvironmentSpec
 from hebbes.environments.make_batch_env import make_batch_env
-from hebbes.environments.wrapper_spec import WrapperSpec
+from hebbes.environments.wrapper_spec import WrapperSpec, make_wrapper_spec
 from hebbes.options.command_line import parse_config
 from hebbes.registry.lookup import GYMNASIUM_WRAPPERS
 from hebbes.training.assembly import find_spaces, make_environment_spec
@@ -24,13 +24,14 @@ def parse(*arguments):
         ("clip_action: {}", "clip_action"),
         ("TimeLimit: {max_episode_steps: 7}", {"gymnasium.wrappers:TimeLimit": {"max_episode_steps": 7}}),
         ("gymnasium.wrappers.FlattenObservation", "gymnasium.wrappers:FlattenObservation"),
-        ("hebbes.wrappers.scale:Scale", "hebbes.wrappers.scale:Scale"),
-        ("hebbes.wrappers.scale.Scale: {names: [a, b]}", {"hebbes.wrappers.scale:Scale": {"names": ["a", "b"]}}),
+        ("hebbes.wrappers.scale:Scale", "scale"),
+        ("hebbes.wrappers.scale.Scale: {names: [a, b]}", {"scale": {"names": ["a", "b"]}}),
     ],
 )
 def test_wrappers_may_have_arguments_on_the_command_line_and_in_files(tmp_path, text, entry):
     typed = parse("--environment", "CartPole-v1", "--gymnasium_wrappers", text, "--wrappers", text, "one_hot")
-    assert (typed.environment.gymnasium_wrappers, typed.environment.wrappers) == ((entry,), (entry, "one_hot"))
+    assert typed.environment.wrappers == (entry, "one_hot")
+    assert list(map(make_wrapper_spec, typed.environment.gymnasium_wrappers)) == [make_wrapper_spec(entry)]
     (tmp_path / "mine.yaml").write_text(typed.format_as_yaml())
     assert parse("--config", str(tmp_path / "mine.yaml")).as_options() == typed.as_options()
 
@@ -201,11 +202,14 @@ def test_a_wrapper_with_a_switch_is_its_flag(name):
 @pytest.mark.parametrize(
     ("text", "line"),
     [
-        ("early_stop", "wrappers: early_stop does nothing without negative_streak: 'early_stop: {negative_streak: "),
+        (
+            "early_stop",
+            "wrappers: early_stop does nothing without negative_streak, as in 'early_stop: {negative_streak: ",
+        ),
         ("early_stop: {grace_steps: 3}", "--early_stop_grace_steps is only used with --early_stop_negative_streak"),
         ("early_stop: {negative_streak: -1}", "early_stop_negative_streak must be >= 0, got -1"),
-        ("early_stop: {negative_streak: a}", "early_stop_negative_streak must be a whole number or none, got 'a'"),
-        ("early_stop: {streak: 3}", "wrappers: 'early_stop' has no argument 'streak'; it takes negative_streak, "),
+        ("early_stop: {negative_streak: a}", "early_stop_negative_streak must be a whole number, got 'a'"),
+        ("early_stop: {streak: 3}", "unknown option --early_stop.streak, did you mean --early_stop.negative_streak?"),
         ("frame_stack: {num_frames: 1000}", "frame_stack must be in [1, 256], got 1000"),
         ("frame_stack", "wrappers: frame_stack does nothing without num_frames"),
         ("resize", "wrappers: resize does nothing without size"),

@@ -67,3 +67,10 @@ class Diary(RunLogger):
     def write(self, row):
         with (self.folder / "diary.txt").open("a") as file:
             file.write(self.word * self.times + "\n")
+
+
+@dataclass(eq=False)
+class Greedy(Diary):
+    """A logger with the name of a strategy's option."""
+
+    greed: float = option(1.0, "has the name of an option of the strategy")
