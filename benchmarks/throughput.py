@@ -34,8 +34,8 @@ from hebbes.programs.exit_status import report_errors_in_one_line
 from hebbes.recording.console import Console
 from hebbes.registry.lookup import find_class
 from hebbes.training.generation_loop import Trainer
-from hebbes.training.run_state import Run
 from hebbes.training.prepare import prepare
+from hebbes.training.run_state import Run
 from hebbes.wrappers.base import BatchWrapper
 
 TURNS = 5
@@ -73,7 +73,7 @@ def record_actions(run: Run, generation: int, buffers: Buffers) -> np.ndarray:
     for wrapper in task.environment.wrappers:
         env = find_class("wrapper", wrapper.name)(env, **wrapper.kwargs)
     rngs = [np.random.default_rng(0)] * len(weights)
-    steps = run.config.max_episode_steps or RECORDED_STEPS
+    steps = run.config.evolution.max_episode_steps or RECORDED_STEPS
     run_episode(task.agent, env, weights, 0, rngs, buffers=buffers, max_env_steps=steps)
     env.close()
     return np.stack(recorder.actions)
@@ -108,10 +108,10 @@ class BareStepping:
 
 def measure(run: Run) -> dict[str, float]:
     """Medians over the turns. The first turn compiles kernels and fills caches, so it is not counted."""
-    config, threads = run.config, resolve_num_threads(run.config.threads)
-    console = Console(config.generations, max_env_steps=None, print_every=1, stream=StringIO())
+    config, threads = run.config, resolve_num_threads(run.config.engine.threads)
+    console = Console(config.evolution.generations, max_env_steps=None, print_every=1, stream=StringIO())
     trainer, members = Trainer(run, console), len(run.strategy.ask(0))
-    layouts = [[range(members)], cut_into_chunks(members, config.chunk_size or CHUNK_SIZES["envpool"])]
+    layouts = [[range(members)], cut_into_chunks(members, config.engine.chunk_size or CHUNK_SIZES["envpool"])]
     bare = [BareStepping(run.task, layout, threads) for layout in layouts]
     loops, bares = [], []
     for turn in range(TURNS + 1):
@@ -132,8 +132,8 @@ def main() -> None:
         with report_errors_in_one_line():
             (run,) = prepare(parse_config(trainer, flags, __doc__))
         results = {
-            "environment": run.config.environment,
-            "threads": resolve_num_threads(run.config.threads),
+            "environment": run.config.environment.id,
+            "threads": resolve_num_threads(run.config.engine.threads),
             **measure(run),
         }
         run.engine.close()

@@ -85,7 +85,7 @@ def _draw_band(axes: Axes, x: np.ndarray, values: Float[np.ndarray, "seeds x"], 
 def _make_config(flags: list[str]) -> TrainConfig:
     """The config of a run; ValueError if its episodes are too short for all TRIALS_SHOWN."""
     config = parse_config("hebbian", flags, "")
-    trials = config.env_kwargs.get("trials", LEAST_TRIALS)
+    trials = config.environment.env_kwargs.get("trials", LEAST_TRIALS)
     if trials < LEAST_TRIALS:
         raise ValueError(f"env_kwargs: trials must be >= {LEAST_TRIALS} to be drawn, got {trials}")
     return config
@@ -101,7 +101,7 @@ def _train(config: TrainConfig) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return (
         metrics["generation"][evaluated],
         metrics["eval_return"][evaluated],
-        compute_success_around_change(saved, config.seed),
+        compute_success_around_change(saved, config.run.seed),
     )
 
 

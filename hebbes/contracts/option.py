@@ -61,10 +61,33 @@ def option(
 
 
 def list_options(owner: type) -> list[Field]:
-    """The fields of a dataclass that are options: those with a default. Empty for any other class."""
+    """The fields of a dataclass that are options: those with a default. Empty for any other class.
+
+    A field without a help text, as a user's own class may have it, is one only if its type can be that of an option.
+    """
     if not hasattr(owner, "__dataclass_fields__"):
         return []
-    return [each for each in fields(owner) if each.init and get_default(each) is not MISSING]
+    defaulted = [each for each in fields(owner) if each.init and get_default(each) is not MISSING]
+    return [each for each in defaulted if "help" in each.metadata or not _explain_type(owner, each)]
+
+
+def check_declarations(owner: type) -> None:
+    """Raises ValueError for an option of a type that no text can be read as."""
+    for each in list_options(owner):
+        if reason := _explain_type(owner, each):
+            raise ValueError(f"its option {each.name} {reason}")
+
+
+def _explain_type(owner: type, option: Field) -> str:
+    """Why an option's type cannot be that of an option; empty if it can."""
+    try:
+        hint = get_hints(owner)[option.name]
+    except (NameError, TypeError, AttributeError) as error:  # names imported for type checkers only, and the like
+        return f"has a type that cannot be looked up ({error})"
+    kind, _, _ = split_hint(hint)
+    if kind in (*_READABLE, Any) or option.metadata.get("read"):
+        return ""
+    return f"has the type {option.type!s}; types are int, float, bool, str, tuples of one of these, and mappings"
 
 
 def get_default(option: Field) -> Any:
@@ -98,10 +121,13 @@ def check_options(instance: Any) -> None:
             object.__setattr__(instance, each.name, checked)
 
 
-def check_value(owner: type, option: Field, value: Any) -> Any:
-    """The value of an option of `owner`, converted as by `check_options`; ValueError, which begins with its name."""
+def check_value(owner: type, option: Field, value: Any, name: str = "") -> Any:
+    """The value of an option of `owner`, converted as by `check_options`; ValueError, which begins with its name.
+
+    `name` is the name in the message, by default that of the flag.
+    """
     rules = {rule: option.metadata[rule] for rule in ("range", "choices", "advice") if rule in option.metadata}
-    return check_argument(get_flag_name(option), value, get_hints(owner)[option.name], **rules)
+    return check_argument(name or get_flag_name(option), value, get_hints(owner)[option.name], **rules)
 
 
 def check_argument(
@@ -191,6 +217,7 @@ _WORDS: dict[Any, str] = {
     **{int: "a whole number", float: "a number", bool: "true or false", str: "a text"},
     dict: "a YAML mapping such as '{g: 5.0}'",
 }
+_READABLE = (int, float, bool, str, dict)
 _PLURALS: dict[Any, str] = {int: "whole numbers", float: "numbers", str: "texts"}
 
 
@@ -232,7 +259,8 @@ def _describe_need(other: Field, used_with: Sequence[Any]) -> str:
     flag, default = get_flag_name(other), get_default(other)
     if used_with:
         return f"--{flag} {', '.join(map(str, used_with))}"
-    return f"--{flag}" if default is None else f"--{flag} other than {default:g}"
+    shown = f"{default:g}" if isinstance(default, float) else default
+    return f"--{flag}" if default is None else f"--{flag} other than {shown}"
 
 
 def map_flags(owner: type) -> dict[str, str]:

@@ -55,7 +55,9 @@ class EnvironmentOptions:
         read=read_wrapper,
     )
     wrappers: tuple[Any, ...] = option(
-        (), "additional batch wrappers, applied outermost, written like those of gymnasium_wrappers", read=read_wrapper
+        (),
+        "batch wrappers, written like those of gymnasium_wrappers; ours go where their flags put them, yours outermost",
+        read=read_wrapper,
     )
 
     def __post_init__(self) -> None:

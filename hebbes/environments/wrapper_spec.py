@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 
 import yaml
 
-from hebbes.registry.tables import GYMNASIUM_WRAPPERS
+from hebbes.registry.tables import GYMNASIUM_WRAPPERS, TABLES
 
 Entry: TypeAlias = str | dict[str, dict[str, Any]]
 """A wrapper as an option holds it: its full name, or a mapping from that name to the arguments."""
@@ -45,11 +45,11 @@ def _store_lists(value: Any) -> Any:
 
 
 def make_wrapper_spec(entry: Entry) -> WrapperSpec:
-    """The wrapper in an option's entry."""
+    """The wrapper in an option's entry. One of ours, if it is named by its place, gets its name in the table."""
     if isinstance(entry, str):
-        return WrapperSpec(entry)
+        return WrapperSpec(_NAMES_OF_OURS.get(entry, entry))
     ((name, kwargs),) = entry.items()
-    return WrapperSpec(name, kwargs)
+    return WrapperSpec(_NAMES_OF_OURS.get(name, name), kwargs)
 
 
 def read_wrapper(text: str) -> Entry:
@@ -112,6 +112,7 @@ def _find_integers(value: Any) -> Iterator[int]:
                 yield number
 
 
+_NAMES_OF_OURS = {place: name for kind in ("wrapper", "logger") for name, place in TABLES[kind].items()}
 _EXPECTED = "a wrapper is NAME, or 'NAME: {argument: value, ...}'"
 _NAME = re.compile(r"[\w.]+(:\w+)?")
 

@@ -14,12 +14,11 @@ from typing import Any, NoReturn
 import yaml
 
 from hebbes.environments.environment_options import EnvironmentOptions
-from hebbes.environments.wrapper_spec import read_wrapper
 from hebbes.files.option_file import read_yaml
 from hebbes.options.help import format_help
 from hebbes.options.option_reader import OptionReader
 from hebbes.options.presets import find_preset, read_shared_options
-from hebbes.options.sources import Source, SourceReader, find_deciding_options
+from hebbes.options.sources import Source, SourceReader, find_deciding_options, read_entries
 from hebbes.options.texts import GivenOption, format_options, split_arguments
 from hebbes.recording.standard_output import print_or_exit
 from hebbes.registry.former_names import rename_classes
@@ -97,8 +96,8 @@ def _check_early(trainer: str, sources: Sequence[Source], named: Mapping[str, An
     for kind in ("strategy", "policy"):
         if kind in named and (kind, named[kind]) != ("policy", "auto"):
             find_owner(kind, named[kind])
+    reader = SourceReader(trainer)
     try:
-        reader = SourceReader(trainer)
         for source in sources:
             reader.read(source)
     except ValueError:
@@ -109,6 +108,10 @@ def _check_early(trainer: str, sources: Sequence[Source], named: Mapping[str, An
                     raise
         if {"strategy", "policy"} <= named.keys():
             raise
+    for owner in list_fixed_owners(trainer):
+        if owner.kind != "evolution":  # those can depend on options of a preset
+            given = {each.field.name: reader.values[each.key] for each in owner.options if each.key in reader.values}
+            owner.declared[0](**given)  # checks them
 
 
 def print_help_if_asked(trainer: str, given: Sequence[GivenOption], description: str) -> None:
@@ -120,8 +123,8 @@ def print_help_if_asked(trainer: str, given: Sequence[GivenOption], description:
     choices = Choices(
         named.get("policy", default.policy),
         named.get("strategy", default.strategy),
-        tuple(map(read_wrapper, named.get("wrappers", ()))),
-        tuple(map(read_wrapper, named.get("loggers", ()))),
+        read_entries("wrappers", named.get("wrappers", ())),
+        read_entries("loggers", named.get("loggers", ())),
     )
     chosen = [*list_fixed_owners(trainer), *list_chosen_owners(choices)]
     owners = list_all_owners(trainer) if "help_all" in asked else chosen

@@ -26,9 +26,7 @@ class EvaluateConfig(ReferenceOptions):
         None, "policy of files that torch.save wrote, mlp or cnn; the rest follows the reference's conventions"
     )
     episodes: int = option(20, "episodes to play for each seed", range=f"in [1, {MAX_EPISODES}]")
-    seed: int = option(
-        0, "first seed of the start states, >= 0; episode k depends only on the seed and k", range=">= 0"
-    )
+    seed: int = option(0, "first seed of the start states; episode k depends only on the seed and k", range=">= 0")
     seeds: int = option(1, "how many seeds: the first and those that follow it", range=">= 1")
     backend: str | None = option(
         None,

@@ -5,30 +5,22 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from hebbes.files.atomic_file import write_atomically
-from hebbes.options.help import format_default
+from hebbes.options.help import format_default, group_options
 from hebbes.registry.former_names import SHORT_OPTIONS
-from hebbes.training.owners import OwnedOption, Owner, list_all_owners
+from hebbes.training.owners import OwnedOption, list_all_owners
 
 MARK = "<!-- Below this line the page is made by `python -m hebbes.options.flags_page docs/flags.md`. -->"
 
 
 def format_tables() -> str:
     """One table for each owner, or for all wrappers or loggers together, in Markdown."""
-    tables: dict[str, list[OwnedOption]] = {}
-    for owner in list_all_owners("static"):
-        tables.setdefault(_find_title(owner), []).extend(owner.options)
-    return "\n".join(line for title, options in tables.items() for line in _format_table(title, options))
-
-
-def _find_title(owner: Owner) -> str:
-    if owner.kind in ("strategy", "policy"):
-        return f"{owner.kind} {owner.name}".capitalize()
-    return f"{owner.kind}s".capitalize() if owner.kind in ("wrapper", "logger") else owner.kind.capitalize()
+    groups = group_options(list_all_owners("static"))
+    return "\n".join(line for title, options in groups.items() for line in _format_table(title.capitalize(), options))
 
 
 def _format_table(title: str, options: Sequence[OwnedOption]) -> list[str]:
     rows = [f"| `--{each.short_name}` | {_format_cell(format_default(each))} | {_explain(each)} |" for each in options]
-    return [f"## {title}", "", "| flag | default | meaning |", "|---|---|---|", *rows, ""] if rows else []
+    return [f"## {title}", "", "| flag | default | meaning |", "|---|---|---|", *rows, ""]
 
 
 def _format_cell(text: str) -> str:

@@ -18,9 +18,9 @@ INTERVENTIONS = ("freeze_at", "reset_weights_at", "lesion", "init_weights")
 class HebbianEvaluateConfig(EvaluateConfig):
     """Options of an evaluation; each value of an intervention is played alone and compared with the intact policy."""
 
-    freeze_at: tuple[int, ...] = option((), "play without learning from this env step on, >= 0", range=">= 0")
+    freeze_at: tuple[int, ...] = option((), "play without learning from this env step on", range=">= 0")
     reset_weights_at: tuple[int, ...] = option(
-        (), "play with weights that are drawn anew in this env step, >= 0", range=">= 0"
+        (), "play with weights that are drawn anew in this env step", range=">= 0"
     )
     lesion: tuple[float, ...] = option(
         (), "play with this fraction of each hidden layer silenced, drawn per episode", range="in [0, 1]"

@@ -5,35 +5,42 @@ import textwrap
 from collections.abc import Iterable, Sequence
 
 from hebbes.registry.former_names import SHORT_OPTIONS
-from hebbes.training.owners import SEVERAL, OwnedOption, Owner
+from hebbes.training.owners import AUTO_POLICIES, SEVERAL, OwnedOption, Owner
 
 INDENT = 26
 LONGEST_LINE = 120
 
 
 def format_help(program: str, description: str, owners: Iterable[Owner], footer: Sequence[str] = ()) -> str:
-    """The help of a program with the options of `owners`; options that owners of one kind share are shown once."""
+    """The help of a program with the options of `owners`."""
     width = min(shutil.get_terminal_size().columns, LONGEST_LINE)
     lines = [f"usage: {program} [--OPTION VALUE ...]", "", *textwrap.wrap(description, width), ""]
-    groups: dict[str, list[OwnedOption]] = {}
-    titles: dict[str, list[str]] = {}
-    for owner in owners:
-        titles.setdefault(owner.kind, []).append(owner.name)
-        shown = groups.setdefault(owner.kind, [])
-        keys = {each.key for each in shown}
-        shown += [each for each in owner.options if each.key not in keys]
-    for kind, options in groups.items():
-        lines.append(_format_title(kind, titles[kind]))
+    for title, options in group_options(owners).items():
+        lines.append(f"{title}:")
         for each in options:
             lines += _format_option(each, width)
         lines.append("")
-    return "\n".join([*lines, *footer]).rstrip()
+    for line in footer:
+        indent = INDENT if line.startswith("-") else 0
+        lines += textwrap.wrap(line, max(width, INDENT + 20), subsequent_indent=" " * indent) or [""]
+    return "\n".join(lines).rstrip()
 
 
-def _format_title(kind: str, names: Sequence[str]) -> str:
-    if kind in SEVERAL:
-        return f"{kind}s:"
-    return f"{kind}:" if list(names) == [kind] else f"{kind} {', '.join(names)}:"
+def group_options(owners: Iterable[Owner]) -> dict[str, list[OwnedOption]]:
+    """Title of each group -> its options. Wrappers, loggers, and the policies of `auto` are one group each."""
+    groups: dict[str, list[OwnedOption]] = {}
+    listed = list(owners)
+    policies = [owner.name for owner in listed if owner.kind == "policy"]
+    for owner in listed:
+        if owner.kind in SEVERAL:
+            title = f"{owner.kind}s"
+        elif owner.kind == "policy" and tuple(policies) == AUTO_POLICIES:
+            title = f"policy {', '.join(policies)}"
+        else:
+            title = owner.kind if owner.kind == owner.name else f"{owner.kind} {owner.name}"
+        group = groups.setdefault(title, [])
+        group += [each for each in owner.options if each.key not in {other.key for other in group}]
+    return {title: options for title, options in groups.items() if options}
 
 
 def _format_option(option: OwnedOption, width: int) -> list[str]:

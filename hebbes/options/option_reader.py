@@ -33,6 +33,8 @@ class OptionReader:
     def read(self, given: Sequence[GivenOption], source: str = "") -> dict[str, Any]:
         """The values by `OwnedOption.key`; the last one, where an option is given twice on the command line.
 
+        In a file the default does not contradict another value: files of earlier versions hold all options.
+
         Raises ValueError, which begins with the source if that is a file, for the first mistake.
         """
         values: dict[str, Any] = {}
@@ -40,13 +42,16 @@ class OptionReader:
         for name, texts in given:
             try:
                 option, is_off = self.find(name, source)
-                values_of_one = self._read_value(option, texts, is_off)
+                value = self._read_value(option, texts, is_off)
                 if source and option.key in names:
-                    other = name if names[option.key] == option.short_name else names[option.key]
-                    raise ValueError(f"{option.short_name} is given twice, as {other} too")
+                    if value == option.default:
+                        continue
+                    if values[option.key] != option.default:
+                        other = name if names[option.key] == option.short_name else names[option.key]
+                        raise ValueError(f"{option.short_name} is given twice, as {other} too")
             except ValueError as error:
                 raise ValueError(f"{source}: {error}" if source else str(error)) from error
-            values[option.key], names[option.key] = values_of_one, name
+            values[option.key], names[option.key] = value, name
         return values
 
     def knows(self, name: str) -> bool:
@@ -81,7 +86,9 @@ class OptionReader:
             if texts or not _is_switch(option):
                 raise ValueError(f"no_{option.short_name} takes no value, got {' '.join(texts)}")
             return False
-        return read_texts(option, texts, may_be_empty=self._may_be_empty)
+        is_unique = len({each.key for each in self._named[option.short_name]}) == 1
+        name = option.short_name if is_unique else option.full_name
+        return read_texts(option, texts, name=name, may_be_empty=self._may_be_empty)
 
     def _find_current_name(self, name: str, source: str) -> str:
         """The current name of an option; a notice says so if it has a former one."""
@@ -94,7 +101,7 @@ class OptionReader:
         """The only option of a name. Policies that `auto` can stand for share theirs."""
         options = self._named[name]
         if len({each.key for each in options}) > 1:
-            owners = " and ".join(f"{each.owner.kind} {each.owner.name}" for each in options)
+            owners = " and ".join(each.owner.title for each in options)
             full_names = " or ".join(f"--{each.full_name}" for each in options)
             raise ValueError(f"{name} is an option of {owners}: give {full_names}")
         return options[0]
@@ -102,6 +109,8 @@ class OptionReader:
     def _explain_unknown(self, name: str) -> str:
         """Why this reader does not have an option: an owner that was not chosen has it, or it does not exist."""
         bare = name.removeprefix("no_")
+        if self.knows(bare):
+            return f"unknown option --{name}: {bare} is not an on/off option"
         others = self._others.get(find_current_option_name(bare, self._others), ())
         kinds = {each.owner.kind for each in others}
         if chosen := self._list_names_of(kinds):

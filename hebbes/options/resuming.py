@@ -3,16 +3,26 @@
 import shlex
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from hebbes.environments.wrapper_spec import WrapperSpec
 from hebbes.options.command_line import PRINT_CONFIG, parse_config, print_and_exit, print_help_if_asked
+from hebbes.options.option_reader import OptionReader
 from hebbes.options.sources import Source, SourceReader, find_deciding_options
 from hebbes.options.texts import GivenOption, format_options, split_arguments
 from hebbes.registry.former_names import find_current_class_name, rename_saved_options
 from hebbes.registry.lookup import check_allowed, find_class
 from hebbes.training.config import TrainConfig, find_users_modules, make_config
-from hebbes.training.owners import AUTO, OwnedOption, list_chosen_owners, list_fixed_owners
+from hebbes.training.owners import (
+    AUTO,
+    OwnedOption,
+    list_all_owners,
+    list_chosen_owners,
+    list_fixed_owners,
+    shorten_names,
+)
 from hebbes.training.program_words import list_program_words
 
 
@@ -49,19 +59,25 @@ def _make_resumed_config(
 ) -> TrainConfig:
     saved = {**_read_saved_options(trainer, folder, find_deciding_options(given).get("import", ())), **seed_options}
     reader = SourceReader(trainer)
-    source = Source(f"the run in {folder}", format_options(saved), is_lenient=True)
-    reader.read(source)
-    saved_values, options = dict(reader.values), _list_options(trainer, reader)
-    missing = [each for key, each in options.items() if key not in saved_values and each.field.metadata.get("saved")]
+    reader.read(Source(f"the run in {folder}", format_options(saved), is_lenient=True, is_saved=True))
+    options = _list_options(trainer, reader)
+    known = OptionReader([*list_all_owners(trainer), *dict.fromkeys(each.owner for each in options.values())])
+    if unknown := sorted(name for name in saved if not known.knows(name)):
+        raise ValueError(f"the run in {folder} has the option {unknown[0]}, which this program does not know")
+    missing = [each for key, each in options.items() if key not in reader.values and each.field.metadata.get("saved")]
     if missing:
         names = ", ".join(each.short_name for each in missing)
         print(f"{folder}: the run was saved without {names}; using the defaults", file=sys.stderr)
+    saved_values, before = dict(reader.values), make_config(trainer, reader.choices, reader.values, frozenset())
     reader.read(Source("", [(name, [find_current_class_name(text) for text in texts]) for name, texts in given]))
+    for notice in reader.notices:
+        print(notice, file=sys.stderr)
     options = _list_options(trainer, reader)
-    for key in reader.typed:
-        _check_change(options[key], reader.values[key], saved_values.get(key, options[key].default), folder)
-    values = {**reader.values, "environment.imports": saved_values["environment.imports"]}
-    return make_config(trainer, reader.choices, values, frozenset())
+    after = make_config(trainer, reader.choices, reader.values, frozenset())
+    _check_changes(before, after, [options[key] for key in sorted(reader.typed)], folder)
+    changed = {key: reader.values[key] for key in reader.typed if _may_change(options[key])}
+    values = saved_values | changed | {"environment.imports": saved_values["environment.imports"]}
+    return make_config(trainer, replace(before.choices, loggers=after.choices.loggers), values, frozenset())
 
 
 def _list_options(trainer: str, reader: SourceReader) -> dict[str, OwnedOption]:
@@ -74,26 +90,42 @@ def _read_saved_options(trainer: str, folder: Path, imports: Sequence[str]) -> d
     """The options in a run's newest checkpoint; ValueError if this program or the user does not allow the run."""
     from hebbes.files.checkpoint import FOLDER, load_newest_checkpoint  # imports safetensors
 
-    saved = rename_saved_options(load_newest_checkpoint(folder / FOLDER)[0].config)
     try:
+        saved = rename_saved_options(shorten_names(load_newest_checkpoint(folder / FOLDER)[0].config))
         check_allowed(find_users_modules(saved), imports)
     except KeyError as error:
         raise ValueError(f"the run in {folder} lacks the option {error}") from error
     except ValueError as error:
         raise ValueError(f"the run in {folder} {error}") from error
-    maker = trainer if saved["policy"] == AUTO else getattr(find_class("policy", saved["policy"]), "trainer", trainer)
+    policy = saved["policy"]
+    maker = trainer if policy == AUTO else getattr(find_class("policy", policy), "trainer", trainer)
     if maker != trainer:
         program = shlex.join(list_program_words(f"train_{maker}"))
         raise ValueError(f"the run in {folder} was made by {program}; resume it with that")
     return saved
 
 
-def _check_change(option: OwnedOption, value: Any, saved: Any, folder: Path) -> None:
-    """ValueError if a resumed run may not have this value of an option."""
-    name, metadata = option.short_name, option.field.metadata
-    if metadata.get("changeable"):
-        return
-    if not metadata.get("saved", True):
-        raise ValueError(f"{name} cannot be given when a run is resumed: its options come from {folder}")
-    if value != saved:
-        raise ValueError(f"{name} cannot change when a run is resumed: it is {saved!r} in {folder}, got {value!r}")
+def _may_change(option: OwnedOption) -> bool:
+    return bool(option.field.metadata.get("changeable")) or option.owner.kind == "logger"
+
+
+def _check_changes(before: TrainConfig, after: TrainConfig, typed: Sequence[OwnedOption], folder: Path) -> None:
+    """ValueError if one of the options that were typed changes what a resumed run must keep.
+
+    Wrappers are compared by what they do: a list of them and their own options can say the same.
+    """
+    has_same_wrappers = _list_wrappers(before) == _list_wrappers(after)
+    values, saved = after.values, before.values
+    for each in typed:
+        names_wrappers = each.owner.kind == "wrapper" or each.key == "environment.wrappers"
+        if _may_change(each) or (names_wrappers and has_same_wrappers):
+            continue
+        name, was, now = each.short_name, saved.get(each.key, each.default), values[each.key]
+        if not each.field.metadata.get("saved", True):
+            raise ValueError(f"{name} cannot be given when a run is resumed: its options come from {folder}")
+        if now != was:
+            raise ValueError(f"{name} cannot change when a run is resumed: it is {was!r} in {folder}, got {now!r}")
+
+
+def _list_wrappers(config: TrainConfig) -> list[WrapperSpec]:
+    return sorted((*config.list_put_on("wrapper"), *config.list_named("wrapper")), key=lambda spec: spec.name)

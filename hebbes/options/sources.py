@@ -1,6 +1,7 @@
 """Sources of options: presets, a config file, the command line. A later one overrides those before it."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -43,6 +44,8 @@ class Source:
     given: Sequence[GivenOption]
     is_lenient: bool = False
     """Whether options of owners that are not chosen are skipped without a word."""
+    is_saved: bool = False
+    """Whether it is a checkpoint, whose lists of wrappers and loggers stay as they are."""
 
 
 def find_deciding_options(given: Sequence[GivenOption]) -> dict[str, Any]:
@@ -53,6 +56,26 @@ def find_deciding_options(given: Sequence[GivenOption]) -> dict[str, Any]:
         if short is not None and (short in LISTS or texts):
             found[short] = texts if short in LISTS else texts[-1]
     return found
+
+
+def read_entries(option: str, texts: Sequence[str]) -> tuple[Entry, ...]:
+    """The wrappers or loggers in a list; ValueError that names the option."""
+    found = []
+    for text in texts:
+        try:
+            found.append(read_wrapper(text))
+        except ValueError as error:
+            raise ValueError(f"{option}: {error}; got {text!r}") from error
+    return tuple(found)
+
+
+@contextmanager
+def _name_in_errors(source: Source) -> Iterator[None]:
+    """Begins the message of a ValueError with the file, if the source is one."""
+    try:
+        yield
+    except ValueError as error:
+        raise ValueError(f"{source.name}: {error}" if source.name else str(error)) from error
 
 
 class SourceReader:
@@ -80,7 +103,8 @@ class SourceReader:
         self._leave_out_replaced(before, owners)
         reader = OptionReader(owners, lambda: list_all_owners(self._trainer))
         given = [each for each in source.given if reader.knows(each[0])] if source.is_lenient else source.given
-        spread, given = _spread_entries(given, owners)
+        with _name_in_errors(source):
+            spread, given = ([], given) if source.is_saved else _spread_entries(given, owners)
         self._replace_listed(reader, source, spread)
         values = reader.read([*spread, *given], source.name)
         self.values |= values
@@ -92,7 +116,8 @@ class SourceReader:
 
     def _follow_choices(self, source: Source) -> Choices:
         named = find_deciding_options(source.given)
-        entries = {name: _read_entries(name, named[name]) for name in LISTS_OF_PARTS if name in named}
+        with _name_in_errors(source):
+            entries = {name: read_entries(name, named[name]) for name in LISTS_OF_PARTS if name in named}
         return Choices(
             named.get("policy", self.choices.policy),
             named.get("strategy", self.choices.strategy),
@@ -115,15 +140,19 @@ class SourceReader:
                 del self.values[key]
                 source = self._sources[key]
                 if not source.is_lenient:
-                    why = f"tuned for strategy {before.strategy}" if was_tuned else "which were for what is replaced"
+                    why = f"tuned for strategy {before.strategy}" if was_tuned else self._explain_lack(key)
                     dropped.setdefault(f"{source.name}: left out {{}}, {why}", []).append(key.rpartition(".")[2])
         self.notices += [text.format(", ".join(names)) for text, names in dropped.items()]
+
+    def _explain_lack(self, key: str) -> str:
+        is_policys = key.startswith("policy.")
+        return f"which policy {self.choices.policy} does not have" if is_policys else "of parts that are not listed"
 
     def _check_put_on(self, source: Source, owners: Sequence[Owner]) -> None:
         """ValueError if a source lists a wrapper or logger of ours that no option puts on."""
         named = find_deciding_options(source.given)
         for name, kind in LISTS_OF_PARTS.items():
-            for spec in map(make_wrapper_spec, _read_entries(name, named.get(name, ()))):
+            for spec in map(make_wrapper_spec, read_entries(name, named.get(name, ()))):
                 owner = find_wrapper_owner(owners, spec, kind)
                 if owner is None or spec.name not in list_names(kind):
                     continue
@@ -155,7 +184,7 @@ def _spread_entries(
         if kind is None:
             rest.append((name, texts))
             continue
-        specs, kept = [make_wrapper_spec(entry) for entry in _read_entries(name, texts)], []
+        specs, kept = [make_wrapper_spec(entry) for entry in read_entries(name, texts)], []
         for spec in specs:
             owner = find_wrapper_owner(owners, spec, kind)
             if owner is None or [each.name for each in specs].count(spec.name) > 1:
@@ -174,14 +203,3 @@ def _spread_arguments(owner: Owner, spec: WrapperSpec) -> list[GivenOption]:
     if owner.name in names:  # its switch
         arguments[f"{owner.name}.{owner.name}"] = True
     return format_options(arguments)
-
-
-def _read_entries(name: str, texts: Sequence[str]) -> tuple[Entry, ...]:
-    """The entries of a list of wrappers or loggers; ValueError, which begins with the list's name."""
-    entries = []
-    for text in texts:
-        try:
-            entries.append(read_wrapper(text))
-        except ValueError as error:
-            raise ValueError(f"{name}: {error}; got {text!r}") from error
-    return tuple(entries)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from math import inf
 from typing import Any, TypeAlias
 
+import numpy as np
 import yaml
 
 from hebbes.contracts.option import check_value, describe_type, get_hints, split_hint
@@ -55,6 +56,8 @@ def format_arguments(options: Mapping[str, Any]) -> list[str]:
 
 
 def _format_texts(value: Any) -> list[str]:
+    if isinstance(value, np.ndarray | np.generic):
+        value = value.tolist()
     if isinstance(value, list | tuple):
         return [_format_text(item) for item in value]
     return [_format_text(value)]
@@ -62,21 +65,34 @@ def _format_texts(value: Any) -> list[str]:
 
 def _format_text(value: Any) -> str:
     if isinstance(value, Mapping):
-        return str(yaml.safe_dump(dict(value), default_flow_style=True, width=inf))
+        try:
+            return str(yaml.safe_dump(_to_plain(value), default_flow_style=True, width=inf)).strip()
+        except yaml.YAMLError as error:
+            raise ValueError(f"a mapping must hold numbers, texts, lists and mappings, got {value!r}") from error
     if isinstance(value, bool):
         return str(value).lower()
     return "none" if value is None else str(value)
 
 
-def read_texts(option: OwnedOption, texts: Sequence[str], *, may_be_empty: bool = True) -> Any:
+def _to_plain(value: Any) -> Any:
+    """The value without tuples and NumPy's types, also in mappings and lists."""
+    if isinstance(value, np.ndarray | np.generic):
+        return value.tolist()
+    if isinstance(value, Mapping):
+        return {key: _to_plain(item) for key, item in value.items()}
+    return [_to_plain(item) for item in value] if isinstance(value, list | tuple) else value
+
+
+def read_texts(option: OwnedOption, texts: Sequence[str], *, name: str = "", may_be_empty: bool = True) -> Any:
     """The checked value of an option; ValueError, which begins with its name, if the texts are none.
 
     Args:
         option: what is read.
         texts: none for an on/off option that is on; one for most others; any number for a list.
+        name: what messages call the option; its short name if empty.
         may_be_empty: whether a list that cannot be `none` may be empty.
     """
-    metadata, name = option.field.metadata, option.short_name
+    metadata, name = option.field.metadata, name or option.short_name
     kind, is_list, is_optional = split_hint(get_hints(option.declared_in)[option.field.name])
     if kind is bool and not texts:
         return True
@@ -90,7 +106,7 @@ def read_texts(option: OwnedOption, texts: Sequence[str], *, may_be_empty: bool 
     if len(texts) > 1 and not is_list:
         raise ValueError(f"{name} takes one value, got {' '.join(texts)}")
     items = [_read_text(kind, text, metadata.get("read"), name) for text in texts]
-    return check_value(option.declared_in, option.field, tuple(items) if is_list else items[0])
+    return check_value(option.declared_in, option.field, tuple(items) if is_list else items[0], name)
 
 
 def _read_text(kind: Any, text: str, read: Callable[[str], Any] | None, name: str) -> Any:

@@ -74,6 +74,8 @@ def import_reference(config: ImportConfig) -> str:
     except ValueError as error:
         files = config.path_hebb + (f", {config.path_coev}" if config.path_coev else "")
         raise ValueError(f"{files}: {error}") from error
+    known = trained.list_used_options(without=("run", "engine", "logger", "evolution", "strategy"))
+    known |= {"policy": trained.evolution.policy, "observation_normalization": False}
     saved = SavedPolicy(
         policy=agent.policy,
         policy_name=trained.evolution.policy,
@@ -82,9 +84,9 @@ def import_reference(config: ImportConfig) -> str:
         action_head=agent.action_head,
         environment=environment,
         provenance={"path_hebb": config.path_hebb, "path_coev": config.path_coev, **find_conditions()}
-        | {"options": trained.list_used_options()},
+        | {"options": known},
     )
-    command = make_train_command(config.output, saved)
+    command = make_train_command(config.output, saved, config.imports)
     write_output(Path(config.output), saved)
     imports = f" --import {shlex.join(config.imports)}" if config.imports else ""
     path = f"--path_weights {shlex.quote(config.output)}"

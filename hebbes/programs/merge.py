@@ -21,7 +21,7 @@ class MergeConfig:
     path_weights: str = option("", "the policy file whose rules are merged")
     num_rules: int = option(128, "largest number of rules that are left", range=">= 1")
     output: str = option("", "the policy file to write; it must not exist")
-    seed: int = option(0, "seed of the initial clusters, >= 0", range=">= 0")
+    seed: int = option(0, "seed of the initial clusters", range=">= 0")
     imports: tuple[str, ...] = option((), "packages to import first; the file may then name their code", flag="import")
 
     def __post_init__(self) -> None:
@@ -53,7 +53,7 @@ def merge(config: MergeConfig) -> str:
         buffers=result.buffers,
         provenance=_describe_origin(config, saved),
     )
-    command = make_train_command(config.output, merged)
+    command = make_train_command(config.output, merged, config.imports)
     write_output(output, merged)
     return "\n".join([*_describe_result(result, len(saved.weights), config), f"to go on        {command}"])
 

@@ -3,12 +3,11 @@
 What is known of such a training: `hebbes.options.reference_options`.
 """
 
-from dataclasses import replace
 from typing import Any
 
 from hebbes.environments.environment_spec import EnvironmentSpec
 from hebbes.environments.gymnasium_env import has_fire_button
-from hebbes.environments.ids import is_built_into_gymnasium
+from hebbes.environments.ids import is_built_into_gymnasium, resolve
 from hebbes.execution.episode import Agent
 from hebbes.options.command_line import resolve_config
 from hebbes.options.presets import read_shared_options
@@ -26,9 +25,10 @@ def make_reference_training(
     Raises ValueError if neither the options nor the reference say how the network's outputs become actions.
     """
     options = {"environment": environment, "preset": NO_PRESET, **given}
+    resolved = resolve(environment, given.get("import", ()))
+    if has_fire_button(resolved.environment):
+        options.setdefault("fire_reset", True)
     config = resolve_config(trainer, format_options(options))
-    if has_fire_button(config.environment.id) and "fire_reset" not in given:
-        config = replace(config, given={**config.given, "wrapper fire_reset.fire_reset": True})
     spec = make_environment_spec(config)
     shared = "action_bounds" in read_shared_options(config.environment.id)
     says_bounds = "action_bounds" in given or is_built_into_gymnasium(config.environment.id) or shared

@@ -119,9 +119,11 @@ def rename_arguments(wrapper_name: str, kwargs: Mapping[str, Any]) -> dict[str, 
 
 def rename_saved_options(options: Mapping[str, Any]) -> dict[str, Any]:
     """The options in a checkpoint of an earlier version: with the classes, wrappers' arguments and values of today."""
-    renamed = rename_classes({**MISSING_OPTIONS, **options})
+    lack = {name: value for name, value in MISSING_OPTIONS.items() if name.replace("stop_", "stop.") not in options}
+    renamed = rename_classes({**lack, **options})
     for name in ("wrappers", "gymnasium_wrappers"):
-        renamed[name] = [_rename_arguments_in_entry(entry) for entry in renamed.get(name, ())]
+        if name in renamed:
+            renamed[name] = [_rename_arguments_in_entry(entry) for entry in renamed[name]]
     return renamed
 
 

@@ -1,6 +1,6 @@
 """TrainConfig: the options of a training run, by owner."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -8,7 +8,7 @@ import yaml
 
 from hebbes.contracts.option import find_unused_options
 from hebbes.environments.environment_options import EnvironmentOptions
-from hebbes.environments.wrapper_spec import Entry, WrapperSpec, make_wrapper_spec
+from hebbes.environments.wrapper_spec import WrapperSpec, make_wrapper_spec
 from hebbes.execution.engine_options import EngineOptions
 from hebbes.recording.loggers import LoggerChoice
 from hebbes.registry.lookup import find_class, is_ours, list_names
@@ -86,9 +86,9 @@ class TrainConfig:
         for entry in self.environment.wrappers if kind == "wrapper" else self.run.loggers:
             spec = make_wrapper_spec(entry)
             owner = find_wrapper_owner(owners, spec, kind)
-            options = [] if owner is None else owner.options
+            options = [] if owner is None else [each for each in owner.options if each.field.name != owner.name]
             given = {each.field.name: _to_plain(self.given[each.key]) for each in options if each.key in self.given}
-            specs.append(replace(spec, kwargs={**spec.kwargs, **given}))
+            specs.append(replace(spec, kwargs={**given, **spec.kwargs}))
         return specs
 
     def list_loggers(self) -> list[LoggerChoice]:
@@ -189,14 +189,10 @@ def make_config(trainer: str, choices: Choices, values: Mapping[str, Any], typed
 
 def find_users_modules(options: Mapping[str, Any]) -> list[str]:
     """Names of the user's own modules in options, given by name: packages to import, and those of `module:Class`."""
-    entries: Sequence[Entry] = (
-        *options["gymnasium_wrappers"],
-        *options["wrappers"],
-        *options.get("loggers", ()),
-    )
-    classes = (*(make_wrapper_spec(entry).name for entry in entries), options["policy"], options["strategy"])
-    named = [name for name in (options["environment"], *classes) if ":" in name and not is_ours(name)]
-    return [*options["import"], *(name.partition(":")[0] for name in named)]
+    lists = (options.get(name, ()) for name in ("gymnasium_wrappers", "wrappers", "loggers"))
+    parts = [make_wrapper_spec(entry).name for entries in lists for entry in entries]
+    named = [options["environment"], options["policy"], options["strategy"], *parts]
+    return [*options["import"], *(name.partition(":")[0] for name in named if ":" in name and not is_ours(name))]
 
 
 def _to_plain(value: Any) -> Any:

@@ -62,7 +62,7 @@ class EvolutionOptions:
         None, "cap on the env steps of a training episode (default: the environment's)", range=">= 1"
     )
     episode_cap_factor: float | None = option(
-        None, "cap training episodes at this many times the mean length of the generation before, > 1", range="> 1"
+        None, "cap training episodes at this many times the mean length of the generation before", range="> 1"
     )
     episode_cap_min: int | None = option(
         None,

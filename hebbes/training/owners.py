@@ -2,15 +2,16 @@
 
 Some owners are parts of every run, such as the engine. Others are chosen: one strategy, one policy, any wrappers and
 loggers. An option is named by itself, `sigma`, where no other part of the run has an option of this name, and always
-together with its owner, `openai_es.sigma`.
+together with its owner, `openai_es.sigma`. Where a chosen part has an option with the name of one that every run has,
+the name alone means the latter.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import Field, dataclass, field, make_dataclass
 from functools import cache
 from typing import Any
 
-from hebbes.contracts.option import get_default, get_flag_name, list_options, option
+from hebbes.contracts.option import check_declarations, get_default, get_flag_name, list_options, option
 from hebbes.environments.environment_options import EnvironmentOptions
 from hebbes.environments.wrapper_spec import Entry, WrapperSpec, make_wrapper_spec
 from hebbes.execution.engine_options import EngineOptions
@@ -26,6 +27,9 @@ TRAINERS: dict[str, type[EvolutionOptions]] = {"static": EvolutionOptions, "hebb
 AUTO = "auto"
 AUTO_POLICIES = ("mlp", "cnn")
 """The policies that `--policy auto` can stand for."""
+
+FIXED = ("environment", "evolution", "run", "engine")
+"""Kinds of the owners that are parts of every run."""
 
 SEVERAL = ("wrapper", "logger")
 """Kinds of which a run may have several."""
@@ -45,6 +49,11 @@ class Owner:
     def slot(self) -> str:
         """The place in a run that it takes. At most one owner of a slot is in a run."""
         return f"{self.kind} {self.name}" if self.kind in SEVERAL else self.kind
+
+    @property
+    def title(self) -> str:
+        """What messages call it."""
+        return self.name if self.name == self.kind else f"{self.kind} {self.name}"
 
     @property
     def options(self) -> list["OwnedOption"]:
@@ -87,6 +96,7 @@ def find_owner(kind: str, name: str) -> Owner:
     found = find_class(kind, name)
     with convert_errors(kind, name):
         declared = [getattr(found, "Settings", found)]
+        check_declarations(declared[0])
         if switch := getattr(found, "switch", ""):
             declared.insert(0, make_dataclass(f"{found.__name__}Switch", [(name, bool, option(False, switch))]))
     return Owner(kind, name.rpartition(":")[2], tuple(declared))
@@ -116,7 +126,7 @@ def list_chosen_owners(choices: Choices) -> list[Owner]:
     """The strategy, the policy (for `auto` those that it can stand for), and all wrappers and loggers.
 
     Wrappers and loggers of ours are put on by their options, so they are always listed. A user's own are listed if they
-    are named.
+    are named, and no other in the list has the same name: arguments in the list are for one of several alone.
     """
     policies = AUTO_POLICIES if choices.policy == AUTO else (choices.policy,)
     return [
@@ -129,9 +139,14 @@ def list_chosen_owners(choices: Choices) -> list[Owner]:
 
 def _list_several(kind: str, entries: Sequence[Entry]) -> list[Owner]:
     names = [make_wrapper_spec(entry).name for entry in entries]
-    theirs = [name for name in dict.fromkeys(names) if ":" in name and not name.startswith("gymnasium.")]
+    last_words = [name.rpartition(":")[2] for name in names]
+    theirs = [name for name, word in zip(names, last_words, strict=True) if ":" in name and last_words.count(word) == 1]
     ours = [name for name in list_names(kind) if name not in SIMULATOR_WRAPPERS]
-    return [owner for owner in (find_owner(kind, name) for name in (*ours, *theirs)) if owner.options]
+    found = {name: owner for name in (*ours, *theirs) if (owner := find_owner(kind, name)).options}
+    for name, owner in found.items():
+        if same := [other for other in found if other != name and found[other].name == owner.name]:
+            raise ValueError(f"{kind}s {name!r} and {same[0]!r} have one name and options: rename one of the classes")
+    return list(found.values())
 
 
 def list_all_owners(trainer: str) -> list[Owner]:
@@ -145,22 +160,38 @@ def list_all_owners(trainer: str) -> list[Owner]:
 def name_options(owners: Iterable[Owner]) -> dict[str, list[OwnedOption]]:
     """Each name, with and without the owner -> the options that it may mean.
 
-    Several options in one slot are one option, as those of the policies that `auto` can stand for.
+    The parts of every run own the short names of their options. Several options in one slot are one option, as those
+    of the policies that `auto` can stand for.
     """
     named: dict[str, list[OwnedOption]] = {}
-    for owner in owners:
-        for each in owner.options:
-            named.setdefault(each.short_name, []).append(each)
-            named.setdefault(each.full_name, []).append(each)
+    for each in (each for owner in owners for each in owner.options):
+        named.setdefault(each.full_name, []).append(each)
+        same = named.setdefault(each.short_name, [])
+        if each.owner.kind in FIXED:
+            same[:] = [each]
+        elif not any(other.owner.kind in FIXED for other in same):
+            same.append(each)
     return named
 
 
 def choose_names(options: Sequence[OwnedOption]) -> dict[str, str]:
-    """Key of each option -> the name under which a file of a run has it: the short one, where it is unique."""
-    keys: dict[str, set[str]] = {}
-    for each in options:
-        keys.setdefault(each.short_name, set()).add(each.key)
-    return {each.key: each.short_name if len(keys[each.short_name]) == 1 else each.full_name for each in options}
+    """Key of each option -> the name under which a file of a run has it: the short one, where that means only it."""
+    named = name_options(dict.fromkeys(each.owner for each in options))
+    return {
+        each.key: each.short_name if {other.key for other in named[each.short_name]} == {each.key} else each.full_name
+        for each in options
+    }
+
+
+def shorten_names(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Options from a file with the short names of those that every run has; ValueError if one is given twice."""
+    known = {each.full_name: each.short_name for owner in list_fixed_owners("static") for each in owner.options}
+    shortened: dict[str, Any] = {}
+    for name, value in options.items():
+        if known.get(name, name) in shortened:
+            raise ValueError(f"{known.get(name, name)} is given twice, as {name} too")
+        shortened[known.get(name, name)] = value
+    return shortened
 
 
 def find_wrapper_owner(owners: Iterable[Owner], spec: WrapperSpec, kind: str) -> Owner | None:

@@ -32,7 +32,7 @@ class RunOptions:
     init_from: str | None = option(
         None, "start from the weights of this policy file, or of a file that the reference saved with torch.save"
     )
-    seed: int = option(0, "seed of every random stream, >= 0", range=">= 0")
+    seed: int = option(0, "seed of every random stream", range=">= 0")
     seeds: int = option(
         1,
         "number of runs, one after the other, with --seed and the seeds that follow it",

@@ -39,7 +39,7 @@ def test_the_flags_and_defaults():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"environment": 3}, "environment must be a text, got 3"),
+        ({"id": 3}, "environment must be a text, got 3"),
         ({"backend": "ray"}, "backend must be one of auto, envpool, gymnasium, got 'ray'"),
         ({"action_bounds": "hope"}, "action_bounds must be one of clip, tanh, rescale, tanh_sigmoid, none, got 'hope'"),
         ({"env_kwargs": [1]}, "env_kwargs must be a YAML mapping"),

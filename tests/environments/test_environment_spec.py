@@ -8,7 +8,8 @@ import pytest
 from hebbes.environments import make_batch_env as environments
 from hebbes.environments.environment_spec import EnvironmentSpec, spec_from_json, spec_to_json
 from hebbes.environments.make_batch_env import choose_backend, make_batch_env
-from hebbes.environments.wrapper_spec import WrapperSpec, make_wrapper_spec
+from hebbes.environments.wrapper_spec import WrapperSpec
+from hebbes.registry.former_names import find_current_class_name, rename_saved_options
 
 SPEC = EnvironmentSpec(
     environment="AntBulletEnv-v0",
@@ -70,7 +71,8 @@ def test_arguments_of_earlier_versions_become_todays(name, written, expected):
     plain = {"environment": "CartPole-v1", "backend": "envpool", "wrappers": [{"name": name, "kwargs": written}]}
     (wrapper,) = spec_from_json(plain).wrappers
     assert wrapper.kwargs == expected
-    assert make_wrapper_spec({name: written}).kwargs == (written if name.startswith("wrappers.") else expected)
+    saved = rename_saved_options({"wrappers": [{name: written}]})
+    assert saved["wrappers"] == [{find_current_class_name(name): expected}]
 
 
 def test_tuples_and_lists_in_arguments_are_equal():

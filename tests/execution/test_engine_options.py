@@ -7,6 +7,7 @@ import pytest
 
 from hebbes.contracts.option import list_options
 from hebbes.execution.engine_options import EngineOptions, plays_in_workers, resolve_num_threads
+from tests.shape_checks import unchecked
 
 HEAVY = {"numba", "torch", "scipy", "gymnasium", "envpool", "safetensors", "rich"}
 
@@ -29,7 +30,7 @@ HEAVY = {"numba", "torch", "scipy", "gymnasium", "envpool", "safetensors", "rich
     ],
 )
 def test_an_option_that_makes_no_sense_is_refused(options, message):
-    with pytest.raises(ValueError) as refused:
+    with unchecked(), pytest.raises(ValueError) as refused:
         EngineOptions(**options)
     assert str(refused.value) == message
 

@@ -119,7 +119,7 @@ def test_a_file_that_may_not_be_read_is_refused(tmp_path):
         (make_setter("action_head", value="softmax"), "unknown action head 'softmax'"),
         (
             make_setter("policy", "initialization", value="kaiming"),
-            "initialization: got 'kaiming', allowed: xavier, py",
+            "initialization must be one of xavier, pytorch, got 'kaiming'",
         ),
         (make_setter("policy", "name", value="mpl"), "did you mean 'mlp'"),
         (make_setter("policy", "name", value=3), "the policy's name must be text, not 3"),
@@ -135,7 +135,7 @@ def test_a_file_that_may_not_be_read_is_refused(tmp_path):
         (make_setter("policy", "depth", value=3), "does not describe a policy 'mlp'"),
         (make_setter("policy", "hidden_sizes", value=["4"]), "hidden_sizes"),
         (make_setter("policy", "hidden_sizes", value=[5]), r"weights of shape (20,), but the policy has 25 parameters"),
-        (make_setter("policy", "observation_shape", value=None), "does not describe a policy 'mlp'"),
+        (make_setter("policy", "observation_shape", value=None), "observation_shape must be a list of whole numbers"),
         (make_setter("environment", "wrappers", 0, "name", value="clip_actoin"), "did you mean 'clip_action'"),
         (make_setter("environment", "backend", value="unity"), "backend must be one of envpool, gymnasium"),
         (make_setter("environment", "imports", value=3), "imports must be names"),

@@ -7,8 +7,8 @@ import sys
 import pytest
 
 from hebbes.files.policy_file import load_policy
-from hebbes.options.command_line import parse_configs
 from hebbes.options.evaluation import EvaluateConfig
+from hebbes.options.resuming import parse_configs
 from hebbes.programs.evaluation_entries import load_entries
 from hebbes.training.prepare import prepare
 from tests.training.scripted_runs import make_scripted_config, train
@@ -53,7 +53,8 @@ def test_of_a_policy_file(given, folder, tmp_path):
         return load_entries(EvaluateConfig((str(path),), imports=imports))
 
     def start_from(imports):
-        config = make_scripted_config(tmp_path, imports=imports, init_from=str(path), policy="linear", run_name="other")
+        start = {"import": imports, "init_from": str(path), "run_name": "other"}
+        config = make_scripted_config(tmp_path, **start)
         return prepare(config)
 
     for use in (lambda imports: load_policy(path, imports), evaluate):

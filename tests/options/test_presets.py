@@ -7,7 +7,7 @@ import yaml
 from hebbes.environments.ids import register
 from hebbes.options.command_line import parse_config
 from hebbes.options.presets import PRESETS
-from hebbes.training.trainers import TRAINERS
+from hebbes.training.owners import TRAINERS
 
 
 def parse(*arguments):
@@ -22,7 +22,8 @@ def test_our_presets_parse_and_say_what_was_measured(path):
     assert isinstance(yaml.safe_load(path.read_text())["measured"], str)
     environment, _, variant = path.stem.partition(".")
     flags = ["--environment", environment, *(["--preset", variant] if variant else [])]
-    assert type(parse_config(path.parent.name, flags, "test")) is TRAINERS[path.parent.name]
+    config = parse_config(path.parent.name, flags, "test")
+    assert (config.trainer, type(config.evolution)) == (path.parent.name, TRAINERS[path.parent.name])
 
 
 def test_shared_presets_are_for_both_trainers_and_list_an_environment_once():
@@ -31,8 +32,8 @@ def test_shared_presets_are_for_both_trainers_and_list_an_environment_once():
     for environment in listed:
         for trainer in TRAINERS:
             config = parse_config(trainer, ["--environment", environment, "--preset", "none"], "test")
-            assert config.early_stop_negative_streak in (20, 30)
-            assert config.action_bounds in ("tanh", "tanh_sigmoid")
+            assert config.as_options()["early_stop_negative_streak"] in (20, 30)
+            assert config.environment.action_bounds in ("tanh", "tanh_sigmoid")
 
 
 def test_every_walker_of_bullet_follows_the_source():
@@ -41,16 +42,20 @@ def test_every_walker_of_bullet_follows_the_source():
     assert len(walkers) == 7
     for environment in walkers:
         config = parse_config("hebbian", ["--environment", environment], "test")
-        grace = {"bullet_grace": {"grace_steps": 201 + config.settle_steps}}
-        assert config.gymnasium_wrappers[-1] == grace
-        assert (config.early_stop_negative_streak, config.early_stop_grace_steps) == (30, 201)
-        assert (config.action_bounds, config.normalization, config.output_activity) == ("tanh", "none", "action")
-        assert (config.settle_steps, len(config.gymnasium_wrappers)) == ((40, 2) if "Ant" in environment else (0, 1))
+        options = config.as_options()
+        *others, last = options["gymnasium_wrappers"]
+        assert last == {"bullet_grace": {"grace_steps": 201 + options["settle_steps"]}}
+        assert (options["early_stop_negative_streak"], options["early_stop_grace_steps"]) == (30, 201)
+        learning = [options[name] for name in ("action_bounds", "normalization", "output_activity")]
+        assert learning == ["tanh", "none", "action"]
+        assert (options["settle_steps"], len(others)) == ((40, 1) if "Ant" in environment else (0, 0))
 
 
 def test_presets_override_shared_ones_and_flags_override_both():
     ant = ["--environment", "AntBulletEnv-v0"]
-    assert parse(*ant, "--preset", "damage").morphologies == ("none", "right")
+    assert parse(*ant, "--preset", "damage").environment.morphologies == ("none", "right")
     assert parse(*ant, "--preset", "none").settings.population_size == 200
     config = parse(*ant, "--settle_steps", "3", "--gymnasium_wrappers", "bullet_distance")
-    assert (config.settle_steps, config.gymnasium_wrappers, config.action_bounds) == (3, ("bullet_distance",), "tanh")
+    options = config.environment
+    assert (options.gymnasium_wrappers, options.action_bounds) == (("bullet_distance",), "tanh")
+    assert config.as_options()["settle_steps"] == 3

@@ -1,19 +1,17 @@
 """For an unknown flag, the error suggests the one that was probably meant."""
 
-from dataclasses import fields
-
 import pytest
 
 from hebbes.contracts.option import map_flags
 from hebbes.options.evaluation import EvaluateConfig
 from hebbes.options.suggestions import NAMES_ELSEWHERE, suggest_flags
 from hebbes.registry.former_names import SHORT_OPTIONS
-from hebbes.registry.lookup import find_class
-from hebbes.training.config import TrainConfig
+from hebbes.training.owners import Choices, list_chosen_owners, list_fixed_owners
 
-SETTINGS = find_class("strategy", "openai_es").Settings
-TRAINING = [f"--{name}" for owner in (TrainConfig, SETTINGS) for name in map_flags(owner)]
-TRAINING += [f"--no_{each.name}" for owner in (TrainConfig, SETTINGS) for each in fields(owner) if each.type is bool]
+OWNERS = [*list_fixed_owners("static"), *list_chosen_owners(Choices("auto", "openai_es"))]
+OPTIONS = [each for owner in OWNERS for each in owner.options]
+TRAINING = list(dict.fromkeys(f"--{each.short_name}" for each in OPTIONS))
+TRAINING += [f"--no_{each.short_name}" for each in OPTIONS if isinstance(each.default, bool)]
 TRAINING += [f"--{name}" for name in SHORT_OPTIONS]
 EVALUATION = [f"--{name}" for name in map_flags(EvaluateConfig)]
 

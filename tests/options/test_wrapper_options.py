@@ -10,7 +10,6 @@ from hebbes.environments.wrapper_spec import WrapperSpec
 from hebbes.options.command_line import parse_config
 from hebbes.registry.lookup import GYMNASIUM_WRAPPERS
 from hebbes.training.assembly import find_spaces, make_environment_spec
-from hebbes.training.unused_options import format_as_yaml
 
 
 def parse(*arguments):
@@ -20,19 +19,19 @@ def parse(*arguments):
 @pytest.mark.parametrize(
     ("text", "entry"),
     [
-        ("early_stop", "early_stop"),
-        ("early_stop: {negative_streak: 3}", {"early_stop": {"negative_streak": 3}}),
-        ("early_stop: {}", "early_stop"),
+        ("clip_action", "clip_action"),
+        ("running_normalization: {decay: 0.9}", {"running_normalization": {"decay": 0.9}}),
+        ("clip_action: {}", "clip_action"),
         ("TimeLimit: {max_episode_steps: 7}", {"gymnasium.wrappers:TimeLimit": {"max_episode_steps": 7}}),
         ("gymnasium.wrappers.FlattenObservation", "gymnasium.wrappers:FlattenObservation"),
-        ("my.package:Mine", "my.package:Mine"),
-        ("my.package.Mine: {names: [a, b]}", {"my.package:Mine": {"names": ["a", "b"]}}),
+        ("hebbes.wrappers.scale:Scale", "hebbes.wrappers.scale:Scale"),
+        ("hebbes.wrappers.scale.Scale: {names: [a, b]}", {"hebbes.wrappers.scale:Scale": {"names": ["a", "b"]}}),
     ],
 )
 def test_wrappers_may_have_arguments_on_the_command_line_and_in_files(tmp_path, text, entry):
     typed = parse("--environment", "CartPole-v1", "--gymnasium_wrappers", text, "--wrappers", text, "one_hot")
-    assert (typed.gymnasium_wrappers, typed.wrappers) == ((entry,), (entry, "one_hot"))
-    (tmp_path / "mine.yaml").write_text(format_as_yaml(typed))
+    assert (typed.environment.gymnasium_wrappers, typed.environment.wrappers) == ((entry,), (entry, "one_hot"))
+    (tmp_path / "mine.yaml").write_text(typed.format_as_yaml())
     assert parse("--config", str(tmp_path / "mine.yaml")).as_options() == typed.as_options()
 
 
@@ -52,12 +51,10 @@ def test_wrappers_may_have_arguments_on_the_command_line_and_in_files(tmp_path, 
         "{",
     ],
 )
-def test_text_that_names_no_wrapper_is_refused(capsys, text):
-    with pytest.raises(SystemExit) as stopped:
+def test_text_that_names_no_wrapper_is_refused(text):
+    with pytest.raises(ValueError) as refused:
         parse("--environment", "CartPole-v1", f"--wrappers={text}")
-    assert stopped.value.code == 2
-    (line,) = capsys.readouterr().err.splitlines()
-    assert f"argument --wrappers: a wrapper is NAME, or 'NAME: {{argument: value, ...}}'; got {text!r}" in line
+    assert str(refused.value) == f"wrappers: a wrapper is NAME, or 'NAME: {{argument: value, ...}}'; got {text!r}"
 
 
 def test_only_gymnasiums_harmless_wrappers_may_be_named_by_a_file():
@@ -138,3 +135,93 @@ def test_wrappers_that_replace_the_shared_ones_are_reported(capsys):
     assert line in capsys.readouterr().err
     parse("--environment", "HopperBulletEnv-v0")
     assert "replaces" not in capsys.readouterr().err
+
+
+def get_refusal(*arguments):
+    with pytest.raises(ValueError) as refused:
+        parse("--environment", "CartPole-v1", *arguments)
+    assert "\n" not in str(refused.value)
+    return str(refused.value)
+
+
+STREAK = {"early_stop_negative_streak": 20, "early_stop_grace_steps": 3}
+
+
+@pytest.mark.parametrize(
+    "typed",
+    [
+        ["--early_stop_negative_streak", "20", "--early_stop_grace_steps", "3"],
+        ["--early_stop.negative_streak", "20", "--early_stop.grace_steps", "3"],
+        ["--wrappers", "early_stop: {negative_streak: 20, grace_steps: 3}"],
+        ["--wrappers", "early_stop: {negative_streak: 20}", "--early_stop_grace_steps", "3"],
+        ["--wrappers", "early_stop: {negative_streak: 9, grace_steps: 3}", "--early_stop.negative_streak", "20"],
+        ["--wrappers", "early_stop", "--early_stop_negative_streak", "20", "--early_stop_grace_steps", "3"],
+    ],
+)
+def test_a_wrapper_of_ours_in_a_list_equals_its_flags(typed, tmp_path):
+    config = parse("--environment", "CartPole-v1", *typed)
+    assert STREAK.items() <= config.as_options().items()
+    assert config.environment.wrappers == ()
+    assert config.list_put_on("wrapper") == [
+        WrapperSpec("early_stop", {"negative_streak": 20, "grace_steps": 3, "counts_grace": False})
+    ]
+    (tmp_path / "mine.yaml").write_text(
+        "environment: CartPole-v1\nwrappers: [{early_stop: {negative_streak: 20, grace_steps: 3}}]\n"
+    )
+    in_file = parse("--config", str(tmp_path / "mine.yaml"))
+    assert in_file.as_options() == config.as_options()
+    assert make_environment_spec(in_file) == make_environment_spec(config)
+    changed = parse("--config", str(tmp_path / "mine.yaml"), "--early_stop_negative_streak", "5")
+    assert {**STREAK, "early_stop_negative_streak": 5}.items() <= changed.as_options().items()
+
+
+def test_a_new_list_replaces_the_one_of_a_file(tmp_path):
+    (tmp_path / "mine.yaml").write_text(
+        "environment: CartPole-v1\nwrappers: [{early_stop: {negative_streak: 20}}]\nframe_stack: 2\n"
+    )
+    config = parse("--config", str(tmp_path / "mine.yaml"), "--wrappers", "settle: {num_steps: 3}")
+    assert {spec.name for spec in config.list_put_on("wrapper")} == {"frame_stack", "settle"}
+    config = parse("--config", str(tmp_path / "mine.yaml"), "--wrappers")
+    assert {spec.name for spec in config.list_put_on("wrapper")} == {"frame_stack"}
+
+
+@pytest.mark.parametrize("name", ["grayscale", "fire_reset", "atari_42"])
+def test_a_wrapper_with_a_switch_is_its_flag(name):
+    flag, listed, full = (
+        parse("--environment", "CartPole-v1", *typed)
+        for typed in ([f"--{name}"], ["--wrappers", name], [f"--{name}.{name}"])
+    )
+    assert flag.as_options()[name] is True
+    assert flag.as_options() == listed.as_options() == full.as_options()
+    assert [spec.name for spec in listed.list_put_on("wrapper")] == [name]
+    off = parse("--environment", "CartPole-v1", "--wrappers", name, f"--no_{name}")
+    assert off.list_put_on("wrapper") == []
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("early_stop", "wrappers: early_stop does nothing without negative_streak: 'early_stop: {negative_streak: "),
+        ("early_stop: {grace_steps: 3}", "--early_stop_grace_steps is only used with --early_stop_negative_streak"),
+        ("early_stop: {negative_streak: -1}", "early_stop_negative_streak must be >= 0, got -1"),
+        ("early_stop: {negative_streak: a}", "early_stop_negative_streak must be a whole number or none, got 'a'"),
+        ("early_stop: {streak: 3}", "wrappers: 'early_stop' has no argument 'streak'; it takes negative_streak, "),
+        ("frame_stack: {num_frames: 1000}", "frame_stack must be in [1, 256], got 1000"),
+        ("frame_stack", "wrappers: frame_stack does nothing without num_frames"),
+        ("resize", "wrappers: resize does nothing without size"),
+    ],
+)
+def test_a_wrapper_of_ours_that_would_do_nothing_or_fail_is_refused(text, line):
+    assert get_refusal("--wrappers", text).startswith(line)
+
+
+def test_a_mistake_in_a_list_of_a_file_names_the_file(tmp_path):
+    file = tmp_path / "mine.yaml"
+    for text, line in [("a: 3", "wrappers: a wrapper is NAME"), ("early_stop", "wrappers: early_stop does nothing")]:
+        file.write_text(f"wrappers: ['{text}']\n")
+        assert get_refusal("--config", str(file)).startswith(f"{file}: {line}")
+
+
+def test_a_misspelt_wrapper_of_ours_is_named():
+    with pytest.raises(ValueError, match=r"^unknown wrapper 'early_stp', did you mean 'early_stop'"):
+        make_environment_spec(parse("--environment", "CartPole-v1", "--wrappers", "early_stp"))

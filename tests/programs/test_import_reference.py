@@ -11,7 +11,8 @@ from hebbes.files.policy_file import load_policy
 from hebbes.files.reference_coefficients import convert_reference_coefficients
 from hebbes.files.torch_file import read_torch_table, swap_image_axes
 from hebbes.policies.hebbian import Hebbian, compute_synaptic_weights
-from hebbes.programs.import_reference import ImportConfig, import_reference, refuse_reference_flags
+from hebbes.programs.evaluate import refuse_reference_flags
+from hebbes.programs.import_reference import ImportConfig, import_reference
 
 CHANGES = {
     "ABCD_lr": lambda c, x, y: c[3] * (c[0] * x * y + c[1] * x + c[2] * y + c[4]),

@@ -1,26 +1,19 @@
 """Merging the rules of a policy file, and training that continues with the merged file."""
 
 import shlex
-from dataclasses import fields, replace
 
 import numpy as np
 import pytest
 
-from hebbes.environments.environment_spec import EnvironmentSpec
-from hebbes.environments.wrapper_spec import WrapperSpec
 from hebbes.evaluation.play import play
-from hebbes.execution.episode import Agent
 from hebbes.files.policy_file import load_policy, save_policy
-from hebbes.options.command_line import parse_config, parse_configs
+from hebbes.options.command_line import parse_config
+from hebbes.options.resuming import parse_configs
 from hebbes.policies.hebbian import Hebbian
-from hebbes.programs.continuation import make_train_command
 from hebbes.programs.merge import MergeConfig, merge
-from hebbes.training.assembly import find_spaces, make_agent, make_environment_spec
-from hebbes.training.config import TrainConfig
 from hebbes.training.prepare import prepare
-from hebbes.training.trainers import HebbianConfig
 from tests.files.saved_policies import expect_refusal, make_saved_policy, write_forged_file
-from tests.training.scripted_runs import make_scripted_config, read_outcome, train
+from tests.training.scripted_runs import OPTIONS, SETTINGS, make_config, read_outcome, train
 
 IMPORT = ("tests.scripted",)
 RUN = {
@@ -34,8 +27,8 @@ RUN = {
 
 
 def make_hebbian_config(folder, **changes):
-    common = {field.name: getattr(make_scripted_config(folder), field.name) for field in fields(TrainConfig)}
-    return HebbianConfig(**{**common, "policy": "hebbian", "hidden_sizes": (3,), **changes})
+    own = {"folder": str(folder), "policy": "hebbian", "hidden_sizes": (3,)}
+    return make_config("hebbian", **{**OPTIONS, **SETTINGS, **own, **changes})
 
 
 def read_command(said):
@@ -60,8 +53,8 @@ def test_the_printed_command_trains_resumes_bit_for_bit_and_keeps_the_tables(mer
     assert "parameters      60 before, 20 after\nrules           4\n" in said
     flags = [f"--{name}={value}" for name, value in {**RUN, "folder": tmp_path, "generations": 6}.items()]
     config = parse_config("hebbian", [*read_command(said), *flags], "")
-    whole = train(replace(config, run_name="whole"))
-    stopped = train(replace(config, run_name="run", generations=3))
+    whole = train(config.change(run={"run_name": "whole"}))
+    stopped = train(config.change(run={"run_name": "run"}, evolution={"generations": 3}))
     path.rename(path.with_suffix(".gone"))  # a resume needs only the checkpoint
     try:
         (again,) = parse_configs("hebbian", ["--resume", str(stopped), "--import", *IMPORT, "--generations", "6"], "")
@@ -96,10 +89,10 @@ def test_clusters_without_a_table_are_refused_before_anything_is_written(tmp_pat
 
 def test_options_of_another_merge_are_named_and_no_others(merged_file, tmp_path):
     path, _ = merged_file
-    config = make_hebbian_config(tmp_path, sharing="clusters", num_rules=5, update_every=2, init_weights="uni")
+    config = make_hebbian_config(tmp_path, sharing="clusters", num_rules=5, update_every=2)
     message = r"holds init_weights 'normal', num_rules 4, but these options make init_weights 'uni', num_rules 5$"
     with pytest.raises(ValueError, match=message):
-        prepare(replace(config, init_from=str(path)))
+        prepare(config.change(run={"init_from": str(path)}))
 
 
 @pytest.mark.parametrize(
@@ -151,18 +144,3 @@ def test_a_file_whose_table_points_elsewhere_is_refused(tmp_path, array, message
     if array is not None:
         arrays["buffers.rule_table.dense1"] = array
     assert message in expect_refusal(write_forged_file(tmp_path / "forged.dat", CLUSTERED, arrays=arrays))
-
-
-@pytest.mark.parametrize("env_kwargs", [{}, {"g": 5.0}])
-def test_the_command_has_the_options_that_the_preset_does_not_set(env_kwargs):
-    early = WrapperSpec("early_stop", {"negative_streak": 9, "grace_steps": 3, "counts_grace": False})
-    wrappers = (WrapperSpec("settle", {"num_steps": 2}), WrapperSpec("frame_stack", {"num_frames": 2}))
-    spec = EnvironmentSpec("Pendulum-v1", "gymnasium", env_kwargs, (), (), (*wrappers, WrapperSpec("rescale_action")))
-    policy = Hebbian((6,), 1, hidden_sizes=(), hebb_rule="AD", normalization="none", sharing="modulo", num_rules=3)
-    saved = make_saved_policy(policy, environment=replace(spec, training_wrappers=(early,)))
-    words = shlex.split(make_train_command("my file.dat", saved))
-    config = parse_config("hebbian", words[2:], "")
-    assert config.init_from == "my file.dat"
-    assert make_environment_spec(config) == saved.environment
-    assert make_agent(config, *find_spaces(saved.environment)) == Agent(policy, "tanh")
-    assert "--init_weights=uni" not in words

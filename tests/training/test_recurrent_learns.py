@@ -58,7 +58,7 @@ def train(policy):
 
 @pytest.mark.parametrize("kind", [LSTM, GRU])
 def test_a_recurrent_policy_learns_to_remember(kind):
-    assert train(kind((2,), 2, recurrent_size=4)) == 1
+    assert train(kind((2,), 2, hidden_sizes=(), recurrent_size=4)) == 1
 
 
 def test_a_static_policy_stays_at_chance():

@@ -22,6 +22,7 @@ from tests.training.scripted_runs import (
     SETTINGS,
     change,
     make_config,
+    make_resumed_config,
     make_scripted_config,
     read_outcome,
     resume,
@@ -80,6 +81,14 @@ def test_a_run_of_a_version_without_early_stop_counts_grace_resumes_as_it_began(
     assert resumed.as_options()["early_stop_counts_grace"]
     assert make_environment_spec(resumed).training_wrappers[0].kwargs["counts_grace"]
     assert not make_environment_spec(config).training_wrappers[0].kwargs["counts_grace"]
+
+
+def test_a_wrapper_of_ours_by_its_full_name_resumes_too(tmp_path):
+    """Its options have the names of the same wrapper's, so that files have them with their owners."""
+    name = "hebbes.wrappers.early_stop:EarlyStop"
+    config = make_scripted_config(tmp_path, wrappers=[{name: {"negative_streak": 3}}], generations=1)
+    (wrapper,) = make_environment_spec(make_resumed_config(train(config), generations=2)).training_wrappers
+    assert (wrapper.name, wrapper.kwargs["negative_streak"], wrapper.kwargs["grace_steps"]) == (name, 3, 0)
 
 
 @pytest.mark.parametrize("name", ["InPlace", "Growing"])

@@ -201,6 +201,14 @@ def test_a_policy_of_another_network_or_other_statistics_is_refused_before_anyth
     assert {path.name for path in tmp_path.rglob("*") if path.is_dir()} == {SCRIPTED, "run", "checkpoint"}
 
 
+def test_a_policy_file_keeps_the_options_of_its_training_and_none_of_the_machines(config, tmp_path):
+    found = load(run(config) / "latest.dat").provenance["options"]
+    expected = {"population_size": 20, "learning_rate": 0.05, "generations": 5, "bias": True, "environment": SCRIPTED}
+    assert expected.items() <= found.items()
+    assert not {"folder", "run_name", "seed", "threads", "engine", "tensorboard", "preset"} & found.keys()
+    assert str(tmp_path) not in str(found)
+
+
 def test_an_existing_folder_is_refused_and_left_alone(config):
     folder = run(config)
     before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}

@@ -15,12 +15,20 @@ WITHOUT_EFFECT = {
     "--clip_up_momentum 0.5": "--clip_up_momentum is only used with --optimizer clip_up",
     "--adam_beta1 0.5": "--adam_beta1 is only used with --optimizer adam",
     "--optimizer adam --momentum 0.5": "--momentum is only used with --optimizer sgd",
-    "--policy small --hidden_sizes 8": "hidden_sizes is not an option of policy small; it belongs to cnn, gru, hebbian, lstm, mlp",
+    "--policy small --hidden_sizes 8": (
+        "hidden_sizes is not an option of policy small; it belongs to cnn, gru, hebbian, lstm, mlp"
+    ),
     "--policy small --activation relu": "activation is not an option of policy small; it belongs to gru, lstm, mlp",
     "--policy mlp --recurrent_size 8": "recurrent_size is not an option of policy mlp; it belongs to gru, lstm",
-    "--policy lstm --initialization pytorch": "initialization is not an option of policy lstm; it belongs to cnn, mlp, small",
-    "--policy hebbes.policies.mlp:MLP --recurrent_size 8": "recurrent_size is not an option of policy MLP; it belongs to gru, lstm",
-    "--policy linear --virtual_batch 5": "virtual_batch is not an option of policy linear; it belongs to cnn, conv_lstm",
+    "--policy lstm --initialization pytorch": (
+        "initialization is not an option of policy lstm; it belongs to cnn, mlp, small"
+    ),
+    "--policy hebbes.policies.mlp:MLP --recurrent_size 8": (
+        "recurrent_size is not an option of policy MLP; it belongs to gru, lstm"
+    ),
+    "--policy linear --virtual_batch 5": (
+        "virtual_batch is not an option of policy linear; it belongs to cnn, conv_lstm"
+    ),
     "--policy lstm --bias": "bias is not an option of policy lstm; it belongs to linear, mlp",
     "--sigma_patience 3": "--sigma_patience is only used with --sigma_adaptation other than 1",
     "--top_share 0.3": "--top_share is only used with --fitness_shaping top_k",

@@ -1,0 +1,224 @@
+"""Options of a user's own classes are flags and keys of files, as ours are, wherever they come from."""
+
+import re
+
+import pytest
+import yaml
+
+from hebbes.options.command_line import parse_config
+from hebbes.options.resuming import parse_configs
+from hebbes.programs.train import prepare_runs
+from hebbes.training.run import execute_all
+from tests.options.users_classes import Louder, Plain, Scaled
+from tests.training.scripted_runs import make_resumed_config, make_scripted_config, read_outcome, resume, train
+
+MINE = "tests.options.users_classes"
+CLASSES = {"strategy": f"{MINE}:Search", "policy": f"{MINE}:Scaled", "loggers": (f"{MINE}:Diary",)}
+WRAPPERS = (f"{MINE}:Louder", f"{MINE}:Plain")
+OWN = {"greed": 0.25, "gain": 3.0, "volume": 1.5, "steps": [2, 3], "word": "told", "times": 2}
+"""An option of each class, and values other than the defaults."""
+
+
+def parse(*arguments):
+    return parse_config("static", ["--environment", "CartPole-v1", "--preset", "none", *arguments], "")
+
+
+def parse_file(tmp_path, options):
+    (tmp_path / "mine.yaml").write_text(yaml.safe_dump(options))
+    return parse("--config", str(tmp_path / "mine.yaml"))
+
+
+def get_refusal(*arguments):
+    with pytest.raises(ValueError) as refused:
+        parse(*arguments)
+    assert "\n" not in str(refused.value)
+    return str(refused.value)
+
+
+def make_flags():
+    flags = ["--strategy", CLASSES["strategy"], "--policy", CLASSES["policy"], "--loggers", *CLASSES["loggers"]]
+    flags += ["--wrappers", *WRAPPERS]
+    for name, value in OWN.items():
+        flags += [f"--{name}", *map(str, value if isinstance(value, list) else [value])]
+    return flags
+
+
+def check_all(config):
+    assert config.settings.greed == 0.25
+    assert config.policy_options["gain"] == 3.0
+    assert [(each.name, dict(each.kwargs)) for each in config.list_named("wrapper")] == [
+        (f"{MINE}:Louder", {"volume": 1.5, "steps": [2, 3]}),
+        (f"{MINE}:Plain", {}),
+    ]
+    (logger,) = config.list_loggers()
+    assert (logger.name, dict(logger.options)) == (f"{MINE}:Diary", {"word": "told", "times": 2})
+
+
+def test_they_are_flags():
+    check_all(parse(*make_flags()))
+
+
+def test_they_are_flags_with_their_owners_too():
+    owners = {"greed": "Search", "gain": "Scaled", "volume": "Louder", "word": "Diary"}
+    flags = [f"--{owners[flag[2:]]}.{flag[2:]}" if flag[2:] in owners else flag for flag in make_flags()]
+    assert flags != make_flags()
+    check_all(parse(*flags))
+
+
+def test_they_are_keys_of_files_and_arguments_in_lists(tmp_path):
+    check_all(parse_file(tmp_path, {**CLASSES, "loggers": list(CLASSES["loggers"]), "wrappers": list(WRAPPERS), **OWN}))
+    louder = {f"{MINE}:Louder": {"volume": 1.5, "steps": [2, 3]}}
+    listed = {"wrappers": [louder, f"{MINE}:Plain"], "loggers": [{f"{MINE}:Diary": {"word": "told", "times": 2}}]}
+    named = {"strategy": CLASSES["strategy"], "policy": CLASSES["policy"], "greed": 0.25, "Scaled.gain": 3}
+    check_all(parse_file(tmp_path, {**named, **listed}))
+
+
+def test_a_later_flag_changes_one_argument_of_a_list(tmp_path):
+    text = f"{MINE}:Louder: {{volume: 1.5, steps: [2, 3]}}"
+    (spec,) = parse("--wrappers", text, "--volume", "4").list_named("wrapper")
+    assert spec.kwargs == {"volume": 4.0, "steps": [2, 3]}
+    listed = [{f"{MINE}:Louder": {"volume": 1.5, "steps": [2]}}]
+    (tmp_path / "mine.yaml").write_text(yaml.safe_dump({"wrappers": listed}))
+    (spec,) = parse("--config", str(tmp_path / "mine.yaml"), "--Louder.volume", "4").list_named("wrapper")
+    assert spec.kwargs == {"volume": 4.0, "steps": [2]}
+
+
+def test_a_wrapper_without_options_has_arguments_in_the_list_alone():
+    (spec,) = parse("--wrappers", f"{MINE}:Plain: {{level: 3}}").list_named("wrapper")
+    assert spec.kwargs == {"level": 3}
+    assert get_refusal("--wrappers", f"{MINE}:Plain", "--level", "3") == "unknown option --level"
+
+
+def test_a_wrapper_listed_twice_has_its_own_arguments_each_also_after_a_round(tmp_path):
+    entries = [f"{MINE}:Louder", {f"{MINE}:Louder": {"volume": 3.0}}]
+    config = parse_file(tmp_path, {"wrappers": entries})
+    for each in (config, parse_file(tmp_path, config.as_options())):
+        first, second = each.list_named("wrapper")
+        assert (first.kwargs.get("volume", 1.0), second.kwargs["volume"]) == (1.0, 3.0)
+
+
+def test_two_classes_of_one_name_are_told_apart_by_nobody(tmp_path, monkeypatch):
+    (tmp_path / "others.py").write_text(f"from {MINE} import Louder as Base\nclass Louder(Base):\n    pass\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    line = get_refusal("--wrappers", f"{MINE}:Louder", "others:Louder")
+    assert line == f"wrappers '{MINE}:Louder' and 'others:Louder' have one name and options: rename one of the classes"
+
+
+@pytest.mark.parametrize(
+    ("typed", "line"),
+    [
+        ("--strategy {mine}:Search --greed 2", "greed must be in [0, 1], got 2.0"),
+        ("--policy {mine}:Scaled --gain -3", "gain must be a finite number > 0, got -3.0"),
+        ("--policy {mine}:Scaled --gain x", "gain must be a number, got 'x'"),
+        ("--wrappers {mine}:Louder --volume 0", "volume must be a finite number > 0, got 0.0"),
+        ("--wrappers {mine}:Louder --Louder.volume 0", "volume must be a finite number > 0, got 0.0"),
+        ("--wrappers {mine}:Louder --steps 1 0", "steps must be >= 1, got [1, 0]"),
+        ("--loggers {mine}:Diary --times -1", "times must be >= 0, got -1"),
+        ("--strategy {mine}:Search --Search.seed -1", "Search.seed must be >= 0, got -1"),
+        (
+            "--policy {mine}:Scaled --hidden_sizes 3",
+            "hidden_sizes is not an option of policy Scaled; it belongs to",
+        ),
+        (
+            "--strategy {mine}:Search --elite_share .1",
+            "elite_share is not an option of strategy Search; it belongs",
+        ),
+        ("--gain 3", "unknown option --gain"),
+        ("--strategy {mine}:Searc", f"strategy '{MINE}:Searc': module '{MINE}' has no class 'Searc'"),
+        ("--loggers {mine}:Louder", f"logger '{MINE}:Louder' is not a logger: it lacks write"),
+    ],
+)
+def test_a_mistake_is_one_line_that_names_the_option(typed, line):
+    assert get_refusal(*typed.format(mine=MINE).split()).startswith(line)
+
+
+def test_a_mistake_in_an_argument_of_a_list_names_it():
+    for text, line in [
+        ("{volume: -1}", "volume must be a finite number > 0, got -1"),
+        ("{steps: 3}", "steps must be a list"),
+    ]:
+        assert get_refusal("--wrappers", f"{MINE}:Louder: {text}").startswith(line)
+
+
+def test_a_name_of_two_owners_is_refused_with_both_full_names():
+    search = ["--strategy", CLASSES["strategy"]]
+    expected = "seed is an option of run and strategy Search: give --run.seed or --Search.seed"
+    assert get_refusal(*search, "--seed", "3") == expected
+    config = parse(*search, "--run.seed", "3", "--Search.seed", "4")
+    assert (config.run.seed, config.settings.seed) == (3, 4)
+    options = config.as_options()
+    assert (options["run.seed"], options["Search.seed"]) == (3, 4) and "seed" not in options
+
+
+def test_a_name_of_two_owners_is_refused_in_a_file_too(tmp_path):
+    with pytest.raises(
+        ValueError, match=r"mine.yaml: seed is an option of run and strategy Search: give --run.seed or"
+    ):
+        parse_file(tmp_path, {"strategy": CLASSES["strategy"], "seed": 3})
+    config = parse_file(tmp_path, {"strategy": CLASSES["strategy"], "run.seed": 3, "Search.seed": 4})
+    assert (config.run.seed, config.settings.seed) == (3, 4)
+    assert parse_file(tmp_path, config.as_options()).as_options() == config.as_options()
+
+
+def test_the_full_name_of_an_option_of_ours_always_works(tmp_path):
+    assert parse("--openai_es.sigma", "0.3").settings.sigma == 0.3
+    assert parse_file(tmp_path, {"openai_es.sigma": 0.3}).settings.sigma == 0.3
+    (tmp_path / "mine.yaml").write_text("sigma: 0.2\n")
+    assert parse("--config", str(tmp_path / "mine.yaml"), "--openai_es.sigma", "0.3").settings.sigma == 0.3
+    line = "openai_es.sigma is not an option of strategy snes; it belongs to openai_es"
+    assert get_refusal("--strategy", "snes", "--openai_es.sigma", "0.3") == line
+    with pytest.raises(ValueError, match=r"mine.yaml: sigma is given twice, as openai_es.sigma too$"):
+        parse_file(tmp_path, {"sigma": 0.2, "openai_es.sigma": 0.3})
+
+
+@pytest.fixture
+def options(tmp_path):
+    own = {**OWN, "steps": tuple(OWN["steps"]), "run.seed": 4, "Search.seed": 6}
+    return {**CLASSES, "wrappers": WRAPPERS, **own, "population_size": 8, "optimizer": "adam"}
+
+
+def test_they_are_written_to_the_config_and_survive_a_resume(options, tmp_path):
+    whole = train(make_scripted_config(tmp_path / "whole", **options))
+    folder = train(make_scripted_config(tmp_path, **options, generations=4))
+    written = yaml.safe_load((folder / "config.yaml").read_text())
+    assert {name: written[name] for name in OWN} == OWN
+    assert (written["run.seed"], written["Search.seed"]) == (4, 6)
+    config = make_resumed_config(folder)
+    check_all(config)
+    assert (config.run.seed, config.settings.seed) == (4, 6)
+    with pytest.raises(ValueError, match=re.escape("gain cannot change when a run is resumed: it is 3.0 in")):
+        make_resumed_config(folder, gain=4)
+    assert make_resumed_config(folder, gain=3).policy_options["gain"] == 3.0
+    assert read_outcome(resume(folder)) == read_outcome(whole)
+    assert (folder / "diary.txt").read_text() == "toldtold\n" * 9
+
+
+def test_a_logger_may_be_added_and_changed_in_a_resume(tmp_path):
+    folder = train(make_scripted_config(tmp_path, generations=2))
+    resume(folder, generations=4, loggers=CLASSES["loggers"], word="new")
+    assert (folder / "diary.txt").read_text() == "new\n" * 2
+    resume(folder, generations=5, loggers=({f"{MINE}:Diary": {"word": "newer"}},))
+    assert (folder / "diary.txt").read_text() == "new\nnew\nnewer\n"
+
+
+def test_a_resume_finds_its_options_where_a_strategy_has_their_names(tmp_path):
+    shadow = {"strategy": f"{MINE}:Shadow", "evolution.policy": "linear", "run.seeds": 2, "Shadow.seeds": 8}
+    options = {**shadow, "engine.chunk_size": 3, "generations": 1, "population_size": 4}
+    flags = [f"--{name}={value}" for name, value in {**options, "folder": tmp_path, "run_name": "run"}.items()]
+    flags += ["--environment", "tests.scripted:Scripted-v0", "--test_episodes", "0", "--threads", "1"]
+    flags += ["--env_kwargs", "{truncate_at: 3}"]
+    execute_all(prepare_runs("static", flags, ""))
+    resumed = ["--resume", str(tmp_path / "Scripted-v0" / "run"), "--import", "tests", "--generations", "2"]
+    (config,) = parse_configs("static", resumed, "")
+    assert (config.run.seeds, config.settings.seeds, config.engine.chunk_size) == (2, 8, 3)
+    execute_all(prepare_runs("static", resumed, ""))
+
+
+def test_the_classes_get_their_options(tmp_path):
+    from hebbes.training.prepare import prepare
+
+    (run,) = prepare(make_scripted_config(tmp_path, policy=f"{MINE}:Scaled", gain=3, wrappers=WRAPPERS, volume=1.5))
+    assert isinstance(run.task.agent.policy, Scaled) and run.task.agent.policy.gain == 3
+    assert [each.name for each in run.task.environment.wrappers][-2:] == [
+        f"{each.__module__}:{each.__name__}" for each in (Louder, Plain)
+    ]

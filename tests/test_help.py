@@ -1,0 +1,46 @@
+"""The programs' help: quick, and equal to the page of flags."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from hebbes.options.flags_page import MARK, format_tables
+
+ROOT = Path(__file__).parent.parent
+
+
+def run(*arguments):
+    """The finished process of a Python with these arguments."""
+    return subprocess.run([sys.executable, *arguments], capture_output=True, text=True, timeout=120, cwd=ROOT)
+
+
+def test_the_page_of_flags_is_made_from_the_options_that_the_help_lists():
+    page = (ROOT / "docs" / "flags.md").read_text()
+    assert page.partition(MARK)[2].strip() == format_tables().strip(), (
+        "python -m hebbes.options.flags_page docs/flags.md"
+    )
+    listed = set(re.findall(r"^\| `(--\w+)`", page, re.MULTILINE))
+    for script in ("train_static.py", "train_hebbian.py"):
+        shown, everything = (
+            set(re.findall(r"^  (--\w+)", run(script, flag).stdout, re.MULTILINE)) for flag in ("--help", "--help_all")
+        )
+        assert shown < everything == listed
+
+
+@pytest.mark.parametrize("script", ["train_static.py", "train_hebbian.py", "evaluate_static.py", "evaluate_hebbian.py"])
+def test_help_loads_no_simulator_and_no_compiler(script):
+    heavy = {"numba", "torch", "scipy", "gymnasium", "envpool", "safetensors", "rich", "matplotlib", "cv2"}
+    program = (
+        "import runpy, sys\n"
+        f"sys.argv = [{script!r}, '--help']\n"
+        "try:\n"
+        f"    runpy.run_path({script!r}, run_name='__main__')\n"
+        "except SystemExit as ended:\n"
+        f"    print(ended.code, sorted({heavy} & set(sys.modules)), file=sys.stderr)\n"
+    )
+    done = run("-c", program)
+    assert done.stderr == "0 []\n"
+    assert done.stdout.startswith(f"usage: python {script} [--OPTION VALUE ...]\n")

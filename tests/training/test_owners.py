@@ -1,0 +1,98 @@
+"""Every option of every part of the toolkit is declared well, and what a name means does not depend on luck."""
+
+from dataclasses import MISSING
+from itertools import chain
+
+import pytest
+
+from hebbes.contracts.option import (
+    check_value,
+    find_unused_options,
+    get_default,
+    get_hints,
+    list_options,
+    parse_range,
+    split_hint,
+)
+from hebbes.options.evaluation import EvaluateConfig
+from hebbes.options.hebbian_evaluation import HebbianEvaluateConfig
+from hebbes.programs.import_reference import ImportConfig
+from hebbes.programs.merge import MergeConfig
+from hebbes.registry.lookup import find_class, list_names
+from hebbes.registry.tables import SIMULATOR_WRAPPERS
+from hebbes.training.owners import TRAINERS, Owner, choose_names, find_owner, list_all_owners, name_options
+
+PROGRAMS = (EvaluateConfig, HebbianEvaluateConfig, ImportConfig, MergeConfig)
+"""Options of the programs that do not train."""
+
+OWNERS = [
+    *chain.from_iterable(map(list_all_owners, TRAINERS)),
+    *(Owner("options", "options", (each,)) for each in PROGRAMS),
+]
+OPTIONS = {
+    f"{owner.kind} {each.full_name} {each.declared_in.__name__}": each for owner in OWNERS for each in owner.options
+}
+
+
+@pytest.mark.parametrize("option", OPTIONS.values(), ids=OPTIONS)
+def test_an_option_is_declared_well(option):
+    metadata, default = option.field.metadata, option.default
+    kind, _, is_optional = split_hint(get_hints(option.declared_in)[option.field.name])
+    assert metadata.get("help", "").strip()
+    assert default is not MISSING
+    assert check_value(option.declared_in, option.field, default) == default  # within its range and choices
+    assert default is not None or is_optional
+    if allowed := metadata.get("range"):
+        interval = parse_range(allowed)
+        assert interval.low < interval.high and kind in (int, float)
+    if choices := metadata.get("choices"):
+        assert kind is str and len(set(choices)) == len(choices)
+
+
+@pytest.mark.parametrize("option", OPTIONS.values(), ids=OPTIONS)
+def test_what_an_option_needs_is_of_its_owner(option):
+    known = {each.name: each for each in list_options(option.declared_in)}
+    needs = option.field.metadata.get("needs", {})
+    for other in needs.keys() & known.keys():
+        for value in needs[other]:
+            assert check_value(option.declared_in, known[other], value) == value
+    assert option.field.name not in needs
+    # a base class of strategies may name options that only some of them have
+    names_of_its_kind = {
+        each.field.name for owner in OWNERS if owner.kind == option.owner.kind for each in owner.options
+    }
+    assert needs.keys() <= names_of_its_kind
+    assert not needs or needs.keys() & known.keys()
+    find_unused_options(option.declared_in, {name: get_default(each) for name, each in known.items()})
+
+
+@pytest.mark.parametrize("trainer", TRAINERS)
+def test_names_of_our_own_are_unique_in_every_run(trainer):
+    """So a short name is never ambiguous, unless a user's own class brings another option of that name."""
+    several = [each for each in list_all_owners(trainer) if each.kind not in ("strategy", "policy")]
+    policies = [find_owner("policy", name) for name in list_names("policy")]
+    for strategy in list_names("strategy"):
+        for policy in policies:
+            owners = [*several, find_owner("strategy", strategy), policy]
+            ambiguous = [name for name, found in name_options(owners).items() if len({each.key for each in found}) > 1]
+            assert ambiguous == []
+            options = [each for owner in owners for each in owner.options]
+            assert set(choose_names(options).values()) == {each.short_name for each in options}
+
+
+def test_every_class_of_ours_with_options_is_listed():
+    listed = {(owner.kind, owner.name) for owner in list_all_owners("static")}
+    for kind in ("strategy", "policy"):
+        assert {(kind, name) for name in list_names(kind)} <= listed
+    for kind in ("wrapper", "logger"):
+        for name in list_names(kind):
+            if name not in SIMULATOR_WRAPPERS:
+                found = find_class(kind, name)
+                has_options = bool(getattr(found, "switch", "") or list_options(found))
+                assert ((kind, name) in listed) == has_options
+
+
+def test_a_policy_belongs_to_one_program_or_to_all():
+    for name in list_names("policy"):
+        assert getattr(find_class("policy", name), "trainer", None) == ("hebbian" if name == "hebbian" else None)
+    assert {owner.policy for owner in TRAINERS.values()} == {"auto", "hebbian"}
