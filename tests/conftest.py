@@ -8,7 +8,7 @@ from pathlib import Path
 import hypothesis
 import pytest
 
-from tests.shape_checks import check_shapes
+from tests.shape_checks import REFUSALS, check_shapes
 
 check_shapes()
 
@@ -25,6 +25,14 @@ def pytest_addoption(parser):
     parser.addoption(
         "--earlier", metavar="COMMIT", default="5fb0473", help="the commit with which tests/compare_results.py compares"
     )
+
+
+@pytest.fixture(autouse=True)
+def no_refusal_is_swallowed():
+    """A test cannot pass because the checks of shapes refused what our own code should refuse, or compute."""
+    REFUSALS.clear()
+    yield
+    assert REFUSALS == []
 
 
 PROGRAMS = {

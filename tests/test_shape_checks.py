@@ -7,11 +7,18 @@ import pytest
 from jaxtyping import TypeCheckError
 
 from hebbes.contracts.engine import Rollouts
-from hebbes.execution.chunks import make_failed_rollouts, sum_in_order
+from hebbes.contracts.policy import Layout
+from hebbes.execution.chunks import count_chunks, sum_in_order
 from hebbes.statistics.intervals import select_units
-from tests.shape_checks import CHECKED_ROOMS, list_checked_modules, unchecked
+from tests.shape_checks import CHECKED_ROOMS, REFUSALS, list_checked_modules, unchecked
 
 DRAWN = np.zeros((5, 2, 3), np.int64)
+
+
+@pytest.fixture(autouse=True)
+def no_refusal_is_swallowed():
+    """Instead of the fixture for all other tests: here refusals are what is tested."""
+    REFUSALS.clear()
 
 
 @pytest.mark.parametrize(
@@ -43,9 +50,17 @@ def test_the_fields_of_a_dataclass_fit_each_other():
         Rollouts(np.zeros((2, 1)), np.zeros((3, 1), np.int64), (None, None))
 
 
-def test_plain_types_are_checked():
-    with pytest.raises(TypeCheckError, match="'num_cases'"):
-        make_failed_rollouts(range(3), 1.0, "late")
+def test_plain_types_are_checked_beside_an_array_only():
+    with pytest.raises(TypeCheckError, match="'name'"):
+        Layout({"bias": (2,)}).view(np.zeros((1, 2)), b"bias")
+    assert count_chunks(8.0, 2) == 4
+
+
+def test_refusals_are_remembered_even_if_they_are_swallowed():
+    assert REFUSALS == []
+    with pytest.raises(TypeError):
+        sum_in_order([np.zeros(3, np.float32)])
+    assert "float32" in "".join(REFUSALS) or "Float64" in "".join(REFUSALS)
 
 
 def test_nothing_is_checked_where_a_test_says_so():

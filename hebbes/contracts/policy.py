@@ -7,7 +7,7 @@ from math import prod
 from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
-from jaxtyping import Float32, Shaped
+from jaxtyping import Float, Float32, Shaped
 
 Rows: TypeAlias = Float32[np.ndarray, "members params"]
 """One row of parameters per member."""
@@ -39,7 +39,7 @@ class Layout:
         """Length of a row of parameters."""
         return sum(prod(shape) for shape in self.shapes.values())
 
-    def view(self, rows: Rows, name: str) -> Float32[np.ndarray, "members ..."]:
+    def view(self, rows: Float[np.ndarray, "members params"], name: str) -> Float[np.ndarray, "members ..."]:
         """The named array of every member, a view into `rows` of shape (members, *shape)."""
         return rows[:, self.slices[name]].reshape(len(rows), *self.shapes[name])
 

@@ -159,7 +159,7 @@ class GymnasiumEnv:
             return result
         return flatten_observation(self._observed_space, result[0]), *result[1:]
 
-    def _gather(self, ids: Int[np.ndarray, " active"], results: list[Result], faults: dict[int, str]) -> Results:
+    def _gather(self, ids: Int[np.ndarray, " active"], results: list[Any], faults: dict[int, str]) -> Results:
         """The results in arrays, with those of sub-environments that returned something invalid replaced."""
         with suppress(Exception):
             return gather_results(results, self.observation_space)

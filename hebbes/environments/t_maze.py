@@ -49,7 +49,9 @@ class TMaze(gymnasium.Env):
         self._trial = self._env_step = self._arm = 0
         return self._observe(), {"good_arms": self._good_arms.copy(), "change": self._change}
 
-    def step(self, action: int) -> tuple[Float32[np.ndarray, " places"], float, bool, bool, dict[str, Any]]:
+    def step(
+        self, action: int | np.integer
+    ) -> tuple[Float32[np.ndarray, " places"], float, bool, bool, dict[str, Any]]:
         """Goes to the next place. The trial's reward comes with its last env step."""
         if self._env_step == 1:
             self._arm = int(action)

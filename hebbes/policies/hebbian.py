@@ -173,7 +173,7 @@ class Hebbian(SizedPolicy):
 
     def _make_initial_weights(
         self, rows: Rows, rngs: Sequence[np.random.Generator]
-    ) -> list[Float32[np.ndarray, "members out in"]]:
+    ) -> list[Float32[np.ndarray, "members _out _in"]]:
         if self.init_weights == COEVOLVE:
             return [self.layout.view(rows, name).copy() for name in self._matrices]
         draw = INITIAL_WEIGHTS[self.init_weights]
@@ -238,7 +238,7 @@ def _sigmoid(x: Float32[np.ndarray, " members"]) -> Float32[np.ndarray, " member
     return (1 + np.tanh(x / 2)) / 2
 
 
-def compute_synaptic_weights(state: State) -> list[Float32[np.ndarray, "members out in"]]:
+def compute_synaptic_weights(state: State) -> list[Float32[np.ndarray, "members _out _in"]]:
     """New arrays, one per layer: the weights with which the latest `Hebbian.act` computed its outputs."""
     return [
         weights / divisors[:, None, None] for weights, divisors in zip(state["weights"], state["divisors"], strict=True)

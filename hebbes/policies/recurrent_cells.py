@@ -43,7 +43,9 @@ class Cell:
         return {name: np.zeros((num_members, num_units), np.float32) for name in self.state_names}
 
 
-def _compute_gates(weights: Weights, layout: Layout, inputs: Inputs, hidden: Inputs) -> tuple[np.ndarray, np.ndarray]:
+def _compute_gates(
+    weights: Weights, layout: Layout, inputs: Inputs, hidden: Float32[np.ndarray, "members units"]
+) -> tuple[Float32[np.ndarray, "members gates"], Float32[np.ndarray, "members gates"]]:
     """The contributions of the inputs and of the hidden state to the gates."""
     return (
         linear(weights, layout, "cell_input", inputs, "cell_input_bias"),

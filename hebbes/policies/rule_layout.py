@@ -4,6 +4,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+import numpy as np
+from jaxtyping import UInt32
+
 from hebbes.contracts.policy import Buffers, Layout
 from hebbes.policies.learning_rules import NEURAL_RULES, RULES, count_network_params
 from hebbes.policies.sharing import Table, count_sets, make_tables, read_cluster_tables
@@ -21,7 +24,7 @@ class LayerRule:
     one set per synapse, so that memory is read in one stream. Shared, they have shape (coefficients, num_sets)."""
     columns: tuple[int | None, ...]
     """Place of each of COEFFICIENTS in a set. None for those that the rule lacks."""
-    tables: tuple[Table, ...] | None = None
+    tables: tuple[UInt32[np.ndarray, "_factors out in"], ...] | None = None
     """For each place, the numbers of a synapse's sets. Its coefficient is the product of their values. None: one set
     per synapse."""
     num_sets: int = 0

@@ -19,11 +19,11 @@ from jaxtyping import Int, UInt32
 
 from hebbes.contracts.policy import Buffers
 
-Table: TypeAlias = UInt32[np.ndarray, "factors out in"]
-"""For each synapse, the numbers of its sets."""
+Table: TypeAlias = UInt32[np.ndarray, "_factors _out _in"]
+"""For each synapse of a layer, the numbers of its sets."""
 
 
-def _number_synapses(sizes: Sequence[int]) -> list[Int[np.ndarray, "out in"]]:
+def _number_synapses(sizes: Sequence[int]) -> list[Int[np.ndarray, "_out _in"]]:
     """The number k of every synapse, one array per layer."""
     counts = [num_inputs * num_outputs for num_inputs, num_outputs in pairwise(sizes)]
     starts = accumulate(counts, initial=0)

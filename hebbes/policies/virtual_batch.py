@@ -20,8 +20,8 @@ from hebbes.contracts.policy import Buffers, Weights
 from hebbes.policies.base import SizedPolicy
 
 Maps: TypeAlias = Float32[np.ndarray, "members channels height width"]
-Statistics: TypeAlias = dict[str, Float32[np.ndarray, "members channels"]]
-"""A layer's "mean" and "deviation"."""
+Statistics: TypeAlias = dict[str, Float32[np.ndarray, "members _channels"]]
+"""A layer's "mean" and "deviation". Layers differ in their channels."""
 Convolution: TypeAlias = tuple[Callable[[Weights, Maps], Maps], Callable[[Weights, Maps], None]]
 """Two functions: one computes a layer's pre-activations from maps, the other applies the activation in place."""
 
@@ -47,7 +47,7 @@ def read_reference_frames(
 
 def apply_convolutions(
     weights: Weights, convolutions: Sequence[Convolution], maps: Maps, statistics: Sequence[Statistics] | None
-) -> Maps:
+) -> Float32[np.ndarray, "members features rows columns"]:
     """Output maps of the layers for these images, normalized if there are statistics (one entry per layer)."""
     for number, (convolve, activate) in enumerate(convolutions):
         maps = convolve(weights, maps)

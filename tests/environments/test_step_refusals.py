@@ -5,6 +5,7 @@ import pytest
 
 from hebbes.environments.environment_spec import EnvironmentSpec
 from hebbes.environments.make_batch_env import make_batch_env
+from tests.shape_checks import unchecked
 
 
 def make_cart_poles(backend, seeds):
@@ -26,6 +27,7 @@ def make_cart_poles(backend, seeds):
         ([0, -1], [0, 1], r"Discrete\(2\)"),
     ],
 )
+@unchecked()
 def test_a_step_that_would_crash_is_refused(backend, actions, active, reason):
     env = make_cart_poles(backend, [0, 1, 2])
     env.start(0)
@@ -35,6 +37,7 @@ def test_a_step_that_would_crash_is_refused(backend, actions, active, reason):
 
 
 @pytest.mark.parametrize("backend", ["envpool", "gymnasium"])
+@unchecked()
 def test_numbers_of_another_kind_are_refused(backend):
     env = make_cart_poles(backend, [0, 1])
     env.start(0)

@@ -9,6 +9,7 @@ from hebbes.policies.hebbian import Hebbian, compute_synaptic_weights
 from hebbes.policies.initial_weights import INITIAL_WEIGHTS
 from hebbes.policies.kernels.neural_rule import _tanh
 from hebbes.policies.mlp import MLP
+from tests.shape_checks import unchecked
 
 ANT = 28 * 128 + 128 * 64 + 64 * 8
 
@@ -144,6 +145,7 @@ def test_bad_options_are_refused(options, message):
         Hebbian((28,), 8, **options)
 
 
+@unchecked()
 def test_weights_of_another_network_are_refused():
     policy = Hebbian((3,), 2)
     rows = np.zeros((1, policy.layout.num_params), np.float32)

@@ -11,6 +11,7 @@ from hebbes.policies.hebbian import Hebbian
 from hebbes.policies.layers import conv, linear, make_rows
 from hebbes.policies.linear import Linear
 from hebbes.policies.mlp import MLP
+from tests.shape_checks import unchecked
 
 POLICIES = [
     Linear((5,), 3, bias=True),
@@ -103,6 +104,7 @@ def test_infinity_stays_in_its_member():
     assert np.array_equal(np.delete(found, 5, axis=0), np.delete(expected, 5, axis=0))
 
 
+@unchecked()
 def test_refuses_wrong_arrays():
     layout = Layout({"matrix": (2, 3)})
     weights, inputs = draw_low_rank_weights(layout, members=2), np.zeros((2, 3), np.float32)

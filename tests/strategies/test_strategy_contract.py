@@ -117,7 +117,7 @@ def test_the_weighted_noise_sum_is_linear_and_leaves_the_mean_policy_out(name):
         assert whole == pytest.approx(
             sum(population.weighted_noise_sum(ids, utilities[list(ids)], power) for ids in halves)
         )
-        assert np.array_equal(population.weighted_noise_sum([last], [5.0], power), np.zeros(NUM_PARAMS))
+        assert np.array_equal(population.weighted_noise_sum([last], np.array([5.0]), power), np.zeros(NUM_PARAMS))
         assert np.isfinite(whole).all() and whole.any()
 
 
