@@ -1,6 +1,8 @@
 """The names that `import hebbes` gives: loaded when first used, and each with an example that runs."""
 
 import doctest
+import os
+import re
 import subprocess
 import sys
 from importlib import import_module
@@ -67,3 +69,14 @@ def test_the_example_of_every_public_name_runs(name, tmp_path, monkeypatch):
 def test_the_example_of_every_class_that_is_returned_runs(place, tmp_path, monkeypatch):
     module, _, name = place.partition(":")
     run_examples(getattr(import_module(f"hebbes.{module}"), name), tmp_path, monkeypatch)
+
+
+def test_the_readmes_example_runs(tmp_path):
+    (program,) = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=300
+    )
+    assert done.returncode == 0, done.stderr
+    numbers = [float(number) for number in re.findall(r"\d\.\d+", done.stdout.splitlines()[-1])]
+    assert numbers and all(abs(number - 3) < 0.01 for number in numbers)

@@ -39,7 +39,8 @@ def group_options(owners: Iterable[Owner]) -> dict[str, list[OwnedOption]]:
         else:
             title = owner.kind if owner.kind == owner.name else f"{owner.kind} {owner.name}"
         group = groups.setdefault(title, [])
-        group += [each for each in owner.options if each.key not in {other.key for other in group}]
+        own_first = sorted(owner.options, key=lambda each: bool(each.field.kw_only))  # then those of a base
+        group += [each for each in own_first if each.key not in {other.key for other in group}]
     return {title: options for title, options in groups.items() if options}
 
 

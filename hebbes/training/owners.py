@@ -139,6 +139,8 @@ def list_chosen_owners(choices: Choices) -> list[Owner]:
 
 def _list_several(kind: str, entries: Sequence[Entry]) -> list[Owner]:
     names = [make_wrapper_spec(entry).name for entry in entries]
+    for unknown in (name for name in names if ":" not in name and name not in list_names(kind)):
+        find_class(kind, unknown)  # raises ValueError, with a suggestion
     last_words = [name.rpartition(":")[2] for name in names]
     theirs = [name for name, word in zip(names, last_words, strict=True) if ":" in name and last_words.count(word) == 1]
     ours = [name for name in list_names(kind) if name not in SIMULATOR_WRAPPERS]

@@ -228,4 +228,4 @@ def test_a_mistake_in_a_list_of_a_file_names_the_file(tmp_path):
 
 def test_a_misspelt_wrapper_of_ours_is_named():
     with pytest.raises(ValueError, match=r"^unknown wrapper 'early_stp', did you mean 'early_stop'"):
-        make_environment_spec(parse("--environment", "CartPole-v1", "--wrappers", "early_stp"))
+        parse("--environment", "CartPole-v1", "--wrappers", "early_stp")
