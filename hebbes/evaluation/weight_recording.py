@@ -25,9 +25,9 @@ MAX_ENV_STEPS = 2_000
 class WeightRecording:
     """The weights of a plastic network in one episode."""
 
-    trajectories: Sequence[Float32[np.ndarray, "env_steps synapses"]]
+    trajectories: Sequence[Float32[np.ndarray, "env_steps _synapses"]]
     """For each layer, the weights of some synapses that acted in each env step."""
-    changes: Float64[np.ndarray, "env_steps layers"]
+    changes: Float64[np.ndarray, "env_steps-1 layers"]
     """Mean absolute change of all weights of a layer from one env step to the next."""
 
 
@@ -35,13 +35,13 @@ class WeightRecording:
 class _WeightRecorder:
     """Collects the recording of one episode."""
 
-    chosen: Sequence[Int[np.ndarray, " synapses"]]
+    chosen: Sequence[Int[np.ndarray, " _synapses"]]
     """For each layer, the indices of the recorded synapses in its flattened weights."""
-    weights: list[list[Float32[np.ndarray, " synapses"]]] = field(default_factory=list)
+    weights: list[list[Float32[np.ndarray, " _synapses"]]] = field(default_factory=list)
     changes: list[list[float]] = field(default_factory=list)
-    latest: list[Float32[np.ndarray, " all"]] = field(default_factory=list)
+    latest: list[Float32[np.ndarray, " _all"]] = field(default_factory=list)
 
-    def add(self, layers: list[Float32[np.ndarray, " all"]]) -> None:
+    def add(self, layers: list[Float32[np.ndarray, " _all"]]) -> None:
         """Records the weights that act in an env step, and the mean absolute change of all weights."""
         self.weights.append([layer[chosen] for layer, chosen in zip(layers, self.chosen, strict=True)])
         if self.latest:
@@ -52,7 +52,7 @@ class _WeightRecorder:
     def make_recording(self) -> WeightRecording:
         """The recording as arrays."""
         trajectories = [np.stack(layer) for layer in zip(*self.weights, strict=True)]
-        changes: Float64[np.ndarray, "env_steps layers"] = np.array(self.changes).reshape(-1, len(self.chosen))
+        changes: Float64[np.ndarray, "env_steps-1 layers"] = np.array(self.changes).reshape(-1, len(self.chosen))
         return WeightRecording(trajectories, changes)
 
 
