@@ -25,6 +25,9 @@ from hebbes.training.owners import (
 )
 from hebbes.training.program_words import list_program_words
 
+NEEDED = ("environment", "policy", "strategy")
+"""Options without which it is not known what a run trains."""
+
 
 def parse_configs(trainer: str, arguments: Sequence[str], description: str) -> list[TrainConfig]:
     """The config of a new run, or of the saved run that `--resume` names, in a list of one.
@@ -92,9 +95,9 @@ def _read_saved_options(trainer: str, folder: Path, imports: Sequence[str]) -> d
 
     try:
         saved = rename_saved_options(shorten_names(load_newest_checkpoint(folder / FOLDER)[0].config))
+        if missing := [name for name in NEEDED if name not in saved]:
+            raise ValueError(f"lacks the option {missing[0]!r}")
         check_allowed(find_users_modules(saved), imports)
-    except KeyError as error:
-        raise ValueError(f"the run in {folder} lacks the option {error}") from error
     except ValueError as error:
         raise ValueError(f"the run in {folder} {error}") from error
     policy = saved["policy"]

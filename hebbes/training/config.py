@@ -188,11 +188,17 @@ def make_config(trainer: str, choices: Choices, values: Mapping[str, Any], typed
 
 
 def find_users_modules(options: Mapping[str, Any]) -> list[str]:
-    """Names of the user's own modules in options, given by name: packages to import, and those of `module:Class`."""
+    """Names of the user's own modules in options: packages to import, and those of `module:Class`.
+
+    The options are given by name, those of every run by their short names. Some may be absent.
+    """
     lists = (options.get(name, ()) for name in ("gymnasium_wrappers", "wrappers", "loggers"))
     parts = [make_wrapper_spec(entry).name for entries in lists for entry in entries]
-    named = [options["environment"], options["policy"], options["strategy"], *parts]
-    return [*options["import"], *(name.partition(":")[0] for name in named if ":" in name and not is_ours(name))]
+    named = [*(options.get(name, "") for name in ("environment", "policy", "strategy")), *parts]
+    return [
+        *options.get("import", ()),
+        *(name.partition(":")[0] for name in named if ":" in name and not is_ours(name)),
+    ]
 
 
 def _to_plain(value: Any) -> Any:
