@@ -178,7 +178,7 @@ def test_the_config_of_a_run_makes_the_same_run(folder, tmp_path):
         (["--environment", "CartPole-v1", "--policy", "mpl"], "unknown policy 'mpl', did you mean 'mlp'"),
         (["--environment", "CartPole-v1", "--policy", "cnn"], "convolutions take images"),
         (["--environment", "AntBulletEnv-v0", "--backend", "envpool"], "backend 'envpool' cannot be used"),
-        (["--environment", "CartPole-v1", "--wrappers", "hebbes.wrappers.early_stop:EarlyStop"], "cannot be made with"),
+        (["--environment", "CartPole-v1", "--wrappers", "hebbes.wrappers.early_stop:EarlyStop"], "does nothing"),
         (["--environment", "CartPole-v1", "--settle_steps", "3"], "settle_steps needs Box or MultiBinary"),
         (["--environment", "CartPole-v1", "--env_kwargs", "{x: .nan}"], "env_kwargs must hold finite numbers"),
         ([*SCRIPTED, "--env_kwargs", "{raise_in: reset}"], "'Scripted-v0' cannot be started: RuntimeError: scripted"),

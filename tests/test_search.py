@@ -8,6 +8,7 @@ import pytest
 from hebbes.contracts.policy import Layout
 from hebbes.strategies import search as search_module
 from hebbes.strategies.search import Search
+from tests.shape_checks import unchecked
 from tests.strategies.every_strategy import (
     SETTINGS,
     START,
@@ -105,6 +106,7 @@ def test_resumes_exactly_also_through_a_file(name, tmp_path):
 
 
 @each_strategy
+@unchecked()
 def test_a_fitness_of_another_shape_is_refused_and_the_right_one_may_follow(name):
     search = make_search(name)
     fitness = sphere(search.ask())
@@ -136,6 +138,7 @@ def test_an_infinite_fitness_is_refused(value):
         search.tell(fitness)
 
 
+@unchecked()
 def test_a_fitness_that_is_no_number_is_refused():
     search = make_search("snes")
     with pytest.raises(ValueError, match=r"^fitness must be an array of numbers"):
@@ -169,14 +172,15 @@ def test_short_names_are_taken_as_on_the_command_line():
         ({"sigma": "large"}, "^sigma must be a number, got 'large'$"),
         ({"sampler": "sobol"}, "^sampler must be one of normal, antithetic, orthogonal, got 'sobol'$"),
         ({"population_size": 3}, "^population_size must be >= 4, got 3$"),
-        ({"seed": -1}, "^seed must be a whole number >= 0, got -1$"),
-        ({"seed": 0.5}, "^seed must be a whole number >= 0, got 0.5$"),
+        ({"seed": -1}, "^seed must be >= 0, got -1$"),
+        ({"seed": 0.5}, "^seed must be a whole number, got 0.5$"),
         ({"initial_mean": np.zeros((2, 2))}, r"^initial_mean must have one dimension .* got shape \(2, 2\)$"),
         ({"initial_mean": []}, r"^initial_mean must have one dimension .* got shape \(0,\)$"),
         ({"initial_mean": [0.0, 1e39]}, "^initial_mean must have finite float32 numbers, got inf$"),
         ({"initial_mean": ["a"]}, "^initial_mean must be an array of numbers"),
     ],
 )
+@unchecked()
 def test_refuses_what_it_cannot_use(arguments, message):
     with pytest.raises(ValueError, match=message):
         Search(**{"strategy": "snes", "initial_mean": START, **arguments})

@@ -72,10 +72,14 @@ def list_options(owner: type) -> list[Field]:
 
 
 def check_declarations(owner: type) -> None:
-    """Raises ValueError for an option of a type that no text can be read as."""
+    """Raises ValueError for an option of a type that no text can be read as, or whose range or default is wrong."""
     for each in list_options(owner):
         if reason := _explain_type(owner, each):
             raise ValueError(f"its option {each.name} {reason}")
+        try:
+            check_value(owner, each, get_default(each))
+        except ValueError as error:
+            raise ValueError(f"its option {each.name} cannot have its default: {error}") from error
 
 
 def _explain_type(owner: type, option: Field) -> str:

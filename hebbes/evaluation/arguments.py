@@ -10,7 +10,7 @@ from hebbes.contracts.errors import describe_error
 
 def check_imports(imports: Sequence[str]) -> tuple[str, ...]:
     """The names of the packages; ValueError for a single text, whose letters would be taken for names."""
-    if isinstance(imports, str) or not all(isinstance(each, str) for each in imports):
+    if not isinstance(imports, list | tuple | set) or not all(isinstance(each, str) for each in imports):
         raise ValueError(f"imports must be a list of names of packages, such as ['my_envs'], got {imports!r}")
     return tuple(imports)
 

@@ -108,8 +108,9 @@ class SourceReader:
         self._replace_listed(reader, source, spread)
         values = reader.read([*spread, *given], source.name)
         self.values |= values
-        with _name_in_errors(source):
-            self._check_put_on(source, owners)
+        if not source.is_saved:
+            with _name_in_errors(source):
+                self._check_put_on(source, owners)
         self._sources |= dict.fromkeys(values, source)
         self.notices += reader.notices
         if not source.name:
@@ -153,10 +154,13 @@ class SourceReader:
         """ValueError if a source lists a wrapper or logger of ours that no option puts on."""
         named = find_deciding_options(source.given)
         for name, kind in LISTS_OF_PARTS.items():
-            for spec in map(make_wrapper_spec, read_entries(name, named.get(name, ()))):
+            specs = [make_wrapper_spec(entry) for entry in read_entries(name, named.get(name, ()))]
+            for spec in specs:
                 owner = find_wrapper_owner(owners, spec, kind)
                 if owner is None or spec.name not in list_names(kind):
                     continue
+                if [each.name for each in specs].count(spec.name) > 1:
+                    raise ValueError(f"{name}: {spec.name} is named twice")
                 if not any(each.key in self.values for each in owner.options):
                     needed = owner.options[0].field.name
                     example = f"'{spec.name}: {{{needed}: ...}}'"
@@ -202,5 +206,5 @@ def _spread_arguments(owner: Owner, spec: WrapperSpec) -> list[GivenOption]:
     names = {each.field.name for each in owner.options}
     arguments = {f"{owner.name}.{name}": value for name, value in spec.kwargs.items()}
     if owner.name in names:  # its switch
-        arguments[f"{owner.name}.{owner.name}"] = True
+        arguments.setdefault(f"{owner.name}.{owner.name}", True)
     return format_options(arguments)

@@ -38,7 +38,7 @@ def split_arguments(arguments: Sequence[str]) -> list[GivenOption]:
 
 def format_options(options: Mapping[str, Any]) -> list[GivenOption]:
     """Options with values, from YAML or Python, as the texts that a command line would have."""
-    return [(str(name), _format_texts(value)) for name, value in options.items()]
+    return [(str(name).replace("-", "_"), _format_texts(value)) for name, value in options.items()]
 
 
 def format_arguments(options: Mapping[str, Any]) -> list[str]:

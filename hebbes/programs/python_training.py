@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float64
 
+from hebbes.contracts.option import check_argument
 from hebbes.options.command_line import resolve_config
 from hebbes.options.resuming import resume_config
 from hebbes.options.texts import format_options
@@ -18,6 +19,9 @@ from hebbes.training.config import TrainConfig
 from hebbes.training.owners import TRAINERS
 from hebbes.training.prepare import prepare
 from hebbes.training.run import execute
+
+NOT_GIVEN = (("resume", None), ("config", None), ("preset", None))
+"""Options that name files, as if they were not given."""
 
 
 @dataclass(frozen=True)
@@ -92,8 +96,13 @@ def train(
         >>> len(seen), len(run.returns)
         (3, 20)
     """
-    config = _resolve_options(options, trainer)
-    run = prepare(config).prepare(config.run.seed)
+    if on_generation is not None and not callable(on_generation):
+        raise ValueError(f"on_generation must be a function, got {on_generation!r}")
+    try:
+        config = _resolve_options(options, trainer)
+        run = prepare(config).prepare(config.run.seed)
+    except SystemExit as error:  # in a module of the caller's, which would end the process without a word
+        raise ValueError(f"code that the options name called sys.exit({error.code!r})") from error
     with ExitStack() as stack:
         if quiet:
             nowhere = stack.enter_context(Path(os.devnull).open("w"))
@@ -104,10 +113,12 @@ def train(
 
 def _resolve_options(options: Mapping[str, Any], trainer: str) -> TrainConfig:
     """The config of a single run, new or resumed."""
-    if trainer not in TRAINERS:
-        raise ValueError(f"trainer must be one of {', '.join(TRAINERS)}, got {trainer!r}")
-    given = format_options(options)
-    config = resume_config(trainer, given) if "resume" in options else resolve_config(trainer, given)
+    check_argument("trainer", trainer, str, choices=tuple(TRAINERS))
+    if not isinstance(options, Mapping):
+        raise ValueError(f"options must be a mapping of names to values, got {options!r}")
+    given = format_options({name: value for name, value in options.items() if (name, value) not in NOT_GIVEN})
+    is_resumed = options.get("resume") is not None
+    config = resume_config(trainer, given) if is_resumed else resolve_config(trainer, given)
     if config.run.seeds > 1:
         raise ValueError(f"seeds must be 1 in Python, got {config.run.seeds}: call train once for each seed")
     return config

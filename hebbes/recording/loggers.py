@@ -63,16 +63,19 @@ class Loggers:
     ) -> None:
         """Makes the loggers of the run in `folder`. They continue after `generation`. `report` prints a line.
 
-        Raises:
-            ValueError: a logger cannot be made. It names the logger and the reason in one line.
-            OSError: one of our own loggers cannot make its file.
+        A user's own logger that cannot be made costs one line. Raises OSError if one of ours cannot make its file.
         """
         self._report, self._has_lost_rows = report, False
         self._running: list[_Running] = []
         try:
             for each in choices:
                 arguments = {"folder": folder, "generation": generation, **each.options}
-                made = make_instance("loggers", each.name, each.logger_class, **arguments)
+                try:
+                    made = make_instance("loggers", each.name, each.logger_class, **arguments)
+                except ValueError as error:  # of a user's own class
+                    self._has_lost_rows = True
+                    self._report(f"training goes on without logger {each.name!r}: {error}")
+                    continue
                 self._running.append(_Running(each.name, made))
         except BaseException:
             for running in self._running:

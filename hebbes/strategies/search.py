@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float, Float32, Float64
 
-from hebbes.contracts.option import map_flags
+from hebbes.contracts.option import check_argument, map_flags
 from hebbes.contracts.policy import Layout, LowRankWeights, Weights
 from hebbes.contracts.population import Population
 from hebbes.contracts.strategy import Strategy, TakesLayout
@@ -54,11 +54,10 @@ class Search:
         **settings: Any,
     ):
         mean = _check_initial_mean(initial_mean)
-        if not isinstance(seed, int | np.integer) or isinstance(seed, bool) or seed < 0:
-            raise ValueError(f"seed must be a whole number >= 0, got {seed!r}")
-        found = find_class("strategy", strategy)
+        seed = check_argument("seed", seed, int, range=">= 0")
+        found = find_class("strategy", check_argument("strategy", strategy, str))
         options = _make_settings(strategy, found.Settings, settings)
-        self._strategy: Strategy = make_instance("strategy", strategy, found, options, mean, int(seed))
+        self._strategy: Strategy = make_instance("strategy", strategy, found, options, mean, seed)
         if isinstance(self._strategy, TakesLayout):
             if layout is not None:
                 self._strategy.take_layout(layout)

@@ -134,7 +134,8 @@ def _train(run: Run, on_generation: OnGeneration | None) -> bool:
         already_over = bool(trainer.ending)
         if already_over:
             console.print_message(f"nothing to do: {trainer.ending}")
-        loggers = _make_loggers(run, console)
+        choices, generation = config.list_loggers(), run.progress.generation
+        loggers = Loggers(choices, run.folder, generation, report=console.print_message)
         try:
             trainer.run(metrics, loggers, on_generation)
         finally:
@@ -142,13 +143,6 @@ def _train(run: Run, on_generation: OnGeneration | None) -> bool:
         if not already_over:
             console.print_message(f"training ended: {trainer.ending}")
     return have_logged
-
-
-def _make_loggers(run: Run, console: Console) -> Loggers:
-    try:
-        return Loggers(run.config.list_loggers(), run.folder, run.progress.generation, report=console.print_message)
-    except ValueError as error:  # of a user's own logger
-        raise TrainingError(str(error)) from error
 
 
 def _draw_learning_curve(folder: Path) -> bool:

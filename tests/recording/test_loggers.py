@@ -1,5 +1,6 @@
 """Several loggers of a run: options of a user's own, and failures, each of which costs one line."""
 
+import re
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -130,9 +131,11 @@ def test_the_fields_of_a_logger_that_have_defaults_are_its_options():
         ({"colum": "sigma"}, "TypeError: .* unexpected keyword argument 'colum'"),
     ],
 )
-def test_wrong_options_are_refused_in_a_line_that_names_the_logger(options, reason, tmp_path):
-    with pytest.raises(ValueError, match=f"^loggers '{TEXT}' cannot be used: {reason}"):
-        Loggers([choose(TEXT, **options)], tmp_path, 0)
+def test_a_logger_with_wrong_options_costs_a_line_that_names_it(options, reason, tmp_path):
+    lines = []
+    assert not Loggers([choose(TEXT, **options)], tmp_path, 0, lines.append).close()
+    (line,) = lines
+    assert re.match(f"training goes on without logger '{TEXT}': loggers '{TEXT}' cannot be used: {reason}", line)
 
 
 @pytest.mark.parametrize(
@@ -157,13 +160,15 @@ def test_a_choice_is_checked_before_anything_is_made(name, options, reason, made
 
 
 @pytest.mark.parametrize("error", [RuntimeError("no key"), OSError("no key"), ValueError("no key")])
-def test_a_logger_that_cannot_be_made_ends_the_run_before_it_starts(error, made, tmp_path):
-    FailingLogger.raises["init"] = [None, error]
-    with pytest.raises(
-        ValueError, match=rf"^loggers '{FAILING}' cannot be used: .*no key \(.*test_loggers.py, line \d+"
-    ):
-        Loggers([choose(FAILING)] * 2, tmp_path, 0)
-    assert [each.closed for each in made] == [1, 0]
+def test_a_logger_that_cannot_be_made_costs_a_line_and_the_others_go_on(error, made, tmp_path):
+    FailingLogger.raises["init"] = [None, error, None]
+    lines = []
+    loggers = Loggers([choose(FAILING)] * 3, tmp_path, 0, lines.append)
+    write_rows(loggers, [1])
+    assert not loggers.close()
+    (line,) = lines
+    assert re.search(rf"goes on without logger '{FAILING}': .*no key \(.*test_loggers.py, line \d+", line)
+    assert [each.rows for each in made] == [[1], [], [1]]
 
 
 def test_a_logger_that_fails_is_closed_after_one_line_and_the_others_go_on(made, tmp_path):

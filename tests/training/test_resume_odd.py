@@ -84,11 +84,10 @@ def test_a_run_of_a_version_without_early_stop_counts_grace_resumes_as_it_began(
 
 
 def test_a_wrapper_of_ours_by_its_full_name_resumes_too(tmp_path):
-    """Its options have the names of the same wrapper's, so that files have them with their owners."""
     name = "hebbes.wrappers.early_stop:EarlyStop"
     config = make_scripted_config(tmp_path, wrappers=[{name: {"negative_streak": 3}}], generations=1)
     (wrapper,) = make_environment_spec(make_resumed_config(train(config), generations=2)).training_wrappers
-    assert (wrapper.name, wrapper.kwargs["negative_streak"], wrapper.kwargs["grace_steps"]) == (name, 3, 0)
+    assert (wrapper.name, wrapper.kwargs["negative_streak"], wrapper.kwargs["grace_steps"]) == ("early_stop", 3, 0)
 
 
 @pytest.mark.parametrize("name", ["InPlace", "Growing"])
