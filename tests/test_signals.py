@@ -20,6 +20,14 @@ TINY = ["--threads", "2", "--popsize", "8", "--test_episodes", "0", "--run_name"
 HANGING = ["--env_kwargs", "{truncate_at: 50, hang_at: 9}"]
 
 
+@pytest.fixture(autouse=True)
+def hear_sighup():
+    """SIGHUP is not ignored, even if whoever runs the tests ignores it: programs inherit that."""
+    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    yield
+    signal.signal(signal.SIGHUP, before)
+
+
 def start(*flags, prefix=(), stderr=subprocess.PIPE):
     command = [*prefix, sys.executable, "train_static.py", *map(str, flags)]
     return subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=stderr, text=True, start_new_session=True)
