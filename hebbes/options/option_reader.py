@@ -44,9 +44,10 @@ class OptionReader:
                 option, is_off = self.find(name, source)
                 value = self._read_value(option, texts, is_off)
                 if source and option.key in names:
-                    if value == option.default:
+                    is_listed = "." in name or "." in names[option.key]  # maybe an argument in a list of wrappers
+                    if is_listed and value == option.default:
                         continue
-                    if values[option.key] != option.default:
+                    if not is_listed or values[option.key] != option.default:
                         other = name if names[option.key] == option.short_name else names[option.key]
                         raise ValueError(f"{option.short_name} is given twice, as {other} too")
             except ValueError as error:

@@ -63,6 +63,7 @@ def _make_resumed_config(
     saved = {**_read_saved_options(trainer, folder, find_deciding_options(given).get("import", ())), **seed_options}
     reader = SourceReader(trainer)
     reader.read(Source(f"the run in {folder}", format_options(saved), is_lenient=True, is_saved=True))
+    reader.notices.clear()  # the names in a checkpoint are no choice of the user's
     options = _list_options(trainer, reader)
     known = OptionReader([*list_all_owners(trainer), *dict.fromkeys(each.owner for each in options.values())])
     if unknown := sorted(name for name in saved if not known.knows(name)):

@@ -13,6 +13,7 @@ from hebbes.programs.evaluation_entries import load_entries
 from hebbes.training.advice import TrainingError
 from hebbes.training.prepare import prepare
 from hebbes.training.run import execute
+from tests.shape_checks import unchecked
 from tests.training.scripted_runs import SETTINGS, change, make_scripted_config, train
 
 UNFIT = {
@@ -99,6 +100,7 @@ def test_what_a_strategy_answers_wrongly_ends_the_run_with_its_last_generation_s
     assert load_newest_checkpoint(run.folder / "checkpoint")[0].progress.generation == 2
 
 
+@unchecked()
 def test_a_file_with_an_unfit_policy_is_refused_by_its_name(tmp_path):
     fit = unfit_classes.ActRaises((2,), 2)
     spec = EnvironmentSpec("Scripted-v0", "gymnasium", {"truncate_at": 3}, ("tests.scripted",))
