@@ -29,7 +29,9 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from hebbes.contracts.population import Population
+from hebbes.contracts.strategy import Results
+from hebbes.execution.noise_sums import sum_noise_of_chunks
+from hebbes.policies.mean_squares import compute_mean_squares
 from hebbes.registry.lookup import find_class
 from hebbes.strategies.core.adaptive import AdaptiveSettings, CovarianceTooLargeError
 
@@ -100,11 +102,6 @@ def make_settings(name: str, problem: Problem) -> dict[str, Any]:
     return {"sigma": sigma, **special.get(name, {})}
 
 
-def sum_noise(population: Population, utilities: np.ndarray, power: int = 1) -> np.ndarray:
-    """The weighted noise sum of the whole population."""
-    return population.weighted_noise_sum(range(len(population)), utilities, power)
-
-
 def run_ours(name: str, problem: Problem, seed: int) -> Trace:
     """Runs one of our strategies on the problem."""
     found = find_class("strategy", name)
@@ -115,8 +112,10 @@ def run_ours(name: str, problem: Problem, seed: int) -> Trace:
             population = strategy.ask(generation)
         except FloatingPointError:  # it converged or diverged
             return
-        costs = problem.costs(population.weights(range(len(population))))
-        strategy.tell(population, -costs, sum_noise)
+        weights = population.weights(range(len(population)))
+        costs = problem.costs(weights)
+        sum_noise = partial(sum_noise_of_chunks, population, [range(len(population))])
+        strategy.tell(population, Results(-costs, compute_mean_squares(weights), sum_noise))
         counted = costs if name in NEEDS_ITS_PARENT else costs[:-1]
         evaluations, generation = evaluations + len(counted), generation + 1
         yield evaluations, float(counted.min())

@@ -21,9 +21,13 @@ hypothesis.settings.register_profile("patient", deadline=None)
 hypothesis.settings.load_profile("patient")
 
 
+BASELINE = "5fb0473"
+"""The last commit that altered the results of the runs in tests/compare_results.py."""
+
+
 def pytest_addoption(parser):
     parser.addoption(
-        "--earlier", metavar="COMMIT", default="5fb0473", help="the commit with which tests/compare_results.py compares"
+        "--earlier", metavar="COMMIT", default=BASELINE, help="the commit with which tests/compare_results.py compares"
     )
 
 

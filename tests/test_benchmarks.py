@@ -42,7 +42,7 @@ NOISES, UNITS = ("full_rank", "low_rank"), ("second", "cpu_second")
                 )
             },
         ),
-        (["sampling.py", "--members", "4", "--params", "100"], {"seconds", "megabytes_above_population"}),
+        (["sampling.py", "--members", "4", "--params", "100"], {"seconds", "cpu_seconds", "megabytes"}),
     ],
 )
 def test_prints_its_figures_as_json(command, keys):

@@ -10,6 +10,7 @@ import pytest
 
 from examples import minimal_es
 from hebbes.strategies.openai_es import OpenAIES, OpenAIESSettings
+from tests.strategies.searches import make_results
 
 EXAMPLE = Path(minimal_es.__file__)
 
@@ -75,5 +76,5 @@ def test_steps_as_the_toolkits_own_strategy_does():
     noise = (population.weights(range(12)).astype(np.float64) - mean) / 0.2
     fitness = np.array([3.0, 1.0, 1.0, 7.0, -2.0, 0.0, 9.0, 9.0, 4.0, 5.0, 6.0, 8.0])
     expected = minimal_es.update_mean(mean, noise, fitness, 0.3, 0.2)
-    strategy.tell(population, np.append(fitness, 0.0), lambda members, u: members.weighted_noise_sum(range(13), u))
+    strategy.tell(population, make_results(population, np.append(fitness, 0.0)))
     assert strategy.mean == pytest.approx(expected, abs=1e-5)

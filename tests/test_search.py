@@ -15,9 +15,8 @@ from tests.strategies.every_strategy import (
     assert_states_equal,
     each_strategy,
     make_strategy,
-    run_generations,
-    sphere,
 )
+from tests.strategies.searches import run_generations, sphere
 
 LAYOUT = Layout({"matrix": (4, 3), "bias": (4,)})
 LOW_RANK = {"sampler": "low_rank", "population_size": 40, "sigma": 0.1, "learning_rate": 0.02, "weight_penalty": 0.0}
@@ -242,9 +241,9 @@ class Mine:
         self.settings, self.mean, self.seed = settings, initial_mean, seed
     def ask(self, generation, num_members=None):
         return GaussianPopulation(self.mean, self.settings.spread, self.seed, generation, self.settings.popsize)
-    def tell(self, population, fitness, weighted_noise_sum):
-        self.mean = population.weights([int(np.nanargmax(fitness))])[0]
-        return {"best": float(np.nanmax(fitness))}
+    def tell(self, population, results):
+        self.mean = population.weights([int(np.nanargmax(results.fitness))])[0]
+        return {"best": float(np.nanmax(results.fitness))}
     def state_dict(self):
         return {"mean": self.mean}
     def load_state_dict(self, state):

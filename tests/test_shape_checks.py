@@ -8,8 +8,11 @@ from jaxtyping import TypeCheckError
 
 from hebbes.contracts.engine import Rollouts
 from hebbes.contracts.policy import Layout
-from hebbes.execution.chunks import count_chunks, sum_in_order
+from hebbes.evaluation.weight_recording import WeightRecording
+from hebbes.execution.chunks import count_chunks
+from hebbes.execution.noise_sums import PairwiseSum
 from hebbes.statistics.intervals import select_units
+from hebbes.strategies.core.shaping import raw
 from tests.shape_checks import CHECKED_ROOMS, REFUSALS, list_checked_modules, unchecked
 
 DRAWN = np.zeros((5, 2, 3), np.int64)
@@ -33,21 +36,23 @@ def test_an_argument_of_another_shape_or_type_is_refused(returns):
 
 
 def test_a_result_of_another_shape_is_refused():
-    with pytest.raises(TypeCheckError, match=r"return value of hebbes\.execution\.chunks\.sum_in_order"):
-        sum_in_order([])  # NumPy's sum of nothing is a number, not an array
+    sums = PairwiseSum(1)
+    sums._waiting[1, 0] = np.zeros(3)
+    with pytest.raises(TypeCheckError, match=r"return value of hebbes\.execution\.noise_sums\.PairwiseSum\.total"):
+        _ = sums.total
 
 
 def test_every_item_of_a_list_is_checked():
     for place in range(5):
-        parts = [np.zeros(3) for _ in range(5)]
-        parts[place] = np.zeros(3, np.float32)
-        with pytest.raises(TypeCheckError, match="'parts'"):
-            sum_in_order(parts)
+        trajectories = [np.zeros((2, 3), np.float32) for _ in range(5)]
+        trajectories[place] = np.zeros((2, 3))
+        with pytest.raises(TypeCheckError, match="'trajectories'"):
+            WeightRecording(trajectories, np.zeros((1, 5)))
 
 
 def test_the_fields_of_a_dataclass_fit_each_other():
     with pytest.raises(TypeCheckError, match="'env_steps'"):
-        Rollouts(np.zeros((2, 1)), np.zeros((3, 1), np.int64), (None, None))
+        Rollouts(np.zeros((2, 1)), np.zeros((3, 1), np.int64), np.zeros(2), (None, None))
 
 
 def test_plain_types_are_checked_beside_an_array_only():
@@ -59,7 +64,7 @@ def test_plain_types_are_checked_beside_an_array_only():
 def test_refusals_are_remembered_even_if_they_are_swallowed():
     assert REFUSALS == []
     with pytest.raises(TypeError):
-        sum_in_order([np.zeros(3, np.float32)])
+        raw(np.zeros(3, np.float32))
     assert "float32" in "".join(REFUSALS) or "Float64" in "".join(REFUSALS)
 
 

@@ -1,6 +1,6 @@
 """Engine: evaluates a population. Engines differ only in where the work is done and how data get there."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Float, Float64, Int
 
 from hebbes.contracts.policy import Buffers
-from hebbes.contracts.population import Population
+from hebbes.contracts.population import NoisePopulation, Population
 from hebbes.contracts.randomness import Purpose
 
 
@@ -54,6 +54,8 @@ class Rollouts:
     returns: Float64[np.ndarray, "members cases"]
     """Undiscounted. NaN where the episode failed; never infinite."""
     env_steps: Int[np.ndarray, "members cases"]
+    mean_squared_weights: Float64[np.ndarray, " members"]
+    """Mean over a member's parameters of their squares; NaN for a member of a chunk that failed as a whole."""
     moments: tuple[Moments | None, ...]
     """Of the observations that each member acted on; None for a member without any, and without `observe_moments`."""
     faults: Mapping[str, int] = field(default_factory=dict)
@@ -77,10 +79,10 @@ class Engine(Protocol):
     def evaluate(self, population: Population, context: Context, members: range | None = None) -> Rollouts:
         """The results of the given members, or of all, in their episodes; EngineError if they cannot be had."""
 
-    def weighted_noise_sum(
-        self, population: Population, utilities: Float[np.ndarray, " members"], power: int = 1
-    ) -> Float64[np.ndarray, " params"]:
-        """Sum over members of utility * noise**power. Each worker sums its part; the parts are added in chunk order."""
+    def weighted_noise_sums(
+        self, population: NoisePopulation, utilities: Float[np.ndarray, "rows members"], powers: Sequence[int]
+    ) -> Float64[np.ndarray, "rows params"]:
+        """Sums over all members of utility * noise**power, one for each row; those of chunks are added pairwise."""
 
     def close(self) -> None:
         """Frees simulators and workers, quickly even after an interrupted `evaluate`. Calling it twice is harmless."""

@@ -18,10 +18,15 @@ class Population(Protocol):
     def weights(self, ids: Sequence[int]) -> Weights:
         """Parameters of the given members in a new array, one row each; the same bits in every process."""
 
-    def weighted_noise_sum(
-        self, ids: Sequence[int], utilities: Float[np.ndarray, " ids"], power: int = 1
-    ) -> Float64[np.ndarray, " params"]:
-        """Sum over the given members of utility * noise**power, with unit-variance noise and a power of 1 or 2.
 
-        ValueError if the population has no such sum: low-rank noise has only the power of 1.
+class NoisePopulation(Population, Protocol):
+    """A population for strategies that step along weighted sums of their members' noise."""
+
+    def weighted_noise_sums(
+        self, ids: Sequence[int], utilities: Float[np.ndarray, "rows ids"], powers: Sequence[int]
+    ) -> Float64[np.ndarray, "rows params"]:
+        """Sums over the given members of utility * noise**power, with unit-variance noise, one for each row.
+
+        The noise of each member is drawn once for all rows. `powers` has a 1 or 2 for each row. ValueError for a sum
+        that the population does not have: low-rank noise has only the power of 1.
         """

@@ -1,6 +1,6 @@
-"""Strategy: a search distribution. `ask` returns a population, `tell` takes its fitness. Fitness is maximized."""
+"""Strategy: a search distribution. `ask` returns a population, `tell` takes its results. Fitness is maximized."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol, runtime_checkable
 
@@ -11,13 +11,25 @@ from hebbes.contracts.policy import Layout
 from hebbes.contracts.population import Population
 
 
-class WeightedNoiseSum(Protocol):
-    """`Engine.weighted_noise_sum`, passed to `tell` so that strategies need not know engines."""
+class SumNoise(Protocol):
+    """`NoisePopulation.weighted_noise_sums` of a population with all its members; engines share the work."""
 
     def __call__(
-        self, population: Population, utilities: Float[np.ndarray, " members"], power: int = 1
-    ) -> Float64[np.ndarray, " params"]:
-        """Sum over members of utility * noise**power, with a power of 1 or 2."""
+        self, utilities: Float[np.ndarray, "rows members"], powers: Sequence[int]
+    ) -> Float64[np.ndarray, "rows params"]:
+        """Sums over members of utility * noise**power, one for each row, with a power of 1 or 2."""
+
+
+@dataclass(frozen=True)
+class Results:
+    """The results of a generation, members in order."""
+
+    fitness: Float64[np.ndarray, " members"]
+    """NaN for a failed member, which ranks last; never infinite."""
+    mean_squared_weights: Float64[np.ndarray, " members"]
+    """Mean over a member's parameters of their squares, for penalties on weights."""
+    sum_noise: SumNoise
+    """Sums the members' noise. All noise is drawn anew in each call, so make one call for all sums."""
 
 
 class Strategy(Protocol):
@@ -40,15 +52,10 @@ class Strategy(Protocol):
             FloatingPointError: the distribution cannot be sampled any more; with the reason.
         """
 
-    def tell(
-        self,
-        population: Population,
-        fitness: Float64[np.ndarray, " members"],
-        weighted_noise_sum: WeightedNoiseSum,
-    ) -> Mapping[str, float]:
+    def tell(self, population: Population, results: Results) -> Mapping[str, float]:
         """Moves the distribution towards the fitter members, and returns metrics of the update.
 
-        `fitness` has every member of `population`. It is NaN for a failed member, which ranks last, and never infinite.
+        `results` has every member of `population`.
         """
 
     def state_dict(self) -> dict[str, np.ndarray]:

@@ -14,12 +14,14 @@ from jaxtyping import Float, Float64
 from hebbes.contracts.engine import Context, Rollouts
 from hebbes.contracts.environment import BatchEnv
 from hebbes.contracts.policy import Weights
-from hebbes.contracts.population import Population
+from hebbes.contracts.population import NoisePopulation, Population
 from hebbes.contracts.randomness import Purpose, derive_simulator_seed, make_generator
 from hebbes.environments.environment_spec import EnvironmentSpec
 from hebbes.environments.make_batch_env import make_batch_env
 from hebbes.execution.episode import OVERFLOWED, Agent, EpisodeResult, run_episode
+from hebbes.execution.noise_sums import sum_noise_of_chunks
 from hebbes.execution.observation_moments import MomentTally
+from hebbes.policies.mean_squares import compute_mean_squares
 
 Number = TypeVar("Number", int, float)
 
@@ -61,6 +63,7 @@ def join_rollouts(chunks: Sequence[Rollouts]) -> Rollouts:
     return Rollouts(
         returns=np.concatenate([chunk.returns for chunk in chunks]),
         env_steps=np.concatenate([chunk.env_steps for chunk in chunks]),
+        mean_squared_weights=np.concatenate([chunk.mean_squared_weights for chunk in chunks]),
         moments=tuple(itertools.chain.from_iterable(chunk.moments for chunk in chunks)),
         faults=sum_entries(chunk.faults for chunk in chunks),
         tallies=sum_entries(chunk.tallies for chunk in chunks),
@@ -69,9 +72,9 @@ def join_rollouts(chunks: Sequence[Rollouts]) -> Rollouts:
 
 def make_failed_rollouts(ids: range, num_cases: int, reason: str) -> Rollouts:
     """Rollouts of a chunk in which every episode failed for this reason."""
-    shape = len(ids), num_cases
+    shape, failed = (len(ids), num_cases), np.full(len(ids), np.nan)
     faults = {reason: shape[0] * shape[1]}
-    return Rollouts(np.full(shape, np.nan), np.zeros(shape, np.int64), (None,) * len(ids), faults)
+    return Rollouts(np.full(shape, np.nan), np.zeros(shape, np.int64), failed, (None,) * len(ids), faults)
 
 
 def sum_entries(parts: Iterable[Mapping[str, Number]]) -> dict[str, Number]:
@@ -81,11 +84,6 @@ def sum_entries(parts: Iterable[Mapping[str, Number]]) -> dict[str, Number]:
         for name, value in part.items():
             total[name] = total[name] + value if name in total else value
     return total
-
-
-def sum_in_order(parts: Sequence[Float64[np.ndarray, " params"]]) -> Float64[np.ndarray, " params"]:
-    """The sum of the chunks' arrays, added in chunk order so that the bits are always the same."""
-    return np.add.reduce(parts)
 
 
 def _fail_overflowing_means(returns: Float64[np.ndarray, "members cases"]) -> dict[str, int]:
@@ -104,16 +102,20 @@ class ChunkEvaluator:
     simulator takes about 30 MB.
     """
 
-    def __init__(self, task: Task, threads: int):
+    def __init__(self, task: Task):
         self._task = task
         self._idle: list[tuple[EnvKey, BatchEnv]] = []
+        self._max_idle = 0
         self._lock = Lock()
         self._abandoned = Event()
-        most = IDLE_PER_THREAD * threads * len(task.environment.morphologies)
-        self._max_idle = most if task.environment.backend == "gymnasium" else None
 
-    def evaluate(self, population: Population, ids: range, context: Context, env_threads: int) -> Rollouts:
-        """The results of the chunk's members in every episode and every morphology."""
+    def evaluate(
+        self, population: Population, ids: range, context: Context, env_threads: int, max_idle: int
+    ) -> Rollouts:
+        """The results of the chunk's members in every episode and every morphology.
+
+        `max_idle` sub-environments are kept for later calls, or as many as an earlier call has said, if that is more.
+        """
         weights = population.weights(ids)
         tally = MomentTally(len(ids)) if context.observe_moments else None
         by_morphology = []
@@ -125,22 +127,27 @@ class ChunkEvaluator:
             except BaseException:
                 env.close()
                 raise
-            self._return_env(key, env)
+            self._return_env(key, env, max_idle)
         results = [result for same_episode in zip(*by_morphology, strict=True) for result in same_episode]
         returns = np.stack([result.returns for result in results], axis=1)
         return Rollouts(
             returns=returns,
             env_steps=np.stack([result.env_steps for result in results], axis=1),
+            mean_squared_weights=compute_mean_squares(weights),
             moments=(None,) * len(ids) if tally is None else tally.compute_moments(),
             faults=sum_entries([*(result.faults for result in results), _fail_overflowing_means(returns)]),
             tallies=sum_entries(result.tallies for result in results),
         )
 
-    def weighted_noise_sum(
-        self, population: Population, ids: range, utilities: Float[np.ndarray, " members"], power: int
-    ) -> Float64[np.ndarray, " params"]:
-        """The chunk's part of the population's sum of utility * noise**power."""
-        return population.weighted_noise_sum(ids, utilities[ids.start : ids.stop], power)
+    def weighted_noise_sums(
+        self,
+        population: NoisePopulation,
+        chunks: Sequence[range],
+        utilities: Float[np.ndarray, "rows members"],
+        powers: Sequence[int],
+    ) -> Float64[np.ndarray, "rows params"]:
+        """The part of these chunks in the weighted noise sums of the population."""
+        return sum_noise_of_chunks(population, chunks, utilities, powers)
 
     def abandon(self) -> None:
         """Makes every `evaluate`, running or later, raise AbandonedError at its next env step."""
@@ -178,7 +185,7 @@ class ChunkEvaluator:
     def _make_key(self, ids: range, context: Context, morphology: str) -> EnvKey:
         members = [member if context.independent_seeds else 0 for member in ids]
         seeds = tuple(derive_simulator_seed(self._task.seed, context.purpose, member=member) for member in members)
-        return context.purpose, seeds, morphology, ids if self._max_idle is None else None
+        return context.purpose, seeds, morphology, ids if self._task.environment.backend == "envpool" else None
 
     def _take_env(self, key: EnvKey, context: Context, env_threads: int) -> BatchEnv:
         """An idle environment that was made for this key, or a new one."""
@@ -190,10 +197,13 @@ class ChunkEvaluator:
         training = context.purpose is Purpose.TRAINING
         return make_batch_env(self._task.environment, key[1], threads=env_threads, training=training, morphology=key[2])
 
-    def _return_env(self, key: EnvKey, env: BatchEnv) -> None:
-        """Keeps the environment for later use. If there are too many, frees the one that was unused for longest."""
+    def _return_env(self, key: EnvKey, env: BatchEnv, max_idle: int) -> None:
+        """Keeps the environment for later use. If there are too many, frees those that were unused for longest."""
+        surplus = []
         with self._lock:
+            self._max_idle = max(self._max_idle, max_idle)
             self._idle.append((key, env))
-            surplus = self._idle.pop(0)[1] if self._max_idle is not None and len(self._idle) > self._max_idle else None
-        if surplus is not None:
-            surplus.close()
+            while sum(idle.num_envs for _, idle in self._idle) > self._max_idle:
+                surplus.append(self._idle.pop(0)[1])
+        for idle in surplus:
+            idle.close()

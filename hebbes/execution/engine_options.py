@@ -7,8 +7,7 @@ import os
 from dataclasses import dataclass
 
 from hebbes.contracts.option import check_options, option
-
-ENGINES = ("auto", "in_process", "workers")
+from hebbes.registry.tables import ENGINES
 
 CHUNK_SIZES = {"envpool": 32, "gymnasium": 4}
 """Default numbers of members in a chunk. EnvPool is faster with large batches. Gymnasium is not, and small chunks keep
@@ -26,7 +25,7 @@ class EngineOptions:
         "auto",
         "auto: threads for EnvPool, worker processes for Gymnasium; with --threads 1 simulators run in this process, "
         "and a crash of one ends it",
-        choices=ENGINES,
+        choices=("auto", *ENGINES),
         changeable=True,
     )
     threads: int = option(-1, "threads or worker processes; -1 means all cores", changeable=True)
@@ -60,7 +59,9 @@ def resolve_num_threads(threads: int) -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def plays_in_workers(engine: str, backend: str, count: int, episode_timeout: float | None) -> bool:
-    """Whether chunks are evaluated in worker processes (at most `count`) instead of threads."""
+def choose_engine(engine: str, backend: str, count: int, episode_timeout: float | None) -> str:
+    """The engine's name in the table; `auto` is resolved for a back end and at most `count` threads or workers."""
+    if engine != "auto":
+        return engine
     holds_lock = backend == "gymnasium" and count > 1
-    return engine == "workers" or (engine == "auto" and (holds_lock or episode_timeout is not None))
+    return "workers" if holds_lock or episode_timeout is not None else "in_process"

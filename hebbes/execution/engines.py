@@ -2,9 +2,8 @@
 
 from hebbes.contracts.engine import Engine
 from hebbes.execution.chunks import Task
-from hebbes.execution.engine_options import CHUNK_SIZES, EngineOptions, plays_in_workers, resolve_num_threads
-from hebbes.execution.process_engine import ProcessEngine
-from hebbes.execution.thread_engine import ThreadEngine
+from hebbes.execution.engine_options import CHUNK_SIZES, EngineOptions, choose_engine, resolve_num_threads
+from hebbes.registry.lookup import find_class
 
 
 def make_engine(
@@ -21,9 +20,11 @@ def make_engine(
     (seconds), `auto` always means worker processes, because only these can be killed.
     """
     options = EngineOptions(engine=engine, threads=threads, chunk_size=chunk_size, episode_timeout=episode_timeout)
-    backend, timeout = task.environment.backend, options.episode_timeout
-    size = CHUNK_SIZES[backend] if options.chunk_size is None else options.chunk_size
-    count = resolve_num_threads(options.threads)
-    if plays_in_workers(options.engine, backend, count, timeout):
-        return ProcessEngine(task, chunk_size=size, workers=count, episode_timeout=timeout)
-    return ThreadEngine(task, chunk_size=size, threads=count)
+    backend, count = task.environment.backend, resolve_num_threads(options.threads)
+    name = choose_engine(options.engine, backend, count, options.episode_timeout)
+    return find_class("engine", name)(
+        task,
+        chunk_size=CHUNK_SIZES[backend] if options.chunk_size is None else options.chunk_size,
+        num_workers=count,
+        episode_timeout=options.episode_timeout,
+    )

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float, Float32, Float64
+from jaxtyping import Float32
 
 from hebbes.contracts.policy import Weights
 
@@ -23,9 +23,3 @@ class RepeatedPopulation:
     def weights(self, ids: Sequence[int]) -> Weights:
         """The parameters, repeated for every id."""
         return np.repeat(self.params[np.newaxis], len(ids), axis=0)
-
-    def weighted_noise_sum(
-        self, ids: Sequence[int], utilities: Float[np.ndarray, " ids"], power: int = 1
-    ) -> Float64[np.ndarray, " params"]:
-        """Zeros, because these members have no noise."""
-        return np.zeros(len(self.params))

@@ -1,6 +1,6 @@
 """Tables of the names that options, presets and files use, and of the classes that they stand for.
 
-A new policy, strategy, wrapper, logger or environment needs one file and one line here.
+A new policy, strategy, wrapper, engine, logger or environment needs one file and one line here.
 """
 
 POLICIES = {
@@ -52,6 +52,11 @@ SIMULATOR_WRAPPERS = {
 }
 """Wrappers of single simulators, which are classes of `gymnasium.Wrapper`."""
 
+ENGINES = {
+    "in_process": "hebbes.execution.in_process:InProcess",
+    "workers": "hebbes.execution.workers:Workers",
+}
+
 LOGGERS = {
     "tensorboard": "hebbes.recording.tensorboard:TensorBoard",
 }
@@ -61,7 +66,13 @@ ENVIRONMENTS = {
 }
 """Gymnasium ids of our own."""
 
-TABLES = {"policy": POLICIES, "strategy": STRATEGIES, "wrapper": {**WRAPPERS, **SIMULATOR_WRAPPERS}, "logger": LOGGERS}
+TABLES = {
+    "policy": POLICIES,
+    "strategy": STRATEGIES,
+    "wrapper": {**WRAPPERS, **SIMULATOR_WRAPPERS},
+    "engine": ENGINES,
+    "logger": LOGGERS,
+}
 """Kind of class, as `find_class` takes it -> its table."""
 
 GYMNASIUM_WRAPPERS = {

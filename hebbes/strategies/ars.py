@@ -27,7 +27,7 @@ from jaxtyping import Float32, Float64
 
 from hebbes.contracts.option import option
 from hebbes.contracts.population import Population
-from hebbes.contracts.strategy import WeightedNoiseSum
+from hebbes.contracts.strategy import Results
 from hebbes.strategies.core.gaussian_search import GaussianStrategy
 from hebbes.strategies.core.samplers import MIRRORED_SAMPLERS, check_members
 from hebbes.strategies.core.schedules import SCHEDULES, ScheduledSettings
@@ -78,13 +78,11 @@ class ARS(GaussianStrategy):
             parts={"lr": self._learning_rate, "sigma_rate": self._sigma_schedule},
         )
 
-    def tell(
-        self, population: Population, fitness: Float64[np.ndarray, " members"], weighted_noise_sum: WeightedNoiseSum
-    ) -> dict[str, float]:
+    def tell(self, population: Population, results: Results) -> dict[str, float]:
         """Updates the mean, then advances the schedules; returns the metrics."""
-        total, agreement = self._sum_noise(population, self._compute_utilities(fitness[:-1]), weighted_noise_sum)
+        (total,), agreement = self._sum_noise(results, self._compute_utilities(results.fitness[:-1]))
         metrics = {
-            **self._move_mean(self._learning_rate.value * total, total, agreement, fitness),
+            **self._move_mean(self._learning_rate.value * total, total, agreement, results),
             "learning_rate": self._learning_rate.value,
         }
         self._learning_rate.advance()

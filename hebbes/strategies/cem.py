@@ -28,7 +28,7 @@ from jaxtyping import Float32, Float64
 
 from hebbes.contracts.option import check_options, option
 from hebbes.contracts.population import Population
-from hebbes.contracts.strategy import WeightedNoiseSum
+from hebbes.contracts.strategy import Results
 from hebbes.strategies.core.gaussian_search import GaussianStrategy
 from hebbes.strategies.core.samplers import SAMPLERS, check_members
 from hebbes.strategies.core.schedules import Schedule, ScheduleShape
@@ -87,16 +87,13 @@ class CEM(GaussianStrategy):
             parts={"extra_variance": self._extra_variance},
         )
 
-    def tell(
-        self, population: Population, fitness: Float64[np.ndarray, " members"], weighted_noise_sum: WeightedNoiseSum
-    ) -> dict[str, float]:
+    def tell(self, population: Population, results: Results) -> dict[str, float]:
         """Fits the Gaussian to the elite and returns the metrics; if all members tie or failed, nothing changes."""
-        weights = self._compute_elite_weights(fitness[:-1])
-        first, agreement = self._sum_noise(population, weights, weighted_noise_sum)
+        weights = self._compute_elite_weights(results.fitness[:-1])
+        (first, second), agreement = self._sum_noise(results, weights, powers=(1, 2))
         step = self._sigma * first
-        metrics = self._move_mean(step, step, agreement, fitness)
+        metrics = self._move_mean(step, step, agreement, results)
         if np.count_nonzero(weights) > 1:  # a single member has no variance
-            second = weighted_noise_sum(population, np.append(weights, 0.0), power=2)
             around = second - first**2 if self._settings.variance_around == "new" else second
             # rounding can make a variance that is nearly zero negative
             self._sigma = np.sqrt(self._sigma**2 * np.maximum(around, 0.0) + self._extra_variance.value)

@@ -15,7 +15,7 @@ from types import SimpleNamespace
 from typing import Any, ClassVar
 
 import numpy as np
-from jaxtyping import Float, Float32, Float64, Int
+from jaxtyping import Float32, Float64, Int
 
 from hebbes.contracts.policy import Weights
 from hebbes.contracts.strategy import SearchMemory
@@ -79,16 +79,6 @@ class RankOnePopulation:
                 z = self.noise(member)  # not by BLAS, whose last bits depend on the number of threads
                 row[:] = self.center + self.deviations * (z + (self.direction * z).sum() * along)
         return rows
-
-    def weighted_noise_sum(
-        self, ids: Sequence[int], utilities: Float[np.ndarray, " ids"], power: int = 1
-    ) -> Float64[np.ndarray, " params"]:
-        """Sum of utility times noise to the power; the mean policy has no noise."""
-        total = np.zeros(len(self.center))
-        for member, utility in zip(ids, utilities, strict=True):
-            if member < self.population_size and utility != 0:
-                total += utility * self.noise(member) ** power
-        return total
 
 
 class CRFMNES(LibraryStrategy):

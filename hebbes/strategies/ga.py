@@ -15,11 +15,11 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from jaxtyping import Float32, Float64
+from jaxtyping import Float32
 
 from hebbes.contracts.option import check_options, option
 from hebbes.contracts.randomness import Purpose, make_generator
-from hebbes.contracts.strategy import SearchMemory, WeightedNoiseSum
+from hebbes.contracts.strategy import Results, SearchMemory
 from hebbes.strategies.core.adaptive import check_spread, compute_move_metrics
 from hebbes.strategies.core.lineages import LineagePopulation, ParentLineages
 from hebbes.strategies.core.selection import compute_tied_share, sort_best_first
@@ -72,14 +72,9 @@ class GA:
         )  # no mutant has this stream
         return LineagePopulation(self._parents, rng.integers(len(self._parents), size=population_size), generation)
 
-    def tell(
-        self,
-        population: LineagePopulation,
-        fitness: Float64[np.ndarray, " members"],
-        weighted_noise_sum: WeightedNoiseSum,
-    ) -> dict[str, float]:
+    def tell(self, population: LineagePopulation, results: Results) -> dict[str, float]:
         """Makes the best members the parents, and the best of all the elite; nothing changes if every member failed."""
-        before, elite_id = self._elite, self._settings.population_size
+        fitness, before, elite_id = results.fitness, self._elite, self._settings.population_size
         order = sort_best_first(fitness, ties=np.roll(np.arange(len(fitness)), -1))  # on a tie the elite comes first
         best = [int(member) for member in order if not np.isnan(fitness[member])][: self._settings.parents]
         if best:

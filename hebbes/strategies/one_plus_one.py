@@ -16,11 +16,11 @@ from math import exp, sqrt
 from typing import ClassVar
 
 import numpy as np
-from jaxtyping import Float32, Float64
+from jaxtyping import Float32
 
 from hebbes.contracts.option import check_options, option
 from hebbes.contracts.population import Population
-from hebbes.contracts.strategy import SearchMemory, WeightedNoiseSum
+from hebbes.contracts.strategy import Results, SearchMemory
 from hebbes.strategies.core.adaptive import check_spread, compute_move_metrics
 from hebbes.strategies.core.populations import GaussianPopulation
 from hebbes.strategies.core.restoring import copy_matching_arrays
@@ -67,11 +67,9 @@ class OnePlusOne:
         check_spread(self._parent, self._sigma)
         return GaussianPopulation(self.mean, self._sigma, self._seed, generation, population_size=1, sampler="normal")
 
-    def tell(
-        self, population: Population, fitness: Float64[np.ndarray, " members"], weighted_noise_sum: WeightedNoiseSum
-    ) -> dict[str, float]:
+    def tell(self, population: Population, results: Results) -> dict[str, float]:
         """Keeps the better of the two and returns the metrics; a failed one is worse than any other."""
-        candidate, parent = np.where(np.isnan(fitness), -np.inf, fitness)
+        candidate, parent = np.where(np.isnan(results.fitness), -np.inf, results.fitness)
         before, sigma = self._parent, self._sigma
         if candidate >= parent and np.isfinite(candidate):
             self._parent = np.asarray(population.weights([0]))[0]

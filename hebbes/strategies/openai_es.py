@@ -22,7 +22,7 @@ With `divide_by_sigma` off, the update is that of es-torch:
 This gradient is the paper's times sigma, so its learning rate corresponds to learning_rate / sigma with the option on.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -30,18 +30,15 @@ from jaxtyping import Float32, Float64
 
 from hebbes.contracts.option import option
 from hebbes.contracts.policy import Layout
-from hebbes.contracts.population import Population
-from hebbes.contracts.strategy import SearchMemory, WeightedNoiseSum
+from hebbes.contracts.population import NoisePopulation, Population
+from hebbes.contracts.strategy import Results
 from hebbes.strategies.core.gaussian_search import GaussianStrategy
-from hebbes.strategies.core.low_rank import LowRankPopulation, compute_mean_squares
+from hebbes.strategies.core.low_rank import LowRankPopulation
 from hebbes.strategies.core.optimizers import OPTIMIZERS, OptimizerSettings
 from hebbes.strategies.core.samplers import LOW_RANK, SAMPLERS, check_members
 from hebbes.strategies.core.schedules import FirstRankRule, ScheduledSettings
 from hebbes.strategies.core.selection import all_tie
 from hebbes.strategies.core.shaping import SHAPINGS, make_shaping
-
-PENALTY_BLOCK = 16
-"""Members whose weights are made at once for the weight penalty, which bounds its memory."""
 
 
 @dataclass(frozen=True)
@@ -96,13 +93,6 @@ class OpenAIES(GaussianStrategy):
     Settings: ClassVar[type[OpenAIESSettings]] = OpenAIESSettings
     has_sigma_per_parameter: ClassVar[bool] = False
 
-    @classmethod
-    def memory(cls, settings: OpenAIESSettings, num_params: int, population_size: int) -> SearchMemory:
-        """Memory of a Gaussian search, and for the weight penalty, which squares the weights of a block of members."""
-        penalized = settings.weight_penalty > 0 and settings.sampler != LOW_RANK
-        block = 2 * 4 * min(PENALTY_BLOCK, population_size) * num_params
-        return replace(super().memory(settings, num_params, population_size), update=block * penalized)
-
     def __init__(self, settings: OpenAIESSettings, initial_mean: Float32[np.ndarray, " params"], seed: int):
         self._settings = settings
         self._optimizer = OPTIMIZERS[settings.optimizer].make(settings, len(initial_mean))
@@ -135,7 +125,7 @@ class OpenAIES(GaussianStrategy):
             raise ValueError(f"rank must be <= {largest}, the rank of the largest matrix, got {self._settings.rank}")
         self._layout = layout
 
-    def _make_population(self, generation: int, population_size: int) -> Population:
+    def _make_population(self, generation: int, population_size: int) -> NoisePopulation:
         if self._sampler != LOW_RANK:
             return super()._make_population(generation, population_size)
         if self._layout is None:
@@ -144,21 +134,19 @@ class OpenAIES(GaussianStrategy):
             self.mean, float(self._sigma), self._seed, generation, population_size, self._layout, self._settings.rank
         )
 
-    def tell(
-        self, population: Population, fitness: Float64[np.ndarray, " members"], weighted_noise_sum: WeightedNoiseSum
-    ) -> dict[str, float]:
+    def tell(self, population: Population, results: Results) -> dict[str, float]:
         """Updates the mean, then advances the schedules of learning rate and sigma; returns the metrics."""
         settings = self._settings
-        penalized = fitness[:-1] - self._compute_penalties(population)
+        penalized = (results.fitness - settings.weight_penalty * results.mean_squared_weights)[:-1]
         utilities = make_shaping(settings.fitness_shaping, settings.top_share)(penalized)
-        total, agreement = self._sum_noise(population, utilities, weighted_noise_sum)
+        (total,), agreement = self._sum_noise(results, utilities)
         scale = self._sigma if settings.divide_by_sigma else 1.0
         gradient = total / (len(utilities) * scale)  # algorithm 1, line 5
         step = np.zeros_like(gradient)
         if not all_tie(penalized):
             step = self._optimizer.step(gradient - settings.weight_decay * self._mean, self._learning_rate.value)
-        metrics = {**self._move_mean(step, gradient, agreement, fitness), "learning_rate": self._learning_rate.value}
-        self._advance(fitness)
+        metrics = {**self._move_mean(step, gradient, agreement, results), "learning_rate": self._learning_rate.value}
+        self._advance(results.fitness)
         return metrics
 
     def _advance(self, fitness: Float64[np.ndarray, " members"]) -> None:
@@ -168,13 +156,3 @@ class OpenAIES(GaussianStrategy):
         self._first_rank.observe(fitness)
         floor = min(self._settings.sigma, self._settings.sigma_min)
         self._sigma = max(self._sigma_schedule.value * self._first_rank.scale, floor)
-
-    def _compute_penalties(self, population: Population) -> Float64[np.ndarray, " members"]:
-        """Weight penalty of each perturbed member, in units of fitness."""
-        penalties = np.zeros(len(population) - 1)
-        if self._settings.weight_penalty > 0:
-            for start in range(0, len(penalties), PENALTY_BLOCK):
-                block = range(start, min(start + PENALTY_BLOCK, len(penalties)))
-                squares = compute_mean_squares(population.weights(block))
-                penalties[block.start : block.stop] = self._settings.weight_penalty * squares
-        return penalties

@@ -15,11 +15,11 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from jaxtyping import Float32, Float64
+from jaxtyping import Float32
 
 from hebbes.contracts.option import option
 from hebbes.contracts.population import Population
-from hebbes.contracts.strategy import WeightedNoiseSum
+from hebbes.contracts.strategy import Results
 from hebbes.strategies.core.gaussian_search import GaussianStrategy
 from hebbes.strategies.core.optimizers import OPTIMIZERS, OptimizerSettings
 from hebbes.strategies.core.samplers import MIRRORED_SAMPLERS, check_members
@@ -77,22 +77,18 @@ class PGPE(GaussianStrategy):
             parts={"optimizer": self._optimizer, "lr": self._learning_rate},
         )
 
-    def tell(
-        self, population: Population, fitness: Float64[np.ndarray, " members"], weighted_noise_sum: WeightedNoiseSum
-    ) -> dict[str, float]:
+    def tell(self, population: Population, results: Results) -> dict[str, float]:
         """Updates the mean and the sigmas; returns the metrics."""
-        settings = self._settings
-        utilities = make_shaping(settings.fitness_shaping, settings.top_share)(fitness[:-1])
-        tied = all_tie(fitness[:-1])
+        settings, fitness = self._settings, results.fitness[:-1]
+        utilities = make_shaping(settings.fitness_shaping, settings.top_share)(fitness)
+        tied = all_tie(fitness)
         utilities = np.zeros_like(utilities) if tied else utilities - utilities.mean()
-        total, agreement = self._sum_noise(population, utilities, weighted_noise_sum)
+        (total, squares), agreement = self._sum_noise(results, utilities, powers=(1, 2))
         gradient = self._sigma * total / len(utilities)
-        squares = weighted_noise_sum(
-            population, np.append(utilities, 0.0), power=2
-        )  # less the utilities' sum, which is zero
+        # sum u z^2 = sum u (z^2 - 1), because the utilities sum to zero
         sigma_gradient = self._sigma * squares / len(utilities)
         step = np.zeros_like(gradient) if tied else self._optimizer.step(gradient, self._learning_rate.value)
-        metrics = {**self._move_mean(step, gradient, agreement, fitness), "learning_rate": self._learning_rate.value}
+        metrics = {**self._move_mean(step, gradient, agreement, results), "learning_rate": self._learning_rate.value}
         limit = settings.max_sigma_change * self._sigma
         self._sigma = self._sigma + np.clip(settings.sigma_learning_rate * sigma_gradient, -limit, limit)
         self._learning_rate.advance()

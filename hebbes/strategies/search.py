@@ -1,15 +1,16 @@
 """Ask and tell: a search with any strategy for any function of rows of numbers, without environments and engines."""
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
 
 import numpy as np
 from jaxtyping import Float, Float32, Float64
 
 from hebbes.contracts.option import check_argument, map_flags
 from hebbes.contracts.policy import Layout, LowRankWeights, Weights
-from hebbes.contracts.population import Population
-from hebbes.contracts.strategy import Strategy, TakesLayout
+from hebbes.contracts.population import NoisePopulation, Population
+from hebbes.contracts.strategy import Results, Strategy, TakesLayout
+from hebbes.policies.mean_squares import compute_mean_squares
 from hebbes.registry.former_names import check_names, rename_options
 from hebbes.registry.lookup import find_class, suggest_name
 from hebbes.registry.users_classes import convert_errors, make_instance
@@ -65,6 +66,7 @@ class Search:
                 raise ValueError("sampler low_rank needs the policy's layout: give layout, such as policy.layout")
         self._generation = 0
         self._asked: Population | None = None
+        self._mean_squared_weights = np.empty(0)
 
     @property
     def strategy(self) -> Strategy:
@@ -114,8 +116,9 @@ class Search:
         (21, 5)
         """
         population = self._strategy.ask(self._generation)
-        rows = _make_rows(population.weights(range(len(population))))
-        self._asked = population
+        weights = population.weights(range(len(population)))
+        rows = _make_rows(weights)
+        self._asked, self._mean_squared_weights = population, compute_mean_squares(weights)
         return rows
 
     def tell(self, fitness: Float[np.ndarray, " members"]) -> dict[str, float]:
@@ -142,9 +145,16 @@ class Search:
         if self._asked is None:
             raise ValueError("tell needs candidates: call ask before each tell")
         values = _check_fitness(fitness, len(self._asked))
-        metrics = self._strategy.tell(self._asked, values, _sum_weighted_noise)
+        metrics = self._strategy.tell(self._asked, Results(values, self._mean_squared_weights, self._sum_noise))
         self._generation, self._asked = self._generation + 1, None
         return dict(metrics)
+
+    def _sum_noise(
+        self, utilities: Float[np.ndarray, "rows members"], powers: Sequence[int]
+    ) -> Float64[np.ndarray, "rows params"]:
+        """The weighted noise sums over all candidates at once."""
+        population = cast(NoisePopulation, self._asked)  # only strategies with such a population ask for sums
+        return population.weighted_noise_sums(range(len(population)), utilities, powers)
 
     def state_dict(self) -> dict[str, np.ndarray]:
         """Everything that changes, as named arrays, for an exact resume. `numpy.savez` can write them.
@@ -227,10 +237,3 @@ def _check_fitness(fitness: Any, num_members: int) -> Float64[np.ndarray, " memb
         first = int(infinite.argmax())
         raise ValueError(f"fitness must be finite, or NaN for a failed candidate, got {values[first]} for row {first}")
     return values
-
-
-def _sum_weighted_noise(
-    population: Population, utilities: Float[np.ndarray, " members"], power: int = 1
-) -> Float64[np.ndarray, " params"]:
-    """The weighted noise sum over all members at once."""
-    return population.weighted_noise_sum(range(len(population)), utilities, power)

@@ -12,11 +12,11 @@ from math import log, sqrt
 from typing import ClassVar
 
 import numpy as np
-from jaxtyping import Float32, Float64
+from jaxtyping import Float32
 
 from hebbes.contracts.option import option
 from hebbes.contracts.population import Population
-from hebbes.contracts.strategy import WeightedNoiseSum
+from hebbes.contracts.strategy import Results
 from hebbes.strategies.core.adaptive import AdaptiveSettings
 from hebbes.strategies.core.gaussian_search import GaussianStrategy
 from hebbes.strategies.core.samplers import SAMPLERS, check_members
@@ -61,14 +61,12 @@ class SNES(GaussianStrategy):
             parts={},
         )
 
-    def tell(
-        self, population: Population, fitness: Float64[np.ndarray, " members"], weighted_noise_sum: WeightedNoiseSum
-    ) -> dict[str, float]:
+    def tell(self, population: Population, results: Results) -> dict[str, float]:
         """Updates the mean and the sigmas from the same members; returns the metrics."""
-        utilities = nes_utilities(fitness[:-1])
-        total, agreement = self._sum_noise(population, utilities, weighted_noise_sum)
-        squares = weighted_noise_sum(population, np.append(utilities, 0.0), power=2)  # sum u (z^2 - 1), as sum u = 0
+        utilities = nes_utilities(results.fitness[:-1])
+        # sum u z^2 = sum u (z^2 - 1), because the utilities sum to zero
+        (total, squares), agreement = self._sum_noise(results, utilities, powers=(1, 2))
         gradient = self._sigma * total
-        metrics = self._move_mean(self._learning_rate * gradient, gradient, agreement, fitness)
+        metrics = self._move_mean(self._learning_rate * gradient, gradient, agreement, results)
         self._sigma = self._sigma * np.exp(self._sigma_learning_rate / 2 * squares)
         return metrics

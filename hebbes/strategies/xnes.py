@@ -15,7 +15,7 @@ import numpy as np
 from jaxtyping import Float32, Float64
 
 from hebbes.contracts.option import option
-from hebbes.contracts.strategy import SearchMemory, WeightedNoiseSum
+from hebbes.contracts.strategy import Results, SearchMemory
 from hebbes.strategies.core.adaptive import AdaptiveSettings, check_memory, check_spread, compute_move_metrics
 from hebbes.strategies.core.dense import DensePopulation, draw_noise, estimate_dense_memory
 from hebbes.strategies.core.restoring import copy_matching_arrays
@@ -83,14 +83,10 @@ class XNES:
         rows = self._mean + self._sigma * noise @ self._shape.T
         return DensePopulation(np.vstack([rows, self._mean]).astype(np.float32), self._seed, generation)
 
-    def tell(
-        self,
-        population: DensePopulation,
-        fitness: Float64[np.ndarray, " members"],
-        weighted_noise_sum: WeightedNoiseSum,
-    ) -> dict[str, float]:
+    def tell(self, population: DensePopulation, results: Results) -> dict[str, float]:
         """Updates mean, sigma and shape; returns the metrics, with sigma as the root mean square over the weights."""
-        u, z = nes_utilities(fitness[:-1]), population.noise(range(self._population_size))
+        fitness = results.fitness[:-1]
+        u, z = nes_utilities(fitness), population.noise(range(self._population_size))
         before, deviation = self._mean, np.sqrt(np.square(self._compute_deviations()).mean())
         G_delta = u @ z  # algorithm 1: gradients in the natural coordinates delta and M
         G_M = (z.T * u) @ z - u.sum() * np.eye(len(before))
@@ -99,7 +95,7 @@ class XNES:
         self._mean = before + self._learning_rate * self._sigma * (self._shape @ G_delta)
         self._sigma = self._sigma * exp(self._sigma_learning_rate / 2 * G_sigma)
         self._shape = self._shape @ symmetric_exponential(self._shape_learning_rate / 2 * G_B)
-        return {**compute_move_metrics(deviation, before, self._mean), "tied_share": compute_tied_share(fitness[:-1])}
+        return {**compute_move_metrics(deviation, before, self._mean), "tied_share": compute_tied_share(fitness)}
 
     def state_dict(self) -> dict[str, np.ndarray]:
         """Mean, sigma and shape."""

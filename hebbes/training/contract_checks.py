@@ -4,18 +4,19 @@ Objects that were tried are thrown away, so a trial changes nothing in the run. 
 """
 
 from collections.abc import Callable, Mapping
+from inspect import signature
 from typing import Any
 
 import numpy as np
 from gymnasium import Space
-from jaxtyping import Float32, Float64
+from jaxtyping import Float32
 
 from hebbes.contracts.engine import EngineError
 from hebbes.contracts.errors import describe_with_traceback
 from hebbes.contracts.policy import Buffers, Layout, LowRankWeights, Policy, State
 from hebbes.contracts.population import Population
 from hebbes.contracts.randomness import Purpose, make_generator
-from hebbes.contracts.strategy import Strategy, WeightedNoiseSum
+from hebbes.contracts.strategy import Results, Strategy
 from hebbes.registry.users_classes import convert_errors, is_users_class
 from hebbes.training.advice import TrainingError
 
@@ -48,6 +49,7 @@ def try_strategy(name: str, make: Callable[[], Strategy], layout: Layout) -> Non
         return
     strategy = make()
     with convert_errors("strategy", name):
+        _check_parameters(strategy.tell, "population", "results")
         _check_row("mean", strategy.mean, layout)
         state = strategy.state_dict()
         if not (isinstance(state, Mapping) and all(isinstance(array, np.ndarray) for array in state.values())):
@@ -75,16 +77,10 @@ def ask_population(name: str, strategy: Strategy, generation: int, num_members: 
     return population
 
 
-def tell_fitness(
-    name: str,
-    strategy: Strategy,
-    population: Population,
-    fitness: Float64[np.ndarray, " members"],
-    weighted_noise_sum: WeightedNoiseSum,
-) -> dict[str, float]:
+def tell_results(name: str, strategy: Strategy, population: Population, results: Results) -> dict[str, float]:
     """The metrics that the strategy returns; TrainingError if it raises or returns anything else."""
     try:
-        metrics = strategy.tell(population, fitness, weighted_noise_sum)
+        metrics = strategy.tell(population, results)
     except (EngineError, FloatingPointError, TrainingError):
         raise
     except Exception as error:  # a user's strategy may raise anything
@@ -97,6 +93,18 @@ def tell_fitness(
         if not _is_number(value):
             raise TrainingError(f"strategy {name!r}: tell must return numbers, got {_describe(value)} for {each!r}")
     return dict(metrics)
+
+
+def _check_parameters(method: Callable[..., Any], *expected: str) -> None:
+    """ValueError for a method that does not take these arguments by position, as of an earlier version."""
+    parameters = signature(method)
+    try:
+        parameters.bind(*expected)
+    except TypeError as error:
+        raise ValueError(
+            f"{method.__name__} must take ({', '.join(expected)}) (see hebbes/contracts/strategy.py), its parameters "
+            f"are {parameters}"
+        ) from error
 
 
 def _check_row(what: str, row: Any, layout: Layout) -> None:
@@ -119,9 +127,7 @@ def _check_state(state: State, count: int) -> None:
 
 
 def _check_population(population: Any) -> None:
-    lacking = [
-        name for name in ("__len__", "weights", "weighted_noise_sum") if not callable(getattr(population, name, None))
-    ]
+    lacking = [name for name in ("__len__", "weights") if not callable(getattr(population, name, None))]
     if lacking:
         raise ValueError(
             f"ask must return a population (hebbes/contracts/population.py), got {_describe(population)}, "

@@ -5,16 +5,18 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from math import ceil, inf, isfinite, nan
-from typing import TypeAlias
+from typing import TypeAlias, cast
 
 import numpy as np
 from jaxtyping import Float64
 
 from hebbes.contracts.engine import Context, Rollouts
 from hebbes.contracts.policy import Buffers
-from hebbes.contracts.population import Population
+from hebbes.contracts.population import NoisePopulation, Population
 from hebbes.contracts.randomness import Purpose
+from hebbes.contracts.strategy import Results
 from hebbes.environments.ids import has_time_limit
 from hebbes.execution.chunks import join_rollouts
 from hebbes.execution.observation_moments import merge_moments
@@ -25,7 +27,7 @@ from hebbes.recording.loggers import Loggers
 from hebbes.recording.metrics import MetricsWriter
 from hebbes.training.advice import RESUME_ADVICE, TrainingError, advise_environment_fix, advise_new_run
 from hebbes.training.config import TrainConfig
-from hebbes.training.contract_checks import ask_population, tell_fitness
+from hebbes.training.contract_checks import ask_population, tell_results
 from hebbes.training.evolution_options import LARGEST_GROWTH
 from hebbes.training.generation_metrics import compute_return_metrics, compute_tally_metrics
 from hebbes.training.provenance import find_conditions
@@ -103,9 +105,10 @@ class Trainer:
         fitness = rollouts.fitness + self._config.evolution.reward_shift * rollouts.env_steps.mean(axis=1)
         self._report_problems(before.generation + 1, fitness, rollouts.faults)
         with np.errstate(over="ignore", invalid="ignore"):  # divergence is detected below or by the next ask
-            metrics = tell_fitness(
-                self._config.evolution.strategy, self._strategy, population, fitness, self._engine.weighted_noise_sum
-            )
+            # only strategies with such a population ask for sums
+            sum_noise = partial(self._engine.weighted_noise_sums, cast(NoisePopulation, population))
+            results = Results(fitness, rollouts.mean_squared_weights, sum_noise)
+            metrics = tell_results(self._config.evolution.strategy, self._strategy, population, results)
             finite = np.isfinite(self._strategy.mean).all()
         seconds = time.perf_counter() - started
         self._progress = replace(

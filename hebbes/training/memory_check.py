@@ -11,7 +11,7 @@ from hebbes.contracts.strategy import EstimatesMemory, SearchMemory
 from hebbes.environments.environment_spec import EnvironmentSpec
 from hebbes.environments.simulator_memory import measure_simulator_bytes
 from hebbes.evaluation.play import make_evaluation_spec
-from hebbes.execution.engine_options import CHUNK_SIZES, plays_in_workers, resolve_num_threads
+from hebbes.execution.engine_options import CHUNK_SIZES, choose_engine, resolve_num_threads
 from hebbes.execution.episode import Agent
 from hebbes.registry.lookup import find_class
 from hebbes.strategies.core.samplers import LOW_RANK, ORTHOGONAL_BLOCK
@@ -59,8 +59,8 @@ def check_evaluation_memory(
 ) -> str:
     """Like `check_run_memory`, for the episodes of one seed; `timed` means with an episode_timeout."""
     count, backend = resolve_num_threads(threads), environment.backend
-    workers = plays_in_workers("auto", backend, count, 1.0 if timed else None)
-    stage = Stage(workers, backend == "envpool", CHUNK_SIZES[backend])
+    engine = choose_engine("auto", backend, count, 1.0 if timed else None)
+    stage = Stage(engine == "workers", backend == "envpool", CHUNK_SIZES[backend])
     size = RunSize(
         _measure_network(agent, None),
         lambda population_size: NO_SEARCH,
@@ -111,7 +111,8 @@ def make_run_size(config: TrainConfig, agent: Agent, environment: EnvironmentSpe
         return SearchMemory(8 * UNKNOWN_VECTORS * num_params, 8 * UNKNOWN_VECTORS * num_params, 8 * num_params)
 
     def make_stage(backend: str, engine: str, timeout: float | None, chunk_size: int) -> Stage:
-        return Stage(plays_in_workers(engine, backend, count, timeout), backend == "envpool", chunk_size)
+        chosen = choose_engine(engine, backend, count, timeout)
+        return Stage(chosen == "workers", backend == "envpool", chunk_size)
 
     options = config.engine
     population_size, tested = _count_members(settings, num_params), make_evaluation_spec(environment).backend

@@ -11,16 +11,19 @@ from typing import TypeAlias
 
 from hebbes.contracts.strategy import SearchMemory
 from hebbes.execution.chunks import IDLE_PER_THREAD, count_chunks
+from hebbes.execution.noise_sums import count_kept_arrays
 
 Terms: TypeAlias = Mapping[str, int]
 """What needs memory -> bytes."""
 
 WORKER_BYTES = 75_000_000
 """Bytes of a worker process with its imports, without pages of files; 71 to 80 MB were measured."""
-NOISE_SUM_VECTORS = 3.5
-"""Vectors of float64 in a thread that computes a weighted noise sum: sum, a member's noise, its power, the product."""
+NOISE_SUMS = 2.5
+"""Weighted noise sums of a generation: those of two halves, and with a sigma for each parameter that of squares."""
+NOISE_SUM_VECTORS = 2
+"""Vectors of float64 in a thread that computes weighted noise sums: a member's noise, its product, a power of it."""
 UPDATE_VECTORS = 9
-"""Vectors of float64 that an update needs in addition: the total sum, its halves, the update, and gaps between them."""
+"""Vectors of float64 that an update needs in addition: gradient, step, the optimizer's, and gaps between them."""
 ENCODED = 3
 """Copies of a checkpoint in memory while it is written."""
 FRAGMENTED = 1.25
@@ -109,7 +112,8 @@ def _estimate_training(size: RunSize) -> dict[str, float]:
     stage, members, num_params = size.training, size.population_size + 1, size.network.num_params
     search, at_once = size.estimate_search(size.population_size), _count_chunks_at_once(size, stage, members)
     snapshot = search.state + 4 * num_params
-    sums = 8 * num_params * (2 * _count_chunks(stage, members) + NOISE_SUM_VECTORS * at_once + UPDATE_VECTORS)
+    kept = NOISE_SUMS * count_kept_arrays(_count_chunks(stage, members), at_once)
+    sums = 8 * num_params * (kept + NOISE_SUM_VECTORS * at_once + UPDATE_VECTORS)
     busy = max(sums, FRAGMENTED * ENCODED * (snapshot + 4 * num_params), search.update)
     acting = _estimate_acting(size, stage, members) + size.noise_bytes * at_once
     evaluated = size.eval_episodes

@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from hebbes.contracts.option import list_options
-from hebbes.execution.engine_options import EngineOptions, plays_in_workers, resolve_num_threads
+from hebbes.execution.engine_options import EngineOptions, choose_engine, resolve_num_threads
 from tests.shape_checks import unchecked
 
 HEAVY = {"numba", "torch", "scipy", "gymnasium", "envpool", "safetensors", "rich"}
@@ -16,6 +16,10 @@ HEAVY = {"numba", "torch", "scipy", "gymnasium", "envpool", "safetensors", "rich
     ("options", "message"),
     [
         ({"engine": "thread"}, "engine must be one of auto, in_process, workers, got 'thread'"),
+        (
+            {"engine": "worker"},
+            "engine must be one of auto, in_process, workers, got 'worker', did you mean 'workers'?",
+        ),
         ({"threads": 0}, "threads must be from 1 to 1024, or -1 for all cores, got 0"),
         ({"threads": 1025}, "threads must be from 1 to 1024, or -1 for all cores, got 1025"),
         ({"threads": 1.5}, "threads must be a whole number, got 1.5"),
@@ -48,19 +52,19 @@ def test_the_defaults_are_all_cores_and_no_limit():
 
 
 @pytest.mark.parametrize(
-    ("engine", "backend", "count", "timeout", "in_workers"),
+    ("engine", "backend", "count", "timeout", "chosen"),
     [
-        ("auto", "envpool", 4, None, False),
-        ("auto", "envpool", 4, 9.0, True),
-        ("auto", "gymnasium", 4, None, True),
-        ("auto", "gymnasium", 1, None, False),
-        ("auto", "gymnasium", 1, 9.0, True),
-        ("workers", "envpool", 1, None, True),
-        ("in_process", "gymnasium", 4, None, False),
+        ("auto", "envpool", 4, None, "in_process"),
+        ("auto", "envpool", 4, 9.0, "workers"),
+        ("auto", "gymnasium", 4, None, "workers"),
+        ("auto", "gymnasium", 1, None, "in_process"),
+        ("auto", "gymnasium", 1, 9.0, "workers"),
+        ("workers", "envpool", 1, None, "workers"),
+        ("in_process", "gymnasium", 4, None, "in_process"),
     ],
 )
-def test_workers_play_what_holds_pythons_lock_or_has_a_time_limit(engine, backend, count, timeout, in_workers):
-    assert plays_in_workers(engine, backend, count, timeout) is in_workers
+def test_workers_play_what_holds_pythons_lock_or_has_a_time_limit(engine, backend, count, timeout, chosen):
+    assert choose_engine(engine, backend, count, timeout) == chosen
 
 
 def test_reading_the_options_imports_no_simulator_and_no_compiler():

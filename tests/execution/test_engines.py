@@ -16,15 +16,14 @@ from hebbes.contracts.engine import Moments
 from hebbes.contracts.randomness import Purpose
 from hebbes.environments.environment_spec import EnvironmentSpec
 from hebbes.environments.wrapper_spec import WrapperSpec
-from hebbes.execution import process_engine as workers
-from hebbes.execution.chunks import ChunkEvaluator, Task, cut_into_chunks
+from hebbes.execution import workers
+from hebbes.execution.chunks import Task, cut_into_chunks
 from hebbes.execution.engine_options import resolve_num_threads
 from hebbes.execution.engines import make_engine
 from hebbes.execution.episode import Agent
+from hebbes.execution.in_process import InProcess
 from hebbes.execution.observation_moments import make_normalization_buffers, merge_moments
-from hebbes.execution.process_engine import ProcessEngine
-from hebbes.execution.thread_engine import ThreadEngine
-from hebbes.execution.worker_process import Stage
+from hebbes.execution.workers import Workers
 from hebbes.policies.linear import Linear
 from hebbes.strategies.core.populations import GaussianPopulation
 from tests.execution.scripted_tasks import make_context
@@ -56,10 +55,10 @@ def collect_answers(engine, num_params):
         for each in (make_context(), make_context(generation=5, episodes=(10, 11))):
             rollouts = engine.evaluate(members, each)
             moments = [array for each in rollouts.moments for array in (each.mean, each.squares)]
-            arrays = [rollouts.returns, rollouts.env_steps, *moments]
+            arrays = [rollouts.returns, rollouts.env_steps, rollouts.mean_squared_weights, *moments]
             answers += [array.tobytes() for array in arrays]
-        utilities = np.linspace(-0.5, 0.5, 21)
-        return [*answers, *(engine.weighted_noise_sum(members, utilities, power).tobytes() for power in (1, 2))]
+        utilities = np.stack([np.linspace(-0.5, 0.5, 21), np.arange(21.0)])
+        return [*answers, engine.weighted_noise_sums(members, utilities, (1, 2)).tobytes()]
     finally:
         engine.close()
 
@@ -78,15 +77,15 @@ def test_chunks_cover_the_members_once_in_order_and_evenly(num_members, chunk_si
     ids=["cartpole on envpool", "scripted on gymnasium"],
 )
 def test_the_same_bits_on_any_number_of_threads_and_workers(make_task, num_params, crews):
-    alone = collect_answers(ThreadEngine(make_task(), chunk_size=4, threads=1), num_params)
+    alone = collect_answers(InProcess(make_task(), chunk_size=4, num_workers=1), num_params)
     for threads in (2, 5):
-        assert collect_answers(ThreadEngine(make_task(), chunk_size=4, threads=threads), num_params) == alone
+        assert collect_answers(InProcess(make_task(), chunk_size=4, num_workers=threads), num_params) == alone
     for processes in crews:
-        assert collect_answers(ProcessEngine(make_task(), chunk_size=4, workers=processes), num_params) == alone
+        assert collect_answers(Workers(make_task(), chunk_size=4, num_workers=processes), num_params) == alone
 
 
 def test_common_seeds_meet_the_same_start_and_independent_ones_do_not():
-    engine = ThreadEngine(build_scripted_task(), chunk_size=4, threads=2)
+    engine = InProcess(build_scripted_task(), chunk_size=4, num_workers=2)
     # the observation contains a random draw from the start; equal start states have no spread
     spreads = []
     for independent in (False, True):
@@ -102,7 +101,7 @@ def test_training_wrappers_are_left_out_of_evaluation():
     spec = replace(
         make_scripted_spec(rewards=[-1.0], truncate_at=9, action_weight=0.0), training_wrappers=(early_stop,)
     )
-    engine = ThreadEngine(build_task(spec, 2, "tanh"), chunk_size=30, threads=1)
+    engine = InProcess(build_task(spec, 2, "tanh"), chunk_size=30, num_workers=1)
     lengths = [
         engine.evaluate(make_population(4), make_context(purpose=purpose)).env_steps.max()
         for purpose in (Purpose.TRAINING, Purpose.EVALUATION)
@@ -113,17 +112,17 @@ def test_training_wrappers_are_left_out_of_evaluation():
 
 def test_a_chunk_whose_worker_is_killed_three_times_changes_nothing():
     make = {"truncate_at": 2000}
-    alone = collect_answers(ThreadEngine(build_scripted_task(**make), chunk_size=30, threads=1), 4)
-    engine = ProcessEngine(build_scripted_task(**make), chunk_size=30, workers=1)
+    alone = collect_answers(InProcess(build_scripted_task(**make), chunk_size=30, num_workers=1), 4)
+    engine = Workers(build_scripted_task(**make), chunk_size=30, num_workers=1)
     killed = []
 
     def kill_three():
         while len(killed) < 3:
             time.sleep(0.1)
-            worker = next(iter(engine._worker_pool.workers), None)
-            if worker is not None and worker not in killed and worker.stage is not Stage.STARTING:
-                os.kill(worker.process.pid, signal.SIGKILL)
-                killed.append(worker)
+            seat = engine._dispatch._seats.get(0)
+            if seat is not None and seat not in killed and seat.has_started:
+                os.kill(seat.worker.process.pid, signal.SIGKILL)
+                killed.append(seat)
 
     killer = threading.Thread(target=kill_three, daemon=True)
     killer.start()
@@ -132,7 +131,7 @@ def test_a_chunk_whose_worker_is_killed_three_times_changes_nothing():
 
 
 def test_five_workers_whose_answers_come_in_an_adverse_order_change_nothing(monkeypatch):
-    alone = collect_answers(ThreadEngine(build_scripted_task(), chunk_size=4, threads=1), 4)
+    alone = collect_answers(InProcess(build_scripted_task(), chunk_size=4, num_workers=1), 4)
     sizes = []
 
     def last_of_all(connections, timeout=None):
@@ -142,43 +141,38 @@ def test_five_workers_whose_answers_come_in_an_adverse_order_change_nothing(monk
         return connections[-1:]
 
     monkeypatch.setattr(workers, "wait", last_of_all)
-    assert collect_answers(ProcessEngine(build_scripted_task(), chunk_size=4, workers=5), 4) == alone
+    assert collect_answers(Workers(build_scripted_task(), chunk_size=4, num_workers=5), 4) == alone
     assert max(sizes) == 5
 
 
 def test_an_evaluation_gives_no_moments_and_leaves_no_trace():
     buffers = make_normalization_buffers(Moments(9, np.full(2, 0.5), np.full(2, 4.0)), (2,))
     before = {name: array.copy() for name, array in buffers.items()}
-    engine = ThreadEngine(build_scripted_task(), chunk_size=4, threads=2)
+    engine = InProcess(build_scripted_task(), chunk_size=4, num_workers=2)
     unobserved = make_context(purpose=Purpose.EVALUATION, buffers=buffers, observe_moments=False)
     assert engine.evaluate(make_population(4), unobserved).moments == (None,) * 21
     assert all(np.array_equal(buffers[name], before[name]) for name in before)
     assert collect_answers(engine, 4) == collect_answers(
-        ThreadEngine(build_scripted_task(), chunk_size=4, threads=1), 4
+        InProcess(build_scripted_task(), chunk_size=4, num_workers=1), 4
     )
 
 
 @pytest.mark.parametrize("independent", [False, True])
 def test_gymnasium_keeps_few_environments_however_many_chunks(independent):
-    evaluator = ChunkEvaluator(build_scripted_task(), threads=1)
-    for ids in cut_into_chunks(41, 4):
-        evaluator.evaluate(
-            GaussianPopulation(np.zeros(4, np.float32), 0.5, 3, 4, 40),
-            ids,
-            make_context(independent_seeds=independent),
-            1,
-        )
-    assert len(evaluator._idle) <= 2
-    evaluator.close()
+    engine = InProcess(build_scripted_task(), chunk_size=4, num_workers=1)
+    population = GaussianPopulation(np.zeros(4, np.float32), 0.5, 3, 4, 40)
+    engine.evaluate(population, make_context(independent_seeds=independent))
+    assert 1 <= len(engine._transport._host._idle) <= 2
+    engine.close()
 
 
 def test_no_worker_is_left_behind():
-    engine = ProcessEngine(build_scripted_task(), chunk_size=4, workers=2)
+    engine = Workers(build_scripted_task(), chunk_size=4, num_workers=2)
     user = threading.Thread(target=engine.evaluate, args=(make_population(4), make_context()))
     user.start()
     user.join()
     time.sleep(0.3)
-    processes = [worker.process for worker in engine._worker_pool.workers]
+    processes = [worker.process for worker in engine._transport.workers]
     assert [process.is_alive() for process in processes] == [True, True]  # they outlive the thread that started them
     engine.close()
     engine.close()
@@ -187,13 +181,13 @@ def test_no_worker_is_left_behind():
 
 def test_auto_takes_threads_for_envpool_and_processes_for_gymnasium():
     made = [make_engine(each, chunk_size=4, threads=2) for each in (build_task(), build_scripted_task())]
-    assert [type(engine) for engine in made] == [ThreadEngine, ProcessEngine]
-    assert type(make_engine(build_scripted_task(), chunk_size=4, threads=1)) is ThreadEngine
+    assert [type(engine) for engine in made] == [InProcess, Workers]
+    assert type(make_engine(build_scripted_task(), chunk_size=4, threads=1)) is InProcess
 
 
 def test_a_time_limit_takes_processes_which_can_be_killed():
     for each in (build_task(), build_scripted_task()):
-        assert type(make_engine(each, chunk_size=4, threads=1, episode_timeout=9.0)) is ProcessEngine
+        assert type(make_engine(each, chunk_size=4, threads=1, episode_timeout=9.0)) is Workers
     with pytest.raises(ValueError, match=r"episode_timeout needs engine=workers, .* got 'in_process'"):
         make_engine(build_task(), chunk_size=4, threads=1, engine="in_process", episode_timeout=9.0)
 

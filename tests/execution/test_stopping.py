@@ -7,21 +7,24 @@ import sys
 import threading
 import time
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 import pytest
 
-from hebbes.execution import thread_engine as in_process
-from hebbes.execution.daemon_threads import DaemonThreads
-from hebbes.execution.process_engine import ProcessEngine
-from hebbes.execution.thread_engine import ThreadEngine
+from hebbes.contracts.engine import EngineError
+from hebbes.execution import in_process
+from hebbes.execution.chunks import ChunkEvaluator
+from hebbes.execution.dispatch import Dispatch
+from hebbes.execution.in_process import InProcess, ThreadTransport
+from hebbes.execution.workers import Workers
 from tests.execution.scripted_tasks import POPULATION, make_context, make_task
 
 ROOT = Path(__file__).parents[2]
 
 SCRIPT = """
-from hebbes.execution.thread_engine import ThreadEngine
-from hebbes.execution.process_engine import ProcessEngine
+from hebbes.execution.in_process import InProcess
+from hebbes.execution.workers import Workers
 from tests.execution.scripted_tasks import POPULATION, make_context, make_task
 
 if __name__ == "__main__":
@@ -30,6 +33,11 @@ if __name__ == "__main__":
 
 class Interrupt(Exception):
     """Raised by the signal handler."""
+
+
+def fail(host, begun, number):
+    begun.append(number)
+    raise ValueError(f"job {number}")
 
 
 @contextmanager
@@ -79,7 +87,7 @@ def has_ended(pid, within):
     ],
 )
 def test_a_stuck_worker_heeds_no_signal_and_ends_with_its_parent(holds_lock, evaluate, tmp_path):
-    script = f"engine = ProcessEngine(make_task(hang_at=2, hang_holds_lock={holds_lock}), chunk_size=30, workers=1)"
+    script = f"engine = Workers(make_task(hang_at=2, hang_holds_lock={holds_lock}), chunk_size=30, num_workers=1)"
     parent = run_script(tmp_path, ["import threading", script, evaluate])
     worker = int(parent.stdout.readline().split()[-1])
     try:
@@ -103,10 +111,10 @@ def test_engines_that_nobody_closed_do_not_hold_up_the_exit(tmp_path):
         tmp_path,
         [
             "import threading",
-            "engine = ProcessEngine(make_task(), chunk_size=4, workers=1)",
+            "engine = Workers(make_task(), chunk_size=4, num_workers=1)",
             "engine.evaluate(POPULATION, make_context())",
-            "print(engine._worker_pool.workers[0].process.pid, flush=True)",
-            "stuck = ThreadEngine(make_task(hang_at=2), chunk_size=30, threads=1)",
+            "print(engine._transport.workers[0].process.pid, flush=True)",
+            "stuck = InProcess(make_task(hang_at=2), chunk_size=30, num_workers=1)",
             "threading.Thread(target=stuck.evaluate, args=(POPULATION, make_context()), daemon=True).start()",
             "input()",
         ],
@@ -119,17 +127,16 @@ def test_engines_that_nobody_closed_do_not_hold_up_the_exit(tmp_path):
 
 
 def test_busy_workers_are_ended_soon_after_an_interrupt():
-    engine = ProcessEngine(make_task(hang_at=2), chunk_size=4, workers=2)
-    workers = engine._worker_pool.workers
+    engine = Workers(make_task(hang_at=2), chunk_size=4, num_workers=2)
     with interrupt_after(1.5):
         engine.evaluate(POPULATION, make_context())
-    assert not workers  # the interrupt ended them
+    assert not engine._transport.workers  # the interrupt ended them
     engine.close()
 
-    engine._worker_pool.start_workers(2)
-    processes = [worker.process for worker in engine._worker_pool.workers]
-    for worker in engine._worker_pool.workers:
-        worker.send(("evaluate", (POPULATION, range(21), make_context(), 1)))
+    transport = engine._transport
+    processes = [transport.start_worker().process for _ in range(2)]
+    for worker in transport.workers:
+        worker.send(ChunkEvaluator.evaluate, (POPULATION, range(21), make_context(), 1, 21))
     started = time.monotonic()
     engine.close()
     assert time.monotonic() - started < 4  # one second for all, then they are killed
@@ -138,51 +145,28 @@ def test_busy_workers_are_ended_soon_after_an_interrupt():
 
 def test_running_chunks_stop_at_their_next_env_step_when_the_engine_is_closed():
     before = set(threading.enumerate())
-    engine = ThreadEngine(make_task(truncate_at=10**9), chunk_size=4, threads=2)
+    engine = InProcess(make_task(truncate_at=10**9), chunk_size=4, num_workers=2)
+    started = time.monotonic()
     with interrupt_after(0.3):
         engine.evaluate(POPULATION, make_context())
-    started = time.monotonic()
     engine.close()
-    engine.close()
-    assert time.monotonic() - started < 1.5  # it would wait for two seconds
+    assert time.monotonic() - started < 1.8  # it would wait for two seconds more
     assert set(threading.enumerate()) <= before
 
 
 def test_a_simulator_stuck_in_an_env_step_is_not_waited_for(monkeypatch):
     monkeypatch.setattr(in_process, "STOP_SECONDS", 0.3)
-    engine = ThreadEngine(make_task(hang_at=2), chunk_size=4, threads=2)
+    engine = InProcess(make_task(hang_at=2), chunk_size=4, num_workers=2)
+    started = time.monotonic()
     with interrupt_after(0.3):
         engine.evaluate(POPULATION, make_context())
-    started = time.monotonic()
     engine.close()
-    assert 0.2 < time.monotonic() - started < 1.5
-
-
-def test_threads_answer_in_order_and_the_first_error_in_order_is_raised():
-    threads = DaemonThreads(3)
-    assert threads.map(lambda item: time.sleep(0.02 * (3 - item)) or item, range(4)) == [0, 1, 2, 3]
-
-    def fail_late(item):
-        if item == 1:
-            time.sleep(0.05)
-        if item:
-            raise ValueError(f"item {item}")
-
-    with pytest.raises(ValueError, match="item 1"):
-        threads.map(fail_late, range(3))
-    threads.close(1.0)
+    assert 0.5 < time.monotonic() - started < 1.5
 
 
 def test_calls_that_have_not_begun_never_will_after_an_error():
-    threads, begun, raised = DaemonThreads(1), [], threading.Event()
-
-    def first_fails(item):
-        begun.append(item)
-        assert item == 0 or raised.wait(10)
-        raise ValueError
-
-    with pytest.raises(ValueError):
-        threads.map(first_fails, range(5))
-    raised.set()
-    threads.close(1.0)
-    assert len(begun) <= 2
+    dispatch, begun = Dispatch(ThreadTransport(partial(ChunkEvaluator, make_task()), 1)), []
+    tickets = [dispatch.submit(fail, begun, number) for number in range(5)]
+    with pytest.raises(EngineError, match="ValueError: job 0"):
+        dispatch.collect(tickets)
+    assert begun == [0]

@@ -1,5 +1,5 @@
 """Gives new workers twelve seconds to start, so that one that hangs is killed soon. Used with `--import`."""
 
-import hebbes.execution.process_engine
+import hebbes.execution.dispatch
 
-hebbes.execution.process_engine.START_SECONDS = 12.0
+hebbes.execution.dispatch.START_SECONDS = 12.0

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from hebbes.registry.lookup import find_class, list_names
+from hebbes.strategies.core.gaussian_search import GaussianStrategy
 
 SETTINGS = {
     "openai_es": {"population_size": 20, "sigma": 0.1, "learning_rate": 0.02, "weight_penalty": 0.0},
@@ -23,31 +24,14 @@ START = np.random.default_rng(1).normal(size=NUM_PARAMS).astype(np.float32)
 
 
 STRATEGY_NAMES = list_names("strategy")
+SUMS_NOISE = [name for name in STRATEGY_NAMES if issubclass(find_class("strategy", name), GaussianStrategy)]
+"""Strategies whose step is made of weighted noise sums."""
 each_strategy = pytest.mark.parametrize("name", STRATEGY_NAMES)
 
 
 def make_strategy(name, seed=0, start=START, **changes):
     found = find_class("strategy", name)
     return found(found.Settings(**{**SETTINGS[name], **changes}), start, seed)
-
-
-def make_members(population):
-    return population.weights(range(len(population)))
-
-
-def sphere(rows):
-    return -np.square(rows.astype(np.float64) - 0.5).sum(axis=1)
-
-
-def sum_weighted_noise(population, utilities, power=1):
-    return population.weighted_noise_sum(range(len(population)), utilities, power)
-
-
-def run_generations(strategy, generations, fitness_of=sphere, first=0):
-    for generation in range(first, first + generations):
-        population = strategy.ask(generation)
-        metrics = strategy.tell(population, fitness_of(make_members(population)), sum_weighted_noise)
-    return metrics
 
 
 def assert_states_equal(states):

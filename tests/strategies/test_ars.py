@@ -1,9 +1,13 @@
+from dataclasses import replace
+from functools import partial
+
 import numpy as np
 import pytest
-from searches import run_generations, sphere, tell_fitness
 
+from hebbes.execution.noise_sums import sum_noise_of_chunks
 from hebbes.strategies.ars import ARS, ARSSettings
 from hebbes.strategies.openai_es import OpenAIES, OpenAIESSettings
+from tests.strategies.searches import make_results, run_generations, sphere, tell_fitness
 
 START = np.random.default_rng(1).normal(size=5).astype(np.float32)
 NAN = float("nan")
@@ -102,19 +106,10 @@ def test_rounding_does_not_count_as_deviation():
     returns = np.full(10, 0.1 + 0.2)
     assert returns.std() > 0  # in float64
     strategy = make_ars(population_size=10)
-    chunks = (
-        range(0, 3),
-        range(3, 7),
-        range(7, 11),
-    )  # chunks split pairs, so their noise does not cancel to the last bit
+    chunks = [range(0, 3), range(3, 7), range(7, 11)]  # they split pairs: noise does not cancel to the last bit
     population = strategy.ask(0)
-    strategy.tell(
-        population,
-        np.append(returns, 0.0),
-        lambda population, utilities, power=1: sum(
-            population.weighted_noise_sum(ids, utilities[ids], power) for ids in chunks
-        ),
-    )
+    results = make_results(population, np.append(returns, 0.0))
+    strategy.tell(population, replace(results, sum_noise=partial(sum_noise_of_chunks, population, chunks)))
     assert np.array_equal(strategy.mean, START)
 
 

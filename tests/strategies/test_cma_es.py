@@ -4,6 +4,7 @@ from cmaes import CMA
 
 from hebbes.strategies.cma_es import CMAES
 from hebbes.strategies.core.adaptive import AdaptiveSettings
+from tests.strategies.searches import make_members, make_results
 
 START = np.random.default_rng(2).normal(size=6).astype(np.float32)
 AXES = np.linalg.qr(np.random.default_rng(4).normal(size=(6, 6)))[0]
@@ -11,10 +12,6 @@ AXES = np.linalg.qr(np.random.default_rng(4).normal(size=(6, 6)))[0]
 
 def rotated_ellipsoid(rows):
     return -(np.square(rows.astype(np.float64) @ AXES) * np.logspace(0, 4, 6)).sum(axis=1)
-
-
-def make_members(population):
-    return population.weights(range(len(population)))
 
 
 class FixedNoise:
@@ -39,7 +36,7 @@ def test_equals_the_librarys_own_ask_and_tell_with_the_same_noise():
         assert rows[:-1] == pytest.approx(asked, abs=1e-5)
         fitness = rotated_ellipsoid(rows)
         library.tell([(row, -value) for row, value in zip(rows[:-1], fitness[:-1], strict=True)])
-        ours.tell(population, fitness, None)
+        ours.tell(population, make_results(population, fitness))
     assert ours.mean == pytest.approx(library.mean, abs=1e-5)
     assert ours.state_dict()["covariance"] == pytest.approx(library._C, rel=1e-3, abs=1e-6)
 
@@ -48,7 +45,7 @@ def test_learns_a_rotated_landscape():
     ours = CMAES(AdaptiveSettings(sigma=0.5), START, seed=3)
     for generation in range(150):
         population = ours.ask(generation)
-        ours.tell(population, rotated_ellipsoid(make_members(population)), None)
+        ours.tell(population, make_results(population, rotated_ellipsoid(make_members(population))))
     lengths = np.sqrt(np.diag(AXES.T @ ours.state_dict()["covariance"] @ AXES))
     assert lengths[0] / lengths[-1] == pytest.approx(100, rel=0.7)  # square root of the landscape's condition, 1e4
 
@@ -57,7 +54,7 @@ def test_all_that_changes_in_the_library_is_saved():
     ours = CMAES(AdaptiveSettings(), START, seed=3)
     before = {name: np.copy(value) for name, value in vars(ours._library).items() if name != "_rng"}
     population = ours.ask(0)
-    ours.tell(population, rotated_ellipsoid(make_members(population)), None)
+    ours.tell(population, make_results(population, rotated_ellipsoid(make_members(population))))
     changed = {name for name, value in before.items() if not np.array_equal(value, vars(ours._library)[name])}
     assert changed - {"_funhist_values"} == set(CMAES.STATE.values())  # the history serves `should_stop` alone
 

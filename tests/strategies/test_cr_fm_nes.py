@@ -3,16 +3,13 @@ import numpy as np
 import pytest
 
 from hebbes.strategies.cr_fm_nes import CRFMNES, CRFMNESSettings
+from tests.strategies.searches import make_members, make_results
 
 START = np.random.default_rng(2).normal(size=12).astype(np.float32)
 
 
 def ellipsoid(rows):
     return -(np.square(rows.astype(np.float64)) * np.logspace(0, 3, rows.shape[-1])).sum(axis=-1)
-
-
-def make_members(population):
-    return population.weights(range(len(population)))
 
 
 def stack_noise(ours, population):
@@ -41,7 +38,7 @@ def test_equals_the_librarys_own_optimize_with_the_same_noise(monkeypatch, num_f
         assert rows[:-1] == pytest.approx(np.array(asked), abs=1e-5)
         fitness = ellipsoid(rows)
         fitness[:num_failed] = np.nan
-        ours.tell(population, fitness, None)
+        ours.tell(population, make_results(population, fitness))
     assert ours.mean == pytest.approx(library.m[:, 0], abs=1e-5)
     assert ours.state_dict()["sigma"] == pytest.approx(library.sigma, rel=1e-4)
     assert ours.state_dict()["deviations"] == pytest.approx(library.D, rel=1e-4)
@@ -54,7 +51,7 @@ def test_ties_do_not_blow_sigma_up(num_better):
     for generation in range(200):
         fitness = np.zeros(21)
         fitness[rng.choice(20, num_better, replace=False)] = 1.0
-        metrics = ours.tell(ours.ask(generation), fitness, None)
+        metrics = ours.tell(ours.ask(generation), make_results(ours.ask(generation), fitness))
     assert metrics["sigma"] < 100
 
 
@@ -62,7 +59,7 @@ def test_one_step_of_the_mean_by_hand():
     ours = CRFMNES(CRFMNESSettings(population_size=4, sigma=0.5), START, seed=3)
     population = ours.ask(0)
     rows, before = make_members(population).astype(np.float64), START.astype(np.float64)
-    ours.tell(population, np.array([2.0, 0.0, 1.0, 9.0, 99.0]), None)
+    ours.tell(population, make_results(population, np.array([2.0, 0.0, 1.0, 9.0, 99.0])))
     hats = np.log(3) - np.log([1, 2])  # ln(n/2 + 1) - ln(rank); the paths are too short yet for the distance weights
     weights = np.append(hats / hats.sum(), [0.0, 0.0]) - 0.25
     assert ours.mean == pytest.approx(before + weights @ (rows[[3, 0, 2, 1]] - before), abs=1e-5)
@@ -82,7 +79,7 @@ def test_all_that_changes_in_the_library_is_saved():
     ours = CRFMNES(CRFMNESSettings(), START, seed=3)
     before = {name: np.copy(value) for name, value in vars(ours._library).items()}
     population = ours.ask(0)
-    ours.tell(population, ellipsoid(make_members(population)), None)
+    ours.tell(population, make_results(population, ellipsoid(make_members(population))))
     changed = {name for name, value in before.items() if not np.array_equal(value, vars(ours._library)[name])}
     counters = {"f", "g", "no_of_evals", "f_best", "x_best"}  # never read
     assert changed - counters - {"z"} == set(CRFMNES.STATE.values())  # z is drawn in every generation

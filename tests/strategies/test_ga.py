@@ -3,12 +3,9 @@ import pytest
 
 from hebbes.strategies.core import lineages
 from hebbes.strategies.ga import GA, GASettings
+from tests.strategies.searches import make_members, make_results
 
 START = np.random.default_rng(2).normal(size=6).astype(np.float32)
-
-
-def make_members(population):
-    return population.weights(range(len(population)))
 
 
 def make_ga(**settings):
@@ -17,7 +14,7 @@ def make_ga(**settings):
 
 def run_generation(strategy, generation, fitness_of):
     population = strategy.ask(generation)
-    strategy.tell(population, fitness_of(make_members(population)), None)
+    strategy.tell(population, make_results(population, fitness_of(make_members(population))))
     return population
 
 

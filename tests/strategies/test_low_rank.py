@@ -7,9 +7,11 @@ from threadpoolctl import threadpool_limits
 from hebbes.contracts.policy import Layout
 from hebbes.contracts.strategy import TakesLayout
 from hebbes.policies.layers import make_rows
-from hebbes.strategies.core.low_rank import LowRankPopulation, compute_mean_squares
+from hebbes.policies.mean_squares import compute_mean_squares
+from hebbes.strategies.core.low_rank import LowRankPopulation
 from hebbes.strategies.core.populations import GaussianPopulation
 from hebbes.strategies.openai_es import OpenAIES, OpenAIESSettings
+from tests.strategies.searches import make_results
 
 LAYOUT = Layout({"kernel": (2, 1, 3, 3), "matrix": (5, 4), "offset": (5,), "last": (2, 5)})
 CENTER = np.linspace(-1, 1, LAYOUT.num_params, dtype=np.float32)
@@ -26,8 +28,8 @@ def make_member_rows(members, ids=None):
     return make_rows(weights, weights.layout)
 
 
-def sum_weighted_noise(members, utilities, power=1):
-    return members.weighted_noise_sum(range(len(members)), utilities, power)
+def sum_noise(members, utilities, power=1):
+    return members.weighted_noise_sums(range(len(members)), utilities[np.newaxis], [power])[0]
 
 
 def test_pairs_are_antithetic_around_the_center_and_the_last_member_is_the_center():
@@ -72,13 +74,12 @@ def test_the_weighted_noise_sum_is_utility_times_the_noise_of_full_size(rank):
     utilities = np.array([0.3, -0.1, 0.0, 0.25, -0.5, 0.05, 9.0])
     members = make_population(rank=rank)
     noise = (make_member_rows(members).astype(np.float64) - CENTER) / 0.5
-    assert sum_weighted_noise(members, utilities) == pytest.approx(utilities @ noise, abs=2e-5)
-    halves = members.weighted_noise_sum([0, 1, 2], utilities[:3]) + members.weighted_noise_sum(
-        range(3, 7), utilities[3:]
-    )
-    assert halves == pytest.approx(sum_weighted_noise(members, utilities), abs=1e-12)
+    assert sum_noise(members, utilities) == pytest.approx(utilities @ noise, abs=2e-5)
+    rows = np.stack([np.where(np.arange(7) < 3, utilities, 0.0), np.where(np.arange(7) < 3, 0.0, utilities)])
+    halves = members.weighted_noise_sums(range(7), rows, (1, 1))
+    assert halves.sum(axis=0) == pytest.approx(sum_noise(members, utilities), abs=1e-12)
     with pytest.raises(ValueError, match="power must be 1 for low-rank noise, got 2"):
-        sum_weighted_noise(members, utilities, power=2)
+        sum_noise(members, utilities, power=2)
 
 
 def test_the_weighted_noise_sum_has_the_same_bits_on_any_number_of_blas_threads():
@@ -87,13 +88,16 @@ def test_the_weighted_noise_sum_has_the_same_bits_on_any_number_of_blas_threads(
     found = []
     for threads in (1, 2):
         with threadpool_limits(threads, user_api="blas"):
-            found.append(sum_weighted_noise(wide, np.linspace(-1, 1, 65)).tobytes())
+            found.append(sum_noise(wide, np.linspace(-1, 1, 65)).tobytes())
     assert found[0] == found[1]
 
 
 def test_mean_squares_are_those_of_the_rows():
     expected = np.square(make_member_rows(make_population()).astype(np.float64)).mean(axis=1)
     assert compute_mean_squares(make_population().weights(range(7))) == pytest.approx(expected, rel=1e-6)
+    for ids in ([2], [0, 5], range(3, 7)):  # the same bits alone and among others
+        found = compute_mean_squares(make_population().weights(ids))
+        assert np.array_equal(found, compute_mean_squares(make_population().weights(range(7)))[list(ids)])
     dense = GaussianPopulation(CENTER, 0.5, 3, 4, POPSIZE).weights(range(7))
     assert compute_mean_squares(dense) == pytest.approx(np.square(dense.astype(np.float64)).mean(axis=1), rel=1e-6)
 
@@ -110,7 +114,7 @@ def test_the_expected_step_is_the_gradient_of_a_linear_fitness():
     slope = np.random.default_rng(0).normal(size=len(CENTER))
     members = make_strategy(population_size=8000).ask(0)
     fitness = (make_member_rows(members).astype(np.float64) - CENTER) @ slope
-    estimate = sum_weighted_noise(members, np.append(fitness[:-1], 0.0)) / (8000 * 0.1)
+    estimate = sum_noise(members, np.append(fitness[:-1], 0.0)) / (8000 * 0.1)
     assert np.linalg.norm(estimate - slope) < 0.2 * np.linalg.norm(slope)  # sqrt(params / pairs) = 0.1
 
 
@@ -121,7 +125,7 @@ def test_one_step_by_hand(penalty):
     )
     first, second, _ = make_member_rows(es.ask(0)).astype(np.float64)
     heavier = np.sign((first**2).mean() - (second**2).mean())
-    es.tell(es.ask(0), np.array([1e-6, 0.0, 0.0]), sum_weighted_noise)
+    es.tell(es.ask(0), make_results(es.ask(0), np.array([1e-6, 0.0, 0.0])))
     best = -heavier if penalty else 1.0  # the penalty outweighs the fitness
     expected = CENTER + 0.3 / (2 * 0.2) * best * (first - CENTER) / 0.2
     assert es.mean == pytest.approx(expected, abs=1e-5)
@@ -130,7 +134,9 @@ def test_one_step_by_hand(penalty):
 def test_climbs_a_sphere_and_resumes_exactly():
     def generation(es, number):
         members = es.ask(number)
-        es.tell(members, -np.square(make_member_rows(members) - 0.5).sum(axis=1, dtype=np.float64), sum_weighted_noise)
+        es.tell(
+            members, make_results(members, -np.square(make_member_rows(members) - 0.5).sum(axis=1, dtype=np.float64))
+        )
 
     whole, first, second = (
         make_strategy(population_size=40, learning_rate=0.02, rank=1, momentum=0.3) for _ in range(3)

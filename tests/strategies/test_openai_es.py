@@ -1,8 +1,10 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
-from searches import make_members, run_generations, sphere, sum_weighted_noise, tell_fitness
 
 from hebbes.strategies.openai_es import OpenAIES, OpenAIESSettings
+from tests.strategies.searches import make_members, make_results, run_generations, sphere, tell_fitness
 
 
 def make_strategy(num_params=4, seed=0, **settings):
@@ -34,7 +36,7 @@ def test_three_generations_of_the_defaults_equal_an_independent_numpy_version():
         fitness = rng.normal(size=21)
         rows = make_members(population)
         mean = compute_reference_step(mean, rows, fitness, learning_rate, sigma)
-        es.tell(population, fitness, sum_weighted_noise)
+        es.tell(population, make_results(population, fitness))
         learning_rate, sigma = max(learning_rate * 0.995, 0.001), max(sigma * 0.999, 0.01)
         assert es.mean == pytest.approx(mean, abs=2e-5)
 
@@ -51,9 +53,8 @@ def test_one_step_by_hand():
     before = float(es.mean[0])
     population = es.ask(0)
     noise = (float(make_members(population)[0, 0]) - before) / 0.2
-    es.tell(
-        population, np.array([1.0, 2.0, 0.0]), sum_weighted_noise
-    )  # the member with negative noise won: utilities -0.5 and 0.5
+    # the member with negative noise won: utilities -0.5 and 0.5
+    es.tell(population, make_results(population, np.array([1.0, 2.0, 0.0])))
     assert es.mean[0] == pytest.approx(before + 0.3 * (-noise / (2 * 0.2) - 0.5 * before), abs=1e-6)
 
 
@@ -73,7 +74,7 @@ def test_the_mean_policy_does_not_affect_the_update():
     low, high = make_strategy(), make_strategy()
     for es, last in ((low, -1e9), (high, 1e9)):
         population = es.ask(0)
-        es.tell(population, np.append(np.arange(10.0), last), sum_weighted_noise)
+        es.tell(population, make_results(population, np.append(np.arange(10.0), last)))
     assert np.array_equal(low.mean, high.mean)
 
 
@@ -113,7 +114,7 @@ def test_resumes_exactly(settings):
 def test_a_generation_that_ties_or_fails_as_a_whole_leaves_the_mean(fitness):
     es = make_strategy(weight_penalty=0.0)
     before = es.mean
-    es.tell(es.ask(0), fitness, sum_weighted_noise)
+    es.tell(es.ask(0), make_results(es.ask(0), fitness))
     assert np.array_equal(es.mean, before)
 
 
@@ -128,7 +129,7 @@ def test_ties_are_broken_towards_small_weights_by_the_penalty():
 def test_a_failed_member_pushes_the_mean_away():
     es = make_strategy(num_params=1, population_size=2, weight_penalty=0.0)
     population, before = es.ask(0), es.mean[0]
-    es.tell(population, np.array([np.nan, -1e9, 0.0]), sum_weighted_noise)
+    es.tell(population, make_results(population, np.array([np.nan, -1e9, 0.0])))
     other = make_members(population)[1, 0]
     assert np.sign(es.mean[0] - before) == np.sign(other - before)
 
@@ -229,16 +230,15 @@ def test_orthogonal_blocks_are_halved_as_wholes():
     assert metrics["gradient_agreement"] == pytest.approx(cosine, rel=1e-3)
 
 
-def test_the_metrics_cost_one_more_pass_over_half_the_noise():
-    asked = []
-
-    def count_and_sum(population, utilities, power=1):
-        asked.append(int((utilities != 0).sum()))
-        return sum_weighted_noise(population, utilities, power)
-
-    es = make_strategy(population_size=40)
-    es.tell(es.ask(0), np.arange(41.0), count_and_sum)
-    assert asked == [40, 20]
+def test_the_penalty_goes_by_the_weights_of_the_results():
+    es = make_strategy(num_params=1, population_size=2, weight_penalty=0.5, fitness_shaping="raw")
+    population = es.ask(0)
+    results = replace(
+        make_results(population, np.array([3.0, 1.0, 0.0])), mean_squared_weights=np.array([4.0, 0.0, 9.0])
+    )
+    before = es.mean
+    es.tell(population, results)
+    assert np.array_equal(es.mean, before)  # 3 - 0.5 * 4 = 1
 
 
 def test_sigma_follows_the_rank_of_the_mean_policy_down_to_its_floor():

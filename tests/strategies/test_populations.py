@@ -39,16 +39,6 @@ def test_noise_has_unit_variance_and_differs_by_seed_and_generation():
         assert not np.array_equal(other.weights([0]), make_population().weights([0]))
 
 
-def test_the_weighted_noise_sum_is_utility_times_noise():
-    utilities = np.array([0.3, -0.1, 0.0, 0.25, -0.5, 0.05, 9.0])
-    noise = (make_population().weights(range(7)).astype(np.float64) - CENTER) / 0.5
-    assert make_population().weighted_noise_sum(range(7), utilities) == pytest.approx(utilities @ noise, abs=1e-5)
-    halves = make_population().weighted_noise_sum([0, 1, 2], utilities[:3]) + make_population().weighted_noise_sum(
-        [3, 4, 5, 6], utilities[3:]
-    )
-    assert halves == pytest.approx(make_population().weighted_noise_sum(range(7), utilities), abs=1e-12)
-
-
 def test_noise_of_the_default_sampler_is_one_stream_a_pair():
     noise = [np.random.Generator(np.random.PCG64(np.random.SeedSequence((3, 1, 4, pair, 0)))) for pair in range(3)]
     first = [rng.standard_normal(7, dtype=np.float32) for rng in noise]
@@ -65,19 +55,22 @@ def test_a_sigma_for_each_parameter_scales_it_and_leaves_the_noise_alone():
     )
     assert rows.dtype == np.float32
     assert rows == pytest.approx(CENTER + sigmas * unit, abs=1e-6)
-    utilities = np.random.default_rng(0).normal(size=7)
-    for power in (1, 2):
-        expected = make_population().weighted_noise_sum(range(7), utilities, power)
-        assert np.array_equal(make_population(sigma=sigmas).weighted_noise_sum(range(7), utilities, power), expected)
+    utilities = np.random.default_rng(0).normal(size=(2, 7))
+    expected = make_population().weighted_noise_sums(range(7), utilities, (1, 2))
+    assert np.array_equal(make_population(sigma=sigmas).weighted_noise_sums(range(7), utilities, (1, 2)), expected)
 
 
 @pytest.mark.parametrize("sampler", ["normal", "antithetic", "orthogonal"])
 def test_the_weighted_noise_sum_is_utility_times_noise_to_the_power(sampler):
-    utilities = np.array([0.3, -0.1, 0.0, 0.25, -0.5, 0.05, 9.0])
+    utilities = np.array([[0.3, -0.1, 0.0, 0.25, -0.5, 0.05, 9.0], [0, 1, -1, 0, 0, 2, 3], [0.5, 0, 0, 0.5, 2, 2, 1]])
     noise = make_population(center=0 * CENTER, sigma=1.0, sampler=sampler).weights(range(7)).astype(np.float64)
-    for power in (1, 2):
-        total = make_population(sampler=sampler).weighted_noise_sum(range(7), utilities, power)
-        assert total == pytest.approx(utilities @ noise**power, abs=1e-9)
+    noise[6] = 0
+    totals = make_population(sampler=sampler).weighted_noise_sums(range(7), utilities, (1, 1, 2))
+    assert totals == pytest.approx(np.stack([utilities[0] @ noise, utilities[1] @ noise, utilities[2] @ noise**2]))
+    some, few = make_population(sampler=sampler), [4, 0, 6]
+    totals = some.weighted_noise_sums(few, utilities[:, few], (1, 1, 2))
+    expected = [utilities[0, few] @ noise[few], utilities[1, few] @ noise[few], utilities[2, few] @ noise[few] ** 2]
+    assert totals == pytest.approx(np.stack(expected))
 
 
 def test_a_repeated_policy_is_the_same_row():

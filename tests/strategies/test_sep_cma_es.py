@@ -4,16 +4,13 @@ from cmaes import SepCMA
 
 from hebbes.strategies.core.adaptive import AdaptiveSettings
 from hebbes.strategies.sep_cma_es import SepCMAES, compute_learning_rates
+from tests.strategies.searches import make_members, make_results
 
 START = np.random.default_rng(2).normal(size=12).astype(np.float32)
 
 
 def ellipsoid(rows):
     return -(np.square(rows.astype(np.float64)) * np.logspace(0, 3, rows.shape[1])).sum(axis=1)
-
-
-def make_members(population):
-    return population.weights(range(len(population)))
 
 
 def test_equals_the_library_run_directly_bit_for_bit():
@@ -25,7 +22,7 @@ def test_equals_the_library_run_directly_bit_for_bit():
         rows = make_members(population)
         fitness = ellipsoid(rows)
         library.tell([(row.astype(np.float64), -value) for row, value in zip(rows[:-1], fitness[:-1], strict=True)])
-        ours.tell(population, fitness, None)
+        ours.tell(population, make_results(population, fitness))
     state = ours.state_dict()
     assert np.array_equal(state["mean"], library.mean) and np.array_equal(state["variances"], library._C)
     assert state["sigma"] == library._sigma != 0.5
@@ -35,7 +32,7 @@ def test_one_step_of_mean_and_spread_by_hand():
     ours = SepCMAES(AdaptiveSettings(population_size=6, sigma=0.5), START, seed=3)
     population = ours.ask(0)
     rows = make_members(population).astype(np.float64)
-    ours.tell(population, np.array([3.0, np.nan, 5.0, 1.0, 4.0, 0.0, 99.0]), None)
+    ours.tell(population, make_results(population, np.array([3.0, np.nan, 5.0, 1.0, 4.0, 0.0, 99.0])))
     weights = np.log(4) - np.log([1, 2, 3])  # ln(mu + 1) - ln(rank), mu = 3
     assert ours.mean == pytest.approx(weights @ rows[[2, 4, 0]] / weights.sum(), abs=1e-6)
 
@@ -52,7 +49,7 @@ def test_all_that_changes_in_the_library_is_saved():
     ours = SepCMAES(AdaptiveSettings(), START, seed=3)
     before = {name: np.copy(value) for name, value in vars(ours._library).items() if name != "_rng"}
     population = ours.ask(0)
-    ours.tell(population, ellipsoid(make_members(population)), None)
+    ours.tell(population, make_results(population, ellipsoid(make_members(population))))
     changed = {name for name, value in before.items() if not np.array_equal(value, vars(ours._library)[name])}
     assert changed - {"_funhist_values"} == set(SepCMAES.STATE.values())  # the history serves `should_stop` alone
 
@@ -67,7 +64,7 @@ def test_variances_stay_positive_in_a_population_of_any_size(population_size):
     ours = SepCMAES(AdaptiveSettings(population_size=population_size), START, seed=0)
     for generation in range(5):
         population = ours.ask(generation)
-        ours.tell(population, ellipsoid(make_members(population)), None)
+        ours.tell(population, make_results(population, ellipsoid(make_members(population))))
     assert (ours.state_dict()["variances"] > 0).all()
 
 

@@ -5,12 +5,9 @@ from scipy.linalg import expm
 from hebbes.strategies.snes import SNES, SNESSettings
 from hebbes.strategies.xnes import XNES, XNESSettings, compute_default_rate
 from tests.shape_checks import unchecked
+from tests.strategies.searches import make_members, make_results
 
 START = np.random.default_rng(2).normal(size=4).astype(np.float32)
-
-
-def make_members(population):
-    return population.weights(range(len(population)))
 
 
 def test_two_steps_equal_algorithm_1_written_out():
@@ -24,7 +21,7 @@ def test_two_steps_equal_algorithm_1_written_out():
     utilities = np.array(hats) / sum(hats) - 0.2
     for generation in range(2):
         population = ours.ask(generation)
-        ours.tell(population, np.array([1.0, 5.0, np.nan, 4.0, 2.0, 99.0]), None)
+        ours.tell(population, make_results(population, np.array([1.0, 5.0, np.nan, 4.0, 2.0, 99.0])))
         rows = make_members(population).astype(np.float64)[[1, 3, 4, 0, 2]]  # best first
         s = np.linalg.solve(B, (rows - mean).T).T / sigma
         G_delta = sum(u * z for u, z in zip(utilities, s, strict=True))
@@ -45,7 +42,9 @@ def test_the_shape_keeps_its_volume():
     ours = XNES(XNESSettings(shape_learning_rate=0.3), START, seed=3)
     for generation in range(40):
         population = ours.ask(generation)
-        ours.tell(population, -np.square(make_members(population) * [1, 3, 9, 27]).sum(axis=1), None)
+        ours.tell(
+            population, make_results(population, -np.square(make_members(population) * [1, 3, 9, 27]).sum(axis=1))
+        )
     shape = ours.state_dict()["shape"]
     assert np.linalg.det(shape) == pytest.approx(1.0)
     assert np.square(shape).sum(axis=1)[0] > 4 * np.square(shape).sum(axis=1)[3]
@@ -65,12 +64,10 @@ def test_equals_snes_in_one_dimension():
     for generation in range(10):
         population = simpler.ask(generation)
         fitness = -np.square(make_members(population)[:, 0].astype(np.float64) - 2)
-        noise = np.array([population.weighted_noise_sum([member], np.ones(1)) for member in range(8)])
+        noise = np.array([population.weighted_noise_sums([member], np.ones((1, 1)), [1])[0] for member in range(8)])
         with unchecked():  # it asks for a DensePopulation
-            ours.tell(NoisePopulation(noise), fitness, None)
-        simpler.tell(
-            population, fitness, lambda p, utilities, power=1: p.weighted_noise_sum(range(9), utilities, power)
-        )
+            ours.tell(NoisePopulation(noise), make_results(population, fitness))
+        simpler.tell(population, make_results(population, fitness))
     assert ours.mean == pytest.approx(simpler.mean, rel=1e-6)
     assert ours.state_dict()["sigma"] == pytest.approx(simpler.state_dict()["sigma"][0], rel=1e-6)
 
@@ -78,7 +75,7 @@ def test_equals_snes_in_one_dimension():
 @pytest.mark.parametrize("value", [3.0, np.nan])
 def test_a_generation_that_ties_or_fails_as_a_whole_moves_nothing(value):
     ours = XNES(XNESSettings(), START, seed=3)
-    ours.tell(ours.ask(0), np.full(9, value), None)
+    ours.tell(ours.ask(0), make_results(ours.ask(0), np.full(9, value)))
     assert np.array_equal(ours.mean, START) and ours.state_dict()["sigma"] == pytest.approx(0.1, abs=1e-15)
 
 

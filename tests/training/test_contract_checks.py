@@ -26,7 +26,9 @@ UNFIT = {
     "load_state_dict",
     "--strategy unfit_classes:ConstructorRaises": "cannot be used: RuntimeError: scripted",
     "--strategy unfit_classes:AsksNothing": "cannot be used: ask must return a population "
-    "(hebbes/contracts/population.py), got None, which lacks __len__, weights, weighted_noise_sum",
+    "(hebbes/contracts/population.py), got None, which lacks __len__, weights",
+    "--strategy unfit_classes:TellsAsBefore": "tell must take (population, results) (see "
+    "hebbes/contracts/strategy.py), its parameters are (population, fitness, weighted_noise_sum)",
     "--strategy unfit_classes:ShortMean": "mean must be float32 of shape (4,), got float32 of shape (1,)",
     "--strategy unfit_classes:NoState": "state_dict must return NumPy arrays by name, got None",
     "--policy collections:OrderedDict": "is not a policy: it lacks observation_shape, layout, check_buffers, "

@@ -10,6 +10,7 @@ from hebbes.policies.gru import GRU
 from hebbes.policies.lstm import LSTM
 from hebbes.policies.mlp import MLP
 from hebbes.strategies.openai_es import OpenAIES, OpenAIESSettings
+from tests.strategies.searches import make_results
 
 DELAY = 4
 
@@ -52,7 +53,7 @@ def train(policy):
     for generation in range(60):
         population = es.ask(generation)
         weights = population.weights(range(len(population)))
-        es.tell(population, compute_fitness(policy, weights), lambda p, u: p.weighted_noise_sum(range(len(p)), u))
+        es.tell(population, make_results(population, compute_fitness(policy, weights)))
     return compute_fitness(policy, es.mean[np.newaxis])[0]
 
 

@@ -49,10 +49,10 @@ class Growing(OpenAIES):
         super().__init__(*arguments)
         self._lineage = np.empty(0)
 
-    def tell(self, population, fitness, weighted_noise_sum):
-        self._lineage = np.append(self._lineage, fitness[0])
+    def tell(self, population, results):
+        self._lineage = np.append(self._lineage, results.fitness[0])
         self._mean = self._mean + 1e-3 * self._lineage.sum()
-        return super().tell(population, fitness, weighted_noise_sum)
+        return super().tell(population, results)
 
     def state_dict(self):
         return {**super().state_dict(), "lineage": self._lineage}
@@ -65,7 +65,7 @@ class Growing(OpenAIES):
 class Failing(OpenAIES):
     """A strategy that always stops the run."""
 
-    def tell(self, population, fitness, weighted_noise_sum):
+    def tell(self, population, results):
         raise TrainingError("out of luck")
 
 

@@ -65,11 +65,16 @@ class NoState(OpenAIES):
         return None
 
 
+class TellsAsBefore(OpenAIES):
+    def tell(self, population, fitness, weighted_noise_sum):
+        raise NotImplementedError
+
+
 class _TellsLater(OpenAIES):
     """Returns correct metrics in the first two generations, then those of `answer`."""
 
-    def tell(self, population, fitness, weighted_noise_sum):
-        metrics = super().tell(population, fitness, weighted_noise_sum)
+    def tell(self, population, results):
+        metrics = super().tell(population, results)
         self._told = getattr(self, "_told", 0) + 1
         return metrics if self._told <= 2 else self.answer(metrics)
 

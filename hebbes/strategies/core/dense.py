@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float, Float32, Float64
+from jaxtyping import Float32, Float64
 
 from hebbes.contracts.policy import Weights
 from hebbes.contracts.randomness import Purpose, make_generator
@@ -47,13 +47,3 @@ class DensePopulation:
     def weights(self, ids: Sequence[int]) -> Weights:
         """Parameters of the members `ids`, one row each."""
         return self.rows[list(ids)]
-
-    def weighted_noise_sum(
-        self, ids: Sequence[int], utilities: Float[np.ndarray, " ids"], power: int = 1
-    ) -> Float64[np.ndarray, " params"]:
-        """Sum of utility times noise to the power; the mean policy has no noise."""
-        total = np.zeros(self.rows.shape[1])
-        for member, utility in zip(ids, utilities, strict=True):
-            if member < len(self.rows) - 1 and utility != 0:
-                total += utility * self.noise([member])[0] ** power
-        return total

@@ -6,8 +6,8 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 from jaxtyping import Float32, Float64
 
-from hebbes.contracts.population import Population
-from hebbes.contracts.strategy import SearchMemory, WeightedNoiseSum
+from hebbes.contracts.population import NoisePopulation
+from hebbes.contracts.strategy import Results, SearchMemory
 from hebbes.strategies.core.adaptive import check_spread
 from hebbes.strategies.core.optimizers import OPTIMIZERS
 from hebbes.strategies.core.populations import GaussianPopulation
@@ -59,40 +59,41 @@ class GaussianStrategy:
         """The mean policy's parameters."""
         return self._mean.astype(np.float32)
 
-    def ask(self, generation: int, num_members: int | None = None) -> Population:
+    def ask(self, generation: int, num_members: int | None = None) -> NoisePopulation:
         """The members around the mean, the mean policy last; FloatingPointError if sigma is too small or too large."""
         population_size = self._population_size if num_members is None else num_members
         check_members("num_members", population_size, self._sampler)
         check_spread(self.mean, self._sigma)
         return self._make_population(generation, population_size)
 
-    def _make_population(self, generation: int, population_size: int) -> Population:
+    def _make_population(self, generation: int, population_size: int) -> NoisePopulation:
         return GaussianPopulation(self.mean, self._sigma, self._seed, generation, population_size, self._sampler)
 
     def _sum_noise(
-        self, population: Population, utilities: Float64[np.ndarray, " members"], weighted_noise_sum: WeightedNoiseSum
-    ) -> tuple[Float64[np.ndarray, " params"], float]:
-        """The weighted noise sum over the perturbed members, and how well two halves of the members agree on it.
+        self, results: Results, utilities: Float64[np.ndarray, " perturbed"], powers: tuple[int, ...] = (1,)
+    ) -> tuple[Float64[np.ndarray, "powers params"], float]:
+        """Sums of utility * noise**power over the perturbed members, and how well two halves agree on the first sum.
 
         The agreement is the cosine between the sum over every other group of members and the sum over the rest. A group
         is the smallest set of members whose noise is independent of the others'. The agreement is about 0 where the
         fitness says nothing, tends to 1 where the signal is strong, and is NaN where a half is zero, as with a single
-        group. The second half is the whole less the first half, so that the whole has the bits of a single sum.
+        group.
         """
         weighted = np.append(utilities, 0.0)  # the mean policy has no noise
         groups = np.arange(len(weighted)) // count_dependent_members(self._sampler, len(self._mean))
-        whole = weighted_noise_sum(population, weighted)
-        half = weighted_noise_sum(population, np.where(groups % 2 == 0, weighted, 0.0))
-        rest = whole - half
-        lengths = np.linalg.norm(half) * np.linalg.norm(rest)
-        return whole, float(half @ rest / lengths) if lengths > 0 else np.nan
+        halves = [np.where(groups % 2 == half, weighted, 0.0) for half in (0, 1)]
+        sums = results.sum_noise(np.stack([*halves, *[weighted] * (len(powers) - 1)]), (powers[0], *powers))
+        lengths = np.linalg.norm(sums[0]) * np.linalg.norm(sums[1])
+        agreement = float(sums[0] @ sums[1] / lengths) if lengths > 0 else np.nan
+        sums[1] += sums[0]
+        return sums[1:], agreement
 
     def _move_mean(
         self,
         step: Float64[np.ndarray, " params"],
         gradient: Float64[np.ndarray, " params"],
         agreement: float,
-        fitness: Float64[np.ndarray, " members"],
+        results: Results,
     ) -> dict[str, float]:
         """Adds a step to the mean; returns the metrics that all these strategies have."""
         self._mean = self._mean + step
@@ -101,7 +102,7 @@ class GaussianStrategy:
             "update_norm": float(np.linalg.norm(step)),
             "mean_norm": float(np.linalg.norm(self._mean)),
             "update_over_sigma": float(np.sqrt(np.square(step / self._sigma).mean())),
-            "tied_share": compute_tied_share(fitness[:-1]),
+            "tied_share": compute_tied_share(results.fitness[:-1]),
             "gradient_norm": float(np.linalg.norm(gradient)),
             "gradient_agreement": agreement,
         }

@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Float32, Float64, Int
 
 from hebbes.contracts.randomness import Purpose, make_generator
-from hebbes.contracts.strategy import WeightedNoiseSum
+from hebbes.contracts.strategy import Results
 from hebbes.strategies.core.adaptive import AdaptiveSettings, compute_move_metrics
 from hebbes.strategies.core.restoring import copy_matching_arrays
 from hebbes.strategies.core.selection import all_tie, compute_tied_share, sort_best_first
@@ -60,12 +60,10 @@ class LibraryStrategy(ABC):
         """A number for each member; members that tie are ranked by it, the lowest first."""
         return rng.permutation(self._population_size)
 
-    def tell(
-        self, population: Any, fitness: Float64[np.ndarray, " members"], weighted_noise_sum: WeightedNoiseSum
-    ) -> dict[str, float]:
+    def tell(self, population: Any, results: Results) -> dict[str, float]:
         """Updates the distribution; returns the metrics, with sigma as the root mean square over the weights."""
         before, sigma = self._mean.copy(), np.sqrt(np.square(self._compute_deviations()).mean())
-        perturbed = fitness[:-1]
+        perturbed = results.fitness[:-1]
         if not all_tie(perturbed):
             rng = make_generator(self._seed, Purpose.TIES, generation=population.generation)
             self._update(population, sort_best_first(perturbed, self._draw_tie_order(rng)), perturbed)

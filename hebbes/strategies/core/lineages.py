@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float, Float32, Float64, Int
+from jaxtyping import Float32, Int
 
 from hebbes.contracts.policy import Weights
 from hebbes.contracts.randomness import Purpose, make_generator
@@ -112,13 +112,3 @@ class LineagePopulation:
             if is_child:
                 row += np.float32(self.parents.sigma) * self._draw_mutation(member)
         return rows
-
-    def weighted_noise_sum(
-        self, ids: Sequence[int], utilities: Float[np.ndarray, " ids"], power: int = 1
-    ) -> Float64[np.ndarray, " params"]:
-        """Sum of utility times the last mutation to the power; the first parent has none."""
-        total = np.zeros(self.parents.bases.shape[1])
-        for member, utility in zip(ids, utilities, strict=True):
-            if member < len(self.parent_of) and utility != 0:
-                total += utility * self._draw_mutation(member).astype(np.float64) ** power
-        return total

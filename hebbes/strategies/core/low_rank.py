@@ -13,7 +13,7 @@ from functools import cached_property
 import numpy as np
 from jaxtyping import Float, Float32, Float64, Int
 
-from hebbes.contracts.policy import Layout, LowRankWeights, Weights, name_left_factor, name_right_factor
+from hebbes.contracts.policy import Layout, LowRankWeights, name_left_factor, name_right_factor
 from hebbes.contracts.randomness import Purpose, make_generator
 
 
@@ -76,16 +76,28 @@ class LowRankPopulation:
             row[where] = self.center[where].reshape(self.layout.shapes[name]).T.ravel()
         return row
 
-    def weighted_noise_sum(
-        self, ids: Sequence[int], utilities: Float[np.ndarray, " ids"], power: int = 1
-    ) -> Float64[np.ndarray, " params"]:
-        """Sum of utility times full-size noise; the mean policy has no noise. ValueError unless power is 1."""
-        if power != 1:
-            raise ValueError(f"power must be 1 for low-rank noise, got {power}")
+    def weighted_noise_sums(
+        self, ids: Sequence[int], utilities: Float[np.ndarray, "rows ids"], powers: Sequence[int]
+    ) -> Float64[np.ndarray, "rows params"]:
+        """Sums of utility times full-size noise; the mean policy has no noise. ValueError unless all powers are 1."""
+        if set(powers) != {1}:
+            raise ValueError(f"power must be 1 for low-rank noise, got {max(powers)}")
         pairs, places = np.unique(np.asarray(ids) // 2, return_inverse=True)
-        coefficients = np.bincount(places, self._find_signs(ids) * utilities)
-        noise = self._draw_noise(pairs).astype(np.float64)
-        total = np.empty(len(self.center))
+        coefficients = np.stack([np.bincount(places, self._find_signs(ids) * row) for row in utilities])
+        needed = coefficients.any(axis=0)
+        coefficients, noise = coefficients[:, needed], self._draw_noise(pairs[needed]).astype(np.float64)
+        sums = np.empty((len(powers), len(self.center)))
+        for total, row in zip(sums, coefficients, strict=True):
+            self._sum_pairs(row[row != 0], noise[row != 0], total)
+        return sums
+
+    def _sum_pairs(
+        self,
+        coefficients: Float64[np.ndarray, " pairs"],
+        noise: Float64[np.ndarray, "pairs factors"],
+        total: Float64[np.ndarray, " params"],
+    ) -> None:
+        """Fills `total` with the sum of coefficient times full-size noise."""
         # einsum, not BLAS: its threads would compete with the engine's, and the last bits depend on their number
         for name, where in self.layout.slices.items():
             if name in self.layout.matrices:
@@ -96,24 +108,3 @@ class LowRankPopulation:
                 total[where] = np.einsum("kro,kri->oi", A, B).ravel()
             else:
                 total[where] = np.einsum("k,kn->n", coefficients, noise[:, self._factors.slices[name]])
-        return total
-
-
-def compute_mean_squares(weights: Weights) -> Float64[np.ndarray, " members"]:
-    """Mean squared parameter of each member, without making W + A B^T: |W|^2 + 2 a . W b + |A B^T|^2."""
-    if not isinstance(weights, LowRankWeights):
-        return np.square(weights).mean(axis=1, dtype=np.float64)
-    layout, total = weights.layout, np.zeros(len(weights))
-    for name, where in layout.slices.items():
-        center = weights.center[where].astype(np.float64)
-        if name in layout.matrices:
-            a, b = (
-                weights.factors.view(weights.noise, factor).astype(np.float64)
-                for factor in (name_left_factor(name), name_right_factor(name))
-            )
-            products = np.einsum("mro,mro->m", a, np.einsum("mri,io->mro", b, center.reshape(b.shape[2], a.shape[2])))
-            squares = np.einsum("mrs,mrs->m", np.einsum("mro,mso->mrs", a, a), np.einsum("mri,msi->mrs", b, b))
-            total += center @ center + 2 * products + squares
-        else:
-            total += np.square(center + weights.factors.view(weights.noise, name).reshape(len(weights), -1)).sum(axis=1)
-    return total / layout.num_params

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import groupby
 
 import numpy as np
 from jaxtyping import Float, Float32, Float64
@@ -39,36 +38,44 @@ class GaussianPopulation:
 
         return SAMPLERS[self.sampler].draw(directions, len(self.center), make_rng)
 
-    def _find_direction(self, member: int) -> tuple[int, int]:
-        """The direction of a perturbed member, and the sign of its noise: 1 or -1."""
-        return (member // 2, 1 - 2 * (member % 2)) if SAMPLERS[self.sampler].is_mirrored else (member, 1)
+    def _group_by_direction(self, ids: Sequence[int]) -> dict[int, list[tuple[int, int]]]:
+        """Direction -> the places in `ids` of its members, with the signs of their noise. The mean policy has none."""
+        groups: dict[int, list[tuple[int, int]]] = {}
+        is_mirrored = SAMPLERS[self.sampler].is_mirrored
+        for place, member in enumerate(ids):
+            if member < self.population_size:
+                direction, sign = (member // 2, 1 - 2 * (member % 2)) if is_mirrored else (member, 1)
+                groups.setdefault(direction, []).append((place, sign))
+        return groups
 
     def weights(self, ids: Sequence[int]) -> Weights:
         """Parameters of the members `ids`, one row each."""
         rows = np.tile(self.center, (len(ids), 1))
         scale = np.asarray(self.sigma, np.float32)
-        moves = [
-            (row, *self._find_direction(member))
-            for row, member in zip(rows, ids, strict=True)
-            if member < self.population_size
-        ]
-        groups = [(direction, list(group)) for direction, group in groupby(moves, key=lambda move: move[1])]
-        # the members of a pair are neighbors, so their noise is drawn once
-        for (_, group), noise in zip(groups, self._draw_noise([direction for direction, _ in groups]), strict=True):
-            for row, _, sign in group:
-                row += noise * (sign * scale)
+        groups = self._group_by_direction(ids)
+        for group, noise in zip(groups.values(), self._draw_noise(list(groups)), strict=True):
+            for place, sign in group:
+                rows[place] += noise * (sign * scale)
         return rows
 
-    def weighted_noise_sum(
-        self, ids: Sequence[int], utilities: Float[np.ndarray, " ids"], power: int = 1
-    ) -> Float64[np.ndarray, " params"]:
-        """Sum of utility times noise to the power; the mean policy has no noise."""
-        coefficients: dict[int, float] = {}
-        for member, utility in zip(ids, utilities, strict=True):
-            if member < self.population_size and utility != 0:
-                direction, sign = self._find_direction(member)
-                coefficients[direction] = coefficients.get(direction, 0.0) + sign**power * utility
-        total = np.zeros(len(self.center))
-        for coefficient, noise in zip(coefficients.values(), self._draw_noise(list(coefficients)), strict=True):
-            total += coefficient * noise.astype(np.float64) ** power
-        return total
+    def weighted_noise_sums(
+        self, ids: Sequence[int], utilities: Float[np.ndarray, "rows ids"], powers: Sequence[int]
+    ) -> Float64[np.ndarray, "rows params"]:
+        """Sums of utility times noise to the power, one for each row; the mean policy has no noise."""
+        coefficients = {
+            direction: [
+                sum(sign**power * row[place] for place, sign in group)
+                for row, power in zip(utilities, powers, strict=True)
+            ]
+            for direction, group in self._group_by_direction(ids).items()
+        }
+        needed = {direction: column for direction, column in coefficients.items() if any(column)}
+        sums, product = np.zeros((len(powers), len(self.center))), np.empty(len(self.center))
+        for column, noise in zip(needed.values(), self._draw_noise(list(needed)), strict=True):
+            for total, coefficient, power in zip(sums, column, powers, strict=True):
+                if coefficient != 0:
+                    np.multiply(noise, coefficient, out=product, dtype=np.float64)
+                    if power == 2:
+                        product *= noise
+                    total += product
+        return sums

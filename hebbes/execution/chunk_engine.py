@@ -1,0 +1,121 @@
+"""ChunkEngine: evaluates a population in chunks, on the workers of any transport."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+from math import ceil
+from typing import Any, ClassVar
+
+import numpy as np
+from jaxtyping import Float, Float64
+
+from hebbes.contracts.engine import Context, Rollouts
+from hebbes.contracts.errors import say
+from hebbes.contracts.population import NoisePopulation, Population
+from hebbes.execution.chunks import (
+    IDLE_PER_THREAD,
+    ChunkEvaluator,
+    Task,
+    cut_into_chunks,
+    join_rollouts,
+    make_failed_rollouts,
+)
+from hebbes.execution.dispatch import Dispatch, TimeLimit
+from hebbes.execution.noise_sums import PairwiseSum, group_chunks
+from hebbes.execution.transport import Transport
+
+PURPOSES = 2
+"""Number of purposes for which a run evaluates again and again: training, and the evaluation of the mean policy."""
+
+
+class ChunkEngine:
+    """An Engine whose subclasses name a transport.
+
+    Args:
+        task: what every member does.
+        chunk_size: about this many members are evaluated together.
+        num_workers: the largest number of chunks that are evaluated at the same time.
+        episode_timeout: a chunk may take this many seconds of wall time for each of its episodes; None: any time.
+    """
+
+    transport_class: ClassVar[type[Transport[Any]]]
+
+    def __init__(self, task: Task, *, chunk_size: int, num_workers: int, episode_timeout: float | None = None):
+        self._task, self._chunk_size, self._episode_timeout = task, chunk_size, episode_timeout
+        self._transport = self.transport_class(partial(ChunkEvaluator, task), num_workers)
+        self._dispatch = Dispatch(self._transport)
+
+    def evaluate(self, population: Population, context: Context, members: range | None = None) -> Rollouts:
+        """The results of the given members, or of all, in their episodes; EngineError if they cannot be had."""
+        members = range(len(population)) if members is None else members
+        chunks = cut_into_chunks(members.stop, self._chunk_size, members.start)
+        sizes = max(1, self._transport.workers_per_host // len(chunks)), self._count_idle_envs(chunks)
+        num_cases = self._task.count_cases(context)
+        shortest = replace(context, episodes=context.episodes[:1], max_episode_steps=1)
+
+        def limit_time(ids: range) -> TimeLimit | None:
+            if self._episode_timeout is None:
+                return None
+            seconds = self._episode_timeout * max(map(len, chunks)) * num_cases
+            return TimeLimit(seconds, "episode_timeout", warm_up=(population, ids, shortest, *sizes))
+
+        tickets = [
+            self._dispatch.submit(
+                ChunkEvaluator.evaluate,
+                *(population, ids, context, *sizes),
+                home=number,
+                limit=limit_time(ids),
+                give_up=partial(_fail_members, ids, num_cases, context),
+            )
+            for number, ids in enumerate(chunks)
+        ]
+        return join_rollouts(self._collect_all(tickets))
+
+    def weighted_noise_sums(
+        self, population: NoisePopulation, utilities: Float[np.ndarray, "rows members"], powers: Sequence[int]
+    ) -> Float64[np.ndarray, "rows params"]:
+        """Sums over all members of utility * noise**power, one for each row; those of chunks are added pairwise."""
+        groups = group_chunks(cut_into_chunks(len(population), self._chunk_size), self._transport.num_workers)
+        tickets = {
+            self._dispatch.submit(
+                ChunkEvaluator.weighted_noise_sums, population, chunks, utilities, powers, home=number
+            ): number
+            for number, chunks in enumerate(groups)
+        }
+        sums = PairwiseSum(len(groups))
+        for _ in groups:
+            ticket, part = self._dispatch.collect(tickets)
+            sums.add(tickets[ticket], part)
+        return sums.total
+
+    def close(self) -> None:
+        """Stops what runs, and frees the workers with their simulators."""
+        self._dispatch.close()
+
+    def _collect_all(self, tickets: Sequence[int]) -> list[Any]:
+        """The answers to all jobs, in the order of the tickets."""
+        wanted = set(tickets)
+        answers = dict(self._dispatch.collect(wanted) for _ in tickets)
+        return [answers[ticket] for ticket in tickets]
+
+    def _count_idle_envs(self, chunks: Sequence[range]) -> int:
+        """The largest number of sub-environments that a host keeps between evaluations.
+
+        On Gymnasium they serve any chunk, and few are kept. On EnvPool they serve one chunk. A host keeps its share of
+        the chunks, for training and for evaluating the mean policy, and all earlier members of a population that grows.
+        So a run without help between workers never frees any. Those of a chunk that a worker took from another one
+        replace the least recently used, and their number does not grow.
+        """
+        environment, largest, per_host = self._task.environment, max(map(len, chunks)), self._transport.workers_per_host
+        if environment.backend == "gymnasium":
+            kept = IDLE_PER_THREAD * per_host * largest
+        else:
+            share = ceil(len(chunks) * per_host / self._transport.num_workers)
+            kept = PURPOSES * (chunks[0].start + share * largest)
+        return kept * len(environment.morphologies)
+
+
+def _fail_members(ids: range, num_cases: int, context: Context, reason: str) -> Rollouts:
+    purpose = context.purpose.name.lower()
+    say(f"members {ids.start} to {ids.stop - 1} failed in {purpose} at generation {context.generation}: {reason}")
+    return make_failed_rollouts(ids, num_cases, reason)

@@ -1,0 +1,222 @@
+"""Dispatch: hands jobs to workers, and tries a job again if its worker is lost.
+
+Each job is a call that gives the same answer on any worker. A lost worker is replaced, and another worker does its job.
+What else happens depends on why it was lost:
+
+- It died during its job, or it was ended here because the job took longer than its time limit. A job that loses
+  `MAX_TRIES` workers in this way is given up. The others go on, even if many are given up.
+- It was killed from outside (SIGKILL by an operator, or by the kernel when memory is short), or it never reported that
+  it runs. This counts against no job. But `MAX_DEATHS` such losses without an answer in between end the dispatch.
+- It was ended here because its warm-up took longer than `START_SECONDS`. This counts against the job. Until some worker
+  has finished a warm-up, it also counts as a loss of the second kind. So jobs that all hang in their warm-up end the
+  dispatch after a few times `START_SECONDS`. If only some hang there, only these are given up.
+
+Time is limited only for jobs with a TimeLimit. Only then can a result depend on the wall clock.
+"""
+
+import time
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+from itertools import count
+from math import inf
+from typing import Any
+
+from hebbes.contracts.engine import EngineError
+from hebbes.contracts.errors import say
+from hebbes.execution.transport import Loss, Transport, Worker
+
+MAX_TRIES = 2
+"""Number of lost workers after which a job is given up."""
+
+MAX_DEATHS = 5
+"""Number of workers lost by no job's fault, without an answer in between, that ends the dispatch.
+
+It is higher if there are more workers, because one cause may kill all of them at once."""
+
+START_SECONDS = 60.0
+"""Time for a new worker to start (imports), and again for its warm-up."""
+
+
+@dataclass(frozen=True)
+class TimeLimit:
+    """How long a job may take on a worker that has warmed up."""
+
+    seconds: float
+    reason: str
+    """Why a job that takes longer is given up."""
+    warm_up: Sequence[Any]
+    """Arguments of a shorter call, which a new worker does first: it makes simulators and compiles."""
+
+
+@dataclass(eq=False)
+class _Job:
+    ticket: int
+    function: Callable[..., Any]
+    arguments: Sequence[Any]
+    home: int
+    limit: TimeLimit | None
+    give_up: Callable[[str], Any]
+    workers_lost: int = 0
+
+
+@dataclass(eq=False)
+class _Seat:
+    """The place of a worker. If it is lost, another one gets its place."""
+
+    number: int
+    worker: Worker
+    has_started: bool = False
+    has_warmed_up: bool = False
+    job: _Job | None = None
+    deadline: float = inf
+
+
+def end_dispatch(reason: str) -> Any:
+    """Gives a job up with all others."""
+    raise EngineError(f"{MAX_TRIES} workers were lost in one job, the last one: {reason}")
+
+
+class Dispatch:
+    """Does jobs on the workers of a transport."""
+
+    def __init__(self, transport: Transport[Any]):
+        self._transport = transport
+        self._seats: dict[int, _Seat] = {}
+        self._waiting: list[_Job] = []
+        self._answers: dict[int, Any] = {}
+        self._tickets = count()
+        self._deaths = 0  # workers lost by no job's fault since the last answer
+        self._has_warmed_up = False  # whether any worker has ever finished a warm-up
+
+    def submit(
+        self,
+        function: Callable[..., Any],
+        *arguments: Any,
+        home: int = 0,
+        limit: TimeLimit | None = None,
+        give_up: Callable[[str], Any] = end_dispatch,
+    ) -> int:
+        """Adds a job, `function(host, *arguments)`, and returns its ticket. Workers get it while `collect` waits.
+
+        Args:
+            function: can be imported by its name, because some transports send it as text.
+            home: jobs of the same home prefer the same worker. One that is idle takes the last job of another home.
+            limit: how long the job may take; None: any time.
+            give_up: called with a reason if the job has lost too many workers. It returns the answer, or raises.
+        """
+        ticket = next(self._tickets)
+        self._waiting.append(_Job(ticket, function, arguments, home, limit, give_up))
+        return ticket
+
+    def collect(self, tickets: Collection[int]) -> tuple[int, Any]:
+        """The ticket and the answer of the first job among these that is done; each answer is collected once.
+
+        Any exception drops all jobs and ends the workers: EngineError if a job has raised one or workers keep dying.
+        """
+        try:
+            while True:
+                for ticket in self._answers:
+                    if ticket in tickets:
+                        return ticket, self._answers.pop(ticket)
+                self._start_workers()
+                self._hand_out_jobs()
+                self._wait_for_workers()
+        except BaseException:
+            self.close()  # so that nothing goes on running
+            raise
+
+    def close(self) -> None:
+        """Drops all jobs and ends the workers. New jobs start new ones."""
+        self._seats.clear()
+        self._waiting.clear()
+        self._answers.clear()
+        self._transport.close()
+
+    def _start_workers(self) -> None:
+        """Starts the workers that the jobs need, and those in place of lost ones."""
+        num_jobs = len(self._waiting) + sum(seat.job is not None for seat in self._seats.values())
+        for number in range(min(self._transport.num_workers, num_jobs)):
+            if number not in self._seats:
+                self._seats[number] = _Seat(number, self._transport.start_worker())
+
+    def _hand_out_jobs(self) -> None:
+        """Gives each idle worker a job of its home. Those that have none left help others."""
+        size = self._transport.num_workers
+        for seat in self._list_idle_seats():
+            job = next((job for job in self._waiting if job.home % size == seat.number), None)
+            if job is not None:
+                self._waiting.remove(job)
+                self._begin(seat, job)
+        for seat in self._list_idle_seats()[: len(self._waiting)]:
+            self._begin(seat, self._waiting.pop())
+
+    def _list_idle_seats(self) -> list[_Seat]:
+        return [seat for seat in self._seats.values() if seat.job is None]
+
+    def _begin(self, seat: _Seat, job: _Job) -> None:
+        """Sends the worker its job, or first a warm-up. A worker that is starting gets a deadline only."""
+        seat.job, limit, seconds = job, job.limit, START_SECONDS
+        if seat.has_started and limit is not None and not seat.has_warmed_up:
+            seat.worker.send(job.function, limit.warm_up)
+        elif seat.has_started:
+            seat.worker.send(job.function, job.arguments)
+            seconds = inf if limit is None else limit.seconds
+        seat.deadline = inf if limit is None else time.monotonic() + seconds
+
+    def _wait_for_workers(self) -> None:
+        """Takes the next answers. Replaces workers that are lost or late."""
+        busy = {seat.worker: (seat, job) for seat in self._seats.values() if (job := seat.job)}
+        assert busy, "collect needs a job that was submitted and not yet collected"
+        deadline = min(seat.deadline for seat, _ in busy.values())
+        timeout = None if deadline == inf else max(0.0, deadline - time.monotonic())
+        for worker in self._transport.wait(list(busy), timeout):
+            self._take_answer(*busy.pop(worker))
+        now = time.monotonic()
+        for seat, job in busy.values():
+            if seat.deadline < now:
+                self._lose_late_worker(seat, job)
+
+    def _take_answer(self, seat: _Seat, job: _Job) -> None:
+        answer = seat.worker.receive()
+        if isinstance(answer, BaseException):
+            raise answer
+        if isinstance(answer, Loss):
+            reason = answer.reason if seat.has_started else f"{answer.reason} at its start"
+            self._lose_worker(seat, job, reason, is_blameless=answer.is_blameless or not seat.has_started)
+        elif not seat.has_started:
+            seat.has_started = True
+            self._begin(seat, job)
+        elif job.limit is not None and not seat.has_warmed_up:
+            seat.has_warmed_up = self._has_warmed_up = True
+            self._begin(seat, job)
+        else:
+            self._deaths = 0
+            self._answers[job.ticket] = answer
+            seat.job = None
+
+    def _lose_late_worker(self, seat: _Seat, job: _Job) -> None:
+        assert job.limit is not None, "others have no deadline"
+        if not seat.has_started:
+            self._lose_worker(seat, job, f"worker did not start in {START_SECONDS:g} s", is_blameless=True)
+        elif not seat.has_warmed_up:
+            self._deaths += not self._has_warmed_up
+            self._lose_worker(seat, job, f"worker did not warm up in {START_SECONDS:g} s", is_blameless=False)
+        else:
+            self._lose_worker(seat, job, job.limit.reason, is_blameless=False)
+
+    def _lose_worker(self, seat: _Seat, job: _Job, reason: str, *, is_blameless: bool) -> None:
+        """Frees the place of a lost worker. Its job is tried again or given up. EngineError after too many losses."""
+        del self._seats[seat.number]
+        self._transport.end_worker(seat.worker)
+        self._deaths += is_blameless
+        job.workers_lost += not is_blameless
+        if self._deaths >= max(MAX_DEATHS, self._transport.num_workers + 1):
+            raise EngineError(
+                f"{self._deaths} workers were lost without an answer in between, the last one: {reason}; "
+                "memory may be short, or the machine overloaded (fewer --threads need less memory)"
+            )
+        if job.workers_lost < MAX_TRIES:
+            say(f"a worker was replaced: {reason}")
+            self._waiting.insert(0, job)
+        else:
+            self._answers[job.ticket] = job.give_up(reason)

@@ -1,0 +1,81 @@
+"""Weighted noise sums over chunks, added as a fixed tree: ((0 + 1) + (2 + 3)) + ..., whoever computes them and when.
+
+The shape of the tree depends on the number of chunks alone. So do the last bits of a sum.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+from jaxtyping import Float, Float64
+
+from hebbes.contracts.population import NoisePopulation
+
+GROUPS_PER_WORKER = 16
+"""Largest number of groups of chunks for each worker. More share the work more evenly, and move more arrays."""
+
+
+class PairwiseSum:
+    """Adds arrays 0..count-1 as a tree, in whatever order they arrive.
+
+    Neighbors are added as soon as both are there. So few arrays are kept: if they arrive in their order, one for each
+    level of the tree.
+    """
+
+    def __init__(self, count: int):
+        self._count = count
+        self._waiting: dict[tuple[int, int], Float64[np.ndarray, "rows params"]] = {}
+        """(number of nodes on a level of the tree, node on that level) -> sum of all arrays below the node."""
+
+    def add(self, number: int, array: Float64[np.ndarray, "rows params"]) -> None:
+        """Adds array `number`, which now belongs to this sum."""
+        node, num_nodes = number, self._count
+        while num_nodes > 1:
+            neighbor = node ^ 1
+            if neighbor < num_nodes:  # the last node of a level may have none
+                other = self._waiting.pop((num_nodes, neighbor), None)
+                if other is None:
+                    self._waiting[num_nodes, node] = array
+                    return
+                array += other
+            node, num_nodes = node // 2, (num_nodes + 1) // 2
+        self._waiting[1, 0] = array
+
+    @property
+    def total(self) -> Float64[np.ndarray, "rows params"]:
+        """The sum, once all arrays are added."""
+        return self._waiting[1, 0]
+
+
+def group_chunks(chunks: Sequence[range], num_workers: int) -> list[Sequence[range]]:
+    """The chunks in groups that are subtrees of their sum: each has a power of two of them, the last one maybe fewer.
+
+    The sum over the groups has the same bits for every number of workers.
+    """
+    size = _choose_group_size(len(chunks), num_workers)
+    return [chunks[start : start + size] for start in range(0, len(chunks), size)]
+
+
+def _choose_group_size(num_chunks: int, num_workers: int) -> int:
+    size = 1
+    while num_chunks > GROUPS_PER_WORKER * num_workers * size:
+        size *= 2
+    return size
+
+
+def count_kept_arrays(num_chunks: int, num_workers: int) -> int:
+    """Arrays in memory at a time: the levels of each worker's subtree, its last sum, and sums that wait for others."""
+    size = _choose_group_size(num_chunks, num_workers)
+    return num_workers * (size.bit_length() + 1) + (num_chunks // size).bit_length()
+
+
+def sum_noise_of_chunks(
+    population: NoisePopulation,
+    chunks: Sequence[range],
+    utilities: Float[np.ndarray, "rows members"],
+    powers: Sequence[int],
+) -> Float64[np.ndarray, "rows params"]:
+    """The weighted noise sums over the members of a group of chunks, one for each row of utilities."""
+    sums = PairwiseSum(len(chunks))
+    for number, ids in enumerate(chunks):
+        sums.add(number, population.weighted_noise_sums(ids, utilities[:, ids.start : ids.stop], powers))
+    return sums.total

@@ -1,0 +1,146 @@
+"""Workers: the engine that evaluates chunks in spawned processes, for simulators that hold the interpreter lock."""
+
+import ctypes
+import multiprocessing
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable, Sequence
+from multiprocessing import resource_tracker
+from multiprocessing.connection import Connection, wait
+from multiprocessing.util import Finalize
+from typing import Any
+
+from threadpoolctl import threadpool_limits
+
+from hebbes.execution.chunk_engine import ChunkEngine
+from hebbes.execution.parents_signals import PARENTS_SIGNALS
+from hebbes.execution.transport import Host, Loss, call_function
+
+STOP_SECONDS = 1.0
+"""Seconds in which all workers together may stop by themselves before they are killed."""
+
+_PR_SET_PDEATHSIG = 1
+
+
+class ProcessWorker:
+    """A process with a host of its own."""
+
+    def __init__(self, make_host: Callable[[], Host]):
+        context = multiprocessing.get_context("spawn")  # a forked process would hang in EnvPool
+        self.connection, child = context.Pipe()
+        dies_with_thread = threading.current_thread() is threading.main_thread()
+        self.process = context.Process(target=_serve, args=(child, make_host, dies_with_thread), daemon=True)
+        self._took_its_call = True
+        resource_tracker.ensure_running()  # if it started within the next lines, it would unblock the signals
+        blocked = signal.pthread_sigmask(signal.SIG_BLOCK, PARENTS_SIGNALS)  # the process inherits this mask
+        try:
+            self.process.start()
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
+        child.close()
+
+    def send(self, function: Callable[..., Any], arguments: Sequence[Any]) -> None:
+        """Sends a call. If the worker has died, its next answer says so."""
+        try:
+            self.connection.send((function, arguments))
+        except OSError:
+            self._took_its_call = False
+
+    def receive(self) -> Any:
+        """The answer that has arrived."""
+        try:
+            return self.connection.recv()
+        except (EOFError, OSError):
+            self.process.join(STOP_SECONDS)  # its connection is closed shortly before it ends
+            exit_code = self.process.exitcode
+            if exit_code == -signal.SIGKILL:
+                return Loss("worker was killed from outside", is_blameless=True)
+            return Loss(f"worker died (exit code {exit_code})", is_blameless=not self._took_its_call)
+
+
+class ProcessTransport:
+    """Spawned processes of one thread each, reached through pipes."""
+
+    workers_per_host = 1
+
+    def __init__(self, make_host: Callable[[], Host], num_workers: int):
+        self.num_workers = num_workers
+        self.workers: list[ProcessWorker] = []
+        self._make_host = make_host
+        # Runs before multiprocessing ends its processes with SIGTERM. Ours ignore it, so that would wait forever.
+        Finalize(self, _stop_workers, (self.workers,), exitpriority=0)
+
+    def start_worker(self) -> ProcessWorker:
+        """A new process."""
+        self.workers.append(ProcessWorker(self._make_host))
+        return self.workers[-1]
+
+    def wait(self, workers: Sequence[ProcessWorker], timeout: float | None) -> list[ProcessWorker]:
+        """Waits until some workers have answered or died, and returns them; none after `timeout` seconds."""
+        ready = wait([worker.connection for worker in workers], timeout)
+        return [worker for worker in workers if worker.connection in ready]
+
+    def end_worker(self, worker: ProcessWorker) -> None:
+        """Kills the process."""
+        worker.connection.close()
+        worker.process.kill()
+        worker.process.join()
+        self.workers.remove(worker)
+
+    def close(self) -> None:
+        """Ends all processes. Idle ones stop by themselves, others are killed after `STOP_SECONDS`."""
+        _stop_workers(self.workers)
+
+
+def _stop_workers(workers: list[ProcessWorker]) -> None:
+    for worker in workers:
+        worker.connection.close()
+    deadline = time.monotonic() + STOP_SECONDS
+    for worker in workers:
+        worker.process.join(max(0.0, deadline - time.monotonic()))
+    for worker in workers:
+        worker.process.kill()
+    for worker in workers:
+        worker.process.join()
+    workers.clear()
+
+
+def _serve(connection: Connection, make_host: Callable[[], Host], dies_with_thread: bool) -> None:
+    """Does one call after another until the parent closes the connection."""
+    _end_with_parent(dies_with_thread)
+    threadpool_limits(limits=1, user_api="blas")  # as in the training process; policies of users may need it
+    host = make_host()
+    try:
+        connection.send(None)  # it runs
+        while True:
+            connection.send(call_function(host, *connection.recv()))
+    except (EOFError, OSError):  # the parent closed the connection, or died
+        host.close()
+
+
+def _end_with_parent(dies_with_thread: bool) -> None:
+    """Makes this process end when the parent is killed, even while a simulator hangs.
+
+    A thread watches the parent. It cannot run while a simulator holds the interpreter lock, so on Linux the kernel also
+    sends a signal. The kernel sends it when the thread that started this process ends. So this is used only if that is
+    the parent's main thread.
+    """
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+
+    def watch(sentinels: Sequence[int]) -> None:
+        wait(sentinels)
+        os._exit(1)
+
+    if sys.platform == "linux" and dies_with_thread:
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    threading.Thread(target=watch, args=([parent.sentinel],), daemon=True).start()
+
+
+class Workers(ChunkEngine):
+    """Evaluates in worker processes."""
+
+    transport_class = ProcessTransport

@@ -1,0 +1,110 @@
+"""EnvPool's pools: each chunk returns to the worker that has its pool, and no worker keeps pools without a bound."""
+
+from functools import partial
+
+import numpy as np
+import pytest
+
+from hebbes.contracts.randomness import Purpose
+from hebbes.environments.environment_spec import EnvironmentSpec
+from hebbes.environments.envpool_env import EnvPoolEnv
+from hebbes.execution import workers
+from hebbes.execution.chunks import ChunkEvaluator, Task
+from hebbes.execution.episode import Agent
+from hebbes.execution.in_process import InProcess
+from hebbes.execution.workers import Workers
+from hebbes.policies.linear import Linear
+from hebbes.strategies.core.populations import GaussianPopulation
+from tests.execution.scripted_tasks import make_context
+
+REACHER = Task(Agent(Linear((10,), 2), "tanh"), EnvironmentSpec("Reacher-v5", "envpool"), 11)
+"""MuJoCo's smallest task, whose pools replay every start that they have missed."""
+
+
+def make_population(num_members):
+    return GaussianPopulation(np.zeros(20, np.float32), 0.1, 3, 4, num_members - 1)
+
+
+def make_generation(generation, purpose=Purpose.TRAINING):
+    return make_context(purpose=purpose, generation=generation, episodes=(generation,), max_episode_steps=3)
+
+
+def make_counting_evaluator(folder):
+    """An evaluator in a worker process, which writes a line for each pool that is built or freed there."""
+    EnvPoolEnv._build = log_calls(folder / "built", EnvPoolEnv._build)
+    EnvPoolEnv.close = log_calls(folder / "freed", EnvPoolEnv.close)
+    return ChunkEvaluator(REACHER)
+
+
+def log_calls(path, method):
+    def logged(env, *arguments):
+        with path.open("a") as file:
+            file.write(f"{env.num_envs} sub-environments\n")
+        return method(env, *arguments)
+
+    return logged
+
+
+def count_lines(path):
+    return len(path.read_text().splitlines()) if path.exists() else 0
+
+
+@pytest.fixture
+def engine(tmp_path, monkeypatch):
+    """Two worker processes that begin each round of chunks together, and count their pools."""
+    wait = workers.wait
+
+    def wait_for_all(connections, timeout=None):
+        for connection in connections:
+            wait([connection])
+        return connections
+
+    monkeypatch.setattr(workers, "wait", wait_for_all)
+    made = Workers(REACHER, chunk_size=3, num_workers=2)
+    made._transport._make_host = partial(make_counting_evaluator, tmp_path)
+    yield made
+    made.close()
+
+
+def test_the_pool_of_each_chunk_is_made_once(engine, tmp_path):
+    for generation in range(4):
+        engine.evaluate(make_population(12), make_generation(generation))
+        engine.evaluate(make_population(5), make_generation(generation, Purpose.EVALUATION))
+    assert count_lines(tmp_path / "built") == 4 + 2
+    assert count_lines(tmp_path / "freed") == 0
+
+
+@pytest.fixture
+def evaluator():
+    """A worker's evaluator whose share are chunks 0 and 2 of six: so it keeps 12 sub-environments."""
+    made = ChunkEvaluator(REACHER)
+    yield made
+    made.close()
+
+
+def play_chunks(evaluator, numbers, generation):
+    for number in numbers:
+        ids = range(3 * number, 3 * number + 3)
+        evaluator.evaluate(make_population(18), ids, make_generation(generation), 1, 12)
+    return [(key[-1].start // 3, env) for key, env in evaluator._idle]
+
+
+def test_a_worker_that_helps_others_keeps_a_bounded_number_of_pools(evaluator):
+    for generation in range(6):
+        kept = play_chunks(evaluator, range(6), generation)
+        assert [number for number, _ in kept] == [2, 3, 4, 5]
+
+
+def test_a_worker_that_takes_one_chunk_a_generation_keeps_its_own_pools(evaluator):
+    own = dict(play_chunks(evaluator, [0, 2], 0))
+    for generation, taken in enumerate([1, 3, 4, 5, 1], start=1):
+        kept = dict(play_chunks(evaluator, [0, 2, taken], generation))
+        assert all(kept[number] is env for number, env in own.items())
+
+
+@pytest.mark.parametrize("members", [range(12), range(12, 24)])
+def test_a_worker_keeps_its_share_for_training_and_for_evaluation_and_what_grew_before(members):
+    engine = Workers(REACHER, chunk_size=4, num_workers=2)
+    chunks = [range(first, first + 4) for first in range(members.start, members.stop, 4)]
+    assert engine._count_idle_envs(chunks) == 2 * (members.start + 2 * 4)
+    assert InProcess(REACHER, chunk_size=4, num_workers=2)._count_idle_envs(chunks) == 2 * members.stop

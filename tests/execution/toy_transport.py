@@ -1,0 +1,59 @@
+"""A transport of a few lines: workers without threads or processes, whose fate is scripted."""
+
+from signal import SIGKILL
+
+import numpy as np
+
+from hebbes.execution.transport import Loss, call_function
+
+HANGS = "hangs"
+
+
+class ToyTransport:
+    """Workers that do their calls when they are asked for the answer.
+
+    `fate(function, arguments)` is the outcome of a call, or with (None, ()) of a worker's start: 0 for an answer, an
+    exit code, or HANGS. The random generator draws whose answers come next. `now` is the time of a clock that moves
+    only where everybody hangs. `calls` has the worker's number with each call.
+    """
+
+    workers_per_host = 1
+
+    def __init__(self, make_host, num_workers):
+        self.num_workers, self.make_host = num_workers, make_host
+        self.fate, self.rng = lambda function, arguments: 0, np.random.default_rng(0)
+        self.now, self.made, self.calls, self.alive = 0.0, 0, [], []
+
+    def start_worker(self):
+        self.made += 1
+        assert self.made < 200, "this goes on for ever"
+        self.alive.append(ToyWorker(self, self.made - 1))
+        return self.alive[-1]
+
+    def wait(self, workers, timeout):
+        ready = [worker for worker in workers if worker.outcome != HANGS]
+        if not ready:
+            self.now += timeout + 0.001
+            return []
+        return list(self.rng.permutation(ready)[: self.rng.integers(1, len(ready) + 1)])
+
+    def end_worker(self, worker):
+        self.alive.remove(worker)
+
+    def close(self):
+        self.alive.clear()
+
+
+class ToyWorker:
+    def __init__(self, transport, number):
+        self.transport, self.number, self.host = transport, number, transport.make_host()
+        self.call, self.outcome = None, transport.fate(None, ())
+
+    def send(self, function, arguments):
+        self.transport.calls.append((self.number, function, arguments))
+        self.call, self.outcome = (function, arguments), self.transport.fate(function, arguments)
+
+    def receive(self):
+        if self.outcome:
+            return Loss(f"worker died (exit code {self.outcome})", is_blameless=self.outcome == -SIGKILL)
+        return call_function(self.host, *self.call) if self.call else None
