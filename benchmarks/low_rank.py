@@ -14,7 +14,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Mapping
-from io import StringIO
+from dataclasses import replace
 from pathlib import Path
 from statistics import median
 
@@ -22,11 +22,12 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
+from hebbes.contracts.trainer import UnitResult
 from hebbes.options.command_line import parse_config
 from hebbes.programs.exit_status import report_errors_in_one_line
-from hebbes.recording.console import Console
-from hebbes.training.generation_loop import Trainer
+from hebbes.training.evolution import Evolution
 from hebbes.training.prepare import prepare
+from hebbes.training.run_state import Run
 
 DEFAULTS = ["--environment", "CartPole-v1", "--policy", "mlp", "--hidden_sizes", "256", "256", "--popsize", "256"]
 QUIET = ["--lr", "0.05", "--test_episodes", "0", "--eval_every", "1000000", "--generations", "1000000"]
@@ -40,29 +41,42 @@ TURNS = 9
 STANDSTILL = {"lr.value": np.array(1e-12)}
 
 
-def make_trainer(folder: str, name: str, flags: list[str]) -> Trainer:
-    """A trainer that is ready to run generations with this kind of noise."""
+def make_run(folder: str, name: str, flags: list[str]) -> Run:
+    """A run that is ready for generations with this kind of noise."""
     own = [*QUIET, *NOISE[name], "--folder", folder, "--run_name", name]
     (run,) = prepare(parse_config("static", [*DEFAULTS, *own, *flags], __doc__))
-    return Trainer(run, Console(1, max_env_steps=None, print_every=1, stream=StringIO()))
+    return run
 
 
-def measure_rates(trainer: Trainer) -> dict[str, float]:
+class Generations:
+    """Runs one generation after the other, as a run does, but saves nothing."""
+
+    def __init__(self, run: Run):
+        assert isinstance(run.trainer, Evolution)
+        self.run, self.strategy, self._progress = run, run.trainer.strategy, run.progress
+
+    def advance(self) -> UnitResult:
+        """Runs one generation."""
+        result = self.run.trainer.advance(self._progress, self.run.engine)
+        self._progress = replace(self._progress, units=self._progress.units + 1)
+        return result
+
+
+def measure_rates(generations: Generations) -> dict[str, float]:
     """Env steps of one generation per second of wall time and per second of processor time of all threads."""
-    before, started = trainer._progress.env_steps, time.process_time()
-    row = trainer.run_generation()
-    per_cpu_second = (trainer._progress.env_steps - before) / (time.process_time() - started)
+    started, started_cpu = time.perf_counter(), time.process_time()
+    result = generations.advance()
     return {
-        "env_steps_per_second": row["env_steps_per_second"],
-        "env_steps_per_cpu_second": per_cpu_second,
-        "episode_length": row["episode_length_mean"],
+        "env_steps_per_second": result.env_steps / (time.perf_counter() - started),
+        "env_steps_per_cpu_second": result.env_steps / (time.process_time() - started_cpu),
+        "episode_length": result.metrics["episode_length_mean"],
     }
 
 
-def measure_medians(trainers: Mapping[str, Trainer], start: Mapping[str, np.ndarray]) -> dict[str, float]:
+def measure_medians(trainers: Mapping[str, Generations], start: Mapping[str, np.ndarray]) -> dict[str, float]:
     """Medians over the turns. The first turn compiles kernels and fills caches, so it is not counted."""
     for each in trainers.values():
-        each._run.strategy.load_state_dict({**start, **STANDSTILL})
+        each.strategy.load_state_dict({**start, **STANDSTILL})
     turns = [{name: measure_rates(each) for name, each in trainers.items()} for _ in range(TURNS + 1)][1:]
     results = {"episode_length": median(turn["low_rank"]["episode_length"] for turn in turns)}
     for rate in ("env_steps_per_second", "env_steps_per_cpu_second"):
@@ -77,16 +91,16 @@ def main() -> None:
     flags = [argument for argument in sys.argv[1:] if argument != "--json"]
     with tempfile.TemporaryDirectory() as folder:
         with report_errors_in_one_line():
-            trainers = {name: make_trainer(folder, name, flags) for name in NOISE}
-        strategy = trainers["low_rank"]._run.strategy
+            trainers = {name: Generations(make_run(folder, name, flags)) for name in NOISE}
+        strategy = trainers["low_rank"].strategy
         start = strategy.state_dict()
         untrained = measure_medians(trainers, start)
         strategy.load_state_dict(start)
         for _ in range(GENERATIONS):
-            trainers["low_rank"].run_generation()
+            trainers["low_rank"].advance()
         trained = measure_medians(trainers, strategy.state_dict())
         for each in trainers.values():
-            each._run.engine.close()
+            each.run.engine.close()
     results = {
         f"{policy}_{name}": value
         for policy, values in (("untrained", untrained), ("trained", trained))

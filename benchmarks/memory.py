@@ -78,6 +78,7 @@ def _measure_in_own_process(name: str) -> dict[str, float]:
 def measure(trainer: str, flags: str) -> dict[str, float]:
     """Predicted and measured megabytes of one run, which is done in this process."""
     from hebbes.options.command_line import parse_config
+    from hebbes.training.assemble_run import resolve_automatic_options
     from hebbes.training.assembly import (  # not in the process that only collects results
         find_spaces,
         make_agent,
@@ -85,7 +86,7 @@ def measure(trainer: str, flags: str) -> dict[str, float]:
     )
     from hebbes.training.free_memory import measure_own_memory
     from hebbes.training.memory_check import measure_run_size
-    from hebbes.training.prepare import prepare, resolve_automatic_options
+    from hebbes.training.prepare import prepare
     from hebbes.training.run import execute
     from hebbes.training.run_memory import estimate_memory
 

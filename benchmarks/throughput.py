@@ -15,7 +15,6 @@ import tempfile
 import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from io import StringIO
 from pathlib import Path
 from statistics import median
 
@@ -24,16 +23,16 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from hebbes.contracts.environment import BatchEnv, EnvStep
-from hebbes.contracts.policy import Buffers
+from hebbes.contracts.strategy import Strategy
+from hebbes.contracts.trainer import Progress
 from hebbes.environments.envpool_env import EnvPoolEnv
 from hebbes.execution.chunks import Task, cut_into_chunks
 from hebbes.execution.engine_options import CHUNK_SIZES, resolve_num_threads
 from hebbes.execution.episode import run_episode
 from hebbes.options.command_line import parse_config
 from hebbes.programs.exit_status import report_errors_in_one_line
-from hebbes.recording.console import Console
 from hebbes.registry.lookup import find_class
-from hebbes.training.generation_loop import Trainer
+from hebbes.training.evolution import Evolution
 from hebbes.training.prepare import prepare
 from hebbes.training.run_state import Run
 from hebbes.wrappers.base import BatchWrapper
@@ -64,9 +63,15 @@ def make_pool_env(task: Task, num_envs: int, threads: int) -> EnvPoolEnv:
     return EnvPoolEnv(spec.environment, [1] * num_envs, spec.env_kwargs, threads=threads)
 
 
-def record_actions(run: Run, generation: int, buffers: Buffers) -> np.ndarray:
+def find_strategy(run: Run) -> Strategy:
+    """The strategy of the run's trainer."""
+    assert isinstance(run.trainer, Evolution)
+    return run.trainer.strategy
+
+
+def record_actions(run: Run, generation: int) -> np.ndarray:
     """The actions, of shape (env steps, members, ...), that the members of the next population take."""
-    task, population = run.task, run.strategy.ask(generation)
+    task, population, (_, buffers) = run.task, find_strategy(run).ask(generation), run.trainer.policy
     weights = population.weights(range(len(population)))
     recorder = Recorder(make_pool_env(task, len(weights), 1))
     env: BatchEnv = recorder
@@ -109,14 +114,15 @@ class BareStepping:
 def measure(run: Run) -> dict[str, float]:
     """Medians over the turns. The first turn compiles kernels and fills caches, so it is not counted."""
     config, threads = run.config, resolve_num_threads(run.config.engine.threads)
-    console = Console(config.evolution.generations, max_env_steps=None, print_every=1, stream=StringIO())
-    trainer, members = Trainer(run, console), len(run.strategy.ask(0))
+    members = len(find_strategy(run).ask(0))
     layouts = [[range(members)], cut_into_chunks(members, config.engine.chunk_size or CHUNK_SIZES["envpool"])]
     bare = [BareStepping(run.task, layout, threads) for layout in layouts]
     loops, bares = [], []
     for turn in range(TURNS + 1):
-        actions = record_actions(run, turn, trainer.make_buffers())
-        loops.append(trainer.run_generation()["env_steps_per_second"])
+        actions = record_actions(run, turn)
+        started = time.perf_counter()
+        env_steps = run.trainer.advance(Progress(turn), run.engine).env_steps
+        loops.append(env_steps / (time.perf_counter() - started))
         bares.append([stepping.measure_speed(actions) for stepping in bare])
     fastest = max(median(column[1:]) for column in zip(*bares, strict=True))
     loop = median(loops[1:])

@@ -91,11 +91,11 @@ def test_a_file_that_cannot_be_played_is_reported_beside_the_others_with_status_
     program = (
         "import hebbes.programs.evaluation_run as programs\n"
         "from hebbes.programs.evaluate import evaluate\n"
-        "play = programs.play_seeds\n"
+        "play = programs.play\n"
         "def broken_once(*arguments, **options):\n"
-        "    programs.play_seeds = play\n"
+        "    programs.play = play\n"
         "    raise programs.EngineError('no\\nworkers')\n"
-        "programs.play_seeds = broken_once\n"
+        "programs.play = broken_once\n"
         "evaluate(programs.EvaluateConfig, '')\n"
     )
     files = [str(folder / name) for name in ("best.dat", "latest.dat")]
@@ -117,13 +117,13 @@ def test_video_and_plots_are_written_though_something_could_not_be_played(tmp_pa
         "import hebbes.programs.evaluation_run as programs\n"
         "from hebbes.programs.evaluate import evaluate\n"
         "from hebbes.options.hebbian_evaluation import HebbianEvaluateConfig\n"
-        "play, calls, broken = programs.play_seeds, [], int(sys.argv.pop(1))\n"
+        "play, calls, broken = programs.play, [], int(sys.argv.pop(1))\n"
         "def broken_once(*arguments, **options):\n"
         "    calls.append(arguments)\n"
         "    if len(calls) == broken:\n"
         "        raise programs.EngineError('no workers')\n"
         "    return play(*arguments, **options)\n"
-        "programs.play_seeds = broken_once\n"
+        "programs.play = broken_once\n"
         "evaluate(HebbianEvaluateConfig, '')\n"
     )
     for broken, said in (("2", ""), ("1", f"no video: {tmp_path / 'a.dat'} could not be played\n")):

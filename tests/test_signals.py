@@ -114,7 +114,7 @@ def test_a_second_signal_stops_a_run_that_hangs_at_once(engine, tmp_path):
     process.communicate(timeout=10)
     assert session_is_empty(process.pid)
     saved, damaged = load_newest_checkpoint(tmp_path / "Scripted-v0" / "a" / "checkpoint")
-    assert (saved.progress.generation, damaged) == (0, [])
+    assert (saved.progress.units, damaged) == (0, [])
 
 
 def test_a_killed_run_takes_its_workers_along(tmp_path):
@@ -165,7 +165,7 @@ def test_ctrl_c_before_and_after_the_training(phase, tmp_path, monkeypatch):
         assert out == "" and not folder.parent.exists()
         return
     assert out.splitlines()[-1].startswith("to go on        python train_static.py --resume ")
-    assert load_newest_checkpoint(folder / "checkpoint")[0].progress.generation == 2
+    assert load_newest_checkpoint(folder / "checkpoint")[0].progress.units == 2
     assert (folder / "learning_curve.png").exists() == (phase == "test")
     assert not (folder / "test.json").exists()
 

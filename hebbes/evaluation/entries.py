@@ -1,13 +1,15 @@
 """Entries of an evaluation and their results. An entry is one policy in one environment with one morphology."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+
+import numpy as np
+from jaxtyping import Float64, Int
 
 from hebbes.environments.environment_spec import EnvironmentSpec
 from hebbes.environments.ids import resolve
 from hebbes.environments.morphologies import identify_morphology
-from hebbes.evaluation.play import PlayResult
 from hebbes.files.policy_file import SavedPolicy, load_policy
 
 
@@ -34,6 +36,18 @@ class Entry:
     def seen(self) -> bool:
         """Whether the policy was trained on that morphology. The path of the morphology's file does not matter."""
         return identify_morphology(self.morphology) in map(identify_morphology, self.saved.environment.morphologies)
+
+
+@dataclass(frozen=True)
+class PlayResult:
+    """The episodes of one policy, and why some failed."""
+
+    returns: Float64[np.ndarray, "seeds episodes"]
+    """Averaged over the environment's morphologies. NaN for an episode that failed."""
+    faults: Mapping[str, int]
+    """The number of failed episodes for each reason."""
+    env_steps: Int[np.ndarray, "seeds episodes"]
+    """Env steps of each episode, summed over the environment's morphologies."""
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from hebbes.environments.ids import advise_episode_limit
 from hebbes.evaluation.arguments import check_imports, convert_errors
 from hebbes.evaluation.entries import load_in_environment
 from hebbes.evaluation.evaluation_env import EvaluationEnv
-from hebbes.evaluation.play import make_evaluation_spec, play_seeds
+from hebbes.evaluation.play import make_evaluation_spec, play
 from hebbes.execution.engines import resolve_num_threads
 from hebbes.files.policy_file import SavedPolicy, check_fits
 from hebbes.files.weight_file import as_path
@@ -105,10 +105,8 @@ def evaluate(
         for line in (notice, advise_episode_limit(spec.environment, spec.env_kwargs, max_episode_steps)):
             if line:
                 warnings.warn(line, stacklevel=2)
-        played = play_seeds(
-            saved, spec, episodes=episodes, seeds=(seed,), threads=threads, max_episode_steps=max_episode_steps
-        )
-    return Evaluation(played.returns[0], played.env_steps[0], played.faults)
+        played = play(saved, spec, episodes=episodes, seed=seed, threads=threads, max_episode_steps=max_episode_steps)
+    return Evaluation(played.fitness, played.env_steps.sum(axis=1), played.faults)
 
 
 def _load_and_check(

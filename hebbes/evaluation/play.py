@@ -1,19 +1,20 @@
-"""Plays episodes of a saved policy on fresh start states, and shows or films them if asked to."""
+"""Plays episodes of a policy on fresh start states: many on an engine, or one here, which can be shown or filmed."""
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, TypeAlias
 
 import numpy as np
-from jaxtyping import Float64, Int, Shaped, UInt8
+from jaxtyping import Float32, Int, Shaped, UInt8
 
-from hebbes.contracts.engine import Context
+from hebbes.contracts.engine import Context, Engine, Rollouts
 from hebbes.contracts.environment import BatchEnv, EnvStep
+from hebbes.contracts.policy import Buffers
 from hebbes.contracts.randomness import Purpose, derive_simulator_seed, make_generator
 from hebbes.environments.environment_spec import EnvironmentSpec
 from hebbes.environments.ids import is_in_gymnasium, register
 from hebbes.environments.make_batch_env import choose_backend, make_batch_env
-from hebbes.execution.chunks import Task, sum_entries
+from hebbes.execution.chunks import Task
 from hebbes.execution.engines import make_engine
 from hebbes.execution.episode import Agent, EpisodeResult, run_episode
 from hebbes.execution.repeated_population import RepeatedPopulation
@@ -22,18 +23,6 @@ from hebbes.wrappers.base import BatchWrapper
 
 ShowFrame: TypeAlias = Callable[[UInt8[np.ndarray, "height width 3"]], None]
 """A function that takes each frame of an episode as soon as it is rendered."""
-
-
-@dataclass(frozen=True)
-class PlayResult:
-    """The returns of one policy's episodes, and why some failed."""
-
-    returns: Float64[np.ndarray, "seeds episodes"]
-    """NaN for an episode that failed."""
-    faults: Mapping[str, int]
-    """The number of failed episodes for each reason."""
-    env_steps: Int[np.ndarray, "seeds episodes"]
-    """Env steps of each episode, summed over the environment's morphologies."""
 
 
 def make_evaluation_spec(
@@ -63,60 +52,50 @@ def play(
     threads: int,
     max_episode_steps: int | None = None,
     episode_timeout: float | None = None,
-) -> Float64[np.ndarray, " episodes"]:
-    """The return of each episode, averaged over the environment's morphologies. NaN for an episode that failed in one.
+) -> Rollouts:
+    """The episodes of a policy file, one a member; `fitness` is their returns, averaged over the morphologies.
 
-    Episode k depends only on the seed and k.
+    Episode k depends only on the seed and k. The policy and its observation statistics do not change.
     """
-    played = play_seeds(
-        saved,
-        environment,
-        episodes=episodes,
-        seeds=(seed,),
-        threads=threads,
-        max_episode_steps=max_episode_steps,
-        episode_timeout=episode_timeout,
-    )
-    return played.returns[0]
+    task = Task(Agent(saved.policy, saved.action_head), environment, seed)
+    engine = make_engine(task, chunk_size=None, threads=threads, episode_timeout=episode_timeout)
+    try:
+        return play_on(
+            engine,
+            saved.weights,
+            saved.buffers,
+            purpose=Purpose.TEST,
+            episodes=episodes,
+            max_episode_steps=max_episode_steps,
+        )
+    finally:
+        engine.close()
 
 
-def play_seeds(
-    saved: SavedPolicy,
-    environment: EnvironmentSpec,
+def play_on(
+    engine: Engine,
+    weights: Float32[np.ndarray, " params"],
+    buffers: Buffers,
     *,
+    purpose: Purpose,
     episodes: int,
-    seeds: Sequence[int],
-    threads: int,
-    max_episode_steps: int | None = None,
-    episode_timeout: float | None = None,
-) -> PlayResult:
-    """The returns of `episodes` episodes per seed, each averaged over the environment's morphologies.
+    max_episode_steps: int | None,
+    number: int = 0,
+) -> Rollouts:
+    """Episodes of one policy on an engine, one a member, each with a start state of its own.
 
-    The policy and its observation statistics do not change.
+    Evaluations of another `number` have other start states.
     """
     context = Context(
-        purpose=Purpose.TEST,
-        generation=0,
-        episodes=(0,),
+        purpose=purpose,
+        generation=number,
+        episodes=(number,),
         independent_seeds=True,
         max_episode_steps=max_episode_steps,
-        buffers=saved.buffers,
+        buffers=buffers,
         observe_moments=False,
     )
-    agent, population = Agent(saved.policy, saved.action_head), RepeatedPopulation(saved.weights, episodes)
-    rollouts = []
-    for seed in seeds:
-        task = Task(agent, environment, seed)
-        engine = make_engine(task, chunk_size=None, threads=threads, episode_timeout=episode_timeout)
-        try:
-            rollouts.append(engine.evaluate(population, context))
-        finally:
-            engine.close()
-    return PlayResult(
-        np.stack([each.fitness for each in rollouts]),
-        sum_entries(each.faults for each in rollouts),
-        np.stack([each.env_steps.sum(axis=1) for each in rollouts]),
-    )
+    return engine.evaluate(RepeatedPopulation(weights, episodes), context)
 
 
 def make_episode_env(
@@ -144,7 +123,7 @@ def play_episode(
 ) -> EpisodeResult:
     """Plays episode number `episode` of `play` in this process, with the first morphology.
 
-    `show_frame` gets the frames of the render mode "rgb_array".
+    The render mode "human" shows it on the screen. `show_frame` gets the frames of "rgb_array".
     """
     env = make_episode_env(environment, episode=episode, seed=seed, render_mode=render_mode)
     try:
@@ -159,42 +138,6 @@ def play_episode(
         )
     finally:
         env.close()
-
-
-def watch_episode(
-    saved: SavedPolicy,
-    environment: EnvironmentSpec,
-    *,
-    episode: int,
-    seed: int,
-    max_episode_steps: int | None = None,
-    show_frame: ShowFrame | None = None,
-) -> EpisodeResult:
-    """Plays episode number `episode` of `play` with the first morphology, on the screen or for `show_frame`."""
-    return play_episode(
-        saved,
-        environment,
-        episode=episode,
-        seed=seed,
-        max_episode_steps=max_episode_steps,
-        render_mode="human" if show_frame is None else "rgb_array",
-        show_frame=show_frame,
-    )
-
-
-def watch_episodes(
-    saved: SavedPolicy, environment: EnvironmentSpec, *, episodes: int, seed: int, max_episode_steps: int | None
-) -> PlayResult:
-    """Shows the episodes of `play` on the screen, one after another."""
-    watched = [
-        watch_episode(saved, environment, episode=k, seed=seed, max_episode_steps=max_episode_steps)
-        for k in range(episodes)
-    ]
-    return PlayResult(
-        np.array([[each.returns[0] for each in watched]]),
-        sum_entries(each.faults for each in watched),
-        np.array([[each.env_steps[0] for each in watched]]),
-    )
 
 
 class _FilmedEnv(BatchWrapper):

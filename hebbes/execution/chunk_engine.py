@@ -34,22 +34,22 @@ class ChunkEngine:
     Args:
         task: what every member does.
         chunk_size: about this many members are evaluated together.
-        num_workers: the largest number of chunks that are evaluated at the same time.
+        threads: the largest number of chunks that are evaluated at the same time.
         episode_timeout: a chunk may take this many seconds of wall time for each of its episodes; None: any time.
     """
 
     transport_class: ClassVar[type[Transport[Any]]]
 
-    def __init__(self, task: Task, *, chunk_size: int, num_workers: int, episode_timeout: float | None = None):
+    def __init__(self, task: Task, *, chunk_size: int, threads: int, episode_timeout: float | None = None):
         self._task, self._chunk_size, self._episode_timeout = task, chunk_size, episode_timeout
-        self._transport = self.transport_class(partial(ChunkEvaluator, task), num_workers)
+        self._transport = self.transport_class(partial(ChunkEvaluator, task), threads)
         self._dispatch = Dispatch(self._transport)
 
     def evaluate(self, population: Population, context: Context, members: range | None = None) -> Rollouts:
         """The results of the given members, or of all, in their episodes; EngineError if they cannot be had."""
         members = range(len(population)) if members is None else members
         chunks = cut_into_chunks(members.stop, self._chunk_size, members.start)
-        sizes = max(1, self._transport.workers_per_host // len(chunks)), self._count_idle_envs(chunks)
+        sizes = max(1, self._transport.threads_per_worker // len(chunks)), self._count_idle_envs(chunks)
         num_cases = self._task.count_cases(context)
         shortest = replace(context, episodes=context.episodes[:1], max_episode_steps=1)
 
@@ -99,18 +99,18 @@ class ChunkEngine:
         return [answers[ticket] for ticket in tickets]
 
     def _count_idle_envs(self, chunks: Sequence[range]) -> int:
-        """The largest number of sub-environments that a host keeps between evaluations.
+        """The largest number of sub-environments that a worker keeps between evaluations.
 
-        On Gymnasium they serve any chunk, and few are kept. On EnvPool they serve one chunk. A host keeps its share of
-        the chunks, for training and for evaluating the mean policy, and all earlier members of a population that grows.
+        On Gymnasium they serve any chunk, and few are kept. On EnvPool they serve one chunk. A worker keeps its
+        share, for training and for evaluating the mean policy, and all earlier members of a population that grows.
         So a run without help between workers never frees any. Those of a chunk that a worker took from another one
         replace the least recently used, and their number does not grow.
         """
-        environment, largest, per_host = self._task.environment, max(map(len, chunks)), self._transport.workers_per_host
+        environment, largest = self._task.environment, max(map(len, chunks))
         if environment.backend == "gymnasium":
-            kept = IDLE_PER_THREAD * per_host * largest
+            kept = IDLE_PER_THREAD * self._transport.threads_per_worker * largest
         else:
-            share = ceil(len(chunks) * per_host / self._transport.num_workers)
+            share = ceil(len(chunks) / self._transport.num_workers)
             kept = PURPOSES * (chunks[0].start + share * largest)
         return kept * len(environment.morphologies)
 

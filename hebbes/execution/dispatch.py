@@ -16,8 +16,8 @@ Time is limited only for jobs with a TimeLimit. Only then can a result depend on
 
 import time
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
-from itertools import count
+from dataclasses import dataclass, field
+from itertools import count, islice
 from math import inf
 from typing import Any
 
@@ -56,6 +56,8 @@ class _Job:
     home: int
     limit: TimeLimit | None
     give_up: Callable[[str], Any]
+    deadline: float = inf
+    is_warming_up: bool = False
     workers_lost: int = 0
 
 
@@ -65,10 +67,10 @@ class _Seat:
 
     number: int
     worker: Worker
+    jobs: dict[int, _Job] = field(default_factory=dict)
+    """What the worker does, or will do once it has started."""
     has_started: bool = False
     has_warmed_up: bool = False
-    job: _Job | None = None
-    deadline: float = inf
 
 
 def end_dispatch(reason: str) -> Any:
@@ -134,89 +136,91 @@ class Dispatch:
 
     def _start_workers(self) -> None:
         """Starts the workers that the jobs need, and those in place of lost ones."""
-        num_jobs = len(self._waiting) + sum(seat.job is not None for seat in self._seats.values())
+        num_jobs = len(self._waiting) + sum(len(seat.jobs) for seat in self._seats.values())
         for number in range(min(self._transport.num_workers, num_jobs)):
             if number not in self._seats:
                 self._seats[number] = _Seat(number, self._transport.start_worker())
 
     def _hand_out_jobs(self) -> None:
-        """Gives each idle worker a job of its home. Those that have none left help others."""
-        size = self._transport.num_workers
-        for seat in self._list_idle_seats():
-            job = next((job for job in self._waiting if job.home % size == seat.number), None)
-            if job is not None:
+        """Gives the workers jobs of their homes. Those that have none left help others."""
+        size, capacity = self._transport.num_workers, self._transport.capacity
+        for seat in self._seats.values():
+            own = (job for job in self._waiting if job.home % size == seat.number)
+            for job in list(islice(own, capacity - len(seat.jobs))):
                 self._waiting.remove(job)
                 self._begin(seat, job)
-        for seat in self._list_idle_seats()[: len(self._waiting)]:
-            self._begin(seat, self._waiting.pop())
-
-    def _list_idle_seats(self) -> list[_Seat]:
-        return [seat for seat in self._seats.values() if seat.job is None]
+        for seat in self._seats.values():
+            while self._waiting and len(seat.jobs) < capacity:
+                self._begin(seat, self._waiting.pop())
 
     def _begin(self, seat: _Seat, job: _Job) -> None:
         """Sends the worker its job, or first a warm-up. A worker that is starting gets a deadline only."""
-        seat.job, limit, seconds = job, job.limit, START_SECONDS
-        if seat.has_started and limit is not None and not seat.has_warmed_up:
-            seat.worker.send(job.function, limit.warm_up)
+        seat.jobs[job.ticket], limit, seconds = job, job.limit, START_SECONDS
+        job.is_warming_up = limit is not None and not seat.has_warmed_up
+        if seat.has_started and limit is not None and job.is_warming_up:
+            seat.worker.send(job.ticket, job.function, limit.warm_up)
         elif seat.has_started:
-            seat.worker.send(job.function, job.arguments)
+            seat.worker.send(job.ticket, job.function, job.arguments)
             seconds = inf if limit is None else limit.seconds
-        seat.deadline = inf if limit is None else time.monotonic() + seconds
+        job.deadline = inf if limit is None else time.monotonic() + seconds
 
     def _wait_for_workers(self) -> None:
         """Takes the next answers. Replaces workers that are lost or late."""
-        busy = {seat.worker: (seat, job) for seat in self._seats.values() if (job := seat.job)}
+        busy = {seat.worker: seat for seat in self._seats.values() if seat.jobs}
         assert busy, "collect needs a job that was submitted and not yet collected"
-        deadline = min(seat.deadline for seat, _ in busy.values())
+        deadline = min(job.deadline for seat in busy.values() for job in seat.jobs.values())
         timeout = None if deadline == inf else max(0.0, deadline - time.monotonic())
-        for worker in self._transport.wait(list(busy), timeout):
-            self._take_answer(*busy.pop(worker))
+        for worker, ticket, answer in self._transport.wait(list(busy), timeout):
+            self._take_answer(busy[worker], ticket, answer)
         now = time.monotonic()
-        for seat, job in busy.values():
-            if seat.deadline < now:
-                self._lose_late_worker(seat, job)
+        for seat in list(self._seats.values()):
+            late = next((job for job in seat.jobs.values() if job.deadline < now), None)
+            if late is not None:
+                self._lose_late_worker(seat, late)
 
-    def _take_answer(self, seat: _Seat, job: _Job) -> None:
-        answer = seat.worker.receive()
+    def _take_answer(self, seat: _Seat, ticket: int | None, answer: Any) -> None:
         if isinstance(answer, BaseException):
             raise answer
         if isinstance(answer, Loss):
             reason = answer.reason if seat.has_started else f"{answer.reason} at its start"
-            self._lose_worker(seat, job, reason, is_blameless=answer.is_blameless or not seat.has_started)
-        elif not seat.has_started:
+            blameless = answer.is_blameless or not seat.has_started
+            self._lose_worker(seat, reason, [] if blameless else list(seat.jobs.values()))
+        elif ticket is None:
             seat.has_started = True
-            self._begin(seat, job)
-        elif job.limit is not None and not seat.has_warmed_up:
+            for job in seat.jobs.values():
+                self._begin(seat, job)
+        elif (job := seat.jobs[ticket]).is_warming_up:
             seat.has_warmed_up = self._has_warmed_up = True
             self._begin(seat, job)
         else:
             self._deaths = 0
-            self._answers[job.ticket] = answer
-            seat.job = None
+            self._answers[ticket] = answer
+            del seat.jobs[ticket]
 
     def _lose_late_worker(self, seat: _Seat, job: _Job) -> None:
         assert job.limit is not None, "others have no deadline"
         if not seat.has_started:
-            self._lose_worker(seat, job, f"worker did not start in {START_SECONDS:g} s", is_blameless=True)
-        elif not seat.has_warmed_up:
+            self._lose_worker(seat, f"worker did not start in {START_SECONDS:g} s", [])
+        elif job.is_warming_up:
             self._deaths += not self._has_warmed_up
-            self._lose_worker(seat, job, f"worker did not warm up in {START_SECONDS:g} s", is_blameless=False)
+            self._lose_worker(seat, f"worker did not warm up in {START_SECONDS:g} s", [job])
         else:
-            self._lose_worker(seat, job, job.limit.reason, is_blameless=False)
+            self._lose_worker(seat, job.limit.reason, [job])
 
-    def _lose_worker(self, seat: _Seat, job: _Job, reason: str, *, is_blameless: bool) -> None:
-        """Frees the place of a lost worker. Its job is tried again or given up. EngineError after too many losses."""
+    def _lose_worker(self, seat: _Seat, reason: str, blamed: Sequence[_Job]) -> None:
+        """Frees the place of a lost worker. Its jobs are tried again or given up. EngineError after too many losses."""
         del self._seats[seat.number]
         self._transport.end_worker(seat.worker)
-        self._deaths += is_blameless
-        job.workers_lost += not is_blameless
+        self._deaths += not blamed
         if self._deaths >= max(MAX_DEATHS, self._transport.num_workers + 1):
             raise EngineError(
                 f"{self._deaths} workers were lost without an answer in between, the last one: {reason}; "
                 "memory may be short, or the machine overloaded (fewer --threads need less memory)"
             )
-        if job.workers_lost < MAX_TRIES:
-            say(f"a worker was replaced: {reason}")
-            self._waiting.insert(0, job)
-        else:
-            self._answers[job.ticket] = job.give_up(reason)
+        for job in seat.jobs.values():
+            job.workers_lost += job in blamed
+            if job.workers_lost < MAX_TRIES:
+                say(f"a worker was replaced: {reason}")
+                self._waiting.insert(0, job)
+            else:
+                self._answers[job.ticket] = job.give_up(reason)

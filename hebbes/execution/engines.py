@@ -25,6 +25,6 @@ def make_engine(
     return find_class("engine", name)(
         task,
         chunk_size=CHUNK_SIZES[backend] if options.chunk_size is None else options.chunk_size,
-        num_workers=count,
+        threads=count,
         episode_timeout=options.episode_timeout,
     )

@@ -6,6 +6,7 @@ and no core waits for the slowest sub-environment of a batch.
 
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from queue import Empty, SimpleQueue
 from threading import Thread
 from typing import Any, TypeAlias
@@ -16,83 +17,86 @@ from hebbes.execution.transport import Host, call_function
 STOP_SECONDS = 2.0
 """How long `close` waits for running calls. A simulator that hangs cannot be ended."""
 
-_Call: TypeAlias = tuple[Callable[..., Any], Sequence[Any]]
+_Call: TypeAlias = tuple[int, Callable[..., Any], Sequence[Any]]
 
 
-class ThreadWorker:
-    """A daemon thread, unlike those of `concurrent.futures`. A simulator that hangs in it does not delay the exit."""
+class ThreadPool:
+    """A worker of several threads, which take the calls in turn.
 
-    def __init__(self, host: Host, ready: "SimpleQueue[ThreadWorker]"):
-        self._host, self._ready = host, ready
+    Unlike those of `concurrent.futures`, they do not delay the exit of the process if a simulator hangs.
+    """
+
+    def __init__(self, host: Host, threads: int):
+        self.host = host
+        self.answers: SimpleQueue[tuple[int | None, Any]] = SimpleQueue()
         self._calls: SimpleQueue[_Call | None] = SimpleQueue()
-        self._answer: Any = None
-        self.thread = Thread(target=self._work, daemon=True)
-        self.thread.start()
+        self._threads = [Thread(target=self._work, daemon=True) for _ in range(threads)]
+        for thread in self._threads:
+            thread.start()
+        self.answers.put((None, None))
 
-    def send(self, function: Callable[..., Any], arguments: Sequence[Any]) -> None:
+    def send(self, ticket: int, function: Callable[..., Any], arguments: Sequence[Any]) -> None:
         """Sends a call."""
-        self._calls.put((function, arguments))
+        self._calls.put((ticket, function, arguments))
 
-    def receive(self) -> Any:
-        """The answer that has arrived."""
-        answer, self._answer = self._answer, None
-        return answer
-
-    def end(self) -> None:
-        """Makes the thread end after its call."""
-        self._calls.put(None)
+    def close(self) -> None:
+        """Drops the calls that have not begun, and waits a little for the others."""
+        with suppress(Empty):
+            while True:
+                self._calls.get_nowait()
+        self.host.abandon()
+        for _ in self._threads:
+            self._calls.put(None)
+        deadline = time.monotonic() + STOP_SECONDS
+        for thread in self._threads:
+            thread.join(max(0.0, deadline - time.monotonic()))
+        self.host.close()
 
     def _work(self) -> None:
-        self._ready.put(self)
         while (call := self._calls.get()) is not None:
+            ticket, function, arguments = call
             try:
-                self._answer = call_function(self._host, *call)
+                answer = call_function(self.host, function, arguments)
             except BaseException as error:  # such as SystemExit; the dispatch raises it again
-                self._answer = error
-            del call  # so that a waiting thread keeps no objects alive
-            self._ready.put(self)
+                answer = error
+            self.answers.put((ticket, answer))
+            del call, function, arguments, answer  # so that a waiting thread keeps no objects alive
 
 
 class ThreadTransport:
-    """Threads that share one host."""
+    """One worker, of threads of this process."""
 
-    def __init__(self, make_host: Callable[[], Host], num_workers: int):
-        self.num_workers = self.workers_per_host = num_workers
+    num_workers = 1
+
+    def __init__(self, make_host: Callable[[], Host], threads: int):
+        self.threads_per_worker = threads
+        self.capacity = 2 * threads  # so that no thread waits for the dispatch
         self._make_host = make_host
-        self._host: Host | None = None
-        self._workers: list[ThreadWorker] = []
-        self._ready: SimpleQueue[ThreadWorker] = SimpleQueue()
+        self._pool: ThreadPool | None = None
 
-    def start_worker(self) -> ThreadWorker:
-        """A new thread."""
-        if self._host is None:
-            self._host = self._make_host()
-        self._workers.append(ThreadWorker(self._host, self._ready))
-        return self._workers[-1]
+    def start_worker(self) -> ThreadPool:
+        """The threads."""
+        self._pool = ThreadPool(self._make_host(), self.threads_per_worker)
+        return self._pool
 
-    def wait(self, workers: Sequence[ThreadWorker], timeout: float | None) -> list[ThreadWorker]:
-        """The worker that has an answer; none after `timeout` seconds."""
-        try:
-            return [self._ready.get(timeout=timeout)]
-        except Empty:
-            return []
+    def wait(
+        self, workers: Sequence[ThreadPool], timeout: float | None
+    ) -> Sequence[tuple[ThreadPool, int | None, Any]]:
+        """The next answer; nothing after `timeout` seconds."""
+        (pool,) = workers
+        with suppress(Empty):
+            return [(pool, *pool.answers.get(timeout=timeout))]
+        return []
 
-    def end_worker(self, worker: ThreadWorker) -> None:
-        """Makes a thread end after its call. It cannot be killed."""
-        worker.end()
+    def end_worker(self, worker: ThreadPool) -> None:
+        """Stops the threads at their next env step."""
+        worker.close()
 
     def close(self) -> None:
-        """Stops running calls, waits a little for them, and frees the host."""
-        if self._host is None:
-            return
-        self._host.abandon()
-        for worker in self._workers:
-            worker.end()
-        deadline = time.monotonic() + STOP_SECONDS
-        while self._workers:
-            self._workers.pop().thread.join(max(0.0, deadline - time.monotonic()))
-        self._host.close()
-        self._host, self._ready = None, SimpleQueue()  # so that late answers go nowhere
+        """Stops the threads at their next env step."""
+        if self._pool is not None:
+            self._pool.close()
+            self._pool = None
 
 
 class InProcess(ChunkEngine):

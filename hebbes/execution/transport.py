@@ -1,10 +1,10 @@
-"""Transport: how the dispatch reaches its workers. It could be threads, processes or other machines.
+"""Transport: how the dispatch reaches its workers. They could be threads, processes or other machines.
 
-A worker does one call after another, each `function(host, *arguments)`. The host is what calls share, such as
+A worker does calls, each `function(host, *arguments)`. The host is what the calls of one worker share, such as
 simulators. It is made where the calls are done.
 """
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
@@ -13,7 +13,7 @@ from hebbes.contracts.errors import describe_with_traceback
 
 
 class Host(Protocol):
-    """What the calls of one or several workers share."""
+    """What the calls of a worker share."""
 
     def abandon(self) -> None:
         """Makes the calls of this host, running and later ones, end soon. What they return does not matter."""
@@ -24,21 +24,18 @@ class Host(Protocol):
 
 @dataclass(frozen=True)
 class Loss:
-    """What a worker that is gone answers."""
+    """The last answer of a worker, which is gone."""
 
     reason: str
     is_blameless: bool
-    """Whether the worker's call has nothing to do with it, as if an operator killed the worker."""
+    """Whether the worker's calls have nothing to do with it, as if an operator killed the worker."""
 
 
 class Worker(Protocol):
-    """One worker. Its first answer is None and says that it runs. Then it answers each call."""
+    """One worker, as the dispatch sees it."""
 
-    def send(self, function: Callable[..., Any], arguments: Sequence[Any]) -> None:
-        """Sends a call. If the worker is gone, its next answer says so."""
-
-    def receive(self) -> Any:
-        """The answer that has arrived: what the call returned, the exception that it raised, or a Loss."""
+    def send(self, ticket: int, function: Callable[..., Any], arguments: Sequence[Any]) -> None:
+        """Sends a call. If the worker is gone, its next answer is a Loss."""
 
 
 OwnWorker = TypeVar("OwnWorker", bound=Worker)
@@ -46,22 +43,28 @@ OwnWorker = TypeVar("OwnWorker", bound=Worker)
 
 
 class Transport(Protocol[OwnWorker]):
-    """Makes workers and waits for them."""
+    """Makes workers and waits for their answers."""
 
-    workers_per_host: int
-    """Number of workers that share a host."""
+    threads_per_worker: int
+    """Number of calls that a worker does at the same time."""
+    capacity: int
+    """Number of calls that a worker may have at the same time, those included that wait for a thread of it."""
 
-    def __init__(self, make_host: Callable[[], Host], num_workers: int) -> None: ...
+    def __init__(self, make_host: Callable[[], Host], threads: int) -> None: ...
 
     @property
     def num_workers(self) -> int:
         """The largest number of workers at a time. It may change, and results never depend on it."""
 
     def start_worker(self) -> OwnWorker:
-        """A new worker, which may take long to give its first answer."""
+        """A new worker. It may take long until it can do calls."""
 
-    def wait(self, workers: Sequence[OwnWorker], timeout: float | None) -> Collection[OwnWorker]:
-        """Waits until some of these workers have an answer, and returns them; none after `timeout` seconds."""
+    def wait(self, workers: Sequence[OwnWorker], timeout: float | None) -> Sequence[tuple[OwnWorker, int | None, Any]]:
+        """Waits until some of these workers have answered; nothing after `timeout` seconds.
+
+        Each answer is a worker, a ticket and a value: what the call returned, or the exception that it raised. The
+        ticket None stands for the worker: it can do calls (its first answer, the value is None), or is gone (a Loss).
+        """
 
     def end_worker(self, worker: OwnWorker) -> None:
         """Ends a worker, even if it hangs, and frees what a lost one leaves."""

@@ -42,32 +42,32 @@ class ProcessWorker:
             signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
         child.close()
 
-    def send(self, function: Callable[..., Any], arguments: Sequence[Any]) -> None:
+    def send(self, ticket: int, function: Callable[..., Any], arguments: Sequence[Any]) -> None:
         """Sends a call. If the worker has died, its next answer says so."""
         try:
-            self.connection.send((function, arguments))
+            self.connection.send((ticket, function, arguments))
         except OSError:
             self._took_its_call = False
 
-    def receive(self) -> Any:
-        """The answer that has arrived."""
+    def receive(self) -> tuple[int | None, Any]:
+        """The ticket and the answer that have arrived."""
         try:
             return self.connection.recv()
         except (EOFError, OSError):
             self.process.join(STOP_SECONDS)  # its connection is closed shortly before it ends
             exit_code = self.process.exitcode
             if exit_code == -signal.SIGKILL:
-                return Loss("worker was killed from outside", is_blameless=True)
-            return Loss(f"worker died (exit code {exit_code})", is_blameless=not self._took_its_call)
+                return None, Loss("worker was killed from outside", is_blameless=True)
+            return None, Loss(f"worker died (exit code {exit_code})", is_blameless=not self._took_its_call)
 
 
 class ProcessTransport:
     """Spawned processes of one thread each, reached through pipes."""
 
-    workers_per_host = 1
+    threads_per_worker = capacity = 1
 
-    def __init__(self, make_host: Callable[[], Host], num_workers: int):
-        self.num_workers = num_workers
+    def __init__(self, make_host: Callable[[], Host], threads: int):
+        self.num_workers = threads
         self.workers: list[ProcessWorker] = []
         self._make_host = make_host
         # Runs before multiprocessing ends its processes with SIGTERM. Ours ignore it, so that would wait forever.
@@ -78,10 +78,12 @@ class ProcessTransport:
         self.workers.append(ProcessWorker(self._make_host))
         return self.workers[-1]
 
-    def wait(self, workers: Sequence[ProcessWorker], timeout: float | None) -> list[ProcessWorker]:
-        """Waits until some workers have answered or died, and returns them; none after `timeout` seconds."""
+    def wait(
+        self, workers: Sequence[ProcessWorker], timeout: float | None
+    ) -> Sequence[tuple[ProcessWorker, int | None, Any]]:
+        """The answers of those that have answered or died; none after `timeout` seconds."""
         ready = wait([worker.connection for worker in workers], timeout)
-        return [worker for worker in workers if worker.connection in ready]
+        return [(worker, *worker.receive()) for worker in workers if worker.connection in ready]
 
     def end_worker(self, worker: ProcessWorker) -> None:
         """Kills the process."""
@@ -114,9 +116,10 @@ def _serve(connection: Connection, make_host: Callable[[], Host], dies_with_thre
     threadpool_limits(limits=1, user_api="blas")  # as in the training process; policies of users may need it
     host = make_host()
     try:
-        connection.send(None)  # it runs
+        connection.send((None, None))  # it can do calls
         while True:
-            connection.send(call_function(host, *connection.recv()))
+            ticket, function, arguments = connection.recv()
+            connection.send((ticket, call_function(host, function, arguments)))
     except (EOFError, OSError):  # the parent closed the connection, or died
         host.close()
 

@@ -1,8 +1,7 @@
-"""Checkpoints: everything that a run needs to continue bit for bit. The newest three are kept.
+"""Checkpoints: files from which a run continues with the same bits. The newest three are kept, complete or not at all.
 
-A checkpoint is a checksummed file (`hebbes.files.checksummed_file`) named after its generation. It is written to a
-temporary name, synced and renamed, so it is complete or absent. If one is damaged later, the one before it is used.
-Every other file of a run can be made again from a checkpoint, except the rows of metrics.csv.
+A checkpoint may name segments (`hebbes/files/segments.py`), which are written before it and deleted after the last
+checkpoint that names them.
 """
 
 from collections.abc import Mapping
@@ -13,76 +12,51 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float32
 
-from hebbes.contracts.engine import Moments
-from hebbes.contracts.policy import Buffers
+from hebbes.contracts.trainer import Progress, Snapshot, TrainerState
 from hebbes.files.atomic_file import delete_leftovers, write_atomically
-from hebbes.files.checksummed_file import Arrays, EntryTypes, NewerFormatError, decode, encode
+from hebbes.files.checksummed_file import MAX_HEADER_BYTES, Arrays, EntryTypes, NewerFormatError, decode, encode, peek
+from hebbes.files.segments import delete_segments, read_segment, write_segments
 from hebbes.files.weight_file import open_regular_file
 
 FOLDER = "checkpoint"
 NUM_KEPT = 3
 MAX_FILE_BYTES = 2**30  # twice the size for the largest policy with the state of Adam
 _ENTRIES: EntryTypes = {"config": dict, "conditions": dict, "progress": dict}
-
-
-@dataclass(frozen=True)
-class Snapshot:
-    """The mean policy after a generation."""
-
-    generation: int
-    env_steps: int
-    score: float
-    """Mean return over fresh episodes. NaN if the policy was not evaluated or an episode failed."""
-    weights: Float32[np.ndarray, " params"]
-    buffers: Buffers
-
-
-@dataclass(frozen=True)
-class Progress:
-    """What changes from generation to generation, apart from the strategy's state."""
-
-    generation: int = 0
-    """Number of finished generations."""
-    env_steps: int = 0
-    seconds: float = 0.0
-    """Wall time of the training so far."""
-    episode_length: float | None = None
-    """Mean over the episodes of the last generation, in env steps. None before the first generation."""
-    moments: Moments | None = None
-    """Running mean and variance of all observations that a policy acted on."""
-    best: Snapshot | None = None
-    """The mean policy with the best score so far."""
+_SNAPSHOTS = ("best", "latest")
+_COUNTERS = ("generation", "env_steps", "seconds", *_SNAPSHOTS, "segments")
+"""Entries of `progress` that are not the trainer's own. `generation` counts units of any kind."""
 
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """The state of a run between two generations."""
+    """The state of a run between two units."""
 
     config: Mapping[str, Any]
     """The result of `TrainConfig.as_options`."""
     conditions: Mapping[str, str]
     """The result of `hebbes.training.provenance.find_conditions`."""
     progress: Progress
-    strategy: Mapping[str, np.ndarray]
-    """The result of `Strategy.state_dict`."""
+    state: TrainerState
     latest: Snapshot
 
 
 def save_checkpoint(folder: Path, checkpoint: Checkpoint) -> None:
     """Writes a run's checkpoint and deletes all but the newest three. If it raises OSError, none was deleted."""
-    generation = checkpoint.progress.generation
-    write_atomically(folder / f"{generation:08d}.ckpt", _encode_checkpoint(checkpoint))
-    earlier = [path for path in _list_paths(folder) if int(path.stem) <= generation]
+    units = checkpoint.progress.units
+    write_segments(folder, checkpoint.state.segments.values())
+    write_atomically(folder / f"{units:08d}.ckpt", _encode_checkpoint(checkpoint))
+    earlier = [path for path in _list_paths(folder) if int(path.stem) <= units]
     for path in earlier[:-NUM_KEPT]:
         with suppress(OSError):  # an old checkpoint that cannot be deleted does no harm
             path.unlink()
+    if any(folder.glob("*.segment")):
+        delete_segments(folder, {name for path in _list_paths(folder) for name in _list_segments(path)})
     delete_leftovers(folder)
 
 
 def load_newest_checkpoint(folder: Path) -> tuple[Checkpoint, list[str]]:
-    """The newest undamaged checkpoint, and one line about each newer one that is damaged.
+    """The newest undamaged checkpoint, and one line about each newer one that is damaged or lacks a segment.
 
     Raises ValueError if no checkpoint can be used, or if a newer version of this program wrote it.
     """
@@ -90,7 +64,7 @@ def load_newest_checkpoint(folder: Path) -> tuple[Checkpoint, list[str]]:
     for path in reversed(_list_paths(folder)):
         try:
             with open_regular_file(path, MAX_FILE_BYTES, "no checkpoint is that large") as file:
-                return _decode_checkpoint(file.read()), damaged
+                return _decode_checkpoint(file.read(), folder), damaged
         except NewerFormatError as error:
             raise ValueError(f"{path}: {error}") from error
         except OSError as error:
@@ -104,45 +78,45 @@ def _list_paths(folder: Path) -> list[Path]:
     return sorted(path for path in folder.glob("*.ckpt") if path.stem.isdecimal())
 
 
+def _list_segments(path: Path) -> list[str]:
+    """Checksums of the segments that a checkpoint names; none if it cannot be read, because nothing can use it then."""
+    with suppress(OSError, ValueError), open_regular_file(path, MAX_FILE_BYTES, "") as file:
+        header, _ = peek(file.read(8 + MAX_HEADER_BYTES), "checkpoint", _ENTRIES)
+        return list(header["progress"].get("segments", {}).values())
+    return []
+
+
 def _encode_checkpoint(checkpoint: Checkpoint) -> bytes:
-    progress, best, latest = checkpoint.progress, checkpoint.progress.best, checkpoint.latest
-    arrays = {f"strategy.{name}": array for name, array in checkpoint.strategy.items()} | _name_arrays("latest", latest)
-    if progress.moments is not None:
-        arrays |= {"moments.mean": progress.moments.mean, "moments.squares": progress.moments.squares}
-    if best is not None:
-        arrays |= _name_arrays("best", best)
-    header = {
-        "config": checkpoint.config,
-        "conditions": checkpoint.conditions,
-        "progress": {
-            "generation": progress.generation,
-            "env_steps": progress.env_steps,
-            "seconds": progress.seconds,
-            "episode_length": progress.episode_length,
-            "observations": None if progress.moments is None else progress.moments.count,
-            "best": None if best is None else _describe_snapshot(best),
-            "latest": _describe_snapshot(latest),
-        },
-    }
+    progress, state = checkpoint.progress, checkpoint.state
+    arrays, described = dict(state.arrays), dict(state.values)
+    for name, snapshot in zip(_SNAPSHOTS, (progress.best, checkpoint.latest), strict=True):
+        described[name] = None if snapshot is None else _describe_snapshot(snapshot)
+        arrays |= {} if snapshot is None else _name_arrays(name, snapshot)
+    described |= {"generation": progress.units, "env_steps": progress.env_steps, "seconds": progress.seconds}
+    if state.segments:
+        described["segments"] = {name: segment.sha256 for name, segment in state.segments.items()}
+    header = {"config": checkpoint.config, "conditions": checkpoint.conditions, "progress": described}
     return encode("checkpoint", header, arrays)
 
 
-def _decode_checkpoint(data: bytes) -> Checkpoint:
+def _decode_checkpoint(data: bytes, folder: Path) -> Checkpoint:
     header, arrays = decode(data, "checkpoint", _ENTRIES)
     try:
         found = header["progress"]
-        moments = None
-        if found["observations"] is not None:
-            moments = Moments(found["observations"], arrays["moments.mean"], arrays["moments.squares"])
         best = None if found["best"] is None else _read_snapshot("best", found["best"], arrays)
         counters = found["generation"], found["env_steps"]
         if not all(type(count) is int and count >= 0 for count in counters) or not found["seconds"] >= 0:
             raise ValueError(f"its counters make no sense: {counters}, {found['seconds']}")
-        progress = Progress(*counters, found["seconds"], found.get("episode_length"), moments, best)
         latest = _read_snapshot("latest", found["latest"], arrays)
-    except (KeyError, TypeError) as error:
+        state = TrainerState(
+            {name: array for name, array in arrays.items() if name.partition(".")[0] not in _SNAPSHOTS},
+            {name: value for name, value in found.items() if name not in _COUNTERS},
+            {name: read_segment(folder, sha256) for name, sha256 in found.get("segments", {}).items()},
+        )
+    except (KeyError, TypeError, AttributeError) as error:
         raise ValueError(f"not a checkpoint of this version ({type(error).__name__}: {error})") from error
-    return Checkpoint(header["config"], header["conditions"], progress, _select_arrays("strategy", arrays), latest)
+    progress = Progress(*counters, found["seconds"], best)
+    return Checkpoint(header["config"], header["conditions"], progress, state, latest)
 
 
 def _name_arrays(name: str, snapshot: Snapshot) -> Arrays:
@@ -152,16 +126,17 @@ def _name_arrays(name: str, snapshot: Snapshot) -> Arrays:
 
 def _describe_snapshot(snapshot: Snapshot) -> dict[str, Any]:
     score = snapshot.score if np.isfinite(snapshot.score) else None
-    return {"generation": snapshot.generation, "env_steps": snapshot.env_steps, "score": score}
+    return {"generation": snapshot.units, "env_steps": snapshot.env_steps, "score": score}
 
 
 def _read_snapshot(name: str, described: Mapping[str, Any], arrays: Arrays) -> Snapshot:
     score = nan if described["score"] is None else described["score"]
-    weights, buffers = arrays[f"{name}.weights"], _select_arrays(f"{name}.buffers", arrays)
+    weights, buffers = arrays[f"{name}.weights"], select_arrays(f"{name}.buffers", arrays)
     if weights.dtype != np.float32 or weights.ndim != 1 or not np.isfinite(weights).all():
         raise ValueError(f"its {name} weights are not a row of finite float32")
     return Snapshot(described["generation"], described["env_steps"], score, weights, buffers)
 
 
-def _select_arrays(prefix: str, arrays: Arrays) -> Arrays:
+def select_arrays(prefix: str, arrays: Mapping[str, np.ndarray]) -> Arrays:
+    """The arrays whose names begin with this word and a dot, by the rest of their names."""
     return {name[len(prefix) + 1 :]: array for name, array in arrays.items() if name.startswith(f"{prefix}.")}

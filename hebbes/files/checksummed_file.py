@@ -3,7 +3,7 @@
 The safetensors metadata has the single key `hebbes`. With a second key, the order of the bytes would depend on a hash.
 Its value is the header as JSON text:
 
-    kind            "policy" or "checkpoint"
+    kind            "policy", "checkpoint" or "segment"
     format_version  3
     sha256          checksum of the rest of the header and of the arrays' names, types, shapes and bytes
 

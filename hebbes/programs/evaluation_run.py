@@ -4,13 +4,14 @@ import sys
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, TextIO
+from typing import TextIO
 
 import numpy as np
 
 from hebbes.contracts.engine import EngineError
-from hebbes.evaluation.entries import Entry, EvaluationResult
-from hebbes.evaluation.play import PlayResult, play_seeds, watch_episodes
+from hebbes.evaluation.entries import Entry, EvaluationResult, PlayResult
+from hebbes.evaluation.play import play, play_episode
+from hebbes.execution.chunks import sum_entries
 from hebbes.options.evaluation import EvaluateConfig
 from hebbes.programs.evaluation_entries import load_entries
 from hebbes.programs.evaluation_report import format_report
@@ -42,7 +43,8 @@ def _play_all(config: EvaluateConfig, entries: Sequence[Entry]) -> list[Evaluati
     evaluated = []
     for entry in entries:
         try:
-            evaluated.append(EvaluationResult(entry, _play_entry(config, entry)))
+            played = _show_entry(config, entry) if config.render else play_entry(config, entry)
+            evaluated.append(EvaluationResult(entry, played))
         except EngineError as error:
             print(format_stop_message(EngineError(f"{entry.path}: {error}")), file=sys.stderr)
             shape = len(config.all_seeds), config.episodes
@@ -52,13 +54,41 @@ def _play_all(config: EvaluateConfig, entries: Sequence[Entry]) -> list[Evaluati
     return evaluated
 
 
-def _play_entry(config: EvaluateConfig, entry: Entry) -> PlayResult:
-    """Plays the episodes of an entry, on the screen if the config says so."""
-    common: dict[str, Any] = {"episodes": config.episodes, "max_episode_steps": config.max_episode_steps}
-    if config.render:
-        return watch_episodes(entry.saved, entry.environment, seed=config.seed, **common)
-    common |= {"threads": config.threads, "episode_timeout": config.episode_timeout}
-    return play_seeds(entry.saved, entry.environment, seeds=config.all_seeds, **common)
+def play_entry(config: EvaluateConfig, entry: Entry) -> PlayResult:
+    """Plays the episodes of an entry, each seed on an engine of its own."""
+    rollouts = [
+        play(
+            entry.saved,
+            entry.environment,
+            episodes=config.episodes,
+            seed=seed,
+            threads=config.threads,
+            max_episode_steps=config.max_episode_steps,
+            episode_timeout=config.episode_timeout,
+        )
+        for seed in config.all_seeds
+    ]
+    return PlayResult(
+        np.stack([each.fitness for each in rollouts]),
+        sum_entries(each.faults for each in rollouts),
+        np.stack([each.env_steps.sum(axis=1) for each in rollouts]),
+    )
+
+
+def _show_entry(config: EvaluateConfig, entry: Entry) -> PlayResult:
+    """Shows the episodes of an entry on the screen, one after another."""
+    cap = config.max_episode_steps
+    shown = [
+        play_episode(
+            entry.saved, entry.environment, episode=k, seed=config.seed, max_episode_steps=cap, render_mode="human"
+        )
+        for k in range(config.episodes)
+    ]
+    return PlayResult(
+        np.array([[each.returns[0] for each in shown]]),
+        sum_entries(each.faults for each in shown),
+        np.array([[each.env_steps[0] for each in shown]]),
+    )
 
 
 def _film(config: EvaluateConfig, first: EvaluationResult, notices: TextIO) -> None:

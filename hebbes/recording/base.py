@@ -20,8 +20,8 @@ class RunLogger:
 
     folder: Path
     """The run's folder. It exists."""
-    generation: int
-    """The rows to come are those after this generation, which is 0 for a new run."""
+    units: int
+    """Number of units, such as generations, before the first row to come. It is 0 for a new run."""
 
     def __post_init__(self) -> None:
         check_options(self)

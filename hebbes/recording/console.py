@@ -1,10 +1,11 @@
 """Progress of a run on the console: a plain table, also in log files, and on a terminal a live bar below it."""
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
+from functools import partial
 from io import StringIO
-from math import isfinite, nan
+from math import inf, isfinite, nan
 from types import TracebackType
 from typing import TYPE_CHECKING, Self, TextIO
 
@@ -15,34 +16,55 @@ if TYPE_CHECKING:
 
 HEADER_EVERY = 20
 """Number of rows between two headers."""
-_COLUMNS = {
-    "gen": 5,
-    "env steps": 11,
-    "mean": 9,
-    "max": 9,
-    "mean policy": 11,
-    "rank": 4,
-    "best": 9,
-    "steps/s": 8,
-    "elapsed": 8,
-    "left": 8,
+
+
+def _format_number(value: float, *, decimals: int = 2) -> str:
+    if not isfinite(value):
+        return "-"
+    return f"{value:.{decimals}f}" if abs(value) < 1e6 else f"{value:.3e}"
+
+
+def _format_count(value: float) -> str:
+    return f"{value:,.0f}"
+
+
+def _format_duration(seconds: float) -> str:
+    return str(timedelta(seconds=round(seconds))) if isfinite(seconds) else "-"
+
+
+LEFT = "seconds_left"
+"""A column that the console adds to each row."""
+_COLUMNS: Mapping[str, tuple[str, int, Callable[[float], str]]] = {
+    "generation": ("gen", 5, "{:.0f}".format),
+    "env_steps": ("env steps", 11, _format_count),
+    "return_mean": ("mean", 9, _format_number),
+    "return_max": ("max", 9, _format_number),
+    "mean_policy_return": ("mean policy", 11, _format_number),
+    "mean_policy_rank": ("rank", 4, partial(_format_number, decimals=0)),
+    "best_score": ("best", 9, _format_number),
+    "env_steps_per_second": ("steps/s", 8, _format_count),
+    "seconds": ("elapsed", 8, _format_duration),
+    LEFT: ("left", 8, _format_duration),
 }
-_DROP_ORDER = ("left", "rank", "steps/s", "elapsed", "mean policy", "max", "env steps", "best")
+"""Column of a row -> its title, width and format. The first column of a row is shown even if it is not among these."""
+_DROP_ORDER = (
+    *(LEFT, "mean_policy_rank", "env_steps_per_second", "seconds"),
+    *("mean_policy_return", "return_max", "env_steps", "best_score"),
+)
 """Columns that are dropped on a narrow terminal, in this order. The bar also shows the first one."""
 
 
 class Console:
     """Shows the rows of metrics.csv as they come. Use it as a context manager, which clears the bar at the end.
 
-    A line is printed for the first generation, for every `print_every`-th one and for the last. The bar is updated in
-    every generation. A stream that is not a terminal gets only plain text. A terminal that is too narrow for the table
-    gets fewer columns.
+    The first column of a row counts them. A line is printed for the first row, for every `print_every`-th one and for
+    the last. The bar is updated with every row. A stream that is not a terminal gets only plain text. A terminal that
+    is too narrow for the table gets fewer columns.
     """
 
-    def __init__(self, total_generations: int, *, max_env_steps: int | None, print_every: int, stream: TextIO) -> None:
-        """The two budgets tell how much is left. `max_env_steps` is None if only the generations limit the run."""
-        self._total_generations = total_generations
-        self._max_env_steps = max_env_steps
+    def __init__(self, budgets: Mapping[str, int | None], *, print_every: int, stream: TextIO) -> None:
+        """`budgets` are the values of columns that end the run, whichever comes first. None: the column does not."""
+        self._budgets = {name: most for name, most in budgets.items() if most is not None}
         self._print_every = print_every
         self._stream = stream
         self._lines = 0
@@ -54,7 +76,7 @@ class Console:
         from rich.console import Console as Terminal  # slow, and only terminals need it
         from rich.progress import BarColumn, Progress, TextColumn
 
-        # We compute the time left ourselves, because rich does not know the budget of env steps.
+        # We compute the time left ourselves, because rich knows only one budget.
         progress = Progress(
             TextColumn("{task.description}", markup=False),
             BarColumn(bar_width=None),
@@ -64,23 +86,26 @@ class Console:
             transient=True,
             expand=True,
         )
-        self._task = progress.add_task("first generation", total=1.0, left="-")
+        self._task = progress.add_task("begins", total=1.0, left="-")
         return progress
 
-    def show_generation(self, row: Mapping[str, float]) -> None:
-        """Shows one generation's row, with the column names of `hebbes.recording.metrics.METRICS`."""
-        generation = int(row["generation"])
-        if self._lines == 0 or generation % self._print_every == 0 or generation >= self._total_generations:
+    def show(self, row: Mapping[str, float]) -> None:
+        """Shows a row, with the column names of `hebbes.recording.metrics.METRICS`."""
+        unit, count = next(iter(row.items()))
+        most, fraction = self._budgets.get(unit, inf), self._compute_fraction_done(row)
+        row = {**row, LEFT: row["seconds"] * (1 - fraction) / fraction if fraction else nan}
+        if self._lines == 0 or count % self._print_every == 0 or count >= most:
             self._print_row(row)
         else:
             self._unprinted = row
         if self._progress is not None:
-            mean = _format_number(row["return_mean"])
+            total = f"/{most}" if isfinite(most) else ""
+            mean = f", mean {_format_number(row['return_mean'])}" if "return_mean" in row else ""
             self._progress.update(
                 self._task,
-                description=f"generation {generation}/{self._total_generations}, mean {mean}",
-                completed=self._compute_fraction_done(row),
-                left=_format_duration(self._estimate_seconds_left(row)),
+                description=f"{unit} {int(count)}{total}{mean}",
+                completed=fraction,
+                left=_format_duration(row[LEFT]),
             )
 
     def print_message(self, text: str) -> None:
@@ -98,37 +123,18 @@ class Console:
 
     def _print_row(self, row: Mapping[str, float]) -> None:
         if self._lines % HEADER_EVERY == 0:
-            self._columns = _choose_columns(None if self._progress is None else self._progress.console.width)
-            self._print_cells({name: name for name in _COLUMNS})
-        self._print_cells(
-            {
-                "gen": f"{row['generation']:.0f}",
-                "env steps": f"{row['env_steps']:,.0f}",
-                "mean": _format_number(row["return_mean"]),
-                "max": _format_number(row["return_max"]),
-                "mean policy": _format_number(row["mean_policy_return"]),
-                "rank": _format_number(row["mean_policy_rank"], decimals=0),
-                "best": _format_number(row["best_score"]),
-                "steps/s": f"{row['env_steps_per_second']:,.0f}",
-                "elapsed": _format_duration(row["seconds"]),
-                "left": _format_duration(self._estimate_seconds_left(row)),
-            }
-        )
+            self._columns = _choose_columns(row, None if self._progress is None else self._progress.console.width)
+            self._print_cells({name: _describe_column(name)[0] for name in self._columns})
+        self._print_cells({name: _describe_column(name)[2](row[name]) for name in self._columns})
         self._lines += 1
         self._unprinted = None
 
     def _print_cells(self, cells: Mapping[str, str]) -> None:
-        self.print_message(" ".join(cells[name].rjust(_COLUMNS[name]) for name in self._columns))
+        self.print_message(" ".join(cell.rjust(_describe_column(name)[1]) for name, cell in cells.items()))
 
     def _compute_fraction_done(self, row: Mapping[str, float]) -> float:
-        """Finished fraction of the run, by generations or by env steps, whichever ends it first."""
-        by_generations = row["generation"] / self._total_generations
-        by_env_steps = row["env_steps"] / self._max_env_steps if self._max_env_steps else 0.0
-        return min(1.0, max(by_generations, by_env_steps))
-
-    def _estimate_seconds_left(self, row: Mapping[str, float]) -> float:
-        fraction = self._compute_fraction_done(row)
-        return row["seconds"] * (1 - fraction) / fraction if fraction else nan
+        """Finished fraction of the run, by the budget that ends it first."""
+        return min(1.0, max((row[name] / most for name, most in self._budgets.items()), default=0.0))
 
     def __enter__(self) -> Self:
         if self._progress is not None:
@@ -144,21 +150,17 @@ class Console:
             self._progress.stop()
 
 
-def _choose_columns(width: int | None) -> list[str]:
-    """The columns that fit into `width` characters. All columns if `width` is None."""
-    names = list(_COLUMNS)
+def _describe_column(name: str) -> tuple[str, int, Callable[[float], str]]:
+    """Title, width and format of a column."""
+    return _COLUMNS.get(name, (name, max(5, len(name)), _format_count))
+
+
+def _choose_columns(row: Mapping[str, float], width: int | None) -> list[str]:
+    """The columns of the row that fit into `width` characters. All that are known if `width` is None."""
+    first = next(iter(row))
+    names = [first, *(name for name in _COLUMNS if name in row and name != first)]
     for name in _DROP_ORDER:
-        if width is None or len(" ".join("x" * _COLUMNS[each] for each in names)) <= width:
+        if width is None or sum(_describe_column(each)[1] + 1 for each in names) - 1 <= width:
             break
-        names.remove(name)
+        names = [each for each in names if each != name]
     return names
-
-
-def _format_number(value: float, *, decimals: int = 2) -> str:
-    if not isfinite(value):
-        return "-"
-    return f"{value:.{decimals}f}" if abs(value) < 1e6 else f"{value:.3e}"
-
-
-def _format_duration(seconds: float) -> str:
-    return str(timedelta(seconds=round(seconds))) if isfinite(seconds) else "-"

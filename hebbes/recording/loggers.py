@@ -59,9 +59,9 @@ class Loggers:
     """
 
     def __init__(
-        self, choices: Iterable[LoggerChoice], folder: Path, generation: int, report: Callable[[str], None] = say
+        self, choices: Iterable[LoggerChoice], folder: Path, units: int, report: Callable[[str], None] = say
     ) -> None:
-        """Makes the loggers of the run in `folder`. They continue after `generation`. `report` prints a line.
+        """Makes the loggers of the run in `folder`. They continue after that many `units`. `report` prints a line.
 
         A user's own logger that cannot be made costs one line. Raises OSError if one of ours cannot make its file.
         """
@@ -69,7 +69,7 @@ class Loggers:
         self._running: list[_Running] = []
         try:
             for each in choices:
-                arguments = {"folder": folder, "generation": generation, **each.options}
+                arguments = {"folder": folder, "units": units, **each.options}
                 try:
                     made = make_instance("loggers", each.name, each.logger_class, **arguments)
                 except ValueError as error:  # of a user's own class
@@ -83,14 +83,15 @@ class Loggers:
             raise
 
     def write(self, row: Mapping[str, float]) -> None:
-        """Gives each logger its own copy of one generation's row. A logger's failure is reported, never raised."""
+        """Gives each logger its own copy of a row. A logger's failure is reported, never raised."""
+        name, count = next(iter(row.items()))
         for running in list(self._running):
             try:
                 running.logger.write(dict(row))
             except OSError as error:
-                self._report_refusal(running, int(row["generation"]), describe_error(error))
+                self._report_refusal(running, f"{name} {int(count)}", describe_error(error))
             except Exception as error:  # whatever a user's logger raises
-                self._drop(running, int(row["generation"]), describe_error(error))
+                self._drop(running, f"{name} {int(count)}", describe_error(error))
 
     def close(self) -> bool:
         """Closes the loggers and returns whether none has failed. A second call does nothing, with the same result."""
@@ -103,14 +104,14 @@ class Loggers:
                 say(f"logger {running.name!r} has lost rows: {describe_error(error)}")
         return not self._has_lost_rows
 
-    def _report_refusal(self, running: _Running, generation: int, reason: str) -> None:
+    def _report_refusal(self, running: _Running, unit: str, reason: str) -> None:
         if reason != running.problem:
             again = "it tries again with each row"
-            self._report(f"generation {generation}: not written by logger {running.name!r} ({reason}); {again}")
+            self._report(f"{unit}: not written by logger {running.name!r} ({reason}); {again}")
         running.problem = reason
 
-    def _drop(self, running: _Running, generation: int, reason: str) -> None:
+    def _drop(self, running: _Running, unit: str, reason: str) -> None:
         self._has_lost_rows = True
         self._running.remove(running)
-        self._report(f"generation {generation}: training goes on without logger {running.name!r} ({reason})")
+        self._report(f"{unit}: training goes on without logger {running.name!r} ({reason})")
         running.close_quietly()

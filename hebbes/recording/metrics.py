@@ -1,4 +1,4 @@
-"""metrics.csv: one row for each generation."""
+"""metrics.csv: one row for each unit of training, such as a generation."""
 
 import csv
 from collections.abc import Mapping, Sequence
@@ -26,8 +26,6 @@ METRICS: Mapping[str, str] = {
     "mean_policy_return": "return of the mean policy on the population's start states",
     "mean_policy_rank": "rank of that return within the population; 1 means that no member was better",
     "failed_members": "members with a non-finite reward, observation or output; not counted in the returns above",
-    "eval_return": "mean return of the mean policy over fresh episodes; empty if not evaluated",
-    "best_score": "highest eval_return so far, the score of best.dat; empty before the first evaluation",
     "sigma": "standard deviation of the noise on the parameters; the mean if each parameter has its own",
     "update_norm": "Euclidean length of this generation's change of the parameters",
     "mean_norm": "Euclidean length of the mean policy's parameters",
@@ -42,6 +40,8 @@ METRICS: Mapping[str, str] = {
     "policy_seconds_share": "share of the generation's wall time in which policies act",
     "simulator_seconds_share": "the same for simulators and wrappers",
     "update_seconds_share": "the same for asking and telling the strategy",
+    "eval_return": "mean return of the mean policy over fresh episodes; empty if not evaluated",
+    "best_score": "highest eval_return so far, the score of best.dat; empty before the first evaluation",
     "env_steps_per_second": "environment steps of this generation divided by its wall time, without evaluation",
     "seconds": "wall time of the training so far in seconds, without pauses before a resume",
 }
@@ -54,14 +54,14 @@ class MetricsWriter:
     Rows that a full disk refuses are kept and written with the next one.
     """
 
-    def __init__(self, path: Path, generation: int = 0) -> None:
-        """Continues after the row of `generation`. Later rows, which an interrupted run left, are dropped.
+    def __init__(self, path: Path, unit: str, units: int = 0) -> None:
+        """Continues after the row whose column `unit` is `units`. Later rows, of an interrupted run, are dropped.
 
         Raises ValueError if the file holds no metrics.
         """
-        self._path = path
+        self._path, self._unit = path, unit
         found = path.read_bytes() if path.exists() else b""
-        kept, self._columns = _keep_rows_until(path, found, generation)
+        kept, self._columns = _keep_rows_until(path, found, unit, units)
         if found != kept:
             write_atomically(path, kept)
         self._file, self._has_written = AppendedFile(path), False
@@ -77,7 +77,7 @@ class MetricsWriter:
             missing, new = sorted(set(self._columns) - set(row)), sorted(set(row) - set(self._columns))
             if self._has_written:
                 raise ValueError(f"metrics: a row must have the first row's columns; missing {missing}, new {new}")
-            self._set_aside(int(row["generation"]) - 1)
+            self._set_aside(int(row[self._unit]) - 1)
         header = b""
         if self._columns is None:
             self._columns = list(row)
@@ -91,9 +91,9 @@ class MetricsWriter:
         write_atomically(self._path, _format_line(columns) + rows)
         self._columns, self._file = columns, AppendedFile(self._path)
 
-    def _set_aside(self, generation: int) -> None:
+    def _set_aside(self, units: int) -> None:
         self._file.close()
-        self._path.replace(self._path.with_name(f"{self._path.stem}.until-{generation}{self._path.suffix}"))
+        self._path.replace(self._path.with_name(f"{self._path.stem}.until-{units}{self._path.suffix}"))
         self._columns = None
         self._file = AppendedFile(self._path)
 
@@ -114,22 +114,22 @@ class MetricsWriter:
         self.close()
 
 
-def count_missing_rows(path: Path, generation: int) -> int:
-    """Number of damaged or missing rows up to a generation. Raises ValueError if the file holds no metrics."""
-    kept, _ = _keep_rows_until(path, path.read_bytes() if path.exists() else b"", generation)
-    return generation - max(0, kept.count(b"\n") - 1)
+def count_missing_rows(path: Path, unit: str, units: int) -> int:
+    """Number of damaged or missing rows up to a unit. Raises ValueError if the file holds no metrics."""
+    kept, _ = _keep_rows_until(path, path.read_bytes() if path.exists() else b"", unit, units)
+    return units - max(0, kept.count(b"\n") - 1)
 
 
-def _keep_rows_until(path: Path, data: bytes, generation: int) -> tuple[bytes, list[str] | None]:
-    """The header and the undamaged rows of a metrics.csv up to a generation, and its columns (None if it has none)."""
+def _keep_rows_until(path: Path, data: bytes, unit: str, units: int) -> tuple[bytes, list[str] | None]:
+    """The header and the undamaged rows of a metrics.csv up to a unit, and its columns (None if it has none)."""
     lines = data.splitlines(keepends=True)
-    if generation == 0 or not lines:
+    if units == 0 or not lines:
         return b"", None
     columns = lines[0].decode(errors="replace").strip().split(",")
-    if "generation" not in columns:
+    if unit not in columns:
         raise ValueError(f"{path} holds no metrics; move it away")
-    place = columns.index("generation")
-    rows = [line for line in lines[1:] if _is_row(line, len(columns), place, generation)]
+    place = columns.index(unit)
+    rows = [line for line in lines[1:] if _is_row(line, len(columns), place, units)]
     return b"".join([lines[0], *rows]), columns
 
 
@@ -139,7 +139,7 @@ def _rename_former_columns(columns: Sequence[str]) -> list[str]:
 
 
 def _is_row(line: bytes, num_columns: int, place: int, last: int) -> bool:
-    """Whether a line is a complete row of a generation up to `last`."""
+    """Whether a line is a complete row of a unit up to `last`."""
     cells = line.decode(errors="replace").rstrip("\n").split(",")
     try:
         return line.endswith(b"\n") and len(cells) == num_columns and 0 < _parse_numbers(cells)[place] <= last

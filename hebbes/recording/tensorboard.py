@@ -19,18 +19,18 @@ from hebbes.recording.base import RunLogger
 
 @dataclass(eq=False)
 class TensorBoard(RunLogger):
-    """Writes one scalar for each metric and generation to a new event file in the run's folder."""
+    """Writes one scalar for each metric of each row to a new event file in the run's folder."""
 
     switch: ClassVar[str] = "also write the metrics as TensorBoard events (needs tensorboardX)"
 
     def __post_init__(self) -> None:
-        """Opens the file. TensorBoard drops the generations after `generation` of older files in the folder."""
+        """Opens the file. TensorBoard drops the rows after `units` of older files in the folder."""
         super().__post_init__()
         from tensorboardX.proto.event_pb2 import SessionLog  # optional
 
         name = f"events.out.tfevents.{time.time():.0f}.{socket.gethostname()}.{time.monotonic_ns()}"
         self._file = AppendedFile(self.folder / name)
-        start = {"step": self.generation + 1, "session_log": SessionLog(status=SessionLog.START)}
+        start = {"step": self.units + 1, "session_log": SessionLog(status=SessionLog.START)}
         self._file.write(_make_record(file_version="brain.Event:2") + _make_record(**start))
 
     @classmethod
@@ -40,15 +40,16 @@ class TensorBoard(RunLogger):
             raise ValueError("tensorboard needs the package tensorboardX; pip install 'tensorboardX~=2.6.5'")
 
     def write(self, row: Mapping[str, float]) -> None:
-        """Adds one generation's row of metrics, without the numbers that are not finite.
+        """Adds a row of metrics, without the numbers that are not finite.
 
         Raises OSError if the disk refuses the row. It is then written with the next one.
         """
         from tensorboardX.proto.summary_pb2 import Summary  # optional
 
-        finite = {name: value for name, value in row.items() if name != "generation" and isfinite(value)}
+        (_, step), *metrics = row.items()
+        finite = {name: value for name, value in metrics if isfinite(value)}
         scalars = [Summary.Value(tag=name, simple_value=float(value)) for name, value in finite.items()]
-        self._file.write(_make_record(step=int(row["generation"]), summary=Summary(value=scalars)))
+        self._file.write(_make_record(step=int(step), summary=Summary(value=scalars)))
 
     def close(self) -> None:
         """Writes pending rows and closes the file. Raises OSError if the disk still refuses them."""

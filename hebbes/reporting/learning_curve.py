@@ -12,6 +12,11 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _POPULATION, _MEAN_POLICY, _EVALUATION = "#4c72b0", "#dd8452", "#222222"
+_LINES = {
+    "return_mean": (_POPULATION, 1.5, "population, mean"),
+    "mean_policy_return": (_MEAN_POLICY, 1.2, "mean policy"),
+}
+"""Column -> color, width and label of its line."""
 
 
 def plot_learning_curve(metrics_csv: Path, png: Path) -> None:
@@ -19,8 +24,8 @@ def plot_learning_curve(metrics_csv: Path, png: Path) -> None:
     from matplotlib.ticker import EngFormatter
 
     metrics = read_metrics(metrics_csv)
-    if len(metrics["generation"]) == 0:
-        raise ValueError(f"{metrics_csv}: no generation to plot")
+    if len(metrics["env_steps"]) == 0:
+        raise ValueError(f"{metrics_csv}: no row to plot")
     figure = make_figure(9.6, 6)
     axes = figure.add_subplot()
     _draw_returns(axes, metrics)
@@ -33,19 +38,16 @@ def plot_learning_curve(metrics_csv: Path, png: Path) -> None:
 
 
 def _draw_returns(axes: "Axes", metrics: dict[str, np.ndarray]) -> None:
+    """Draws the columns that the trainer has."""
     steps = metrics["env_steps"]
     dot = "o" if len(steps) == 1 else ""  # a line through one point is invisible
-    axes.fill_between(
-        steps,
-        metrics["return_min"],
-        metrics["return_max"],
-        color=_POPULATION,
-        alpha=0.15,
-        lw=2,  # of a single generation only the edge is visible
-        label="population, min to max",
-    )
-    axes.plot(steps, metrics["return_mean"], color=_POPULATION, lw=1.5, marker=dot, label="population, mean")
-    axes.plot(steps, metrics["mean_policy_return"], color=_MEAN_POLICY, lw=1.2, marker=dot, label="mean policy")
+    if metrics.keys() >= {"return_min", "return_max"}:
+        low, high, label = metrics["return_min"], metrics["return_max"], "population, min to max"
+        # of a single generation only the edge is visible
+        axes.fill_between(steps, low, high, color=_POPULATION, alpha=0.15, lw=2, label=label)
+    for name, (color, width, label) in _LINES.items():
+        if name in metrics:
+            axes.plot(steps, metrics[name], color=color, lw=width, marker=dot, label=label)
     scores = metrics["eval_return"]
     if np.isnan(scores).all():
         return

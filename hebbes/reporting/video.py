@@ -17,7 +17,7 @@ import numpy as np
 from jaxtyping import UInt8
 
 from hebbes.environments.environment_spec import EnvironmentSpec
-from hebbes.evaluation.play import watch_episode
+from hebbes.evaluation.play import play_episode
 from hebbes.files.atomic_file import replace_file
 from hebbes.files.policy_file import SavedPolicy
 
@@ -135,7 +135,13 @@ def film_episode(
     Raises OSError, ValueError or NotImplementedError if that fails.
     """
     with VideoWriter(path, FRAMES_PER_SECOND) as video:
-        watch_episode(
-            saved, environment, episode=0, seed=seed, max_episode_steps=max_episode_steps, show_frame=video.write
+        play_episode(
+            saved,
+            environment,
+            episode=0,
+            seed=seed,
+            max_episode_steps=max_episode_steps,
+            render_mode="rgb_array",
+            show_frame=video.write,
         )
     return video

@@ -1,7 +1,6 @@
 """The test of a run's best policy, which is played once and saved in the run's folder."""
 
 import json
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -15,59 +14,39 @@ from hebbes.files.weight_file import open_regular_file
 from hebbes.recording.standard_output import print_line, try_to_write
 from hebbes.statistics.intervals import summarize
 from hebbes.training.advice import TrainingError
-from hebbes.training.generation_loop import choose_evaluation_cap
 from hebbes.training.run_state import Run
 
 TEST_JSON = "test.json"
 MAX_FILE_BYTES = 2**26
 
 
-@dataclass(frozen=True)
-class FinalTestResult:
-    """The outcome of a run's test."""
-
-    returns: Float64[np.ndarray, " episodes"]
-    """NaN for an episode that failed. Empty if no test was asked for."""
-    is_saved: bool = True
-    """Whether they are saved in the run's folder."""
-
-
-def run_final_test(run: Run) -> FinalTestResult:
-    """Returns of `best.dat` on Gymnasium's own environment, which it also prints; TrainingError if it cannot be loaded.
+def run_final_test(run: Run) -> tuple[Float64[np.ndarray, " episodes"], bool]:
+    """Returns of `best.dat` on Gymnasium's own environment, which it also prints, and whether they could be saved.
 
     If the folder already has a test of this policy with the same number of episodes, its returns are read instead.
+    A return is NaN if its episode failed. TrainingError if `best.dat` cannot be loaded.
     """
     try:
         best = load_policy(run.folder / "best.dat", run.config.trusted_modules)
     except ValueError as error:
         raise TrainingError(f"no test: {error}") from error
-    path, facts = run.folder / TEST_JSON, _describe_test(run, best)
+    path, facts, unit = run.folder / TEST_JSON, _describe_test(run, best), run.trainer.unit
     returns, is_saved = _read_returns(path, facts, run.config.run.test_episodes), True
     if returns is None:
-        returns = _play_test(run, best)
+        options: dict[str, Any] = {"seed": run.config.run.seed, "threads": run.config.engine.threads}
+        options |= {"episodes": run.config.run.test_episodes, "max_episode_steps": run.evaluation_cap}
+        returns = play(best, make_evaluation_spec(best.environment), **options).fitness
         cells = [None if np.isnan(each) else each for each in returns.tolist()]
         text = json.dumps({**facts, "returns": cells}) + "\n"
         is_saved = try_to_write(TEST_JSON, lambda: write_atomically(path, text.encode()))
-    print_line(f"best policy     {summarize(returns)} on {facts['backend']}, of generation {facts['generation']}")
-    return FinalTestResult(returns, is_saved)
+    print_line(f"best policy     {summarize(returns)} on {facts['backend']}, of {unit} {facts[unit]}")
+    return returns, is_saved
 
 
 def _describe_test(run: Run, best: SavedPolicy) -> dict[str, Any]:
     """What the returns of a test depend on, in addition to the options that a resume cannot change."""
-    backend = make_evaluation_spec(best.environment).backend
-    return {"generation": best.provenance["generation"], "backend": backend, "seed": run.config.run.seed}
-
-
-def _play_test(run: Run, best: SavedPolicy) -> Float64[np.ndarray, " episodes"]:
-    config = run.config
-    return play(
-        best,
-        make_evaluation_spec(best.environment),
-        episodes=config.run.test_episodes,
-        seed=config.run.seed,
-        threads=config.engine.threads,
-        max_episode_steps=choose_evaluation_cap(config),
-    )
+    unit, backend = run.trainer.unit, make_evaluation_spec(best.environment).backend
+    return {unit: best.provenance[unit], "backend": backend, "seed": run.config.run.seed}
 
 
 def _read_returns(path: Path, facts: dict[str, Any], episodes: int) -> Float64[np.ndarray, " episodes"] | None:

@@ -1,7 +1,6 @@
 """Executes prepared runs: training, the learning curve, the test of the best policy."""
 
 import os
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,16 +9,13 @@ from jaxtyping import Float64
 from threadpoolctl import threadpool_limits
 
 from hebbes.contracts.engine import EngineError
-from hebbes.environments.ids import advise_episode_limit
-from hebbes.recording.console import Console
-from hebbes.recording.loggers import Loggers
-from hebbes.recording.metrics import METRICS_CSV, MetricsWriter
+from hebbes.recording.metrics import METRICS_CSV
 from hebbes.recording.standard_output import print_line, try_to_write
 from hebbes.reporting.learning_curve import plot_learning_curve
 from hebbes.statistics.summary_table import format_runs_table
 from hebbes.training.advice import RESUME_ADVICE, TrainingError
-from hebbes.training.final_test import FinalTestResult, run_final_test
-from hebbes.training.generation_loop import OnGeneration, Trainer
+from hebbes.training.final_test import run_final_test
+from hebbes.training.lifecycle import OnRow, train
 from hebbes.training.run_state import Run
 from hebbes.training.runs import Runs
 
@@ -36,18 +32,14 @@ class RunResult:
     """Whether every file of its folder could be written."""
 
 
-def execute_all(runs: Runs, on_generation: OnGeneration | None = None) -> bool:
+def execute_all(runs: Runs) -> bool:
     """Executes the runs one after the other and compares them; returns whether every file could be written.
 
     If one of several runs fails, the others are still executed, and an error at the end says how many failed.
     If a resume is needed, the last line of the output is its command, or says what helps instead.
     """
     try:
-        has_one_run = runs.top is None
-        if has_one_run:
-            is_complete = execute(runs.prepare(runs.seeds.start), on_generation).is_complete
-        else:
-            is_complete = _execute_each(runs, on_generation)
+        is_complete = _execute_each(runs) if runs.top else execute(runs.prepare(runs.seeds.start)).is_complete
     except BaseException as error:
         advice = error.advice if isinstance(error, TrainingError) else RESUME_ADVICE
         print_line(advice.format(resume=runs.resume_command))
@@ -59,7 +51,7 @@ def execute_all(runs: Runs, on_generation: OnGeneration | None = None) -> bool:
     return is_complete
 
 
-def _execute_each(runs: Runs, on_generation: OnGeneration | None) -> bool:
+def _execute_each(runs: Runs) -> bool:
     """Executes the runs of several seeds."""
     returns: dict[str, Float64[np.ndarray, " episodes"]] = {}
     advice: dict[str, None] = {}
@@ -67,7 +59,7 @@ def _execute_each(runs: Runs, on_generation: OnGeneration | None) -> bool:
     for number, seed in enumerate(runs.seeds, 1):
         print_line(f"seed {number} of {runs.num_runs}".ljust(16) + f"{seed}, in {runs.find_folder(seed)}")
         try:
-            result = execute(runs.prepare(seed), on_generation)
+            result = execute(runs.prepare(seed))
         except (EngineError, TrainingError) as error:
             print_line(f"stopped         {runs.find_folder(seed)}: {error}")
             num_stopped, reason = num_stopped + 1, str(error).partition("\n")[0]
@@ -84,65 +76,26 @@ def _execute_each(runs: Runs, on_generation: OnGeneration | None) -> bool:
     return all_complete
 
 
-def execute(run: Run, on_generation: OnGeneration | None = None) -> RunResult:
+def execute(run: Run, on_row: OnRow | None = None) -> RunResult:
     """Trains, draws the learning curve, tests `best.dat` and prints where everything is; returns the outcome.
 
-    However training is stopped, the finished generations are saved. A curve or a test that the folder has already is
+    However training is stopped, the finished units are saved. A curve or a test that the folder has already is
     not made again. TrainingError or EngineError if training cannot go on.
     """
     try:
         try:
             with threadpool_limits(limits=1, user_api="blas"):  # more threads change the last bits of a product
-                have_logged = _train(run, on_generation)
+                have_logged = train(run, on_row)
         finally:
             run.engine.close()
             is_drawn = _draw_learning_curve(run.folder)
-        tested = run_final_test(run) if run.config.run.test_episodes else FinalTestResult(np.empty(0))
+        returns, is_saved = run_final_test(run) if run.config.run.test_episodes else (np.empty(0), True)
     except OSError as error:
         raise TrainingError(f"{error.strerror or error}: {error.filename or run.folder}") from error
     finally:
         if run.lock is not None:
             os.close(run.lock)
-    return RunResult(tested.returns, have_logged and is_drawn and tested.is_saved)
-
-
-def _train(run: Run, on_generation: OnGeneration | None) -> bool:
-    """Trains; returns False if only a logger has lost rows."""
-    config = run.config
-    with (
-        Console(
-            config.evolution.generations,
-            max_env_steps=config.evolution.max_env_steps,
-            print_every=config.run.print_every,
-            stream=sys.stdout,
-        ) as console,
-        MetricsWriter(run.folder / METRICS_CSV, run.progress.generation) as metrics,
-    ):
-        num_params = run.task.agent.policy.layout.num_params
-        console.print_message(f"{config.environment.id} on {run.task.environment.backend}, {num_params:,} parameters")
-        notices = (
-            run.needs,
-            advise_episode_limit(
-                config.environment.id, config.environment.env_kwargs, config.evolution.max_episode_steps
-            ),
-        )
-        for notice in filter(None, notices):
-            console.print_message(notice)
-        trainer = Trainer(run, console)
-        if run.progress.generation:
-            console.print_message(f"resumed after generation {run.progress.generation}")
-        already_over = bool(trainer.ending)
-        if already_over:
-            console.print_message(f"nothing to do: {trainer.ending}")
-        choices, generation = config.list_loggers(), run.progress.generation
-        loggers = Loggers(choices, run.folder, generation, report=console.print_message)
-        try:
-            trainer.run(metrics, loggers, on_generation)
-        finally:
-            have_logged = loggers.close()
-        if not already_over:
-            console.print_message(f"training ended: {trainer.ending}")
-    return have_logged
+    return RunResult(returns, have_logged and is_drawn and is_saved)
 
 
 def _draw_learning_curve(folder: Path) -> bool:

@@ -14,15 +14,16 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from hebbes.execution.chunks import Task
+from hebbes.contracts.trainer import Snapshot
 from hebbes.files import checkpoint as checkpoints
 from hebbes.files.atomic_file import delete_leftovers, sync_folder, write_atomically
-from hebbes.files.checkpoint import Checkpoint, Snapshot, save_checkpoint
+from hebbes.files.checkpoint import Checkpoint, save_checkpoint
 from hebbes.files.option_file import read_yaml
 from hebbes.files.policy_file import SavedPolicy, save_policy
 from hebbes.training.config import TrainConfig
 from hebbes.training.program_words import list_program_words
 from hebbes.training.provenance import find_conditions
+from hebbes.training.run_state import Run, capture_checkpoint
 
 CONFIG_YAML = "config.yaml"
 INIT_FROM = "init_from.dat"
@@ -104,11 +105,11 @@ def _make_exists_error(folder: Path) -> ValueError:
     return ValueError(f"run folder {folder} exists already; --resume it, or choose another --run_name or --folder")
 
 
-def write_first_files(folder: Path, config: TrainConfig, start: Checkpoint) -> None:
-    """Writes the files of a run that has not started yet."""
+def write_first_files(folder: Path, run: Run) -> None:
+    """Writes the files of a run that has not started yet, into a folder that may still have another name."""
     (folder / checkpoints.FOLDER).mkdir(parents=True)
-    (folder / CONFIG_YAML).write_text(config.format_as_yaml())
-    save_checkpoint(folder / checkpoints.FOLDER, start)
+    (folder / CONFIG_YAML).write_text(run.config.format_as_yaml())
+    save_checkpoint(folder / checkpoints.FOLDER, capture_checkpoint(run, run.progress, find_conditions()))
     record_command(folder)
 
 
@@ -193,41 +194,42 @@ def record_command(folder: Path) -> None:
 class RunFiles:
     """Writes the checkpoints of a run and, after each, the policy files that are made from it."""
 
-    def __init__(self, folder: Path, task: Task, config: TrainConfig):
-        self._folder, self._task, self._config = folder, task, config
-        self._options = config.list_used_options(without=("run", "engine", "logger"))
+    def __init__(self, run: Run):
+        self._run = run
+        self._options = run.config.list_used_options(without=("run", "engine", "logger"))
         self._best: Snapshot | None = None
-        delete_leftovers(folder)
+        delete_leftovers(run.folder)
 
     def save(self, checkpoint: Checkpoint) -> None:
         """Writes the checkpoint first, so that no policy file is ever newer than it; OSError if a write fails."""
-        save_checkpoint(self._folder / checkpoints.FOLDER, checkpoint)
+        save_checkpoint(self._run.folder / checkpoints.FOLDER, checkpoint)
         best = checkpoint.progress.best
         if best is not None and best is not self._best:
             self._save_policy("best.dat", best, checkpoint.conditions)
             self._best = best
-        if checkpoint.progress.generation:
+        if checkpoint.progress.units:
             self._save_policy("latest.dat", checkpoint.latest, checkpoint.conditions)
 
     def _save_policy(self, name: str, snapshot: Snapshot, conditions: Mapping[str, str]) -> None:
+        config, task = self._run.config, self._run.task
         provenance: dict[str, Any] = {
-            "seed": self._config.run.seed,
-            "generation": snapshot.generation,
+            "seed": config.run.seed,
+            self._run.trainer.unit: snapshot.units,
             "env_steps": snapshot.env_steps,
             "score": snapshot.score,
-            "score_episodes": self._config.evolution.eval_episodes,
+            "score_episodes": config.evolution.eval_episodes,
             "options": self._options,
             **conditions,
         }
         save_policy(
-            self._folder / name,
+            self._run.folder / name,
             SavedPolicy(
-                policy=self._task.agent.policy,
-                policy_name=self._config.evolution.policy,
+                policy=task.agent.policy,
+                policy_name=config.evolution.policy,
                 weights=snapshot.weights,
                 buffers=snapshot.buffers,
-                action_head=self._task.agent.action_head,
-                environment=self._task.environment,
+                action_head=task.agent.action_head,
+                environment=task.environment,
                 provenance=provenance,
             ),
         )

@@ -78,7 +78,9 @@ def test_returns_are_averaged_over_morphologies(tmp_path):
     found = hebbes.evaluate(tmp_path / "a.dat", **FEW, max_episode_steps=5)
     saved = load_policy(tmp_path / "a.dat")
     alone = [
-        play(saved, make_evaluation_spec(replace(spec, morphologies=(each,))), **FEW, seed=0, max_episode_steps=5)
+        play(
+            saved, make_evaluation_spec(replace(spec, morphologies=(each,))), **FEW, seed=0, max_episode_steps=5
+        ).fitness
         for each in spec.morphologies
     ]
     assert found.returns == pytest.approx(np.mean(alone, axis=0), rel=1e-12)
@@ -128,7 +130,7 @@ def test_whatever_ends_the_play_is_a_value_error_of_one_line(error, message, tmp
     def fail(*arguments, **options):
         raise error
 
-    monkeypatch.setattr(module, "play_seeds", fail)
+    monkeypatch.setattr(module, "play", fail)
     with pytest.raises(ValueError, match=message) as found:
         hebbes.evaluate(save_balancing_policy(tmp_path / "a.dat"), threads=1)
     assert "\n" not in str(found.value)

@@ -58,7 +58,7 @@ class Toy(ChunkEngine):
 def test_another_transport_fits_without_a_change_of_the_dispatch():
     answers = []
     for make in (Toy, InProcess):
-        engine = make(make_task(), chunk_size=4, num_workers=3)
+        engine = make(make_task(), chunk_size=4, threads=3)
         returns = engine.evaluate(POPULATION, make_context()).returns
         answers.append(
             (returns.tobytes(), engine.weighted_noise_sums(POPULATION, returns.T, [1] * len(returns.T)).tobytes())
@@ -117,7 +117,7 @@ def do_rounds(transport, homes, rounds):
 def make_even_transport(num_workers):
     """Workers that are equally fast: all of them answer, then all of them get their next job."""
     transport = ToyTransport(Counter, num_workers)
-    transport.wait = lambda workers, timeout: workers
+    transport.wait = lambda workers, timeout: [(worker, *worker.receive()) for worker in workers]
     return transport
 
 

@@ -26,7 +26,7 @@ ABOVE = 1.4
 
 
 def make_thread_engine(**script):
-    return InProcess(make_task(**script), chunk_size=4, num_workers=2)
+    return InProcess(make_task(**script), chunk_size=4, threads=2)
 
 
 def evaluate_and_close(engine, *contexts):
@@ -53,7 +53,7 @@ class KillsItsWorker(GaussianPopulation):
 def test_a_simulator_that_raises_fails_its_member_in_every_engine():
     script = {"raise_at": 2, "only_above": ABOVE}
     (sound,) = evaluate_and_close(make_thread_engine())
-    for engine in (make_thread_engine(**script), Workers(make_task(**script), chunk_size=4, num_workers=2)):
+    for engine in (make_thread_engine(**script), Workers(make_task(**script), chunk_size=4, threads=2)):
         first, second = evaluate_and_close(engine, make_context(), make_context())
         failed = np.isnan(first.returns)
         assert first.faults == {"RuntimeError: scripted failure at env step 2": failed.sum()}
@@ -65,7 +65,7 @@ def test_a_simulator_that_raises_fails_its_member_in_every_engine():
 
 @pytest.mark.parametrize("place", ["constructor", "reset"])
 @pytest.mark.parametrize(
-    "make", [make_thread_engine, lambda **script: Workers(make_task(**script), chunk_size=4, num_workers=1)]
+    "make", [make_thread_engine, lambda **script: Workers(make_task(**script), chunk_size=4, threads=1)]
 )
 def test_errors_outside_env_steps_end_the_evaluation_in_every_engine(place, make):
     with pytest.raises(EngineError, match=f"scripted failure in {place}") as caught:
@@ -82,7 +82,7 @@ def test_what_envpool_raises_ends_the_evaluation(monkeypatch):
     monkeypatch.setattr(EnvPoolEnv, "step", fail)
     cartpole = Task(Agent(Linear((4,), 2), "argmax"), EnvironmentSpec("CartPole-v1", "envpool"), 11)
     with pytest.raises(EngineError, match="RuntimeError: pool failure") as caught:
-        engine = InProcess(cartpole, chunk_size=4, num_workers=2)
+        engine = InProcess(cartpole, chunk_size=4, threads=2)
         engine.evaluate(GaussianPopulation(np.zeros(8, np.float32), 0.5, 3, 4, 20), make_context())
     assert isinstance(caught.value.__cause__, RuntimeError)
 
@@ -108,7 +108,7 @@ def test_a_policy_that_crashes_the_simulator_fails_its_chunk_and_the_run_goes_on
     (sound,) = evaluate_and_close(make_thread_engine())
     blamed = find_failing_chunk()
     assert 0 < blamed.sum() < 21
-    engine = Workers(make_task(exit_at=2, only_above=ABOVE), chunk_size=4, num_workers=2)
+    engine = Workers(make_task(exit_at=2, only_above=ABOVE), chunk_size=4, threads=2)
     (rollouts,) = evaluate_and_close(engine)
     assert rollouts.faults == {"worker died (exit code 3)": 2 * blamed.sum()}
     assert np.isnan(rollouts.returns).all(axis=1).tolist() == blamed.tolist()
@@ -125,7 +125,7 @@ def test_a_policy_that_crashes_the_simulator_fails_its_chunk_and_the_run_goes_on
 def test_a_policy_that_hangs_the_simulator_fails_its_chunk_and_the_run_goes_on():
     (sound,) = evaluate_and_close(make_thread_engine())
     blamed = find_failing_chunk()
-    engine = Workers(make_task(hang_at=2, only_above=ABOVE), chunk_size=4, num_workers=2, episode_timeout=0.1)
+    engine = Workers(make_task(hang_at=2, only_above=ABOVE), chunk_size=4, threads=2, episode_timeout=0.1)
     (rollouts,) = evaluate_and_close(engine)
     assert rollouts.faults == {"episode_timeout": 2 * blamed.sum()}
     assert np.isnan(rollouts.returns).all(axis=1).tolist() == blamed.tolist()
@@ -135,7 +135,7 @@ def test_a_policy_that_hangs_the_simulator_fails_its_chunk_and_the_run_goes_on()
 def test_a_new_worker_has_time_for_its_imports_but_not_for_ever(monkeypatch):
     monkeypatch.setattr(dispatch, "MAX_DEATHS", 2)
     monkeypatch.setattr(dispatch, "START_SECONDS", 0.1)
-    engine = Workers(make_task(), chunk_size=4, num_workers=1, episode_timeout=1e6)
+    engine = Workers(make_task(), chunk_size=4, threads=1, episode_timeout=1e6)
     with pytest.raises(EngineError, match=r"2 workers were lost .* the last one: worker did not start in 0\.1 s"):
         evaluate_and_close(engine)
 
@@ -143,14 +143,14 @@ def test_a_new_worker_has_time_for_its_imports_but_not_for_ever(monkeypatch):
 @pytest.mark.parametrize("num_workers", [1, 2, 5])
 def test_chunks_that_all_crash_fail_on_any_number_of_workers(num_workers):
     # three chunks, six deaths
-    (rollouts,) = evaluate_and_close(Workers(make_task(exit_at=3), chunk_size=7, num_workers=num_workers))
+    (rollouts,) = evaluate_and_close(Workers(make_task(exit_at=3), chunk_size=7, threads=num_workers))
     assert rollouts.faults == {"worker died (exit code 3)": 42}
     assert np.isnan(rollouts.returns).all()
 
 
 def test_workers_that_cannot_work_at_all_stop_the_run(monkeypatch):
     monkeypatch.setattr(dispatch, "MAX_DEATHS", 2)
-    engine = Workers(replace(make_task(), seed=DiesWhenUnpickled()), chunk_size=4, num_workers=1)
+    engine = Workers(replace(make_task(), seed=DiesWhenUnpickled()), chunk_size=4, threads=1)
     with pytest.raises(EngineError, match=r"2 workers .* the last one: worker died \(exit code 5\) at its start"):
         evaluate_and_close(engine)
 
@@ -166,7 +166,7 @@ def test_a_standard_error_that_is_closed_harms_nobody(monkeypatch):
 
 
 def test_a_sum_that_kills_its_workers_stops_the_run():
-    engine = Workers(make_task(), chunk_size=21, num_workers=1)
+    engine = Workers(make_task(), chunk_size=21, threads=1)
     with pytest.raises(EngineError, match=r"worker died \(exit code 4\)"):
         engine.weighted_noise_sums(KillsItsWorker(np.zeros(4, np.float32), 0.5, 3, 4, 20), np.zeros((1, 21)), [1])
     engine.close()

@@ -77,15 +77,15 @@ def test_chunks_cover_the_members_once_in_order_and_evenly(num_members, chunk_si
     ids=["cartpole on envpool", "scripted on gymnasium"],
 )
 def test_the_same_bits_on_any_number_of_threads_and_workers(make_task, num_params, crews):
-    alone = collect_answers(InProcess(make_task(), chunk_size=4, num_workers=1), num_params)
+    alone = collect_answers(InProcess(make_task(), chunk_size=4, threads=1), num_params)
     for threads in (2, 5):
-        assert collect_answers(InProcess(make_task(), chunk_size=4, num_workers=threads), num_params) == alone
+        assert collect_answers(InProcess(make_task(), chunk_size=4, threads=threads), num_params) == alone
     for processes in crews:
-        assert collect_answers(Workers(make_task(), chunk_size=4, num_workers=processes), num_params) == alone
+        assert collect_answers(Workers(make_task(), chunk_size=4, threads=processes), num_params) == alone
 
 
 def test_common_seeds_meet_the_same_start_and_independent_ones_do_not():
-    engine = InProcess(build_scripted_task(), chunk_size=4, num_workers=2)
+    engine = InProcess(build_scripted_task(), chunk_size=4, threads=2)
     # the observation contains a random draw from the start; equal start states have no spread
     spreads = []
     for independent in (False, True):
@@ -101,7 +101,7 @@ def test_training_wrappers_are_left_out_of_evaluation():
     spec = replace(
         make_scripted_spec(rewards=[-1.0], truncate_at=9, action_weight=0.0), training_wrappers=(early_stop,)
     )
-    engine = InProcess(build_task(spec, 2, "tanh"), chunk_size=30, num_workers=1)
+    engine = InProcess(build_task(spec, 2, "tanh"), chunk_size=30, threads=1)
     lengths = [
         engine.evaluate(make_population(4), make_context(purpose=purpose)).env_steps.max()
         for purpose in (Purpose.TRAINING, Purpose.EVALUATION)
@@ -112,8 +112,8 @@ def test_training_wrappers_are_left_out_of_evaluation():
 
 def test_a_chunk_whose_worker_is_killed_three_times_changes_nothing():
     make = {"truncate_at": 2000}
-    alone = collect_answers(InProcess(build_scripted_task(**make), chunk_size=30, num_workers=1), 4)
-    engine = Workers(build_scripted_task(**make), chunk_size=30, num_workers=1)
+    alone = collect_answers(InProcess(build_scripted_task(**make), chunk_size=30, threads=1), 4)
+    engine = Workers(build_scripted_task(**make), chunk_size=30, threads=1)
     killed = []
 
     def kill_three():
@@ -131,7 +131,7 @@ def test_a_chunk_whose_worker_is_killed_three_times_changes_nothing():
 
 
 def test_five_workers_whose_answers_come_in_an_adverse_order_change_nothing(monkeypatch):
-    alone = collect_answers(InProcess(build_scripted_task(), chunk_size=4, num_workers=1), 4)
+    alone = collect_answers(InProcess(build_scripted_task(), chunk_size=4, threads=1), 4)
     sizes = []
 
     def last_of_all(connections, timeout=None):
@@ -141,33 +141,31 @@ def test_five_workers_whose_answers_come_in_an_adverse_order_change_nothing(monk
         return connections[-1:]
 
     monkeypatch.setattr(workers, "wait", last_of_all)
-    assert collect_answers(Workers(build_scripted_task(), chunk_size=4, num_workers=5), 4) == alone
+    assert collect_answers(Workers(build_scripted_task(), chunk_size=4, threads=5), 4) == alone
     assert max(sizes) == 5
 
 
 def test_an_evaluation_gives_no_moments_and_leaves_no_trace():
     buffers = make_normalization_buffers(Moments(9, np.full(2, 0.5), np.full(2, 4.0)), (2,))
     before = {name: array.copy() for name, array in buffers.items()}
-    engine = InProcess(build_scripted_task(), chunk_size=4, num_workers=2)
+    engine = InProcess(build_scripted_task(), chunk_size=4, threads=2)
     unobserved = make_context(purpose=Purpose.EVALUATION, buffers=buffers, observe_moments=False)
     assert engine.evaluate(make_population(4), unobserved).moments == (None,) * 21
     assert all(np.array_equal(buffers[name], before[name]) for name in before)
-    assert collect_answers(engine, 4) == collect_answers(
-        InProcess(build_scripted_task(), chunk_size=4, num_workers=1), 4
-    )
+    assert collect_answers(engine, 4) == collect_answers(InProcess(build_scripted_task(), chunk_size=4, threads=1), 4)
 
 
 @pytest.mark.parametrize("independent", [False, True])
 def test_gymnasium_keeps_few_environments_however_many_chunks(independent):
-    engine = InProcess(build_scripted_task(), chunk_size=4, num_workers=1)
+    engine = InProcess(build_scripted_task(), chunk_size=4, threads=1)
     population = GaussianPopulation(np.zeros(4, np.float32), 0.5, 3, 4, 40)
     engine.evaluate(population, make_context(independent_seeds=independent))
-    assert 1 <= len(engine._transport._host._idle) <= 2
+    assert 1 <= len(engine._transport._pool.host._idle) <= 2
     engine.close()
 
 
 def test_no_worker_is_left_behind():
-    engine = Workers(build_scripted_task(), chunk_size=4, num_workers=2)
+    engine = Workers(build_scripted_task(), chunk_size=4, threads=2)
     user = threading.Thread(target=engine.evaluate, args=(make_population(4), make_context()))
     user.start()
     user.join()

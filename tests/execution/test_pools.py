@@ -60,7 +60,7 @@ def engine(tmp_path, monkeypatch):
         return connections
 
     monkeypatch.setattr(workers, "wait", wait_for_all)
-    made = Workers(REACHER, chunk_size=3, num_workers=2)
+    made = Workers(REACHER, chunk_size=3, threads=2)
     made._transport._make_host = partial(make_counting_evaluator, tmp_path)
     yield made
     made.close()
@@ -104,7 +104,7 @@ def test_a_worker_that_takes_one_chunk_a_generation_keeps_its_own_pools(evaluato
 
 @pytest.mark.parametrize("members", [range(12), range(12, 24)])
 def test_a_worker_keeps_its_share_for_training_and_for_evaluation_and_what_grew_before(members):
-    engine = Workers(REACHER, chunk_size=4, num_workers=2)
+    engine = Workers(REACHER, chunk_size=4, threads=2)
     chunks = [range(first, first + 4) for first in range(members.start, members.stop, 4)]
     assert engine._count_idle_envs(chunks) == 2 * (members.start + 2 * 4)
-    assert InProcess(REACHER, chunk_size=4, num_workers=2)._count_idle_envs(chunks) == 2 * members.stop
+    assert InProcess(REACHER, chunk_size=4, threads=2)._count_idle_envs(chunks) == 2 * members.stop

@@ -35,11 +35,6 @@ class Interrupt(Exception):
     """Raised by the signal handler."""
 
 
-def fail(host, begun, number):
-    begun.append(number)
-    raise ValueError(f"job {number}")
-
-
 @contextmanager
 def interrupt_after(seconds):
     def handler(number, frame):
@@ -87,7 +82,7 @@ def has_ended(pid, within):
     ],
 )
 def test_a_stuck_worker_heeds_no_signal_and_ends_with_its_parent(holds_lock, evaluate, tmp_path):
-    script = f"engine = Workers(make_task(hang_at=2, hang_holds_lock={holds_lock}), chunk_size=30, num_workers=1)"
+    script = f"engine = Workers(make_task(hang_at=2, hang_holds_lock={holds_lock}), chunk_size=30, threads=1)"
     parent = run_script(tmp_path, ["import threading", script, evaluate])
     worker = int(parent.stdout.readline().split()[-1])
     try:
@@ -111,10 +106,10 @@ def test_engines_that_nobody_closed_do_not_hold_up_the_exit(tmp_path):
         tmp_path,
         [
             "import threading",
-            "engine = Workers(make_task(), chunk_size=4, num_workers=1)",
+            "engine = Workers(make_task(), chunk_size=4, threads=1)",
             "engine.evaluate(POPULATION, make_context())",
             "print(engine._transport.workers[0].process.pid, flush=True)",
-            "stuck = InProcess(make_task(hang_at=2), chunk_size=30, num_workers=1)",
+            "stuck = InProcess(make_task(hang_at=2), chunk_size=30, threads=1)",
             "threading.Thread(target=stuck.evaluate, args=(POPULATION, make_context()), daemon=True).start()",
             "input()",
         ],
@@ -127,7 +122,7 @@ def test_engines_that_nobody_closed_do_not_hold_up_the_exit(tmp_path):
 
 
 def test_busy_workers_are_ended_soon_after_an_interrupt():
-    engine = Workers(make_task(hang_at=2), chunk_size=4, num_workers=2)
+    engine = Workers(make_task(hang_at=2), chunk_size=4, threads=2)
     with interrupt_after(1.5):
         engine.evaluate(POPULATION, make_context())
     assert not engine._transport.workers  # the interrupt ended them
@@ -136,7 +131,7 @@ def test_busy_workers_are_ended_soon_after_an_interrupt():
     transport = engine._transport
     processes = [transport.start_worker().process for _ in range(2)]
     for worker in transport.workers:
-        worker.send(ChunkEvaluator.evaluate, (POPULATION, range(21), make_context(), 1, 21))
+        worker.send(0, ChunkEvaluator.evaluate, (POPULATION, range(21), make_context(), 1, 21))
     started = time.monotonic()
     engine.close()
     assert time.monotonic() - started < 4  # one second for all, then they are killed
@@ -145,7 +140,7 @@ def test_busy_workers_are_ended_soon_after_an_interrupt():
 
 def test_running_chunks_stop_at_their_next_env_step_when_the_engine_is_closed():
     before = set(threading.enumerate())
-    engine = InProcess(make_task(truncate_at=10**9), chunk_size=4, num_workers=2)
+    engine = InProcess(make_task(truncate_at=10**9), chunk_size=4, threads=2)
     started = time.monotonic()
     with interrupt_after(0.3):
         engine.evaluate(POPULATION, make_context())
@@ -156,7 +151,7 @@ def test_running_chunks_stop_at_their_next_env_step_when_the_engine_is_closed():
 
 def test_a_simulator_stuck_in_an_env_step_is_not_waited_for(monkeypatch):
     monkeypatch.setattr(in_process, "STOP_SECONDS", 0.3)
-    engine = InProcess(make_task(hang_at=2), chunk_size=4, num_workers=2)
+    engine = InProcess(make_task(hang_at=2), chunk_size=4, threads=2)
     started = time.monotonic()
     with interrupt_after(0.3):
         engine.evaluate(POPULATION, make_context())
@@ -164,9 +159,18 @@ def test_a_simulator_stuck_in_an_env_step_is_not_waited_for(monkeypatch):
     assert 0.5 < time.monotonic() - started < 1.5
 
 
-def test_calls_that_have_not_begun_never_will_after_an_error():
-    dispatch, begun = Dispatch(ThreadTransport(partial(ChunkEvaluator, make_task()), 1)), []
-    tickets = [dispatch.submit(fail, begun, number) for number in range(5)]
+def test_calls_that_have_not_begun_never_will_after_an_error(monkeypatch):
+    monkeypatch.setattr(in_process, "STOP_SECONDS", 0.1)
+    dispatch, begun, raised = Dispatch(ThreadTransport(partial(ChunkEvaluator, make_task()), 1)), [], threading.Event()
+
+    def first_fails(host, number):
+        begun.append(number)
+        assert number == 0 or raised.wait(10)
+        raise ValueError(f"job {number}")
+
+    tickets = [dispatch.submit(first_fails, number) for number in range(5)]
     with pytest.raises(EngineError, match="ValueError: job 0"):
         dispatch.collect(tickets)
-    assert begun == [0]
+    raised.set()
+    time.sleep(0.2)
+    assert len(begun) <= 2

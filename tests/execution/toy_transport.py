@@ -17,10 +17,10 @@ class ToyTransport:
     only where everybody hangs. `calls` has the worker's number with each call.
     """
 
-    workers_per_host = 1
+    threads_per_worker = capacity = 1
 
-    def __init__(self, make_host, num_workers):
-        self.num_workers, self.make_host = num_workers, make_host
+    def __init__(self, make_host, threads):
+        self.num_workers, self.make_host = threads, make_host
         self.fate, self.rng = lambda function, arguments: 0, np.random.default_rng(0)
         self.now, self.made, self.calls, self.alive = 0.0, 0, [], []
 
@@ -35,7 +35,8 @@ class ToyTransport:
         if not ready:
             self.now += timeout + 0.001
             return []
-        return list(self.rng.permutation(ready)[: self.rng.integers(1, len(ready) + 1)])
+        chosen = self.rng.permutation(ready)[: self.rng.integers(1, len(ready) + 1)]
+        return [(worker, *worker.receive()) for worker in chosen]
 
     def end_worker(self, worker):
         self.alive.remove(worker)
@@ -49,11 +50,12 @@ class ToyWorker:
         self.transport, self.number, self.host = transport, number, transport.make_host()
         self.call, self.outcome = None, transport.fate(None, ())
 
-    def send(self, function, arguments):
+    def send(self, ticket, function, arguments):
         self.transport.calls.append((self.number, function, arguments))
-        self.call, self.outcome = (function, arguments), self.transport.fate(function, arguments)
+        self.call, self.outcome = (ticket, function, arguments), self.transport.fate(function, arguments)
 
     def receive(self):
         if self.outcome:
-            return Loss(f"worker died (exit code {self.outcome})", is_blameless=self.outcome == -SIGKILL)
-        return call_function(self.host, *self.call) if self.call else None
+            return None, Loss(f"worker died (exit code {self.outcome})", is_blameless=self.outcome == -SIGKILL)
+        ticket, *call = self.call or (None,)
+        return ticket, call_function(self.host, *call) if call else None

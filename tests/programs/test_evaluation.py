@@ -10,13 +10,14 @@ import torch
 
 from hebbes.environments.environment_spec import EnvironmentSpec
 from hebbes.environments.wrapper_spec import WrapperSpec
-from hebbes.evaluation.entries import Entry, EvaluationResult
-from hebbes.evaluation.play import PlayResult, make_evaluation_spec, play, play_seeds, watch_episode
+from hebbes.evaluation.entries import Entry, EvaluationResult, PlayResult
+from hebbes.evaluation.play import make_evaluation_spec, play, play_episode
 from hebbes.files.policy_file import SavedPolicy, load_policy, save_policy
 from hebbes.options.evaluation import EvaluateConfig
 from hebbes.policies.linear import Linear
 from hebbes.programs.evaluation_entries import load_entries
 from hebbes.programs.evaluation_report import format_report
+from hebbes.programs.evaluation_run import play_entry
 from hebbes.reporting.video import VideoWriter
 from hebbes.statistics.summary_table import format_runs_table
 
@@ -32,7 +33,8 @@ def make_policy(kwargs=None, buffers=None, **changes):
 
 
 def play_policy(saved, **options):
-    return play(saved, make_evaluation_spec(saved.environment), **{"episodes": 4, "seed": 3, "threads": 1, **options})
+    options = {"episodes": 4, "seed": 3, "threads": 1, **options}
+    return play(saved, make_evaluation_spec(saved.environment), **options).fitness
 
 
 @pytest.fixture
@@ -48,11 +50,14 @@ def test_an_episode_depends_on_the_seed_and_its_number_alone():
     assert not np.array_equal(play_policy(make_policy(), seed=4), alone)
 
 
+def play_seeds(saved, **options):
+    config = EvaluateConfig(path_weights=("a.dat",), threads=1, **options)
+    return play_entry(config, Entry("a.dat", saved, make_evaluation_spec(saved.environment)))
+
+
 def test_seeds_are_played_as_if_each_were_alone():
-    found = play_seeds(
-        make_policy(), make_evaluation_spec(make_policy().environment), episodes=4, seeds=(3, 7), threads=1
-    )
-    assert np.array_equal(found.returns, [play_policy(make_policy()), play_policy(make_policy(), seed=7)])
+    found = play_seeds(make_policy(), episodes=4, seed=3, seeds=2)
+    assert np.array_equal(found.returns, [play_policy(make_policy()), play_policy(make_policy(), seed=4)])
     assert found.faults == {}
 
 
@@ -80,22 +85,21 @@ def test_training_wrappers_are_applied_only_on_request():
     saved = make_policy({"rewards": [-1.0], "truncate_at": 8}, training_wrappers=(stop,))
     for training_wrappers, expected in ((False, -8), (True, -4)):
         environment = make_evaluation_spec(saved.environment, training_wrappers=training_wrappers)
-        assert play(saved, environment, episodes=1, seed=0, threads=1).tolist() == [expected]
+        assert play(saved, environment, episodes=1, seed=0, threads=1).fitness.tolist() == [expected]
 
 
 def test_a_filmed_episode_is_the_one_that_is_played(tmp_path):
     saved = make_policy()
     with VideoWriter(tmp_path / "film.mp4", 30) as video:
         environment = make_evaluation_spec(saved.environment)
-        filmed = [
-            watch_episode(saved, environment, episode=k, seed=3, show_frame=video.write).returns[0] for k in range(4)
-        ]
+        shown = {"seed": 3, "render_mode": "rgb_array", "show_frame": video.write}
+        filmed = [play_episode(saved, environment, episode=k, **shown).returns[0] for k in range(4)]
     assert filmed == pytest.approx(play_policy(saved), rel=1e-12)
 
 
 def test_why_episodes_failed_is_counted_over_the_seeds():
     saved = make_policy({"raise_at": 2})
-    found = play_seeds(saved, make_evaluation_spec(saved.environment), episodes=2, seeds=(0, 1), threads=1)
+    found = play_seeds(saved, episodes=2, seeds=2)
     assert np.isnan(found.returns).all()
     ((reason, count),) = found.faults.items()
     assert "scripted failure at env step 2" in reason

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from hebbes.environments.environment_spec import EnvironmentSpec
-from hebbes.evaluation.entries import Entry, EvaluationResult
-from hebbes.evaluation.play import PlayResult, play
+from hebbes.evaluation.entries import Entry, EvaluationResult, PlayResult
+from hebbes.evaluation.play import play
 from hebbes.evaluation.weight_recording import record_weights
 from hebbes.files.policy_file import SavedPolicy, save_policy
 from hebbes.options.evaluation import EvaluateConfig
@@ -49,7 +49,7 @@ def make_config(*paths, owner=HebbianEvaluateConfig, **options):
 
 
 def play_entry(entry, episodes=4):
-    return play(entry.saved, entry.environment, episodes=episodes, seed=0, threads=1)
+    return play(entry.saved, entry.environment, episodes=episodes, seed=0, threads=1).fitness
 
 
 def test_every_value_of_an_intervention_is_a_variant_by_itself_on_the_same_start_states(files):
@@ -65,7 +65,7 @@ def test_every_value_of_an_intervention_is_a_variant_by_itself_on_the_same_start
         "lesion 1 (10 of 10 neurons)",
         "init_weights zeros",
     ]
-    assert np.array_equal(returns[""], play(make_plastic(), SPEC, episodes=4, seed=0, threads=1))
+    assert np.array_equal(returns[""], play(make_plastic(), SPEC, episodes=4, seed=0, threads=1).fitness)
     assert np.array_equal(returns["freeze_at 50"], returns[""])  # the episode is over before
     assert (returns["lesion 1 (10 of 10 neurons)"] == 0).all()  # no output, no reward
     for changed in ("freeze_at 0", "reset_weights_at 3", "lesion 0.25 (3 of 10 neurons)", "init_weights zeros"):

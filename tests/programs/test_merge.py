@@ -67,7 +67,7 @@ def test_the_printed_command_trains_resumes_bit_for_bit_and_keeps_the_tables(mer
     assert all(np.array_equal(best.buffers[name], start.buffers[name]) for name in tables)
     assert not np.array_equal(load_policy(whole / "latest.dat", IMPORT).weights, start.weights)
     assert best.buffers["observation_count"] > start.buffers["observation_count"]
-    returns = play(best, best.environment, episodes=2, seed=0, threads=1)
+    returns = play(best, best.environment, episodes=2, seed=0, threads=1).fitness
     assert np.isfinite(returns).all()
 
 
@@ -76,8 +76,8 @@ def test_the_start_is_the_merged_policy(merged_file, tmp_path):
     flags = [f"--{name}={value}" for name, value in {**RUN, "folder": tmp_path}.items()]
     (run,) = prepare(parse_config("hebbian", [*read_command(said), *flags], ""))
     start = load_policy(path, IMPORT)
-    assert np.array_equal(run.strategy.mean, start.weights)
-    assert set(run.constants) == {"rule_table.dense1", "rule_table.dense2"}
+    assert np.array_equal(run.trainer.policy[0], start.weights)
+    assert set(run.trainer.policy[1]) == {"rule_table.dense1", "rule_table.dense2"}
     assert start.provenance["merged_from"]["generation"] == 2
 
 

@@ -33,9 +33,10 @@ def split_header(header):
 
 
 def show(rows, stream, total=100, max_env_steps=None, print_every=1):
-    with Console(total, max_env_steps=max_env_steps, print_every=print_every, stream=stream) as console:
+    budgets = {"generation": total, "env_steps": max_env_steps}
+    with Console(budgets, print_every=print_every, stream=stream) as console:
         for each in rows:
-            console.show_generation(each)
+            console.show(each)
     return stream.getvalue().splitlines()
 
 
@@ -74,9 +75,9 @@ def test_columns_align_and_the_header_returns():
 def test_a_log_file_gets_no_control_characters_and_messages_as_they_are(monkeypatch):
     monkeypatch.setenv("FORCE_COLOR", "1")
     stream = io.StringIO()
-    with Console(10, max_env_steps=None, print_every=1, stream=stream) as console:
+    with Console({"generation": 10}, print_every=1, stream=stream) as console:
         console.print_message("[bold]Pong-v5[/bold]")
-        console.show_generation(make_row(1))
+        console.show(make_row(1))
     assert stream.getvalue().splitlines()[0] == "[bold]Pong-v5[/bold]"
     assert all(character.isprintable() or character == "\n" for character in stream.getvalue())
 
@@ -84,10 +85,10 @@ def test_a_log_file_gets_no_control_characters_and_messages_as_they_are(monkeypa
 def test_a_terminal_also_gets_a_bar_with_every_generation(monkeypatch):
     monkeypatch.setenv("TERM", "xterm")
     stream = FakeTerminal()
-    with Console(10, max_env_steps=None, print_every=5, stream=stream) as console:
+    with Console({"generation": 10}, print_every=5, stream=stream) as console:
         console.print_message("[bold] stays")
-        console.show_generation(make_row(1))
-        console.show_generation(make_row(2))
+        console.show(make_row(1))
+        console.show(make_row(2))
     text = stream.getvalue()
     assert "[bold] stays" in text
     assert "generation 2/10, mean 12.35" in text
@@ -118,6 +119,6 @@ def test_a_stream_that_can_no_longer_be_written_does_not_end_the_run():
         def write(self, text):
             raise OSError(28, "No space left on device")
 
-    with Console(10, max_env_steps=None, print_every=1, stream=Full()) as console:
+    with Console({"generation": 10}, print_every=1, stream=Full()) as console:
         console.print_message("lost")
         console.print_message("lost too")

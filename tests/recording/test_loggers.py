@@ -46,7 +46,7 @@ class FailingLogger:
     raises: ClassVar[dict[str, list[BaseException | None]]] = {}
     made: ClassVar[list["FailingLogger"]] = []
 
-    def __init__(self, folder: Path, generation: int):
+    def __init__(self, folder: Path, units: int):
         self.rows, self.closed = [], 0
         self.made.append(self)
         self._raise("init")
@@ -68,7 +68,7 @@ class FailingLogger:
 class Speechless:
     """Lacks `write`."""
 
-    def __init__(self, folder, generation):
+    def __init__(self, folder, units):
         pass
 
     def close(self):

@@ -15,7 +15,7 @@ from hebbes.recording.metrics import MetricsWriter, count_missing_rows, read_met
 @given(values=st.lists(st.floats(), min_size=1, max_size=5))
 def test_every_float_comes_back_bit_for_bit(tmp_path_factory, values):
     path = tmp_path_factory.mktemp("metrics") / "metrics.csv"
-    with MetricsWriter(path) as writer:
+    with MetricsWriter(path, "generation") as writer:
         for value in values:
             writer.write({"generation": 1, "return_mean": value})
     np.testing.assert_array_equal(read_metrics(path)["return_mean"], values)
@@ -23,7 +23,7 @@ def test_every_float_comes_back_bit_for_bit(tmp_path_factory, values):
 
 def test_the_file_is_a_plain_table_flushed_row_by_row(tmp_path):
     path = tmp_path / "metrics.csv"
-    writer = MetricsWriter(path)
+    writer = MetricsWriter(path, "generation")
     writer.write({"generation": 1, "sigma": np.float64(0.1), "eval_return": nan, "env_steps": np.int64(64000)})
     assert path.read_text() == "generation,sigma,eval_return,env_steps\n1,0.1,,64000\n"
     writer.write({"env_steps": 128000, "eval_return": -2.0, "generation": 2, "sigma": 0.25})
@@ -32,7 +32,7 @@ def test_the_file_is_a_plain_table_flushed_row_by_row(tmp_path):
 
 
 def test_a_row_with_other_columns_is_refused_and_not_written(tmp_path):
-    with MetricsWriter(tmp_path / "metrics.csv") as writer:
+    with MetricsWriter(tmp_path / "metrics.csv", "generation") as writer:
         writer.write({"generation": 1, "sigma": 0.1})
         with pytest.raises(ValueError, match=r"missing \['sigma'\], new \['learning_rate'\]"):
             writer.write({"generation": 2, "learning_rate": 0.1})
@@ -42,11 +42,11 @@ def test_a_row_with_other_columns_is_refused_and_not_written(tmp_path):
 def test_writing_continues_after_a_generation_and_drops_later_rows_of_an_interrupted_run(tmp_path):
     path = tmp_path / "metrics.csv"
     path.write_text("learning_rate,generation\n0.5,1\n0.25,2\n0.125,3\n0.0")
-    assert count_missing_rows(path, 2) == 0
-    with MetricsWriter(path, generation=2) as writer:
+    assert count_missing_rows(path, "generation", 2) == 0
+    with MetricsWriter(path, "generation", 2) as writer:
         writer.write({"generation": 3, "learning_rate": 7.0})
     assert path.read_text() == "learning_rate,generation\n0.5,1\n0.25,2\n7.0,3\n"
-    with MetricsWriter(path) as writer:
+    with MetricsWriter(path, "generation") as writer:
         writer.write({"generation": 1, "sigma": 1.0})
     assert path.read_text() == "generation,sigma\n1,1.0\n"
 
@@ -54,16 +54,16 @@ def test_writing_continues_after_a_generation_and_drops_later_rows_of_an_interru
 def test_a_damaged_row_is_dropped_and_the_others_are_kept(tmp_path):
     path = tmp_path / "metrics.csv"
     path.write_text("generation,learning_rate\n1,0.5\n2,0.\x002\n3,0.1\n")
-    assert count_missing_rows(path, 3) == 1
-    MetricsWriter(path, generation=3).close()
+    assert count_missing_rows(path, "generation", 3) == 1
+    MetricsWriter(path, "generation", 3).close()
     assert path.read_text() == "generation,learning_rate\n1,0.5\n3,0.1\n"
-    assert count_missing_rows(tmp_path / "gone.csv", 3) == 3
+    assert count_missing_rows(tmp_path / "gone.csv", "generation", 3) == 3
 
 
 def test_rows_with_the_columns_of_another_version_are_set_aside(tmp_path):
     path = tmp_path / "metrics.csv"
     path.write_text("generation,learning_rate\n1,0.5\n")
-    with MetricsWriter(path, generation=1) as writer:
+    with MetricsWriter(path, "generation", 1) as writer:
         writer.write({"generation": 2, "sigma": 1.0})
     assert path.read_text() == "generation,sigma\n2,1.0\n"
     assert (tmp_path / "metrics.until-1.csv").read_text() == "generation,learning_rate\n1,0.5\n"
@@ -73,14 +73,14 @@ def test_a_foreign_file_is_left_alone(tmp_path):
     path = tmp_path / "metrics.csv"
     path.write_text("precious\n")
     with pytest.raises(ValueError, match=r"metrics.csv holds no metrics; move it away"):
-        MetricsWriter(path, generation=2)
+        MetricsWriter(path, "generation", 2)
     assert path.read_text() == "precious\n"
 
 
 def test_rows_that_the_disk_refuses_are_written_once_there_is_room(tmp_path):
     path = tmp_path / "metrics.csv"
     limits, handler = resource.getrlimit(resource.RLIMIT_FSIZE), signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-    with MetricsWriter(path) as writer:
+    with MetricsWriter(path, "generation") as writer:
         writer.write({"generation": 1})
         resource.setrlimit(resource.RLIMIT_FSIZE, (path.stat().st_size + 1, limits[1]))  # room for half a row
         try:
@@ -111,7 +111,7 @@ def test_columns_of_an_earlier_version_get_current_names_when_the_run_writes_the
     path = tmp_path / "metrics.csv"
     path.write_text("generation,unperturbed_return,lr\n1,2.5,0.1\n")
     assert read_metrics(path).keys() == {"generation", "mean_policy_return", "learning_rate"}
-    with MetricsWriter(path, 1) as writer:
+    with MetricsWriter(path, "generation", 1) as writer:
         writer.write({"generation": 2, "mean_policy_return": 3.5, "learning_rate": 0.2})
     assert path.read_text() == "generation,mean_policy_return,learning_rate\n1,2.5,0.1\n2,3.5,0.2\n"
 
@@ -119,7 +119,7 @@ def test_columns_of_an_earlier_version_get_current_names_when_the_run_writes_the
 def test_a_users_own_column_with_a_former_name_stays(tmp_path):
     path = tmp_path / "metrics.csv"
     for generation in (1, 2, 3):
-        with MetricsWriter(path, generation - 1) as writer:
+        with MetricsWriter(path, "generation", generation - 1) as writer:
             writer.write({"generation": generation, "lr": 0.5, "learning_rate": 1.0})
     assert [each.name for each in tmp_path.iterdir()] == ["metrics.csv"]
     assert list(read_metrics(path)["lr"]) == [0.5, 0.5, 0.5]

@@ -1,5 +1,9 @@
 """Kills a run at each of its file operations, one after the other, and resumes it; prints counts as JSON.
 
+    python -m tests.reliability.killed_writes TRAINER FOLDER EVERY
+
+With EVERY larger than 1, at each EVERY-th operation.
+
 Python announces every file operation to audit hooks before it happens, so nothing has to be patched. Each kill hits a
 new process, forked from this one, which has imported everything and done nothing else.
 """
@@ -14,9 +18,11 @@ from pathlib import Path
 
 import matplotlib.pyplot  # noqa: F401
 
+import tests.training.toy_trainers  # noqa: F401  # registers the trainer `replay`
 from tests.training.scripted_runs import make_scripted_config, read_outcome, resume, train
 
-OPTIONS = {"generations": 2, "checkpoint_every": 1}
+GENERATIONS = {"static": 2, "replay": 9}
+"""Trainer -> units of its run. With a replay, old segments are deleted in the last ones."""
 LATER = 40
 """The resuming process is killed too, at one of its first 40 operations."""
 EVENTS = {"open", "os.rename", "os.remove", "os.mkdir", "os.rmdir", "os.chmod", "os.truncate"}
@@ -33,7 +39,7 @@ def die_at(number, top):
     sys.addaudithook(watch)
 
 
-def run_forked(top, number, name):
+def run_forked(trainer, top, number, name):
     """Exit status of a process that starts or resumes a run and is killed at its `number`-th operation."""
     child = os.fork()
     if child:
@@ -43,7 +49,7 @@ def run_forked(top, number, name):
         die_at(number, top)
         with Path(os.devnull).open("w") as nowhere:
             os.dup2(nowhere.fileno(), 1)
-        go_on(top, name)
+        go_on(trainer, top, name)
         status = 0
     except Exception:
         traceback.print_exc()
@@ -51,20 +57,22 @@ def run_forked(top, number, name):
         os._exit(status)
 
 
-def go_on(top, name):
+def go_on(trainer, top, name):
     """Starts the run, or resumes it if its folder exists; returns the folder."""
-    folder = top / "Scripted-v0" / name
-    return resume(folder, **OPTIONS) if folder.exists() else train(make_scripted_config(top, run_name=name, **OPTIONS))
+    folder, options = top / "Scripted-v0" / name, {"generations": GENERATIONS[trainer], "checkpoint_every": 1}
+    if folder.exists():
+        return resume(folder, trainer, **options)
+    return train(make_scripted_config(top, trainer, run_name=name, **options))
 
 
 def main():
-    top = Path(sys.argv[1])
-    assert run_forked(top, 0, "whole") == 0
+    trainer, top, every = sys.argv[1], Path(sys.argv[2]), int(sys.argv[3])
+    assert run_forked(trainer, top, 0, "whole") == 0
     whole = read_outcome(top / "Scripted-v0" / "whole")
     kills, wrong = 0, []
-    for number in itertools.count(1):
+    for number in itertools.count(1, every):
         name = f"killed{number}"
-        statuses = [run_forked(top, number, name), run_forked(top, 1 + number % LATER, name), run_forked(top, 0, name)]
+        statuses = [run_forked(trainer, top, at, name) for at in (number, 1 + number % LATER, 0)]
         folder = top / "Scripted-v0" / name
         kills += statuses.count(-signal.SIGKILL)
         if statuses[-1] or read_outcome(folder) != whole or [*folder.rglob(".*.tmp")]:

@@ -4,17 +4,19 @@ import json
 import subprocess
 import sys
 
+import pytest
 from training_process import ROOT
 
 
-def test_kills_at_every_operation_on_a_file(tmp_path, tell):
-    command = [sys.executable, "-m", "tests.reliability.killed_writes", str(tmp_path)]
+@pytest.mark.parametrize(("trainer", "every"), [("static", 1), ("replay", 4)])
+def test_kills_at_every_operation_on_a_file(trainer, every, tmp_path, tell):
+    command = [sys.executable, "-m", "tests.reliability.killed_writes", trainer, str(tmp_path), str(every)]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
     tell(
-        f"Scripted-v0: {found['kills']} kills at {found['operations']} operations on files and in the resumes, "
-        f"{'NOT EQUAL' if found['wrong'] else 'EQUAL'}",
+        f"Scripted-v0, {trainer}: {found['kills']} kills at {found['operations']} operations on files "
+        f"and in the resumes, {'NOT EQUAL' if found['wrong'] else 'EQUAL'}",
         kills=found["kills"],
     )
     assert found["wrong"] == [], done.stderr

@@ -13,7 +13,7 @@ from hebbes.reporting import learning_curve as plot
 
 
 def write_metrics(path, evaluations):
-    with MetricsWriter(path) as writer:
+    with MetricsWriter(path, "generation") as writer:
         for index, score in enumerate(evaluations):
             writer.write(
                 {
@@ -62,7 +62,7 @@ def test_any_number_of_rows_makes_a_png(tmp_path, monkeypatch, evaluations):
 
 def test_metrics_without_a_generation_are_refused(tmp_path):
     (tmp_path / "metrics.csv").write_text("generation,env_steps\n")
-    with pytest.raises(ValueError, match="no generation to plot"):
+    with pytest.raises(ValueError, match="no row to plot"):
         plot.plot_learning_curve(tmp_path / "metrics.csv", tmp_path / "curve.png")
 
 

@@ -1,8 +1,5 @@
 """Runs of a few generations on a scripted environment, for the tests of training."""
 
-import numpy as np
-
-from hebbes.contracts.engine import Moments
 from hebbes.files.checkpoint import load_newest_checkpoint
 from hebbes.options.command_line import resolve_config
 from hebbes.options.resuming import resume_config
@@ -36,13 +33,13 @@ def make_config(trainer="static", /, **options):
     return resolve_config(trainer, format_options({"preset": "none", **options}))
 
 
-def make_scripted_config(folder, **options):
+def make_scripted_config(folder, trainer="static", /, **options):
     """The config of nine generations, whose return is the sum of the actions and of a number drawn at the start.
 
     Options are given by name. With another strategy, they do not include those of openai_es.
     """
     settings = SETTINGS if "strategy" not in options else {}
-    return make_config(**{**OPTIONS, **settings, "folder": str(folder), **options})
+    return make_config(trainer, **{**OPTIONS, **settings, "folder": str(folder), **options})
 
 
 def change(config, **options):
@@ -64,26 +61,25 @@ def train(config):
     return run.folder
 
 
-def make_resumed_config(folder, **options):
+def make_resumed_config(folder, trainer="static", /, **options):
     """The config that resumes the run in a folder until its generation 9, with other options by name."""
     given = {"resume": str(folder), "import": ("tests",), "generations": 9, **options}
-    return resume_config("static", format_options(given))
+    return resume_config(trainer, format_options(given))
 
 
-def resume(folder, **options):
+def resume(folder, trainer="static", /, **options):
     """Resumes the run in a folder, see `make_resumed_config`; returns the folder."""
-    return train(make_resumed_config(folder, **options))
+    return train(make_resumed_config(folder, trainer, **options))
 
 
 def read_outcome(folder):
     """All that must be equal, bit for bit, after an interruption: state, policies, and metrics without times."""
     checkpoint, _ = load_newest_checkpoint(folder / "checkpoint")
-    metrics, progress = read_metrics(folder / "metrics.csv"), checkpoint.progress
-    moments = progress.moments or Moments(0, np.empty(0), np.empty(0))
+    metrics, state, progress = read_metrics(folder / "metrics.csv"), checkpoint.state, checkpoint.progress
     return {
-        **{name: (array.dtype.str, array.tobytes()) for name, array in checkpoint.strategy.items()},
+        **{name: (array.dtype.str, array.tobytes()) for name, array in state.arrays.items()},
         **{name: column.tobytes() for name, column in metrics.items() if "second" not in name},
         **{name: (folder / name).read_bytes() for name in ("best.dat", "latest.dat")},
-        "moments": np.concatenate([moments.mean, moments.squares]).tobytes(),
-        "counts": (progress.generation, progress.env_steps, moments.count),
+        "counts": (progress.units, progress.env_steps, state.values),
+        "segments": {name: segment.sha256 for name, segment in state.segments.items()},
     }

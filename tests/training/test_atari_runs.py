@@ -31,7 +31,9 @@ def test_pong_with_conv_lstm_sees_42_by_42(tmp_path):
     saved = train_policy(tmp_path, "--environment", "Pong-v5", "--policy", "conv_lstm", "--optimizer", "adam")
     assert [wrapper.name for wrapper in saved.environment.wrappers] == ["atari_42", "running_normalization"]
     assert len(saved.weights) == 588_710
-    returns = play(saved, make_evaluation_spec(saved.environment), episodes=1, seed=0, threads=1, max_episode_steps=5)
+    returns = play(
+        saved, make_evaluation_spec(saved.environment), episodes=1, seed=0, threads=1, max_episode_steps=5
+    ).fitness
     assert np.isfinite(returns).all()
     with pytest.raises(ValueError, match="policy 'conv_lstm' has a state in each episode; play whole episodes instead"):
         saved.act(np.zeros((1, 42, 42, 1), np.float32))

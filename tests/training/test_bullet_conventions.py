@@ -115,7 +115,7 @@ def test_a_file_of_the_reference_earns_what_it_earns_there(environment, tmp_path
         path_weights=(str(path),), environment=environment, policy="mlp", training_wrappers=True, episodes=3
     )
     (entry,) = load_entries(options)
-    returns = play(entry.saved, entry.environment, episodes=3, seed=0, threads=1)
+    returns = play(entry.saved, entry.environment, episodes=3, seed=0, threads=1).fitness
     seeds = [derive_episode_seeds([derive_simulator_seed(0, Purpose.TEST, member=k)], 0)[0] for k in range(3)]
     expected, lengths = zip(
         *(play_by_source_rules(environment, network, entry.saved.act, seed) for seed in seeds), strict=True

@@ -99,7 +99,7 @@ def test_what_a_strategy_answers_wrongly_ends_the_run_with_its_last_generation_s
         execute(run)
     first_line = str(stopped.value).partition("\n")[0]
     assert first_line.startswith(f"strategy 'unfit_classes:{strategy}': ") and expected in first_line
-    assert load_newest_checkpoint(run.folder / "checkpoint")[0].progress.generation == 2
+    assert load_newest_checkpoint(run.folder / "checkpoint")[0].progress.units == 2
 
 
 @unchecked()

@@ -16,6 +16,6 @@ def test_a_run_stopped_and_resumed_is_the_run_never_stopped(name, tmp_path):
     stopped = train(make_scripted_config(tmp_path, run_name="stopped", generations=3, **config))
     flags = ["--resume", str(stopped), "--import", "tests.scripted", "--generations", "6"]
     (run,) = prepare(*parse_configs("static", flags, ""))
-    assert run.progress.generation == 3
+    assert run.progress.units == 3
     execute(run)
     assert read_outcome(stopped) == read_outcome(whole)

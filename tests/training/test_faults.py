@@ -57,7 +57,7 @@ def test_when_every_member_fails_the_run_stops_and_can_go_on_in_a_mended_environ
     monkeypatch.setattr(run.engine, "evaluate", fail_after_four)
     with pytest.raises(TrainingError, match="every member of generation 5 failed: non-finite reward in 8 episodes"):
         execute(run)
-    assert load_newest_checkpoint(run.folder / "checkpoint")[0].progress.generation == 4
+    assert load_newest_checkpoint(run.folder / "checkpoint")[0].progress.units == 4
     assert read_outcome(resume(run.folder)) == whole
 
 
@@ -65,7 +65,7 @@ def test_non_finite_observations_fail_their_members(tmp_path):
     saved = train_until_stopped(
         make_config(tmp_path, nan_at=3), "every member of generation 1 failed: non-finite observation in 9"
     )
-    assert saved.progress.generation == 0
+    assert saved.progress.units == 0
 
 
 def test_when_all_members_tie_the_returns_change_nothing_and_it_is_said_once(tmp_path, capsys):
@@ -82,13 +82,13 @@ def test_a_learning_rate_that_blows_up_stops_at_the_last_finite_weights(tmp_path
     saved = train_until_stopped(config, "the weights are no longer finite; is learning_rate too large")
     assert [str(each.message) for each in recwarn if each.category is RuntimeWarning] == []
     assert np.isfinite(saved.latest.weights).all()
-    assert saved.progress.generation == 0
+    assert saved.progress.units == 0
 
 
 def test_sigma_that_underflows_stops_the_run(tmp_path):
     settings = {"optimizer": "sgd", "learning_rate": 0.2, "sigma_decay": 1e-6, "sigma_min": 0.0}
     saved = train_until_stopped(make_scripted_config(tmp_path, **settings), "no longer changes any float32 weight")
-    assert 1 < saved.progress.generation < 9
+    assert 1 < saved.progress.units < 9
     assert np.isfinite(saved.latest.weights).all()
 
 
@@ -113,7 +113,7 @@ def test_observations_too_large_for_float32_fail_their_members(tmp_path):
         saved = train_until_stopped(config, "every member of generation 1 failed: non-finite output in 9 episodes")
     finally:
         del gymnasium.registry["Huge-v0"]
-    assert saved.progress.generation == 0
+    assert saved.progress.units == 0
 
 
 def test_what_the_disk_refuses_is_said_once_and_tried_again(tmp_path, monkeypatch, capsys):
@@ -121,7 +121,7 @@ def test_what_the_disk_refuses_is_said_once_and_tried_again(tmp_path, monkeypatc
     save = RunFiles.save
 
     def refuse_to_save(self, checkpoint):
-        if checkpoint.progress.generation in (3, 4, 5):
+        if checkpoint.progress.units in (3, 4, 5):
             raise OSError(28, "No space left on device", "x.ckpt")
         save(self, checkpoint)
 
@@ -129,7 +129,7 @@ def test_what_the_disk_refuses_is_said_once_and_tried_again(tmp_path, monkeypatc
     execute(run)
     said = [line for line in capsys.readouterr().out.splitlines() if "not saved" in line]
     assert said == ["generation 3 not saved (No space left on device: x.ckpt); training goes on"]
-    assert load_newest_checkpoint(run.folder / "checkpoint")[0].progress.generation == 9
+    assert load_newest_checkpoint(run.folder / "checkpoint")[0].progress.units == 9
 
 
 def test_a_run_whose_end_cannot_be_saved_says_so(tmp_path, monkeypatch):
@@ -137,14 +137,14 @@ def test_a_run_whose_end_cannot_be_saved_says_so(tmp_path, monkeypatch):
     save = RunFiles.save
 
     def refuse_to_save(self, checkpoint):
-        if checkpoint.progress.generation == 9:
+        if checkpoint.progress.units == 9:
             raise OSError(28, "No space left on device", "x.ckpt")
         save(self, checkpoint)
 
     monkeypatch.setattr(RunFiles, "save", refuse_to_save)
     with pytest.raises(TrainingError, match=r"generation 9 could not be saved: No space left on device: x.ckpt"):
         execute(run)
-    assert load_newest_checkpoint(run.folder / "checkpoint")[0].progress.generation == 8
+    assert load_newest_checkpoint(run.folder / "checkpoint")[0].progress.units == 8
 
 
 def test_a_simulator_that_cannot_start_stops_the_run_with_its_last_generation(tmp_path, monkeypatch):
@@ -160,8 +160,8 @@ def test_a_simulator_that_cannot_start_stops_the_run_with_its_last_generation(tm
     with pytest.raises(EngineError):
         execute(run)
     saved, _ = load_newest_checkpoint(run.folder / "checkpoint")
-    assert saved.progress.generation == 2  # the third was not finished, because its evaluation failed
-    assert saved.latest.generation == 2
+    assert saved.progress.units == 2  # the third was not finished, because its evaluation failed
+    assert saved.latest.units == 2
 
 
 def test_evaluation_failing_leaves_no_score_and_no_better_policy(tmp_path, monkeypatch):

@@ -12,8 +12,8 @@ from hebbes.evaluation.play import make_evaluation_spec, play
 from hebbes.files.policy_file import load_policy
 from hebbes.options.command_line import parse_config
 from hebbes.options.resuming import parse_configs
+from hebbes.recording.metrics import read_metrics
 from hebbes.training.assembly import find_spaces, make_environment_spec
-from hebbes.training.generation_loop import Trainer
 from hebbes.training.prepare import prepare
 from hebbes.training.run import execute
 from tests.files.saved_policies import make_saved_policy, write_forged_file
@@ -91,11 +91,11 @@ def test_the_policy_file_names_the_morphologies_and_play_is_the_mean_over_them(w
     assert saved.environment.morphologies == ("none", "right")
     environment = make_evaluation_spec(saved.environment)
     assert environment.backend == "gymnasium" and environment.morphologies == ("none", "right")
-    both = play(saved, environment, episodes=3, seed=1, threads=1, max_episode_steps=9)
+    both = play(saved, environment, episodes=3, seed=1, threads=1, max_episode_steps=9).fitness
     none, right = (
         play(
             saved, replace(environment, morphologies=(morphology,)), episodes=3, seed=1, threads=1, max_episode_steps=9
-        )
+        ).fitness
         for morphology in ("none", "right")
     )
     assert (none != right).all()
@@ -111,14 +111,14 @@ def test_members_and_the_mean_policy_are_evaluated_in_every_morphology(tmp_path,
         return seen[context.purpose]
 
     monkeypatch.setattr(run.engine, "evaluate", record)
-    row = Trainer(run, console=None).run_generation()
+    execute(run)
+    row = {name: column[0] for name, column in read_metrics(run.folder / "metrics.csv").items()}
     training, evaluation = seen[Purpose.TRAINING], seen[Purpose.EVALUATION]
     assert training.returns.shape[1] == evaluation.returns.shape[1] == 2
     assert (training.returns[:, 0] != training.returns[:, 1]).all()
     assert row["return_max"] == pytest.approx(training.returns[:-1].sum(axis=1).max() / 2)
     assert row["eval_return"] == pytest.approx(evaluation.returns.sum() / evaluation.returns.size)
     assert row["env_steps"] == training.env_steps.sum() == 5 * 2 * 6
-    run.engine.close()
 
 
 def test_a_resumed_run_is_the_run_never_stopped_in_the_same_morphologies(whole, tmp_path, capsys):

@@ -84,7 +84,7 @@ def test_a_changed_file_is_another_morphology_to_a_resume_and_to_an_evaluation(m
         and describe_environment(entry.environment)
         == f"Ant-v5 morphology {shorten_morphology_name(name_by_content(mine))}"
     )
-    assert play(saved, entry.environment, episodes=1, seed=0, threads=1, max_episode_steps=3).shape == (1,)
+    assert play(saved, entry.environment, episodes=1, seed=0, threads=1, max_episode_steps=3).fitness.shape == (1,)
     damages = [("../mine.xml",), ("copy.xml",), ("copy.xml", "../mine.xml", "none")]
     found = [load_entries(EvaluateConfig((best,), damage=damage)) for damage in damages]
     assert [[each.seen for each in entries] for entries in found] == [[True], [True], [True, False]]

@@ -17,7 +17,7 @@ def test_cartpole_is_solved_by_its_preset(trainer, tmp_path):
     (run,) = prepare(parse_config(trainer, flags, "test"))
     execute(run)
     saved = load_policy(run.folder / "best.dat")
-    assert play(saved, make_evaluation_spec(saved.environment), episodes=100, seed=1, threads=2).mean() >= 475
+    assert play(saved, make_evaluation_spec(saved.environment), episodes=100, seed=1, threads=2).fitness.mean() >= 475
 
 
 @pytest.mark.parametrize(
@@ -30,7 +30,7 @@ def test_only_a_policy_that_sees_reward_follows_it_in_the_t_maze(modulation, lea
     (run,) = prepare(parse_config("hebbian", flags, "test"))
     execute(run)
     saved = load_policy(run.folder / "best.dat")
-    mean = play(saved, make_evaluation_spec(saved.environment), episodes=400, seed=1, threads=1).mean()
+    mean = play(saved, make_evaluation_spec(saved.environment), episodes=400, seed=1, threads=1).fitness.mean()
     assert least <= mean <= most
 
 
@@ -43,5 +43,5 @@ def test_only_a_policy_with_eligibility_follows_a_delayed_reward(flag, least, mo
     (run,) = prepare(parse_config("hebbian", flags, "test"))
     execute(run)
     saved = load_policy(run.folder / "best.dat")
-    mean = play(saved, make_evaluation_spec(saved.environment), episodes=400, seed=1, threads=1).mean()
+    mean = play(saved, make_evaluation_spec(saved.environment), episodes=400, seed=1, threads=1).fitness.mean()
     assert least <= mean <= most

@@ -31,7 +31,7 @@ def flip_a_bit(path):
 @pytest.mark.parametrize("stop", [1, 4, 8])
 def test_a_run_stopped_and_resumed_is_the_run_never_stopped(stop, whole, tmp_path):
     folder = train(make_scripted_config(tmp_path, generations=stop))
-    assert load_newest_checkpoint(folder / "checkpoint")[0].progress.generation == stop
+    assert load_newest_checkpoint(folder / "checkpoint")[0].progress.units == stop
     assert read_outcome(resume(folder)) == whole
 
 
@@ -61,11 +61,11 @@ def test_a_damaged_checkpoint_is_passed_over_for_the_one_before_it(whole, tmp_pa
     for name in ("00000007.ckpt", "00000006.ckpt"):
         flip_a_bit(folder / "checkpoint" / name)
     (run,) = prepare(make_resumed_config(folder))
-    assert run.progress.generation == 4
+    assert run.progress.units == 4
     os.close(run.lock)
     said = capsys.readouterr().err
     assert "00000007.ckpt: " in said and "00000006.ckpt: " in said
-    assert read_outcome(resume(folder))["mean"] == whole["mean"]
+    assert read_outcome(resume(folder))["strategy.mean"] == whole["strategy.mean"]
 
 
 def test_without_a_whole_checkpoint_nothing_is_resumed(tmp_path):

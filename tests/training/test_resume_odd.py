@@ -138,7 +138,7 @@ def test_interrupted_in_the_last_save_it_is_saved_all_the_same(tmp_path, monkeyp
     save, struck = RunFiles.save, []
 
     def interrupt_once(self, checkpoint):
-        if checkpoint.progress.generation == 9 and not struck:
+        if checkpoint.progress.units == 9 and not struck:
             struck.append(True)
             raise KeyboardInterrupt
         save(self, checkpoint)
@@ -146,7 +146,7 @@ def test_interrupted_in_the_last_save_it_is_saved_all_the_same(tmp_path, monkeyp
     monkeypatch.setattr(RunFiles, "save", interrupt_once)
     with pytest.raises(KeyboardInterrupt):
         execute(run)
-    assert load_newest_checkpoint(run.folder / "checkpoint")[0].progress.generation == 9
+    assert load_newest_checkpoint(run.folder / "checkpoint")[0].progress.units == 9
 
 
 def test_a_checkpoint_of_a_newer_version_is_refused_and_kept(tmp_path, monkeypatch):

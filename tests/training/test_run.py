@@ -170,7 +170,7 @@ def test_a_run_that_starts_from_a_file_ignores_options_of_the_initial_weights(co
     saved = load(start)
     assert there.items() <= asdict(saved.policy).items()
     (prepared,) = prepare(change(config, **here, run_name="on", init_from=str(start)))
-    assert np.array_equal(prepared.strategy.mean, saved.weights)
+    assert np.array_equal(prepared.trainer.policy[0], saved.weights)
 
 
 def test_starts_from_a_file_of_the_reference(config, tmp_path):
@@ -179,7 +179,7 @@ def test_starts_from_a_file_of_the_reference(config, tmp_path):
     row = np.arange(12) / 10
     torch.save(row, legacy)
     (prepared,) = prepare(change(config, init_from=str(legacy)))
-    assert prepared.strategy.mean == pytest.approx(row)
+    assert prepared.trainer.policy[0] == pytest.approx(row)
     torch.save(row[:-1], legacy)
     with pytest.raises(ValueError, match=r"legacy.dat: .*11.*12"):
         prepare(change(config, init_from=str(legacy), run_name="other"))

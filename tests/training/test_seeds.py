@@ -95,7 +95,7 @@ def test_no_run_is_kept_after_its_turn(tmp_path):
     references = []
     for seed in runs.seeds:
         run = runs.prepare(seed)
-        references.append(weakref.ref(run.strategy))
+        references.append(weakref.ref(run.trainer))
         execute(run)
         del run
         gc.collect()
@@ -119,7 +119,7 @@ def test_all_of_them_go_on_where_one_is_finished_one_interrupted_and_one_never_b
     for seed in (9, 10):
         execute(runs.prepare(seed))
     runs.close()
-    assert load_newest_checkpoint(top / "seed10" / "checkpoint")[0].progress.generation == 1
+    assert load_newest_checkpoint(top / "seed10" / "checkpoint")[0].progress.units == 1
     assert list_names(top) == ["config.yaml", "seed10", "seed9"]
     execute_all(prepare_resume(top, "--generations", "3"))
     assert [read_outcome(top / f"seed{seed}") for seed in (9, 10, 11)] == alone
@@ -131,7 +131,7 @@ def test_a_prolonged_series_prolongs_those_that_never_began(tmp_path):
     runs.close()
     execute_all(prepare_resume(find_top(tmp_path), "--generations", "3"))
     folders = [find_top(tmp_path) / f"seed{seed}" for seed in (0, 1)]
-    assert [load_newest_checkpoint(folder / "checkpoint")[0].progress.generation for folder in folders] == [3, 3]
+    assert [load_newest_checkpoint(folder / "checkpoint")[0].progress.units for folder in folders] == [3, 3]
 
 
 def test_one_process_at_a_time(tmp_path, capsys):
@@ -210,6 +210,6 @@ def test_one_that_fails_does_not_keep_the_others_from_their_turn(tmp_path, capsy
     assert f"stopped         {top / 'seed1'}: generation 2: out of luck" in said
     assert any(line.startswith("2 runs ") for line in said)
     assert said[-1].startswith("what helps      a new run with other step sizes (--learning_rate, --sigma); ")
-    done = [load_newest_checkpoint(top / f"seed{seed}" / "checkpoint")[0].progress.generation for seed in range(3)]
+    done = [load_newest_checkpoint(top / f"seed{seed}" / "checkpoint")[0].progress.units for seed in range(3)]
     assert done == [2, 1, 2]
     assert load_policy(top / "seed2" / "best.dat", ["tests.scripted"]).provenance["seed"] == 2

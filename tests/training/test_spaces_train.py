@@ -85,7 +85,7 @@ def test_trains_is_tested_saved_evaluated_resumed_and_started_from(observations,
     assert " ".join(wrapper.name for wrapper in saved.environment.wrappers) == wrappers
     assert (saved.policy.observation_shape, saved.policy.num_outputs) == (shape, outputs)
     assert saved.buffers["observation_mean"].shape == shape
-    returns = play(saved, make_evaluation_spec(saved.environment), episodes=2, seed=0, threads=1)
+    returns = play(saved, make_evaluation_spec(saved.environment), episodes=2, seed=0, threads=1).fitness
     assert np.isfinite(returns).all()
     train(run.config.change(evolution={"generations": 2}, run={"resume": str(run.folder)}))
     metrics = read_metrics(run.folder / "metrics.csv")
@@ -93,7 +93,7 @@ def test_trains_is_tested_saved_evaluated_resumed_and_started_from(observations,
     start = {"init_from": str(run.folder / "best.dat"), "run_name": "again"}
     (begun,) = prepare(first.change(run=start))
     best = load_policy(run.folder / "best.dat", [IMPORT])  # may be from the resumed run
-    np.testing.assert_array_equal(begun.strategy.mean, best.weights)
+    np.testing.assert_array_equal(begun.trainer.policy[0], best.weights)
 
 
 def test_every_space_of_the_table_is_trained():
@@ -117,7 +117,7 @@ def test_the_best_of_whole_numbers_are_learned(actions, tmp_path):
         make_config(tmp_path, "static", "vector", actions, policy="mlp", bias=True, optimizer="adam", **learning)
     )
     saved = load_policy(run.folder / "best.dat", [IMPORT])
-    returns = play(saved, make_evaluation_spec(saved.environment), episodes=4, seed=1, threads=1)
+    returns = play(saved, make_evaluation_spec(saved.environment), episodes=4, seed=1, threads=1).fitness
     assert returns.mean() >= 0.9 * 4 * greatest
 
 
@@ -146,7 +146,7 @@ def test_a_file_with_our_wrappers_needs_no_import(tmp_path):
     assert saved.policy.num_outputs == 6 + 1 + 3
     environment = make_evaluation_spec(saved.environment)
     assert environment.backend == "envpool"
-    assert np.isfinite(play(saved, environment, episodes=1, seed=0, threads=1, max_episode_steps=3)).all()
+    assert np.isfinite(play(saved, environment, episodes=1, seed=0, threads=1, max_episode_steps=3).fitness).all()
 
 
 def test_a_loaded_policy_gives_what_the_wrapped_environment_takes(folder):

@@ -69,7 +69,7 @@ def test_the_preset_of_es_torch_trains_and_evaluates_unclipped(tmp_path):
     saved.weights[-6:] = 1000  # the biases of the outputs
     for backend in ("envpool", "gymnasium"):
         environment = make_evaluation_spec(saved.environment, backend=backend)
-        (score,) = play(saved, environment, episodes=1, seed=0, threads=1, max_episode_steps=5)
+        (score,) = play(saved, environment, episodes=1, seed=0, threads=1, max_episode_steps=5).fitness
         assert score == pytest.approx(-CONTROL_COST * 5 * 6 * 1000**2, rel=0.02)
 
 

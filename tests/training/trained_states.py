@@ -21,8 +21,8 @@ def compute_digest(folder: Path, name: str) -> str:
     network = {"policy": "mlp", "hidden_sizes": sizes}
     config = make_scripted_config(folder, run_name=name, strategy=name, generations=3, **network, **settings)
     checkpoint, _ = load_newest_checkpoint(train(config) / "checkpoint")
-    assert checkpoint.progress.generation == 3
-    return hashlib.sha256(b"".join(array.tobytes() for _, array in sorted(checkpoint.strategy.items()))).hexdigest()
+    assert checkpoint.progress.units == 3
+    return hashlib.sha256(b"".join(array.tobytes() for _, array in sorted(checkpoint.state.arrays.items()))).hexdigest()
 
 
 if __name__ == "__main__":

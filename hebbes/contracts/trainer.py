@@ -1,0 +1,107 @@
+"""Trainer: searches for a policy, one unit at a time. `hebbes.training.lifecycle` does everything else in a run.
+
+A unit is the least work after which a run can be saved: a generation, one finished individual, an episode.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Protocol
+
+import numpy as np
+from jaxtyping import Float32
+
+from hebbes.contracts.engine import Engine
+from hebbes.contracts.policy import Buffers
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """A policy at a moment of its training."""
+
+    units: int
+    env_steps: int
+    score: float
+    """Mean return over fresh episodes. NaN if the policy was not evaluated or an episode failed."""
+    weights: Float32[np.ndarray, " params"]
+    buffers: Buffers
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far a run is. The lifecycle counts."""
+
+    units: int = 0
+    """Number of finished units."""
+    env_steps: int = 0
+    """Env steps of all finished units, without evaluations."""
+    seconds: float = 0.0
+    """Wall time of the training so far."""
+    best: Snapshot | None = None
+    """The policy with the best score so far."""
+
+
+@dataclass(eq=False)
+class Segment:
+    """Arrays that never change, such as a full block of a replay buffer. They are saved once, in a file of their own.
+
+    The trainer keeps the object as long as it has the arrays. They may be views of a larger array whose other parts
+    still change.
+    """
+
+    arrays: Mapping[str, np.ndarray]
+    sha256: str = ""
+    """Checksum and name of its file. Empty until the first checkpoint that names it is written."""
+
+
+@dataclass(frozen=True)
+class TrainerState:
+    """Everything that a trainer needs to continue with the same bits, in addition to options and `Progress`."""
+
+    arrays: Mapping[str, np.ndarray] = field(default_factory=dict)
+    """Small arrays. They are copied after each unit, so that a stop during the next one can save them."""
+    values: Mapping[str, Any] = field(default_factory=dict)
+    """Values for a JSON object, copied too."""
+    segments: Mapping[str, Segment] = field(default_factory=dict)
+    """The large state. It is never copied, and read when a checkpoint is written."""
+
+
+@dataclass(frozen=True)
+class UnitResult:
+    """What a unit has brought."""
+
+    env_steps: int
+    """Env steps of this unit alone."""
+    metrics: Mapping[str, float]
+    """Columns for the row of metrics.csv. All units have the same columns. Values may be NaN."""
+    notice: str = ""
+    """A line for the user. Empty if there is nothing to say."""
+
+
+class Trainer(Protocol):
+    """A search for a policy. Inherit from it for the defaults."""
+
+    unit: ClassVar[str]
+    """What a unit is called, such as "generation". It names the first column of metrics.csv."""
+    eval_counter: ClassVar[str] = "units"
+    """The field of `Progress` that the option `eval_every` counts."""
+    num_units: int | None = None
+    """Number of units after which training ends. None: no such limit."""
+    ending: str = ""
+    """Why training ends by itself. Empty while it goes on."""
+
+    def advance(self, progress: Progress, engine: Engine) -> UnitResult:
+        """Does the next unit, given the progress before it.
+
+        An exception ends the run. It, or a signal, may leave the trainer in any state, because it is then thrown away.
+        Raises FloatingPointError if the search has diverged.
+        """
+
+    @property
+    def policy(self) -> tuple[Float32[np.ndarray, " params"], Buffers]:
+        """Weights and buffers of the policy that the trainer would hand out now. The buffers are never changed."""
+
+    def get_state(self) -> TrainerState:
+        """The state between two units."""
+
+    def set_state(self, state: TrainerState) -> None:
+        """Continues from what `get_state` returned; ValueError or KeyError for the state of another trainer."""

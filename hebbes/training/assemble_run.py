@@ -1,0 +1,111 @@
+"""Assembles a run: checks everything that it needs, and makes its policy, its trainer and its engine."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+from gymnasium import Space
+
+from hebbes.contracts.trainer import Progress, Trainer
+from hebbes.environments.environment_spec import EnvironmentSpec
+from hebbes.evaluation.play import make_evaluation_spec
+from hebbes.execution.chunks import Task
+from hebbes.execution.engine_options import CHUNK_SIZES
+from hebbes.execution.engines import make_engine
+from hebbes.execution.episode import Agent
+from hebbes.files.checkpoint import Checkpoint
+from hebbes.files.policy_file import get_policy_fields
+from hebbes.training.assembly import choose_policy, find_spaces, make_agent, make_environment_spec
+from hebbes.training.config import TrainConfig
+from hebbes.training.contract_checks import try_policy
+from hebbes.training.evolution import Evolution
+from hebbes.training.memory_check import check_run_memory
+from hebbes.training.run_state import Run
+from hebbes.training.starting_point import MAX_WEIGHTS, find_starting_point
+
+TRAINER_CLASSES: dict[str, Callable[..., Trainer]] = {"static": Evolution, "hebbian": Evolution}
+"""Name of the training program -> its trainer, made with config, task, initial weights and buffers."""
+
+
+def assemble_run(config: TrainConfig, folder: Path, checkpoint: Checkpoint | None = None) -> Run:
+    """A run at its start or, with a checkpoint, in its saved state; ValueError if an option is wrong."""
+    for logger in config.list_loggers():
+        logger.check()
+    environment = make_environment_spec(config)
+    observation_space, action_space = find_spaces(environment)
+    if config.run.test_episodes:
+        _check_test(environment, observation_space, action_space)
+    config = resolve_automatic_options(config, environment, observation_space)
+    agent = make_agent(config, observation_space, action_space)
+    _check_size(agent)
+    needs = check_run_memory(config, agent, environment)
+    if checkpoint is None:
+        initial, buffers = find_starting_point(config, agent, environment)
+    else:
+        _check_fits(checkpoint, agent)
+        initial, buffers = checkpoint.latest.weights, checkpoint.latest.buffers
+    agent.policy.check_buffers(buffers)
+    try_policy(config.evolution.policy, agent.policy, initial, buffers, observation_space)
+    task = Task(agent, environment, config.run.seed)
+    trainer = TRAINER_CLASSES[config.trainer](config, task, initial, buffers)
+    if checkpoint is not None:
+        trainer.set_state(checkpoint.state)
+    engine = make_engine(
+        task,
+        chunk_size=config.engine.chunk_size,
+        threads=config.engine.threads,
+        engine=config.engine.engine,
+        episode_timeout=config.engine.episode_timeout,
+    )
+    return Run(config, task, trainer, engine, folder, Progress() if checkpoint is None else checkpoint.progress, needs)
+
+
+def resolve_automatic_options(
+    config: TrainConfig, environment: EnvironmentSpec, observation_space: Space
+) -> TrainConfig:
+    """The config with the policy and the chunk size filled in, where it left them to the environment."""
+    if config.evolution.policy == "auto":
+        config = _resolve_policy(config, observation_space)
+    if config.engine.chunk_size is None:
+        config = config.change(engine={"chunk_size": CHUNK_SIZES[environment.backend]})
+    return config
+
+
+def _resolve_policy(config: TrainConfig, observation_space: Space) -> TrainConfig:
+    """The config with the policy that auto stands for; ValueError if it does not use an option that was typed."""
+    policy = choose_policy(observation_space)
+    try:
+        return config.resolve_policy(policy)
+    except ValueError as error:
+        seen = observation_space.shape
+        raise ValueError(f"{error}; for observations of shape {seen} --policy auto is {policy}") from None
+
+
+def _check_test(environment: EnvironmentSpec, *trained_in: Space) -> None:
+    """ValueError, before training, if the test could not be played: its spaces differ from those of training."""
+    reference = make_evaluation_spec(environment)
+    for trained, tested in zip(trained_in, find_spaces(reference), strict=True):
+        if (type(trained), trained.shape) != (type(tested), tested.shape):
+            raise ValueError(
+                f"environment {environment.environment!r} has {trained} on {environment.backend}, "
+                f"but {tested} on {reference.backend}; train with --backend {reference.backend}"
+            )
+
+
+def _check_size(agent: Agent) -> None:
+    """ValueError for more weights than a policy file holds."""
+    if agent.policy.layout.num_params > MAX_WEIGHTS:
+        found = get_policy_fields(agent.policy)
+        sizes = {name: np.ravel(found[name]).tolist() for name in ("hidden_sizes", "recurrent_size") if name in found}
+        described = ", by " + ", ".join(f"{name} {size}" for name, size in sizes.items()) if sizes else ""
+        raise ValueError(
+            f"the policy has {agent.policy.layout.num_params} parameters{described}; a policy file holds {MAX_WEIGHTS}"
+        )
+
+
+def _check_fits(checkpoint: Checkpoint, agent: Agent) -> None:
+    """ValueError for a checkpoint of another policy."""
+    count = agent.policy.layout.num_params
+    for snapshot in (checkpoint.latest, checkpoint.progress.best):
+        if snapshot is not None and len(snapshot.weights) != count:
+            raise ValueError(f"{len(snapshot.weights)} weights for a policy of {count}")

@@ -1,0 +1,205 @@
+"""Evolution: the trainer whose unit is a generation. It asks a strategy, evaluates the population, and tells it."""
+
+import time
+from collections import Counter
+from collections.abc import Mapping
+from functools import partial
+from math import ceil
+from typing import cast
+
+import numpy as np
+from jaxtyping import Float32, Float64
+
+from hebbes.contracts.engine import Context, Engine, Moments, Rollouts
+from hebbes.contracts.policy import Buffers, Layout
+from hebbes.contracts.population import NoisePopulation, Population
+from hebbes.contracts.randomness import Purpose
+from hebbes.contracts.strategy import Results, Strategy, TakesLayout
+from hebbes.contracts.trainer import Progress, Trainer, TrainerState, UnitResult
+from hebbes.execution.chunks import Task, join_rollouts
+from hebbes.execution.observation_moments import (
+    NORMALIZATION_BUFFERS,
+    make_normalization_buffers,
+    merge_moments,
+    read_moments,
+)
+from hebbes.files.checkpoint import select_arrays
+from hebbes.registry.lookup import find_class, list_names
+from hebbes.registry.users_classes import convert_errors, make_instance
+from hebbes.training.advice import RESUME_ADVICE, TrainingError, advise_environment_fix
+from hebbes.training.config import TrainConfig
+from hebbes.training.contract_checks import ask_population, tell_results, try_strategy
+from hebbes.training.evolution_options import LARGEST_GROWTH
+from hebbes.training.generation_metrics import compute_return_metrics, compute_tally_metrics
+
+
+class Evolution(Trainer):
+    """Evolves static weights or learning rules: the policy decides what the parameters mean."""
+
+    unit = "generation"
+
+    def __init__(self, config: TrainConfig, task: Task, weights: Float32[np.ndarray, " params"], buffers: Buffers):
+        """Starts from these parameters and buffers; ValueError if the strategy cannot do what the config asks."""
+        self._config, self._options, self._policy = config, config.evolution, task.agent.policy
+        self.num_units = config.evolution.generations
+        self.strategy = _make_strategy(config, self._policy.layout, weights)
+        _check_growth(config, self.strategy)
+        self._constants = {name: array for name, array in buffers.items() if name not in NORMALIZATION_BUFFERS}
+        self._moments = read_moments(buffers)
+        self._episode_length: float | None = None  # mean of the last generation, in env steps
+        self._last_problem = ""
+
+    def __str__(self) -> str:
+        return f"strategy {self._options.strategy!r}"
+
+    @property
+    def policy(self) -> tuple[Float32[np.ndarray, " params"], Buffers]:
+        """The mean policy, with the observation statistics so far."""
+        if not self._options.observation_normalization:
+            return self.strategy.mean, self._constants
+        statistics = make_normalization_buffers(self._moments, self._policy.observation_shape)
+        return self.strategy.mean, {**self._constants, **statistics}
+
+    def get_state(self) -> TrainerState:
+        """The strategy's state and the moments of the observations."""
+        arrays = {f"strategy.{name}": array for name, array in self.strategy.state_dict().items()}
+        if self._moments is not None:
+            arrays |= {"moments.mean": self._moments.mean, "moments.squares": self._moments.squares}
+        observations = None if self._moments is None else self._moments.count
+        return TrainerState(arrays, {"episode_length": self._episode_length, "observations": observations})
+
+    def set_state(self, state: TrainerState) -> None:
+        """Continues from what `get_state` returned."""
+        arrays, count = state.arrays, state.values["observations"]
+        self._moments = None
+        if count is not None:
+            self._moments = Moments(count, arrays["moments.mean"], arrays["moments.squares"])
+            if self._moments.mean.shape != self._policy.observation_shape:
+                raise ValueError(f"statistics of {self._moments.mean.shape} for {self._policy.observation_shape}")
+        self._episode_length = state.values.get("episode_length")
+        self.strategy.load_state_dict(select_arrays("strategy", arrays))
+
+    def advance(self, progress: Progress, engine: Engine) -> UnitResult:
+        """Runs one generation."""
+        started = time.perf_counter()
+        population, rollouts, rollout_seconds = self._evaluate_population(progress.units, engine)
+        fitness = rollouts.fitness + self._options.reward_shift * rollouts.env_steps.mean(axis=1)
+        notice = self._find_problem(progress.units + 1, fitness, rollouts.faults)
+        with np.errstate(over="ignore", invalid="ignore"):  # divergence is detected below or by the next ask
+            # only strategies with such a population ask for sums
+            sum_noise = partial(engine.weighted_noise_sums, cast(NoisePopulation, population))
+            results = Results(fitness, rollouts.mean_squared_weights, sum_noise)
+            metrics = tell_results(self._options.strategy, self.strategy, population, results)
+            finite = np.isfinite(self.strategy.mean).all()
+        if not finite:
+            raise FloatingPointError("the weights are no longer finite; is learning_rate too large?")
+        seconds = time.perf_counter() - started
+        self._moments = merge_moments([self._moments, *rollouts.moments])
+        self._episode_length = float(rollouts.env_steps.mean())
+        row = {
+            **compute_return_metrics(rollouts, fitness),
+            **metrics,
+            "num_members": len(population) - 1,
+            "episode_length_mean": self._episode_length,
+            **compute_tally_metrics(rollouts.tallies, rollout_seconds / seconds),
+        }
+        return UnitResult(int(rollouts.env_steps.sum()), row, notice)
+
+    def _evaluate_population(self, generation: int, engine: Engine) -> tuple[Population, Rollouts, float]:
+        """The generation's population, its rollouts and the seconds that they took.
+
+        With `num_interactions` the population grows until its episodes have that many env steps.
+        """
+        name, strategy, wanted = self._options.strategy, self.strategy, self._options.num_interactions
+        context = self._make_context(generation)
+        population, started = ask_population(name, strategy, generation), time.perf_counter()
+        if wanted is None:
+            return population, engine.evaluate(population, context), time.perf_counter() - started
+        size = population_size = len(population) - 1
+        limit = self._options.population_size_max
+        most = LARGEST_GROWTH * population_size if limit is None else limit
+        rounds = [engine.evaluate(population, context, range(size))]
+        while sum(each.env_steps.sum() for each in rounds) < wanted and size + population_size <= most:
+            population = ask_population(name, strategy, generation, size + population_size)
+            rounds.append(engine.evaluate(population, context, range(size, size + population_size)))
+            size += population_size
+        # the mean policy comes last, as in a population that was of this size from the start
+        rounds.append(engine.evaluate(population, context, range(size, size + 1)))
+        return population, join_rollouts(rounds), time.perf_counter() - started
+
+    def _make_context(self, generation: int) -> Context:
+        first_episode = generation * self._options.episodes_per_member
+        return Context(
+            purpose=Purpose.TRAINING,
+            generation=generation,
+            episodes=tuple(range(first_episode, first_episode + self._options.episodes_per_member)),
+            independent_seeds=self._options.episode_seeds == "independent",
+            max_episode_steps=self._compute_cap(),
+            buffers=self.policy[1],
+            observe_moments=self._options.observation_normalization,
+        )
+
+    def _compute_cap(self) -> int | None:
+        """The cap on the env steps of a training episode, which may follow the mean length of previous episodes."""
+        options = self._options
+        if options.episode_cap_factor is None:
+            return options.max_episode_steps
+        cap = options.episode_cap_min
+        if self._episode_length is not None:
+            cap = max(cap or 1, ceil(options.episode_cap_factor * self._episode_length))
+        return min(filter(None, (cap, options.max_episode_steps)), default=None)
+
+    def _find_problem(
+        self, generation: int, fitness: Float64[np.ndarray, " members"], faults: Mapping[str, int]
+    ) -> str:
+        """A line, once per kind, if members failed or all tie; TrainingError if all members failed."""
+        failed, ranked = int(np.isnan(fitness).sum()), fitness[:-1][~np.isnan(fitness[:-1])]  # the mean policy is last
+        reasons = ", ".join(f"{reason} in {count} episodes" for reason, count in Counter(faults).most_common())
+        if not len(ranked) and (len(fitness) > 2 or failed == 2):  # a single candidate may fail if its parent does not
+            by_the_clock = self._config.engine.episode_timeout is not None
+            advice = RESUME_ADVICE if by_the_clock else advise_environment_fix(self._config.settings)
+            raise TrainingError(f"every member of generation {generation} failed: {reasons}", advice)
+        kind, line = "", ""
+        if failed:
+            kind = ", ".join(sorted(faults))
+            line = f"{failed} of {len(fitness)} members failed: {reasons}"
+        elif len(ranked) > 1 and (ranked == ranked[0]).all():
+            kind = "tied"
+            line = f"all members have the same fitness, {ranked[0]:g}: it says nothing about the weights"
+        is_new, self._last_problem = kind != self._last_problem, kind
+        return line if is_new else ""
+
+
+def _make_strategy(config: TrainConfig, layout: Layout, initial: Float32[np.ndarray, " params"]) -> Strategy:
+    """The strategy at its start. A user's own is tried first."""
+    name = config.evolution.strategy
+    found = find_class("strategy", name)
+
+    def make_strategy() -> Strategy:
+        strategy: Strategy = make_instance("strategy", name, found, config.settings, initial, config.run.seed)
+        if isinstance(strategy, TakesLayout):
+            with convert_errors("strategy", name):
+                strategy.take_layout(layout)
+        return strategy
+
+    try_strategy(name, make_strategy, layout)
+    return make_strategy()
+
+
+def _check_growth(config: TrainConfig, strategy: Strategy) -> None:
+    """ValueError if the population shall grow but cannot, or is too large from the start."""
+    if config.evolution.num_interactions is None:
+        return
+    if not strategy.grows:
+        growing = [name for name in list_names("strategy") if find_class("strategy", name).grows]
+        raise ValueError(
+            f"num_interactions is for strategies whose population can grow, {', '.join(growing)}; "
+            f"got {config.evolution.strategy}"
+        )
+    try:
+        population_size = len(strategy.ask(0)) - 1
+    except FloatingPointError as error:
+        raise ValueError(str(error)) from None
+    least, most = 2 * population_size, config.evolution.population_size_max
+    if most is not None and most < least:
+        raise ValueError(f"population_size_max must be >= twice population_size, {least}, got {most}")

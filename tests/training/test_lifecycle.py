@@ -1,0 +1,148 @@
+"""Trainers that are not evolution run under the whole lifecycle: metrics, checkpoints, segments, signals, resume."""
+
+import shutil
+
+import numpy as np
+import pytest
+
+from hebbes.contracts.trainer import Segment, TrainerState
+from hebbes.files import segments as segment_files
+from hebbes.files.checkpoint import load_newest_checkpoint
+from hebbes.files.policy_file import load_policy
+from hebbes.recording.metrics import read_metrics
+from hebbes.training.prepare import prepare
+from hebbes.training.run import execute
+from tests.training import toy_trainers
+from tests.training.scripted_runs import make_resumed_config, make_scripted_config, read_outcome, resume, train
+
+TOYS = ["random", "replay"]
+
+
+def list_segments(folder):
+    return sorted(path.stem for path in (folder / "checkpoint").glob("*.segment"))
+
+
+def list_named(folder):
+    checkpoint, _ = load_newest_checkpoint(folder / "checkpoint")
+    return {segment.sha256 for segment in checkpoint.state.segments.values()}
+
+
+@pytest.mark.parametrize("toy", TOYS)
+def test_a_toy_trainer_has_a_whole_run(toy, tmp_path, capsys):
+    folder = train(make_scripted_config(tmp_path, toy, eval_every=3, test_episodes=2, tensorboard=True))
+    assert {path.name for path in folder.iterdir()} >= {
+        *("best.dat", "latest.dat", "config.yaml", "metrics.csv", "learning_curve.png", "test.json", "checkpoint")
+    }
+    assert list(folder.glob("events.*"))
+    metrics, best = read_metrics(folder / "metrics.csv"), load_policy(folder / "best.dat", ["tests"])
+    assert metrics["try"].tolist() == list(range(1, 10))
+    assert metrics["env_steps"].tolist() == list(range(10, 100, 10))
+    due = {"random": [3, 6, 9], "replay": list(range(1, 10))}[toy]  # by tries, or by env steps
+    assert (np.flatnonzero(np.isfinite(metrics["eval_return"])) + 1).tolist() == due
+    assert best.provenance["score"] == np.nanmax(metrics["eval_return"]) == metrics["best_score"][-1]
+    said = capsys.readouterr().out
+    assert "\n  try   env steps" in said and "training ended: 9 of 9 trys are done" in said
+    assert "try 4: tried" in said and f"of try {best.provenance['try']}\n" in said
+
+
+@pytest.mark.parametrize("toy", TOYS)
+@pytest.mark.parametrize("stop", [0, 4, 7])
+def test_one_that_is_interrupted_in_a_unit_resumes_to_the_same_bits(toy, stop, tmp_path):
+    whole = read_outcome(train(make_scripted_config(tmp_path, toy, run_name="whole")))
+    (run,) = prepare(make_scripted_config(tmp_path, toy, checkpoint_every=100, eval_every=100))
+    advance = run.trainer.advance
+
+    def interrupt(progress, engine):
+        result = advance(progress, engine)
+        if progress.units == stop:
+            raise KeyboardInterrupt
+        return result
+
+    run.trainer.advance = interrupt
+    with pytest.raises(KeyboardInterrupt):
+        execute(run)
+    found, _ = load_newest_checkpoint(run.folder / "checkpoint")
+    assert found.progress.units == stop
+    (run,) = prepare(make_resumed_config(run.folder, toy, checkpoint_every=1))
+    execute(run)
+    outcome = read_outcome(run.folder)
+    assert {name: outcome[name] for name in ("weights", "segments")} == {
+        name: whole[name] for name in ("weights", "segments")
+    }
+
+
+def test_segments_are_written_once_and_deleted_after_the_last_checkpoint_that_names_them(tmp_path, monkeypatch):
+    written, write = [], segment_files.write_atomically
+    monkeypatch.setattr(
+        segment_files, "write_atomically", lambda path, data: (written.append(path.stem), write(path, data))
+    )
+    folder = train(make_scripted_config(tmp_path, "replay", checkpoint_every=1))
+    named = load_newest_checkpoint(folder / "checkpoint")[0].state.segments
+    assert [written.count(segment.sha256) for segment in named.values()] == [1] * 3  # two blocks and the last one
+    assert len(set(written)) > len(list_segments(folder))
+    assert list_named(folder) < set(list_segments(folder))
+    resume(folder, "replay", generations=14, checkpoint_every=1)
+    assert len(list_segments(folder)) <= 3 + toy_trainers.MOST_BLOCKS + 2
+
+
+def test_between_two_checkpoints_no_segment_is_read(tmp_path, monkeypatch):
+    read = []
+
+    class Watched(Segment):
+        @property
+        def arrays(self):
+            read.append(self)
+            return self._arrays
+
+        @arrays.setter
+        def arrays(self, arrays):
+            self._arrays = arrays
+
+    monkeypatch.setattr(
+        toy_trainers.ReplaySearch,
+        "get_state",
+        lambda self: TrainerState({"weights": self.weights}, {"score": None}, {"last": Watched({"x": np.ones(3)})}),
+    )
+    train(make_scripted_config(tmp_path, "replay", checkpoint_every=5, eval_every=10**6))
+    assert len(set(read)) == 4  # when the folder is made, and after 0, 5 and 9 units
+
+
+@pytest.mark.parametrize("damage", ["gone", "cut", "flipped", "empty"])
+def test_a_checkpoint_without_its_segments_is_passed_over(damage, tmp_path, capsys):
+    whole = read_outcome(train(make_scripted_config(tmp_path, "replay", run_name="whole")))
+    folder = train(make_scripted_config(tmp_path, "replay", generations=7, checkpoint_every=1))
+    newest, _ = load_newest_checkpoint(folder / "checkpoint")
+    path = folder / "checkpoint" / f"{newest.state.segments['last'].sha256}.segment"
+    data = path.read_bytes()
+    path.unlink()
+    if damage != "gone":
+        path.write_bytes({"cut": data[:-1], "flipped": data[:-1] + bytes([data[-1] ^ 1]), "empty": b""}[damage])
+    resume(folder, "replay")
+    assert "00000007.ckpt: " in capsys.readouterr().err
+    assert read_outcome(folder)["weights"] == whole["weights"]
+    assert list_named(folder) <= set(list_segments(folder))
+
+
+def test_a_segment_of_another_name_is_not_opened(tmp_path):
+    for name in ("../../secret", "0" * 63):
+        with pytest.raises(ValueError, match="names no segment"):
+            segment_files.read_segment(tmp_path, name)
+
+
+def test_a_full_disk_leaves_the_checkpoint_before(tmp_path, monkeypatch, capsys):
+    write, refused = segment_files.write_atomically, []
+
+    def refuse(path, data):
+        if len(refused) < 2 and list(path.parent.glob("00000004.ckpt")):
+            refused.append(path)
+            raise OSError(28, "No space left on device", str(path))
+        write(path, data)
+
+    monkeypatch.setattr(segment_files, "write_atomically", refuse)
+    options = {"checkpoint_every": 2, "eval_every": 10**6}
+    folder = train(make_scripted_config(tmp_path, "replay", **options))
+    assert "try 6 not saved (No space left on device" in capsys.readouterr().out
+    monkeypatch.undo()
+    shutil.rmtree(folder.parent / "whole", ignore_errors=True)
+    whole = train(make_scripted_config(tmp_path, "replay", run_name="whole", **options))
+    assert read_outcome(folder) == read_outcome(whole)
