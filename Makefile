@@ -1,4 +1,4 @@
-# Two commands: `make train` evolves a policy, `make test` runs the tests. Both set up .venv first.
+# Two commands: `make train` evolves a policy, `make test` runs the fast tests. Both set up .venv first.
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DELETE_ON_ERROR:
@@ -30,10 +30,10 @@ setup: $(RUNTIME) ## create .venv and install requirements.txt
 train: $(RUNTIME) ## evolve a policy: make train ENV=CarRacing-v3 ARGS="--popsize 64"
 	@$(BIN)/python train_static.py --environment "$$ENV" $(ARGS)
 
-test: $(DEVELOPMENT) ## run the tests: make test ARGS="-k wrappers"
-	$(PYTEST) $(ARGS)
+test: $(DEVELOPMENT) ## run the fast tests, some minutes: make test ARGS="-k wrappers"
+	$(PYTEST) -m "not slow" $(ARGS)
 
-check: $(DEVELOPMENT) ## lint, format, types, layers, tests (tests/test_layout.py holds the size limits)
+check: $(DEVELOPMENT) ## lint, format, types, layers, all tests (tests/test_layout.py holds the size limits)
 	$(BIN)/python -m ruff check $(SOURCES)
 	$(BIN)/python -m ruff format --check $(SOURCES)
 	$(BIN)/python -m mypy

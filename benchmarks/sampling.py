@@ -25,7 +25,7 @@ from hebbes.contracts.engine import Engine
 from hebbes.contracts.strategy import Results
 from hebbes.environments.environment_spec import EnvironmentSpec
 from hebbes.execution.chunks import Task, cut_into_chunks
-from hebbes.execution.engine_options import resolve_num_threads
+from hebbes.execution.engine_options import EngineOptions, resolve_num_threads
 from hebbes.execution.engines import make_engine
 from hebbes.execution.episode import Agent
 from hebbes.policies.linear import Linear
@@ -51,7 +51,7 @@ def measure(members: int, params: int, turns: int) -> dict[str, float]:
     """Median seconds, and the memory peak of one more generation."""
     strategy = OpenAIES(OpenAIESSettings(population_size=members), np.zeros(params, np.float32), 0)
     threads, seconds, cpu_seconds = resolve_num_threads(-1), [], []
-    engine = make_engine(TASK, chunk_size=CHUNK_SIZE, threads=threads, engine="in_process")
+    engine = make_engine(TASK, EngineOptions(chunk_size=CHUNK_SIZE, threads=threads, engine="in_process"))
     with ThreadPoolExecutor(threads) as executor:
         for number in range(turns):
             begun, cpu_begun = time.perf_counter(), time.process_time()

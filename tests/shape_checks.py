@@ -7,7 +7,9 @@ much longer. Worker processes, and programs that a test starts, import the modul
 for a user.
 """
 
+import inspect
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import wraps
@@ -15,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import jaxtyping
+from jaxtyping import jaxtyped
 from typeguard import typechecked
 
 ROOT = Path(__file__).parent.parent
@@ -25,13 +28,54 @@ REFUSALS: list[str] = []
 """What the checks have refused since a test began. Code that expects a TypeError could swallow a refusal: so a test
 fails if there are any (see conftest.py)."""
 
+CALLS: Counter[Callable] = Counter()
+"""Calls of each function since a test began."""
 
-def check_arrays(function: Callable) -> Callable:
-    """The function with its types checked, or unchanged if no array is in its signature."""
-    hints = function.__annotations__.values()
-    # after a refusal jaxtyping asks again with each single argument, to name the wrong one, which may be no array
-    if not any("ndarray" in str(hint) for hint in hints) and function.__name__ != "check_single_arg":
-        return function
+MOST_CALLS = 100
+"""Checks of a function in one test. Thousands would take longer than everything else."""
+
+
+def has_arrays(item: Callable | type) -> bool:
+    """Whether an array is in the signature of a function, or among the fields of a dataclass."""
+    owners = item.__mro__ if isinstance(item, type) else (item,)
+    return any("ndarray" in str(hint) for owner in owners for hint in inspect.get_annotations(owner).values())
+
+
+def wrap_arrays(*, typechecker: Callable) -> Callable:
+    """`jaxtyping.jaxtyped`, but only for what has arrays, and only for the first `MOST_CALLS` of a test."""
+
+    def wrap(item: Callable | type) -> Callable | type:
+        if not has_arrays(item):
+            return item
+        if not isinstance(item, type):
+            return check_first_calls(item, jaxtyped(item, typechecker=typechecker))
+        made: Any = item
+        plain, made = made.__init__, jaxtyped(made, typechecker=typechecker)
+        made.__init__ = check_first_calls(plain, made.__init__)
+        return made
+
+    return wrap
+
+
+def check_first_calls(plain: Callable, checked: Callable) -> Callable:
+    """A function that is `checked` the first `MOST_CALLS` times in a test, and `plain` after these."""
+
+    @wraps(plain)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        CALLS[plain] += 1
+        return (checked if CALLS[plain] <= MOST_CALLS else plain)(*args, **kwargs)
+
+    return call
+
+
+def begin_test() -> None:
+    """Forgets refusals and calls. Called before each test."""
+    REFUSALS.clear()
+    CALLS.clear()
+
+
+def check_types(function: Callable) -> Callable:
+    """The function with its types checked."""
     checked = typechecked(function)
 
     @wraps(function)
@@ -68,4 +112,5 @@ def unchecked() -> Iterator[None]:
 def check_shapes() -> None:
     """Checks the modules that are imported from now on. Called before any module of hebbes is imported."""
     assert not any(name.startswith("hebbes.") for name in sys.modules)
-    jaxtyping.install_import_hook(list_checked_modules(), f"{__name__}.{check_arrays.__name__}")
+    jaxtyping.jaxtyped = wrap_arrays  # the hook decorates all functions and classes with it
+    jaxtyping.install_import_hook(list_checked_modules(), f"{__name__}.{check_types.__name__}")

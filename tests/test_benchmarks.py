@@ -23,6 +23,7 @@ PLASTICITY = {
 NOISES, UNITS = ("full_rank", "low_rank"), ("second", "cpu_second")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("command", "keys"),
     [
@@ -64,6 +65,7 @@ def test_plastic_layers_are_timed_with_any_axes(axes):
     assert all(value > 0 for value in figures.values())
 
 
+@pytest.mark.slow
 def test_every_strategy_is_measured_on_the_test_functions():
     small = ["--problems", "sphere", "rastrigin", "--dimensions", "10", "--seeds", "1", "--evaluations", "300"]
     rows = _figures("-m", "benchmarks.optimizers", *small)
@@ -79,6 +81,7 @@ def test_only_a_covariance_that_does_not_fit_is_passed_over():
         format_median(run_ours, "sep_cma_es", Problem("sphere", 1), budget)
 
 
+@pytest.mark.slow
 def test_the_start_of_programs_is_measured_beside_a_bare_import():
     names = {"static_help", "hebbian_unknown_flag"}
     seconds = _figures(str(ROOT / "benchmarks" / "startup.py"), "--turns", "1", "--commands", *sorted(names))

@@ -65,6 +65,7 @@ def test_nothing_but_the_results_is_printed(environment, tmp_path):
     assert len(found.splitlines()) == 5 and found.splitlines()[-1].startswith(f"video  {tmp_path / 'film.mp4'}  ")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", ["in_process", "workers"])
 def test_what_a_simulator_writes_to_descriptor_1_is_no_result_and_its_warnings_show(engine, tmp_path):
     (tmp_path / "loud.py").write_text(LOUD)

@@ -3,10 +3,12 @@
 import json
 
 import numpy as np
+import pytest
 import torch
 from test_scripts import TINY, run
 
 
+@pytest.mark.slow
 def test_coefficients_of_the_reference_are_imported_merged_and_evaluated(tmp_path, refusal):
     torch.save(np.random.default_rng(0).normal(size=(672, 5)), tmp_path / "hebb.dat")
     flags = ["--path_hebb", tmp_path / "hebb.dat", "--environment", "CartPole-v1"]

@@ -34,6 +34,7 @@ def test_the_page_has_a_command_for_each_kind_of_part():
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", COMMANDS)
 def test_each_command_trains_and_keeps_the_options_of_the_part(command, parts, tmp_path):
     words = shlex.split(command)

@@ -17,7 +17,7 @@ ROOT = Path(__file__).parent.parent
 RETURNED = (
     *("evaluation.loaded_policy:LoadedPolicy", "evaluation.loaded_policy:Session"),
     *("evaluation.evaluation_env:EvaluationEnv", "evaluation.evaluate:Evaluation"),
-    "programs.python_training:TrainedRun",
+    "training.run:TrainedRun",
 )
 
 

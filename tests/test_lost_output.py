@@ -13,6 +13,8 @@ from hebbes.environments.environment_spec import EnvironmentSpec
 from hebbes.files.policy_file import SavedPolicy, load_policy, save_policy
 from hebbes.policies.hebbian import Hebbian
 
+pytestmark = pytest.mark.slow
+
 NO_DEVICE = pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is always full")
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from examples import minimal_es
 from hebbes.strategies.openai_es import OpenAIES, OpenAIESSettings
-from tests.strategies.searches import make_results
+from tests.strategies.every_strategy import make_results
 
 EXAMPLE = Path(minimal_es.__file__)
 

@@ -58,6 +58,7 @@ def test_evaluation_prints_one_json_object_and_nothing_else(folder):
     )
 
 
+@pytest.mark.slow
 def test_evaluation_on_both_back_ends_reads_well(folder):
     for backend in ("gymnasium", "envpool"):
         done = run("evaluate_static.py", "--path_weights", folder / "best.dat", "--episodes", 2, "--backend", backend)
@@ -65,6 +66,7 @@ def test_evaluation_on_both_back_ends_reads_well(folder):
         assert done.stdout.splitlines()[1] == f"1  {folder / 'best.dat'}"
 
 
+@pytest.mark.slow
 def test_files_are_compared_on_common_start_states(folder):
     best, latest = str(folder / "best.dat"), str(folder / "latest.dat")
     flags = ["--seed", 5, "--seeds", 2, "--episodes", 3, "--backend", "envpool"]
@@ -107,6 +109,7 @@ def test_a_file_that_cannot_be_played_is_reported_beside_the_others_with_status_
     assert second["failed"] == 0 and len(second["returns"][0]) == 2
 
 
+@pytest.mark.slow
 def test_video_and_plots_are_written_though_something_could_not_be_played(tmp_path):
     policy = Hebbian((4,), 2, hidden_sizes=(3,))
     weights = policy.initial_params(np.random.default_rng(0))
@@ -250,6 +253,7 @@ def test_a_users_own_environment_policy_and_wrapper(tmp_path):
     assert "give --import mine" in done.stderr
 
 
+@pytest.mark.slow
 def test_learning_rules_are_trained_evaluated_and_refused_by_name(tmp_path, refusal):
     common = ["--environment", "CartPole-v1", "--folder", tmp_path, *TINY]
     done = run("train_hebbian.py", *common, "--hebb_rule", "ABC", "--init_weights", "normal", "--run_name", "a")
@@ -265,6 +269,7 @@ def test_learning_rules_are_trained_evaluated_and_refused_by_name(tmp_path, refu
         assert expected in refusal("train_hebbian.py", *common, *flags)
 
 
+@pytest.mark.slow
 def test_what_a_simulator_prints_stays_out_of_the_json(tmp_path):
     (tmp_path / "loud.py").write_text(
         "import gymnasium, os\n"

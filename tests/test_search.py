@@ -15,8 +15,9 @@ from tests.strategies.every_strategy import (
     assert_states_equal,
     each_strategy,
     make_strategy,
+    run_generations,
+    sphere,
 )
-from tests.strategies.searches import run_generations, sphere
 
 LAYOUT = Layout({"matrix": (4, 3), "bias": (4,)})
 LOW_RANK = {"sampler": "low_rank", "population_size": 40, "sigma": 0.1, "learning_rate": 0.02, "weight_penalty": 0.0}
@@ -158,7 +159,7 @@ def test_short_names_are_taken_as_on_the_command_line():
     short = Search("openai_es", START, popsize=6, lr=0.3, decay=0.9)
     whole = Search("openai_es", START, population_size=6, learning_rate=0.3, learning_rate_decay=0.9)
     assert run_search(short, 3) == run_search(whole, 3)
-    with pytest.raises(ValueError, match="population_size is given twice, as popsize too"):
+    with pytest.raises(ValueError, match="population_size is given under two of its names"):
         Search("openai_es", START, popsize=6, population_size=6)
     with pytest.raises(ValueError, match=r"^unknown setting 'lr' of strategy 'ga'"):
         Search("ga", START, lr=0.1)

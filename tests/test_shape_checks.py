@@ -1,5 +1,6 @@
 """The checks of shapes are on: calls that contradict the annotations are refused, wherever they come from."""
 
+import inspect
 from importlib import import_module
 
 import numpy as np
@@ -13,7 +14,15 @@ from hebbes.execution.chunks import count_chunks
 from hebbes.execution.noise_sums import PairwiseSum
 from hebbes.statistics.intervals import select_units
 from hebbes.strategies.core.shaping import raw
-from tests.shape_checks import CHECKED_ROOMS, REFUSALS, list_checked_modules, unchecked
+from tests.shape_checks import (
+    CHECKED_ROOMS,
+    MOST_CALLS,
+    REFUSALS,
+    begin_test,
+    has_arrays,
+    list_checked_modules,
+    unchecked,
+)
 
 DRAWN = np.zeros((5, 2, 3), np.int64)
 
@@ -21,7 +30,7 @@ DRAWN = np.zeros((5, 2, 3), np.int64)
 @pytest.fixture(autouse=True)
 def no_refusal_is_swallowed():
     """Instead of the fixture for all other tests: here refusals are what is tested."""
-    REFUSALS.clear()
+    begin_test()
 
 
 @pytest.mark.parametrize(
@@ -75,6 +84,14 @@ def test_nothing_is_checked_where_a_test_says_so():
         select_units(np.zeros((2, 3), np.float32), DRAWN)
 
 
+def test_the_first_calls_of_a_function_are_checked():
+    for _ in range(MOST_CALLS - 1):
+        raw(np.zeros(3))
+    with pytest.raises(TypeCheckError):
+        raw(np.zeros(3, np.float32))
+    assert raw(np.zeros(3, np.float32)).dtype == np.float32
+
+
 @pytest.mark.parametrize("room", CHECKED_ROOMS)
 def test_every_room_that_is_named_has_modules_that_are_checked(room):
     names = [name for name in list_checked_modules() if name.split(".")[1] == room]
@@ -82,7 +99,7 @@ def test_every_room_that_is_named_has_modules_that_are_checked(room):
         value
         for name in names
         for value in vars(import_module(name)).values()
-        if getattr(value, "__module__", None) == name and callable(value) and not isinstance(value, type)
+        if getattr(value, "__module__", None) == name and inspect.isfunction(value)
     ]
     assert functions
-    assert [function for function in functions if not hasattr(function, "__wrapped__")] == []
+    assert [each for each in functions if has_arrays(each) and not hasattr(each, "__wrapped__")] == []

@@ -65,6 +65,7 @@ def session_is_empty(session, patience=10):
     return False
 
 
+@pytest.mark.slow
 def test_a_run_under_nohup_outlives_its_terminal(tmp_path):
     flags = [*SCRIPTED, *TINY, "--env_kwargs", "{truncate_at: 50}", "--generations", 1000000, "--folder", tmp_path]
     process = start(*flags, prefix=["nohup"])
@@ -77,6 +78,7 @@ def test_a_run_under_nohup_outlives_its_terminal(tmp_path):
     assert process.returncode == 128 + signal.SIGTERM
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 @pytest.mark.parametrize("engine", ["in_process", "workers"])
 def test_a_signal_ends_the_run_cleanly(number, engine, tmp_path):
@@ -102,6 +104,7 @@ def test_a_signal_ends_the_run_cleanly(number, engine, tmp_path):
     assert read_metrics(metrics)["generation"].tolist() == list(range(1, generation + 3))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", ["in_process", "workers"])
 def test_a_second_signal_stops_a_run_that_hangs_at_once(engine, tmp_path):
     process = start_and_hang("--engine", engine, "--folder", tmp_path)
@@ -117,6 +120,7 @@ def test_a_second_signal_stops_a_run_that_hangs_at_once(engine, tmp_path):
     assert (saved.progress.units, damaged) == (0, [])
 
 
+@pytest.mark.slow
 def test_a_killed_run_takes_its_workers_along(tmp_path):
     process = start_and_hang("--engine", "workers", "--folder", tmp_path)
     assert not session_is_empty(process.pid, patience=0)
@@ -170,6 +174,7 @@ def test_ctrl_c_before_and_after_the_training(phase, tmp_path, monkeypatch):
     assert not (folder / "test.json").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("script", sorted(path.name for path in ROOT.glob("*.py")))
 def test_ctrl_c_while_modules_are_loaded_ends_in_silence(script):
     command = [sys.executable, "-X", "importtime", script, "--help"]

@@ -1,8 +1,8 @@
 """Engine: evaluates a population. Engines differ only in where the work is done and how data get there."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 from jaxtyping import Float, Float64, Int
@@ -76,6 +76,9 @@ class Rollouts:
 class Engine(Protocol):
     """Evaluates populations. Results depend on population, context and chunk size, never on the number of workers."""
 
+    uses_processes: ClassVar[bool]
+    """Whether workers are processes, which take memory of their own, and can be ended if a simulator hangs."""
+
     def evaluate(self, population: Population, context: Context, members: range | None = None) -> Rollouts:
         """The results of the given members, or of all, in their episodes; EngineError if they cannot be had."""
 
@@ -83,6 +86,21 @@ class Engine(Protocol):
         self, population: NoisePopulation, utilities: Float[np.ndarray, "rows members"], powers: Sequence[int]
     ) -> Float64[np.ndarray, "rows params"]:
         """Sums over all members of utility * noise**power, one for each row; those of chunks are added pairwise."""
+
+    def submit(self, function: Callable[..., Any], *arguments: Any, home: int | None = None) -> int:
+        """Adds a job, `function(evaluator, *arguments)`, and returns its ticket. An idle worker gets it at once.
+
+        The evaluator belongs to the worker, and keeps its simulators: `evaluator.evaluate(population, ids, context)`
+        plays in them and returns the rollouts of these members. Jobs of the same home prefer the same worker. The
+        function can be imported by its name, and gives the same answer on any worker.
+        """
+
+    def collect(self, tickets: Collection[int], timeout: float | None = None) -> tuple[int, Any] | None:
+        """The ticket and the answer of the first of these jobs that is done; each answer is collected once.
+
+        None if none is done in `timeout` seconds. Idle workers get their next jobs only here and in `submit`. Any
+        exception drops all jobs: EngineError if one has raised an exception or has lost too many workers.
+        """
 
     def close(self) -> None:
         """Frees simulators and workers, quickly even after an interrupted `evaluate`. Calling it twice is harmless."""

@@ -250,13 +250,10 @@ def find_unused_options(owner: type, values: Mapping[str, Any]) -> dict[str, str
     found = {}
     for name, each in known.items():
         needs = {other: used for other, used in each.metadata.get("needs", {}).items() if other in known}
-        if needs and not any(_is_met(known[other], values[other], used) for other, used in needs.items()):
+        met = (values[it] in used if used else values[it] != get_default(known[it]) for it, used in needs.items())
+        if needs and not any(met):
             found[name] = " or ".join(_describe_need(known[other], used) for other, used in needs.items())
     return found
-
-
-def _is_met(other: Field, value: Any, used_with: Sequence[Any]) -> bool:
-    return value in used_with if used_with else bool(value != get_default(other))
 
 
 def _describe_need(other: Field, used_with: Sequence[Any]) -> str:

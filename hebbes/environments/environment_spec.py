@@ -4,11 +4,13 @@ from collections.abc import Mapping
 from dataclasses import MISSING, asdict, dataclass, field, fields
 from typing import Any
 
+from hebbes.contracts.option import check_argument, get_default, get_hints
 from hebbes.environments.morphologies import INTACT, check_morphologies
 from hebbes.environments.wrapper_spec import WrapperSpec
 from hebbes.registry.former_names import find_current_class_name, rename_arguments, rename_options
 
 BACKENDS = ("envpool", "gymnasium")
+WRAPPER_LISTS = ("gymnasium_wrappers", "wrappers", "training_wrappers")
 
 
 @dataclass(frozen=True)
@@ -42,61 +44,30 @@ def spec_to_json(spec: EnvironmentSpec) -> dict[str, Any]:
 def spec_from_json(plain: Any) -> EnvironmentSpec:
     """The description from what `spec_to_json` returned; ValueError for anything else. Imports and executes nothing."""
     given = _check_keys(plain, EnvironmentSpec, "environment description")
-    for key in ("environment", "backend"):
-        _check(isinstance(given[key], str), key, given[key], "text")
-    _check(given["backend"] in BACKENDS, "backend", given["backend"], f"one of {', '.join(BACKENDS)}")
-    imports = given.get("imports", [])
-    _check(isinstance(imports, list) and all(isinstance(name, str) for name in imports), "imports", imports, "names")
-    morphologies = given.get("morphologies", [INTACT])
-    _check(
-        isinstance(morphologies, list) and all(isinstance(morphology, str) for morphology in morphologies),
-        "morphologies",
-        morphologies,
-        "names",
-    )
-    check_morphologies(morphologies)
-    wrappers = ("gymnasium_wrappers", "wrappers", "training_wrappers")
-    return EnvironmentSpec(
-        given["environment"],
-        given["backend"],
-        _read_options(given.get("env_kwargs", {}), "env_kwargs"),
-        tuple(imports),
-        **{key: _read_wrappers(given.get(key, []), key) for key in wrappers},
-        morphologies=tuple(morphologies),
-    )
-
-
-def _check(holds: bool, key: str, value: Any, allowed: str) -> None:
-    if not holds:
-        raise ValueError(f"{key} must be {allowed}, got {value!r}")
+    given |= {name: _read_wrappers(given[name], name) for name in WRAPPER_LISTS if name in given}
+    hints = get_hints(EnvironmentSpec)
+    spec = EnvironmentSpec(**{name: check_argument(name, value, hints[name]) for name, value in given.items()})
+    check_argument("backend", spec.backend, str, choices=BACKENDS)
+    check_morphologies(spec.morphologies)
+    return spec
 
 
 def _check_keys(plain: Any, described: type, what: str) -> dict[str, Any]:
-    """The dict under current names; ValueError if a field without a default is missing, or for unknown keys."""
-    _check(isinstance(plain, dict), what, plain, "a mapping")
+    """The mapping under current names; ValueError if a field without a default is missing, or for unknown keys."""
     known = {entry.name for entry in fields(described)}
-    plain = rename_options(plain, known)
-    optional = {
-        entry.name for entry in fields(described) if (entry.default, entry.default_factory) != (MISSING, MISSING)
-    }
-    unknown, missing = sorted(map(str, set(plain) - known)), sorted(known - optional - set(plain))
+    optional = {entry.name for entry in fields(described) if get_default(entry) is not MISSING}
+    found = rename_options(check_argument(what, plain, Mapping[str, Any]), known)
+    unknown, missing = sorted(set(found) - known), sorted(known - optional - set(found))
     if unknown or missing:
         raise ValueError(f"{what} has unknown keys {unknown} and lacks {missing}; known: {', '.join(sorted(known))}")
-    return plain
+    return found
 
 
-def _read_options(value: Any, key: str) -> dict[str, Any]:
-    _check(isinstance(value, dict) and all(isinstance(option, str) for option in value), key, value, "a mapping")
-    return dict(value)
-
-
-def _read_wrappers(value: Any, key: str) -> tuple[WrapperSpec, ...]:
-    _check(isinstance(value, list), key, value, "a list")
+def _read_wrappers(entries: Any, key: str) -> tuple[WrapperSpec, ...]:
     found = []
-    for entry in value:
+    for entry in check_argument(key, entries, tuple[Mapping[str, Any], ...]):
         given = _check_keys(entry, WrapperSpec, key)
-        _check(isinstance(given["name"], str), f"name in {key}", given["name"], "text")
-        name = find_current_class_name(given["name"])
-        kwargs = _read_options(given.get("kwargs", {}), f"kwargs in {key}")
+        name = find_current_class_name(check_argument(f"name in {key}", given["name"], str))
+        kwargs = check_argument(f"kwargs in {key}", given.get("kwargs", {}), Mapping[str, Any])
         found.append(WrapperSpec(name, rename_arguments(name, kwargs)))
     return tuple(found)

@@ -208,14 +208,8 @@ def _make_atari(environment: str, env_kwargs: Mapping[str, Any], render_mode: st
     if not isinstance(frameskip, int) or frameskip < 1:
         raise ValueError(f"frameskip of {environment!r} must be an integer >= 1, got {frameskip!r}")
     quieten("ale_py", render_mode)
-    env = gymnasium.make(
-        f"ALE/{environment}",
-        disable_env_checker=True,
-        frameskip=1,
-        max_num_frames_per_episode=None,
-        **_make_render_options(render_mode),
-        **options,
-    )
+    fixed: dict[str, Any] = {"disable_env_checker": True, "frameskip": 1, "max_num_frames_per_episode": None}
+    env = gymnasium.make(f"ALE/{environment}", **fixed, **_make_render_options(render_mode), **options)
     env = AtariPreprocessing(env, noop_max=1, frame_skip=frameskip, screen_size=ATARI_SCREEN, grayscale_obs=False)
     return TimeLimit(env, ATARI_FRAMES // frameskip)
 

@@ -82,12 +82,15 @@ def _resolve(name: str, imports: Sequence[str]) -> ResolvedId:
     register(name, imports)
     if _CONTINUOUS_LANDER.fullmatch(name):
         return _resolve_with_notice(name, "LunarLander-v3", {"continuous": True})
-    if name in gymnasium.registry and not _is_atari(name) and not _is_old_mujoco(name):
-        return ResolvedId(name)
     newest = _find_newest(name)
+    is_old_mujoco = newest is not None and str(gymnasium.registry[newest].entry_point).startswith(
+        "gymnasium.envs.mujoco"
+    )
+    if name in gymnasium.registry and not _is_atari(name) and not is_old_mujoco:
+        return ResolvedId(name)
     if newest is not None:
         return _resolve_with_notice(name, newest, {})
-    return _resolve_atari(name) or _resolve_envpool(name) or _refuse_unknown(name, imports)
+    return _resolve_atari(name) or (ResolvedId(name) if name in _list_envpool_ids() else _refuse_unknown(name, imports))
 
 
 def register(environment: str, imports: Sequence[str]) -> None:
@@ -151,12 +154,6 @@ def _is_atari(name: str) -> bool:
     return str(gymnasium.registry[name].entry_point).startswith("ale_py")
 
 
-def _is_old_mujoco(name: str) -> bool:
-    """Whether the id is an older version of one of Gymnasium's MuJoCo environments."""
-    newest = _find_newest(name)
-    return newest is not None and str(gymnasium.registry[newest].entry_point).startswith("gymnasium.envs.mujoco")
-
-
 def _find_newest(name: str) -> str | None:
     """The newest registered version, if newer than the one in `name`; None otherwise, and for Atari."""
     wanted, asked = _split_id(name)
@@ -178,10 +175,6 @@ def _resolve_atari(name: str) -> ResolvedId | None:
         if find_atari_game(current):
             return ResolvedId(name) if name == current else _resolve_with_notice(name, current, dict(options))
     return None
-
-
-def _resolve_envpool(name: str) -> ResolvedId | None:
-    return ResolvedId(name) if name in _list_envpool_ids() else None
 
 
 def _list_envpool_ids() -> list[str]:

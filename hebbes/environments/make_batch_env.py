@@ -19,10 +19,7 @@ from hebbes.registry.users_classes import check_arguments, check_class, is_users
 
 
 def choose_backend(
-    requested: str,
-    environment: str,
-    env_kwargs: Mapping[str, Any],
-    gymnasium_wrappers: Sequence[WrapperSpec],
+    requested: str, environment: str, env_kwargs: Mapping[str, Any], gymnasium_wrappers: Sequence[WrapperSpec]
 ) -> str:
     """The back end to use. "auto": EnvPool if it can make this, else Gymnasium. "envpool": ValueError if it cannot."""
     if requested not in ("auto", *BACKENDS):

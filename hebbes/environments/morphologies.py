@@ -7,8 +7,7 @@ installed package's. It is removed once they have read it, so that nothing is le
 A user's own morphology must have the same joints, actuators and parts as the package's. A policy would not fit other
 ones, and with other parts EnvPool writes past the end of its arrays. Its name is the absolute path of its file and a
 sha256 of that file and all files that it names: `/home/me/mine.xml@9f86...`. If one of them changes, the morphology is
-refused. Checksums recorded before 2026-11-22 cover only the file itself. They are still accepted, so that a change in a
-file that it includes is not noticed.
+refused.
 """
 
 import re
@@ -23,7 +22,7 @@ from typing import Any, TypeAlias
 from xml.etree import ElementTree
 
 from hebbes.environments.anatomy import Anatomy, parse_xml, read_bullet_anatomy, read_mujoco_anatomy
-from hebbes.environments.morphology_checksum import compute_file_checksum, compute_morphology_checksum
+from hebbes.environments.morphology_checksum import compute_morphology_checksum
 from hebbes.registry.lookup import suggest_name
 
 MakeEnv: TypeAlias = Callable[..., Any]
@@ -64,11 +63,8 @@ def pin_morphology(morphology: str) -> str:
 
     Names of morphologies stay as they are, and so does anything that is not a file.
     """
-    if (
-        morphology == INTACT
-        or any(morphology in species.damages for species in SPECIES.values())
-        or not Path(morphology).is_file()
-    ):
+    names = {INTACT, *(name for species in SPECIES.values() for name in species.damages)}
+    if morphology in names or not Path(morphology).is_file():
         return morphology
     path = Path(morphology).resolve()
     if {",", ":"} & set(str(path)):
@@ -143,8 +139,12 @@ def _check_users_file(species: Species, morphology: str) -> Path:
         known = ", ".join((INTACT, *species.damages))
         hint = suggest_name(name, (INTACT, *species.damages)) or ","
         raise ValueError(f"no morphology and no file {name!r}{hint} known: {known}, or the path of an XML file")
-    if recorded and recorded["sum"] != compute_file_checksum(path):
-        _check_unchanged(path, recorded["sum"])
+    if recorded and (now := compute_morphology_checksum(path)) != recorded["sum"]:
+        raise ValueError(
+            f"morphologies: {path} or a file that it names has changed since the training: its sha256 was "
+            f"{recorded['sum'][:8]}..., is {now[:8]}...; put it back, or give its path to --morphologies of a new run "
+            "or to --damage"
+        )
     parse_xml(path)
     try:
         found = species.read_anatomy(path)
@@ -159,16 +159,6 @@ def _check_users_file(species: Species, morphology: str) -> Path:
                     f"number {number} is {here}, not {there}"
                 )
     return path.absolute()
-
-
-def _check_unchanged(path: Path, recorded: str) -> None:
-    """Raises ValueError if the file, or one that it names, is not what was recorded."""
-    if (now := compute_morphology_checksum(path)) != recorded:
-        what = " or a file that it names" if now != compute_file_checksum(path) else ""
-        raise ValueError(
-            f"morphologies: {path}{what} has changed since the training: its sha256 was {recorded[:8]}..., "
-            f"is {now[:8]}...; put it back, or give its path to --morphologies of a new run or to --damage"
-        )
 
 
 def _make_with_argument(make: MakeEnv, path: Path) -> Any:

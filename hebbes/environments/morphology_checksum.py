@@ -29,16 +29,10 @@ Documents: TypeAlias = Mapping[Path, Sequence["ElementTree.Element[Any]"]]
 _FOLDERS = ("assetdir", "meshdir", "texturedir")
 
 
-def compute_file_checksum(path: Path) -> str:
-    """The sha256 of the file alone, as in records from before the checksum covered the files that it names."""
-    return hashlib.sha256(read_xml_bytes(path)).hexdigest()
-
-
 def compute_morphology_checksum(path: Path) -> str:
     """The sha256 of the morphology in an XML file, which does not depend on where the file is.
 
-    It equals `compute_file_checksum` if the file names no others. ValueError for a file that cannot be read, is not
-    XML, or is too large.
+    ValueError for a file that cannot be read, is not XML, or is too large.
     """
     found = hashlib.sha256(read_xml_bytes(path))
     size = 0

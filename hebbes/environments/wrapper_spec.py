@@ -64,7 +64,7 @@ def read_wrapper(text: str) -> Entry:
     if not isinstance(value, dict) or len(value) != 1:
         raise ValueError(_EXPECTED)
     ((name, kwargs),) = value.items()
-    if not isinstance(name, str) or not isinstance(kwargs, dict | None) or not all(map(_is_text, kwargs or {})):
+    if not isinstance(kwargs, dict | None) or not all(isinstance(text, str) for text in (name, *(kwargs or ()))):
         raise ValueError(_EXPECTED)
     return {_complete_name(name): kwargs} if kwargs else _complete_name(name)
 
@@ -115,10 +115,6 @@ def _find_integers(value: Any) -> Iterator[int]:
 _NAMES_OF_OURS = {place: name for kind in ("wrapper", "logger") for name, place in TABLES[kind].items()}
 _EXPECTED = "a wrapper is NAME, or 'NAME: {argument: value, ...}'"
 _NAME = re.compile(r"[\w.]+(:\w+)?")
-
-
-def _is_text(value: object) -> bool:
-    return isinstance(value, str)
 
 
 def _complete_name(name: str) -> str:

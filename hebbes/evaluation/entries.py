@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
-from jaxtyping import Float64, Int
+from jaxtyping import Float64
 
 from hebbes.environments.environment_spec import EnvironmentSpec
 from hebbes.environments.ids import resolve
@@ -39,23 +39,14 @@ class Entry:
 
 
 @dataclass(frozen=True)
-class PlayResult:
-    """The episodes of one policy, and why some failed."""
-
-    returns: Float64[np.ndarray, "seeds episodes"]
-    """Averaged over the environment's morphologies. NaN for an episode that failed."""
-    faults: Mapping[str, int]
-    """The number of failed episodes for each reason."""
-    env_steps: Int[np.ndarray, "seeds episodes"]
-    """Env steps of each episode, summed over the environment's morphologies."""
-
-
-@dataclass(frozen=True)
 class EvaluationResult:
     """An entry and the result of its episodes."""
 
     entry: Entry
-    played: PlayResult
+    returns: Float64[np.ndarray, "seeds episodes"]
+    """Averaged over the environment's morphologies. NaN for an episode that failed."""
+    faults: Mapping[str, int]
+    """The number of failed episodes for each reason."""
     lost: bool = False
     """Whether the engine could not play the episodes. They have all failed then."""
 

@@ -16,7 +16,7 @@ from hebbes.evaluation.arguments import check_imports, convert_errors
 from hebbes.evaluation.entries import load_in_environment
 from hebbes.evaluation.evaluation_env import EvaluationEnv
 from hebbes.evaluation.play import make_evaluation_spec, play
-from hebbes.execution.engines import resolve_num_threads
+from hebbes.execution.engine_options import resolve_num_threads
 from hebbes.files.policy_file import SavedPolicy, check_fits
 from hebbes.files.weight_file import as_path
 from hebbes.statistics.intervals import Summary, summarize

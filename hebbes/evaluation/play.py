@@ -15,6 +15,7 @@ from hebbes.environments.environment_spec import EnvironmentSpec
 from hebbes.environments.ids import is_in_gymnasium, register
 from hebbes.environments.make_batch_env import choose_backend, make_batch_env
 from hebbes.execution.chunks import Task
+from hebbes.execution.engine_options import EngineOptions
 from hebbes.execution.engines import make_engine
 from hebbes.execution.episode import Agent, EpisodeResult, run_episode
 from hebbes.execution.repeated_population import RepeatedPopulation
@@ -58,16 +59,10 @@ def play(
     Episode k depends only on the seed and k. The policy and its observation statistics do not change.
     """
     task = Task(Agent(saved.policy, saved.action_head), environment, seed)
-    engine = make_engine(task, chunk_size=None, threads=threads, episode_timeout=episode_timeout)
+    engine = make_engine(task, EngineOptions(threads=threads, episode_timeout=episode_timeout))
     try:
-        return play_on(
-            engine,
-            saved.weights,
-            saved.buffers,
-            purpose=Purpose.TEST,
-            episodes=episodes,
-            max_episode_steps=max_episode_steps,
-        )
+        arrays, cap = (saved.weights, saved.buffers), max_episode_steps
+        return play_on(engine, *arrays, purpose=Purpose.TEST, episodes=episodes, max_episode_steps=cap)
     finally:
         engine.close()
 

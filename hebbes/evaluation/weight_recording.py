@@ -84,7 +84,8 @@ def record_weights(
     Episodes that could not begin are left out.
     """
     rng = make_generator(0, Purpose.BOOTSTRAP)
-    sizes = [layer[0].size for layer in compute_synaptic_weights(_make_first_state(saved, policy))]
+    state = policy.initial_state(saved.weights[np.newaxis], [make_generator(0, Purpose.BOOTSTRAP)], saved.buffers)
+    sizes = [layer[0].size for layer in compute_synaptic_weights(state)]
     chosen = [np.sort(rng.choice(size, min(size, NUM_DRAWN_SYNAPSES), replace=False)) for size in sizes]
     recordings = []
     for episode in range(episodes):
@@ -94,7 +95,3 @@ def record_weights(
         if recorder.weights:
             recordings.append(recorder.make_recording())
     return recordings
-
-
-def _make_first_state(saved: SavedPolicy, policy: Hebbian) -> State:
-    return policy.initial_state(saved.weights[np.newaxis], [make_generator(0, Purpose.BOOTSTRAP)], saved.buffers)

@@ -1,6 +1,6 @@
 """ChunkEngine: evaluates a population in chunks, on the workers of any transport."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from functools import partial
 from math import ceil
@@ -16,6 +16,8 @@ from hebbes.execution.chunks import (
     IDLE_PER_THREAD,
     ChunkEvaluator,
     Task,
+    count_chunks,
+    count_kept_envs,
     cut_into_chunks,
     join_rollouts,
     make_failed_rollouts,
@@ -23,9 +25,6 @@ from hebbes.execution.chunks import (
 from hebbes.execution.dispatch import Dispatch, TimeLimit
 from hebbes.execution.noise_sums import PairwiseSum, group_chunks
 from hebbes.execution.transport import Transport
-
-PURPOSES = 2
-"""Number of purposes for which a run evaluates again and again: training, and the evaluation of the mean policy."""
 
 
 class ChunkEngine:
@@ -39,6 +38,7 @@ class ChunkEngine:
     """
 
     transport_class: ClassVar[type[Transport[Any]]]
+    uses_processes: ClassVar[bool]
 
     def __init__(self, task: Task, *, chunk_size: int, threads: int, episode_timeout: float | None = None):
         self._task, self._chunk_size, self._episode_timeout = task, chunk_size, episode_timeout
@@ -49,7 +49,7 @@ class ChunkEngine:
         """The results of the given members, or of all, in their episodes; EngineError if they cannot be had."""
         members = range(len(population)) if members is None else members
         chunks = cut_into_chunks(members.stop, self._chunk_size, members.start)
-        sizes = max(1, self._transport.threads_per_worker // len(chunks)), self._count_idle_envs(chunks)
+        sizes = max(1, self._transport.threads_per_worker // len(chunks)), self._count_idle_envs(members)
         num_cases = self._task.count_cases(context)
         shortest = replace(context, episodes=context.episodes[:1], max_episode_steps=1)
 
@@ -69,13 +69,15 @@ class ChunkEngine:
             )
             for number, ids in enumerate(chunks)
         ]
-        return join_rollouts(self._collect_all(tickets))
+        answers = dict(self._dispatch.collect_each(tickets))
+        return join_rollouts([answers[ticket] for ticket in tickets])
 
     def weighted_noise_sums(
         self, population: NoisePopulation, utilities: Float[np.ndarray, "rows members"], powers: Sequence[int]
     ) -> Float64[np.ndarray, "rows params"]:
         """Sums over all members of utility * noise**power, one for each row; those of chunks are added pairwise."""
-        groups = group_chunks(cut_into_chunks(len(population), self._chunk_size), self._transport.num_workers)
+        num_threads = self._transport.num_workers * self._transport.threads_per_worker
+        groups = group_chunks(cut_into_chunks(len(population), self._chunk_size), num_threads)
         tickets = {
             self._dispatch.submit(
                 ChunkEvaluator.weighted_noise_sums, population, chunks, utilities, powers, home=number
@@ -83,35 +85,35 @@ class ChunkEngine:
             for number, chunks in enumerate(groups)
         }
         sums = PairwiseSum(len(groups))
-        for _ in groups:
-            ticket, part = self._dispatch.collect(tickets)
+        for ticket, part in self._dispatch.collect_each(tickets):
             sums.add(tickets[ticket], part)
         return sums.total
+
+    def submit(self, function: Callable[..., Any], *arguments: Any, home: int | None = None) -> int:
+        """Adds a job, `function(evaluator, *arguments)` with the worker's ChunkEvaluator, and returns its ticket."""
+        return self._dispatch.submit(function, *arguments, home=home)
+
+    def collect(self, tickets: Collection[int], timeout: float | None = None) -> tuple[int, Any] | None:
+        """The ticket and the answer of the first of these jobs that is done; None if none is done in `timeout`."""
+        return self._dispatch.collect(tickets, timeout)
 
     def close(self) -> None:
         """Stops what runs, and frees the workers with their simulators."""
         self._dispatch.close()
 
-    def _collect_all(self, tickets: Sequence[int]) -> list[Any]:
-        """The answers to all jobs, in the order of the tickets."""
-        wanted = set(tickets)
-        answers = dict(self._dispatch.collect(wanted) for _ in tickets)
-        return [answers[ticket] for ticket in tickets]
+    def _count_idle_envs(self, members: range) -> int:
+        """The largest number of sub-environments that a worker keeps between evaluations of this purpose.
 
-    def _count_idle_envs(self, chunks: Sequence[range]) -> int:
-        """The largest number of sub-environments that a worker keeps between evaluations.
-
-        On Gymnasium they serve any chunk, and few are kept. On EnvPool they serve one chunk. A worker keeps its
-        share, for training and for evaluating the mean policy, and all earlier members of a population that grows.
-        So a run without help between workers never frees any. Those of a chunk that a worker took from another one
-        replace the least recently used, and their number does not grow.
+        On Gymnasium they serve any chunk, and few are kept. On EnvPool they serve one chunk, and a worker keeps its
+        share. So a run without help between workers never frees any. Those of a chunk that a worker took from another
+        one replace the least recently used.
         """
-        environment, largest = self._task.environment, max(map(len, chunks))
+        environment = self._task.environment
         if environment.backend == "gymnasium":
+            largest = ceil(len(members) / count_chunks(len(members), self._chunk_size))
             kept = IDLE_PER_THREAD * self._transport.threads_per_worker * largest
         else:
-            share = ceil(len(chunks) / self._transport.num_workers)
-            kept = PURPOSES * (chunks[0].start + share * largest)
+            kept = count_kept_envs(members, self._chunk_size, self._transport.num_workers)
         return kept * len(environment.morphologies)
 
 

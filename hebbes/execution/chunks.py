@@ -5,6 +5,7 @@ Only the chunk size decides how members are grouped, so results do not depend on
 import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from math import ceil
 from threading import Event, Lock
 from typing import TypeAlias, TypeVar
 
@@ -58,6 +59,16 @@ def cut_into_chunks(num_members: int, chunk_size: int, first: int = 0) -> list[r
     return [range(start, stop) for start, stop in itertools.pairwise(edges)]
 
 
+def count_kept_envs(members: range, chunk_size: int, num_workers: int) -> int:
+    """Number of sub-environments of EnvPool that each worker keeps for a purpose and a morphology.
+
+    They are the worker's share of the members' chunks. All members before them are added, if the population grows.
+    """
+    num_chunks = count_chunks(len(members), chunk_size)
+    share = ceil(num_chunks / num_workers) * ceil(len(members) / num_chunks)
+    return members.start + min(len(members), share)
+
+
 def join_rollouts(chunks: Sequence[Rollouts]) -> Rollouts:
     """The rollouts of all members from those of consecutive groups, in member order."""
     return Rollouts(
@@ -105,16 +116,17 @@ class ChunkEvaluator:
     def __init__(self, task: Task):
         self._task = task
         self._idle: list[tuple[EnvKey, BatchEnv]] = []
-        self._max_idle = 0
+        self._max_idle: dict[Purpose, int] = {}
         self._lock = Lock()
         self._abandoned = Event()
 
     def evaluate(
-        self, population: Population, ids: range, context: Context, env_threads: int, max_idle: int
+        self, population: Population, ids: range, context: Context, env_threads: int = 1, max_idle: int = 0
     ) -> Rollouts:
         """The results of the chunk's members in every episode and every morphology.
 
-        `max_idle` sub-environments are kept for later calls, or as many as an earlier call has said, if that is more.
+        `max_idle` sub-environments are kept for later calls of the same purpose, or as many as an earlier one has said,
+        if that is more.
         """
         weights = population.weights(ids)
         tally = MomentTally(len(ids)) if context.observe_moments else None
@@ -199,11 +211,13 @@ class ChunkEvaluator:
 
     def _return_env(self, key: EnvKey, env: BatchEnv, max_idle: int) -> None:
         """Keeps the environment for later use. If there are too many, frees those that were unused for longest."""
-        surplus = []
+        surplus, purpose = [], key[0]
         with self._lock:
-            self._max_idle = max(self._max_idle, max_idle)
+            self._max_idle[purpose] = max(self._max_idle.get(purpose, 0), max_idle)
             self._idle.append((key, env))
-            while sum(idle.num_envs for _, idle in self._idle) > self._max_idle:
-                surplus.append(self._idle.pop(0)[1])
-        for idle in surplus:
+            same = [entry for entry in self._idle if entry[0][0] is purpose]
+            while sum(idle.num_envs for _, idle in same) > self._max_idle[purpose]:
+                surplus.append(same.pop(0))
+            self._idle = [entry for entry in self._idle if entry not in surplus]
+        for _, idle in surplus:
             idle.close()

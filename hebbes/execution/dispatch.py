@@ -15,9 +15,10 @@ Time is limited only for jobs with a TimeLimit. Only then can a result depend on
 """
 
 import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
-from itertools import count, islice
+from itertools import count
 from math import inf
 from typing import Any
 
@@ -39,7 +40,7 @@ START_SECONDS = 60.0
 
 @dataclass(frozen=True)
 class TimeLimit:
-    """How long a job may take on a worker that has warmed up."""
+    """How long a job may take on a worker that has warmed up. It never waits for a thread of the worker."""
 
     seconds: float
     reason: str
@@ -53,7 +54,7 @@ class _Job:
     ticket: int
     function: Callable[..., Any]
     arguments: Sequence[Any]
-    home: int
+    home: int | None
     limit: TimeLimit | None
     give_up: Callable[[str], Any]
     deadline: float = inf
@@ -94,38 +95,48 @@ class Dispatch:
         self,
         function: Callable[..., Any],
         *arguments: Any,
-        home: int = 0,
+        home: int | None = None,
         limit: TimeLimit | None = None,
         give_up: Callable[[str], Any] = end_dispatch,
     ) -> int:
-        """Adds a job, `function(host, *arguments)`, and returns its ticket. Workers get it while `collect` waits.
+        """Adds a job, `function(host, *arguments)`, and returns its ticket. An idle worker gets it at once.
 
         Args:
             function: can be imported by its name, because some transports send it as text.
-            home: jobs of the same home prefer the same worker. One that is idle takes the last job of another home.
+            home: jobs of the same home prefer the same worker. In `collect`, one that is idle takes the last job of
+                another home. Jobs without a home go to any worker, in their order.
             limit: how long the job may take; None: any time.
             give_up: called with a reason if the job has lost too many workers. It returns the answer, or raises.
+
+        Any exception, here and in `collect`, drops all jobs and ends the workers.
         """
         ticket = next(self._tickets)
         self._waiting.append(_Job(ticket, function, arguments, home, limit, give_up))
+        with self._closing_on_failure():
+            self._hand_out_jobs()
         return ticket
 
-    def collect(self, tickets: Collection[int]) -> tuple[int, Any]:
+    def collect(self, tickets: Collection[int], timeout: float | None = None) -> tuple[int, Any] | None:
         """The ticket and the answer of the first job among these that is done; each answer is collected once.
 
-        Any exception drops all jobs and ends the workers: EngineError if a job has raised one or workers keep dying.
+        None if none is done in `timeout` seconds. Workers get their next jobs only here and in `submit`.
+        Raises EngineError if a job has raised an exception or workers keep dying.
         """
-        try:
-            while True:
-                for ticket in self._answers:
-                    if ticket in tickets:
-                        return ticket, self._answers.pop(ticket)
-                self._start_workers()
-                self._hand_out_jobs()
-                self._wait_for_workers()
-        except BaseException:
-            self.close()  # so that nothing goes on running
-            raise
+        until, is_over = inf if timeout is None else time.monotonic() + timeout, False
+        with self._closing_on_failure():
+            self._hand_out_jobs(helping=True)
+            while (done := self._take_done(tickets)) is None and not is_over:
+                self._wait_for_workers(until)
+                is_over = time.monotonic() >= until
+                self._hand_out_jobs(helping=True)
+        return done
+
+    def collect_each(self, tickets: Collection[int]) -> Iterator[tuple[int, Any]]:
+        """The tickets with their answers, in the order in which the jobs are done."""
+        for _ in tickets:
+            done = self.collect(tickets)
+            assert done is not None, "it has waited"
+            yield done
 
     def close(self) -> None:
         """Drops all jobs and ends the workers. New jobs start new ones."""
@@ -134,24 +145,48 @@ class Dispatch:
         self._answers.clear()
         self._transport.close()
 
+    @contextmanager
+    def _closing_on_failure(self) -> Iterator[None]:
+        try:
+            yield
+        except BaseException:
+            self.close()  # so that nothing goes on running
+            raise
+
+    def _take_done(self, tickets: Collection[int]) -> tuple[int, Any] | None:
+        ticket = next((ticket for ticket in self._answers if ticket in tickets), None)
+        return None if ticket is None else (ticket, self._answers.pop(ticket))
+
     def _start_workers(self) -> None:
         """Starts the workers that the jobs need, and those in place of lost ones."""
+        if self._transport.num_workers < 1:
+            raise EngineError("there is no worker to do the work")
         num_jobs = len(self._waiting) + sum(len(seat.jobs) for seat in self._seats.values())
         for number in range(min(self._transport.num_workers, num_jobs)):
             if number not in self._seats:
                 self._seats[number] = _Seat(number, self._transport.start_worker())
 
-    def _hand_out_jobs(self) -> None:
-        """Gives the workers jobs of their homes. Those that have none left help others."""
+    def _hand_out_jobs(self, *, helping: bool = False) -> None:
+        """Gives the workers jobs of their homes and those without a home. Then idle ones may help others."""
+        if not self._waiting:
+            return
+        self._start_workers()
         size, capacity = self._transport.num_workers, self._transport.capacity
-        for seat in self._seats.values():
-            own = (job for job in self._waiting if job.home % size == seat.number)
-            for job in list(islice(own, capacity - len(seat.jobs))):
-                self._waiting.remove(job)
-                self._begin(seat, job)
-        for seat in self._seats.values():
-            while self._waiting and len(seat.jobs) < capacity:
-                self._begin(seat, self._waiting.pop())
+        seats = sorted(self._seats.values(), key=lambda seat: len(seat.jobs))
+        free = [seat for seat in seats if len(seat.jobs) < capacity]
+        for seat in free:
+            self._fill(seat, [job for job in self._waiting if job.home is None or job.home % size == seat.number])
+        for seat in free if helping else ():
+            self._fill(seat, self._waiting[::-1])
+
+    def _fill(self, seat: _Seat, jobs: Sequence[_Job]) -> None:
+        """Gives the worker the first of these jobs, as many as it may have."""
+        for job in jobs:
+            is_limited = job.limit is not None  # then it must begin at once
+            if len(seat.jobs) >= (self._transport.threads_per_worker if is_limited else self._transport.capacity):
+                return
+            self._waiting.remove(job)
+            self._begin(seat, job)
 
     def _begin(self, seat: _Seat, job: _Job) -> None:
         """Sends the worker its job, or first a warm-up. A worker that is starting gets a deadline only."""
@@ -164,14 +199,17 @@ class Dispatch:
             seconds = inf if limit is None else limit.seconds
         job.deadline = inf if limit is None else time.monotonic() + seconds
 
-    def _wait_for_workers(self) -> None:
-        """Takes the next answers. Replaces workers that are lost or late."""
+    def _wait_for_workers(self, until: float) -> None:
+        """Takes the next answers, until a time at most. Replaces workers that are lost or late."""
         busy = {seat.worker: seat for seat in self._seats.values() if seat.jobs}
         assert busy, "collect needs a job that was submitted and not yet collected"
-        deadline = min(job.deadline for seat in busy.values() for job in seat.jobs.values())
+        deadline = min(until, *(job.deadline for seat in busy.values() for job in seat.jobs.values()))
         timeout = None if deadline == inf else max(0.0, deadline - time.monotonic())
-        for worker, ticket, answer in self._transport.wait(list(busy), timeout):
+        answers = self._transport.wait(list(busy), timeout)
+        for worker, ticket, answer in answers:
             self._take_answer(busy[worker], ticket, answer)
+        if answers:
+            return  # more may have come while the caller did something else, so nobody is late yet
         now = time.monotonic()
         for seat in list(self._seats.values()):
             late = next((job for job in seat.jobs.values() if job.deadline < now), None)
@@ -182,9 +220,12 @@ class Dispatch:
         if isinstance(answer, BaseException):
             raise answer
         if isinstance(answer, Loss):
-            reason = answer.reason if seat.has_started else f"{answer.reason} at its start"
-            blameless = answer.is_blameless or not seat.has_started
-            self._lose_worker(seat, reason, [] if blameless else list(seat.jobs.values()))
+            if answer.is_blameless:
+                self._lose_worker(seat, answer.reason, [])
+            elif seat.has_started:
+                self._lose_worker(seat, answer.reason, list(seat.jobs.values()))
+            else:
+                self._lose_worker(seat, f"{answer.reason} at its start", [])
         elif ticket is None:
             seat.has_started = True
             for job in seat.jobs.values():

@@ -7,6 +7,7 @@ import os
 from dataclasses import dataclass
 
 from hebbes.contracts.option import check_options, option
+from hebbes.registry.lookup import find_class
 from hebbes.registry.tables import ENGINES
 
 CHUNK_SIZES = {"envpool": 32, "gymnasium": 4}
@@ -46,8 +47,24 @@ class EngineOptions:
     def __post_init__(self) -> None:
         check_options(self)
         resolve_num_threads(self.threads)
-        if self.episode_timeout is not None and self.engine == "in_process":
-            raise ValueError("episode_timeout needs engine=workers, whose simulators can be killed, got 'in_process'")
+        if self.episode_timeout is not None and self.engine != "auto" and not uses_processes(self.engine):
+            raise ValueError(
+                f"episode_timeout needs engine=workers, whose simulators can be killed, got {self.engine!r}"
+            )
+
+    def resolve(self, backend: str) -> "EngineOptions":
+        """The options with all that is left to the back end filled in: engine, number of threads and chunk size."""
+        threads, engine = resolve_num_threads(self.threads), self.engine
+        if engine == "auto":
+            needs_workers = self.episode_timeout is not None or (backend == "gymnasium" and threads > 1)
+            engine = "workers" if needs_workers else "in_process"
+        chunk_size = CHUNK_SIZES[backend] if self.chunk_size is None else self.chunk_size
+        return EngineOptions(engine, threads, chunk_size, self.episode_timeout)
+
+
+def uses_processes(engine: str) -> bool:
+    """Whether this engine of the table does its work in processes. This imports the engine with its simulators."""
+    return bool(find_class("engine", engine).uses_processes)
 
 
 def resolve_num_threads(threads: int) -> int:
@@ -57,11 +74,3 @@ def resolve_num_threads(threads: int) -> int:
     if threads > 0:
         return threads
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
-def choose_engine(engine: str, backend: str, count: int, episode_timeout: float | None) -> str:
-    """The engine's name in the table; `auto` is resolved for a back end and at most `count` threads or workers."""
-    if engine != "auto":
-        return engine
-    holds_lock = backend == "gymnasium" and count > 1
-    return "workers" if holds_lock or episode_timeout is not None else "in_process"

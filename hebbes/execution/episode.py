@@ -7,6 +7,7 @@ makes it NaN too.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import isfinite
 from threading import Event
 from time import perf_counter
 
@@ -48,7 +49,9 @@ class EpisodeResult:
 
 
 def _is_all_finite(array: Shaped[np.ndarray, "rows ..."]) -> bool:
-    return array.dtype.kind != "f" or bool(np.isfinite(array).all())
+    if array.dtype.kind != "f" or isfinite(np.vdot(array, array)):  # a finite sum of squares has no other addends
+        return True
+    return bool(np.isfinite(array).all())
 
 
 def _find_nonfinite_rows(array: Shaped[np.ndarray, "rows ..."]) -> Bool[np.ndarray, " rows"]:
@@ -82,6 +85,7 @@ class _LiveMembers:
     def __init__(self, weights: Weights, observations: Shaped[np.ndarray, "members ..."], state: State):
         self.result = EpisodeResult(np.zeros(len(weights)), np.zeros(len(weights), np.int64), {}, {})
         self.members = np.arange(len(weights))
+        self._returns, self.num_env_steps = np.zeros(len(weights)), 0
         if isinstance(weights, np.ndarray) and (not weights.flags.writeable or _may_share_memory(state, weights)):
             weights = weights.copy()  # rows will be moved, and a state that views them must not change
         self.weights = weights
@@ -91,9 +95,11 @@ class _LiveMembers:
         self.state = state
 
     def drop_rows(self, dropped: Bool[np.ndarray, " live"]) -> None:
-        """Removes these rows, so that finished episodes cost no time."""
-        if dropped.any():
+        """Removes these rows and records their results, so that finished episodes cost no time."""
+        if np.count_nonzero(dropped):  # faster than `any`
             kept = ~dropped
+            self._record_results(dropped)
+            self._returns = self._returns[kept]
             self._compact_weights(kept)
             self.members = self.members[kept]
             self.observations, self.rewards = self.observations[kept], self.rewards[kept]
@@ -115,7 +121,7 @@ class _LiveMembers:
             order[:] = np.concatenate([order[kept], order[~kept]])
         self.weights = rows[:count]
 
-    def restore_weights(self) -> None:
+    def _restore_weights(self) -> None:
         """Puts the rows of the caller's weights back into their original order."""
         rows, order = self._rows, self._order
         if isinstance(rows, LowRankWeights):
@@ -125,26 +131,42 @@ class _LiveMembers:
                 rows[[place, other]] = rows[[other, place]]
                 order[[place, other]] = order[[other, place]]
 
-    def record_failure(self, members: Int[np.ndarray, " failed"], reason: str) -> None:
-        """Records that the episodes of these members failed."""
-        if len(members):
-            self.result.returns[members] = np.nan
-            self.result.faults[reason] = self.result.faults.get(reason, 0) + len(members)
+    def end(self) -> EpisodeResult:
+        """The results of all members; those that still live end here. The caller's weights get their order back."""
+        self._record_results(np.ones(len(self.members), np.bool_))
+        overflowed = np.isinf(self.result.returns)
+        self.result.returns[overflowed] = np.nan
+        self._count_failures(int(overflowed.sum()), OVERFLOWED)
+        self._restore_weights()
+        return self.result
+
+    def _record_results(self, ended: Bool[np.ndarray, " live"]) -> None:
+        self.result.returns[self.members[ended]] = self._returns[ended]
+        self.result.env_steps[self.members[ended]] = self.num_env_steps
+
+    def record_failure(self, failed: Bool[np.ndarray, " live"], reason: str) -> None:
+        """Records that the episodes of these rows failed."""
+        self._returns[failed] = np.nan
+        self._count_failures(int(failed.sum()), reason)
+
+    def _count_failures(self, count: int, reason: str) -> None:
+        if count:
+            self.result.faults[reason] = self.result.faults.get(reason, 0) + count
 
     def compute_outputs(self, policy: Policy, buffers: Buffers) -> Float[np.ndarray, "live outputs"]:
         """The policy's outputs. Members with a non-finite output fail and are left out."""
         outputs = policy.act(self.weights, self.observations, self.rewards, self.state, buffers)
         if not _is_all_finite(outputs):
             failed = _find_nonfinite_rows(outputs)
-            self.record_failure(self.members[failed], "non-finite output")
+            self.record_failure(failed, "non-finite output")
             self.drop_rows(failed)
             outputs = outputs[~failed]
         return outputs
 
     def record_env_step(self, env_step: EnvStep) -> None:
         """Adds the rewards, counts the env step and drops members whose episode ended."""
-        self.result.returns[self.members] += env_step.rewards
-        self.result.env_steps[self.members] += 1
+        self._returns += env_step.rewards
+        self.num_env_steps += 1
         self.observations, self.rewards = env_step.observations, env_step.rewards.astype(np.float32)
         ended = env_step.terminated | env_step.truncated
         if env_step.faults or not (_is_all_finite(env_step.observations) and _is_all_finite(env_step.rewards)):
@@ -155,11 +177,12 @@ class _LiveMembers:
         """Records each broken row under its first reason and returns which rows failed."""
         failed = np.zeros(len(self.members), np.bool_)
         for member, reason in env_step.faults.items():
-            self.record_failure(np.array([member]), reason)
-            failed |= self.members == member
+            row = self.members == member
+            self.record_failure(row, reason)
+            failed |= row
         for what, array in (("observation", env_step.observations), ("reward", env_step.rewards)):
             broken = _find_nonfinite_rows(array) & ~failed
-            self.record_failure(self.members[broken], f"non-finite {what}")
+            self.record_failure(broken, f"non-finite {what}")
             failed |= broken
         return failed
 
@@ -192,10 +215,10 @@ def run_episode(
     observations = env.start(episode)
     live = _LiveMembers(weights, observations, agent.policy.initial_state(weights, rngs, buffers))
     failed = _find_nonfinite_rows(observations)
-    live.record_failure(live.members[failed], "non-finite observation")
+    live.record_failure(failed, "non-finite observation")
     live.drop_rows(failed)
-    num_env_steps, tallies = 0, Tallies(env)
-    while len(live.members) and num_env_steps != max_env_steps:
+    tallies = Tallies(env)
+    while len(live.members) and live.num_env_steps != max_env_steps:
         if abandoned is not None and abandoned.is_set():
             raise AbandonedError
         if tally is not None:
@@ -205,8 +228,6 @@ def run_episode(
         tallies.record_policy_time(begun)
         if len(live.members):
             live.record_env_step(tallies.step(actions, live.members))
-        num_env_steps += 1
-    live.record_failure(np.flatnonzero(np.isinf(live.result.returns)), OVERFLOWED)
-    live.restore_weights()
-    live.result.tallies.update(tallies.sums)
-    return live.result
+    result = live.end()
+    result.tallies.update(tallies.sums)
+    return result

@@ -103,3 +103,4 @@ class InProcess(ChunkEngine):
     """Evaluates in threads of this process."""
 
     transport_class = ThreadTransport
+    uses_processes = False

@@ -10,8 +10,8 @@ from jaxtyping import Float, Float64
 
 from hebbes.contracts.population import NoisePopulation
 
-GROUPS_PER_WORKER = 16
-"""Largest number of groups of chunks for each worker. More share the work more evenly, and move more arrays."""
+GROUPS_PER_THREAD = 16
+"""Largest number of groups of chunks for each thread. More share the work more evenly, and move more arrays."""
 
 
 class PairwiseSum:
@@ -46,26 +46,26 @@ class PairwiseSum:
         return self._waiting[1, 0]
 
 
-def group_chunks(chunks: Sequence[range], num_workers: int) -> list[Sequence[range]]:
+def group_chunks(chunks: Sequence[range], num_threads: int) -> list[Sequence[range]]:
     """The chunks in groups that are subtrees of their sum: each has a power of two of them, the last one maybe fewer.
 
-    The sum over the groups has the same bits for every number of workers.
+    The sum over the groups has the same bits for every number of threads.
     """
-    size = _choose_group_size(len(chunks), num_workers)
+    size = _choose_group_size(len(chunks), num_threads)
     return [chunks[start : start + size] for start in range(0, len(chunks), size)]
 
 
-def _choose_group_size(num_chunks: int, num_workers: int) -> int:
+def _choose_group_size(num_chunks: int, num_threads: int) -> int:
     size = 1
-    while num_chunks > GROUPS_PER_WORKER * num_workers * size:
+    while num_chunks > GROUPS_PER_THREAD * num_threads * size:
         size *= 2
     return size
 
 
-def count_kept_arrays(num_chunks: int, num_workers: int) -> int:
-    """Arrays in memory at a time: the levels of each worker's subtree, its last sum, and sums that wait for others."""
-    size = _choose_group_size(num_chunks, num_workers)
-    return num_workers * (size.bit_length() + 1) + (num_chunks // size).bit_length()
+def count_kept_arrays(num_chunks: int, num_threads: int) -> int:
+    """Arrays in memory at a time: the levels of each thread's subtree, its last sum, and sums that wait for others."""
+    size = _choose_group_size(num_chunks, num_threads)
+    return num_threads * (size.bit_length() + 1) + (num_chunks // size).bit_length()
 
 
 def sum_noise_of_chunks(

@@ -1,11 +1,13 @@
 """Moments of observations for their normalization: collected per member, merged in member order, in float64."""
 
 from collections.abc import Iterable, Mapping
+from math import prod
 
 import numpy as np
 from jaxtyping import Int, Shaped
 
 from hebbes.contracts.engine import Moments
+from hebbes.policies import kernels
 
 MIN_VARIANCE = 1e-6
 """Lower bound of the variance. It prevents division by zero for observations that never change."""
@@ -57,30 +59,30 @@ def read_moments(buffers: Mapping[str, np.ndarray]) -> Moments | None:
 
 
 class MomentTally:
-    """Collects the moments of each member's observations, one by one (Welford 1962, Technometrics 4(3)).
+    """Collects the moments of each member's observations, one by one.
 
     So a member's moments do not depend on the other members of its batch.
     """
 
     def __init__(self, num_members: int):
         self._counts = np.zeros(num_members, np.int64)
-        self._means = self._squares = np.empty(0)
+        self._means = self._squares = np.empty((0, 0))
+        self._shape: tuple[int, ...] = ()
 
     def add(self, members: Int[np.ndarray, " rows"], observations: Shaped[np.ndarray, "rows ..."]) -> None:
         """Adds one observation of each of these members."""
         if not self._means.size:
-            self._means, self._squares = np.zeros((2, len(self._counts), *observations.shape[1:]))
-        self._counts[members] += 1
-        counts = self._counts[members].reshape(-1, *[1] * (observations.ndim - 1))
-        means = self._means[members]
-        shifts = observations - means
-        means += shifts / counts
-        self._means[members] = means
-        self._squares[members] += shifts * (observations - means)
+            self._shape = observations.shape[1:]
+            self._means, self._squares = np.zeros((2, len(self._counts), prod(self._shape)))
+        kernels.moments.add_observations(
+            members, kernels.observations.make_rows(observations), self._counts, self._means, self._squares
+        )
 
     def compute_moments(self) -> tuple[Moments | None, ...]:
         """The moments of each member; None for members without observations."""
         return tuple(
-            Moments(int(count), self._means[member], self._squares[member]) if count else None
+            Moments(int(count), self._means[member].reshape(self._shape), self._squares[member].reshape(self._shape))
+            if count
+            else None
             for member, count in enumerate(self._counts)
         )

@@ -15,6 +15,8 @@ from typing import Any
 
 from threadpoolctl import threadpool_limits
 
+from hebbes.contracts.engine import EngineError
+from hebbes.contracts.errors import describe_with_traceback
 from hebbes.execution.chunk_engine import ChunkEngine
 from hebbes.execution.parents_signals import PARENTS_SIGNALS
 from hebbes.execution.transport import Host, Loss, call_function
@@ -118,10 +120,21 @@ def _serve(connection: Connection, make_host: Callable[[], Host], dies_with_thre
     try:
         connection.send((None, None))  # it can do calls
         while True:
-            ticket, function, arguments = connection.recv()
-            connection.send((ticket, call_function(host, function, arguments)))
+            _do_call(connection, host)
     except (EOFError, OSError):  # the parent closed the connection, or died
         host.close()
+
+
+def _do_call(connection: Connection, host: Host) -> None:
+    """Does the next call. One that cannot be read or answered, such as a function of no module, is an EngineError."""
+    ticket = None
+    try:
+        ticket, function, arguments = connection.recv()
+        connection.send((ticket, call_function(host, function, arguments)))
+    except (EOFError, OSError):
+        raise
+    except Exception as error:  # whatever a user's class raises when it is pickled
+        connection.send((ticket, EngineError(describe_with_traceback(error))))
 
 
 def _end_with_parent(dies_with_thread: bool) -> None:
@@ -147,3 +160,4 @@ class Workers(ChunkEngine):
     """Evaluates in worker processes."""
 
     transport_class = ProcessTransport
+    uses_processes = True

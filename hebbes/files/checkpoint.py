@@ -4,6 +4,7 @@ A checkpoint may name segments (`hebbes/files/segments.py`), which are written b
 checkpoint that names them.
 """
 
+import json
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -24,8 +25,10 @@ NUM_KEPT = 3
 MAX_FILE_BYTES = 2**30  # twice the size for the largest policy with the state of Adam
 _ENTRIES: EntryTypes = {"config": dict, "conditions": dict, "progress": dict}
 _SNAPSHOTS = ("best", "latest")
-_COUNTERS = ("generation", "env_steps", "seconds", *_SNAPSHOTS, "segments")
-"""Entries of `progress` that are not the trainer's own. `generation` counts units of any kind."""
+_COUNTERS = ("generation", "env_steps", "seconds", *_SNAPSHOTS)
+"""Entries of `progress`. `generation` counts units of any kind. In files of earlier versions, others are values."""
+_STATE = "trainer"
+"""The word before the dot in the names of the trainer's arrays."""
 
 
 @dataclass(frozen=True)
@@ -43,15 +46,18 @@ class Checkpoint:
 
 def save_checkpoint(folder: Path, checkpoint: Checkpoint) -> None:
     """Writes a run's checkpoint and deletes all but the newest three. If it raises OSError, none was deleted."""
-    units = checkpoint.progress.units
-    write_segments(folder, checkpoint.state.segments.values())
-    write_atomically(folder / f"{units:08d}.ckpt", _encode_checkpoint(checkpoint))
+    units, segments = checkpoint.progress.units, checkpoint.state.segments.values()
+    try:
+        write_segments(folder, segments)
+        write_atomically(folder / f"{units:08d}.ckpt", _encode_checkpoint(checkpoint))
+    except OSError:
+        _delete_unneeded_segments(folder)
+        raise
     earlier = [path for path in _list_paths(folder) if int(path.stem) <= units]
     for path in earlier[:-NUM_KEPT]:
         with suppress(OSError):  # an old checkpoint that cannot be deleted does no harm
             path.unlink()
-    if any(folder.glob("*.segment")):
-        delete_segments(folder, {name for path in _list_paths(folder) for name in _list_segments(path)})
+    _delete_unneeded_segments(folder, *(segment.sha256 for segment in segments))
     delete_leftovers(folder)
 
 
@@ -78,17 +84,32 @@ def _list_paths(folder: Path) -> list[Path]:
     return sorted(path for path in folder.glob("*.ckpt") if path.stem.isdecimal())
 
 
+def _delete_unneeded_segments(folder: Path, *needed: str) -> None:
+    """Deletes the segments that are not `needed` and that no checkpoint names; none if a checkpoint cannot be read."""
+    with suppress(OSError, ValueError, RecursionError):
+        if any(folder.glob("*.segment")):
+            delete_segments(folder, {*needed, *(name for path in _list_paths(folder) for name in _list_segments(path))})
+
+
 def _list_segments(path: Path) -> list[str]:
-    """Checksums of the segments that a checkpoint names; none if it cannot be read, because nothing can use it then."""
-    with suppress(OSError, ValueError), open_regular_file(path, MAX_FILE_BYTES, "") as file:
+    """Checksums of the segments that a checkpoint names."""
+    with open_regular_file(path, MAX_FILE_BYTES, "no checkpoint is that large") as file:
         header, _ = peek(file.read(8 + MAX_HEADER_BYTES), "checkpoint", _ENTRIES)
-        return list(header["progress"].get("segments", {}).values())
-    return []
+    return list(_get_segments(header["progress"]).values())
+
+
+def _get_segments(progress: Mapping[str, Any]) -> dict[str, str]:
+    """Name -> checksum of each segment; ValueError if this entry of the header is damaged."""
+    segments = progress.get("segments", {})
+    if not (isinstance(segments, dict) and all(isinstance(sha256, str) for sha256 in segments.values())):
+        raise ValueError("its segments are not names with checksums")
+    return segments
 
 
 def _encode_checkpoint(checkpoint: Checkpoint) -> bytes:
     progress, state = checkpoint.progress, checkpoint.state
-    arrays, described = dict(state.arrays), dict(state.values)
+    arrays: Arrays = {f"{_STATE}.{name}": array for name, array in state.arrays.items()}
+    described: dict[str, Any] = {"values": json.dumps(dict(state.values))}  # a text, because values may be NaN
     for name, snapshot in zip(_SNAPSHOTS, (progress.best, checkpoint.latest), strict=True):
         described[name] = None if snapshot is None else _describe_snapshot(snapshot)
         arrays |= {} if snapshot is None else _name_arrays(name, snapshot)
@@ -108,15 +129,19 @@ def _decode_checkpoint(data: bytes, folder: Path) -> Checkpoint:
         if not all(type(count) is int and count >= 0 for count in counters) or not found["seconds"] >= 0:
             raise ValueError(f"its counters make no sense: {counters}, {found['seconds']}")
         latest = _read_snapshot("latest", found["latest"], arrays)
-        state = TrainerState(
-            {name: array for name, array in arrays.items() if name.partition(".")[0] not in _SNAPSHOTS},
-            {name: value for name, value in found.items() if name not in _COUNTERS},
-            {name: read_segment(folder, sha256) for name, sha256 in found.get("segments", {}).items()},
-        )
+        state = _read_state(found, arrays, folder)
     except (KeyError, TypeError, AttributeError) as error:
         raise ValueError(f"not a checkpoint of this version ({type(error).__name__}: {error})") from error
     progress = Progress(*counters, found["seconds"], best)
     return Checkpoint(header["config"], header["conditions"], progress, state, latest)
+
+
+def _read_state(found: Mapping[str, Any], arrays: Arrays, folder: Path) -> TrainerState:
+    segments = {name: read_segment(folder, sha256) for name, sha256 in _get_segments(found).items()}
+    if "values" in found:
+        return TrainerState(select_arrays(_STATE, arrays), dict(json.loads(found["values"])), segments)
+    own = {name: array for name, array in arrays.items() if name.partition(".")[0] not in _SNAPSHOTS}
+    return TrainerState(own, {name: value for name, value in found.items() if name not in _COUNTERS})
 
 
 def _name_arrays(name: str, snapshot: Snapshot) -> Arrays:

@@ -15,10 +15,9 @@ from typing import Any
 import numpy as np
 from gymnasium import Space
 from gymnasium.spaces import Discrete
-from jaxtyping import Float32, Shaped
+from jaxtyping import Float32
 
 from hebbes.contracts.policy import Buffers, Policy
-from hebbes.contracts.randomness import Purpose, make_generator
 from hebbes.environments.environment_spec import EnvironmentSpec, spec_from_json, spec_to_json
 from hebbes.files.atomic_file import write_atomically
 from hebbes.files.checksummed_file import MAX_HEADER_BYTES, EntryTypes, Header, Listing, decode, encode, peek
@@ -50,22 +49,6 @@ class SavedPolicy:
     environment: EnvironmentSpec
     provenance: Mapping[str, Any]
     """Where the weights come from, as JSON values by name. A number that is not finite is saved as None."""
-
-    def act(self, observations: Shaped[np.ndarray, "batch ..."]) -> Shaped[np.ndarray, "batch ..."]:
-        """Actions of a stateless policy for observations of the wrapped environment.
-
-        The outermost of `environment.wrappers` takes these actions. They are real numbers, which `clip_action` clips to
-        the bounds and `choose_action` turns into whole numbers.
-        `hebbes.environments.make_batch_env.make_batch_env` makes the wrapped environment.
-
-        Raises ValueError for a policy with a state: use `hebbes.evaluation.play.play`, which plays whole episodes.
-        """
-        start = self.policy.initial_state(self.weights[np.newaxis], [make_generator(0, Purpose.TEST)], self.buffers)
-        if start is not None:
-            raise ValueError(f"policy {self.policy_name!r} has a state in each episode; play whole episodes instead")
-        weights = np.repeat(self.weights[np.newaxis], len(observations), axis=0)
-        previous_rewards = np.zeros(len(observations), np.float32)
-        return HEADS[self.action_head](self.policy.act(weights, observations, previous_rewards, None, self.buffers))
 
 
 def save_policy(path: str | Path, saved: SavedPolicy) -> None:

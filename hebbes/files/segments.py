@@ -6,12 +6,12 @@ from collections.abc import Collection, Iterable
 from contextlib import suppress
 from pathlib import Path
 
-from hebbes.contracts.trainer import Segment
+from hebbes.contracts.trainer import MAX_SEGMENT_BYTES, Segment
 from hebbes.files.atomic_file import write_atomically
-from hebbes.files.checksummed_file import decode, encode
+from hebbes.files.checksummed_file import MAX_HEADER_BYTES, decode, encode
 from hebbes.files.weight_file import open_regular_file
 
-MAX_FILE_BYTES = 2**30
+MAX_FILE_BYTES = MAX_SEGMENT_BYTES + MAX_HEADER_BYTES + 8
 _SUFFIX = ".segment"
 
 
@@ -21,8 +21,6 @@ def write_segments(folder: Path, segments: Iterable[Segment]) -> None:
         if segment.sha256 and (folder / f"{segment.sha256}{_SUFFIX}").exists():
             continue
         data = encode("segment", {}, segment.arrays)
-        if len(data) > MAX_FILE_BYTES:
-            raise ValueError(f"a segment holds at most {MAX_FILE_BYTES} bytes, got {len(data)}")
         name = hashlib.sha256(data).hexdigest()
         write_atomically(folder / f"{name}{_SUFFIX}", data)
         segment.sha256 = name

@@ -1,28 +1,23 @@
 """Reads files that the reference wrote with `torch.save(ndarray)`, numbers only, into our policies' layout.
 
 The reference is the code of Najarro & Risi (arXiv 2007.02686). The weights of its static ES are a row, the coefficients
-of its Hebbian ES a row or a table. `torch.save` writes a pickle, and a pickle is a program. None of it is run before
-`_check_array` has found that its operations are exactly those that pickle one array of floats. Only then does torch's
-weights-only loader build the array. That loader alone would not be enough: it refuses code, but it accepts giant arrays
-and `bytearray(10**12)`.
+of its Hebbian ES a row or a table. `torch.save` writes a pickle, and a pickle is a program. It is never run, not even
+by torch's weights-only loader. That loader refuses foreign code, but it makes a `bytearray(10**12)`, and hashes nested
+tuples for ever. numpy pickles an array of floats in one way only (`_PICKLED_ARRAY`), and the numbers are copied from
+there.
 
-Two containers are read: the zip file that torch has written since 1.6, and the stream of pickles before that. The tar
-file of the first versions is refused, because torch itself has no safe way to read it.
+Two containers are read: the zip file that torch has written since 1.6, and the stream of pickles before that.
 """
 
 import io
 import pickle
-import pickletools
+import re
 import struct
 import zipfile
-from collections.abc import Sequence
-from itertools import islice
-from math import prod
 from pathlib import Path
-from typing import Any, cast
 
 import numpy as np
-from jaxtyping import Float, Float32
+from jaxtyping import Float32
 
 from hebbes.contracts.policy import Policy
 from hebbes.files.weight_file import open_regular_file, wrap_file_errors
@@ -34,34 +29,30 @@ from hebbes.policies.rule_layout import format_rules_name
 
 MAX_TORCH_FILE_BYTES = 8 * 2**20  # the reference's largest table, six coefficients for 91,328 synapses, takes 6.6 MB
 MAX_RECORDS = 64  # torch writes about six for an array
-MAX_OPERATIONS = 100  # a pickled array takes 60
 
 _MAGIC = pickle.dumps(0x1950A86A20F9469CFC6C, protocol=2)
 _SYSTEM = {"protocol_version": 1001, "little_endian": True, "type_sizes": {"short": 2, "int": 4, "long": 4}}
 _STREAM_START = _MAGIC + pickle.dumps(1001, protocol=2) + pickle.dumps(_SYSTEM, protocol=2)
 _STREAM_END = pickle.dumps([], protocol=2)  # no tensors follow
-_TAR_MARK = slice(257, 262)  # holds b"ustar"
+_ZIP_START = b"PK\x03\x04"
 
-# The operations that pickle an array: GLOBAL and text as pairs, constants as plain values, the others by name.
-_ENCODE, _LATIN1 = ("GLOBAL", "_codecs encode"), ("text", "latin1")
-_PLACEHOLDERS = ("rows", "columns", "number type", "byte order", "bytes")  # where arrays differ
-_START: tuple[Any, ...] = (
-    *(("GLOBAL", "numpy.core.multiarray _reconstruct"), ("GLOBAL", "numpy ndarray"), 0, "TUPLE1"),
-    *(_ENCODE, ("text", "b"), _LATIN1, "TUPLE2", "REDUCE", "TUPLE3", "REDUCE"),
-    *("MARK", 1),
+_SIZE = rb"K.|M..|J...[\x00-\x7f]"  # a number of one, two or four bytes
+_PICKLED_ARRAY = re.compile(
+    # _reconstruct(ndarray, (0,), b"b"), in numpy 2 or numpy 1. `q.` and `h.` are entries of the pickle's memo.
+    rb"\x80\x02cnumpy\.(?:_core|core)\.multiarray\n_reconstruct\nq.cnumpy\nndarray\nq.K\x00\x85q."
+    rb"c_codecs\nencode\nq.X\x01\x00\x00\x00bq.X\x06\x00\x00\x00latin1q.\x86q.Rq.\x87q.Rq."
+    # The version of the state, and the shape.
+    rb"\(K\x01(?P<rows>" + _SIZE + rb")(?P<columns>" + _SIZE + rb")?[\x85\x86]q."
+    # dtype("f4", False, True), little-endian. numpy before 1.19 wrote whole numbers for its flags.
+    rb"cnumpy\ndtype\nq.X\x02\x00\x00\x00(?P<number_type>f[48])q.(?:\x89\x88|K\x00K\x01)\x87q.Rq."
+    rb"\(K\x03X\x01\x00\x00\x00<q.NNNJ\xff{4}J\xff{4}K\x00tq.b"
+    # In rows, not columns, and the bytes of the numbers as a text.
+    rb"\x89h.X.{4}(?P<text>.+)q.h.\x86q.Rq.tq.b\.",
+    re.DOTALL,
 )
-_END: tuple[Any, ...] = (
-    *(("GLOBAL", "numpy dtype"), "number type", False, True, "TUPLE3", "REDUCE"),
-    *("MARK", 3, "byte order", None, None, None, -1, -1, 0, "TUPLE", "BUILD"),
-    *(False, _ENCODE, "bytes", _LATIN1, "TUPLE2", "REDUCE", "TUPLE", "BUILD", "STOP"),
-)
-_ROW = (*_START, "rows", "TUPLE1", *_END)
-_TABLE = (*_START, "rows", "columns", "TUPLE2", *_END)
 _ZIP_ERRORS = (  # what zipfile raises for a bad file
     *(zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError, OverflowError, UnicodeDecodeError, struct.error),
 )
-_CLASSES = (np.ndarray, np.dtype, type(np.dtype(np.float32)), type(np.dtype(np.float64)))
-_CONSTANTS = {"NONE": None, "NEWFALSE": False, "NEWTRUE": True}
 
 
 def is_torch_file(path: Path) -> bool:
@@ -73,7 +64,7 @@ def is_torch_file(path: Path) -> bool:
             start = file.read(512)
     except OSError:
         return False
-    return start.startswith(_MAGIC) or _is_torch_zip(start) or start[_TAR_MARK] == b"ustar"
+    return start.startswith(_MAGIC) or (start.startswith(_ZIP_START) and b"/data.pkl" in start)
 
 
 def read_torch_weights(path: Path, policy: Policy) -> Float32[np.ndarray, " params"]:
@@ -90,11 +81,10 @@ def read_torch_weights(path: Path, policy: Policy) -> Float32[np.ndarray, " para
             raise ValueError("written by torch.save: `hebbes import` makes a policy file of learning rules")
         if type(policy) is not CNN and not (type(policy) is MLP and not policy.bias):
             raise ValueError(f"torch.save files can only hold weights of an mlp or cnn without biases, not of {policy}")
-        pickled = _read_pickle(path)
-        found, count = _check_array(pickled, (_ROW,)), policy.layout.num_params
-        if found != (count,):
-            raise ValueError(f"holds {found[0]} numbers, but the policy has {count} parameters")
-        return swap_image_axes(_convert_to_finite_float32(_unpickle(pickled)), policy)
+        row, count = _read_array(path), policy.layout.num_params
+        if row.shape != (count,):
+            raise ValueError(f"holds numbers of shape {row.shape}, but the policy has {count} parameters")
+        return swap_image_axes(row, policy)
 
 
 def read_torch_table(path: Path) -> Float32[np.ndarray, "..."]:
@@ -104,43 +94,29 @@ def read_torch_table(path: Path) -> Float32[np.ndarray, "..."]:
     if the file holds anything else.
     """
     with wrap_file_errors(path):
-        pickled = _read_pickle(path)
-        _check_array(pickled, (_ROW, _TABLE))
-        return _convert_to_finite_float32(_unpickle(pickled))
+        return _read_array(path)
 
 
-def _read_pickle(path: Path) -> bytes:
+def _read_array(path: Path) -> Float32[np.ndarray, "..."]:
     with open_regular_file(path, MAX_TORCH_FILE_BYTES, "files of torch.save are read up to that size") as file:
-        return _extract_pickle(file.read(MAX_TORCH_FILE_BYTES))
-
-
-def _convert_to_finite_float32(array: Float[np.ndarray, "..."]) -> Float32[np.ndarray, "..."]:
+        found = _PICKLED_ARRAY.fullmatch(_extract_pickle(file.read(MAX_TORCH_FILE_BYTES)))
+    if found is None:
+        raise ValueError("holds something other than one row or table of little-endian float32 or float64")
+    shape = [int.from_bytes(size[1:], "little") for size in found.group("rows", "columns") if size]
+    content = found["text"].decode().encode("latin1")
     with np.errstate(over="ignore"):
-        found = array.astype(np.float32)
-    if not np.isfinite(found).all():
+        array = np.frombuffer(content, f"<{found['number_type'].decode()}").reshape(shape).astype(np.float32)
+    if not np.isfinite(array).all():
         raise ValueError("holds numbers that are not finite in float32")
-    return found
-
-
-def _is_torch_zip(start: bytes) -> bool:
-    """Whether a file begins with <name>/data.pkl, the first record that torch writes into a zip file."""
-    if not start.startswith(b"PK\x03\x04") or len(start) < 30:
-        return False
-    (length,) = struct.unpack_from("<H", start, 26)
-    return start[30 : 30 + length].endswith(b"/data.pkl")
+    return array
 
 
 def _extract_pickle(data: bytes) -> bytes:
     """The pickle of the object that was given to torch.save, without its container."""
-    if data.startswith(b"PK\x03\x04"):
+    if data.startswith(_ZIP_START):
         return _extract_pickle_from_zip(data)
     if data.startswith(_STREAM_START) and data.endswith(_STREAM_END):
         return data[len(_STREAM_START) : -len(_STREAM_END)]
-    if data[_TAR_MARK] == b"ustar":
-        raise ValueError(
-            "a tar file, as the first versions of torch wrote; if you trust the file, load it and "
-            "save its weights again with torch 1.6 or later"
-        )
     raise ValueError("not a file that torch.save wrote from an array, or truncated")
 
 
@@ -164,82 +140,6 @@ def _extract_pickle_from_zip(data: bytes) -> bytes:
             return archive.read(found[0])
     except _ZIP_ERRORS as error:
         raise ValueError(f"a damaged zip file ({error})") from error
-
-
-def _check_array(pickled: bytes, templates: Sequence[tuple[Any, ...]]) -> tuple[int, ...]:
-    """The shape of the pickled array. Raises ValueError unless the pickle makes one array of little-endian floats only.
-
-    `templates` are the accepted templates: _ROW, _TABLE.
-    """
-    try:
-        operations = _list_operations(pickled)
-    except ValueError as error:
-        raise ValueError(f"damaged, or not what torch.save wrote ({error})") from error
-    match next((found for template in templates if (found := _match_template(operations, template)) is not None), None):
-        case [*shape, ("text", str(number_type)), ("text", str(byte_order)), ("text", str(content))] if all(
-            type(size) is int and size > 0 for size in shape
-        ):
-            pass
-        case _:
-            most = "one dimension" if templates == (_ROW,) else "one or two dimensions"
-            raise ValueError(f"holds something other than one array of {most}, saved as torch.save(array)")
-    if number_type not in ("f4", "f8") or byte_order != "<":
-        raise ValueError(f"holds numbers of type {byte_order}{number_type}, not little-endian float32 or float64")
-    if len(content) != prod(shape) * np.dtype(number_type).itemsize:
-        raise ValueError("damaged: the array's bytes do not fit its length")
-    return tuple(shape)
-
-
-def _match_template(operations: Sequence[Any], template: tuple[Any, ...]) -> list[Any] | None:
-    """The values at the template's placeholders. None if the operations do not match the template."""
-    pairs = zip(operations, template, strict=False)
-    values = {expected: operation for operation, expected in pairs if expected in _PLACEHOLDERS}
-    return [*values.values()] if operations == [values.get(expected, expected) for expected in template] else None
-
-
-def _list_operations(pickled: bytes) -> list[Any]:
-    """The operations of a pickle, in order, without running it. Memo entries are replaced by their values."""
-    operations: list[Any] = []
-    memo: dict[int, Any] = {}
-    for opcode, argument, _ in islice(pickletools.genops(pickled), MAX_OPERATIONS):
-        match opcode.name:
-            case "PROTO" if argument == 2:
-                pass
-            case "BINPUT" | "LONG_BINPUT":
-                memo[cast(int, argument)] = operations[-1] if operations else None
-            case "BINGET" | "LONG_BINGET":
-                remembered = memo.get(cast(int, argument))
-                is_constant = isinstance(remembered, tuple)
-                operations.append(remembered if is_constant else "GET")  # GET of an object matches no template
-            case "GLOBAL":
-                operations.append(("GLOBAL", str(argument).replace("numpy._core.", "numpy.core.")))
-            case "BINUNICODE":
-                operations.append(("text", argument))
-            case "BININT" | "BININT1" | "BININT2":
-                operations.append(argument)
-            case "NONE" | "NEWFALSE" | "NEWTRUE":
-                operations.append(_CONSTANTS[opcode.name])
-            case name:
-                operations.append(name)
-    return operations
-
-
-def _unpickle(pickled: bytes) -> Float[np.ndarray, "..."]:
-    """The array that torch's weights-only loader builds from a pickle that `_check_array` accepted."""
-    try:
-        import torch  # takes a second and 180 MB, and nothing else in this module needs it
-    except ImportError as error:
-        raise ValueError("torch.save wrote it, and the package torch is not installed: pip install torch") from error
-
-    reconstruct = np.empty(0).__reduce__()[0]
-    names = [f"numpy.{core}.multiarray._reconstruct" for core in ("core", "_core")]  # of numpy 1 and numpy 2
-    allowed: list[Any] = [*((reconstruct, name) for name in names), *_CLASSES]
-    stream = io.BytesIO(_STREAM_START + pickled + _STREAM_END)  # torch reads exactly the pickle that was checked
-    with torch.serialization.safe_globals(allowed):
-        try:
-            return torch.load(stream, weights_only=True)
-        except pickle.UnpicklingError as error:
-            raise ValueError(f"refused by torch's weights-only loader ({error})") from error
 
 
 def swap_image_axes(row: Float32[np.ndarray, " params"], policy: Policy) -> Float32[np.ndarray, " params"]:

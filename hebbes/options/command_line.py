@@ -1,4 +1,4 @@
-"""The options of a new training run: flags override `--config`, which overrides presets, which override defaults.
+"""The options of a training run: flags override `--config`, which overrides presets, which override defaults.
 
 What can be checked without the environment is checked before Gymnasium is imported. The rest is checked before anything
 starts.
@@ -9,7 +9,7 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from math import inf
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 import yaml
 
@@ -18,19 +18,13 @@ from hebbes.files.option_file import read_yaml
 from hebbes.options.help import format_help
 from hebbes.options.option_reader import OptionReader
 from hebbes.options.presets import find_preset, read_shared_options
+from hebbes.options.resuming import resume_config
 from hebbes.options.sources import Source, SourceReader, find_deciding_options, read_entries
 from hebbes.options.texts import GivenOption, format_options, split_arguments
 from hebbes.recording.standard_output import print_or_exit
 from hebbes.registry.former_names import rename_classes
 from hebbes.training.config import TrainConfig, make_config
-from hebbes.training.owners import (
-    TRAINERS,
-    Choices,
-    find_owner,
-    list_all_owners,
-    list_chosen_owners,
-    list_fixed_owners,
-)
+from hebbes.training.owners import TRAINERS, Choices, find_owner, list_all_owners, list_fixed_owners, list_owners
 from hebbes.training.program_words import list_program_words
 
 PRINT_CONFIG = "print_config"
@@ -43,16 +37,19 @@ FOOTER = (
 
 
 def parse_config(trainer: str, arguments: Sequence[str], description: str) -> TrainConfig:
-    """The config of a new run.
+    """The config of a new run, or of the saved run or runs of several seeds that `--resume` names.
 
     Ends the program with status 0 after `--help`, `--help_all` and `--print_config`. Raises ValueError if an option is
     wrong, or if options do not fit together.
     """
     given = split_arguments(arguments)
-    print_help_if_asked(trainer, given, description)
-    config = resolve_config(trainer, [each for each in given if each[0] != PRINT_CONFIG])
-    if any(name == PRINT_CONFIG for name, _ in given):
-        print_and_exit(config)
+    _print_help_if_asked(trainer, given, description)
+    options = [each for each in given if each[0] != PRINT_CONFIG]
+    resolve = resume_config if "resume" in find_deciding_options(options) else resolve_config
+    config = resolve(trainer, options)
+    if len(options) < len(given):
+        print_or_exit(config.format_as_yaml().rstrip())
+        sys.exit(0)
     return config
 
 
@@ -114,7 +111,7 @@ def _check_early(trainer: str, sources: Sequence[Source], named: Mapping[str, An
             owner.declared[0](**given)  # checks them
 
 
-def print_help_if_asked(trainer: str, given: Sequence[GivenOption], description: str) -> None:
+def _print_help_if_asked(trainer: str, given: Sequence[GivenOption], description: str) -> None:
     """If the help is among the options, prints it and ends the program with status 0."""
     asked = {name for name, _ in given} & {"help", "help_all"}
     if not asked:
@@ -126,8 +123,7 @@ def print_help_if_asked(trainer: str, given: Sequence[GivenOption], description:
         read_entries("wrappers", named.get("wrappers", ())),
         read_entries("loggers", named.get("loggers", ())),
     )
-    chosen = [*list_fixed_owners(trainer), *list_chosen_owners(choices)]
-    owners = list_all_owners(trainer) if "help_all" in asked else chosen
+    owners = list_all_owners(trainer) if "help_all" in asked else list_owners(trainer, choices)
     print_or_exit(format_help(shlex.join(list_program_words()), description, owners, FOOTER))
     sys.exit(0)
 
@@ -138,9 +134,3 @@ def _describe_replaced_wrappers(shared: Mapping[str, Any], config: TrainConfig) 
     if name in shared and shared[name] != config.as_options()[name]:
         replaced = yaml.safe_dump(shared[name], default_flow_style=True, width=inf).strip()
         yield f"{name} replaces the shared preset's {replaced}: name these too if you want to keep them"
-
-
-def print_and_exit(config: TrainConfig) -> NoReturn:
-    """Prints the resolved options and ends the program."""
-    print_or_exit(config.format_as_yaml().rstrip())
-    sys.exit(0)

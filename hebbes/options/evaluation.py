@@ -29,9 +29,7 @@ class EvaluateConfig(ReferenceOptions):
     seed: int = option(0, "first seed of the start states; episode k depends only on the seed and k", range=">= 0")
     seeds: int = option(1, "how many seeds: the first and those that follow it", range=">= 1")
     backend: str | None = option(
-        None,
-        "simulator (default: gymnasium; envpool for ids that only EnvPool has)",
-        choices=("auto", *BACKENDS),
+        None, "simulator (default: gymnasium; envpool for ids that only EnvPool has)", choices=("auto", *BACKENDS)
     )
     threads: int = option(-1, "threads or worker processes; -1 means all cores")
     max_episode_steps: int | None = option(
@@ -103,13 +101,3 @@ class EvaluateConfig(ReferenceOptions):
         Raises ValueError if an intervention does not fit the policy.
         """
         return {"": policy}
-
-    @property
-    def plots_folder(self) -> Path | None:
-        """The folder for the plots; None if there are none."""
-        return None
-
-    @property
-    def plotted_layers(self) -> tuple[int, ...]:
-        """The layers whose weights are plotted, counted from 1; empty means all."""
-        return ()

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 
 from hebbes.contracts.option import option
 from hebbes.contracts.policy import Policy
@@ -63,16 +62,6 @@ class HebbianEvaluateConfig(EvaluateConfig):
         if not all(1 <= layer <= num_layers for layer in self.plot_layers):
             raise ValueError(f"plot_layers must be in 1 to {num_layers} for {path}, got {list(self.plot_layers)}")
         return super().make_variants(path, policy) | self._make_interventions(path, policy)
-
-    @property
-    def plots_folder(self) -> Path | None:
-        """The folder for the plots; None if there are none."""
-        return None if self.plots is None else Path(self.plots)
-
-    @property
-    def plotted_layers(self) -> tuple[int, ...]:
-        """The layers whose weights are plotted, counted from 1; empty means all."""
-        return self.plot_layers
 
     def _make_interventions(self, path: str, policy: Hebbian) -> dict[str, Policy]:
         found: dict[str, Policy] = {f"freeze_at {at}": FrozenPolicy(policy, at) for at in self.freeze_at}

@@ -15,11 +15,7 @@ class OptionReader:
     """Reads the options of some owners, and explains why others cannot be given."""
 
     def __init__(
-        self,
-        owners: Iterable[Owner],
-        find_others: Callable[[], Iterable[Owner]] = tuple,
-        *,
-        may_be_empty: bool = True,
+        self, owners: Iterable[Owner], find_others: Callable[[], Iterable[Owner]] = tuple, *, may_be_empty: bool = True
     ):
         """`find_others` returns owners that could have been chosen. `may_be_empty` is as in `read_texts`."""
         self.notices: dict[str, None] = {}
@@ -120,7 +116,8 @@ class OptionReader:
         flags = [f"--{each}" for each in self._named if "." not in each or "." in name]
         flags += [f"--no_{each}" for each, options in self._named.items() if _is_switch(options[0])]
         flags += [f"--{each}" for each, ours in {**FORMER_OPTIONS, **SHORT_OPTIONS}.items() if ours in self._named]
-        meant = dict.fromkeys(_find_current_flag(each) for each in suggest_flags(f"--{name}", flags))
+        current = {f"--{each}": f"--{ours}" for each, ours in FORMER_OPTIONS.items()}
+        meant = dict.fromkeys(current.get(each, each) for each in suggest_flags(f"--{name}", flags))
         return f"unknown option --{name}" + (f", did you mean {' or '.join(meant)}?" if meant else "")
 
     def _list_names_of(self, kinds: Iterable[str]) -> list[str]:
@@ -131,8 +128,3 @@ class OptionReader:
 
 def _is_switch(option: OwnedOption) -> bool:
     return split_hint(get_hints(option.declared_in)[option.field.name])[0] is bool
-
-
-def _find_current_flag(flag: str) -> str:
-    name = flag.removeprefix("--")
-    return f"--{FORMER_OPTIONS.get(name, name)}"

@@ -11,21 +11,17 @@ from dataclasses import Field, dataclass
 from typing import Any
 
 from hebbes.contracts.option import get_flag_name, option
-from hebbes.training.owners import OwnedOption, list_all_owners, name_options
+from hebbes.training.owners import list_all_owners, name_options
 
 
 def copy_training_option(name: str, choices: tuple[str, ...] = ()) -> Any:
     """An option of training with None as its default, which means that the reference's conventions decide."""
-    metadata = _find_training_option(name).field.metadata
+    # policies that share a name of an option mean the same by it
+    metadata = name_options(list_all_owners("hebbian"))[name][0].field.metadata
     copied = {each: metadata[each] for each in ("range", "choices", "read") if metadata.get(each)}
     if choices:
         copied["choices"] = choices
     return option(None, f"{metadata['help']} (files of torch.save; default: the reference's)", flag=name, **copied)
-
-
-def _find_training_option(name: str) -> OwnedOption:
-    """The first option of this name that training has: policies that share a name mean the same by it."""
-    return name_options(list_all_owners("hebbian"))[name][0]
 
 
 @dataclass(frozen=True, kw_only=True)

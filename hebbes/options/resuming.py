@@ -8,51 +8,30 @@ from pathlib import Path
 from typing import Any
 
 from hebbes.environments.wrapper_spec import WrapperSpec
-from hebbes.options.command_line import PRINT_CONFIG, parse_config, print_and_exit, print_help_if_asked
 from hebbes.options.option_reader import OptionReader
 from hebbes.options.sources import Source, SourceReader, find_deciding_options
-from hebbes.options.texts import GivenOption, format_options, split_arguments
+from hebbes.options.texts import GivenOption, format_options
 from hebbes.registry.former_names import find_current_class_name, rename_saved_options
 from hebbes.registry.lookup import check_allowed, find_class
 from hebbes.training.config import TrainConfig, find_users_modules, make_config
-from hebbes.training.owners import (
-    AUTO,
-    OwnedOption,
-    list_all_owners,
-    list_chosen_owners,
-    list_fixed_owners,
-    shorten_names,
-)
+from hebbes.training.owners import AUTO, OwnedOption, list_all_owners, shorten_names
 from hebbes.training.program_words import list_program_words
 
 NEEDED = ("environment", "policy", "strategy")
 """Options without which it is not known what a run trains."""
 
 
-def parse_configs(trainer: str, arguments: Sequence[str], description: str) -> list[TrainConfig]:
-    """The config of a new run, or of the saved run that `--resume` names, in a list of one.
-
-    Where `--resume` names the runs of several seeds, it is the config of the first that began, with the first seed and
-    the number of seeds. Ends the program and raises ValueError as `parse_config` does.
-    """
-    given = split_arguments(arguments)
-    if "resume" not in find_deciding_options(given):
-        return [parse_config(trainer, arguments, description)]
-    print_help_if_asked(trainer, given, description)
-    config = resume_config(trainer, [each for each in given if each[0] != PRINT_CONFIG])
-    if any(name == PRINT_CONFIG for name, _ in given):
-        print_and_exit(config)
-    return [config]
-
-
 def resume_config(trainer: str, given: Sequence[GivenOption]) -> TrainConfig:
-    """The config of the saved run that the option `resume` names, with the other given options if they may change."""
-    from hebbes.training.run_folder import find_first_seed_folder, read_seeds  # imports the simulators
+    """The config of the saved run that the option `resume` names, with the other given options if they may change.
+
+    Of the runs of several seeds, it is that of the first that began, with the first seed and the number of seeds.
+    """
+    from hebbes.training.run_folder import find_seed_folders, read_seeds  # imports the simulators
 
     folder = Path(find_deciding_options(given)["resume"])
     seeds = read_seeds(folder)
     seed_options = {} if seeds is None else {"seed": seeds.start, "seeds": seeds.stop - seeds.start}
-    first = folder if seeds is None else find_first_seed_folder(folder, seeds)
+    first = folder if seeds is None else find_seed_folders(folder, seeds)[0]
     config = _make_resumed_config(trainer, first, given, seed_options)
     return config.change(run={"resume": str(folder)})
 
@@ -64,7 +43,7 @@ def _make_resumed_config(
     reader = SourceReader(trainer)
     reader.read(Source(f"the run in {folder}", format_options(saved), is_lenient=True, is_saved=True))
     reader.notices.clear()  # the names in a checkpoint are no choice of the user's
-    options = _list_options(trainer, reader)
+    options = _map_options(reader)
     known = OptionReader([*list_all_owners(trainer), *dict.fromkeys(each.owner for each in options.values())])
     if unknown := sorted(name for name in saved if not known.knows(name)):
         raise ValueError(f"the run in {folder} has the option {unknown[0]}, which this program does not know")
@@ -76,7 +55,7 @@ def _make_resumed_config(
     reader.read(Source("", [(name, [find_current_class_name(text) for text in texts]) for name, texts in given]))
     for notice in reader.notices:
         print(notice, file=sys.stderr)
-    options = _list_options(trainer, reader)
+    options = _map_options(reader)
     after = make_config(trainer, reader.choices, reader.values, frozenset())
     _check_changes(before, after, [options[key] for key in sorted(reader.typed)], folder)
     changed = {key: reader.values[key] for key in reader.typed if _may_change(options[key])}
@@ -84,10 +63,9 @@ def _make_resumed_config(
     return make_config(trainer, replace(before.choices, loggers=after.choices.loggers), values, frozenset())
 
 
-def _list_options(trainer: str, reader: SourceReader) -> dict[str, OwnedOption]:
+def _map_options(reader: SourceReader) -> dict[str, OwnedOption]:
     """Every option, by key, of the owners that the sources have chosen."""
-    owners = [*list_fixed_owners(trainer), *list_chosen_owners(reader.choices)]
-    return {each.key: each for owner in owners for each in owner.options}
+    return {each.key: each for owner in reader.owners for each in owner.options}
 
 
 def _read_saved_options(trainer: str, folder: Path, imports: Sequence[str]) -> dict[str, Any]:

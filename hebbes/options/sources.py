@@ -10,15 +10,7 @@ from hebbes.options.option_reader import OptionReader
 from hebbes.options.texts import GivenOption, format_options
 from hebbes.registry.lookup import list_names
 from hebbes.training.evolution_options import TUNED_WITH_STRATEGY
-from hebbes.training.owners import (
-    TRAINERS,
-    Choices,
-    Owner,
-    find_wrapper_owner,
-    list_all_owners,
-    list_chosen_owners,
-    list_fixed_owners,
-)
+from hebbes.training.owners import TRAINERS, Choices, Owner, find_wrapper_owner, list_all_owners, list_owners
 
 DECIDING = {
     **{f"{owner}{name}": name for name in ("policy", "strategy") for owner in ("", "evolution.")},
@@ -96,10 +88,15 @@ class SourceReader:
         self._sources: dict[str, Source] = {}
         self._listed: dict[str, list[str]] = {}
 
+    @property
+    def owners(self) -> list[Owner]:
+        """The owners that the sources so far have chosen, and those of every run."""
+        return list_owners(self._trainer, self.choices)
+
     def read(self, source: Source) -> None:
         """Reads a source; ValueError for the first mistake in it."""
         before, self.choices = self.choices, self._follow_choices(source)
-        owners = [*list_fixed_owners(self._trainer), *list_chosen_owners(self.choices)]
+        owners = self.owners
         self._leave_out_replaced(before, owners)
         reader = OptionReader(owners, lambda: list_all_owners(self._trainer))
         given = [each for each in source.given if reader.knows(each[0])] if source.is_lenient else source.given

@@ -22,15 +22,16 @@ from jaxtyping import Float32, Shaped
 
 from hebbes.contracts.option import option
 from hebbes.contracts.policy import Buffers, Layout, State, Weights
+from hebbes.policies.activations import tanh
 from hebbes.policies.base import InitializedPolicy
 from hebbes.policies.layers import compute_dense_shapes, compute_pooled_size, conv_pool, dense
 from hebbes.policies.virtual_batch import (
     Convolution,
     Statistics,
+    UsesVirtualBatch,
     apply_convolutions,
     compute_reference_statistics,
     make_virtual_batch_option,
-    read_reference_frames,
 )
 
 CHANNELS = (6, 8)
@@ -55,11 +56,8 @@ def compute_conv_shapes(observation_shape: tuple[int, ...]) -> tuple[dict[str, t
     shapes: dict[str, tuple[int, ...]] = {}
     for number, (out_channels, size, stride) in enumerate(zip(CHANNELS, KERNEL_SIZES, STRIDES, strict=True), 1):
         shapes[f"conv{number}"] = (out_channels, channels, size, size)
-        channels, height, width = (
-            out_channels,
-            compute_pooled_size(height, size, stride),
-            compute_pooled_size(width, size, stride),
-        )
+        height, width = (compute_pooled_size(length, size, stride) for length in (height, width))
+        channels = out_channels
     return shapes, channels * height * width
 
 
@@ -67,13 +65,9 @@ def make_convolutions(layout: Layout) -> list[Convolution]:
     """The two convolutions with their pooling, each with the tanh after it."""
 
     def make_convolution(name: str, stride: int) -> Convolution:
-        return lambda weights, maps: conv_pool(weights, layout, name, maps, stride), _tanh
+        return lambda weights, maps: conv_pool(weights, layout, name, maps, stride), lambda weights, maps: tanh(maps)
 
     return [make_convolution(f"conv{number}", stride) for number, stride in enumerate(STRIDES, 1)]
-
-
-def _tanh(weights: Weights, maps: Float32[np.ndarray, "members channels height width"]) -> None:
-    np.tanh(maps, out=maps)
 
 
 def compute_conv_features(
@@ -88,7 +82,7 @@ def compute_conv_features(
 
 
 @dataclass(frozen=True)
-class CNN(InitializedPolicy):
+class CNN(UsesVirtualBatch, InitializedPolicy):
     """Takes observations (height, width, channels) of pixels in [0, 1], at least 16 high and wide."""
 
     hidden_sizes: tuple[int, ...] = option((128, 64), "units of each hidden layer", range=">= 1")
@@ -104,21 +98,11 @@ class CNN(InitializedPolicy):
         kernels, features = compute_conv_shapes(self.observation_shape)
         return Layout(kernels | compute_dense_shapes((features, *self.hidden_sizes, self.num_outputs), bias=False))
 
-    @property
-    def num_reference_frames(self) -> int:
-        """Frames that the buffer `virtual_batch` must hold."""
-        return self.virtual_batch
-
-    def check_buffers(self, buffers: Buffers) -> None:
-        """Raises ValueError if the policy needs a reference batch and the buffers have none."""
-        if self.virtual_batch:
-            read_reference_frames(self, self.virtual_batch, buffers)
-
     def initial_state(self, weights: Weights, rngs: Sequence[np.random.Generator], buffers: Buffers) -> State:
         """The statistics of the reference batch, constant within an episode. None without a reference batch."""
         if not self.virtual_batch:
             return None
-        frames = read_reference_frames(self, self.virtual_batch, buffers)
+        frames = self.read_reference_frames(buffers)
         return {"statistics": compute_reference_statistics(weights, make_convolutions(self.layout), frames)}
 
     def act(

@@ -6,7 +6,6 @@ from jaxtyping import Float32
 from hebbes.contracts.policy import Buffers
 from hebbes.policies.hebbian import Hebbian
 from hebbes.policies.learning_rules import NEURAL_RULES, RULES
-from hebbes.policies.sharing import make_tables, read_cluster_tables
 
 
 def read_coefficients_by_name(
@@ -36,11 +35,7 @@ def read_synaptic_coefficients(
     arrays = _read_rule_arrays(policy, row)
     if policy.sharing == "synapse":
         return np.concatenate([array.swapaxes(1, 2).reshape(-1, array.shape[1]) for array in arrays])
-    if policy.sharing == "clusters":
-        found = read_cluster_tables(buffers, policy.plastic_shapes, policy.num_rules)
-    else:
-        found = make_tables(policy.sharing, policy.sizes, policy.num_rules)
-    return arrays[0][0].T[np.concatenate([table.ravel() for table in found])]
+    return arrays[0][0].T[np.concatenate([table.ravel() for table in policy.rule_layout.read_tables(buffers)])]
 
 
 def _read_rule_arrays(policy: Hebbian, row: Float32[np.ndarray, " params"]) -> list[Float32[np.ndarray, "_ _ _"]]:

@@ -26,10 +26,10 @@ from hebbes.policies.recurrent import RecurrentPolicy
 from hebbes.policies.recurrent_cells import LSTM_CELL, Cell
 from hebbes.policies.virtual_batch import (
     Convolution,
+    UsesVirtualBatch,
     apply_convolutions,
     compute_reference_statistics,
     make_virtual_batch_option,
-    read_reference_frames,
 )
 
 NUM_LAYERS = 4
@@ -39,7 +39,7 @@ NUM_CELLS = 256
 
 
 @dataclass(frozen=True)
-class ConvLSTM(RecurrentPolicy):
+class ConvLSTM(UsesVirtualBatch, RecurrentPolicy):
     """Takes observations (height, width, channels). Its memory lasts for one episode."""
 
     cell: ClassVar[Cell] = LSTM_CELL
@@ -67,21 +67,11 @@ class ConvLSTM(RecurrentPolicy):
             channels = CHANNELS
         return shapes, channels * height * width
 
-    @property
-    def num_reference_frames(self) -> int:
-        """Frames that the buffer `virtual_batch` must hold."""
-        return self.virtual_batch
-
-    def check_buffers(self, buffers: Buffers) -> None:
-        """Raises ValueError if the policy needs a reference batch and the buffers have none."""
-        if self.virtual_batch:
-            read_reference_frames(self, self.virtual_batch, buffers)
-
     def initial_state(self, weights: Weights, rngs: Sequence[np.random.Generator], buffers: Buffers) -> State:
         """Zeros for the cell, and the statistics of the reference batch if there is one."""
         state = super().initial_state(weights, rngs, buffers)
         if self.virtual_batch:
-            frames = read_reference_frames(self, self.virtual_batch, buffers)
+            frames = self.read_reference_frames(buffers)
             state["statistics"] = compute_reference_statistics(weights, self._make_convolutions(), frames)
         return state
 

@@ -98,7 +98,7 @@ class Hebbian(SizedPolicy):
     @cached_property
     def layout(self) -> Layout:
         """Kernels and searched initial weights (as in a static network), coefficients, modulation and eligibility."""
-        return Layout({**self._static_layout.shapes, **self._rule_layout.shapes, **self._modulators})
+        return Layout({**self._static_layout.shapes, **self.rule_layout.shapes, **self._modulators})
 
     @cached_property
     def _static_layout(self) -> Layout:
@@ -111,18 +111,14 @@ class Hebbian(SizedPolicy):
         return modulation | ({"eligibility": (len(self._matrices),)} if self.eligibility else {})
 
     @cached_property
-    def _rule_layout(self) -> RuleLayout:
+    def rule_layout(self) -> RuleLayout:
+        """Where the coefficients lie, and which synapses share them."""
         return RuleLayout(self.hebb_rule, self.sharing, self.num_rules, self.sizes, self._matrices)
 
     @cached_property
     def _rules(self) -> list[LayerRule]:
-        """Where each layer finds its rule. Not for sharing `clusters`, see `_find_rules`."""
-        return self._rule_layout.find_rules(self.layout)
-
-    def _find_rules(self, buffers: Buffers) -> list[LayerRule]:
-        if self.sharing != "clusters":
-            return self._rules
-        return self._rule_layout.find_clustered_rules(self.layout, buffers)
+        """Where each layer finds its rule. Not for sharing `clusters`, whose rules depend on buffers."""
+        return self.rule_layout.find_rules(self.layout, {})
 
     @property
     def rule_arrays(self) -> tuple[str, ...]:
@@ -130,7 +126,7 @@ class Hebbian(SizedPolicy):
 
         Shapes: (out, coefficients, in), shared (1, coefficients, sets), neural rules (1, sets, parameters).
         """
-        return tuple(self._rule_layout.shapes)
+        return tuple(self.rule_layout.shapes)
 
     @property
     def plastic_shapes(self) -> dict[str, tuple[int, ...]]:
@@ -198,7 +194,8 @@ class Hebbian(SizedPolicy):
         old, new = state["activities"], [inputs]
         due = state["learning"] & (state["env_steps"] > 0) & (state["env_steps"] % self.update_every == 0)
         outputs, modulation = inputs, self._compute_modulation(rows, previous_rewards, state, due)
-        for number, rule in enumerate(self._find_rules(buffers)):
+        rules = self.rule_layout.find_rules(self.layout, buffers) if self.sharing == "clusters" else self._rules
+        for number, rule in enumerate(rules):
             layer = kernels.plastic_layers.PlasticLayer(
                 state["weights"][number], state["divisors"][number], old[number], old[number + 1], due, modulation
             )

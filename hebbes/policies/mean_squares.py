@@ -7,12 +7,13 @@ from hebbes.contracts.policy import LowRankWeights, Weights, name_left_factor, n
 
 
 def compute_mean_squares(weights: Weights) -> Float64[np.ndarray, " members"]:
-    """Mean over each member's parameters of their squares, in float64 for one dense row at a time.
+    """Mean over each member's parameters of their squares, in float64.
 
     Low-rank members are not made into rows: |W + A B^T|^2 = |W|^2 + 2 a . W b + |A B^T|^2.
     """
     if not isinstance(weights, LowRankWeights):
-        return np.array([np.square(row, dtype=np.float64).sum() for row in weights]) / weights.shape[1]
+        squares = [np.einsum("p,p->", row, row, dtype=np.float64) for row in weights]  # no row is copied to float64
+        return np.array(squares) / weights.shape[1]
     layout, total = weights.layout, np.zeros(len(weights))
     for name, where in layout.slices.items():
         center = weights.center[where].astype(np.float64)

@@ -1,5 +1,7 @@
 """Observations as policies take them: float32, and normalized if the buffers hold statistics."""
 
+from math import prod
+
 import numpy as np
 from jaxtyping import Float32, Shaped
 
@@ -16,16 +18,14 @@ def normalize_observations(
     become NaN: neither the clip nor a later tanh may hide them from the episode loop.
     """
     shape = observations.shape
-    outputs = np.empty((len(observations), int(np.prod(shape[1:]))), np.float32)
-    rows = observations if observations.dtype in kernels.observations.DTYPES else observations.astype(np.float32)
-    rows = np.ascontiguousarray(rows).reshape(outputs.shape)
+    outputs = np.empty((shape[0], prod(shape[1:])), np.float32)
+    rows = kernels.observations.make_rows(observations)
     if "observation_mean" not in buffers:
         kernels.observations.plain_kernel(rows, outputs)
         return outputs.reshape(shape)
     mean, std = buffers["observation_mean"], buffers["observation_std"]
     if not mean.shape == std.shape == shape[1:]:
         raise ValueError(f"observation_mean, observation_std: shapes {mean.shape}, {std.shape}, expected {shape[1:]}")
-    kernels.observations.normalized_kernel(
-        rows, mean.astype(np.float32).ravel(), std.astype(np.float32).ravel(), outputs
-    )
+    mean, std = (each.astype(np.float32, copy=False).ravel() for each in (mean, std))
+    kernels.observations.normalized_kernel(rows, mean, std, outputs)
     return outputs.reshape(shape)

@@ -58,7 +58,7 @@ class RecurrentPolicy(SizedPolicy, ABC):
 
     def initial_state(self, weights: Weights, rngs: Sequence[np.random.Generator], buffers: Buffers) -> State:
         """Zeros: no memory of the previous episode."""
-        return self.cell.make_zero_state(len(weights), self.num_units)
+        return {name: np.zeros((len(weights), self.num_units), np.float32) for name in self.cell.state_names}
 
     def act(
         self,

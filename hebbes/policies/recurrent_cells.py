@@ -38,10 +38,6 @@ class Cell:
             "cell_recurrent_bias": (rows,),
         }
 
-    def make_zero_state(self, num_members: int, num_units: int) -> dict[str, np.ndarray]:
-        """The state at the start of an episode."""
-        return {name: np.zeros((num_members, num_units), np.float32) for name in self.state_names}
-
 
 def _compute_gates(
     weights: Weights, layout: Layout, inputs: Inputs, hidden: Float32[np.ndarray, "members units"]

@@ -61,8 +61,8 @@ class RuleLayout:
             return {format_rules_name(layer): (out, len(names), into) for layer, (out, into) in self.matrices.items()}
         return {"rules": (1, len(names), count_sets(self.sharing, self.sizes, self.num_rules))}
 
-    def find_rules(self, layout: Layout) -> list[LayerRule]:
-        """The rule of each layer, by its place in the network's layout. Not for sharing `clusters`."""
+    def find_rules(self, layout: Layout, buffers: Buffers) -> list[LayerRule]:
+        """The rule of each layer, by its place in the network's layout. Only sharing `clusters` needs the buffers."""
         starts = {name: where.start for name, where in layout.slices.items()}
         if self.hebb_rule in NEURAL_RULES:
             _, num_sets, size = self.shapes["rules"]
@@ -72,24 +72,17 @@ class RuleLayout:
         names = RULES[self.hebb_rule]
         if self.sharing == "synapse":
             return [LayerRule(starts[format_rules_name(layer)], find_columns(names)) for layer in self.matrices]
-        return self._make_shared_rules(layout, make_tables(self.sharing, self.sizes, self.num_rules))
-
-    def find_clustered_rules(self, layout: Layout, buffers: Buffers) -> list[LayerRule]:
-        """The rule of each layer for sharing `clusters`, by the tables in the buffers."""
-        return self._make_shared_rules(layout, read_cluster_tables(buffers, self.matrices, self.num_rules))
-
-    def _make_shared_rules(self, layout: Layout, layers: Sequence[Table]) -> list[LayerRule]:
-        names, num_sets = RULES[self.hebb_rule], self.shapes["rules"][2]
+        num_sets = self.shapes["rules"][2]
         factors = {"B": slice(0, 1), "C": slice(-1, None)}  # of the presynaptic neuron, of the postsynaptic one
-        return [
-            LayerRule(
-                layout.slices["rules"].start,
-                find_columns(names),
-                tuple(table[factors.get(name, slice(None))] for name in names),
-                num_sets,
-            )
-            for table in layers
-        ]
+        tables = self.read_tables(buffers)
+        by_name = [tuple(table[factors.get(name, slice(None))] for name in names) for table in tables]
+        return [LayerRule(starts["rules"], find_columns(names), own, num_sets) for own in by_name]
+
+    def read_tables(self, buffers: Buffers) -> list[Table]:
+        """The table of each layer; those of sharing `clusters` are in the buffers. Not for sharing `synapse`."""
+        if self.sharing == "clusters":
+            return read_cluster_tables(buffers, self.matrices, self.num_rules)
+        return make_tables(self.sharing, self.sizes, self.num_rules)
 
 
 def format_rules_name(layer: str) -> str:

@@ -39,11 +39,7 @@ class MergeResult:
 
 
 def merge_rules(
-    policy: Hebbian,
-    row: Float32[np.ndarray, " params"],
-    buffers: Buffers,
-    num_rules: int,
-    rng: np.random.Generator,
+    policy: Hebbian, row: Float32[np.ndarray, " params"], buffers: Buffers, num_rules: int, rng: np.random.Generator
 ) -> MergeResult:
     """The policy with at most `num_rules` rules. There are fewer if a cluster stays empty or fewer rules differ.
 

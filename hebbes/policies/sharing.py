@@ -33,18 +33,6 @@ def _number_synapses(sizes: Sequence[int]) -> list[Int[np.ndarray, "_out _in"]]:
     ]
 
 
-def _make_modulo_tables(sizes: Sequence[int], num_rules: int) -> list[np.ndarray]:
-    return [numbers[None] % num_rules for numbers in _number_synapses(sizes)]
-
-
-def _make_layer_tables(sizes: Sequence[int], num_rules: int) -> list[np.ndarray]:
-    return [np.full((1, *numbers.shape), layer) for layer, numbers in enumerate(_number_synapses(sizes))]
-
-
-def _make_global_tables(sizes: Sequence[int], num_rules: int) -> list[np.ndarray]:
-    return [np.zeros((1, *numbers.shape)) for numbers in _number_synapses(sizes)]
-
-
 def _make_neuron_tables(sizes: Sequence[int], num_rules: int) -> list[np.ndarray]:
     ends = list(accumulate(sizes))
     neurons = [np.arange(end - size, end) for end, size in zip(ends, sizes, strict=True)]
@@ -52,9 +40,9 @@ def _make_neuron_tables(sizes: Sequence[int], num_rules: int) -> list[np.ndarray
 
 
 _TABLES: dict[str, Callable[[Sequence[int], int], list[np.ndarray]]] = {
-    "modulo": _make_modulo_tables,
-    "layer": _make_layer_tables,
-    "global": _make_global_tables,
+    "modulo": lambda sizes, num_rules: [k[None] % num_rules for k in _number_synapses(sizes)],
+    "layer": lambda sizes, num_rules: [np.full((1, *k.shape), n) for n, k in enumerate(_number_synapses(sizes))],
+    "global": lambda sizes, num_rules: [np.zeros((1, *k.shape)) for k in _number_synapses(sizes)],
     "neuron": _make_neuron_tables,
 }
 SHARINGS = ("synapse", *_TABLES, "clusters")

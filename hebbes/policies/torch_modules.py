@@ -91,7 +91,8 @@ def _make_stages(policy: SizedPolicy, shapes: Mapping[str, tuple[int, ...]]) -> 
     """Layers with these shapes, each followed by its activation."""
     stages: list[nn.Module] = []
     strides = iter(STRIDES)
-    activation = _find_activation(policy)
+    fixed = "selu" if isinstance(policy, Small | ConvLSTM) else "tanh"
+    activation = ACTIVATIONS[policy.activation if isinstance(policy, MLP | DenseRecurrentPolicy) else fixed]
     for name, shape in shapes.items():
         has_bias = f"{name}_bias" in shapes
         if len(shape) == 2:
@@ -102,9 +103,3 @@ def _make_stages(policy: SizedPolicy, shapes: Mapping[str, tuple[int, ...]]) -> 
         elif len(shape) == 4:
             stages += [nn.Conv2d(shape[1], shape[0], shape[2], next(strides), bias=False), nn.MaxPool2d(2), nn.Tanh()]
     return stages
-
-
-def _find_activation(policy: SizedPolicy) -> type[nn.Module]:
-    if isinstance(policy, MLP | DenseRecurrentPolicy):
-        return ACTIVATIONS[policy.activation]
-    return nn.SELU if isinstance(policy, Small | ConvLSTM) else nn.Tanh

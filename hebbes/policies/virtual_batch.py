@@ -34,15 +34,28 @@ def make_virtual_batch_option() -> Any:
     return option(0, "frames of random play whose statistics normalize the convolutions; 0 for none", range=">= 0")
 
 
-def read_reference_frames(
-    policy: SizedPolicy, num_frames: int, buffers: Buffers
-) -> Float32[np.ndarray, "frames channels height width"]:
-    """The reference batch as inputs of the network, channels first. Raises ValueError if the buffers lack it."""
-    expected = (num_frames, *policy.observation_shape)
-    found = buffers["virtual_batch"].shape if "virtual_batch" in buffers else None
-    if found != expected:
-        raise ValueError(f"virtual_batch: the buffers must hold frames of shape {expected}, got {found}")
-    return np.moveaxis(policy.prepare_inputs(buffers["virtual_batch"], buffers), -1, 1)
+class UsesVirtualBatch(SizedPolicy):
+    """A policy with the option `virtual_batch`, which its subclass declares."""
+
+    virtual_batch: int
+
+    @property
+    def num_reference_frames(self) -> int:
+        """Frames that the buffer `virtual_batch` must hold."""
+        return self.virtual_batch
+
+    def check_buffers(self, buffers: Buffers) -> None:
+        """Raises ValueError if the policy needs a reference batch and the buffers have none."""
+        if self.virtual_batch:
+            self.read_reference_frames(buffers)
+
+    def read_reference_frames(self, buffers: Buffers) -> Float32[np.ndarray, "frames channels height width"]:
+        """The reference batch as inputs of the network, channels first. Raises ValueError if the buffers lack it."""
+        expected = (self.virtual_batch, *self.observation_shape)
+        found = buffers["virtual_batch"].shape if "virtual_batch" in buffers else None
+        if found != expected:
+            raise ValueError(f"virtual_batch: the buffers must hold frames of shape {expected}, got {found}")
+        return np.moveaxis(self.prepare_inputs(buffers["virtual_batch"], buffers), -1, 1)
 
 
 def apply_convolutions(
@@ -76,13 +89,9 @@ def _compute_member_statistics(
     for convolve, activate in convolutions:
         maps = [convolve(row, each) for each in maps]
         together = np.concatenate(maps).astype(np.float64)
-        mean, variance = together.mean(axis=(0, 2, 3)), together.var(axis=(0, 2, 3))
-        found.append(
-            {
-                "mean": mean[np.newaxis].astype(np.float32),
-                "deviation": np.sqrt(variance + EPSILON)[np.newaxis].astype(np.float32),
-            }
-        )
+        deviation = np.sqrt(together.var(axis=(0, 2, 3)) + EPSILON)
+        statistics = {"mean": together.mean(axis=(0, 2, 3)), "deviation": deviation}
+        found.append({name: values[np.newaxis].astype(np.float32) for name, values in statistics.items()})
         for each in maps:
             _normalize(each, found[-1])
             activate(row, each)

@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Callable
+from functools import partial
 from typing import TypeVar
 
 from hebbes.options.program_options import parse_options
@@ -13,19 +14,13 @@ from hebbes.recording.standard_output import print_or_exit
 Options = TypeVar("Options")
 
 
-def merge_rules(description: str) -> None:
-    """Merges the learning rules of a policy file."""
-    convert(MergeConfig, merge, description)
-
-
-def import_coefficients(description: str) -> None:
-    """Imports the coefficients of Najarro & Risi's code."""
-    convert(ImportConfig, import_reference, description)
-
-
 def convert(owner: type[Options], work: Callable[[Options], str], description: str) -> None:
     """Parses the options of `owner`, calls `work` with them, and prints the text that it returns."""
     with end_cleanly_on_signals():
         with report_errors_in_one_line():
             text = work(owner(**parse_options(owner, sys.argv[1:], description)))
         print_or_exit(text)
+
+
+merge_rules = partial(convert, MergeConfig, merge)
+import_coefficients = partial(convert, ImportConfig, import_reference)

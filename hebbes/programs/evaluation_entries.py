@@ -11,11 +11,13 @@ from hebbes.environments.ids import advise_episode_limit
 from hebbes.environments.quiet_simulators import has_display
 from hebbes.evaluation.entries import Entry, load_in_environment
 from hebbes.evaluation.play import make_evaluation_spec
+from hebbes.execution.engine_options import EngineOptions
 from hebbes.execution.episode import Agent
 from hebbes.files.policy_file import SavedPolicy, check_fits, load_policy
 from hebbes.files.torch_file import is_torch_file, read_torch_weights
 from hebbes.files.weight_file import wrap_file_errors
 from hebbes.options.evaluation import EvaluateConfig
+from hebbes.options.hebbian_evaluation import HebbianEvaluateConfig
 from hebbes.options.reference_options import ReferenceOptions
 from hebbes.programs.reference_training import make_reference_training
 from hebbes.reporting.evaluation_plots import make_plots_folder
@@ -35,8 +37,8 @@ def load_entries(config: EvaluateConfig) -> list[Entry]:
     entries = [entry for path, saved in by_path.items() for entry in _make_entries(config, path, saved)]
     if config.render and not has_display():
         raise ValueError("render needs a display, and neither DISPLAY nor WAYLAND_DISPLAY is set; --video needs none")
-    if config.plots_folder is not None:
-        make_plots_folder(config.plots_folder)
+    if isinstance(config, HebbianEvaluateConfig) and config.plots is not None:
+        make_plots_folder(Path(config.plots))
     _check_memory(config, entries)
     specs, cap = [entry.environment for entry in entries], config.max_episode_steps
     for notice in {advise_episode_limit(spec.environment, spec.env_kwargs, cap) for spec in specs} - {""}:
@@ -48,16 +50,13 @@ def _check_memory(config: EvaluateConfig, entries: Sequence[Entry]) -> None:
     """Prints how much memory the entries need; ValueError if an entry does not fit into it."""
     if config.render:
         return
+    options = EngineOptions(threads=config.threads, episode_timeout=config.episode_timeout)
     notices: dict[str, str] = {}
     for entry in entries:
-        spec = entry.environment
-        label = json.dumps(spec_to_json(spec))
+        label = json.dumps(spec_to_json(entry.environment))
         if label not in notices:
             agent = Agent(entry.saved.policy, entry.saved.action_head)
-            timed = config.episode_timeout is not None
-            notices[label] = check_evaluation_memory(
-                agent, spec, episodes=config.episodes, threads=config.threads, timed=timed
-            )
+            notices[label] = check_evaluation_memory(agent, entry.environment, options, config.episodes)
     for notice in dict.fromkeys(filter(None, notices.values())):
         print(notice, file=sys.stderr)
 

@@ -5,12 +5,11 @@ first file of an environment is compared with each of the others, and the varian
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeAlias
 
 import numpy as np
-from jaxtyping import Float64
 
 from hebbes.contracts.randomness import Purpose, make_generator
 from hebbes.environments.environment_spec import EnvironmentSpec
@@ -58,14 +57,13 @@ def _select_intact(group: Group) -> dict[int, EvaluationResult]:
 
 
 def _compare_returns(first: EvaluationResult, second: EvaluationResult) -> Comparison:
-    return compare(first.played.returns, second.played.returns, make_generator(0, Purpose.BOOTSTRAP))
+    return compare(first.returns, second.returns, make_generator(0, Purpose.BOOTSTRAP))
 
 
 def _compare_files(group: Group) -> dict[tuple[int, int], Comparison]:
     """Comparisons of the first file with each of the others, by their numbers."""
-    intact = _select_intact(group)
-    first, *others = intact
-    return {(first, other): _compare_returns(intact[first], intact[other]) for other in others}
+    first, *others = _select_intact(group)
+    return {(first, other): _compare_returns(group[first, ""], group[other, ""]) for other in others}
 
 
 def _compare_with_intact(group: Group) -> dict[tuple[int, str], Comparison]:
@@ -83,17 +81,14 @@ def _format_group(config: EvaluateConfig, label: str, group: Group) -> str:
     intact = _select_intact(group)
     backend = next(iter(intact.values())).entry.environment.backend
     episodes = f"{config.episodes} episodes" + (" each" if first != last else "")
-    rows = {
-        _format_row_name(*key): format_row(summarize(each.played.returns), each.played.faults)
-        for key, each in group.items()
-    }
-    runs = summarize_runs([each.played.returns for each in intact.values()]) if len(intact) > 1 else None
+    rows = {_format_row_name(*key): format_row(summarize(each.returns), each.faults) for key, each in group.items()}
+    runs = summarize_runs([each.returns for each in intact.values()]) if len(intact) > 1 else None
     variants = {_format_row_name(*key): found for key, found in _compare_with_intact(group).items()}
     return "\n".join(
         [
             f"{label} on {backend}, {seeds}, {episodes}; 95 % intervals in brackets",
             format_summary_table({number: each.entry.path for number, each in intact.items()}, rows, runs),
-            *(_format_comparison(*pair, found, intact) for pair, found in _compare_files(group).items()),
+            *(_format_comparison(*pair, found, group) for pair, found in _compare_files(group).items()),
             *([format_comparison_table(variants)] if variants else []),
         ]
     )
@@ -103,8 +98,8 @@ def _format_row_name(number: int, variant: str) -> str:
     return f"{number} {variant}".rstrip()
 
 
-def _format_comparison(first: int, second: int, found: Comparison, intact: Mapping[int, EvaluationResult]) -> str:
-    failed = [str(n) for n in (first, second) if not np.isfinite(intact[n].played.returns).all()]
+def _format_comparison(first: int, second: int, found: Comparison, group: Group) -> str:
+    failed = [str(n) for n in (first, second) if not np.isfinite(group[n, ""].returns).all()]
     if failed:
         return f"{first} over {second}: left out, because of failed episodes of {' and '.join(failed)}"
     return (
@@ -119,7 +114,7 @@ def _format_morphology_tables(groups: Mapping[str, Group]) -> list[str]:
     for group in groups.values():
         for key, each in group.items():
             label = describe_environment(replace(each.entry.environment, morphologies=("none",)))
-            mean = summarize(each.played.returns).mean
+            mean = summarize(each.returns).mean
             row = by_environment.setdefault(label, {}).setdefault(_format_row_name(*key), {})
             row[shorten_morphology_name(each.entry.morphology)] = f"{mean}{'*' if each.entry.seen else ' '}"
     return [
@@ -137,15 +132,15 @@ def _make_json_object(
         "episodes": config.episodes,
         "files": [_make_file_object(each) for each in evaluated],
         "runs": {
-            label: _make_runs_object([each.played.returns for each in _select_intact(group).values()])
+            label: _make_runs_object(_select_intact(group).values())
             for label, group in groups.items()
             if len(_select_intact(group)) > 1
         },
         "comparisons": [
             {
                 "environment": label,
-                "first": _select_intact(group)[first].entry.path,
-                "second": _select_intact(group)[second].entry.path,
+                "first": group[first, ""].entry.path,
+                "second": group[second, ""].entry.path,
                 **_make_comparison_object(found),
             }
             for label, group in groups.items()
@@ -167,7 +162,7 @@ def _make_comparison_object(found: Comparison) -> dict[str, Any]:
 
 
 def _make_file_object(each: EvaluationResult) -> dict[str, Any]:
-    statistics = summarize(each.played.returns)
+    statistics = summarize(each.returns)
     return {
         "path": each.entry.path,
         "variant": each.entry.variant,
@@ -177,11 +172,11 @@ def _make_file_object(each: EvaluationResult) -> dict[str, Any]:
         "backend": each.entry.environment.backend,
         **make_json_summary(statistics),
         "failed": statistics.failed,
-        "faults": dict(each.played.faults),
-        "returns": [[make_json_number(value) for value in row] for row in each.played.returns],
+        "faults": dict(each.faults),
+        "returns": [[make_json_number(value) for value in row] for row in each.returns],
     }
 
 
-def _make_runs_object(returns_by_run: Sequence[Float64[np.ndarray, "seeds episodes"]]) -> dict[str, Any]:
-    statistics = summarize_runs(returns_by_run)
+def _make_runs_object(runs: Iterable[EvaluationResult]) -> dict[str, Any]:
+    statistics = summarize_runs([each.returns for each in runs])
     return {"count": statistics.units, **make_json_summary(statistics), "failed": statistics.failed}

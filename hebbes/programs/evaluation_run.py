@@ -9,10 +9,11 @@ from typing import TextIO
 import numpy as np
 
 from hebbes.contracts.engine import EngineError
-from hebbes.evaluation.entries import Entry, EvaluationResult, PlayResult
+from hebbes.evaluation.entries import Entry, EvaluationResult
 from hebbes.evaluation.play import play, play_episode
 from hebbes.execution.chunks import sum_entries
 from hebbes.options.evaluation import EvaluateConfig
+from hebbes.options.hebbian_evaluation import HebbianEvaluateConfig
 from hebbes.programs.evaluation_entries import load_entries
 from hebbes.programs.evaluation_report import format_report
 from hebbes.programs.exit_status import report_errors_in_one_line
@@ -43,18 +44,16 @@ def _play_all(config: EvaluateConfig, entries: Sequence[Entry]) -> list[Evaluati
     evaluated = []
     for entry in entries:
         try:
-            played = _show_entry(config, entry) if config.render else play_entry(config, entry)
-            evaluated.append(EvaluationResult(entry, played))
+            evaluated.append(_show_entry(config, entry) if config.render else play_entry(config, entry))
         except EngineError as error:
             print(format_stop_message(EngineError(f"{entry.path}: {error}")), file=sys.stderr)
             shape = len(config.all_seeds), config.episodes
             faults = {str(error).partition("\n")[0]: shape[0] * shape[1]}
-            played = PlayResult(np.full(shape, np.nan), faults, np.zeros(shape, np.int64))
-            evaluated.append(EvaluationResult(entry, played, lost=True))
+            evaluated.append(EvaluationResult(entry, np.full(shape, np.nan), faults, lost=True))
     return evaluated
 
 
-def play_entry(config: EvaluateConfig, entry: Entry) -> PlayResult:
+def play_entry(config: EvaluateConfig, entry: Entry) -> EvaluationResult:
     """Plays the episodes of an entry, each seed on an engine of its own."""
     rollouts = [
         play(
@@ -68,14 +67,11 @@ def play_entry(config: EvaluateConfig, entry: Entry) -> PlayResult:
         )
         for seed in config.all_seeds
     ]
-    return PlayResult(
-        np.stack([each.fitness for each in rollouts]),
-        sum_entries(each.faults for each in rollouts),
-        np.stack([each.env_steps.sum(axis=1) for each in rollouts]),
-    )
+    returns = np.stack([each.fitness for each in rollouts])
+    return EvaluationResult(entry, returns, sum_entries(each.faults for each in rollouts))
 
 
-def _show_entry(config: EvaluateConfig, entry: Entry) -> PlayResult:
+def _show_entry(config: EvaluateConfig, entry: Entry) -> EvaluationResult:
     """Shows the episodes of an entry on the screen, one after another."""
     cap = config.max_episode_steps
     shown = [
@@ -84,11 +80,8 @@ def _show_entry(config: EvaluateConfig, entry: Entry) -> PlayResult:
         )
         for k in range(config.episodes)
     ]
-    return PlayResult(
-        np.array([[each.returns[0] for each in shown]]),
-        sum_entries(each.faults for each in shown),
-        np.array([[each.env_steps[0] for each in shown]]),
-    )
+    returns = np.array([[each.returns[0] for each in shown]])
+    return EvaluationResult(entry, returns, sum_entries(each.faults for each in shown))
 
 
 def _film(config: EvaluateConfig, first: EvaluationResult, notices: TextIO) -> None:
@@ -97,24 +90,19 @@ def _film(config: EvaluateConfig, first: EvaluationResult, notices: TextIO) -> N
         return
     if first.lost:
         raise ValueError(f"{first.entry.path} could not be played")
-    video = film_episode(
-        Path(config.video),
-        first.entry.saved,
-        first.entry.environment,
-        seed=config.seed,
-        max_episode_steps=config.max_episode_steps,
-    )
+    path, entry, cap = Path(config.video), first.entry, config.max_episode_steps
+    video = film_episode(path, entry.saved, entry.environment, seed=config.seed, max_episode_steps=cap)
     _print_line(f"video  {config.video}  {video.num_frames} frames, {video.seconds:.2f} s", notices)
 
 
 def _plot(config: EvaluateConfig, evaluated: Sequence[EvaluationResult], notices: TextIO) -> None:
     """Writes the plots that the config asks for, and prints their paths."""
-    if config.plots_folder is None:
+    if not isinstance(config, HebbianEvaluateConfig) or config.plots is None:
         return
     plots = write_plots(
         evaluated,
-        config.plots_folder,
-        layers=config.plotted_layers,
+        Path(config.plots),
+        layers=config.plot_layers,
         num_episodes=config.episodes,
         seed=config.seed,
         max_episode_steps=config.max_episode_steps,

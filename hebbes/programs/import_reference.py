@@ -11,8 +11,6 @@ from pathlib import Path
 import numpy as np
 
 from hebbes.contracts.option import option
-from hebbes.environments.environment_spec import EnvironmentSpec
-from hebbes.execution.episode import Agent
 from hebbes.files.output_file import check_output, write_output
 from hebbes.files.policy_file import SavedPolicy
 from hebbes.files.reference_coefficients import convert_reference_coefficients
@@ -22,7 +20,6 @@ from hebbes.policies.hebbian import Hebbian
 from hebbes.policies.learning_rules import RULES
 from hebbes.programs.continuation import make_train_command
 from hebbes.programs.reference_training import make_reference_training
-from hebbes.training.config import TrainConfig
 from hebbes.training.program_words import list_program_words
 from hebbes.training.provenance import find_conditions
 
@@ -51,13 +48,6 @@ class ImportConfig(ReferenceOptions):
             if not getattr(self, name):
                 raise ValueError(f"{name} must be given")
 
-    def make_training(self) -> tuple[TrainConfig, EnvironmentSpec, Agent]:
-        """The config, environment and agent of the training that would have made the policy."""
-        given = self.collect_given(fields(self))
-        for name in ("path_hebb", "path_coev", "output"):
-            given.pop(name, None)
-        return make_reference_training("hebbian", self.environment, {**given, **REFERENCE})
-
 
 def import_reference(config: ImportConfig) -> str:
     """Writes the policy file, and returns a text that says how to use it.
@@ -65,27 +55,23 @@ def import_reference(config: ImportConfig) -> str:
     Raises ValueError, and writes no file, if the numbers do not fit the network.
     """
     check_output(Path(config.output))
-    trained, environment, agent = config.make_training()
+    described = [each for each in fields(config) if each.name not in ("path_hebb", "path_coev", "output")]
+    given = config.collect_given(described) | REFERENCE
+    trained, environment, agent = make_reference_training("hebbian", config.environment, given)
     assert isinstance(agent.policy, Hebbian)  # REFERENCE asks for it
     coefficients = read_torch_table(Path(config.path_hebb))
     evolved = np.empty(0) if config.path_coev is None else read_torch_table(Path(config.path_coev))
     try:
         row = convert_reference_coefficients(agent.policy, coefficients, evolved)
     except ValueError as error:
-        files = config.path_hebb + (f", {config.path_coev}" if config.path_coev else "")
-        raise ValueError(f"{files}: {error}") from error
+        read = config.path_hebb + (f", {config.path_coev}" if config.path_coev else "")
+        raise ValueError(f"{read}: {error}") from error
     known = trained.list_used_options(without=("run", "engine", "logger", "evolution", "strategy"))
     known |= {"policy": trained.evolution.policy, "observation_normalization": False}
-    saved = SavedPolicy(
-        policy=agent.policy,
-        policy_name=trained.evolution.policy,
-        weights=swap_image_axes(row, agent.policy),
-        buffers={},
-        action_head=agent.action_head,
-        environment=environment,
-        provenance={"path_hebb": config.path_hebb, "path_coev": config.path_coev, **find_conditions()}
-        | {"options": known},
-    )
+    files = {"path_hebb": config.path_hebb, "path_coev": config.path_coev}
+    weights, provenance = swap_image_axes(row, agent.policy), {**files, **find_conditions(), "options": known}
+    name = trained.evolution.policy
+    saved = SavedPolicy(agent.policy, name, weights, {}, agent.action_head, environment, provenance)
     command = make_train_command(config.output, saved, config.imports)
     write_output(Path(config.output), saved)
     imports = f" --import {shlex.join(config.imports)}" if config.imports else ""

@@ -46,13 +46,8 @@ def merge(config: MergeConfig) -> str:
         result = merge_rules(saved.policy, saved.weights, saved.buffers, config.num_rules, rng)
     except ValueError as error:
         raise ValueError(f"path_weights {source}: {error}") from error
-    merged = replace(
-        saved,
-        policy=result.policy,
-        weights=result.weights,
-        buffers=result.buffers,
-        provenance=_describe_origin(config, saved),
-    )
+    origin = _describe_origin(config, saved)
+    merged = replace(saved, policy=result.policy, weights=result.weights, buffers=result.buffers, provenance=origin)
     command = make_train_command(config.output, merged, config.imports)
     write_output(output, merged)
     return "\n".join([*_describe_result(result, len(saved.weights), config), f"to go on        {command}"])

@@ -3,61 +3,20 @@
 import os
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack, redirect_stdout
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-
-import numpy as np
-from jaxtyping import Float64
 
 from hebbes.contracts.option import check_argument
 from hebbes.options.command_line import resolve_config
 from hebbes.options.resuming import resume_config
 from hebbes.options.texts import format_options
-from hebbes.recording.metrics import METRICS_CSV, read_metrics
 from hebbes.training.config import TrainConfig
 from hebbes.training.owners import TRAINERS
 from hebbes.training.prepare import prepare
-from hebbes.training.run import execute
+from hebbes.training.run import TrainedRun, execute
 
 NOT_GIVEN = (("resume", None), ("config", None), ("preset", None))
 """Options that name files, as if they were not given."""
-
-
-@dataclass(frozen=True)
-class TrainedRun:
-    """A run that has ended normally.
-
-    Example:
-        >>> import hebbes
-        >>> run = hebbes.train({"environment": "CartPole-v1", "generations": 2, "threads": 1}, quiet=True)
-        >>> run.folder.parent.name, run.best.name
-        ('CartPole-v1', 'best.dat')
-        >>> run.metrics["generation"]
-        array([1., 2.])
-    """
-
-    folder: Path
-    """The run's folder."""
-    returns: Float64[np.ndarray, " episodes"]
-    """Returns of the test of the best policy; empty with `test_episodes` 0."""
-    is_complete: bool
-    """Whether every file could be written."""
-
-    @property
-    def best(self) -> Path:
-        """The policy file of the best evaluation, for `hebbes.load_policy` and `hebbes.evaluate`."""
-        return self.folder / "best.dat"
-
-    @property
-    def latest(self) -> Path:
-        """The policy file of the last generation."""
-        return self.folder / "latest.dat"
-
-    @property
-    def metrics(self) -> dict[str, Float64[np.ndarray, " generations"]]:
-        """The columns of metrics.csv, read now."""
-        return read_metrics(self.folder / METRICS_CSV)
 
 
 def train(
@@ -107,8 +66,7 @@ def train(
         if quiet:
             nowhere = stack.enter_context(Path(os.devnull).open("w"))
             stack.enter_context(redirect_stdout(nowhere))
-        result = execute(run, on_generation)
-    return TrainedRun(run.folder, result.returns, result.is_complete)
+        return execute(run, on_generation)
 
 
 def _resolve_options(options: Mapping[str, Any], trainer: str) -> TrainConfig:

@@ -5,11 +5,12 @@ The options are parsed before the modules that train are imported, because those
 
 import sys
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hebbes.contracts.engine import EngineError
-from hebbes.options.resuming import parse_configs
+from hebbes.options.command_line import parse_config
 from hebbes.programs.exit_status import end_cleanly_on_signals, report_errors_in_one_line
 from hebbes.recording.standard_output import format_stop_message
 from hebbes.training.advice import TrainingError
@@ -17,16 +18,6 @@ from hebbes.training.config import TrainConfig
 
 if TYPE_CHECKING:
     from hebbes.training.runs import Runs
-
-
-def train_static(description: str) -> None:
-    """Evolves static weights."""
-    train("static", description)
-
-
-def train_hebbian(description: str) -> None:
-    """Evolves learning rules."""
-    train("hebbian", description)
 
 
 def train(trainer: str, description: str) -> None:
@@ -44,14 +35,17 @@ def train(trainer: str, description: str) -> None:
             sys.exit(1)
 
 
+train_static = partial(train, "static")
+train_hebbian = partial(train, "hebbian")
+
+
 def prepare_runs(trainer: str, arguments: Sequence[str], description: str) -> "Runs":
     """The runs that a command line describes, the first of them prepared; ValueError if options do not fit together."""
 
     def read_config(folder: Path) -> TrainConfig:
-        (config,) = parse_configs(trainer, [*arguments, "--resume", str(folder)], description)
-        return config
+        return parse_config(trainer, [*arguments, "--resume", str(folder)], description)
 
-    (config,) = parse_configs(trainer, arguments, description)
+    config = parse_config(trainer, arguments, description)
     from hebbes.training.prepare import prepare
 
     return prepare(config, read_config)

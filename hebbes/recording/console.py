@@ -6,7 +6,6 @@ from datetime import timedelta
 from functools import partial
 from io import StringIO
 from math import inf, isfinite, nan
-from types import TracebackType
 from typing import TYPE_CHECKING, Self, TextIO
 
 from hebbes.recording.standard_output import silence_stdout
@@ -92,7 +91,8 @@ class Console:
     def show(self, row: Mapping[str, float]) -> None:
         """Shows a row, with the column names of `hebbes.recording.metrics.METRICS`."""
         unit, count = next(iter(row.items()))
-        most, fraction = self._budgets.get(unit, inf), self._compute_fraction_done(row)
+        most = self._budgets.get(unit, inf)
+        fraction = min(1.0, max((row[name] / limit for name, limit in self._budgets.items()), default=0.0))
         row = {**row, LEFT: row["seconds"] * (1 - fraction) / fraction if fraction else nan}
         if self._lines == 0 or count % self._print_every == 0 or count >= most:
             self._print_row(row)
@@ -101,12 +101,8 @@ class Console:
         if self._progress is not None:
             total = f"/{most}" if isfinite(most) else ""
             mean = f", mean {_format_number(row['return_mean'])}" if "return_mean" in row else ""
-            self._progress.update(
-                self._task,
-                description=f"{unit} {int(count)}{total}{mean}",
-                completed=fraction,
-                left=_format_duration(row[LEFT]),
-            )
+            title, left = f"{unit} {int(count)}{total}{mean}", _format_duration(row[LEFT])
+            self._progress.update(self._task, description=title, completed=fraction, left=left)
 
     def print_message(self, text: str) -> None:
         """Prints a line between the rows."""
@@ -132,18 +128,12 @@ class Console:
     def _print_cells(self, cells: Mapping[str, str]) -> None:
         self.print_message(" ".join(cell.rjust(_describe_column(name)[1]) for name, cell in cells.items()))
 
-    def _compute_fraction_done(self, row: Mapping[str, float]) -> float:
-        """Finished fraction of the run, by the budget that ends it first."""
-        return min(1.0, max((row[name] / most for name, most in self._budgets.items()), default=0.0))
-
     def __enter__(self) -> Self:
         if self._progress is not None:
             self._progress.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         if self._unprinted is not None:
             self._print_row(self._unprinted)
         if self._progress is not None:

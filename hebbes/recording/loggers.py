@@ -2,38 +2,29 @@
 
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from hebbes.contracts.errors import describe_error, say
 from hebbes.contracts.logger import Logger
 from hebbes.contracts.option import check_value, list_options
+from hebbes.environments.wrapper_spec import WrapperSpec
 from hebbes.recording.base import RunLogger
+from hebbes.registry.lookup import find_class
 from hebbes.registry.users_classes import convert_errors, make_instance
 
 
-@dataclass(frozen=True)
-class LoggerChoice:
-    """A logger that a run asks for."""
-
-    name: str
-    """A name in the table of loggers, or "package.module:Class"."""
-    logger_class: type[Any]
-    """The class that the name stands for."""
-    options: Mapping[str, Any] = field(default_factory=dict)
-    """Values by field name."""
-
-    def check(self) -> None:
-        """ValueError, before anything is made, for an option that the logger lacks or refuses, or a missing package."""
-        known = {each.name: each for each in list_options(self.logger_class)}
-        with convert_errors("loggers", self.name):
-            for name, value in self.options.items():
-                if name not in known:
-                    raise ValueError(f"it has no option {name!r}; it takes {', '.join(known) or 'none'}")
-                check_value(self.logger_class, known[name], value)
-            if issubclass(self.logger_class, RunLogger):
-                self.logger_class.check_installed()
+def check_logger(spec: WrapperSpec) -> None:
+    """ValueError, before anything is made, for an option that a logger lacks or refuses, or a missing package."""
+    found = find_class("logger", spec.name)
+    known = {each.name: each for each in list_options(found)}
+    with convert_errors("loggers", spec.name):
+        for name, value in spec.kwargs.items():
+            if name not in known:
+                raise ValueError(f"it has no option {name!r}; it takes {', '.join(known) or 'none'}")
+            check_value(found, known[name], value)
+        if issubclass(found, RunLogger):
+            found.check_installed()
 
 
 @dataclass
@@ -59,7 +50,7 @@ class Loggers:
     """
 
     def __init__(
-        self, choices: Iterable[LoggerChoice], folder: Path, units: int, report: Callable[[str], None] = say
+        self, specs: Iterable[WrapperSpec], folder: Path, units: int, report: Callable[[str], None] = say
     ) -> None:
         """Makes the loggers of the run in `folder`. They continue after that many `units`. `report` prints a line.
 
@@ -68,10 +59,10 @@ class Loggers:
         self._report, self._has_lost_rows = report, False
         self._running: list[_Running] = []
         try:
-            for each in choices:
-                arguments = {"folder": folder, "units": units, **each.options}
+            for each in specs:
+                arguments = {"folder": folder, "units": units, **each.kwargs}
                 try:
-                    made = make_instance("loggers", each.name, each.logger_class, **arguments)
+                    made = make_instance("loggers", each.name, find_class("logger", each.name), **arguments)
                 except ValueError as error:  # of a user's own class
                     self._has_lost_rows = True
                     self._report(f"training goes on without logger {each.name!r}: {error}")

@@ -1,10 +1,9 @@
 """metrics.csv: one row for each unit of training, such as a generation."""
 
-import csv
+import re
 from collections.abc import Mapping, Sequence
 from math import isnan
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 import numpy as np
@@ -54,47 +53,33 @@ class MetricsWriter:
     Rows that a full disk refuses are kept and written with the next one.
     """
 
-    def __init__(self, path: Path, unit: str, units: int = 0) -> None:
-        """Continues after the row whose column `unit` is `units`. Later rows, of an interrupted run, are dropped.
-
-        Raises ValueError if the file holds no metrics.
-        """
-        self._path, self._unit = path, unit
-        found = path.read_bytes() if path.exists() else b""
-        kept, self._columns = _keep_rows_until(path, found, unit, units)
-        if found != kept:
-            write_atomically(path, kept)
-        self._file, self._has_written = AppendedFile(path), False
+    def __init__(self, path: Path, unit: str) -> None:
+        """Goes on after the last row of the file, if it has any. Column `unit` counts the units of training."""
+        self._path, self._unit, self._file = path, unit, AppendedFile(path)
+        with path.open() as file:
+            self._columns = file.readline().strip().split(",")
+        self._has_written = False
 
     def write(self, row: Mapping[str, float]) -> None:
         """Appends one row. The first one fixes the columns. NaN becomes an empty cell, other floats keep every bit.
 
-        If an earlier version of this program wrote rows with other columns, the old file is renamed and kept.
+        If another version of this program wrote rows with other columns, the old file is renamed and kept.
         """
-        if self._columns is not None and set(row) == set(_rename_former_columns(self._columns)) != set(self._columns):
-            self._rename_columns(_rename_former_columns(self._columns))
-        if self._columns is not None and set(row) != set(self._columns):
+        header = b""
+        if set(row) != set(self._columns):
             missing, new = sorted(set(self._columns) - set(row)), sorted(set(row) - set(self._columns))
             if self._has_written:
                 raise ValueError(f"metrics: a row must have the first row's columns; missing {missing}, new {new}")
-            self._set_aside(int(row[self._unit]) - 1)
-        header = b""
-        if self._columns is None:
+            if self._path.stat().st_size:
+                self._set_aside(int(row[self._unit]) - 1)
             self._columns = list(row)
             header = _format_line(self._columns)
         self._has_written = True
         self._file.write(header + _format_line([_format_cell(row[name]) for name in self._columns]))
 
-    def _rename_columns(self, columns: list[str]) -> None:
-        self._file.close()
-        _, _, rows = self._path.read_bytes().partition(b"\n")
-        write_atomically(self._path, _format_line(columns) + rows)
-        self._columns, self._file = columns, AppendedFile(self._path)
-
     def _set_aside(self, units: int) -> None:
         self._file.close()
         self._path.replace(self._path.with_name(f"{self._path.stem}.until-{units}{self._path.suffix}"))
-        self._columns = None
         self._file = AppendedFile(self._path)
 
     def sync(self) -> None:
@@ -108,47 +93,42 @@ class MetricsWriter:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
 
-def count_missing_rows(path: Path, unit: str, units: int) -> int:
-    """Number of damaged or missing rows up to a unit. Raises ValueError if the file holds no metrics."""
-    kept, _ = _keep_rows_until(path, path.read_bytes() if path.exists() else b"", unit, units)
-    return units - max(0, kept.count(b"\n") - 1)
+def cut_metrics(path: Path, unit: str, units: int) -> list[str]:
+    """Drops the rows after that whose column `unit` is `units`, of an interrupted run. Columns get their current names.
 
-
-def _keep_rows_until(path: Path, data: bytes, unit: str, units: int) -> tuple[bytes, list[str] | None]:
-    """The header and the undamaged rows of a metrics.csv up to a unit, and its columns (None if it has none)."""
-    lines = data.splitlines(keepends=True)
-    if units == 0 or not lines:
-        return b"", None
-    columns = lines[0].decode(errors="replace").strip().split(",")
-    if unit not in columns:
-        raise ValueError(f"{path} holds no metrics; move it away")
-    place = columns.index(unit)
-    rows = [line for line in lines[1:] if _is_row(line, len(columns), place, units)]
-    return b"".join([lines[0], *rows]), columns
+    Returns a line if the first rows are in no file. Raises ValueError if the file has rows, but a later one up to that
+    is missing or damaged.
+    """
+    data = path.read_bytes() if path.exists() else b""
+    first = re.match(rb"%s,.*\n(\d+)," % unit.encode(), data)
+    last = re.search(rb"^%d,.*\n" % units, data, re.MULTILINE)
+    begins_at = units + 1
+    if last:
+        kept = data[: last.end()].decode(errors="replace")
+        columns = _parse_table(path, kept)
+        found = columns.get(unit, np.empty(0)).tolist()
+        begins_at -= len(found)
+        if not found or found != list(range(begins_at, units + 1)):
+            raise ValueError(f"{path} lacks rows before {unit} {units}; move it away")
+        renewed = _format_line([*columns]) + kept.partition("\n")[2].encode()
+        if renewed != data:  # else the learning curve would be older than its metrics
+            write_atomically(path, renewed)
+    elif not units or re.fullmatch(rb"(%s,.*\n)?" % unit.encode(), data) or (first and int(first[1]) > units):
+        path.unlink(missing_ok=True)
+    else:
+        raise ValueError(f"{path} has no undamaged row of {unit} {units}; move it away")
+    if begins_at > 1 and not any(path.parent.glob(f"{path.stem}.until-*{path.suffix}")):
+        return [f"{path} lacks the rows before {unit} {begins_at}"]
+    return []
 
 
 def _rename_former_columns(columns: Sequence[str]) -> list[str]:
     """The columns under their current names, except where another column has that name."""
     return [name if FORMER_COLUMNS.get(name) in columns else FORMER_COLUMNS.get(name, name) for name in columns]
-
-
-def _is_row(line: bytes, num_columns: int, place: int, last: int) -> bool:
-    """Whether a line is a complete row of a unit up to `last`."""
-    cells = line.decode(errors="replace").rstrip("\n").split(",")
-    try:
-        return line.endswith(b"\n") and len(cells) == num_columns and 0 < _parse_numbers(cells)[place] <= last
-    except ValueError:
-        return False
-
-
-def _parse_numbers(cells: Sequence[str]) -> list[float]:
-    return [float(cell or "nan") for cell in cells]
 
 
 def _format_line(cells: Sequence[str]) -> bytes:
@@ -163,15 +143,18 @@ def _format_cell(value: float) -> str:
 
 def read_metrics(path: Path) -> dict[str, Float64[np.ndarray, " generations"]]:
     """The columns of a metrics.csv by name. Empty cells are NaN. Raises ValueError if the file is damaged."""
-    with path.open(newline="", encoding="utf-8") as file:
-        columns, *rows = list(csv.reader(file)) or [[]]
-    if not columns:
+    return _parse_table(path, path.read_text(errors="replace"))
+
+
+def _parse_table(path: Path, text: str) -> dict[str, Float64[np.ndarray, " generations"]]:
+    if not text:
         raise ValueError(f"{path}: no metrics in this file")
+    columns, *rows = [line.split(",") for line in text.splitlines()]
     for number, row in enumerate(rows, start=1):
         if len(row) != len(columns):
             raise ValueError(f"{path}: row {number} has {len(row)} cells, expected {len(columns)}")
     try:
-        values = np.array([_parse_numbers(row) for row in rows], dtype=np.float64)
+        values = np.array([[float(cell or "nan") for cell in row] for row in rows], dtype=np.float64)
     except ValueError as error:
         raise ValueError(f"{path}: {error}") from None
     return dict(zip(_rename_former_columns(columns), values.reshape(len(rows), len(columns)).T, strict=True))

@@ -6,11 +6,9 @@ Names are mapped as text, before anything is imported or looked up.
 from collections.abc import Collection, Mapping
 from typing import Any
 
-SHORT_OPTIONS = {
-    "popsize": "population_size",
-    "lr": "learning_rate",
-    "decay": "learning_rate_decay",
-}
+from hebbes.registry.tables import TABLES
+
+SHORT_OPTIONS = {"popsize": "population_size", "lr": "learning_rate", "decay": "learning_rate_decay"}
 """Names that the sources' programs give to options -> ours. They are accepted without a notice."""
 
 FORMER_OPTIONS = {
@@ -38,44 +36,11 @@ FORMER_PACKAGES = ("contracts", "policies", "wrappers", "strategies", "rollouts"
 """Packages in which the code lay before it became one package. Users' own modules may still import from them."""
 
 FORMER_CLASSES = {
-    "policies.cnn:Cnn": "hebbes.policies.cnn:CNN",
-    "policies.conv_lstm:ConvLstm": "hebbes.policies.conv_lstm:ConvLSTM",
-    "policies.gru:Gru": "hebbes.policies.gru:GRU",
-    "policies.hebbian:Hebbian": "hebbes.policies.hebbian:Hebbian",
-    "policies.linear:Linear": "hebbes.policies.linear:Linear",
-    "policies.lstm:Lstm": "hebbes.policies.lstm:LSTM",
-    "policies.mlp:Mlp": "hebbes.policies.mlp:MLP",
-    "policies.small:Small": "hebbes.policies.small:Small",
-    "strategies.ars:Ars": "hebbes.strategies.ars:ARS",
-    "strategies.cem:Cem": "hebbes.strategies.cem:CEM",
-    "strategies.cma_es:CmaEs": "hebbes.strategies.cma_es:CMAES",
-    "strategies.cr_fm_nes:CrFmNes": "hebbes.strategies.cr_fm_nes:CRFMNES",
-    "strategies.ga:Ga": "hebbes.strategies.ga:GA",
-    "strategies.one_plus_one:OnePlusOne": "hebbes.strategies.one_plus_one:OnePlusOne",
-    "strategies.openai_es:OpenaiEs": "hebbes.strategies.openai_es:OpenAIES",
-    "strategies.pgpe:Pgpe": "hebbes.strategies.pgpe:PGPE",
-    "strategies.sep_cma_es:SepCmaEs": "hebbes.strategies.sep_cma_es:SepCMAES",
-    "strategies.snes:Snes": "hebbes.strategies.snes:SNES",
-    "strategies.xnes:Xnes": "hebbes.strategies.xnes:XNES",
-    "wrappers.atari_42:Atari42": "hebbes.wrappers.atari_42:Atari42",
-    "wrappers.bullet_distance:BulletDistance": "hebbes.wrappers.bullet_distance:BulletDistance",
-    "wrappers.bullet_grace:BulletGrace": "hebbes.wrappers.bullet_grace:BulletGrace",
-    "wrappers.channels_last:ChannelsLast": "hebbes.wrappers.channels_last:ChannelsLast",
-    "wrappers.choose_action:ChooseAction": "hebbes.wrappers.choose_action:ChooseAction",
-    "wrappers.clip_action:ClipAction": "hebbes.wrappers.clip_action:ClipAction",
-    "wrappers.early_stop:EarlyStop": "hebbes.wrappers.early_stop:EarlyStop",
-    "wrappers.fire_reset:FireReset": "hebbes.wrappers.fire_reset:FireReset",
-    "wrappers.flatten_action:FlattenAction": "hebbes.wrappers.flatten_action:FlattenAction",
-    "wrappers.frame_stack:FrameStack": "hebbes.wrappers.frame_stack:FrameStack",
-    "wrappers.grayscale:Grayscale": "hebbes.wrappers.grayscale:Grayscale",
-    "wrappers.one_hot:OneHot": "hebbes.wrappers.one_hot:OneHot",
-    "wrappers.rescale_action:RescaleAction": "hebbes.wrappers.rescale_action:RescaleAction",
-    "wrappers.resize:Resize": "hebbes.wrappers.resize:Resize",
-    "wrappers.running_normalization:RunningNormalization": "hebbes.wrappers.running_normalization:RunningNormalization",
-    "wrappers.scale:Scale": "hebbes.wrappers.scale:Scale",
-    "wrappers.settle:Settle": "hebbes.wrappers.settle:Settle",
+    f"{place.split('.')[1]}.{name}:{name.title().replace('_', '')}": place
+    for kind in ("policy", "strategy", "wrapper")
+    for name, place in TABLES[kind].items()
 }
-"""Full names of classes that files from before the package hold."""
+"""Full names of classes that files from before the package hold, such as `strategies.cma_es:CmaEs`."""
 
 
 def find_current_class_name(name: Any) -> Any:
@@ -140,14 +105,6 @@ def find_current_option_name(name: str, known: Collection[str]) -> str:
     """
     current = FORMER_OPTIONS.get(name) or SHORT_OPTIONS.get(name, name)
     return name if name in known or current not in known else current
-
-
-def check_names(options: Mapping[str, Any], known: Collection[str], source: str) -> None:
-    """Raises ValueError if an option is given twice, under two of its names."""
-    for name in options:
-        current = find_current_option_name(name, known)
-        if current != name and current in options:
-            raise ValueError(f"{source}{current} is given twice, as {name} too")
 
 
 def rename_options(options: Mapping[str, Any], known: Collection[str]) -> dict[str, Any]:

@@ -52,18 +52,11 @@ SIMULATOR_WRAPPERS = {
 }
 """Wrappers of single simulators, which are classes of `gymnasium.Wrapper`."""
 
-ENGINES = {
-    "in_process": "hebbes.execution.in_process:InProcess",
-    "workers": "hebbes.execution.workers:Workers",
-}
+ENGINES = {"in_process": "hebbes.execution.in_process:InProcess", "workers": "hebbes.execution.workers:Workers"}
 
-LOGGERS = {
-    "tensorboard": "hebbes.recording.tensorboard:TensorBoard",
-}
+LOGGERS = {"tensorboard": "hebbes.recording.tensorboard:TensorBoard"}
 
-ENVIRONMENTS = {
-    "TMaze-v0": "hebbes.environments.t_maze:TMaze",
-}
+ENVIRONMENTS = {"TMaze-v0": "hebbes.environments.t_maze:TMaze"}
 """Gymnasium ids of our own."""
 
 TABLES = {

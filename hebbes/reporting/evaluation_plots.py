@@ -10,7 +10,8 @@ from hebbes.evaluation.entries import Entry, EvaluationResult
 from hebbes.evaluation.weight_recording import MAX_ENV_STEPS, WeightRecording, record_weights
 from hebbes.policies.coefficients import read_coefficients_by_name
 from hebbes.policies.hebbian import Hebbian
-from hebbes.reporting.plasticity_plots import Bar, plot_plasticity, plot_returns_by_morphology
+from hebbes.reporting.figure import write_figure
+from hebbes.reporting.plasticity_plots import Bar, make_plasticity_figure, make_returns_figure
 from hebbes.statistics.intervals import summarize
 
 NUM_EPISODES = 5
@@ -44,12 +45,8 @@ def write_plots(
     """
     refused = []
     paths = list(dict.fromkeys(result.entry.path for result in results))
-    record = partial(
-        record_weights,
-        episodes=min(num_episodes, NUM_EPISODES),
-        seed=seed,
-        max_env_steps=min(max_episode_steps or MAX_ENV_STEPS, MAX_ENV_STEPS),
-    )
+    num_episodes, cap = min(num_episodes, NUM_EPISODES), min(max_episode_steps or MAX_ENV_STEPS, MAX_ENV_STEPS)
+    record = partial(record_weights, episodes=num_episodes, seed=seed, max_env_steps=cap)
     for number, path in enumerate(paths, 1):
         # The first result of a file is the one without intervention, in its first morphology.
         first = next(result for result in results if result.entry.path == path)
@@ -74,7 +71,7 @@ def _plot_plasticity(recordings: Sequence[WeightRecording], entry: Entry, layers
     assert isinstance(entry.saved.policy, Hebbian)
     drawn = layers or range(1, len(recordings[0].trajectories) + 1)
     coefficients = read_coefficients_by_name(entry.saved.policy, entry.saved.weights)
-    plot_plasticity(png, entry.path, recordings, coefficients, drawn)
+    write_figure(make_plasticity_figure(entry.path, recordings, coefficients, drawn), png)
     return png
 
 
@@ -83,10 +80,10 @@ def _plot_morphologies(
 ) -> Path:
     rows: dict[str, dict[str, Bar]] = {}
     for result in results:
-        mean = summarize(result.played.returns).mean
+        mean = summarize(result.returns).mean
         name = f"{paths.index(result.entry.path) + 1} {result.entry.path} {result.entry.variant}".rstrip()
         rows.setdefault(name, {})[shorten_morphology_name(result.entry.morphology)] = Bar(
             mean.value, mean.low, mean.high, result.entry.seen
         )
-    plot_returns_by_morphology(png, morphologies, rows)
+    write_figure(make_returns_figure(morphologies, rows), png)
     return png

@@ -53,12 +53,5 @@ def _draw_returns(axes: "Axes", metrics: dict[str, np.ndarray]) -> None:
         return
     best = np.nanargmax(scores)
     axes.plot(steps, scores, "o", ms=4, color=_EVALUATION, label="evaluation")
-    axes.plot(
-        steps[best],
-        scores[best],
-        "*",
-        ms=14,
-        color="#c44e52",
-        mec="white",
-        label=f"best evaluation, {scores[best]:.1f}",
-    )
+    label = f"best evaluation, {scores[best]:.1f}"
+    axes.plot(steps[best], scores[best], "*", ms=14, color="#c44e52", mec="white", label=label)

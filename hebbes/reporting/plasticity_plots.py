@@ -2,14 +2,13 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 from jaxtyping import Float, Float32
 
 from hebbes.evaluation.weight_recording import WeightRecording
-from hebbes.reporting.figure import make_figure, style_axes, write_figure
+from hebbes.reporting.figure import make_figure, style_axes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -42,29 +41,13 @@ def project_on_principal_components(
     return np.split(projected, ends), variances / (np.sum(singular**2) or 1.0)
 
 
-def plot_plasticity(
-    png: Path,
-    title: str,
-    recordings: Sequence[WeightRecording],
-    coefficients: Mapping[str, Float[np.ndarray, " sets"]],
-    layers: Sequence[int],
-) -> None:
-    """Plots the weight trajectories of `layers` (from 1), the changes in the first episode, and the coefficients."""
-    write_figure(make_plasticity_figure(title, recordings, coefficients, layers), png)
-
-
-def plot_returns_by_morphology(png: Path, morphologies: Sequence[str], rows: Mapping[str, Mapping[str, Bar]]) -> None:
-    """Plots one line for each row over the morphologies, with intervals. Markers are filled if seen in training."""
-    write_figure(make_returns_figure(morphologies, rows), png)
-
-
 def make_plasticity_figure(
     title: str,
     recordings: Sequence[WeightRecording],
     coefficients: Mapping[str, Float[np.ndarray, " sets"]],
     layers: Sequence[int],
 ) -> "Figure":
-    """The figure of `plot_plasticity`: one axes for each layer, then those of the changes and of the coefficients."""
+    """The weight trajectories of `layers` (from 1), the changes in the first episode, and the coefficients."""
     figure = make_figure(max(9.0, 3.6 * len(layers)), 7.5)
     figure.suptitle(title, fontsize="medium", parse_math=False)
     above, below = figure.subfigures(2, 1, squeeze=False)[:, 0]
@@ -78,7 +61,7 @@ def make_plasticity_figure(
 
 
 def make_returns_figure(morphologies: Sequence[str], rows: Mapping[str, Mapping[str, Bar]]) -> "Figure":
-    """The figure of `plot_returns_by_morphology`."""
+    """One line for each row over the morphologies, with intervals. Markers are filled if seen in training."""
     figure = make_figure(8.0, 5.0)
     axes = figure.add_subplot()
     for number, (name, bars) in enumerate(rows.items()):

@@ -32,8 +32,7 @@ RESAMPLES = 10_000
 _BATCH_ELEMENTS = 1_000_000  # resampled units in memory at once: 8 MB per array
 
 StatisticsFunction: TypeAlias = Callable[
-    [Int[np.ndarray, "resamples strata units"]],
-    Sequence[Float64[np.ndarray, " resamples"]],
+    [Int[np.ndarray, "resamples strata units"]], Sequence[Float64[np.ndarray, " resamples"]]
 ]
 """Maps resamples to the values of some statistics. A resample is the indices of the units drawn from each stratum."""
 
@@ -48,11 +47,8 @@ class Estimate:
 
     def __str__(self) -> str:
         """For people: 711 [690, 730]."""
-        return (
-            f"{format_number(self.value)} [{format_number(self.low)}, {format_number(self.high)}]"
-            if isfinite(self.value)
-            else "-"
-        )
+        value, low, high = map(format_number, (self.value, self.low, self.high))
+        return f"{value} [{low}, {high}]" if isfinite(self.value) else "-"
 
 
 UNKNOWN = Estimate(nan, nan, nan)
@@ -95,16 +91,9 @@ def summarize_strata(returns: Float64[np.ndarray, "strata units"], rng: np.rando
     mean, iqm, median = estimate_intervals(
         lambda drawn: _compute_averages(select_units(returns, drawn)), returns.shape, rng
     )
-    return Summary(
-        mean=mean,
-        iqm=iqm,
-        median=median,
-        std=float(returns.std(ddof=1)) if returns.size > 1 else 0.0,
-        minimum=float(returns.min()),
-        maximum=float(returns.max()),
-        failed=0,
-        units=returns.size,
-    )
+    std = float(returns.std(ddof=1)) if returns.size > 1 else 0.0
+    low, high = float(returns.min()), float(returns.max())
+    return Summary(mean, iqm, median, std, low, high, failed=0, units=returns.size)
 
 
 def summarize(returns: Float64[np.ndarray, "*seeds episodes"]) -> Summary:

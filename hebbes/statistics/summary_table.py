@@ -56,7 +56,5 @@ def format_comparison_table(variants: Mapping[str, Comparison]) -> str:
 def format_morphology_table(rows: Mapping[str, Mapping[str, str]]) -> str:
     """A table with one line per row and one column per morphology; "-" if a row lacks the morphology."""
     morphologies = dict.fromkeys(morphology for cells in rows.values() for morphology in cells)
-    return format_table(
-        ("", *morphologies),
-        [(name, *(cells.get(morphology, "- ") for morphology in morphologies)) for name, cells in rows.items()],
-    )
+    lines = [(name, *(cells.get(morphology, "- ") for morphology in morphologies)) for name, cells in rows.items()]
+    return format_table(("", *morphologies), lines)

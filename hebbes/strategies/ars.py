@@ -64,19 +64,10 @@ class ARS(GaussianStrategy):
     has_sigma_per_parameter: ClassVar[bool] = False
 
     def __init__(self, settings: ARSSettings, initial_mean: Float32[np.ndarray, " params"], seed: int):
-        self._top_directions = settings.top_directions
-        self._learning_rate, self._sigma_schedule = (
-            settings.make_learning_rate_schedule(),
-            settings.make_sigma_schedule(),
-        )
-        super().__init__(
-            initial_mean,
-            settings.sigma,
-            seed,
-            population_size=settings.population_size,
-            sampler=settings.sampler,
-            parts={"lr": self._learning_rate, "sigma_rate": self._sigma_schedule},
-        )
+        self._learning_rate = settings.make_learning_rate_schedule()
+        self._sigma_schedule = settings.make_sigma_schedule()
+        parts = {"lr": self._learning_rate, "sigma_rate": self._sigma_schedule}
+        super().__init__(settings, initial_mean, seed, parts)
 
     def tell(self, population: Population, results: Results) -> dict[str, float]:
         """Updates the mean, then advances the schedules; returns the metrics."""
@@ -95,7 +86,7 @@ class ARS(GaussianStrategy):
         pairs = raw(fitness).reshape(-1, 2)
         scores = pairs.max(axis=1)  # line 6: by max(r+, r-)
         order = np.argsort(-scores, kind="stable")
-        last = order[: self._top_directions][-1]
+        last = order[: self._settings.top_directions][-1]
         best = order[: np.count_nonzero(scores >= scores[last])]  # the best b, and those that tie with the last of them
         utilities = np.zeros_like(pairs)
         if np.ptp(pairs[best]) > 0:  # rounding can make the deviation of equal returns positive

@@ -75,17 +75,9 @@ class CEM(GaussianStrategy):
     Settings: ClassVar[type[CEMSettings]] = CEMSettings
 
     def __init__(self, settings: CEMSettings, initial_mean: Float32[np.ndarray, " params"], seed: int):
-        self._settings = settings
         shape = ScheduleShape(settings.extra_variance, settings.extra_variance_min, settings.extra_variance_decay)
         self._extra_variance = Schedule("exponential", shape)
-        super().__init__(
-            initial_mean,
-            np.full(len(initial_mean), settings.sigma),
-            seed,
-            population_size=settings.population_size,
-            sampler=settings.sampler,
-            parts={"extra_variance": self._extra_variance},
-        )
+        super().__init__(settings, initial_mean, seed, {"extra_variance": self._extra_variance})
 
     def tell(self, population: Population, results: Results) -> dict[str, float]:
         """Fits the Gaussian to the elite and returns the metrics; if all members tie or failed, nothing changes."""

@@ -26,13 +26,13 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from jaxtyping import Float32, Float64
+from jaxtyping import Float32
 
 from hebbes.contracts.option import option
 from hebbes.contracts.policy import Layout
 from hebbes.contracts.population import NoisePopulation, Population
 from hebbes.contracts.strategy import Results
-from hebbes.strategies.core.gaussian_search import GaussianStrategy
+from hebbes.strategies.core.gaussian_search import GaussianStrategy, Part
 from hebbes.strategies.core.low_rank import LowRankPopulation
 from hebbes.strategies.core.optimizers import OPTIMIZERS, OptimizerSettings
 from hebbes.strategies.core.samplers import LOW_RANK, SAMPLERS, check_members
@@ -94,26 +94,13 @@ class OpenAIES(GaussianStrategy):
     has_sigma_per_parameter: ClassVar[bool] = False
 
     def __init__(self, settings: OpenAIESSettings, initial_mean: Float32[np.ndarray, " params"], seed: int):
-        self._settings = settings
-        self._optimizer = OPTIMIZERS[settings.optimizer].make(settings, len(initial_mean))
-        self._learning_rate, self._sigma_schedule = (
-            settings.make_learning_rate_schedule(),
-            settings.make_sigma_schedule(),
-        )
+        self._optimizer = OPTIMIZERS[settings.optimizer](settings, len(initial_mean))
+        self._learning_rate = settings.make_learning_rate_schedule()
+        self._sigma_schedule = settings.make_sigma_schedule()
         self._first_rank = FirstRankRule(settings.sigma_adaptation, settings.sigma_patience)
-        super().__init__(
-            initial_mean,
-            settings.sigma,
-            seed,
-            population_size=settings.population_size,
-            sampler=settings.sampler,
-            parts={
-                "optimizer": self._optimizer,
-                "lr": self._learning_rate,
-                "sigma_rate": self._sigma_schedule,
-                "first_rank": self._first_rank,
-            },
-        )
+        parts: dict[str, Part] = {"optimizer": self._optimizer, "lr": self._learning_rate}
+        parts |= {"sigma_rate": self._sigma_schedule, "first_rank": self._first_rank}
+        super().__init__(settings, initial_mean, seed, parts)
         self._layout: Layout | None = None
 
     def take_layout(self, layout: Layout) -> None:
@@ -146,13 +133,9 @@ class OpenAIES(GaussianStrategy):
         if not all_tie(penalized):
             step = self._optimizer.step(gradient - settings.weight_decay * self._mean, self._learning_rate.value)
         metrics = {**self._move_mean(step, gradient, agreement, results), "learning_rate": self._learning_rate.value}
-        self._advance(results.fitness)
-        return metrics
-
-    def _advance(self, fitness: Float64[np.ndarray, " members"]) -> None:
-        """Advances learning rate and sigma to the next generation."""
         self._learning_rate.advance()
         self._sigma_schedule.advance()
-        self._first_rank.observe(fitness)
-        floor = min(self._settings.sigma, self._settings.sigma_min)
+        self._first_rank.observe(results.fitness)
+        floor = min(settings.sigma, settings.sigma_min)
         self._sigma = max(self._sigma_schedule.value * self._first_rank.scale, floor)
+        return metrics

@@ -63,19 +63,9 @@ class PGPE(GaussianStrategy):
     Settings: ClassVar[type[PGPESettings]] = PGPESettings
 
     def __init__(self, settings: PGPESettings, initial_mean: Float32[np.ndarray, " params"], seed: int):
-        self._settings = settings
-        self._optimizer, self._learning_rate = (
-            OPTIMIZERS[settings.optimizer].make(settings, len(initial_mean)),
-            settings.make_learning_rate_schedule(),
-        )
-        super().__init__(
-            initial_mean,
-            np.full(len(initial_mean), settings.sigma),
-            seed,
-            population_size=settings.population_size,
-            sampler=settings.sampler,
-            parts={"optimizer": self._optimizer, "lr": self._learning_rate},
-        )
+        self._optimizer = OPTIMIZERS[settings.optimizer](settings, len(initial_mean))
+        self._learning_rate = settings.make_learning_rate_schedule()
+        super().__init__(settings, initial_mean, seed, {"optimizer": self._optimizer, "lr": self._learning_rate})
 
     def tell(self, population: Population, results: Results) -> dict[str, float]:
         """Updates the mean and the sigmas; returns the metrics."""

@@ -11,7 +11,7 @@ from hebbes.contracts.policy import Layout, LowRankWeights, Weights
 from hebbes.contracts.population import NoisePopulation, Population
 from hebbes.contracts.strategy import Results, Strategy, TakesLayout
 from hebbes.policies.mean_squares import compute_mean_squares
-from hebbes.registry.former_names import check_names, rename_options
+from hebbes.registry.former_names import find_current_option_name
 from hebbes.registry.lookup import find_class, suggest_name
 from hebbes.registry.users_classes import convert_errors, make_instance
 from hebbes.strategies.core.restoring import copy_matching_arrays
@@ -205,15 +205,17 @@ def _check_initial_mean(initial_mean: Any) -> Float32[np.ndarray, " params"]:
 
 def _make_settings(strategy: str, kind: type[Any], given: Mapping[str, Any]) -> Any:
     """The strategy's settings; ValueError for an unknown name, with a suggestion."""
-    known = map_flags(kind)
-    check_names(given, known, "")
-    settings = rename_options(given, known)
-    for name in settings:
-        if name not in known:
+    known, settings = map_flags(kind), {}
+    for name, value in given.items():
+        current = find_current_option_name(name, known)
+        if current not in known:
             hint = suggest_name(name, list(known)) or ","
             raise ValueError(f"unknown setting {name!r} of strategy {strategy!r}{hint} known: {', '.join(known)}")
+        if known[current] in settings:
+            raise ValueError(f"{current} is given under two of its names")
+        settings[known[current]] = value
     with convert_errors("strategy", strategy):
-        return kind(**{known[name]: value for name, value in settings.items()})
+        return kind(**settings)
 
 
 def _make_rows(weights: Weights) -> Float32[np.ndarray, "members params"]:

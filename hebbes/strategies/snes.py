@@ -38,6 +38,11 @@ class SNESSettings(AdaptiveSettings):
         if self.population_size is not None:
             check_members("population_size", self.population_size, self.sampler)
 
+    def choose_population_size(self, num_params: int) -> int:
+        """Members per generation: the setting, or the default, rounded up to an even number for antithetic pairs."""
+        found = super().choose_population_size(num_params)
+        return found + found % 2 if SAMPLERS[self.sampler].is_mirrored else found
+
 
 class SNES(GaussianStrategy):
     """A Gaussian with one sigma per parameter."""
@@ -46,20 +51,11 @@ class SNES(GaussianStrategy):
 
     def __init__(self, settings: SNESSettings, initial_mean: Float32[np.ndarray, " params"], seed: int):
         d = len(initial_mean)
-        self._learning_rate = settings.learning_rate
         self._sigma_learning_rate = (
             (3 + log(d)) / (5 * sqrt(d)) if settings.sigma_learning_rate is None else settings.sigma_learning_rate
         )
-        population_size = settings.choose_population_size(d)
-        must_be_even = settings.population_size is None and SAMPLERS[settings.sampler].is_mirrored
-        super().__init__(
-            initial_mean,
-            np.full(d, settings.sigma),
-            seed,
-            population_size=population_size + population_size % 2 if must_be_even else population_size,
-            sampler=settings.sampler,
-            parts={},
-        )
+        super().__init__(settings, initial_mean, seed, {})
+        self._population_size = settings.choose_population_size(d)
 
     def tell(self, population: Population, results: Results) -> dict[str, float]:
         """Updates the mean and the sigmas from the same members; returns the metrics."""
@@ -67,6 +63,6 @@ class SNES(GaussianStrategy):
         # sum u z^2 = sum u (z^2 - 1), because the utilities sum to zero
         (total, squares), agreement = self._sum_noise(results, utilities, powers=(1, 2))
         gradient = self._sigma * total
-        metrics = self._move_mean(self._learning_rate * gradient, gradient, agreement, results)
+        metrics = self._move_mean(self._settings.learning_rate * gradient, gradient, agreement, results)
         self._sigma = self._sigma * np.exp(self._sigma_learning_rate / 2 * squares)
         return metrics

@@ -59,9 +59,8 @@ class XNES:
         num_params = len(initial_mean)
         check_memory("xnes", num_params, settings.choose_population_size(num_params), MATRICES)
         rate = compute_default_rate(num_params)
-        self._seed = seed
+        self._seed, self._learning_rate = seed, settings.learning_rate
         self._population_size = settings.choose_population_size(num_params)
-        self._learning_rate = settings.learning_rate
         self._sigma_learning_rate = rate if settings.sigma_learning_rate is None else settings.sigma_learning_rate
         self._shape_learning_rate = rate if settings.shape_learning_rate is None else settings.shape_learning_rate
         self._mean = np.array(initial_mean, np.float64)

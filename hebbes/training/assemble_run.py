@@ -10,11 +10,11 @@ from hebbes.contracts.trainer import Progress, Trainer
 from hebbes.environments.environment_spec import EnvironmentSpec
 from hebbes.evaluation.play import make_evaluation_spec
 from hebbes.execution.chunks import Task
-from hebbes.execution.engine_options import CHUNK_SIZES
 from hebbes.execution.engines import make_engine
 from hebbes.execution.episode import Agent
 from hebbes.files.checkpoint import Checkpoint
 from hebbes.files.policy_file import get_policy_fields
+from hebbes.recording.loggers import check_logger
 from hebbes.training.assembly import choose_policy, find_spaces, make_agent, make_environment_spec
 from hebbes.training.config import TrainConfig
 from hebbes.training.contract_checks import try_policy
@@ -30,7 +30,7 @@ TRAINER_CLASSES: dict[str, Callable[..., Trainer]] = {"static": Evolution, "hebb
 def assemble_run(config: TrainConfig, folder: Path, checkpoint: Checkpoint | None = None) -> Run:
     """A run at its start or, with a checkpoint, in its saved state; ValueError if an option is wrong."""
     for logger in config.list_loggers():
-        logger.check()
+        check_logger(logger)
     environment = make_environment_spec(config)
     observation_space, action_space = find_spaces(environment)
     if config.run.test_episodes:
@@ -50,13 +50,7 @@ def assemble_run(config: TrainConfig, folder: Path, checkpoint: Checkpoint | Non
     trainer = TRAINER_CLASSES[config.trainer](config, task, initial, buffers)
     if checkpoint is not None:
         trainer.set_state(checkpoint.state)
-    engine = make_engine(
-        task,
-        chunk_size=config.engine.chunk_size,
-        threads=config.engine.threads,
-        engine=config.engine.engine,
-        episode_timeout=config.engine.episode_timeout,
-    )
+    engine = make_engine(task, config.engine)
     return Run(config, task, trainer, engine, folder, Progress() if checkpoint is None else checkpoint.progress, needs)
 
 
@@ -66,9 +60,7 @@ def resolve_automatic_options(
     """The config with the policy and the chunk size filled in, where it left them to the environment."""
     if config.evolution.policy == "auto":
         config = _resolve_policy(config, observation_space)
-    if config.engine.chunk_size is None:
-        config = config.change(engine={"chunk_size": CHUNK_SIZES[environment.backend]})
-    return config
+    return config.change(engine={"chunk_size": config.engine.resolve(environment.backend).chunk_size})
 
 
 def _resolve_policy(config: TrainConfig, observation_space: Space) -> TrainConfig:

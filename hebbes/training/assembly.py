@@ -130,15 +130,11 @@ def _choose_action_wrappers(config: TrainConfig, space: Space) -> list[WrapperSp
             "--action_bounds clip"
         )
     if not real:
-        return [] if _starts_at_0(space) else [WrapperSpec("choose_action")]
+        is_index = isinstance(space, Discrete) and space.start == 0  # as the action head `argmax` returns it
+        return [] if is_index else [WrapperSpec("choose_action")]
     flattening = [] if len(space.shape or ()) == 1 else [WrapperSpec("flatten_action")]
     wrapper = ACTION_BOUNDS[bounds][1]
     return flattening if wrapper is None else [*flattening, WrapperSpec(wrapper)]
-
-
-def _starts_at_0(space: Space) -> bool:
-    """Whether the actions are the numbers 0, 1, ..., as the action head `argmax` returns them."""
-    return isinstance(space, Discrete) and space.start == 0
 
 
 def make_environment_spec(config: TrainConfig) -> EnvironmentSpec:
@@ -174,13 +170,8 @@ def make_agent(config: TrainConfig, observation_space: Space, action_space: Spac
     trainer = getattr(policy_class, "trainer", config.trainer)
     if trainer != config.trainer:
         raise ValueError(f"policy {name!r} is not for this program; train it with train_{trainer}.py")
-    policy = make_policy(
-        name,
-        policy_class,
-        observation_shape=observation_space.shape,
-        num_outputs=count_outputs(action_space),
-        **config.policy_options,
-    )
+    sizes = {"observation_shape": observation_space.shape, "num_outputs": count_outputs(action_space)}
+    policy = make_policy(name, policy_class, **sizes, **config.policy_options)
     head = "argmax" if isinstance(action_space, Discrete) else ACTION_BOUNDS[config.environment.action_bounds][0]
     return Agent(policy, head)
 

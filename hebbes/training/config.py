@@ -10,18 +10,19 @@ from hebbes.contracts.option import find_unused_options
 from hebbes.environments.environment_options import EnvironmentOptions
 from hebbes.environments.wrapper_spec import WrapperSpec, make_wrapper_spec
 from hebbes.execution.engine_options import EngineOptions
-from hebbes.recording.loggers import LoggerChoice
-from hebbes.registry.lookup import find_class, is_ours, list_names
+from hebbes.registry.lookup import is_ours, list_names
 from hebbes.registry.users_classes import convert_errors
 from hebbes.training.evolution_options import EvolutionOptions
 from hebbes.training.owners import (
     Choices,
+    OwnedOption,
     Owner,
     choose_names,
     find_owner,
     find_wrapper_owner,
     list_chosen_owners,
     list_fixed_owners,
+    list_owners,
 )
 from hebbes.training.run_options import NO_PRESET, RunOptions
 
@@ -46,7 +47,12 @@ class TrainConfig:
     @property
     def owners(self) -> list[Owner]:
         """The parts of the run, and all wrappers and loggers that options could put on."""
-        return [*list_fixed_owners(self.trainer), *list_chosen_owners(self.choices)]
+        return list_owners(self.trainer, self.choices)
+
+    @property
+    def options(self) -> list[OwnedOption]:
+        """All their options."""
+        return [each for owner in self.owners for each in owner.options]
 
     @property
     def choices(self) -> Choices:
@@ -59,13 +65,12 @@ class TrainConfig:
         """The value of every option by key."""
         parts = {"run": self.run, "evolution": self.evolution, "environment": self.environment}
         parts |= {"engine": self.engine, "strategy": self.settings}
-        found = {}
-        for owner in self.owners:
-            part = parts.get(owner.kind)
-            for each in owner.options:
-                by_default = self.given.get(each.key, each.default)
-                found[each.key] = by_default if part is None else getattr(part, each.field.name)
-        return found
+        return {
+            each.key: getattr(parts[each.owner.kind], each.field.name)
+            if each.owner.kind in parts
+            else self.given.get(each.key, each.default)
+            for each in self.options
+        }
 
     @property
     def policy_options(self) -> dict[str, Any]:
@@ -91,10 +96,9 @@ class TrainConfig:
             specs.append(replace(spec, kwargs={**given, **spec.kwargs}))
         return specs
 
-    def list_loggers(self) -> list[LoggerChoice]:
+    def list_loggers(self) -> list[WrapperSpec]:
         """The loggers that options put on, and those that are named."""
-        specs = [*self.list_put_on("logger"), *self.list_named("logger")]
-        return [LoggerChoice(spec.name, find_class("logger", spec.name), spec.kwargs) for spec in specs]
+        return [*self.list_put_on("logger"), *self.list_named("logger")]
 
     def _find_put_on(self, owner: Owner) -> WrapperSpec | None:
         if owner.name not in list_names(owner.kind):  # a user's own is put on by its name
@@ -114,9 +118,8 @@ class TrainConfig:
 
     def as_options(self) -> dict[str, Any]:
         """Values by name in plain types, without the options that say where options are read from."""
-        options = [each for owner in self.owners for each in owner.options]
-        names, values = choose_names(options), self.values
-        saved = [each for each in options if each.field.metadata.get("saved", True)]
+        options, values = self.options, self.values
+        names, saved = choose_names(options), [each for each in options if each.field.metadata.get("saved", True)]
         return {names[each.key]: _to_plain(values[each.key]) for each in saved}
 
     def find_unused(self) -> dict[str, str]:
@@ -138,16 +141,14 @@ class TrainConfig:
     def check_typed_options(self) -> None:
         """ValueError for an option that was typed and has no effect in this run, unless it has its default value."""
         unused, values = self.find_unused(), self.values
-        for owner in self.owners:
-            for each in owner.options:
-                if each.key in self.typed and each.key in unused and values[each.key] != each.default:
-                    raise ValueError(f"--{each.short_name} is only used with {unused[each.key]}")
+        for each in self.options:
+            if each.key in self.typed and each.key in unused and values[each.key] != each.default:
+                raise ValueError(f"--{each.short_name} is only used with {unused[each.key]}")
 
     def list_used_options(self, *, without: Collection[str] = ()) -> dict[str, Any]:
         """Those of `as_options` that this run uses, without those of some kinds of owners."""
-        options = [each for owner in self.owners for each in owner.options]
-        names, unused = choose_names(options), self.find_unused()
-        left_out = {names[each.key] for each in options if each.key in unused or each.owner.kind in without}
+        names, unused = choose_names(self.options), self.find_unused()
+        left_out = {names[each.key] for each in self.options if each.key in unused or each.owner.kind in without}
         return {name: value for name, value in self.as_options().items() if name not in left_out}
 
     def format_as_yaml(self) -> str:
@@ -165,8 +166,8 @@ class TrainConfig:
         """The config with the policy that `auto` stands for; ValueError if it lacks an option that was typed."""
         chosen = find_owner("policy", policy)
         known = {each.key for each in chosen.options}
-        for each in (each for owner in self.owners if owner.kind == "policy" for each in owner.options):
-            if each.key in self.typed and each.key not in known:
+        for each in self.options:
+            if each.owner.kind == "policy" and each.key in self.typed and each.key not in known:
                 raise ValueError(f"--{each.short_name} is an option of policy {each.owner.name}")
         given = {key: value for key, value in self.given.items() if not key.startswith("policy.") or key in known}
         resolved = replace(self.change(evolution={"policy": policy}), given=given)

@@ -29,7 +29,6 @@ from hebbes.registry.users_classes import convert_errors, make_instance
 from hebbes.training.advice import RESUME_ADVICE, TrainingError, advise_environment_fix
 from hebbes.training.config import TrainConfig
 from hebbes.training.contract_checks import ask_population, tell_results, try_strategy
-from hebbes.training.evolution_options import LARGEST_GROWTH
 from hebbes.training.generation_metrics import compute_return_metrics, compute_tally_metrics
 
 
@@ -116,8 +115,7 @@ class Evolution(Trainer):
         if wanted is None:
             return population, engine.evaluate(population, context), time.perf_counter() - started
         size = population_size = len(population) - 1
-        limit = self._options.population_size_max
-        most = LARGEST_GROWTH * population_size if limit is None else limit
+        most = self._options.limit_growth(population_size)
         rounds = [engine.evaluate(population, context, range(size))]
         while sum(each.env_steps.sum() for each in rounds) < wanted and size + population_size <= most:
             population = ask_population(name, strategy, generation, size + population_size)

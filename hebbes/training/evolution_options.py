@@ -70,7 +70,11 @@ class EvolutionOptions:
         range=">= 1",
         needs={"episode_cap_factor": ()},
     )
-    eval_every: int = option(10, "generations between evaluations of the mean policy on fresh episodes", range=">= 1")
+    eval_every: int = option(
+        10,
+        "generations, or what else the trainer counts, between evaluations of the mean policy on fresh episodes",
+        range=">= 1",
+    )
     eval_episodes: int = option(
         5,
         "fresh episodes of such an evaluation; best.dat is the policy with the best mean",
@@ -79,6 +83,10 @@ class EvolutionOptions:
 
     def __post_init__(self) -> None:
         check_options(self)
+
+    def limit_growth(self, population_size: int) -> int:
+        """The largest number of members to which a population of this size may grow."""
+        return LARGEST_GROWTH * population_size if self.population_size_max is None else self.population_size_max
 
 
 @dataclass(frozen=True)

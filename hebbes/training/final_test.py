@@ -9,7 +9,7 @@ from jaxtyping import Float64
 
 from hebbes.evaluation.play import make_evaluation_spec, play
 from hebbes.files.atomic_file import write_atomically
-from hebbes.files.policy_file import SavedPolicy, load_policy
+from hebbes.files.policy_file import load_policy
 from hebbes.files.weight_file import open_regular_file
 from hebbes.recording.standard_output import print_line, try_to_write
 from hebbes.statistics.intervals import summarize
@@ -30,23 +30,19 @@ def run_final_test(run: Run) -> tuple[Float64[np.ndarray, " episodes"], bool]:
         best = load_policy(run.folder / "best.dat", run.config.trusted_modules)
     except ValueError as error:
         raise TrainingError(f"no test: {error}") from error
-    path, facts, unit = run.folder / TEST_JSON, _describe_test(run, best), run.trainer.unit
+    path, unit, environment = run.folder / TEST_JSON, run.trainer.unit, make_evaluation_spec(best.environment)
+    # what the returns depend on, in addition to the options that a resume cannot change
+    facts = {unit: best.provenance[unit], "backend": environment.backend, "seed": run.config.run.seed}
     returns, is_saved = _read_returns(path, facts, run.config.run.test_episodes), True
     if returns is None:
         options: dict[str, Any] = {"seed": run.config.run.seed, "threads": run.config.engine.threads}
         options |= {"episodes": run.config.run.test_episodes, "max_episode_steps": run.evaluation_cap}
-        returns = play(best, make_evaluation_spec(best.environment), **options).fitness
+        returns = play(best, environment, **options).fitness
         cells = [None if np.isnan(each) else each for each in returns.tolist()]
         text = json.dumps({**facts, "returns": cells}) + "\n"
         is_saved = try_to_write(TEST_JSON, lambda: write_atomically(path, text.encode()))
     print_line(f"best policy     {summarize(returns)} on {facts['backend']}, of {unit} {facts[unit]}")
     return returns, is_saved
-
-
-def _describe_test(run: Run, best: SavedPolicy) -> dict[str, Any]:
-    """What the returns of a test depend on, in addition to the options that a resume cannot change."""
-    unit, backend = run.trainer.unit, make_evaluation_spec(best.environment).backend
-    return {unit: best.provenance[unit], "backend": backend, "seed": run.config.run.seed}
 
 
 def _read_returns(path: Path, facts: dict[str, Any], episodes: int) -> Float64[np.ndarray, " episodes"] | None:

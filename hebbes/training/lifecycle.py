@@ -3,12 +3,13 @@
 import sys
 import time
 from collections.abc import Callable, Mapping
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import replace
 from math import inf, isfinite, nan
 from typing import TypeAlias
 
 from hebbes.contracts.randomness import Purpose
+from hebbes.contracts.trainer import Counter, UnitResult
 from hebbes.environments.ids import advise_episode_limit
 from hebbes.evaluation.play import play_on
 from hebbes.files.checkpoint import Checkpoint
@@ -24,40 +25,6 @@ OnRow: TypeAlias = Callable[[Mapping[str, float]], object]
 """Called with each unit's row of metrics. If what it returns is true, training ends."""
 
 
-def train(run: Run, on_row: OnRow | None = None) -> bool:
-    """Trains until there is a reason to end, see `Lifecycle.ending`; returns False if only a logger has lost rows."""
-    config, units = run.config, run.progress.units
-    budgets = {run.trainer.unit: run.trainer.num_units, "env_steps": config.evolution.max_env_steps}
-    with (
-        Console(budgets, print_every=config.run.print_every, stream=sys.stdout) as console,
-        MetricsWriter(run.folder / METRICS_CSV, run.trainer.unit, units) as metrics,
-    ):
-        _introduce(run, console)
-        loggers = Loggers(config.list_loggers(), run.folder, units, report=console.print_message)
-        lifecycle = Lifecycle(run, console, metrics, loggers)
-        already_over = lifecycle.ending
-        if already_over:
-            console.print_message(f"nothing to do: {already_over}")
-        try:
-            lifecycle.run_to_the_end(on_row)
-        finally:
-            have_logged = loggers.close()
-        if not already_over:
-            console.print_message(f"training ended: {lifecycle.ending}")
-    return have_logged
-
-
-def _introduce(run: Run, console: Console) -> None:
-    """Prints what is trained, on what, and what the user should know about it."""
-    environment, cap = run.config.environment, run.config.evolution.max_episode_steps
-    num_params = run.task.agent.policy.layout.num_params
-    console.print_message(f"{environment.id} on {run.task.environment.backend}, {num_params:,} parameters")
-    for notice in filter(None, (run.needs, advise_episode_limit(environment.id, environment.env_kwargs, cap))):
-        console.print_message(notice)
-    if run.progress.units:
-        console.print_message(f"resumed after {run.trainer.unit} {run.progress.units}")
-
-
 class Lifecycle:
     """Brings one run from where it stands to its end. Whatever stops it, its last finished unit is saved.
 
@@ -65,9 +32,8 @@ class Lifecycle:
     never change.
     """
 
-    def __init__(self, run: Run, console: Console, metrics: MetricsWriter, loggers: Loggers):
+    def __init__(self, run: Run):
         self._run, self._trainer, self._options = run, run.trainer, run.config.evolution
-        self._console, self._metrics, self._loggers = console, metrics, loggers
         self._previous = self._progress = run.progress
         self._resumed_at = time.perf_counter() - run.progress.seconds
         self._conditions = find_conditions()
@@ -77,27 +43,39 @@ class Lifecycle:
         self._is_stopped = False
         self._capture()
 
-    def run_to_the_end(self, on_row: OnRow | None = None) -> None:
-        """Trains until there is a reason to end. TrainingError if it cannot go on or its end cannot be saved."""
-        try:
-            self._evaluate_if_over()  # a budget may have been reduced before the first evaluation
-            self._save()
-            while not self.ending:
-                row = self._advance()
-                self._record(row)
-                self._capture()
-                self._console.show(row)
-                self._is_stopped = on_row is not None and bool(on_row(row))
-                if self._progress.best is not self._previous.best or self._is_due(
-                    self._run.config.run.checkpoint_every
-                ):
-                    self._save()
-            self._evaluate_if_over()
-        finally:
-            if self._saved is not self._checkpoint:
+    def train(self, on_row: OnRow | None = None) -> bool:
+        """Trains until there is a reason to end, see `ending`; returns False if only a logger has lost rows.
+
+        TrainingError if training cannot go on or its end cannot be saved.
+        """
+        config, folder, unit, units = self._run.config, self._run.folder, self._trainer.unit, self._progress.units
+        budgets = {unit: self._trainer.num_units, "env_steps": self._options.max_env_steps}
+        with (
+            Console(budgets, print_every=config.run.print_every, stream=sys.stdout) as self._console,
+            MetricsWriter(folder / METRICS_CSV, unit) as self._metrics,
+            closing(Loggers(config.list_loggers(), folder, units, self._console.print_message)) as self._loggers,
+        ):
+            self._introduce()
+            try:
+                self._evaluate_if_over()  # a budget may have been reduced before the first evaluation
                 self._save()
-        if self._saved is not self._checkpoint:
-            raise TrainingError(f"{self._trainer.unit} {self._progress.units} could not be saved: {self._save_error}")
+                while not self.ending:
+                    started = time.perf_counter()
+                    try:
+                        result = self._trainer.advance(self._progress, self._run.engine)
+                    except FloatingPointError as error:
+                        advice = advise_new_run(config.settings)
+                        raise TrainingError(f"{unit} {self._progress.units + 1}: {error}", advice) from error
+                    self._finish_unit(result, time.perf_counter() - started, on_row)
+                self._evaluate_if_over()
+            finally:
+                if self._saved is not self._checkpoint:
+                    self._save()
+            if self._saved is not self._checkpoint:
+                raise TrainingError(f"{unit} {self._progress.units} could not be saved: {self._save_error}")
+            if self._progress.units > units:
+                self._console.print_message(f"training ended: {self.ending}")
+        return self._loggers.close()
 
     @property
     def ending(self) -> str:
@@ -107,31 +85,37 @@ class Lifecycle:
         goal, best = self._options.stop_at_return, self._progress.best
         if goal is not None and best is not None and best.score >= goal:
             return f"the best score, {best.score:.6g}, has reached stop_at_return {goal:.6g}"
-        for counted, count, most in (
-            ("env step", self._progress.env_steps, self._options.max_env_steps),
-            (self._trainer.unit, self._progress.units, self._trainer.num_units),
-        ):
-            if most is not None and count >= most:
-                return f"{count:,} of {most:,} {counted}s are done"
+        env_steps, most = self._progress.env_steps, self._options.max_env_steps
+        if most is not None and env_steps >= most:
+            return f"{env_steps:,} of {most:,} env steps are done"
+        units, most = self._progress.units, self._trainer.num_units
+        if most is not None and units >= most:
+            return f"{self._trainer.unit} {units:,} of {most:,} is done"
         return self._trainer.ending
 
-    def _advance(self) -> dict[str, float]:
-        """Does one unit, with the evaluation that is due after it; returns its row of metrics."""
-        before, started = self._progress, time.perf_counter()
-        name = f"{self._trainer.unit} {before.units + 1}"
-        try:
-            result = self._trainer.advance(before, self._run.engine)
-        except FloatingPointError as error:
-            raise TrainingError(f"{name}: {error}", advise_new_run(self._run.config.settings)) from error
-        seconds = time.perf_counter() - started
+    def _introduce(self) -> None:
+        """Prints what is trained, on what, and what the user should know about it."""
+        run, environment, say = self._run, self._run.config.environment, self._console.print_message
+        num_params = run.task.agent.policy.layout.num_params
+        say(f"{environment.id} on {run.task.environment.backend}, {num_params:,} parameters")
+        limit = advise_episode_limit(environment.id, environment.env_kwargs, self._options.max_episode_steps)
+        for notice in filter(None, (run.needs, limit)):
+            say(notice)
+        if self._progress.units:
+            say(f"resumed after {self._trainer.unit} {self._progress.units}")
+        if self.ending:
+            say(f"nothing to do: {self.ending}")
+
+    def _finish_unit(self, result: UnitResult, seconds: float, on_row: OnRow | None) -> None:
+        """Counts, evaluates, records, copies and saves after a unit that took so many seconds."""
+        before = self._previous = self._progress
         if result.notice:
-            self._console.print_message(f"{name}: {result.notice}")
-        self._previous = before
+            self._console.print_message(f"{self._trainer.unit} {before.units + 1}: {result.notice}")
         self._progress = replace(before, units=before.units + 1, env_steps=before.env_steps + result.env_steps)
         score = self._evaluate() if self._is_due(self._options.eval_every, self._trainer.eval_counter) else nan
         self._progress = replace(self._progress, seconds=time.perf_counter() - self._resumed_at)
         best = self._progress.best
-        return {
+        row = {
             self._trainer.unit: self._progress.units,
             "env_steps": self._progress.env_steps,
             **result.metrics,
@@ -140,6 +124,12 @@ class Lifecycle:
             "env_steps_per_second": result.env_steps / seconds,
             "seconds": self._progress.seconds,
         }
+        self._record(row)
+        self._capture()
+        self._console.show(row)
+        self._is_stopped = on_row is not None and bool(on_row(row))
+        if best is not before.best or self._is_due(self._run.config.run.checkpoint_every):
+            self._save()
 
     def _record(self, row: Mapping[str, float]) -> None:
         """Gives the row to metrics.csv and the loggers."""
@@ -152,11 +142,15 @@ class Lifecycle:
 
     def _capture(self) -> None:
         """Keeps a copy of the state, which is what will be saved until the next unit is finished."""
-        self._checkpoint = capture_checkpoint(self._run, self._progress, self._conditions)
+        try:
+            self._checkpoint = capture_checkpoint(self._run, self._progress, self._conditions)
+        except ValueError as error:
+            raise TrainingError(f"{self._trainer.unit} {self._progress.units}: {error}") from error
 
-    def _is_due(self, every: int, counter: str = "units") -> bool:
+    def _is_due(self, every: int, counter: Counter = "units") -> bool:
         """Whether something that is done every `every` counts, and at the end, is due after the last unit."""
-        before, now = getattr(self._previous, counter), getattr(self._progress, counter)
+        counted = (self._previous, self._progress)
+        before, now = (each.env_steps if counter == "env_steps" else each.units for each in counted)
         return now // every > before // every or bool(self.ending)
 
     def _evaluate(self) -> float:
@@ -184,16 +178,18 @@ class Lifecycle:
     def _save(self) -> None:
         """Writes the last finished unit. If that fails, the previous checkpoint remains, and the next save tries again.
 
-        A line says so, once per kind of error.
+        A line says so, once per kind of error. TrainingError for a state that no disk would hold.
         """
+        name = f"{self._trainer.unit} {self._progress.units}"
         try:
             self._metrics.sync()
             self._files.save(self._checkpoint)
         except OSError as error:
             reason = f"{error.strerror}: {error.filename}" if error.filename else str(error.strerror)
             if reason != self._save_error:
-                name = f"{self._trainer.unit} {self._progress.units}"
                 self._console.print_message(f"{name} not saved ({reason}); training goes on")
             self._save_error = reason
+        except ValueError as error:
+            raise TrainingError(f"{name} cannot be saved: {error}") from error
         else:
             self._saved, self._save_error = self._checkpoint, ""

@@ -1,6 +1,6 @@
 """Refuses, before it starts, a run or an evaluation that needs more memory than is free."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from math import floor, log10, prod
 from typing import Any
@@ -11,12 +11,11 @@ from hebbes.contracts.strategy import EstimatesMemory, SearchMemory
 from hebbes.environments.environment_spec import EnvironmentSpec
 from hebbes.environments.simulator_memory import measure_simulator_bytes
 from hebbes.evaluation.play import make_evaluation_spec
-from hebbes.execution.engine_options import CHUNK_SIZES, choose_engine, resolve_num_threads
+from hebbes.execution.engine_options import EngineOptions, resolve_num_threads, uses_processes
 from hebbes.execution.episode import Agent
 from hebbes.registry.lookup import find_class
 from hebbes.strategies.core.samplers import LOW_RANK, ORTHOGONAL_BLOCK
 from hebbes.training.config import TrainConfig
-from hebbes.training.evolution_options import LARGEST_GROWTH
 from hebbes.training.free_memory import measure_free_memory, measure_own_memory
 from hebbes.training.run_memory import NO_SEARCH, Network, RunSize, Stage, count_simulators, estimate_memory
 
@@ -47,26 +46,22 @@ def check_run_memory(config: TrainConfig, agent: Agent, environment: Environment
 
 def measure_run_size(config: TrainConfig, agent: Agent, environment: EnvironmentSpec) -> RunSize:
     """The size of a run. If it has many simulators, one of each kind is measured."""
-    size = make_run_size(config, agent, environment)
+    size = _make_run_size(config, agent, environment)
     size = replace(size, training=_measure_simulators(size, size.training, environment, training=True))
     if not size.test_episodes:
         return size
     return replace(size, test=_measure_simulators(size, size.test, make_evaluation_spec(environment), training=False))
 
 
-def check_evaluation_memory(
-    agent: Agent, environment: EnvironmentSpec, *, episodes: int, threads: int, timed: bool
-) -> str:
-    """Like `check_run_memory`, for the episodes of one seed; `timed` means with an episode_timeout."""
-    count, backend = resolve_num_threads(threads), environment.backend
-    engine = choose_engine("auto", backend, count, 1.0 if timed else None)
-    stage = Stage(engine == "workers", backend == "envpool", CHUNK_SIZES[backend])
+def check_evaluation_memory(agent: Agent, environment: EnvironmentSpec, options: EngineOptions, episodes: int) -> str:
+    """Like `check_run_memory`, for the episodes of one seed."""
+    stage = _make_stage(environment.backend, options)
     size = RunSize(
         _measure_network(agent, None),
         lambda population_size: NO_SEARCH,
         training=stage,
         test=stage,
-        threads=count,
+        threads=resolve_num_threads(options.threads),
         test_episodes=episodes,
         morphologies=len(environment.morphologies),
         observation_size=prod(agent.policy.observation_shape),
@@ -74,7 +69,7 @@ def check_evaluation_memory(
     size = replace(size, test=_measure_simulators(size, stage, environment, training=False))
     knobs = [
         Knob("episodes", episodes, 1, lambda n: replace(size, test_episodes=n)),
-        Knob("threads", count, 1, lambda n: replace(size, threads=n)),
+        Knob("threads", size.threads, 1, lambda n: replace(size, threads=n)),
     ]
     return check_memory(size, knobs, measure_free_memory())
 
@@ -94,35 +89,31 @@ def check_memory(size: RunSize, knobs: list[Knob], free: int | None) -> str:
     costs = f"would take about {format_bytes(needed)} of memory ({described}), and {format_bytes(free)} are free"
     worst = min(knobs, key=lambda knob: _compute_total(knob.make_size(knob.least)))
     if _compute_total(worst.make_size(worst.least)) > free:
-        hint = "sep_cma_es keeps only a diagonal" if _has_matrices(size) else "a smaller policy needs less"
-        raise ValueError(f"the policy's {size.network.num_params:,} parameters {costs}; {hint}")
+        num_params, kept = size.network.num_params, size.estimate_search(size.population_size).state
+        has_matrix = kept >= 8 * num_params**2 > 8 * num_params
+        hint = "sep_cma_es keeps only a diagonal" if has_matrix else "a smaller policy needs less"
+        raise ValueError(f"the policy's {num_params:,} parameters {costs}; {hint}")
     most = _round_down(_find_largest_fit(worst, free))
     raise ValueError(f"{worst.name} {worst.value} {costs}: at most about {most:,} fit")
 
 
-def make_run_size(config: TrainConfig, agent: Agent, environment: EnvironmentSpec) -> RunSize:
-    """The size of a run whose chunk size is known, before its simulators are measured."""
-    settings, count = config.settings, resolve_num_threads(config.engine.threads)
-    strategy, num_params = find_class("strategy", config.evolution.strategy), agent.policy.layout.num_params
+def _make_run_size(config: TrainConfig, agent: Agent, environment: EnvironmentSpec) -> RunSize:
+    """The size of a run, before its simulators are measured."""
+    settings, threads, num_params = config.settings, config.engine.threads, agent.policy.layout.num_params
+    strategy = find_class("strategy", config.evolution.strategy)
 
     def estimate_search(population_size: int) -> SearchMemory:
         if isinstance(strategy, EstimatesMemory):
             return strategy.memory(settings, num_params, population_size)
         return SearchMemory(8 * UNKNOWN_VECTORS * num_params, 8 * UNKNOWN_VECTORS * num_params, 8 * num_params)
 
-    def make_stage(backend: str, engine: str, timeout: float | None, chunk_size: int) -> Stage:
-        chosen = choose_engine(engine, backend, count, timeout)
-        return Stage(chosen == "workers", backend == "envpool", chunk_size)
-
-    options = config.engine
-    population_size, tested = _count_members(settings, num_params), make_evaluation_spec(environment).backend
-    assert options.chunk_size is not None, "the caller has chosen one"
+    population_size = _count_members(settings, num_params)
     return RunSize(
         _measure_network(agent, settings),
         estimate_search,
-        training=make_stage(environment.backend, options.engine, options.episode_timeout, options.chunk_size),
-        test=make_stage(tested, "auto", None, CHUNK_SIZES[tested]),
-        threads=count,
+        training=_make_stage(environment.backend, config.engine),
+        test=_make_stage(make_evaluation_spec(environment).backend, EngineOptions(threads=threads)),
+        threads=resolve_num_threads(threads),
         population_size=_count_largest_population(config, population_size),
         episodes_per_member=config.evolution.episodes_per_member,
         eval_episodes=config.evolution.eval_episodes,
@@ -132,8 +123,15 @@ def make_run_size(config: TrainConfig, agent: Agent, environment: EnvironmentSpe
         virtual_batch=count_reference_frames(agent.policy),
         normalizes_observations=config.evolution.observation_normalization,
         independent_seeds=config.evolution.episode_seeds == "independent",
+        grows=config.evolution.num_interactions is not None,
         noise_bytes=_count_noise_bytes(settings, population_size, num_params),
     )
+
+
+def _make_stage(backend: str, options: EngineOptions) -> Stage:
+    resolved = options.resolve(backend)
+    assert resolved.chunk_size is not None
+    return Stage(uses_processes(resolved.engine), backend == "envpool", resolved.chunk_size)
 
 
 def _count_members(settings: Any, num_params: int) -> int:
@@ -146,16 +144,10 @@ def _count_members(settings: Any, num_params: int) -> int:
 
 def _count_largest_population(config: TrainConfig, population_size: int) -> int:
     """The largest number of members, without the mean policy, to which a population may grow."""
-    if config.evolution.num_interactions is None:
+    interactions, most = config.evolution.num_interactions, config.evolution.limit_growth(population_size)
+    if interactions is None:
         return population_size
-    most = (
-        LARGEST_GROWTH * population_size
-        if config.evolution.population_size_max is None
-        else config.evolution.population_size_max
-    )
-    return max(
-        population_size, min(most, config.evolution.num_interactions + population_size)
-    )  # a member plays at least 1
+    return max(population_size, min(most, interactions + population_size))  # a member plays at least 1
 
 
 def _measure_network(agent: Agent, settings: Any) -> Network:
@@ -187,27 +179,21 @@ def _measure_simulators(size: RunSize, stage: Stage, spec: EnvironmentSpec, *, t
 def _list_knobs(config: TrainConfig, size: RunSize) -> list[Knob]:
     """The options that a message may name. Of several that save the same memory it names the first."""
 
-    def change_field(name: str) -> Callable[[int], RunSize]:
-        changes: Callable[[int], Mapping[str, Any]] = lambda n: {name: n}  # noqa: E731
-        return lambda n: replace(size, **changes(n))
+    def make_knob(option: str, field: str, least: int) -> Knob:
+        change: Callable[[Any], RunSize] = lambda n: replace(size, **{field: n})  # noqa: E731
+        return Knob(option, getattr(size, field), least, change)
 
     members = "population_size" if config.evolution.num_interactions is None else "population_size_max"
-    change_chunk_size: Callable[[int], RunSize] = lambda n: replace(size, training=replace(size.training, chunk_size=n))  # noqa: E731
+    training = size.training
     return [
-        Knob(members, size.population_size, 2, change_field("population_size")),
-        Knob("eval_episodes", size.eval_episodes, 1, change_field("eval_episodes")),
-        Knob("test_episodes", size.test_episodes, 0, change_field("test_episodes")),
-        Knob("episodes_per_member", size.episodes_per_member, 1, change_field("episodes_per_member")),
-        Knob("virtual_batch", size.virtual_batch, 0, change_field("virtual_batch")),
-        Knob("chunk_size", size.training.chunk_size, 1, change_chunk_size),
-        Knob("threads", size.threads, 1, change_field("threads")),
+        make_knob(members, "population_size", 2),
+        make_knob("eval_episodes", "eval_episodes", 1),
+        make_knob("test_episodes", "test_episodes", 0),
+        make_knob("episodes_per_member", "episodes_per_member", 1),
+        make_knob("virtual_batch", "virtual_batch", 0),
+        Knob("chunk_size", training.chunk_size, 1, lambda n: replace(size, training=replace(training, chunk_size=n))),
+        make_knob("threads", "threads", 1),
     ]
-
-
-def _has_matrices(size: RunSize) -> bool:
-    """Whether the search keeps a square matrix."""
-    num_params = size.network.num_params
-    return size.estimate_search(size.population_size).state >= 8 * num_params**2 > 8 * num_params
 
 
 def _compute_total(size: RunSize) -> int:

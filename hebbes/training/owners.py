@@ -114,12 +114,8 @@ class Choices:
 
 def list_fixed_owners(trainer: str) -> list[Owner]:
     """The owners that every run of a trainer has."""
-    return [
-        Owner("environment", "environment", (EnvironmentOptions,)),
-        Owner("evolution", "evolution", (TRAINERS[trainer],)),
-        Owner("run", "run", (RunOptions,)),
-        Owner("engine", "engine", (EngineOptions,)),
-    ]
+    declared: tuple[type, ...] = EnvironmentOptions, TRAINERS[trainer], RunOptions, EngineOptions
+    return [Owner(kind, kind, (each,)) for kind, each in zip(FIXED, declared, strict=True)]
 
 
 def list_chosen_owners(choices: Choices) -> list[Owner]:
@@ -135,6 +131,11 @@ def list_chosen_owners(choices: Choices) -> list[Owner]:
         *_list_several("wrapper", choices.wrappers),
         *_list_several("logger", choices.loggers),
     ]
+
+
+def list_owners(trainer: str, choices: Choices) -> list[Owner]:
+    """The owners of a run: those that every run has, and the chosen ones."""
+    return [*list_fixed_owners(trainer), *list_chosen_owners(choices)]
 
 
 def _list_several(kind: str, entries: Sequence[Entry]) -> list[Owner]:

@@ -8,12 +8,14 @@ from functools import partial
 from pathlib import Path
 
 from hebbes.files import checkpoint as checkpoints
+from hebbes.files.atomic_file import write_atomically
 from hebbes.files.checkpoint import Checkpoint, load_newest_checkpoint
-from hebbes.recording.metrics import METRICS_CSV, count_missing_rows
+from hebbes.recording.metrics import METRICS_CSV, cut_metrics
 from hebbes.training.assemble_run import assemble_run
 from hebbes.training.config import TrainConfig
 from hebbes.training.provenance import find_conditions
 from hebbes.training.run_folder import (
+    CONFIG_YAML,
     INIT_FROM,
     choose_folder,
     find_seed_folder,
@@ -21,7 +23,6 @@ from hebbes.training.run_folder import (
     make_folder,
     make_folder_atomically,
     record_command,
-    update_config,
     write_first_files,
     write_shared_files,
 )
@@ -105,11 +106,10 @@ def _resume_run(config: TrainConfig, folder: Path) -> Run:
 def _restore_run(config: TrainConfig, folder: Path) -> Run:
     checkpoint, remarks = load_newest_checkpoint(folder / checkpoints.FOLDER)
     run = assemble_run(config, folder, checkpoint)
-    if lost := count_missing_rows(folder / METRICS_CSV, run.trainer.unit, checkpoint.progress.units):
-        remarks.append(f"{folder / METRICS_CSV}: {lost} rows are damaged or missing")
+    remarks += cut_metrics(folder / METRICS_CSV, run.trainer.unit, checkpoint.progress.units)
     for line in (*remarks, *_describe_differences(checkpoint, run)):
         print(line, file=sys.stderr)
-    update_config(folder, run.config)
+    write_atomically(folder / CONFIG_YAML, run.config.format_as_yaml().encode())
     record_command(folder)
     return run
 

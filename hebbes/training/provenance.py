@@ -3,7 +3,8 @@
 import platform
 import subprocess
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
@@ -25,11 +26,6 @@ def find_commit() -> str:
         return subprocess.run(git, capture_output=True, text=True, check=True).stdout.strip()  # noqa: S603
     except (OSError, subprocess.CalledProcessError):
         return ""
-
-
-def find_package_versions() -> dict[str, str]:
-    """Versions of Python and of the installed packages that results depend on."""
-    return {"python": sys.version.split()[0], **_find_installed_versions(PACKAGES)}
 
 
 def _find_installed_versions(packages: Iterable[str]) -> dict[str, str]:
@@ -55,7 +51,9 @@ def find_cpu_model() -> str:
     return f"{next(names, platform.machine())} ({get_host_cpu_name()})"
 
 
-def find_conditions() -> dict[str, str]:
+@cache
+def find_conditions() -> Mapping[str, str]:
     """All that must be equal, in addition to the options, for a run to give the same bits again."""
     libc = " ".join(platform.libc_ver())  # kernels may use its tanh and exp
-    return {"hebbes": find_commit(), **find_package_versions(), "libc": libc, "cpu": find_cpu_model()}
+    versions = {"hebbes": find_commit(), "python": sys.version.split()[0], **_find_installed_versions(PACKAGES)}
+    return {**versions, "libc": libc, "cpu": find_cpu_model()}

@@ -9,13 +9,13 @@ from jaxtyping import Float64
 from threadpoolctl import threadpool_limits
 
 from hebbes.contracts.engine import EngineError
-from hebbes.recording.metrics import METRICS_CSV
+from hebbes.recording.metrics import METRICS_CSV, read_metrics
 from hebbes.recording.standard_output import print_line, try_to_write
 from hebbes.reporting.learning_curve import plot_learning_curve
 from hebbes.statistics.summary_table import format_runs_table
 from hebbes.training.advice import RESUME_ADVICE, TrainingError
 from hebbes.training.final_test import run_final_test
-from hebbes.training.lifecycle import OnRow, train
+from hebbes.training.lifecycle import Lifecycle, OnRow
 from hebbes.training.run_state import Run
 from hebbes.training.runs import Runs
 
@@ -23,13 +23,39 @@ LEARNING_CURVE = "learning_curve.png"
 
 
 @dataclass(frozen=True)
-class RunResult:
-    """The outcome of a run that ended normally."""
+class TrainedRun:
+    """A run that has ended normally.
 
+    Example:
+        >>> import hebbes
+        >>> run = hebbes.train({"environment": "CartPole-v1", "generations": 2, "threads": 1}, quiet=True)
+        >>> run.folder.parent.name, run.best.name
+        ('CartPole-v1', 'best.dat')
+        >>> run.metrics["generation"]
+        array([1., 2.])
+    """
+
+    folder: Path
+    """The run's folder."""
     returns: Float64[np.ndarray, " episodes"]
-    """Returns of the test of its best policy. Empty if no test was asked for."""
+    """Returns of the test of the best policy; empty with `test_episodes` 0."""
     is_complete: bool
-    """Whether every file of its folder could be written."""
+    """Whether every file could be written."""
+
+    @property
+    def best(self) -> Path:
+        """The policy file of the best evaluation, for `hebbes.load_policy` and `hebbes.evaluate`."""
+        return self.folder / "best.dat"
+
+    @property
+    def latest(self) -> Path:
+        """The policy file of the last generation."""
+        return self.folder / "latest.dat"
+
+    @property
+    def metrics(self) -> dict[str, Float64[np.ndarray, " generations"]]:
+        """The columns of metrics.csv, read now."""
+        return read_metrics(self.folder / METRICS_CSV)
 
 
 def execute_all(runs: Runs) -> bool:
@@ -57,7 +83,7 @@ def _execute_each(runs: Runs) -> bool:
     advice: dict[str, None] = {}
     num_stopped, reason, all_complete = 0, "", True
     for number, seed in enumerate(runs.seeds, 1):
-        print_line(f"seed {number} of {runs.num_runs}".ljust(16) + f"{seed}, in {runs.find_folder(seed)}")
+        print_line(f"seed {number} of {len(runs.seeds)}".ljust(16) + f"{seed}, in {runs.find_folder(seed)}")
         try:
             result = execute(runs.prepare(seed))
         except (EngineError, TrainingError) as error:
@@ -72,11 +98,11 @@ def _execute_each(runs: Runs) -> bool:
         print_line(format_runs_table(list(returns), list(returns.values())))
     if num_stopped:
         helps = RESUME_ADVICE if RESUME_ADVICE in advice or not all_complete else "\n".join(advice)
-        raise TrainingError(f"{num_stopped} of {runs.num_runs} seeds, the last of them by: {reason}", helps)
+        raise TrainingError(f"{num_stopped} of {len(runs.seeds)} seeds, the last of them by: {reason}", helps)
     return all_complete
 
 
-def execute(run: Run, on_row: OnRow | None = None) -> RunResult:
+def execute(run: Run, on_row: OnRow | None = None) -> TrainedRun:
     """Trains, draws the learning curve, tests `best.dat` and prints where everything is; returns the outcome.
 
     However training is stopped, the finished units are saved. A curve or a test that the folder has already is
@@ -85,7 +111,7 @@ def execute(run: Run, on_row: OnRow | None = None) -> RunResult:
     try:
         try:
             with threadpool_limits(limits=1, user_api="blas"):  # more threads change the last bits of a product
-                have_logged = train(run, on_row)
+                have_logged = Lifecycle(run).train(on_row)
         finally:
             run.engine.close()
             is_drawn = _draw_learning_curve(run.folder)
@@ -95,7 +121,7 @@ def execute(run: Run, on_row: OnRow | None = None) -> RunResult:
     finally:
         if run.lock is not None:
             os.close(run.lock)
-    return RunResult(returns, have_logged and is_drawn and is_saved)
+    return TrainedRun(run.folder, returns, have_logged and is_drawn and is_saved)
 
 
 def _draw_learning_curve(folder: Path) -> bool:

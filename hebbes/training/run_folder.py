@@ -16,7 +16,7 @@ from typing import Any
 
 from hebbes.contracts.trainer import Snapshot
 from hebbes.files import checkpoint as checkpoints
-from hebbes.files.atomic_file import delete_leftovers, sync_folder, write_atomically
+from hebbes.files.atomic_file import delete_leftovers, sync_folder
 from hebbes.files.checkpoint import Checkpoint, save_checkpoint
 from hebbes.files.option_file import read_yaml
 from hebbes.files.policy_file import SavedPolicy, save_policy
@@ -149,19 +149,14 @@ def read_seeds(folder: Path) -> range | None:
         seeds = range(options["seed"], options["seed"] + options["seeds"])
     except (ValueError, TypeError, LookupError) as error:
         raise ValueError(f"{folder / CONFIG_YAML} does not say which seeds were asked for") from error
-    if not _find_seed_folders(folder, seeds):
+    if not find_seed_folders(folder, seeds):
         raise neither
-    if damaged := [path.name for path in _find_seed_folders(folder, seeds) if not (path / checkpoints.FOLDER).is_dir()]:
+    if damaged := [path.name for path in find_seed_folders(folder, seeds) if not (path / checkpoints.FOLDER).is_dir()]:
         raise ValueError(f"resume {folder}: {', '.join(damaged)} has no checkpoint; move it away to begin it anew")
     return seeds
 
 
-def find_first_seed_folder(top: Path, seeds: range) -> Path:
-    """The folder of the first seed whose run has begun."""
-    return _find_seed_folders(top, seeds)[0]
-
-
-def _find_seed_folders(top: Path, seeds: range) -> list[Path]:
+def find_seed_folders(top: Path, seeds: range) -> list[Path]:
     """The folders of those seeds that have one, in order. There may be too many seeds to test each."""
     numbers = (path.name.removeprefix("seed") for path in top.glob("seed*"))
     found = sorted(int(number) for number in numbers if number.isdecimal() and int(number) in seeds)
@@ -221,26 +216,12 @@ class RunFiles:
             "options": self._options,
             **conditions,
         }
-        save_policy(
-            self._run.folder / name,
-            SavedPolicy(
-                policy=task.agent.policy,
-                policy_name=config.evolution.policy,
-                weights=snapshot.weights,
-                buffers=snapshot.buffers,
-                action_head=task.agent.action_head,
-                environment=task.environment,
-                provenance=provenance,
-            ),
-        )
+        policy, head, arrays = task.agent.policy, task.agent.action_head, (snapshot.weights, snapshot.buffers)
+        saved = SavedPolicy(policy, config.evolution.policy, *arrays, head, task.environment, provenance)
+        save_policy(self._run.folder / name, saved)
 
 
 def format_resume_command(folder: Path, imports: Sequence[str]) -> str:
     """The command line that resumes a run. `imports` are the modules that it needs."""
     needed = ["--import", *dict.fromkeys(imports)] if imports else []
     return shlex.join([*list_program_words(), "--resume", str(folder), *needed])
-
-
-def update_config(folder: Path, config: TrainConfig) -> None:
-    """Replaces config.yaml by the options with which the run is resumed."""
-    write_atomically(folder / CONFIG_YAML, config.format_as_yaml().encode())

@@ -10,7 +10,7 @@ from math import ceil
 from typing import TypeAlias
 
 from hebbes.contracts.strategy import SearchMemory
-from hebbes.execution.chunks import IDLE_PER_THREAD, count_chunks
+from hebbes.execution.chunks import IDLE_PER_THREAD, count_chunks, count_kept_envs
 from hebbes.execution.noise_sums import count_kept_arrays
 
 Terms: TypeAlias = Mapping[str, int]
@@ -20,10 +20,10 @@ WORKER_BYTES = 75_000_000
 """Bytes of a worker process with its imports, without pages of files; 71 to 80 MB were measured."""
 NOISE_SUMS = 2.5
 """Weighted noise sums of a generation: those of two halves, and with a sigma for each parameter that of squares."""
-NOISE_SUM_VECTORS = 2
-"""Vectors of float64 in a thread that computes weighted noise sums: a member's noise, its product, a power of it."""
-UPDATE_VECTORS = 9
-"""Vectors of float64 that an update needs in addition: gradient, step, the optimizer's, and gaps between them."""
+NOISE_SUM_VECTORS = 1.5
+"""Vectors of float64 in a thread that computes weighted noise sums: a member's noise in float32, and its product."""
+UPDATE_VECTORS = 13
+"""Vectors of float64 that an update needs after the sums: these, gradient, step, and the optimizer's temporaries."""
 ENCODED = 3
 """Copies of a checkpoint in memory while it is written."""
 FRAGMENTED = 1.25
@@ -64,7 +64,7 @@ class Stage:
     uses_workers: bool
     """Whether chunks run in worker processes. Otherwise they run in threads."""
     keeps_all: bool
-    """Whether every simulator is kept for the next generation, as on EnvPool."""
+    """Whether a worker keeps the simulators of its share of the members for the next generation, as on EnvPool."""
     chunk_size: int
     simulator_bytes: int = 0
     """Of one simulator."""
@@ -94,6 +94,8 @@ class RunSize:
     normalizes_observations: bool = False
     """Whether the moments of each member's observations are computed."""
     independent_seeds: bool = False
+    grows: bool = False
+    """Whether members are added to the population within a generation."""
 
 
 NO_SEARCH = SearchMemory(0, 0, 0)
@@ -113,7 +115,7 @@ def _estimate_training(size: RunSize) -> dict[str, float]:
     search, at_once = size.estimate_search(size.population_size), _count_chunks_at_once(size, stage, members)
     snapshot = search.state + 4 * num_params
     kept = NOISE_SUMS * count_kept_arrays(_count_chunks(stage, members), at_once)
-    sums = 8 * num_params * (kept + NOISE_SUM_VECTORS * at_once + UPDATE_VECTORS)
+    sums = 8 * num_params * max(kept + NOISE_SUM_VECTORS * at_once, UPDATE_VECTORS)
     busy = max(sums, FRAGMENTED * ENCODED * (snapshot + 4 * num_params), search.update)
     acting = _estimate_acting(size, stage, members) + size.noise_bytes * at_once
     evaluated = size.eval_episodes
@@ -156,15 +158,28 @@ def _count_chunks_at_once(size: RunSize, stage: Stage, members: int) -> int:
 
 def count_simulators(size: RunSize, stage: Stage, *, training: bool) -> int:
     """The largest number of simulators at a time: of training and its evaluations, or else of the test."""
-    if not training:
-        return _count_seeded_simulators(size, stage, size.test_episodes)
-    kept = _count_kept_simulators(size, stage, size.population_size + 1)
-    return kept + _count_seeded_simulators(size, stage, size.eval_episodes)
+    evaluated = size.eval_episodes if training else size.test_episodes
+    members = size.population_size + 1 if training else 0
+    if stage.keeps_all:
+        return _count_pools(size, stage, range(members if size.grows else 0, members), evaluated)
+    kept = _count_kept_simulators(size, stage, members) if training else 0
+    return kept + _count_seeded_simulators(size, stage, evaluated)
+
+
+def _count_pools(size: RunSize, stage: Stage, population: range, evaluated: int) -> int:
+    """Number of simulators in EnvPool's pools, those of training with those of another policy's episodes.
+
+    A population that grows ends with a round whose earlier members may all be kept.
+    """
+    num_workers = size.threads if stage.uses_workers else 1
+    started = min(num_workers, max(_count_chunks(stage, population.stop), _count_chunks(stage, evaluated)))
+    kept = [count_kept_envs(members, stage.chunk_size, num_workers) for members in (population, range(evaluated))]
+    return size.morphologies * started * sum(kept)
 
 
 def _count_kept_simulators(size: RunSize, stage: Stage, members: int) -> int:
-    """Number of simulators that are in use or kept for the next generation."""
-    if stage.keeps_all or size.independent_seeds:
+    """Number of simulators of Gymnasium that are in use or kept for the next generation."""
+    if size.independent_seeds:
         return _count_seeded_simulators(size, stage, members)
     chunks = _count_chunks(stage, members)
     kinds = 1 if members % chunks == 0 else 2  # chunks come in two sizes
@@ -173,9 +188,7 @@ def _count_kept_simulators(size: RunSize, stage: Stage, members: int) -> int:
 
 
 def _count_seeded_simulators(size: RunSize, stage: Stage, members: int) -> int:
-    """Number of simulators if each chunk has its own seeds, so that no other chunk can use them."""
-    if stage.keeps_all:
-        return size.morphologies * members
+    """Number of simulators of Gymnasium if each chunk has its own seeds, so that no other chunk can use them."""
     at_once, largest = _count_chunks_at_once(size, stage, members), _compute_largest_chunk(stage, members)
     return min(size.morphologies * members, at_once * (IDLE_PER_THREAD * size.morphologies + 1) * largest)
 

@@ -1,15 +1,16 @@
 """Run: everything that a run is made of, and copies of its present state."""
 
+import json
 from collections.abc import Mapping
-from copy import deepcopy
 from dataclasses import dataclass
 from math import nan
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from hebbes.contracts.engine import Engine
-from hebbes.contracts.trainer import Progress, Snapshot, Trainer, TrainerState
+from hebbes.contracts.trainer import MAX_VALUES_LENGTH, Progress, Snapshot, Trainer, TrainerState
 from hebbes.environments.ids import has_time_limit
 from hebbes.execution.chunks import Task
 from hebbes.files.checkpoint import Checkpoint
@@ -43,11 +44,27 @@ class Run:
 
 
 def capture_checkpoint(run: Run, progress: Progress, conditions: Mapping[str, str]) -> Checkpoint:
-    """A copy of the run's present state; `conditions` are those of `provenance.find_conditions`."""
+    """A copy of the run's present state; `conditions` are those of `provenance.find_conditions`.
+
+    ValueError for a state that a checkpoint cannot hold.
+    """
     state = run.trainer.get_state()
     arrays = {name: np.array(array) for name, array in state.arrays.items()}
-    copied = TrainerState(arrays, deepcopy(state.values), dict(state.segments))
+    copied = TrainerState(arrays, _copy_values(state.values), dict(state.segments))
     return Checkpoint(run.config.as_options(), conditions, progress, copied, make_snapshot(run.trainer, progress, nan))
+
+
+def _copy_values(values: Mapping[str, Any]) -> dict[str, Any]:
+    copied, length = {}, 0
+    for name, value in values.items():
+        try:
+            text = json.dumps(value)
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"the trainer's value {name!r} cannot be saved: {error}") from error
+        copied[name], length = json.loads(text), length + len(text)
+        if length > MAX_VALUES_LENGTH:
+            raise ValueError(f"the trainer's values up to {name!r} have {length} characters, max. {MAX_VALUES_LENGTH}")
+    return copied
 
 
 def make_snapshot(trainer: Trainer, progress: Progress, score: float) -> Snapshot:

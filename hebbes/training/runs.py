@@ -34,11 +34,6 @@ class Runs:
         return map(self.prepare, self.seeds)
 
     @property
-    def num_runs(self) -> int:
-        """Number of runs."""
-        return self.seeds.stop - self.seeds.start
-
-    @property
     def resume_command(self) -> str:
         """The command line that resumes all of them."""
         return format_resume_command(self._folder, self._imports)

@@ -1,6 +1,8 @@
 """The memory of simulators is measured, on ones that take a known amount."""
 
-import gc
+import subprocess
+import sys
+from pathlib import Path
 
 import gymnasium
 import numpy as np
@@ -12,6 +14,7 @@ from hebbes.environments.simulator_memory import measure_simulator_bytes
 from hebbes.environments.wrapper_spec import WrapperSpec
 from hebbes.training.free_memory import measure_own_memory
 
+ROOT = Path(__file__).parent.parent.parent
 NUMBERS = 20_000
 """In an observation. The memory must be large in comparison with what else the process allocates."""
 
@@ -39,14 +42,19 @@ class Heavy(gymnasium.Env):
 gymnasium.register("Heavy-v0", entry_point=Heavy)
 
 
+def measure_heavy(megabytes):
+    spec = EnvironmentSpec("Heavy-v0", "gymnasium", {"megabytes": megabytes})
+    found = measure_simulator_bytes(spec, 4, measure_own_memory, training=True)
+    assert Heavy.alive == 0
+    return found
+
+
 @pytest.mark.parametrize("megabytes", [40.0, 100.0])
 def test_a_simulator_takes_what_it_keeps(megabytes):
-    spec = EnvironmentSpec("Heavy-v0", "gymnasium", {"megabytes": megabytes})
-    gc.collect()  # garbage of other tests, freed while simulators are measured, would hide them
-    assert measure_simulator_bytes(spec, 4, measure_own_memory, training=True) == pytest.approx(
-        megabytes * 1e6, rel=0.2
-    )
-    assert Heavy.alive == 0
+    # in a process of its own: what other tests free while simulators are measured would hide them
+    code = f"from tests.environments.test_simulator_memory import measure_heavy; print(measure_heavy({megabytes}))"
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert int(done.stdout) == pytest.approx(megabytes * 1e6, rel=0.2)
 
 
 def test_what_wrappers_keep_of_a_simulator_is_counted():

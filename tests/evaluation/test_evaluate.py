@@ -29,6 +29,7 @@ def save_scripted(path, **env_kwargs):
     return path
 
 
+@pytest.mark.slow
 def test_the_numbers_are_those_of_the_program(tmp_path):
     save_policy(tmp_path / "a.dat", EVERY_KIND["hebbian"])
     options = {"episodes": 9, "seed": 3, "threads": 2, "max_episode_steps": 100}
@@ -120,7 +121,7 @@ def test_a_missing_file_is_named(tmp_path):
     ("error", "message"),
     [
         (EngineError("RuntimeError: lost\nTraceback ..."), "a.dat: RuntimeError: lost$"),
-        (EngineError("5 workers were lost: worker died at its start (exit code 1)"), '__name__ == "__main__"'),
+        (EngineError("5 workers were lost: worker died (exit code 1) at its start"), '__name__ == "__main__"'),
         (SystemExit(3), "a.dat: SystemExit: 3$"),
         (RuntimeError("two\nlines"), "a.dat: RuntimeError: two$"),
         (ValueError("two\nlines"), "^two lines$"),

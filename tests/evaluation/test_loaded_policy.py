@@ -13,6 +13,7 @@ from hebbes.environments.environment_spec import EnvironmentSpec
 from hebbes.files.policy_file import SavedPolicy, save_policy
 from hebbes.policies.linear import Linear
 from tests.evaluation.files_to_play import CARTPOLE, EVERY_KIND, save_balancing_policy
+from tests.files.saved_policies import act
 
 SCRIPTED = EnvironmentSpec("Scripted-v0", "gymnasium", imports=("tests.scripted",))
 
@@ -105,7 +106,7 @@ def test_actions_are_those_that_the_wrapped_environment_takes(balancing, tmp_pat
     observation = np.random.default_rng(0).normal(size=17)
     action = policy.act(observation)
     assert (action.shape, action.dtype) == ((6,), np.float32)
-    assert np.array_equal(action, EVERY_KIND["mlp_with_statistics"].act(observation[np.newaxis])[0])
+    assert np.array_equal(action, act(EVERY_KIND["mlp_with_statistics"], observation[np.newaxis])[0])
     assert np.array_equal(action, policy.start().act(observation))
 
 

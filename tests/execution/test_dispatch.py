@@ -1,17 +1,21 @@
 """Submit and collect, on a transport of a few lines, in threads and in processes."""
 
 import operator
+import sys
 import time
 from functools import partial
 from math import comb
+from threading import Lock
+from types import FunctionType, ModuleType
 
+import numpy as np
 import pytest
 
 from hebbes.contracts.engine import EngineError
 from hebbes.execution.chunk_engine import ChunkEngine
-from hebbes.execution.dispatch import Dispatch
+from hebbes.execution.dispatch import Dispatch, TimeLimit
 from hebbes.execution.in_process import InProcess, ThreadTransport
-from hebbes.execution.workers import ProcessTransport
+from hebbes.execution.workers import ProcessTransport, Workers
 from tests.execution.scripted_tasks import POPULATION, make_context, make_task
 from tests.execution.toy_transport import HANGS, ToyTransport
 
@@ -53,6 +57,7 @@ def dispatch(request):
 
 class Toy(ChunkEngine):
     transport_class = ToyTransport
+    uses_processes = True
 
 
 def test_another_transport_fits_without_a_change_of_the_dispatch():
@@ -73,14 +78,6 @@ def test_jobs_of_any_function_are_collected_while_others_run(dispatch):
     answers = dict(dispatch.collect(short) for _ in short)
     assert {short[ticket]: answer[0] for ticket, answer in answers.items()} == {number: number for number in range(5)}
     assert dispatch.collect([long]) == (long, 0.2)
-
-
-def test_what_is_done_first_is_collected_first():
-    for transport in (ThreadTransport, ProcessTransport):
-        dispatch = Dispatch(transport(Counter, 2))
-        late, early = dispatch.submit(sleep, 1.0, home=0), dispatch.submit(sleep, 0.0, home=1)
-        assert [dispatch.collect({late, early})[0] for _ in range(2)] == [early, late]
-        dispatch.close()
 
 
 def test_a_job_that_raises_ends_the_dispatch_which_can_begin_again(dispatch):
@@ -106,8 +103,8 @@ def do_rounds(transport, homes, rounds):
     dispatch = Dispatch(transport)
     done = []
     for _ in range(rounds):
-        tickets = [dispatch.submit(count_up, number, home=home) for number, home in enumerate(homes)]
         transport.calls.clear()
+        tickets = [dispatch.submit(count_up, number, home=home) for number, home in enumerate(homes)]
         for _ in tickets:
             dispatch.collect(tickets)
         done.append({arguments[0]: worker for worker, _, arguments in transport.calls})
@@ -128,6 +125,99 @@ def test_jobs_return_to_the_worker_that_had_them():
 
 def test_an_idle_worker_takes_the_last_job_of_another():
     assert do_rounds(make_even_transport(2), [0] * 6, 2) == [[0, 0, 0, 1, 1, 1]] * 2
+
+
+def test_jobs_without_a_home_go_to_any_worker_in_their_order():
+    transport = make_even_transport(3)
+    assert do_rounds(transport, [None] * 9, 2) == [[0, 1, 2] * 3] * 2
+    assert [arguments for _, _, arguments in transport.calls] == [(number,) for number in range(9)]
+
+
+def test_idle_workers_get_jobs_before_anybody_collects():
+    transport = make_even_transport(2)
+    dispatch = Dispatch(transport)
+    tickets = [dispatch.submit(count_up, number) for number in range(4)]
+    assert len(transport.alive) == 2 and not transport.calls  # they start
+    assert len(list(dispatch.collect_each(tickets))) == 4
+    for home in (None, 1):
+        transport.calls.clear()
+        dispatch.submit(count_up, 4, home=home)
+        assert len(transport.calls) == 1
+
+
+@pytest.mark.parametrize("transport", [ThreadTransport, ProcessTransport])
+def test_what_is_done_first_is_collected_first_or_nothing_after_the_timeout(transport):
+    dispatch = Dispatch(transport(Counter, 2))
+    assert len(list(dispatch.collect_each([dispatch.submit(sleep, 2.0) for _ in range(2)]))) == 2  # both have started
+    late, early = dispatch.submit(sleep, 3.0), dispatch.submit(sleep, 0.0)
+    assert dispatch.collect([late], timeout=0) is None
+    assert dispatch.collect([late], timeout=0.1) is None
+    assert dispatch.collect([late, early], timeout=60)[0] == early
+    assert dispatch.collect([late], timeout=60) == (late, 3.0)
+    dispatch.close()
+
+
+@pytest.mark.parametrize("already", [0, 3])
+def test_no_workers_at_all_are_an_error_in_one_line(already):
+    transport = make_even_transport(already)
+    dispatch = Dispatch(transport)
+    tickets = [dispatch.submit(count_up, number) for number in range(already)]
+    transport.num_workers = 0
+    with pytest.raises(EngineError, match="there is no worker to do the work"):
+        dispatch.collect([*tickets, dispatch.submit(count_up, 0)])
+    assert not transport.alive
+
+
+def test_a_time_limit_does_not_include_the_wait_for_a_thread():
+    dispatch, limit = Dispatch(ThreadTransport(Counter, 1)), TimeLimit(1.0, "too late", (0.0,))
+    tickets = [dispatch.submit(sleep, 0.4, limit=limit, give_up=str) for _ in range(4)]
+    assert [answer for _, answer in dispatch.collect_each(tickets)] == [0.4] * 4
+    dispatch.close()
+
+
+def test_jobs_that_were_done_in_time_may_be_collected_late():
+    dispatch, limit = Dispatch(ThreadTransport(Counter, 2)), TimeLimit(0.5, "too late", (0.0,))
+    warm = [dispatch.submit(sleep, 0.0, limit=limit) for _ in range(2)]
+    assert len(list(dispatch.collect_each(warm))) == 2
+    tickets = [dispatch.submit(sleep, 0.1, limit=limit, give_up=str) for _ in range(2)]
+    time.sleep(0.7)
+    assert [answer for _, answer in dispatch.collect_each(tickets)] == [0.1] * 2
+    dispatch.close()
+
+
+def make_lock(host):
+    return Lock()
+
+
+def test_what_cannot_be_sent_between_processes_is_an_error_that_says_so(monkeypatch):
+    module = ModuleType("only_in_this_process")
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+    module.work = FunctionType(make_lock.__code__, {"__name__": module.__name__}, "work")
+    module.work.__qualname__ = "work"
+    dispatch = Dispatch(ProcessTransport(Counter, 1))
+    for function, message in (
+        (make_lock, "cannot pickle '_thread.lock'"),
+        (module.work, "No module named 'only_in_this"),
+    ):
+        with pytest.raises(EngineError, match=message):
+            dispatch.collect([dispatch.submit(function)])
+    dispatch.close()
+
+
+@pytest.mark.parametrize("engine_class", [Toy, InProcess, Workers])
+def test_a_trainer_submits_its_own_jobs_to_the_engine(engine_class):
+    engine = engine_class(make_task(), chunk_size=4, threads=2)
+    whole, jobs = engine.evaluate(POPULATION, make_context()), {}
+    for ids in (range(3, 6), range(2)):
+        jobs[engine.submit(play, POPULATION, ids, make_context())] = ids
+    for _ in range(2):
+        ticket, returns = engine.collect(jobs)
+        assert np.array_equal(returns, whole.returns[list(jobs.pop(ticket))])
+    engine.close()
+
+
+def play(evaluator, population, ids, context):
+    return evaluator.evaluate(population, ids, context).returns
 
 
 def test_a_worker_that_hangs_keeps_only_the_job_that_it_has():

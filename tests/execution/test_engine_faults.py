@@ -104,10 +104,12 @@ def find_failing_chunk():
     return blamed
 
 
+@pytest.mark.slow
 def test_a_policy_that_crashes_the_simulator_fails_its_chunk_and_the_run_goes_on(capfd):
     (sound,) = evaluate_and_close(make_thread_engine())
     blamed = find_failing_chunk()
     assert 0 < blamed.sum() < 21
+    capfd.readouterr()
     engine = Workers(make_task(exit_at=2, only_above=ABOVE), chunk_size=4, threads=2)
     (rollouts,) = evaluate_and_close(engine)
     assert rollouts.faults == {"worker died (exit code 3)": 2 * blamed.sum()}
@@ -122,6 +124,7 @@ def test_a_policy_that_crashes_the_simulator_fails_its_chunk_and_the_run_goes_on
     ]
 
 
+@pytest.mark.slow
 def test_a_policy_that_hangs_the_simulator_fails_its_chunk_and_the_run_goes_on():
     (sound,) = evaluate_and_close(make_thread_engine())
     blamed = find_failing_chunk()
@@ -140,6 +143,7 @@ def test_a_new_worker_has_time_for_its_imports_but_not_for_ever(monkeypatch):
         evaluate_and_close(engine)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("num_workers", [1, 2, 5])
 def test_chunks_that_all_crash_fail_on_any_number_of_workers(num_workers):
     # three chunks, six deaths
@@ -165,6 +169,7 @@ def test_a_standard_error_that_is_closed_harms_nobody(monkeypatch):
         assert say("a worker was replaced") is None
 
 
+@pytest.mark.slow
 def test_a_sum_that_kills_its_workers_stops_the_run():
     engine = Workers(make_task(), chunk_size=21, threads=1)
     with pytest.raises(EngineError, match=r"worker died \(exit code 4\)"):

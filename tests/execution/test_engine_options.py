@@ -6,7 +6,8 @@ import sys
 import pytest
 
 from hebbes.contracts.option import list_options
-from hebbes.execution.engine_options import EngineOptions, choose_engine, resolve_num_threads
+from hebbes.execution.engine_options import EngineOptions, resolve_num_threads, uses_processes
+from hebbes.registry.tables import ENGINES
 from tests.shape_checks import unchecked
 
 HEAVY = {"numba", "torch", "scipy", "gymnasium", "envpool", "safetensors", "rich"}
@@ -64,7 +65,15 @@ def test_the_defaults_are_all_cores_and_no_limit():
     ],
 )
 def test_workers_play_what_holds_pythons_lock_or_has_a_time_limit(engine, backend, count, timeout, chosen):
-    assert choose_engine(engine, backend, count, timeout) == chosen
+    options = EngineOptions(engine, count, episode_timeout=timeout).resolve(backend)
+    assert (options.engine, options.threads, options.episode_timeout) == (chosen, count, timeout)
+    assert options.chunk_size == {"envpool": 32, "gymnasium": 4}[backend]
+    assert EngineOptions(chunk_size=7).resolve(backend).chunk_size == 7
+
+
+def test_another_engine_is_a_line_in_the_table(monkeypatch):
+    monkeypatch.setitem(ENGINES, "toy", "tests.execution.test_dispatch:Toy")
+    assert [uses_processes(engine) for engine in ENGINES] == [False, True, True]
 
 
 def test_reading_the_options_imports_no_simulator_and_no_compiler():

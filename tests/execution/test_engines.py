@@ -18,7 +18,7 @@ from hebbes.environments.environment_spec import EnvironmentSpec
 from hebbes.environments.wrapper_spec import WrapperSpec
 from hebbes.execution import workers
 from hebbes.execution.chunks import Task, cut_into_chunks
-from hebbes.execution.engine_options import resolve_num_threads
+from hebbes.execution.engine_options import EngineOptions, resolve_num_threads
 from hebbes.execution.engines import make_engine
 from hebbes.execution.episode import Agent
 from hebbes.execution.in_process import InProcess
@@ -110,6 +110,7 @@ def test_training_wrappers_are_left_out_of_evaluation():
     assert lengths == [2, 9]
 
 
+@pytest.mark.slow
 def test_a_chunk_whose_worker_is_killed_three_times_changes_nothing():
     make = {"truncate_at": 2000}
     alone = collect_answers(InProcess(build_scripted_task(**make), chunk_size=30, threads=1), 4)
@@ -178,22 +179,22 @@ def test_no_worker_is_left_behind():
 
 
 def test_auto_takes_threads_for_envpool_and_processes_for_gymnasium():
-    made = [make_engine(each, chunk_size=4, threads=2) for each in (build_task(), build_scripted_task())]
+    made = [make_engine(each, EngineOptions(chunk_size=4, threads=2)) for each in (build_task(), build_scripted_task())]
     assert [type(engine) for engine in made] == [InProcess, Workers]
-    assert type(make_engine(build_scripted_task(), chunk_size=4, threads=1)) is InProcess
+    assert type(make_engine(build_scripted_task(), EngineOptions(chunk_size=4, threads=1))) is InProcess
 
 
 def test_a_time_limit_takes_processes_which_can_be_killed():
     for each in (build_task(), build_scripted_task()):
-        assert type(make_engine(each, chunk_size=4, threads=1, episode_timeout=9.0)) is Workers
+        assert type(make_engine(each, EngineOptions(chunk_size=4, threads=1, episode_timeout=9.0))) is Workers
     with pytest.raises(ValueError, match=r"episode_timeout needs engine=workers, .* got 'in_process'"):
-        make_engine(build_task(), chunk_size=4, threads=1, engine="in_process", episode_timeout=9.0)
+        make_engine(build_task(), EngineOptions(chunk_size=4, threads=1, engine="in_process", episode_timeout=9.0))
 
 
 @pytest.mark.parametrize("seconds", [0, -1.0, float("inf"), float("nan")])
 def test_a_time_limit_that_makes_no_sense_is_refused(seconds):
     with pytest.raises(ValueError, match=f"episode_timeout must be a finite number > 0, got {seconds}"):
-        make_engine(build_task(), chunk_size=4, threads=1, episode_timeout=seconds)
+        make_engine(build_task(), EngineOptions(chunk_size=4, threads=1, episode_timeout=seconds))
 
 
 @pytest.mark.parametrize("threads", [0, -2, 1025])

@@ -11,6 +11,7 @@ import pytest
 from hebbes.environments.environment_spec import EnvironmentSpec
 from hebbes.environments.wrapper_spec import WrapperSpec
 from hebbes.execution.chunks import Task
+from hebbes.execution.engine_options import EngineOptions
 from hebbes.execution.engines import make_engine
 from hebbes.execution.episode import Agent
 from hebbes.execution.observation_moments import merge_moments
@@ -42,7 +43,7 @@ class Slow(gymnasium.Wrapper):
 
 def evaluate(spec, threads=1, engine="in_process", contexts=(CONTEXT,), chunk_size=4, **options):
     task = Task(Agent(Linear((105,), 8), "tanh"), spec, 11)
-    made = make_engine(task, chunk_size=chunk_size, threads=threads, engine=engine, **options)
+    made = make_engine(task, EngineOptions(chunk_size=chunk_size, threads=threads, engine=engine, **options))
     try:
         return [made.evaluate(MEMBERS, each) for each in contexts][-1]
     finally:
@@ -89,6 +90,7 @@ def test_reused_environments_continue_like_new_ones(together):
         assert kept.returns.tobytes() == fresh.returns.tobytes() != together.returns.tobytes()
 
 
+@pytest.mark.slow
 def test_a_morphology_that_kills_its_workers_fails_every_case_of_the_chunk(capfd):
     spec = replace(
         SPEC, backend="gymnasium", gymnasium_wrappers=(WrapperSpec("tests.execution.test_morphology_cases:Fatal"),)

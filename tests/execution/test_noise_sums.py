@@ -1,13 +1,23 @@
 """Sums of chunks have the same bits, whoever computes them and in whatever order they arrive."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hebbes.execution.chunks import cut_into_chunks
-from hebbes.execution.noise_sums import GROUPS_PER_WORKER, PairwiseSum, group_chunks, sum_noise_of_chunks
+from hebbes.execution.chunks import ChunkEvaluator, cut_into_chunks
+from hebbes.execution.in_process import InProcess
+from hebbes.execution.noise_sums import (
+    GROUPS_PER_THREAD,
+    PairwiseSum,
+    count_kept_arrays,
+    group_chunks,
+    sum_noise_of_chunks,
+)
 from hebbes.strategies.core.populations import GaussianPopulation
+from tests.execution.scripted_tasks import make_task
 
 
 def make_parts(count):
@@ -39,15 +49,44 @@ def test_few_parts_are_kept_however_many_there_are(count, kept):
         assert len(sums._waiting) <= kept
 
 
+@pytest.mark.parametrize("num_chunks", [1, 40, 312, 2000])
+def test_the_arrays_in_memory_are_no_more_than_estimated(num_chunks):
+    population = GaussianPopulation(np.zeros(20_000, np.float32), 0.5, 3, 4, num_chunks - 1, sampler="normal")
+    utilities, groups = np.ones((1, num_chunks)), group_chunks([range(k, k + 1) for k in range(num_chunks)], 1)
+    tracemalloc.start()
+    sums = PairwiseSum(len(groups))
+    for number, group in enumerate(groups):
+        sums.add(number, sum_noise_of_chunks(population, group, utilities, [1]))
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    product_and_noise = 1.5
+    assert peak / (8 * 20_000) <= count_kept_arrays(num_chunks, 1) + product_and_noise + 1
+
+
 @given(st.integers(1, 300), st.integers(1, 12), st.integers(1, 6))
-def test_groups_of_chunks_for_any_number_of_workers_leave_the_same_bits(num_members, chunk_size, workers):
+def test_groups_of_chunks_for_any_number_of_threads_leave_the_same_bits(num_members, chunk_size, threads):
     population = GaussianPopulation(np.zeros(5, np.float32), 0.5, 3, 4, num_members, sampler="normal")
     utilities = np.random.default_rng(0).normal(size=(2, num_members + 1))
     chunks = cut_into_chunks(num_members + 1, chunk_size)
-    groups = group_chunks(chunks, workers)
+    groups = group_chunks(chunks, threads)
     assert [ids for group in groups for ids in group] == chunks
-    assert len(groups) <= GROUPS_PER_WORKER * workers and (len(groups) == len(chunks) or len(groups) > 2 * workers)
+    assert len(groups) <= GROUPS_PER_THREAD * threads and (len(groups) == len(chunks) or len(groups) > 2 * threads)
     sums = PairwiseSum(len(groups))
     for number, group in enumerate(groups):
         sums.add(number, sum_noise_of_chunks(population, group, utilities, (1, 2)))
     assert np.array_equal(sums.total, sum_noise_of_chunks(population, chunks, utilities, (1, 2)))
+
+
+def test_every_thread_gets_several_groups(monkeypatch):
+    groups = []
+    evaluate_group = ChunkEvaluator.weighted_noise_sums
+    monkeypatch.setattr(
+        ChunkEvaluator,
+        "weighted_noise_sums",
+        lambda host, *arguments: groups.append(arguments[1]) or evaluate_group(host, *arguments),
+    )
+    engine = InProcess(make_task(), chunk_size=1, threads=16)
+    population = GaussianPopulation(np.zeros(4, np.float32), 0.5, 3, 4, 999)
+    engine.weighted_noise_sums(population, np.ones((1, 1000)), [1])
+    engine.close()
+    assert len(groups) == 250

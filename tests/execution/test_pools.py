@@ -103,8 +103,14 @@ def test_a_worker_that_takes_one_chunk_a_generation_keeps_its_own_pools(evaluato
 
 
 @pytest.mark.parametrize("members", [range(12), range(12, 24)])
-def test_a_worker_keeps_its_share_for_training_and_for_evaluation_and_what_grew_before(members):
-    engine = Workers(REACHER, chunk_size=4, threads=2)
-    chunks = [range(first, first + 4) for first in range(members.start, members.stop, 4)]
-    assert engine._count_idle_envs(chunks) == 2 * (members.start + 2 * 4)
-    assert InProcess(REACHER, chunk_size=4, threads=2)._count_idle_envs(chunks) == 2 * members.stop
+def test_a_worker_keeps_its_share_and_what_grew_before(members):
+    assert Workers(REACHER, chunk_size=4, threads=2)._count_idle_envs(members) == members.start + 2 * 4
+    assert InProcess(REACHER, chunk_size=4, threads=2)._count_idle_envs(members) == members.stop
+
+
+def test_an_evaluation_keeps_its_own_pools_and_none_of_training(evaluator):
+    play_chunks(evaluator, range(4), 0)
+    for ids in (range(5), range(4)):
+        evaluator.evaluate(make_population(5), ids, make_generation(1, Purpose.EVALUATION), max_idle=5)
+    kept = [(key[0], len(key[1])) for key, _ in evaluator._idle]
+    assert kept == [(Purpose.TRAINING, 3)] * 4 + [(Purpose.EVALUATION, 4)]

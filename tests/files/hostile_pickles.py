@@ -120,7 +120,11 @@ def make_giants():
     doubled = (
         b"]q\x00" + b"".join(b"(h%ch%ce0]q%c(h%ch%ce" % ((k,) * 2 + (k + 1,) + (k,) * 2) for k in range(40)) + b"."
     )
+    texts = b"c_codecs\nencode\nq\x00" + b"h\x00" * 40 + pickle.dumps("a" * 10_000, 2)[2:-1]
     pickles = {
+        "hex-of-hex": b"\x80\x02" + texts + b"X\x05\x00\x00\x00ascii\x86R" + b"X\x03\x00\x00\x00hex\x86R" * 40 + b".",
+        "hashed-tuples": b"\x80\x02K\x00q\x01" + b"h\x01h\x01\x86q\x01" * 60 + b"}h\x01K\x00s.",
+        "object-array": pickle.dumps(Call(reconstruct, np.ndarray, (2**31 - 1,), "O"), 2),
         "bytearray": pickle.dumps(Call(bytearray, huge), 2),
         "ndarray": pickle.dumps(Call(np.ndarray, (huge,), float32), 2),
         "stride-0": pickle.dumps(Call(np.ndarray, (huge,), float32, bytearray(4), 0, (0,)), 2),

@@ -13,6 +13,7 @@ from hebbes.environments.environment_spec import EnvironmentSpec
 from hebbes.environments.wrapper_spec import WrapperSpec
 from hebbes.files.checksummed_file import compute_checksum
 from hebbes.files.policy_file import SavedPolicy, WeightFileError, load_policy, save_policy
+from hebbes.policies.action_heads import HEADS
 from hebbes.policies.mlp import MLP
 
 SPEC = EnvironmentSpec(
@@ -83,3 +84,10 @@ json_values = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
     max_leaves=6,
 )
+
+
+def act(saved, observations):
+    """Actions of a stateless policy, as the wrapped environment takes them."""
+    weights = np.repeat(saved.weights[np.newaxis], len(observations), axis=0)
+    outputs = saved.policy.act(weights, observations, np.zeros(len(observations), np.float32), None, saved.buffers)
+    return HEADS[saved.action_head](outputs)

@@ -23,7 +23,7 @@ from hebbes.files.policy_file import WeightFileError, check_fits, load_policy, s
 from hebbes.policies.cnn import CNN
 from hebbes.policies.linear import Linear
 from hebbes.policies.mlp import MLP
-from tests.files.saved_policies import assert_same_policy, json_values, make_saved_policy, write_forged_file
+from tests.files.saved_policies import act, assert_same_policy, json_values, make_saved_policy, write_forged_file
 from tests.shape_checks import unchecked
 
 finite_float32 = st.floats(width=32, allow_nan=False, allow_infinity=False)
@@ -147,7 +147,7 @@ def test_a_loaded_policy_acts_by_its_weights_statistics_and_head(tmp_path):
     buffers = {"observation_mean": np.array([1.0, 1.0]), "observation_std": np.array([0.5, 0.5])}
     weights = np.array([2.0, -1.0], np.float32)
     save_policy(tmp_path / "best.dat", make_saved_policy(Linear((2,), 1), weights=weights, buffers=buffers))
-    actions = load_policy(tmp_path / "best.dat").act(np.array([[1.0, 1.0], [1.25, 1.5], [1.0, 1.25]]))
+    actions = act(load_policy(tmp_path / "best.dat"), np.array([[1.0, 1.0], [1.25, 1.5], [1.0, 1.25]]))
     np.testing.assert_allclose(actions, np.tanh([[0.0], [0.0], [-0.5]]), atol=1e-7)
 
 

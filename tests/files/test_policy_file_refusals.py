@@ -138,7 +138,7 @@ def test_a_file_that_may_not_be_read_is_refused(tmp_path):
         (make_setter("policy", "observation_shape", value=None), "observation_shape must be a list of whole numbers"),
         (make_setter("environment", "wrappers", 0, "name", value="clip_actoin"), "did you mean 'clip_action'"),
         (make_setter("environment", "backend", value="unity"), "backend must be one of envpool, gymnasium"),
-        (make_setter("environment", "imports", value=3), "imports must be names"),
+        (make_setter("environment", "imports", value=3), "imports must be a list of texts"),
     ],
 )
 def test_a_header_that_makes_no_sense_is_refused_even_when_signed(tmp_path, edit, message):

@@ -2,7 +2,6 @@
 
 import io
 import pickle
-import tarfile
 import zipfile
 from pathlib import Path
 
@@ -122,15 +121,15 @@ def test_rows_of_either_float_and_any_numpy_are_read(tmp_path, dtype, edits):
 @pytest.mark.parametrize(
     ("value", "message"),
     [
-        (ROW[:19], "holds 19 numbers, but the policy has 20 parameters"),
-        (np.arange(20), "holds numbers of type <i8, not little-endian float32 or float64"),
-        (ROW.astype(np.float16), "holds numbers of type <f2, not"),
-        (ROW.astype(">f8"), "holds numbers of type >f8, not"),
-        (ROW.astype(complex), "holds numbers of type <c16, not"),
+        (ROW[:19], "holds numbers of shape (19,), but the policy has 20 parameters"),
+        (np.arange(20), "holds something other than one row or table of little-endian float32 or float64"),
+        (ROW.astype(np.float16), "holds something other"),
+        (ROW.astype(">f8"), "holds something other"),
+        (ROW.astype(complex), "holds something other"),
         (np.where(ROW > 0, np.nan, ROW), "not finite"),
         (ROW * 1e300, "not finite in float32"),
-        (ROW.astype(object), "holds something other than one array of one dimension"),
-        (ROW.reshape(4, 5), "holds something other"),
+        (ROW.astype(object), "holds something other"),
+        (ROW.reshape(4, 5), "holds numbers of shape (4, 5)"),
         (list(ROW), "holds something other"),
         ({"weights": ROW}, "holds something other"),
         (np.float64(1), "holds something other"),
@@ -155,7 +154,7 @@ def test_tensors_are_refused_with_one_line(tmp_path):
         (Linear((3,), 2), "weights of an mlp or cnn without biases, not of Linear("),
         (MLP((3,), 2, bias=True), "weights of an mlp or cnn without biases, not of MLP("),
         (Hebbian((3,), 2), "`hebbes import` makes a policy file of learning rules"),
-        (MLP((3,), 2), "holds 20 numbers, but the policy has 8704 parameters"),
+        (MLP((3,), 2), "holds numbers of shape (20,), but the policy has 8704 parameters"),
     ],
 )
 def test_policies_that_the_reference_lacks_are_refused(tmp_path, policy, message):
@@ -190,15 +189,8 @@ def test_tables_are_read_as_they_are(tmp_path, zipped, shape):
 )
 def test_other_tables_are_refused(tmp_path, value, edits):
     path = replace_bytes(write_torch_file(tmp_path / "odd.dat", value, zipped=False), *edits)
-    with pytest.raises(WeightFileError, match=r"one array of one or two dimensions|do not fit its length"):
+    with pytest.raises(WeightFileError, match=r"one row or table|cannot reshape"):
         read_torch_table(path)
-
-
-def test_a_tar_file_is_refused_with_advice(tmp_path):
-    with tarfile.open(tmp_path / "old.dat", "w") as archive:
-        archive.addfile(tarfile.TarInfo("storages"))
-    assert is_torch_file(tmp_path / "old.dat")
-    assert "save its weights again with torch 1.6 or later" in expect_torch_refusal(tmp_path / "old.dat")
 
 
 def test_other_files_are_not_taken_for_files_of_torch(tmp_path):
@@ -269,6 +261,7 @@ def test_records_that_share_bytes_are_refused(tmp_path):
         (b"\x80\x02cnumpy", b"\x80\x03cnumpy"),  # another protocol
         (b"_codecs\nencode", b"posix\nsystem"),
         (b"K\x14\x85", b"K\x14K\x14\x86"),
+        (b"K\x14\x85", b"K\x14K\x13\x86"),
         (b"K\x14\x85", b"K\x14h\x02"),  # takes a tuple from the memo instead of making one
         (b"K\x14\x85", b"J\xff\xff\xff\x7f\x85"),
         (b"\x00f8", b"\x00O8"),

@@ -7,8 +7,8 @@ import sys
 import pytest
 
 from hebbes.files.policy_file import load_policy
+from hebbes.options.command_line import parse_config
 from hebbes.options.evaluation import EvaluateConfig
-from hebbes.options.resuming import parse_configs
 from hebbes.programs.evaluation_entries import load_entries
 from hebbes.training.prepare import prepare
 from tests.training.scripted_runs import make_scripted_config, train
@@ -67,16 +67,15 @@ def test_of_a_policy_file(given, folder, tmp_path):
 @pytest.mark.parametrize("given", [(), ("my_wrapper", "tests.scripted")])
 def test_of_a_run_to_be_resumed(given, folder):
     def resume(imports):
-        return parse_configs("static", ["--resume", str(folder), *(["--import", *imports] if imports else [])], "")
+        return parse_config("static", ["--resume", str(folder), *(["--import", *imports] if imports else [])], "")
 
     flag = read_advice(resume, given)
     assert set(flag) == OF_FILES | {"my_strategy"}
-    (config,) = resume(flag)
-    (run,) = prepare(config)
+    (run,) = prepare(resume(flag))
     os.close(run.lock)
 
 
 def test_a_runs_own_config_needs_no_flag(folder, tmp_path):
-    (config,) = parse_configs("static", ["--config", str(folder / "config.yaml"), "--run_name", "again"], "")
+    config = parse_config("static", ["--config", str(folder / "config.yaml"), "--run_name", "again"], "")
     (run,) = prepare(config)
     os.close(run.lock)

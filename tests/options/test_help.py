@@ -18,8 +18,9 @@ def columns(request, monkeypatch):
 
 
 @pytest.fixture
-def read_help(capsys):
+def read_help(capsys, monkeypatch):
     """A function: what a command line with --help or --help_all prints."""
+    monkeypatch.setattr("sys.argv", ["train_static.py"])
 
     def call(*arguments, trainer="static"):
         with pytest.raises(SystemExit) as stopped:

@@ -6,7 +6,6 @@ import pytest
 import yaml
 
 from hebbes.options.command_line import parse_config
-from hebbes.options.resuming import parse_configs
 from hebbes.programs.train import prepare_runs
 from hebbes.training.run import execute_all
 from tests.options.users_classes import Louder, Plain, Scaled
@@ -51,7 +50,7 @@ def check_all(config):
         (f"{MINE}:Plain", {}),
     ]
     (logger,) = config.list_loggers()
-    assert (logger.name, dict(logger.options)) == (f"{MINE}:Diary", {"word": "told", "times": 2})
+    assert (logger.name, dict(logger.kwargs)) == (f"{MINE}:Diary", {"word": "told", "times": 2})
 
 
 def test_they_are_flags():
@@ -149,7 +148,7 @@ def test_a_name_of_two_chosen_parts_is_refused_with_both_full_names(tmp_path):
     config = parse(*both, "--Search.greed", "0.3", "--Greedy.greed", "4")
     assert config.settings.greed == 0.3
     (logger,) = config.list_loggers()
-    assert logger.options["greed"] == 4
+    assert logger.kwargs["greed"] == 4
     options = config.as_options()
     assert (options["Search.greed"], options["Greedy.greed"]) == (0.3, 4) and "greed" not in options
     assert parse_file(tmp_path, options).as_options() == options
@@ -216,7 +215,7 @@ def test_a_resume_finds_its_options_where_a_strategy_has_their_names(tmp_path):
     flags += ["--env_kwargs", "{truncate_at: 3}"]
     execute_all(prepare_runs("static", flags, ""))
     resumed = ["--resume", str(tmp_path / "Scripted-v0" / "run"), "--import", "tests", "--generations", "2"]
-    (config,) = parse_configs("static", resumed, "")
+    config = parse_config("static", resumed, "")
     assert (config.run.seeds, config.settings.seeds, config.engine.chunk_size) == (2, 8, 3)
     execute_all(prepare_runs("static", resumed, ""))
 

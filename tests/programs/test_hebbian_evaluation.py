@@ -2,12 +2,13 @@
 
 import json
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from hebbes.environments.environment_spec import EnvironmentSpec
-from hebbes.evaluation.entries import Entry, EvaluationResult, PlayResult
+from hebbes.evaluation.entries import Entry, EvaluationResult
 from hebbes.evaluation.play import play
 from hebbes.evaluation.weight_recording import record_weights
 from hebbes.files.policy_file import SavedPolicy, save_policy
@@ -137,8 +138,7 @@ def test_a_policy_plays_on_the_given_morphologies_or_those_of_its_training(owner
 def make_result(path, morphology, returns, variant="", trained=("none",)):
     saved = replace(make_plastic(), environment=replace(SPEC, env_kwargs={}, morphologies=trained))
     environment = replace(saved.environment, morphologies=(morphology,))
-    played = PlayResult(np.array([returns], np.float64), {}, np.ones((1, len(returns)), np.int64))
-    return EvaluationResult(Entry(path, saved, environment, variant), played)
+    return EvaluationResult(Entry(path, saved, environment, variant), np.array([returns], np.float64), {})
 
 
 def test_report_of_variants_and_morphologies():
@@ -215,7 +215,8 @@ def make_results_on_morphologies(entries, *lost):
     return [
         EvaluationResult(
             replace(entry, environment=replace(entry.environment, morphologies=(morphology,))),
-            PlayResult(np.full((1, 2), float(number)), {}, np.ones((1, 2), np.int64)),
+            np.full((1, 2), float(number)),
+            {},
             lost=entry.path in lost,
         )
         for entry in entries
@@ -226,8 +227,8 @@ def make_results_on_morphologies(entries, *lost):
 def write_all_plots(options, evaluated):
     return write_plots(
         evaluated,
-        options.plots_folder,
-        layers=options.plotted_layers,
+        Path(options.plots),
+        layers=options.plot_layers,
         num_episodes=options.episodes,
         seed=options.seed,
         max_episode_steps=options.max_episode_steps,
@@ -236,9 +237,8 @@ def write_all_plots(options, evaluated):
 
 def test_a_static_file_plays_with_the_variants_of_a_plastic_one_and_is_in_the_plot(files, tmp_path, monkeypatch):
     drawn = []
-    monkeypatch.setattr(
-        "hebbes.reporting.evaluation_plots.plot_returns_by_morphology", lambda png, *what: drawn.append(what)
-    )
+    monkeypatch.setattr("hebbes.reporting.evaluation_plots.make_returns_figure", lambda *what: drawn.append(what))
+    monkeypatch.setattr("hebbes.reporting.evaluation_plots.write_figure", lambda figure, png: None)
     options = make_config(files["static"], files["plastic"], freeze_at=(3,), plots=str(tmp_path), episodes=2)
     entries = load_entries(options)
     played_by = [(entry.path, entry.variant) for entry in entries]
@@ -264,7 +264,6 @@ def test_plots_are_written_for_every_file_and_for_morphologies(files, tmp_path):
     written = list(write_all_plots(options, make_results_on_morphologies(load_entries(options))))
     assert [path.name for path in written] == ["1_plastic.png", "2_coevolved.png", "return_by_morphology.png"]
     assert all(path.read_bytes().startswith(b"\x89PNG") for path in written)
-    assert make_config(files["plastic"]).plots_folder is None
 
 
 def test_a_file_that_was_lost_or_cannot_be_drawn_costs_no_other_plot(files, tmp_path, monkeypatch):

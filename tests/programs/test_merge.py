@@ -8,7 +8,6 @@ import pytest
 from hebbes.evaluation.play import play
 from hebbes.files.policy_file import load_policy, save_policy
 from hebbes.options.command_line import parse_config
-from hebbes.options.resuming import parse_configs
 from hebbes.policies.hebbian import Hebbian
 from hebbes.programs.merge import MergeConfig, merge
 from hebbes.training.prepare import prepare
@@ -57,7 +56,7 @@ def test_the_printed_command_trains_resumes_bit_for_bit_and_keeps_the_tables(mer
     stopped = train(config.change(run={"run_name": "run"}, evolution={"generations": 3}))
     path.rename(path.with_suffix(".gone"))  # a resume needs only the checkpoint
     try:
-        (again,) = parse_configs("hebbian", ["--resume", str(stopped), "--import", *IMPORT, "--generations", "6"], "")
+        again = parse_config("hebbian", ["--resume", str(stopped), "--import", *IMPORT, "--generations", "6"], "")
         assert read_outcome(train(again)) == read_outcome(whole)
     finally:
         path.with_suffix(".gone").rename(path)
@@ -77,7 +76,10 @@ def test_the_start_is_the_merged_policy(merged_file, tmp_path):
     (run,) = prepare(parse_config("hebbian", [*read_command(said), *flags], ""))
     start = load_policy(path, IMPORT)
     assert np.array_equal(run.trainer.policy[0], start.weights)
-    assert set(run.trainer.policy[1]) == {"rule_table.dense1", "rule_table.dense2"}
+    assert {name for name in run.trainer.policy[1] if name.startswith("rule")} == {
+        "rule_table.dense1",
+        "rule_table.dense2",
+    }
     assert start.provenance["merged_from"]["generation"] == 2
 
 

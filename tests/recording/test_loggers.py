@@ -11,8 +11,9 @@ from typing import ClassVar
 import pytest
 
 from hebbes.contracts.option import list_options, option
+from hebbes.environments.wrapper_spec import WrapperSpec
 from hebbes.recording.base import RunLogger
-from hebbes.recording.loggers import LoggerChoice, Loggers
+from hebbes.recording.loggers import Loggers, check_logger
 from hebbes.recording.tensorboard import TensorBoard
 from hebbes.registry.lookup import find_class
 from hebbes.registry.users_classes import check_class
@@ -79,7 +80,7 @@ TEXT, FAILING = (f"{__name__}:{each.__name__}" for each in (TextLogger, FailingL
 
 
 def choose(name, **options):
-    return LoggerChoice(name, find_class("logger", name), options)
+    return WrapperSpec(name, options)
 
 
 @pytest.fixture
@@ -151,11 +152,11 @@ def test_a_choice_is_checked_before_anything_is_made(name, options, reason, made
     def miss_package():
         raise ValueError("pip install text")
 
-    choose(TEXT, decimals=0).check()
-    choose(FAILING).check()
+    check_logger(choose(TEXT, decimals=0))
+    check_logger(choose(FAILING))
     monkeypatch.setattr(TextLogger, "check_installed", miss_package)
     with pytest.raises(ValueError, match=f"^loggers '{name}' cannot be used: {reason}"):
-        choose(name, **options).check()
+        check_logger(choose(name, **options))
     assert made == []
 
 

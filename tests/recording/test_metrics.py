@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hebbes.recording.metrics import MetricsWriter, count_missing_rows, read_metrics
+from hebbes.recording.metrics import MetricsWriter, cut_metrics, read_metrics
 
 
 @given(values=st.lists(st.floats(), min_size=1, max_size=5))
@@ -39,42 +39,65 @@ def test_a_row_with_other_columns_is_refused_and_not_written(tmp_path):
     assert read_metrics(tmp_path / "metrics.csv")["generation"].tolist() == [1]
 
 
-def test_writing_continues_after_a_generation_and_drops_later_rows_of_an_interrupted_run(tmp_path):
+def test_a_resume_drops_later_rows_of_an_interrupted_run_and_a_torn_last_line(tmp_path):
     path = tmp_path / "metrics.csv"
-    path.write_text("learning_rate,generation\n0.5,1\n0.25,2\n0.125,3\n0.0")
-    assert count_missing_rows(path, "generation", 2) == 0
-    with MetricsWriter(path, "generation", 2) as writer:
-        writer.write({"generation": 3, "learning_rate": 7.0})
-    assert path.read_text() == "learning_rate,generation\n0.5,1\n0.25,2\n7.0,3\n"
+    path.write_text("generation,learning_rate\n1,0.5\n2,0.25\n3,\x00\n4,0.0")
+    cut_metrics(path, "generation", 2)
     with MetricsWriter(path, "generation") as writer:
-        writer.write({"generation": 1, "sigma": 1.0})
-    assert path.read_text() == "generation,sigma\n1,1.0\n"
+        writer.write({"generation": 3, "learning_rate": 7.0})
+    assert path.read_text() == "generation,learning_rate\n1,0.5\n2,0.25\n3,7.0\n"
 
 
-def test_a_damaged_row_is_dropped_and_the_others_are_kept(tmp_path):
+@pytest.mark.parametrize("text", [None, "", "generation,sigma\n", "generation,sigma\n3,0.5\n4,0.5\n"])
+def test_a_file_that_began_after_the_checkpoint_begins_again(tmp_path, text):
     path = tmp_path / "metrics.csv"
-    path.write_text("generation,learning_rate\n1,0.5\n2,0.\x002\n3,0.1\n")
-    assert count_missing_rows(path, "generation", 3) == 1
-    MetricsWriter(path, "generation", 3).close()
-    assert path.read_text() == "generation,learning_rate\n1,0.5\n3,0.1\n"
-    assert count_missing_rows(tmp_path / "gone.csv", "generation", 3) == 3
+    if text is not None:
+        path.write_text(text)
+    assert cut_metrics(path, "generation", 2) == [f"{path} lacks the rows before generation 3"]
+    with MetricsWriter(path, "generation") as writer:
+        writer.write({"generation": 3, "sigma": 1.0})
+    assert path.read_text() == "generation,sigma\n3,1.0\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ("precious\n", "no undamaged row of generation 2"),
+        ("generation,sigma\n1,0.5\n", "no undamaged row of generation 2"),
+        ("generation,sigma\n1,0.5\n2,0.", "no undamaged row of generation 2"),
+        ("generation,sigma\n1,0.\x005\n2,0.5\n", "could not convert"),
+        ("generation,sigma\n1,0.5\n1,0.5\n2,0.5\n", "lacks rows before generation 2"),
+        ("generation,sigma\n0,0.5\n2,0.5\n", "lacks rows before generation 2"),
+        ("1,0.5\n2,0.5\n", "lacks rows before generation 2"),
+        ("generation,sigma\n1\n2,0.5\n", "row 1 has 1 cells, expected 2"),
+    ],
+)
+def test_a_file_with_damaged_rows_is_refused_and_left_alone(tmp_path, text, complaint):
+    path = tmp_path / "metrics.csv"
+    path.write_text(text)
+    with pytest.raises(ValueError, match=rf"metrics.csv.*{complaint}"):
+        cut_metrics(path, "generation", 2)
+    assert path.read_text() == text
+
+
+@pytest.mark.parametrize("is_aside", [False, True])
+def test_the_first_rows_may_be_in_another_file(is_aside, tmp_path):
+    path = tmp_path / "metrics.csv"
+    path.write_text("generation,sigma\n3,0.5\n4,0.5\n")
+    if is_aside:
+        (tmp_path / "metrics.until-2.csv").touch()
+    expected = [] if is_aside else [f"{path} lacks the rows before generation 3"]
+    assert cut_metrics(path, "generation", 4) == expected
+    assert read_metrics(path)["generation"].tolist() == [3, 4]
 
 
 def test_rows_with_the_columns_of_another_version_are_set_aside(tmp_path):
     path = tmp_path / "metrics.csv"
     path.write_text("generation,learning_rate\n1,0.5\n")
-    with MetricsWriter(path, "generation", 1) as writer:
+    with MetricsWriter(path, "generation") as writer:
         writer.write({"generation": 2, "sigma": 1.0})
     assert path.read_text() == "generation,sigma\n2,1.0\n"
     assert (tmp_path / "metrics.until-1.csv").read_text() == "generation,learning_rate\n1,0.5\n"
-
-
-def test_a_foreign_file_is_left_alone(tmp_path):
-    path = tmp_path / "metrics.csv"
-    path.write_text("precious\n")
-    with pytest.raises(ValueError, match=r"metrics.csv holds no metrics; move it away"):
-        MetricsWriter(path, "generation", 2)
-    assert path.read_text() == "precious\n"
 
 
 def test_rows_that_the_disk_refuses_are_written_once_there_is_room(tmp_path):
@@ -111,7 +134,8 @@ def test_columns_of_an_earlier_version_get_current_names_when_the_run_writes_the
     path = tmp_path / "metrics.csv"
     path.write_text("generation,unperturbed_return,lr\n1,2.5,0.1\n")
     assert read_metrics(path).keys() == {"generation", "mean_policy_return", "learning_rate"}
-    with MetricsWriter(path, "generation", 1) as writer:
+    cut_metrics(path, "generation", 1)
+    with MetricsWriter(path, "generation") as writer:
         writer.write({"generation": 2, "mean_policy_return": 3.5, "learning_rate": 0.2})
     assert path.read_text() == "generation,mean_policy_return,learning_rate\n1,2.5,0.1\n2,3.5,0.2\n"
 
@@ -119,7 +143,8 @@ def test_columns_of_an_earlier_version_get_current_names_when_the_run_writes_the
 def test_a_users_own_column_with_a_former_name_stays(tmp_path):
     path = tmp_path / "metrics.csv"
     for generation in (1, 2, 3):
-        with MetricsWriter(path, "generation", generation - 1) as writer:
+        cut_metrics(path, "generation", generation - 1)
+        with MetricsWriter(path, "generation") as writer:
             writer.write({"generation": generation, "lr": 0.5, "learning_rate": 1.0})
     assert [each.name for each in tmp_path.iterdir()] == ["metrics.csv"]
     assert list(read_metrics(path)["lr"]) == [0.5, 0.5, 0.5]

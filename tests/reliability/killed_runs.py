@@ -1,8 +1,11 @@
 """Runs that are killed at random moments, resumed until they end, and compared with an undisturbed run."""
 
 import itertools
+import json
 import os
 import signal
+import subprocess
+import sys
 import time
 from collections import Counter
 from dataclasses import dataclass
@@ -10,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 from training_process import (
+    ROOT,
     TrainingProcess,
     check_files,
     find_differences,
@@ -36,6 +40,21 @@ CONFIGURATIONS = {
 MOMENTS = ("generation", "start", "write")
 """Moments of kills, in turn: a random time within or after a generation, a random time while the process starts, and
 the moment when a temporary file exists."""
+
+
+def kill_at_operations(trainer, every, folder, tell):
+    """Kills a run of `trainer` at every so many of its operations on files, and its resumes; asserts equal ends."""
+    command = [sys.executable, "-m", "tests.reliability.killed_writes", trainer, str(folder), str(every)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    tell(
+        f"Scripted-v0, {trainer}: {found['kills']} kills at {found['operations']} operations on files "
+        f"and in the resumes, {'NOT EQUAL' if found['wrong'] else 'EQUAL'}",
+        kills=found["kills"],
+    )
+    assert found["wrong"] == [], done.stderr
+    assert found["operations"] > 30
 
 
 def make_flags(environment):

@@ -3,7 +3,10 @@
 import shlex
 import signal
 
+import pytest
 from training_process import TrainingProcess, find_differences, find_temporary_files, wait_for_generation
+
+pytestmark = pytest.mark.slow
 
 THREE = [
     *("--environment", "CartPole-v1", "--popsize", "8", "--max_episode_steps", "50", "--threads", "1"),

@@ -2,7 +2,9 @@
 
 import numpy as np
 import pytest
-from killed_runs import KilledRun
+from killed_runs import KilledRun, kill_at_operations
+
+pytestmark = pytest.mark.slow
 
 
 @pytest.mark.parametrize(("environment", "kills"), [("CartPole-v1", 3), ("Pendulum-v1", 1)])
@@ -13,3 +15,7 @@ def test_kills_change_nothing(environment, kills, tmp_path, tell):
     assert not found
     assert run.counts["in training"] >= (kills + 1) // 2
     assert run.counts["workers killed"] == (environment == "Pendulum-v1")
+
+
+def test_kills_of_a_run_with_segments_change_nothing(tmp_path, tell):
+    kill_at_operations("replay", 60, tmp_path, tell)

@@ -3,6 +3,8 @@
 import pytest
 from long_runs import Holding, measure_growth
 
+pytestmark = pytest.mark.slow
+
 CARTPOLE = [
     *("--environment", "CartPole-v1", "--max_episode_steps", "5", "--popsize", "4", "--threads", "2"),
     *("--eval_every", "20", "--eval_episodes", "2", "--test_episodes", "0", "--print_every", "100"),

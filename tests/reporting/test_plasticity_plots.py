@@ -2,11 +2,11 @@ import numpy as np
 import pytest
 
 from hebbes.evaluation.weight_recording import WeightRecording
+from hebbes.reporting.figure import write_figure
 from hebbes.reporting.plasticity_plots import (
     Bar,
     make_plasticity_figure,
     make_returns_figure,
-    plot_plasticity,
     project_on_principal_components,
 )
 
@@ -26,7 +26,7 @@ def test_episodes_without_variance_are_drawn_too(trajectory, tmp_path):
     (projected,), shares = project_on_principal_components([trajectory])
     assert np.allclose(projected, 0) and not shares.any()
     recording = WeightRecording([trajectory.astype(np.float32)], np.zeros((len(trajectory) - 1, 1)))
-    plot_plasticity(tmp_path / "a.png", "nothing", [recording], {"A": np.zeros(3)}, [1])
+    write_figure(make_plasticity_figure("nothing", [recording], {"A": np.zeros(3)}, [1]), tmp_path / "a.png")
     assert (tmp_path / "a.png").stat().st_size
 
 

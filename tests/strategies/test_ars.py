@@ -7,7 +7,7 @@ import pytest
 from hebbes.execution.noise_sums import sum_noise_of_chunks
 from hebbes.strategies.ars import ARS, ARSSettings
 from hebbes.strategies.openai_es import OpenAIES, OpenAIESSettings
-from tests.strategies.searches import make_results, run_generations, sphere, tell_fitness
+from tests.strategies.every_strategy import make_results, run_generations, sphere, tell_fitness
 
 START = np.random.default_rng(1).normal(size=5).astype(np.float32)
 NAN = float("nan")

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from hebbes.strategies.cem import CEM, CEMSettings
-from tests.strategies.searches import run_generations, sphere, tell_fitness
+from tests.strategies.every_strategy import run_generations, sphere, tell_fitness
 
 START = np.random.default_rng(1).normal(size=5).astype(np.float32)
 FITNESS = np.array([1.0, 4.0, 2.0, 0.0, -3.0, 3.0])  # best first: members 1, 5, 2

@@ -4,7 +4,7 @@ from cmaes import CMA
 
 from hebbes.strategies.cma_es import CMAES
 from hebbes.strategies.core.adaptive import AdaptiveSettings
-from tests.strategies.searches import make_members, make_results
+from tests.strategies.every_strategy import make_members, make_results
 
 START = np.random.default_rng(2).normal(size=6).astype(np.float32)
 AXES = np.linalg.qr(np.random.default_rng(4).normal(size=(6, 6)))[0]

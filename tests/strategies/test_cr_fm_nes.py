@@ -3,7 +3,7 @@ import numpy as np
 import pytest
 
 from hebbes.strategies.cr_fm_nes import CRFMNES, CRFMNESSettings
-from tests.strategies.searches import make_members, make_results
+from tests.strategies.every_strategy import make_members, make_results
 
 START = np.random.default_rng(2).normal(size=12).astype(np.float32)
 

@@ -3,7 +3,7 @@ import pytest
 
 from hebbes.strategies.core import lineages
 from hebbes.strategies.ga import GA, GASettings
-from tests.strategies.searches import make_members, make_results
+from tests.strategies.every_strategy import make_members, make_results
 
 START = np.random.default_rng(2).normal(size=6).astype(np.float32)
 

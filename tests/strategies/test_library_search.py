@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from tests.strategies.every_strategy import make_strategy
-from tests.strategies.searches import make_members, make_results
+from tests.strategies.every_strategy import make_members, make_results, make_strategy
 
 
 @pytest.mark.parametrize("name", ["cma_es", "sep_cma_es", "cr_fm_nes"])

@@ -11,7 +11,7 @@ from hebbes.policies.mean_squares import compute_mean_squares
 from hebbes.strategies.core.low_rank import LowRankPopulation
 from hebbes.strategies.core.populations import GaussianPopulation
 from hebbes.strategies.openai_es import OpenAIES, OpenAIESSettings
-from tests.strategies.searches import make_results
+from tests.strategies.every_strategy import make_results
 
 LAYOUT = Layout({"kernel": (2, 1, 3, 3), "matrix": (5, 4), "offset": (5,), "last": (2, 5)})
 CENTER = np.linspace(-1, 1, LAYOUT.num_params, dtype=np.float32)

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from hebbes.strategies.core.populations import GaussianPopulation
-from tests.strategies.every_strategy import SUMS_NOISE, make_strategy
-from tests.strategies.searches import make_members, make_results, sphere
+from tests.strategies.every_strategy import SUMS_NOISE, make_members, make_results, make_strategy, sphere
 
 
 @pytest.mark.parametrize("name", SUMS_NOISE)

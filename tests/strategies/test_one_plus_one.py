@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from hebbes.strategies.one_plus_one import OnePlusOne, OnePlusOneSettings
-from tests.strategies.searches import make_results
+from tests.strategies.every_strategy import make_results
 
 START = np.random.default_rng(2).normal(size=8).astype(np.float32)
 UP, DOWN = np.exp(0.8 / 3), np.exp(-0.2 / 3)  # d = sqrt(8 + 1)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from hebbes.strategies.openai_es import OpenAIES, OpenAIESSettings
-from tests.strategies.searches import make_members, make_results, run_generations, sphere, tell_fitness
+from tests.strategies.every_strategy import make_members, make_results, run_generations, sphere, tell_fitness
 
 
 def make_strategy(num_params=4, seed=0, **settings):

@@ -3,7 +3,7 @@ import pytest
 
 from hebbes.strategies.openai_es import OpenAIES, OpenAIESSettings
 from hebbes.strategies.pgpe import PGPE, PGPESettings
-from tests.strategies.searches import run_generations, sphere, tell_fitness
+from tests.strategies.every_strategy import run_generations, sphere, tell_fitness
 
 START = np.random.default_rng(1).normal(size=5).astype(np.float32)
 FITNESS = np.array([1.0, 4.0, 2.0, 0.0, -3.0, 3.0])

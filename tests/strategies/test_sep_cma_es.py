@@ -4,7 +4,7 @@ from cmaes import SepCMA
 
 from hebbes.strategies.core.adaptive import AdaptiveSettings
 from hebbes.strategies.sep_cma_es import SepCMAES, compute_learning_rates
-from tests.strategies.searches import make_members, make_results
+from tests.strategies.every_strategy import make_members, make_results
 
 START = np.random.default_rng(2).normal(size=12).astype(np.float32)
 

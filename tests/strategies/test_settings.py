@@ -99,7 +99,7 @@ def test_fields_of_a_users_settings_need_only_a_help_text():
 
 @pytest.mark.parametrize("name", OPTIMIZERS)
 def test_optimizers_keep_as_many_vectors_as_they_say(name):
-    state = OPTIMIZERS[name].make(OptimizerSettings(), 100).state_dict()
+    state = OPTIMIZERS[name](OptimizerSettings(), 100).state_dict()
     assert sum(array.size == 100 for array in state.values()) == OPTIMIZERS[name].num_vectors
     assert GaussianStrategy.memory(OptimizerSettings(optimizer=name), 100, 10).state == 8 * 100 * (
         2 + OPTIMIZERS[name].num_vectors

@@ -3,7 +3,7 @@ import pytest
 
 from hebbes.strategies.openai_es import OpenAIES, OpenAIESSettings
 from hebbes.strategies.snes import SNES, SNESSettings
-from tests.strategies.searches import run_generations, sphere, tell_fitness
+from tests.strategies.every_strategy import run_generations, sphere, tell_fitness
 
 START = np.random.default_rng(1).normal(size=8).astype(np.float32)
 

@@ -9,8 +9,8 @@ from tests.strategies.every_strategy import (
     assert_states_equal,
     each_strategy,
     make_strategy,
+    run_generations,
 )
-from tests.strategies.searches import run_generations
 
 
 @each_strategy

@@ -5,7 +5,7 @@ from scipy.linalg import expm
 from hebbes.strategies.snes import SNES, SNESSettings
 from hebbes.strategies.xnes import XNES, XNESSettings, compute_default_rate
 from tests.shape_checks import unchecked
-from tests.strategies.searches import make_members, make_results
+from tests.strategies.every_strategy import make_members, make_results
 
 START = np.random.default_rng(2).normal(size=4).astype(np.float32)
 

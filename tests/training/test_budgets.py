@@ -105,7 +105,7 @@ def test_a_run_stops_at_the_return_asked_for_and_says_so(tmp_path, capsys):
 @pytest.mark.parametrize(
     ("budget", "reason"),
     [
-        ({"generations": 2}, "2 of 2 generations are done"),
+        ({"generations": 2}, "generation 2 of 2 is done"),
         ({"max_env_steps": 50}, "90 of 50 env steps are done"),
     ],
 )

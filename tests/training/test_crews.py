@@ -83,6 +83,7 @@ def test_linear_algebra_has_one_thread_wherever_members_are_evaluated(tmp_path):
     assert all(other == found[0] for other in found)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("policy", "sizes"), [("cnn", {"hidden_sizes": (4,)}), ("conv_lstm", {})])
 def test_virtual_batch_normalization_of_images(policy, sizes, tmp_path):
     def configure(folder, **crew):

@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from hebbes.files.policy_file import load_policy
+from hebbes.options.command_line import parse_config
 from hebbes.options.evaluation import EvaluateConfig
-from hebbes.options.resuming import parse_configs
 from hebbes.policies.hebbian import Hebbian
 from hebbes.policies.linear import Linear
 from hebbes.programs.evaluation_entries import load_entries
@@ -49,7 +49,7 @@ def test_its_policy_file_loads_and_can_be_played(earlier):
 
 
 def test_it_resumes_under_todays_names(earlier, capsys):
-    (config,) = parse_configs("hebbian", ["--resume", str(earlier), "--generations", "3"], "")
+    config = parse_config("hebbian", ["--resume", str(earlier), "--generations", "3"], "")
     check_options(config)
     assert "is now called" not in capsys.readouterr().err
     (run,) = prepare(config)
@@ -62,7 +62,7 @@ def test_it_resumes_under_todays_names(earlier, capsys):
 
 
 def test_its_config_is_read_with_a_line_for_each_name_that_was_ours_alone(earlier, capsys):
-    (config,) = parse_configs("hebbian", ["--config", str(earlier / "config.yaml")], "")
+    config = parse_config("hebbian", ["--config", str(earlier / "config.yaml")], "")
     check_options(config)
     lines = capsys.readouterr().err.splitlines()
     renamed = {"bodies": "morphologies", "normalisation": "normalization", "lr_schedule": "learning_rate_schedule"}
@@ -73,11 +73,11 @@ def test_its_config_is_read_with_a_line_for_each_name_that_was_ours_alone(earlie
 
 def test_short_names_are_taken_in_silence_and_former_flags_with_a_notice(capsys):
     short = ["--environment", "CartPole-v1", "--popsize", "6", "--lr", "0.5", "--decay", "0.7"]
-    (config,) = parse_configs("static", short, "")
+    config = parse_config("static", short, "")
     settings = config.settings
     assert (settings.population_size, settings.learning_rate, settings.learning_rate_decay) == (6, 0.5, 0.7)
     assert capsys.readouterr().err == ""
-    (config,) = parse_configs("static", ["--environment", "Ant-v5", "--bodies", "none", "left"], "")
+    config = parse_config("static", ["--environment", "Ant-v5", "--bodies", "none", "left"], "")
     assert config.environment.morphologies == ("none", "left")
     assert "--bodies is now called --morphologies" in capsys.readouterr().err.splitlines()
 
@@ -85,7 +85,7 @@ def test_short_names_are_taken_in_silence_and_former_flags_with_a_notice(capsys)
 def test_an_option_under_two_of_its_names_is_refused(tmp_path):
     (tmp_path / "twice.yaml").write_text("learning_rate: 0.1\nlr: 0.2\n")
     with pytest.raises(ValueError, match=r"twice.yaml: learning_rate is given twice, as lr too$"):
-        parse_configs("static", ["--environment", "CartPole-v1", "--config", str(tmp_path / "twice.yaml")], "")
+        parse_config("static", ["--environment", "CartPole-v1", "--config", str(tmp_path / "twice.yaml")], "")
 
 
 def test_a_users_own_package_of_a_former_name_is_not_taken_for_ours(tmp_path, monkeypatch):
@@ -109,13 +109,13 @@ def test_a_short_name_gives_way_to_an_option_of_that_name(tmp_path, monkeypatch)
     (tmp_path / "with_lr.py").write_text(code + "class Mine(GA):\n    Settings = Settings\n")
     monkeypatch.syspath_prepend(tmp_path)
     flags = ["--environment", "CartPole-v1", "--strategy", "with_lr:Mine", "--lr", "3", "--learning_rate", "4"]
-    (config,) = parse_configs("static", [*flags, "--popsize", "6"], "")
+    config = parse_config("static", [*flags, "--popsize", "6"], "")
     assert (config.settings.lr, config.settings.learning_rate, config.settings.population_size) == (3, 4, 6)
 
 
 def test_what_a_resumed_run_saves_has_current_names(earlier):
     again = ["--wrappers", "wrappers.clip_action:ClipAction"]
-    (config,) = parse_configs("hebbian", ["--resume", str(earlier), *again], "")
+    config = parse_config("hebbian", ["--resume", str(earlier), *again], "")
     assert config.evolution.policy == "hebbes.policies.hebbian:Hebbian"
     assert config.evolution.strategy == "hebbes.strategies.openai_es:OpenAIES"
     assert config.environment.wrappers == ("hebbes.wrappers.clip_action:ClipAction",)

@@ -11,6 +11,8 @@ from hebbes.options.command_line import parse_config
 from hebbes.training.prepare import prepare
 from hebbes.training.run import execute
 
+pytestmark = pytest.mark.slow
+
 BACKENDS = {
     "CartPole-v1": "envpool",
     "Pendulum-v1": "envpool",

@@ -5,11 +5,14 @@ import shutil
 import numpy as np
 import pytest
 
-from hebbes.contracts.trainer import Segment, TrainerState
+from hebbes.contracts.trainer import Segment, Trainer, TrainerState
 from hebbes.files import segments as segment_files
 from hebbes.files.checkpoint import load_newest_checkpoint
 from hebbes.files.policy_file import load_policy
+from hebbes.recording.loggers import Loggers
 from hebbes.recording.metrics import read_metrics
+from hebbes.training import lifecycle
+from hebbes.training.advice import TrainingError
 from hebbes.training.prepare import prepare
 from hebbes.training.run import execute
 from tests.training import toy_trainers
@@ -41,7 +44,7 @@ def test_a_toy_trainer_has_a_whole_run(toy, tmp_path, capsys):
     assert (np.flatnonzero(np.isfinite(metrics["eval_return"])) + 1).tolist() == due
     assert best.provenance["score"] == np.nanmax(metrics["eval_return"]) == metrics["best_score"][-1]
     said = capsys.readouterr().out
-    assert "\n  try   env steps" in said and "training ended: 9 of 9 trys are done" in said
+    assert "\n  try   env steps" in said and "training ended: try 9 of 9 is done" in said
     assert "try 4: tried" in said and f"of try {best.provenance['try']}\n" in said
 
 
@@ -89,6 +92,9 @@ def test_between_two_checkpoints_no_segment_is_read(tmp_path, monkeypatch):
     read = []
 
     class Watched(Segment):
+        def __post_init__(self):
+            """Asking for the sizes is not reading."""
+
         @property
         def arrays(self):
             read.append(self)
@@ -146,3 +152,61 @@ def test_a_full_disk_leaves_the_checkpoint_before(tmp_path, monkeypatch, capsys)
     shutil.rmtree(folder.parent / "whole", ignore_errors=True)
     whole = train(make_scripted_config(tmp_path, "replay", run_name="whole", **options))
     assert read_outcome(folder) == read_outcome(whole)
+
+
+@pytest.mark.parametrize(
+    ("values", "line"),
+    [
+        ({"score": np.float32(1)}, "try 5: the trainer's value 'score' cannot be saved: .*float32"),
+        ({"score": 1.0, "notes": "x" * 2**17}, "try 5: the trainer's values up to 'notes' have 131.* characters"),
+    ],
+)
+def test_a_state_that_no_checkpoint_holds_ends_the_run_after_the_unit_before_is_saved(values, line, tmp_path):
+    (run,) = prepare(make_scripted_config(tmp_path, "random", checkpoint_every=100, eval_every=100))
+    advance, get_state = run.trainer.advance, run.trainer.get_state
+
+    def spoil(progress, engine):
+        if progress.units == 4:
+            run.trainer.get_state = lambda: TrainerState(get_state().arrays, values)
+        return advance(progress, engine)
+
+    run.trainer.advance = spoil
+    with pytest.raises(TrainingError, match=line):
+        execute(run)
+    assert load_newest_checkpoint(run.folder / "checkpoint")[0].progress.units == 4
+
+
+def test_a_trainer_that_lacks_a_method_is_not_made():
+    class Forgetful(Trainer):
+        unit = "try"
+        advance = policy = set_state = None
+
+    with pytest.raises(TypeError, match="get_state"):
+        Forgetful()
+
+
+@pytest.mark.parametrize(
+    ("state", "line"),
+    [
+        (TrainerState({f"{number}{'x' * 1000}": np.zeros(1) for number in range(1100)}), "the header would exceed"),
+        (TrainerState(values={"trainer": object()}), "the trainer's value 'trainer' cannot be saved"),
+    ],
+)
+def test_a_run_that_cannot_be_saved_at_its_start_leaves_no_logger_open(state, line, tmp_path, monkeypatch):
+    opened = []
+
+    class Watched(Loggers):
+        def __init__(self, *arguments, **options):
+            super().__init__(*arguments, **options)
+            opened.append(self)
+
+        def close(self):
+            opened.clear()
+            return super().close()
+
+    monkeypatch.setattr(lifecycle, "Loggers", Watched)
+    (run,) = prepare(make_scripted_config(tmp_path, "random"))
+    run.trainer.get_state = lambda: state
+    with pytest.raises(TrainingError, match=f"try 0.*: {line}"):
+        execute(run)
+    assert opened == []

@@ -1,5 +1,7 @@
 """Runs with low-rank noise learn and resume, and the number of workers changes nothing."""
 
+import pytest
+
 from hebbes.recording.metrics import read_metrics
 from tests.training.scripted_runs import make_config, make_scripted_config, read_outcome, resume, train
 
@@ -13,6 +15,7 @@ def make_cartpole_config(folder, **changes):
     )
 
 
+@pytest.mark.slow
 def test_cartpole_is_learned(tmp_path):
     metrics = read_metrics(train(make_cartpole_config(tmp_path, generations=12, max_episode_steps=200)) / "metrics.csv")
     assert metrics["return_mean"][0] < 60
@@ -21,7 +24,8 @@ def test_cartpole_is_learned(tmp_path):
 
 def test_a_run_stopped_and_resumed_is_the_run_never_stopped(tmp_path):
     whole = train(make_scripted_config(tmp_path / "whole", sampler="low_rank"))
-    assert read_outcome(whole)["mean"] != read_outcome(train(make_scripted_config(tmp_path / "dense")))["mean"]
+    dense = train(make_scripted_config(tmp_path / "dense"))
+    assert read_outcome(whole)["strategy.mean"] != read_outcome(dense)["strategy.mean"]
     cut_short = train(make_scripted_config(tmp_path, sampler="low_rank", generations=4))
     assert read_outcome(resume(cut_short)) == read_outcome(whole)
 

@@ -8,13 +8,17 @@ import pytest
 
 from hebbes.contracts.strategy import SearchMemory
 from hebbes.environments.environment_spec import EnvironmentSpec
+from hebbes.execution.chunks import Task, count_chunks
+from hebbes.execution.engine_options import EngineOptions
 from hebbes.execution.episode import Agent
+from hebbes.execution.in_process import InProcess
+from hebbes.execution.workers import Workers
 from hebbes.options.evaluation import EvaluateConfig
 from hebbes.policies.linear import Linear
 from hebbes.training.memory_check import Knob, check_evaluation_memory, check_memory, format_bytes
 from hebbes.training.prepare import prepare
 from hebbes.training.run import execute
-from hebbes.training.run_memory import Network, RunSize, Stage, estimate_memory
+from hebbes.training.run_memory import Network, RunSize, Stage, count_simulators, estimate_memory
 from tests.training.scripted_runs import make_scripted_config
 
 HUGE = "1000000000"
@@ -112,8 +116,8 @@ def test_an_evaluation_without_end_is_refused(options, message):
 def test_an_evaluation_that_does_not_fit_names_its_episodes():
     agent, spec = Agent(Linear((17,), 6), "identity"), EnvironmentSpec("HalfCheetah-v5", "envpool", {})
     with pytest.raises(ValueError, match=r"^episodes 100000000 would take about .* TB of memory \(simulators "):
-        check_evaluation_memory(agent, spec, episodes=10**8, threads=2, timed=False)
-    assert check_evaluation_memory(agent, spec, episodes=20, threads=2, timed=False) == ""
+        check_evaluation_memory(agent, spec, EngineOptions(threads=2), 10**8)
+    assert check_evaluation_memory(agent, spec, EngineOptions(threads=2), 20) == ""
 
 
 def test_the_most_seeds_that_are_taken_are_no_list():
@@ -129,6 +133,24 @@ def test_terms_of_a_run_of_known_parts():
     assert grown["simulators"] == 2 * (200 + 5) * 1_000_000
     plastic = replace(RUN, network=replace(RUN.network, state_bytes=3000))
     assert estimate_memory(plastic)["members' weights"] == 2 * 10 * (4000 + 2 * 3000)
+
+
+@pytest.mark.parametrize("workers", [True, False])
+@pytest.mark.parametrize(("threads", "members", "evaluated"), [(4, 201, 5), (3, 24, 70), (16, 40, 0)])
+def test_the_pools_that_workers_may_keep_are_counted(workers, threads, members, evaluated):
+    engine = (Workers if workers else InProcess)(make_reacher(), chunk_size=32, threads=threads)
+    stage = Stage(uses_workers=workers, keeps_all=True, chunk_size=32)
+    size = replace(RUN, training=stage, threads=threads, population_size=members - 1, eval_episodes=evaluated)
+    kept = sum(engine._count_idle_envs(range(count)) for count in (members, evaluated))
+    started = min(engine._transport.num_workers, max(count_chunks(count, 32) for count in (members, evaluated)))
+    assert count_simulators(size, stage, training=True) == started * kept
+    grown = replace(size, grows=True)
+    kept = engine._count_idle_envs(range(members - 1, members)) + engine._count_idle_envs(range(evaluated))
+    assert count_simulators(grown, stage, training=True) == started * kept
+
+
+def make_reacher():
+    return Task(Agent(Linear((10,), 2), "tanh"), EnvironmentSpec("Reacher-v5", "envpool", {}), 11)
 
 
 def test_terms_of_worker_processes_are_those_of_the_chunks_at_work():

@@ -11,7 +11,6 @@ from hebbes.environments.morphologies import SPECIES
 from hebbes.evaluation.play import make_evaluation_spec, play
 from hebbes.files.policy_file import load_policy
 from hebbes.options.command_line import parse_config
-from hebbes.options.resuming import parse_configs
 from hebbes.recording.metrics import read_metrics
 from hebbes.training.assembly import find_spaces, make_environment_spec
 from hebbes.training.prepare import prepare
@@ -127,8 +126,8 @@ def test_a_resumed_run_is_the_run_never_stopped_in_the_same_morphologies(whole, 
     folder = train(parse(tmp_path, *flags, "--generations", "1"))
     again = ["--resume", str(folder), "--generations", "3"]
     with pytest.raises(ValueError, match=r"^morphologies cannot change when a run is resumed"):
-        parse_configs("static", [*again, "--morphologies", "none,left"], "test")
-    (config,) = parse_configs("static", [*again, "--morphologies", "none,right"], "test")
+        parse_config("static", [*again, "--morphologies", "none,left"], "test")
+    config = parse_config("static", [*again, "--morphologies", "none,right"], "test")
     assert read_outcome(train(config)) == expected
 
 
@@ -148,6 +147,7 @@ def test_a_file_without_morphologies_has_the_intact_one(tmp_path):
     assert load_policy(path).environment.morphologies == ("none",)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("trainer", ["static", "hebbian"])
 @pytest.mark.parametrize("environment", ["Ant-v5", "AntBulletEnv-v0"])
 def test_the_presets_train_on_the_intact_and_one_damaged_ant(trainer, environment, tmp_path):

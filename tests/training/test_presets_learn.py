@@ -20,6 +20,7 @@ def test_cartpole_is_solved_by_its_preset(trainer, tmp_path):
     assert play(saved, make_evaluation_spec(saved.environment), episodes=100, seed=1, threads=2).fitness.mean() >= 475
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("modulation", "least", "most"), [("reward", 10, 27.5), ("none", -3, 3)], ids=["reward", "without reward"]
 )

@@ -10,7 +10,9 @@ from hebbes.policies.gru import GRU
 from hebbes.policies.lstm import LSTM
 from hebbes.policies.mlp import MLP
 from hebbes.strategies.openai_es import OpenAIES, OpenAIESSettings
-from tests.strategies.searches import make_results
+from tests.strategies.every_strategy import make_results
+
+pytestmark = pytest.mark.slow
 
 DELAY = 4
 

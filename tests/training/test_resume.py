@@ -6,7 +6,7 @@ import re
 import pytest
 
 from hebbes.files.checkpoint import load_newest_checkpoint
-from hebbes.options.resuming import parse_configs
+from hebbes.options.command_line import parse_config
 from hebbes.recording.metrics import read_metrics
 from hebbes.training import prepare as preparation
 from hebbes.training.prepare import prepare
@@ -125,13 +125,13 @@ def test_one_process_at_a_time(tmp_path):
 def test_the_options_come_from_the_run_and_only_some_may_change(tmp_path):
     folder = train(make_scripted_config(tmp_path, generations=2))
     flags = ["--resume", str(folder), *IMPORT]
-    (config,) = parse_configs("static", [*flags, "--generations", "4", "--threads", "2"], "")
+    config = parse_config("static", [*flags, "--generations", "4", "--threads", "2"], "")
     expected = change(make_scripted_config(tmp_path), generations=4, threads=2, chunk_size=4).as_options()
     assert config.as_options() == expected
-    (config,) = parse_configs("static", [*flags, "--popsize", "8"], "")  # as it was
+    config = parse_config("static", [*flags, "--popsize", "8"], "")  # as it was
     assert config.settings.population_size == 8
     with pytest.raises(ValueError, match=r"sigma cannot change when a run is resumed: it is 0.1 in .*, got 0.2"):
-        parse_configs("static", [*flags, "--sigma", "0.2"], "")
+        parse_config("static", [*flags, "--sigma", "0.2"], "")
 
 
 def test_code_that_a_checkpoint_names_is_imported_only_where_the_user_says_so(tmp_path):
@@ -139,20 +139,20 @@ def test_code_that_a_checkpoint_names_is_imported_only_where_the_user_says_so(tm
     with pytest.raises(
         ValueError, match=r"needs code from the module 'tests.scripted'; .* give --import tests.scripted"
     ):
-        parse_configs("static", ["--resume", str(folder)], "")
+        parse_config("static", ["--resume", str(folder)], "")
 
 
 @pytest.mark.parametrize("name", ["nowhere", "."])
 def test_a_folder_without_a_run_is_refused(name, tmp_path):
     with pytest.raises(ValueError, match=r"resume must name the folder of a run, got .*, which has no checkpoint"):
-        parse_configs("static", ["--resume", str(tmp_path / name)], "")
+        parse_config("static", ["--resume", str(tmp_path / name)], "")
 
 
 def test_a_file_of_a_run_and_the_folder_above_it_say_where_it_is(tmp_path):
     folder = train(make_scripted_config(tmp_path, generations=1))
     for wrong, expected in [(folder / "best.dat", f"a file; give {folder}"), (folder.parent, "the runs in it are run")]:
         with pytest.raises(ValueError, match=re.escape(expected)):
-            parse_configs("static", ["--resume", str(wrong)], "")
+            parse_config("static", ["--resume", str(wrong)], "")
 
 
 def test_the_clock_goes_on_too(tmp_path):

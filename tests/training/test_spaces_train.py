@@ -10,12 +10,12 @@ from hebbes.evaluation.play import make_evaluation_spec, play
 from hebbes.files.policy_file import load_policy
 from hebbes.options.command_line import parse_config
 from hebbes.options.evaluation import EvaluateConfig
-from hebbes.options.resuming import parse_configs
 from hebbes.programs.evaluation_entries import load_entries
 from hebbes.recording.metrics import read_metrics
 from hebbes.reporting.video import film_episode
 from hebbes.training.prepare import prepare
 from hebbes.training.run import execute
+from tests.files.saved_policies import act
 from tests.many_spaces import ACTIONS, OBSERVATIONS
 
 IMPORT = "tests.many_spaces"
@@ -75,6 +75,7 @@ def folder(tmp_path_factory):
     return train(make_config(tmp_path_factory.mktemp("runs"), "static", "dict", "multi")).folder
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("observations", CASES)
 def test_trains_is_tested_saved_evaluated_resumed_and_started_from(observations, tmp_path):
     trainer, actions, options, wrappers, shape, outputs = CASES[observations]
@@ -152,7 +153,7 @@ def test_a_file_with_our_wrappers_needs_no_import(tmp_path):
 def test_a_loaded_policy_gives_what_the_wrapped_environment_takes(folder):
     saved = load_policy(folder / "best.dat", [IMPORT])
     env = make_batch_env(saved.environment, [0, 1], threads=1, training=False)
-    outputs = saved.act(env.start(0))
+    outputs = act(saved, env.start(0))
     assert outputs.shape == (2, 2 + 3 + 4)
     step = env.step(outputs, np.arange(2))
     expected = [
@@ -193,6 +194,6 @@ def test_evaluation_takes_a_package_with_the_name(folder):
 
 def test_a_run_resumes_with_the_package_that_its_name_brought(folder):
     with pytest.raises(ValueError, match=f"needs code from the module '{IMPORT}'.*--import {IMPORT}"):
-        parse_configs("static", ["--resume", str(folder)], "")
-    (resumed,) = parse_configs("static", ["--resume", str(folder), "--import", IMPORT], "")
+        parse_config("static", ["--resume", str(folder)], "")
+    resumed = parse_config("static", ["--resume", str(folder), "--import", IMPORT], "")
     assert (resumed.environment.id, resumed.environment.imports) == ("Spaces-v0", (IMPORT,))

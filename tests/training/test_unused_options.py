@@ -5,7 +5,6 @@ import yaml
 
 from hebbes.options import presets as preset_files
 from hebbes.options.command_line import parse_config
-from hebbes.options.resuming import parse_configs
 from hebbes.training.prepare import prepare
 from tests.training.scripted_runs import make_scripted_config, read_outcome, train
 
@@ -118,7 +117,7 @@ def test_a_run_resumes_with_options_that_it_does_not_use(tmp_path):
     (tmp_path / "mine.yaml").write_text("rank: 3\npopulation_size_max: 20\n")
     folder = train(make_scripted_config(tmp_path, generations=1, config=str(tmp_path / "mine.yaml")))
     flags = ["--resume", str(folder), "--import", "tests.scripted", "--rank", "3"]
-    (config,) = parse_configs("static", flags, "")
+    config = parse_config("static", flags, "")
     assert (config.settings.rank, config.evolution.population_size_max) == (3, 20)
 
 
@@ -165,7 +164,7 @@ def test_a_finished_run_leaves_only_what_it_used_and_resumes_from_its_checkpoint
     assert (written["policy"], written["hidden_sizes"], written["activation"]) == ("mlp", [3], "tanh")
     assert not {"recurrent_size", "virtual_batch", "rank", "momentum", "population_size_max"} & set(written)
     flags = ["--resume", str(folder), "--import", "tests.scripted", "--generations", "4"]
-    (config,) = parse_configs("static", flags, "")
+    config = parse_config("static", flags, "")
     whole = read_outcome(
         train(make_scripted_config(tmp_path, policy="mlp", hidden_sizes=(3,), generations=4, run_name="whole"))
     )

@@ -31,11 +31,10 @@ class RandomSearch(Trainer):
     policy = property(lambda self: (self.weights, self.buffers))
 
     def get_state(self):
-        return TrainerState({"weights": self.weights}, {"score": self.score if np.isfinite(self.score) else None})
+        return TrainerState({"weights": self.weights}, {"score": self.score})
 
     def set_state(self, state):
-        score = state.values["score"]
-        self.weights, self.score = state.arrays["weights"], -inf if score is None else score
+        self.weights, self.score = state.arrays["weights"], state.values["score"]
 
 
 BLOCK, ROWS_PER_UNIT, MOST_BLOCKS = 25, 10, 2

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
         convolution,
         linear,
         low_rank,
+        moments,
         neural_rule,
         observations,
         plastic_layers,

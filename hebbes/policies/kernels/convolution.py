@@ -13,7 +13,6 @@ from numba import int64, njit, types, void
 
 from hebbes.policies.kernels.simd import (
     LANES,
-    TILE_LANES,
     TILE_ROWS,
     copy_every_second,
     copy_some,
@@ -126,7 +125,7 @@ def _deal_in_two(image: np.ndarray, padding: int, rows: int, columns: int, plane
         for i in range((padding + 1 - phase_y) // 2, (height + padding + 1 - phase_y) // 2):
             row = (channel * height + 2 * i + phase_y - padding) * width
             start = (plane * rows + i) * columns + first
-            for x in range(left, width, 2 * TILE_LANES):
+            for x in range(left, width, 2 * LANES):
                 copy_every_second(pixels, row + x, width - x, planes, start + (x - left) // 2)
 
 
@@ -134,16 +133,16 @@ def _deal_in_two(image: np.ndarray, padding: int, rows: int, columns: int, plane
 def _sums(planes: np.ndarray, offsets: np.ndarray, kernels: np.ndarray, biases: np.ndarray, sums: np.ndarray) -> None:
     """Fills flat sums (out_channels, pixels), which consist of whole tiles, from flat planes and flat kernels."""
     taps, pixels = len(offsets), len(sums) // len(biases)
-    whole = pixels - pixels % (3 * TILE_LANES)
+    whole = pixels - pixels % (3 * LANES)
     for out in range(0, len(biases), TILE_ROWS):
-        for pixel in range(0, whole, 3 * TILE_LANES):
+        for pixel in range(0, whole, 3 * LANES):
             tile = tile_of(biases, out, (0, 0, 0))
             for tap in range(taps):
                 start = pixel + offsets[tap]
-                starts = start, start + TILE_LANES, start + 2 * TILE_LANES
+                starts = start, start + LANES, start + 2 * LANES
                 tile = tile_add(tile, kernels, out * taps + tap, taps, planes, starts)
             tile_store(tile, sums, out * pixels + pixel, pixels)
-        for pixel in range(whole, pixels, TILE_LANES):
+        for pixel in range(whole, pixels, LANES):
             one = tile_of(biases, out, (0,))
             for tap in range(taps):
                 one = tile_add(one, kernels, out * taps + tap, taps, planes, (pixel + offsets[tap],))
@@ -176,9 +175,9 @@ def conv_kernel(
     _, channels, height, width = images.shape
     rows, columns = -(-(height + 2 * padding) // stride), -(-(width + 2 * padding) // stride)
     plane_pixels = channels * stride * stride * rows * columns
-    flat_planes = np.zeros(plane_pixels + TILE_LANES, np.float32)  # the last vector reads past the last pixel
+    flat_planes = np.zeros(plane_pixels + LANES, np.float32)  # the last vector reads past the last pixel
     planes = flat_planes[:plane_pixels].reshape((channels, stride, stride, rows, columns))
-    pixels = -(-((out_height - 1) * columns + out_width) // TILE_LANES) * TILE_LANES
+    pixels = -(-((out_height - 1) * columns + out_width) // LANES) * LANES
     offsets = _tap_offsets(channels, size, stride, stride, rows, columns)[:, 0].copy()
     num_weights, tiled = out_channels * len(offsets), -(-out_channels // TILE_ROWS) * TILE_ROWS
     kernels, biases = np.zeros(tiled * len(offsets), np.float32), np.zeros(tiled, np.float32)
@@ -195,6 +194,6 @@ def conv_kernel(
         _sums(flat_planes, offsets, kernels, biases, sums)
         for out in range(out_channels):
             for i in range(out_height):
-                for j in range(0, out_width, TILE_LANES):
+                for j in range(0, out_width, LANES):
                     pixel, to = out * pixels + i * columns + j, (out * out_height + i) * out_width + j
                     copy_some(sums, pixel, out_width - j, output, to)

@@ -96,10 +96,7 @@ def low_rank_linear(
     matrix = weights.center[layout.slices[name]].reshape(num_inputs, num_outputs)
     outputs = np.empty((len(inputs), num_outputs), np.float32)
     rank = weights.factors.shapes[name_left_factor(name)][0]
-    lefts, rights = (
-        weights.factors.slices[name_left_factor(name)].start,
-        weights.factors.slices[name_right_factor(name)].start,
-    )
+    lefts, rights = (weights.factors.slices[find(name)].start for find in (name_left_factor, name_right_factor))
     _low_rank_kernel(matrix, weights.noise, rank, lefts, rights, inputs, outputs)
     return outputs
 

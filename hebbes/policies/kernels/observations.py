@@ -1,13 +1,22 @@
 """Observations become float32, clipped and normalized or not. What is not finite becomes NaN."""
 
+from math import prod
+
 import numpy as np
+from jaxtyping import Shaped
 from numba import float32, float64, njit, types, uint8, void
 
 CLIP = np.float32(10)
 # Signatures are explicit, because Numba's cache can mix up signatures that processes compile at the same time.
 DTYPES = {np.dtype(np.float32): float32, np.dtype(np.float64): float64, np.dtype(np.uint8): uint8}
 _ROWS = [types.Array(kind, 2, "C", readonly=True) for kind in DTYPES.values()]
-_OUTPUTS, _STATISTIC = float32[:, ::1], float32[::1]
+_OUTPUTS, _STATISTIC = float32[:, ::1], types.Array(float32, 1, "C", readonly=True)
+
+
+def make_rows(observations: Shaped[np.ndarray, "members ..."]) -> Shaped[np.ndarray, "members values"]:
+    """The observations as contiguous rows of a type that the kernels take."""
+    known = observations if observations.dtype in DTYPES else observations.astype(np.float64)
+    return np.ascontiguousarray(known).reshape(len(known), prod(known.shape[1:]))
 
 
 @njit([void(rows, _OUTPUTS) for rows in _ROWS], nogil=True, cache=True)

@@ -1,7 +1,7 @@
-"""Explicit vectors of eight or sixteen floats in Numba kernels, whose speed then does not need LLVM's auto-vectorizer.
+"""Explicit vectors of floats in Numba kernels, whose speed then does not need LLVM's auto-vectorizer.
 
-`zeros`, `load`, `store`, `multiply_add` and `maximum` work on vectors that LLVM keeps in registers. Eight floats fill
-one AVX register or two NEON registers. Sixteen, from `wide_zeros` and `wide_load`, fill one AVX-512 register. A tile
+`zeros`, `load`, `store`, `multiply_add` and `maximum` work on vectors that LLVM keeps in registers. `LANES` floats fill
+one register of AVX-512 or AVX, or two of NEON. `wide_zeros` and `wide_load` make vectors of sixteen everywhere. A tile
 holds sums (rows by vectors), so that each loaded vector is used for every row and each loaded scalar for every vector.
 `unit_stride` tells a kernel that a row is contiguous although it comes from an array that is not.
 Nothing here checks bounds. Numba's cache does not follow imports: after an edit, touch the files that import this one.
@@ -16,7 +16,6 @@ from numba.core.codegen import get_host_cpu_features
 from numba.core.imputils import impl_ret_borrowed
 from numba.extending import intrinsic, models, register_model
 
-LANES = 8
 WIDE_LANES = 16
 _FLOAT_BYTES = 4
 _inlined: Any = intrinsic  # untyped: its own type would make callers pass the typing context
@@ -28,10 +27,9 @@ class _Vector(types.Type):
         super().__init__(name=f"float32x{lanes}")
 
 
-_VECTOR, _WIDE_VECTOR = _Vector(LANES), _Vector(WIDE_LANES)
-TILE_LANES, TILE_ROWS = (16, 8) if "+avx512f" in get_host_cpu_features() else (8, 4)
+LANES, TILE_ROWS = (16, 8) if "+avx512f" in get_host_cpu_features() else (8, 4)
 """With three vectors per row, a tile, its operands and a scalar fill 28 of AVX-512's 32 registers, or AVX's 16."""
-_TILE_VECTOR = _Vector(TILE_LANES)
+_VECTOR, _WIDE_VECTOR = _Vector(LANES), _Vector(WIDE_LANES)
 
 
 @register_model(_Vector)
@@ -72,7 +70,7 @@ def _splat(builder: Any, scalar: Any, vector: Any) -> Any:
 
 @_inlined
 def zeros(typing_context: Any) -> Any:
-    """A vector of eight zeros."""
+    """A vector of zeros."""
     return _zeros(_VECTOR)
 
 
@@ -171,7 +169,7 @@ class _TileModel(models.PrimitiveModel):
 
 
 def _sums(tile: Any) -> Any:
-    return ir.ArrayType(_floats(_TILE_VECTOR), tile.rows * tile.vectors)
+    return ir.ArrayType(_floats(_VECTOR), tile.rows * tile.vectors)
 
 
 @_inlined
@@ -184,7 +182,7 @@ def tile_of(typing_context: Any, scalars: Any, first: Any, starts: Any) -> Any:
         numbers = context.make_array(signature.args[0])(context, builder, args[0]).data
         for r in range(tile.rows):
             index = builder.add(args[1], ir.Constant(args[1].type, r))
-            vector = _splat(builder, builder.load(builder.gep(numbers, [index])), _TILE_VECTOR)
+            vector = _splat(builder, builder.load(builder.gep(numbers, [index])), _VECTOR)
             for v in range(tile.vectors):
                 sums = builder.insert_value(sums, vector, r * tile.vectors + v)
         return sums
@@ -200,14 +198,12 @@ def tile_add(typing_context: Any, tile: Any, scalars: Any, first: Any, step: Any
         sums, scalars, first, step, array, starts = args
         vectors = []
         for v in range(tile.vectors):
-            pointer = _pointer(
-                context, builder, signature.args[4], _TILE_VECTOR, array, builder.extract_value(starts, v)
-            )
+            pointer = _pointer(context, builder, signature.args[4], _VECTOR, array, builder.extract_value(starts, v))
             vectors.append(builder.load(pointer, align=_FLOAT_BYTES))
         numbers = context.make_array(signature.args[1])(context, builder, scalars).data
         for r in range(tile.rows):
             index = builder.add(first, builder.mul(step, ir.Constant(step.type, r)))
-            factors = _splat(builder, builder.load(builder.gep(numbers, [index])), _TILE_VECTOR)
+            factors = _splat(builder, builder.load(builder.gep(numbers, [index])), _VECTOR)
             for v in range(tile.vectors):
                 k = r * tile.vectors + v
                 product = builder.fmul(factors, vectors[v], flags=("contract",))
@@ -227,8 +223,8 @@ def tile_store(typing_context: Any, tile: Any, array: Any, first: Any, step: Any
         for r in range(tile.rows):
             for v in range(tile.vectors):
                 index = builder.add(first, builder.mul(step, ir.Constant(step.type, r)))
-                index = builder.add(index, ir.Constant(step.type, v * TILE_LANES))
-                pointer = _pointer(context, builder, signature.args[1], _TILE_VECTOR, array, index)
+                index = builder.add(index, ir.Constant(step.type, v * LANES))
+                pointer = _pointer(context, builder, signature.args[1], _VECTOR, array, index)
                 builder.store(builder.extract_value(sums, r * tile.vectors + v), pointer, align=_FLOAT_BYTES)
         return context.get_dummy_value()
 
@@ -237,11 +233,11 @@ def tile_store(typing_context: Any, tile: Any, array: Any, first: Any, step: Any
 
 @_inlined
 def copy_some(typing_context: Any, source: Any, index: Any, count: Any, target: Any, to: Any) -> Any:
-    """Writes `source[index : index + count]` to `target[to :]` and nothing more, for a count up to `TILE_LANES`."""
+    """Writes `source[index : index + count]` to `target[to :]` and nothing more, for a count up to `LANES`."""
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         vector = _load_some(context, builder, signature.args[0], *args[:3])
-        pointer = _pointer(context, builder, signature.args[3], _TILE_VECTOR, args[3], args[4])
+        pointer = _pointer(context, builder, signature.args[3], _VECTOR, args[3], args[4])
         lanes = _first_lanes(builder, args[2])
         _masked(builder, "store", ir.VoidType(), vector, pointer, ir.IntType(32)(_FLOAT_BYTES), lanes)
         return context.get_dummy_value()
@@ -251,18 +247,18 @@ def copy_some(typing_context: Any, source: Any, index: Any, count: Any, target: 
 
 @_inlined
 def copy_every_second(typing_context: Any, source: Any, index: Any, count: Any, target: Any, to: Any) -> Any:
-    """Writes every second of `source[index : index + count]`, first included, then zeros, to `TILE_LANES` of `target`.
+    """Writes every second of `source[index : index + count]`, first included, then zeros, to `LANES` of `target`.
 
-    The count is at most twice `TILE_LANES`.
+    The count is at most twice `LANES`.
     """
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        lanes = ir.Constant(args[2].type, TILE_LANES)
+        lanes = ir.Constant(args[2].type, LANES)
         low = _load_some(context, builder, signature.args[0], *args[:3])
         beyond = builder.add(args[1], lanes), builder.sub(args[2], lanes)
         high = _load_some(context, builder, signature.args[0], args[0], *beyond)
-        even = ir.Constant(ir.VectorType(ir.IntType(32), TILE_LANES), list(range(0, 2 * TILE_LANES, 2)))
-        pointer = _pointer(context, builder, signature.args[3], _TILE_VECTOR, args[3], args[4])
+        even = ir.Constant(ir.VectorType(ir.IntType(32), LANES), list(range(0, 2 * LANES, 2)))
+        pointer = _pointer(context, builder, signature.args[3], _VECTOR, args[3], args[4])
         builder.store(builder.shuffle_vector(low, high, even), pointer, align=_FLOAT_BYTES)
         return context.get_dummy_value()
 
@@ -270,20 +266,20 @@ def copy_every_second(typing_context: Any, source: Any, index: Any, count: Any, 
 
 
 def _first_lanes(builder: Any, count: Any) -> Any:
-    numbers = ir.VectorType(ir.IntType(32), TILE_LANES)
+    numbers = ir.VectorType(ir.IntType(32), LANES)
     undefined = ir.Constant(numbers, ir.Undefined)
     first = builder.insert_element(undefined, builder.trunc(count, ir.IntType(32)), ir.IntType(32)(0))
-    counts = builder.shuffle_vector(first, undefined, ir.Constant(numbers, [0] * TILE_LANES))
-    return builder.icmp_signed("<", ir.Constant(numbers, list(range(TILE_LANES))), counts)
+    counts = builder.shuffle_vector(first, undefined, ir.Constant(numbers, [0] * LANES))
+    return builder.icmp_signed("<", ir.Constant(numbers, list(range(LANES))), counts)
 
 
 def _load_some(context: Any, builder: Any, array_type: Any, array: Any, index: Any, count: Any) -> Any:
-    pointer = _pointer(context, builder, array_type, _TILE_VECTOR, array, index)
-    lanes, rest = _first_lanes(builder, count), ir.Constant(_floats(_TILE_VECTOR), None)
+    pointer = _pointer(context, builder, array_type, _VECTOR, array, index)
+    lanes, rest = _first_lanes(builder, count), ir.Constant(_floats(_VECTOR), None)
     return _masked(builder, "load", rest.type, pointer, ir.IntType(32)(_FLOAT_BYTES), lanes, rest)
 
 
 def _masked(builder: Any, what: str, kind: Any, *args: Any) -> Any:
-    name = f"llvm.masked.{what}.v{TILE_LANES}f32.p0"
+    name = f"llvm.masked.{what}.v{LANES}f32.p0"
     function = ir.FunctionType(kind, [argument.type for argument in args])
     return builder.call(get_or_insert_function(builder.module, function, name), args)

@@ -41,18 +41,13 @@ class GaussianStrategy:
         return SearchMemory(8 * vectors * num_params, 0, population)
 
     def __init__(
-        self,
-        initial_mean: Float32[np.ndarray, " params"],
-        sigma: float | Float64[np.ndarray, " params"],
-        seed: int,
-        *,
-        population_size: int,
-        sampler: str,
-        parts: Mapping[str, Part],
+        self, settings: Any, initial_mean: Float32[np.ndarray, " params"], seed: int, parts: Mapping[str, Part]
     ):
+        """Takes sigma, population_size and sampler from the strategy's own settings."""
+        self._settings, self._seed, self._parts = settings, seed, parts
+        self._population_size, self._sampler = settings.population_size, settings.sampler
         self._mean = np.array(initial_mean, np.float64)
-        self._sigma = sigma
-        self._seed, self._population_size, self._sampler, self._parts = seed, population_size, sampler, parts
+        self._sigma = np.full(len(initial_mean), settings.sigma) if self.has_sigma_per_parameter else settings.sigma
 
     @property
     def mean(self) -> Float32[np.ndarray, " params"]:

@@ -96,9 +96,6 @@ class LineagePopulation:
         """Number of members: the children and the first parent."""
         return len(self.parent_of) + 1
 
-    def _draw_mutation(self, member: int) -> Float32[np.ndarray, " params"]:
-        return draw_mutation(self.parents.seed, self.generation, member, self.parents.bases.shape[1])
-
     def weights(self, ids: Sequence[int]) -> Weights:
         """Parameters of the members `ids`, one row each; every parent is computed once."""
         rows = np.empty((len(ids), self.parents.bases.shape[1]), np.float32)
@@ -110,5 +107,7 @@ class LineagePopulation:
                 parent_rows[parent] = self.parents.make_row(parent)
             row[:] = parent_rows[parent]
             if is_child:
-                row += np.float32(self.parents.sigma) * self._draw_mutation(member)
+                row += np.float32(self.parents.sigma) * draw_mutation(
+                    self.parents.seed, self.generation, member, len(row)
+                )
         return rows

@@ -101,10 +101,8 @@ class LowRankPopulation:
         # einsum, not BLAS: its threads would compete with the engine's, and the last bits depend on their number
         for name, where in self.layout.slices.items():
             if name in self.layout.matrices:
-                A, B = (
-                    self._factors.view(noise, factor) for factor in (name_left_factor(name), name_right_factor(name))
-                )
-                A = A * coefficients[:, np.newaxis, np.newaxis]
+                A = self._factors.view(noise, name_left_factor(name)) * coefficients[:, np.newaxis, np.newaxis]
+                B = self._factors.view(noise, name_right_factor(name))
                 total[where] = np.einsum("kro,kri->oi", A, B).ravel()
             else:
                 total[where] = np.einsum("k,kn->n", coefficients, noise[:, self._factors.slices[name]])

@@ -16,9 +16,7 @@ class Optimizer(Protocol):
     num_vectors: ClassVar[int]
     """Number of vectors of the mean's length that it keeps, in float64."""
 
-    @classmethod
-    def make(cls, settings: "OptimizerSettings", num_params: int) -> "Optimizer":
-        """An optimizer with these settings, at its start."""
+    def __init__(self, settings: "OptimizerSettings", num_params: int) -> None: ...
 
     def step(self, gradient: Float64[np.ndarray, " params"], learning_rate: float) -> Float64[np.ndarray, " params"]:
         """The step to add to the mean."""
@@ -35,14 +33,9 @@ class SGD:
 
     num_vectors: ClassVar[int] = 1
 
-    def __init__(self, num_params: int, momentum: float):
-        self._momentum = momentum
+    def __init__(self, settings: "OptimizerSettings", num_params: int):
+        self._momentum = settings.momentum
         self._velocity = np.zeros(num_params)
-
-    @classmethod
-    def make(cls, settings: "OptimizerSettings", num_params: int) -> "SGD":
-        """SGD with these settings, at its start."""
-        return cls(num_params, settings.momentum)
 
     def step(self, gradient: Float64[np.ndarray, " params"], learning_rate: float) -> Float64[np.ndarray, " params"]:
         """The step to add to the mean."""
@@ -64,16 +57,11 @@ class Adam:
     EPSILON = 1e-8
     num_vectors: ClassVar[int] = 2
 
-    def __init__(self, num_params: int, beta1: float, beta2: float):
-        self._betas = (beta1, beta2)
+    def __init__(self, settings: "OptimizerSettings", num_params: int):
+        self._betas = settings.adam_beta1, settings.adam_beta2
         self._first = np.zeros(num_params)
         self._second = np.zeros(num_params)
         self._count = 0
-
-    @classmethod
-    def make(cls, settings: "OptimizerSettings", num_params: int) -> "Adam":
-        """Adam with these settings, at its start."""
-        return cls(num_params, settings.adam_beta1, settings.adam_beta2)
 
     def step(self, gradient: Float64[np.ndarray, " params"], learning_rate: float) -> Float64[np.ndarray, " params"]:
         """The step to add to the mean."""
@@ -105,14 +93,9 @@ class ClipUp:
 
     num_vectors: ClassVar[int] = 1
 
-    def __init__(self, num_params: int, momentum: float, max_speed: float | None):
-        self._momentum, self._max_speed = momentum, max_speed
+    def __init__(self, settings: "OptimizerSettings", num_params: int):
+        self._momentum, self._max_speed = settings.clip_up_momentum, settings.max_speed
         self._velocity = np.zeros(num_params)
-
-    @classmethod
-    def make(cls, settings: "OptimizerSettings", num_params: int) -> "ClipUp":
-        """ClipUp with these settings, at its start."""
-        return cls(num_params, settings.clip_up_momentum, settings.max_speed)
 
     def step(self, gradient: Float64[np.ndarray, " params"], learning_rate: float) -> Float64[np.ndarray, " params"]:
         """The step to add to the mean."""
