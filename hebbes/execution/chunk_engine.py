@@ -49,7 +49,8 @@ class ChunkEngine:
         """The results of the given members, or of all, in their episodes; EngineError if they cannot be had."""
         members = range(len(population)) if members is None else members
         chunks = cut_into_chunks(members.stop, self._chunk_size, members.start)
-        sizes = max(1, self._transport.threads_per_worker // len(chunks)), self._count_idle_envs(members)
+        env_threads = max(1, self._transport.threads_per_worker // len(chunks))
+        max_idle = self._count_idle_envs(members)
         num_cases = self._task.count_cases(context)
         shortest = replace(context, episodes=context.episodes[:1], max_episode_steps=1)
 
@@ -57,12 +58,12 @@ class ChunkEngine:
             if self._episode_timeout is None:
                 return None
             seconds = self._episode_timeout * max(map(len, chunks)) * num_cases
-            return TimeLimit(seconds, "episode_timeout", warm_up=(population, ids, shortest, *sizes))
+            return TimeLimit(seconds, "episode_timeout", warm_up=(population, ids, shortest, env_threads, max_idle))
 
         tickets = [
             self._dispatch.submit(
                 ChunkEvaluator.evaluate,
-                *(population, ids, context, *sizes),
+                *(population, ids, context, env_threads, max_idle),
                 home=number,
                 limit=limit_time(ids),
                 give_up=partial(_fail_members, ids, num_cases, context),
