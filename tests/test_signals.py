@@ -94,7 +94,7 @@ def test_a_signal_ends_the_run_cleanly(number, engine, tmp_path):
     assert "Traceback" not in err and "worker died" not in err
     assert str(metrics) in out
     generation = load_policy(metrics.with_name("latest.dat"), ["tests.scripted"]).provenance["generation"]
-    assert generation > 4
+    assert generation >= 4  # the fifth is dropped if the signal comes between its row and the copy of its state
     last = out.splitlines()[-1]
     assert last.startswith("to go on        python train_static.py --resume ")
     if number != signal.SIGTERM:
