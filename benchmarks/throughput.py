@@ -27,7 +27,7 @@ from hebbes.contracts.strategy import Strategy
 from hebbes.contracts.trainer import Progress
 from hebbes.environments.envpool_env import EnvPoolEnv
 from hebbes.execution.chunks import Task, cut_into_chunks
-from hebbes.execution.engine_options import CHUNK_SIZES, resolve_num_threads
+from hebbes.execution.engine_options import resolve_num_threads
 from hebbes.execution.episode import run_episode
 from hebbes.options.command_line import parse_config
 from hebbes.programs.exit_status import report_errors_in_one_line
@@ -115,7 +115,7 @@ def measure(run: Run) -> dict[str, float]:
     """Medians over the turns. The first turn compiles kernels and fills caches, so it is not counted."""
     config, threads = run.config, resolve_num_threads(run.config.engine.threads)
     members = len(find_strategy(run).ask(0))
-    layouts = [[range(members)], cut_into_chunks(members, config.engine.chunk_size or CHUNK_SIZES["envpool"])]
+    layouts = [[range(members)], cut_into_chunks(members, config.engine.chunk_size)]
     bare = [BareStepping(run.task, layout, threads) for layout in layouts]
     loops, bares = [], []
     for turn in range(TURNS + 1):

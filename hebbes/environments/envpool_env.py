@@ -127,7 +127,7 @@ class EnvPoolEnv:
         return EnvStep(
             observations=self._read_observations(state),
             rewards=state[self._reward].astype(np.float64),
-            terminated=done & ~truncated,
+            terminated=done > truncated,  # done, and not by the time limit
             truncated=truncated,
             info={name: state[index] for name, index in self._info.items()},
         )

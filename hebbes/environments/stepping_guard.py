@@ -46,6 +46,9 @@ class SteppingGuard:
         self._action_space, self._range = action_space, find_allowed_range(action_space)
         self._action_dtype = action_dtype
         self._ended = np.ones(num_envs, np.bool_)
+        from hebbes.environments.kernels import guard  # the compiler is slow to import
+
+        self._kernels = guard
 
     def begin_episodes(self) -> None:
         """Notes that all sub-environments are at the start of an episode."""
@@ -53,21 +56,23 @@ class SteppingGuard:
 
     def end_episodes(self, ids: Int[np.ndarray, " active"], done: Bool[np.ndarray, " active"]) -> None:
         """Notes which of these sub-environments have ended their episode."""
-        self._ended[ids] = done
+        self._kernels.write_rows(ids, done, self._ended)
 
     def check_ids(self, active: Int[np.ndarray, " active"]) -> Int[np.ndarray, " active"]:
         """`active` as contiguous int32; ValueError unless these are distinct sub-environments within an episode."""
         ids = np.asarray(active).astype(np.int32, order="C", casting="same_kind", copy=False)
-        try:
-            ended = self._ended[ids.view(np.uint32)]  # a negative id becomes huge, so that it raises too
-        except IndexError:
-            raise ValueError(f"active must name sub-environments in 0..{len(self._ended) - 1}, got {active}") from None
-        if np.count_nonzero(ended):  # faster than `any`
-            raise ValueError(f"active names sub-environments whose episode has ended or not begun: {ids[ended]}")
-        num_ascending = np.count_nonzero(ids[1:] > ids[:-1])
-        if ids.ndim != 1 or not ids.size or (num_ascending < ids.size - 1 and len(np.unique(ids)) != len(ids)):
-            raise ValueError(f"active must be a row of distinct sub-environments, at least one, got {active}")
+        if ids.ndim != 1 or not self._kernels.are_ascending_and_live(ids, self._ended):
+            self._check_any_order(ids)
         return ids
+
+    def _check_any_order(self, ids: Int[np.ndarray, "..."]) -> None:
+        if ids.ndim != 1 or not ids.size or len(np.unique(ids)) != len(ids):
+            raise ValueError(f"active must be a row of distinct sub-environments, at least one, got {ids}")
+        if ids.min() < 0 or ids.max() >= len(self._ended):
+            raise ValueError(f"active must name sub-environments in 0..{len(self._ended) - 1}, got {ids}")
+        if self._ended[ids].any():
+            ended = ids[self._ended[ids]]
+            raise ValueError(f"active names sub-environments whose episode has ended or not begun: {ended}")
 
     def check_actions(self, actions: Shaped[np.ndarray, "active ..."], count: int) -> Shaped[np.ndarray, "active ..."]:
         """`actions` as a contiguous array of the simulator's dtype; ValueError for a wrong shape or value."""

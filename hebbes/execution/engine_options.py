@@ -4,6 +4,7 @@ This module imports no simulator and no compiler, because the command line impor
 """
 
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from hebbes.contracts.option import check_options, option
@@ -13,6 +14,9 @@ from hebbes.registry.tables import ENGINES
 CHUNK_SIZES = {"envpool": 32, "gymnasium": 4}
 """Default numbers of members in a chunk. EnvPool is faster with large batches. Gymnasium is not, and small chunks keep
 all workers busy."""
+IMAGE_CHUNK_SIZE = 16
+"""The largest default for images. Their simulators are slow, so that the work of large chunks is hard to share out, and
+the weights and images of more members do not fit the cache."""
 
 MAX_THREADS = 1024
 """A larger number is a typing error, and more than most systems can start."""
@@ -33,7 +37,7 @@ class EngineOptions:
     chunk_size: int | None = option(
         None,
         "members evaluated together, approximately; results depend on it in their last bits "
-        "(default: 32 on EnvPool, 4 on Gymnasium)",
+        "(default: 32 on EnvPool, for images 16, and 4 on Gymnasium)",
         range=">= 1",
         changeable=True,
     )
@@ -52,14 +56,20 @@ class EngineOptions:
                 f"episode_timeout needs engine=workers, whose simulators can be killed, got {self.engine!r}"
             )
 
-    def resolve(self, backend: str) -> "EngineOptions":
-        """The options with all that is left to the back end filled in: engine, number of threads and chunk size."""
+    def resolve(self, backend: str, observation_shape: Sequence[int]) -> "EngineOptions":
+        """The options with all that is left to the environment filled in: engine, number of threads and chunk size."""
         threads, engine = resolve_num_threads(self.threads), self.engine
         if engine == "auto":
             needs_workers = self.episode_timeout is not None or (backend == "gymnasium" and threads > 1)
             engine = "workers" if needs_workers else "in_process"
-        chunk_size = CHUNK_SIZES[backend] if self.chunk_size is None else self.chunk_size
-        return EngineOptions(engine, threads, chunk_size, self.episode_timeout)
+        return EngineOptions(
+            engine, threads, self.chunk_size or _choose_chunk_size(backend, observation_shape), self.episode_timeout
+        )
+
+
+def _choose_chunk_size(backend: str, observation_shape: Sequence[int]) -> int:
+    """The default for an environment. Observations of three dimensions are images."""
+    return min(CHUNK_SIZES[backend], IMAGE_CHUNK_SIZE) if len(observation_shape) == 3 else CHUNK_SIZES[backend]
 
 
 def uses_processes(engine: str) -> bool:

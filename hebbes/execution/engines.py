@@ -7,8 +7,8 @@ from hebbes.registry.lookup import find_class
 
 
 def make_engine(task: Task, options: EngineOptions) -> Engine:
-    """The engine that the options name, or that they leave to the task's back end."""
-    resolved = options.resolve(task.environment.backend)
+    """The engine that the options name, or that they leave to the task's environment."""
+    resolved = options.resolve(task.environment.backend, task.agent.policy.observation_shape)
     return find_class("engine", resolved.engine)(
         task, chunk_size=resolved.chunk_size, threads=resolved.threads, episode_timeout=resolved.episode_timeout
     )

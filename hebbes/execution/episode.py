@@ -16,6 +16,7 @@ from jaxtyping import Bool, Float, Float64, Int, Shaped
 
 from hebbes.contracts.environment import BatchEnv, EnvStep
 from hebbes.contracts.policy import Buffers, LowRankWeights, Policy, State, Weights
+from hebbes.execution.kernels import env_steps
 from hebbes.execution.observation_moments import MomentTally
 from hebbes.execution.tallies import Tallies
 from hebbes.policies.action_heads import HEADS
@@ -165,13 +166,16 @@ class _LiveMembers:
 
     def record_env_step(self, env_step: EnvStep) -> None:
         """Adds the rewards, counts the env step and drops members whose episode ended."""
-        self._returns += env_step.rewards
+        rewards = env_step.rewards.astype(np.float64, copy=False)
+        some_ended, are_finite = env_steps.add_rewards(rewards, env_step.terminated, env_step.truncated, self._returns)
         self.num_env_steps += 1
-        self.observations, self.rewards = env_step.observations, env_step.rewards.astype(np.float32)
-        ended = env_step.terminated | env_step.truncated
-        if env_step.faults or not (_is_all_finite(env_step.observations) and _is_all_finite(env_step.rewards)):
-            ended = ended | self._fail_broken_rows(env_step)
-        self.drop_rows(ended)
+        self.observations, self.rewards = env_step.observations, rewards.astype(np.float32)
+        failed = None
+        if env_step.faults or not (are_finite and _is_all_finite(env_step.observations)):
+            failed = self._fail_broken_rows(env_step)
+        if some_ended or failed is not None:
+            ended = env_step.terminated | env_step.truncated
+            self.drop_rows(ended if failed is None else ended | failed)
 
     def _fail_broken_rows(self, env_step: EnvStep) -> Bool[np.ndarray, " live"]:
         """Records each broken row under its first reason and returns which rows failed."""

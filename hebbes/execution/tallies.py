@@ -11,6 +11,7 @@ from gymnasium.spaces import Box
 from jaxtyping import Int, Shaped
 
 from hebbes.contracts.environment import BatchEnv, EnvStep
+from hebbes.execution.kernels import env_steps
 
 MARGIN = 0.01
 """Numbers this close to a bound are saturated; a fraction of the range between the bounds."""
@@ -35,7 +36,8 @@ class Tallies:
         self.sums["simulator_seconds"] += perf_counter() - begun
         if self._bounds is not None:
             low, high = self._bounds
-            self.sums["saturated_actions"] += int(np.count_nonzero((actions <= low) | (actions >= high)))
+            rows = actions.reshape(len(actions), len(low)).astype(low.dtype, copy=False)
+            self.sums["saturated_actions"] += env_steps.count_outside(rows, low, high)
             self.sums["bounded_actions"] += actions.size
         return env_step
 
@@ -50,4 +52,4 @@ def _find_saturation_bounds(env: Any) -> tuple[np.ndarray, np.ndarray] | None:
     if space.dtype.kind != "f":
         return None
     margin = MARGIN * (space.high - space.low)
-    return space.low + margin, space.high - margin
+    return (space.low + margin).ravel(), (space.high - margin).ravel()

@@ -60,7 +60,8 @@ def resolve_automatic_options(
     """The config with the policy and the chunk size filled in, where it left them to the environment."""
     if config.evolution.policy == "auto":
         config = _resolve_policy(config, observation_space)
-    return config.change(engine={"chunk_size": config.engine.resolve(environment.backend).chunk_size})
+    resolved = config.engine.resolve(environment.backend, observation_space.shape or ())
+    return config.change(engine={"chunk_size": resolved.chunk_size})
 
 
 def _resolve_policy(config: TrainConfig, observation_space: Space) -> TrainConfig:

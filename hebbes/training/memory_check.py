@@ -55,7 +55,7 @@ def measure_run_size(config: TrainConfig, agent: Agent, environment: Environment
 
 def check_evaluation_memory(agent: Agent, environment: EnvironmentSpec, options: EngineOptions, episodes: int) -> str:
     """Like `check_run_memory`, for the episodes of one seed."""
-    stage = _make_stage(environment.backend, options)
+    stage = _make_stage(environment, agent, options)
     size = RunSize(
         _measure_network(agent, None),
         lambda population_size: NO_SEARCH,
@@ -111,8 +111,8 @@ def _make_run_size(config: TrainConfig, agent: Agent, environment: EnvironmentSp
     return RunSize(
         _measure_network(agent, settings),
         estimate_search,
-        training=_make_stage(environment.backend, config.engine),
-        test=_make_stage(make_evaluation_spec(environment).backend, EngineOptions(threads=threads)),
+        training=_make_stage(environment, agent, config.engine),
+        test=_make_stage(make_evaluation_spec(environment), agent, EngineOptions(threads=threads)),
         threads=resolve_num_threads(threads),
         population_size=_count_largest_population(config, population_size),
         episodes_per_member=config.evolution.episodes_per_member,
@@ -128,10 +128,10 @@ def _make_run_size(config: TrainConfig, agent: Agent, environment: EnvironmentSp
     )
 
 
-def _make_stage(backend: str, options: EngineOptions) -> Stage:
-    resolved = options.resolve(backend)
+def _make_stage(environment: EnvironmentSpec, agent: Agent, options: EngineOptions) -> Stage:
+    resolved = options.resolve(environment.backend, agent.policy.observation_shape)
     assert resolved.chunk_size is not None
-    return Stage(uses_processes(resolved.engine), backend == "envpool", resolved.chunk_size)
+    return Stage(uses_processes(resolved.engine), environment.backend == "envpool", resolved.chunk_size)
 
 
 def _count_members(settings: Any, num_params: int) -> int:
