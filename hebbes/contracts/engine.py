@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
-from jaxtyping import Float, Float64, Int
+from jaxtyping import Bool, Float, Float64, Int, Shaped
 
 from hebbes.contracts.policy import Buffers
 from hebbes.contracts.population import NoisePopulation, Population
@@ -32,6 +32,8 @@ class Context:
     buffers: Buffers
     observe_moments: bool
     """Whether to collect the moments of the observations."""
+    collect_transitions: bool = False
+    """Whether to collect every env step, which takes memory for each."""
 
 
 @dataclass(frozen=True)
@@ -41,6 +43,26 @@ class Moments:
     count: int
     mean: Float64[np.ndarray, "..."]
     squares: Float64[np.ndarray, "..."]
+
+
+@dataclass(frozen=True)
+class Transitions:
+    """Env steps, one a row, for algorithms that learn from them."""
+
+    observations: Shaped[np.ndarray, "steps ..."]
+    actions: Shaped[np.ndarray, "steps ..."]
+    """As the action head gives them, before wrappers."""
+    rewards: Float[np.ndarray, " steps"]
+    terminated: Bool[np.ndarray, " steps"]
+    """Whether the env step led to a terminal state. The end by a time limit is not terminal."""
+    next_observations: Shaped[np.ndarray, "steps ..."]
+
+    def __len__(self) -> int:
+        return len(self.rewards)
+
+    def __getitem__(self, rows: Bool[np.ndarray, " steps"]) -> "Transitions":
+        """The transitions of these rows."""
+        return Transitions(**{name: array[rows] for name, array in vars(self).items()})
 
 
 @dataclass(frozen=True)
@@ -58,6 +80,8 @@ class Rollouts:
     """Mean over a member's parameters of their squares; NaN for a member of a chunk that failed as a whole."""
     moments: tuple[Moments | None, ...]
     """Of the observations that each member acted on; None for a member without any, and without `observe_moments`."""
+    transitions: tuple[Transitions | None, ...] = ()
+    """Of each member, in their order; None for a member without any, and without `collect_transitions`."""
     faults: Mapping[str, int] = field(default_factory=dict)
     """Reason, a short text -> number of episodes that failed for it. No number of workers changes the order."""
     tallies: Mapping[str, float] = field(default_factory=dict)

@@ -20,6 +20,8 @@ class Purpose(IntEnum):
     BOOTSTRAP = 5
     VIRTUAL_BATCH = 6
     TIES = 7
+    GRADIENTS = 8
+    EXPLORATION = 9
 
 
 def _make_seed_sequence(

@@ -77,6 +77,10 @@ class TrainerState:
     segments: Mapping[str, Segment] = field(default_factory=dict)
     """The large state. It is never copied, and read when a checkpoint is written."""
 
+    def select_arrays(self, owner: str) -> dict[str, np.ndarray]:
+        """The arrays whose names begin with `owner` and a dot, without both."""
+        return {name[len(owner) + 1 :]: array for name, array in self.arrays.items() if name.startswith(f"{owner}.")}
+
 
 @dataclass(frozen=True)
 class UnitResult:

@@ -22,6 +22,7 @@ from hebbes.environments.make_batch_env import make_batch_env
 from hebbes.execution.episode import OVERFLOWED, Agent, EpisodeResult, run_episode
 from hebbes.execution.noise_sums import sum_noise_of_chunks
 from hebbes.execution.observation_moments import MomentTally
+from hebbes.execution.transitions import TransitionRecorder
 from hebbes.policies.mean_squares import compute_mean_squares
 
 Number = TypeVar("Number", int, float)
@@ -76,6 +77,7 @@ def join_rollouts(chunks: Sequence[Rollouts]) -> Rollouts:
         env_steps=np.concatenate([chunk.env_steps for chunk in chunks]),
         mean_squared_weights=np.concatenate([chunk.mean_squared_weights for chunk in chunks]),
         moments=tuple(itertools.chain.from_iterable(chunk.moments for chunk in chunks)),
+        transitions=tuple(itertools.chain.from_iterable(chunk.transitions for chunk in chunks)),
         faults=sum_entries(chunk.faults for chunk in chunks),
         tallies=sum_entries(chunk.tallies for chunk in chunks),
     )
@@ -85,7 +87,8 @@ def make_failed_rollouts(ids: range, num_cases: int, reason: str) -> Rollouts:
     """Rollouts of a chunk in which every episode failed for this reason."""
     shape, failed = (len(ids), num_cases), np.full(len(ids), np.nan)
     faults = {reason: shape[0] * shape[1]}
-    return Rollouts(np.full(shape, np.nan), np.zeros(shape, np.int64), failed, (None,) * len(ids), faults)
+    nothing = (None,) * len(ids)
+    return Rollouts(np.full(shape, np.nan), np.zeros(shape, np.int64), failed, nothing, nothing, faults)
 
 
 def sum_entries(parts: Iterable[Mapping[str, Number]]) -> dict[str, Number]:
@@ -130,12 +133,13 @@ class ChunkEvaluator:
         """
         weights = population.weights(ids)
         tally = MomentTally(len(ids)) if context.observe_moments else None
+        recorder = TransitionRecorder(len(ids)) if context.collect_transitions else None
         by_morphology = []
         for morphology in self._task.environment.morphologies:
             key = self._make_key(ids, context, morphology)
             env = self._take_env(key, context, env_threads)
             try:
-                by_morphology.append(self._play(env, weights, ids, context, tally))
+                by_morphology.append(self._play(env, weights, ids, context, tally, recorder))
             except BaseException:
                 env.close()
                 raise
@@ -147,6 +151,7 @@ class ChunkEvaluator:
             env_steps=np.stack([result.env_steps for result in results], axis=1),
             mean_squared_weights=compute_mean_squares(weights),
             moments=(None,) * len(ids) if tally is None else tally.compute_moments(),
+            transitions=(None,) * len(ids) if recorder is None else recorder.split_by_member(),
             faults=sum_entries([*(result.faults for result in results), _fail_overflowing_means(returns)]),
             tallies=sum_entries(result.tallies for result in results),
         )
@@ -171,7 +176,13 @@ class ChunkEvaluator:
             self._idle.pop()[1].close()
 
     def _play(
-        self, env: BatchEnv, weights: Weights, ids: range, context: Context, tally: MomentTally | None
+        self,
+        env: BatchEnv,
+        weights: Weights,
+        ids: range,
+        context: Context,
+        tally: MomentTally | None,
+        recorder: TransitionRecorder | None,
     ) -> list[EpisodeResult]:
         """Plays the context's episodes one after another."""
         return [
@@ -184,6 +195,7 @@ class ChunkEvaluator:
                 buffers=context.buffers,
                 max_env_steps=context.max_episode_steps,
                 tally=tally,
+                collector=recorder,
                 abandoned=self._abandoned,
             )
             for episode in context.episodes

@@ -1,0 +1,117 @@
+"""Learner: what every method with gradients has: a replay, critics, and how critics and actors are trained on it."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from math import isfinite, nan
+
+import numpy as np
+import torch
+from jaxtyping import Float32
+
+from hebbes.contracts.engine import Transitions
+from hebbes.contracts.policy import Layout
+from hebbes.contracts.randomness import Purpose, make_generator
+from hebbes.contracts.trainer import TrainerState
+from hebbes.hybrids.core.actor_critic import ActionRange, ActorNetwork, Actors, Critics, draw_target_noise
+from hebbes.hybrids.core.networks import Network, Parameters
+from hebbes.hybrids.core.replay import Replay
+from hebbes.hybrids.core.settings import GradientSettings
+from hebbes.policies.base import pytorch_uniform
+from hebbes.policies.layers import compute_dense_shapes
+from hebbes.policies.mlp import MLP
+
+
+class Learner:
+    """Learns from transitions. Nothing in it is random but by the generators that its methods are given."""
+
+    def __init__(self, settings: GradientSettings, policy: MLP, low: np.ndarray, high: np.ndarray, seed: int) -> None:
+        """An empty replay, and critics that start as PyTorch draws its layers. Actions lie between `low` and `high`."""
+        self._settings = settings
+        observation_size, action_size = int(np.prod(policy.observation_shape)), policy.num_outputs
+        actor = Network((observation_size, *policy.hidden_sizes, action_size), policy.activation, "tanh")
+        lowest, highest = (torch.from_numpy(bound.astype(np.float32).ravel()) for bound in (low, high))
+        self.actor = ActorNetwork(actor, ActionRange(lowest, highest))
+        hidden_sizes = settings.critic_hidden_sizes or policy.hidden_sizes
+        sizes = (observation_size + action_size, *hidden_sizes, 1)
+        rng = make_generator(seed, Purpose.INITIAL_PARAMS, member=1)
+        layout = Layout(compute_dense_shapes(sizes, bias=True))
+        rows = np.stack([pytorch_uniform(layout, rng) for _ in range(2)]).astype(np.float32)
+        self.critics = Critics(
+            Network(sizes, settings.critic_activation, "linear"),
+            torch.from_numpy(rows),
+            learning_rate=settings.learning_rate,
+            discount=settings.discount,
+            target_rate=settings.target_rate,
+        )
+        self.replay = Replay(settings.replay_size, observation_size, action_size)
+        self._reset_metrics()
+
+    def add(self, transitions: Transitions) -> None:
+        """Adds transitions to the replay, with actions, in [-1, 1] here, in the environment's units."""
+        half, center = self.actor.range.half.numpy(), self.actor.range.center.numpy()
+        actions = np.clip(transitions.actions.reshape(len(transitions), -1), -1, 1) * half + center
+        self.replay.add(replace(transitions, actions=actions))
+
+    def train_critics(self, target_actor: Parameters, rng: np.random.Generator) -> None:
+        """One step of the critics on a fresh batch, with this target actor. Their targets stay."""
+        settings = self._settings
+        batch = self.replay.draw(rng, settings.batch_size)
+        shape = len(batch.actions), batch.actions.shape[1]
+        noise = draw_target_noise(rng, shape, settings.target_noise, settings.target_noise_clip)
+        errors = self.critics.train(batch, self.actor.act_noisily(target_actor, batch.next_observations, noise))
+        self._squared_errors += errors.square().mean(1).sum()
+        self._critic_steps += 1
+
+    def train_actors(self, actors: Actors, rng: np.random.Generator) -> None:
+        """One step of each actor on a fresh batch of its own."""
+        count = len(actors.trained.parameters.rows)
+        batch = self.replay.draw(rng, count * self._settings.batch_size)
+        self._values += actors.train(batch.observations.unflatten(0, (count, -1)), self.critics).mean()
+        self._actor_steps += 1
+
+    def make_actors(self, rows: Float32[np.ndarray, "actors params"]) -> Actors:
+        """Actors whose parameters are these rows, which training changes in place. Their optimizer is new."""
+        return Actors(self.actor, torch.from_numpy(rows), self._settings.learning_rate)
+
+    @contextmanager
+    def use_threads(self) -> Iterator[None]:
+        """Computes with the number of threads that the settings say, without autograd."""
+        before = torch.get_num_threads()
+        torch.set_num_threads(self._settings.gradient_threads)
+        try:
+            with torch.no_grad():
+                yield
+        finally:
+            torch.set_num_threads(before)
+
+    def take_metrics(self) -> dict[str, float]:
+        """Metrics of the gradient steps since the last call; NaN without any.
+
+        Raises FloatingPointError if an estimate is not finite.
+        """
+        metrics = {
+            "critic_loss": float(self._squared_errors) / self._critic_steps if self._critic_steps else nan,
+            "q_mean": float(self._values) / self._actor_steps if self._actor_steps else nan,
+            "critic_steps": self._critic_steps,
+            "actor_steps": self._actor_steps,
+            "replay_size": len(self.replay),
+        }
+        if not (isfinite(self._squared_errors) and isfinite(self._values)):
+            raise FloatingPointError("the critics' estimates are no longer finite; is learning_rate too large?")
+        self._reset_metrics()
+        return metrics
+
+    def _reset_metrics(self) -> None:
+        self._squared_errors, self._values = torch.zeros(()), torch.zeros(())
+        self._critic_steps = self._actor_steps = 0
+
+    def get_state(self) -> TrainerState:
+        """The critics and the replay."""
+        arrays = {f"critics.{name}": array for name, array in self.critics.get_state().items()}
+        return TrainerState(arrays, {"transitions": self.replay.count}, self.replay.get_segments())
+
+    def set_state(self, state: TrainerState) -> None:
+        """Continues from what `get_state` returned."""
+        self.critics.set_state(state.select_arrays("critics"))
+        self.replay.set_segments(state.segments, state.values["transitions"])

@@ -1,0 +1,37 @@
+"""Options that every method with gradients has. This module does not import PyTorch."""
+
+from dataclasses import dataclass
+
+from hebbes.contracts.option import check_options, option
+
+CRITIC_ACTIVATIONS = ("leaky_relu", "relu", "tanh")
+
+
+@dataclass(frozen=True)
+class GradientSettings:
+    """Hyperparameters of TD3's gradient steps, which all methods share."""
+
+    start_steps: int = option(10_000, "env steps before anything is trained by gradients", range=">= 0")
+    batch_size: int = option(256, "transitions of a gradient step", range=">= 1")
+    learning_rate: float = option(1e-3, "learning rate of Adam, for critics and actors", range="> 0")
+    critic_hidden_sizes: tuple[int, ...] = option(
+        (), "units of each hidden layer of the critics (default: those of the actor)", range=">= 1"
+    )
+    critic_activation: str = option(
+        "leaky_relu", "activation of the critics' hidden layers", choices=CRITIC_ACTIVATIONS
+    )
+    discount: float = option(0.99, "discount factor gamma", range="in [0, 1]")
+    target_rate: float = option(0.005, "tau, the part of the way that the targets move in a step", range="in (0, 1]")
+    target_noise: float = option(
+        0.2, "standard deviation of the noise on the target actor's actions, in units of half their range", range=">= 0"
+    )
+    target_noise_clip: float = option(0.5, "bound of that noise, in the same units", range=">= 0")
+    replay_size: int = option(
+        1_000_000,
+        "latest transitions that are kept, in memory of 4 bytes * (2 * observation + action + 2) each",
+        range=">= 1",
+    )
+    gradient_threads: int = option(1, "threads of PyTorch; results depend on it in their last bits", range=">= 1")
+
+    def __post_init__(self) -> None:
+        check_options(self)

@@ -1,0 +1,133 @@
+"""TD3: one actor explores with noise and learns after every env step.
+
+Fujimoto, van Hoof & Meger 2018, arXiv 1802.09477, algorithm 1; code sfujim/TD3 34770cc. The actor and all targets move
+after every `policy_delay` steps of the critics. Until `start_steps`, actions are uniform and nothing is trained.
+
+Departures from that code:
+
+- The actor's hidden layers have the policy's activation, tanh by default, and the critics' are leaky ReLUs, as in
+  AES-RL's code (5b69a06). `--activation relu --critic_activation relu` gives theirs.
+- An episode that ends in a terminal state at its time limit is terminal. Theirs never is.
+"""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+from jaxtyping import Float32, Int, Shaped
+
+from hebbes.contracts.engine import Engine
+from hebbes.contracts.environment import EnvStep
+from hebbes.contracts.option import option
+from hebbes.contracts.policy import Buffers
+from hebbes.contracts.randomness import Purpose, make_generator
+from hebbes.contracts.trainer import Progress, Trainer, TrainerState, UnitResult
+from hebbes.execution.transitions import find_finite, make_transitions
+from hebbes.hybrids import core
+from hebbes.hybrids.core.settings import GradientSettings
+from hebbes.policies.mlp import MLP
+
+if TYPE_CHECKING:
+    from hebbes.execution.chunks import Task
+
+
+@dataclass(frozen=True)
+class TD3Settings(GradientSettings):
+    """Hyperparameters of TD3."""
+
+    exploration_noise: float = option(
+        0.1, "standard deviation of the noise on the actor's actions, in units of half their range", range=">= 0"
+    )
+    policy_delay: int = option(2, "steps of the critics between steps of the actor and of all targets", range=">= 1")
+
+
+class TD3(Trainer):
+    """Unit: one episode, with a gradient step after each of its env steps."""
+
+    unit = "episode"
+    eval_counter = "env_steps"
+    Settings: ClassVar[type[TD3Settings]] = TD3Settings
+
+    def __init__(
+        self, settings: TD3Settings, task: "Task", weights: Float32[np.ndarray, " params"], buffers: Buffers
+    ) -> None:
+        """Starts with these weights of the actor."""
+        self.settings, self.task, self._buffers = settings, task, buffers
+        self._episodes = core.episodes.Episodes(task)
+        assert isinstance(task.agent.policy, MLP)
+        self.learner = core.learner.Learner(settings, task.agent.policy, *self._episodes.find_action_range(), task.seed)
+        self._row = weights[np.newaxis].astype(np.float32)
+        self._actors = self.learner.make_actors(self._row)
+        self._target = self.learner.actor.copy(self._row)
+
+    @property
+    def policy(self) -> tuple[Float32[np.ndarray, " params"], Buffers]:
+        """The actor."""
+        return self._row[0].copy(), self._buffers
+
+    def advance(self, progress: Progress, engine: Engine) -> UnitResult:
+        """Plays one episode."""
+        exploration = _Exploration(self, progress)
+        with self.learner.use_threads():
+            played = self._episodes.play(self._row, self._buffers, progress.units, exploration, None)
+        metrics = {
+            "return": float(played.returns[0]),
+            "episode_length": int(played.env_steps[0]),
+            **self.learner.take_metrics(),
+        }
+        return UnitResult(int(played.env_steps[0]), metrics)
+
+    def train(self, env_steps: int, rng: np.random.Generator) -> None:
+        """The gradient steps after the env step of this number."""
+        self.learner.train_critics(self._target, rng)
+        if env_steps % self.settings.policy_delay == 0:
+            self.learner.train_actors(self._actors, rng)
+            self._target.rows.lerp_(self._actors.trained.parameters.rows, self.settings.target_rate)
+            self.learner.critics.move_targets()
+
+    def get_state(self) -> TrainerState:
+        """The actor, its target and its optimizer, the critics and the replay."""
+        learned = self.learner.get_state()
+        actor = {f"actor.{name}": array for name, array in self._actors.trained.get_state().items()}
+        arrays = {**learned.arrays, **actor, "target": self._target.rows.numpy().copy()}
+        return TrainerState(arrays, learned.values, learned.segments)
+
+    def set_state(self, state: TrainerState) -> None:
+        """Continues from what `get_state` returned."""
+        self.learner.set_state(state)
+        self._actors.trained.set_state(state.select_arrays("actor"))
+        self._target.rows.numpy()[:] = state.arrays["target"]
+
+
+class _Exploration:
+    """Takes part in one episode: adds noise to the actions, and trains after each env step."""
+
+    def __init__(self, algorithm: TD3, progress: Progress):
+        self._algorithm, self._env_steps = algorithm, progress.env_steps
+        seed = algorithm.task.seed
+        self._noise = make_generator(seed, Purpose.EXPLORATION, generation=progress.units)
+        self._batches = make_generator(seed, Purpose.GRADIENTS, generation=progress.units)
+
+    def choose_actions(
+        self, members: Int[np.ndarray, " rows"], actions: Shaped[np.ndarray, "rows ..."]
+    ) -> Shaped[np.ndarray, "rows ..."]:
+        """Uniform actions until `start_steps`, then those of the actor with noise."""
+        settings = self._algorithm.settings
+        if self._env_steps < settings.start_steps:
+            return self._noise.uniform(-1, 1, actions.shape).astype(np.float32)
+        noise = self._noise.standard_normal(actions.shape, np.float32) * np.float32(settings.exploration_noise)
+        return np.clip(actions + noise, -1, 1)
+
+    def record(
+        self,
+        members: Int[np.ndarray, " rows"],
+        observations: Shaped[np.ndarray, "rows ..."],
+        actions: Shaped[np.ndarray, "rows ..."],
+        env_step: EnvStep,
+    ) -> None:
+        """Adds the transition to the replay, and trains."""
+        self._env_steps += 1
+        transitions = make_transitions(observations, actions, env_step)
+        self._algorithm.learner.add(transitions[find_finite(transitions)])
+        if self._env_steps >= self._algorithm.settings.start_steps and len(self._algorithm.learner.replay):
+            self._algorithm.train(self._env_steps, self._batches)
