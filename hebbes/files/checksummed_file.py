@@ -20,7 +20,7 @@ from safetensors import SafetensorError
 from safetensors.numpy import load, save
 
 FORMAT_VERSIONS = {"policy": 3, "checkpoint": 4, "segment": 3}
-"""The version in which each kind of file is written. It is raised if earlier versions of hebbes cannot read new files."""
+"""The version in which each kind of file is written. It is raised if earlier versions of hebbes cannot read them."""
 
 MAX_HEADER_BYTES = 2**20
 
