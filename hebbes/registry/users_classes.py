@@ -12,7 +12,7 @@ from dataclasses import MISSING, dataclass, fields, is_dataclass
 from typing import Any
 
 from hebbes.contracts.environment import BatchEnv
-from hebbes.contracts.errors import describe_error
+from hebbes.contracts.errors import convert_foreign_exits, describe_error
 from hebbes.contracts.logger import Logger
 from hebbes.contracts.policy import Layout, Policy
 from hebbes.contracts.strategy import Strategy
@@ -100,9 +100,10 @@ def make_policy(name: str, found: type[Any], /, **options: Any) -> Policy:
 
 @contextmanager
 def convert_errors(option: str, name: str) -> Iterator[None]:
-    """Turns any exception of a user's class into a ValueError of one line that names the class; others pass."""
+    """Turns any exception or `sys.exit` of a user's class into a ValueError of one line that names it; others pass."""
     try:
-        yield
+        with convert_foreign_exits():
+            yield
     except Exception as error:
         if not is_users_class(name):
             raise
