@@ -105,12 +105,16 @@ def convert_errors(option: str, name: str) -> Iterator[None]:
         with convert_foreign_exits():
             yield
     except Exception as error:
-        if not is_users_class(name):
+        is_told = type(error) is ValueError and str(error).startswith(f"{option} {name!r}")
+        if is_told or not is_users_class(name):
             raise
-        told = (type(error) is ValueError and str(error)) or describe_error(error)
-        if told.startswith(f"{option} {name!r}"):
-            raise
-        raise ValueError(f"{option} {name!r} cannot be used: {told}{_describe_place(name, error)}") from error
+        raise ValueError(describe_users_error(option, name, error)) from error
+
+
+def describe_users_error(option: str, name: str, error: Exception) -> str:
+    """What a user's class raised, and where, in one line."""
+    told = (type(error) is ValueError and " ".join(str(error).split())) or describe_error(error)
+    return f"{option} {name!r} cannot be used: {told}{_describe_place(name, error)}"
 
 
 def is_users_class(name: str) -> bool:
