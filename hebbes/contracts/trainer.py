@@ -48,12 +48,16 @@ class Progress:
     """The policy with the best score so far."""
 
 
+class SegmentSizeError(ValueError):
+    """A segment is too large."""
+
+
 @dataclass(eq=False)
 class Segment:
     """Arrays that never change, such as a full block of a replay buffer. They are saved once, in a file of their own.
 
     The trainer keeps the object as long as it has the arrays. They may be views of a larger array whose other parts
-    still change. ValueError for more than `MAX_SEGMENT_BYTES`.
+    still change. SegmentSizeError for more than `MAX_SEGMENT_BYTES`.
     """
 
     arrays: Mapping[str, np.ndarray]
@@ -63,7 +67,8 @@ class Segment:
     def __post_init__(self) -> None:
         size = sum(array.nbytes for array in self.arrays.values())
         if size > MAX_SEGMENT_BYTES:
-            raise ValueError(f"a segment holds at most {MAX_SEGMENT_BYTES} bytes, got {size} in {sorted(self.arrays)}")
+            names = ", ".join(sorted(self.arrays))
+            raise SegmentSizeError(f"a segment holds at most {MAX_SEGMENT_BYTES} bytes, got {size} in {names}")
 
 
 @dataclass(frozen=True)
@@ -111,7 +116,7 @@ class Trainer(ABC):
         """Does the next unit, given the progress before it.
 
         An exception ends the run. It, or a signal, may leave the trainer in any state, because it is then thrown away.
-        Raises FloatingPointError if the search has diverged.
+        Raises FloatingPointError if the search has diverged. A segment that is too large ends the run in one line too.
         """
 
     @property

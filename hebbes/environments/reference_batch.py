@@ -9,6 +9,7 @@ from hebbes.contracts.environment import BatchEnv, Space
 from hebbes.contracts.randomness import Purpose, derive_simulator_seed
 from hebbes.environments.environment_spec import EnvironmentSpec
 from hebbes.environments.make_batch_env import make_batch_env
+from hebbes.environments.wrapper_errors import convert_wrapper_errors
 
 FRAME_INTERVAL = 10
 """Env steps between two observations of the batch, so that they show different scenes."""
@@ -27,7 +28,8 @@ def collect_reference_batch(spec: EnvironmentSpec, num_frames: int, seed: int) -
         frames: list[np.ndarray] = []
         episode = 0
         while len(frames) < num_frames:
-            frames += _play_episode(env, space, episode, num_frames - len(frames))
+            with convert_wrapper_errors(spec, ValueError):
+                frames += _play_episode(env, space, episode, num_frames - len(frames))
             episode += 1
     finally:
         env.close()

@@ -12,13 +12,14 @@ from typing import TypeAlias, TypeVar
 import numpy as np
 from jaxtyping import Float, Float64
 
-from hebbes.contracts.engine import Context, Rollouts
+from hebbes.contracts.engine import Context, EngineError, Rollouts
 from hebbes.contracts.environment import BatchEnv
 from hebbes.contracts.policy import Weights
 from hebbes.contracts.population import NoisePopulation, Population
 from hebbes.contracts.randomness import Purpose, derive_simulator_seed, make_generator
 from hebbes.environments.environment_spec import EnvironmentSpec
 from hebbes.environments.make_batch_env import make_batch_env
+from hebbes.environments.wrapper_errors import convert_wrapper_errors
 from hebbes.execution.episode import OVERFLOWED, Agent, EpisodeResult, run_episode
 from hebbes.execution.noise_sums import sum_noise_of_chunks
 from hebbes.execution.observation_moments import MomentTally
@@ -139,7 +140,8 @@ class ChunkEvaluator:
             key = self._make_key(ids, context, morphology)
             env = self._take_env(key, context, env_threads)
             try:
-                by_morphology.append(self._play(env, weights, ids, context, tally, recorder))
+                with convert_wrapper_errors(self._task.environment, EngineError):
+                    by_morphology.append(self._play(env, weights, ids, context, tally, recorder))
             except BaseException:
                 env.close()
                 raise

@@ -74,9 +74,11 @@ class Transport(Protocol[OwnWorker]):
 
 
 def call_function(host: Host, function: Callable[..., Any], arguments: Sequence[Any]) -> Any:
-    """What the call returns, or an EngineError with the traceback of what it raised."""
+    """What the call returns, or an EngineError: the one that it raised, or one with the traceback of what it raised."""
     try:
         return function(host, *arguments)
+    except EngineError as error:
+        return error
     except Exception as error:  # a user's simulator may raise anything; the dispatch raises it again
         failure = EngineError(describe_with_traceback(error))
         failure.__cause__ = error

@@ -4,7 +4,7 @@ The safetensors metadata has the single key `hebbes`. With a second key, the ord
 Its value is the header as JSON text:
 
     kind            "policy", "checkpoint" or "segment"
-    format_version  3
+    format_version  see `FORMAT_VERSIONS`
     sha256          checksum of the rest of the header and of the arrays' names, types, shapes and bytes
 
 and the entries of that kind of file. Version 1 had no `kind`, because all its files were policies.
@@ -19,7 +19,9 @@ import numpy as np
 from safetensors import SafetensorError
 from safetensors.numpy import load, save
 
-FORMAT_VERSION = 3
+FORMAT_VERSIONS = {"policy": 3, "checkpoint": 4, "segment": 3}
+"""The version in which each kind of file is written. It is raised if earlier versions of hebbes cannot read them."""
+
 MAX_HEADER_BYTES = 2**20
 
 Header: TypeAlias = dict[str, Any]
@@ -41,7 +43,7 @@ def encode(kind: str, header: Mapping[str, Any], arrays: Mapping[str, np.ndarray
     """
     # safetensors assumes native byte order and contiguous arrays.
     plain = {name: np.array(array, array.dtype.newbyteorder("="), order="C") for name, array in arrays.items()}
-    whole = {**header, "kind": kind, "format_version": FORMAT_VERSION}
+    whole = {**header, "kind": kind, "format_version": FORMAT_VERSIONS[kind]}
     whole["sha256"] = compute_checksum(whole, plain)
     data = save(plain, metadata={"hebbes": _to_canonical_json(whole)})
     if int.from_bytes(data[:8], "little") > MAX_HEADER_BYTES:
@@ -94,16 +96,16 @@ def _check_entries(header: Header, kind: str, entries: EntryTypes) -> None:
     version = header.get("format_version")
     if type(version) is not int or version < 1:
         raise ValueError(f"the header has a bad or missing format_version {version!r}")
-    if version > FORMAT_VERSION:
+    found = header.get("kind") if version > 1 else "policy"
+    if found != kind:
+        raise ValueError(f"not a {kind} file, but a file of kind {found!r}")
+    if version > (newest := FORMAT_VERSIONS[kind]):
         raise NewerFormatError(
-            f"format version {version}, but this program reads up to {FORMAT_VERSION}; update hebbes to open it"
+            f"format version {version}, but this program reads up to {newest}; update hebbes to open it"
         )
     expected: EntryTypes = {**entries, "format_version": int, "sha256": str}
     if version > 1:
         expected = {**expected, "kind": str}
-    found = header.get("kind") if version > 1 else "policy"
-    if found != kind:
-        raise ValueError(f"not a {kind} file, but a file of kind {found!r}")
     for name in sorted(expected.keys() | header.keys()):
         if name not in expected or not isinstance(header.get(name), expected[name]):
             raise ValueError(f"the header has a bad, missing or unknown entry {name!r}")

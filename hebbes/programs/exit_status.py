@@ -3,12 +3,12 @@
 import os
 import signal
 import sys
-import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import NoReturn
 
+from hebbes.contracts.errors import ForeignExitError, convert_foreign_exits
 from hebbes.execution.parents_signals import PARENTS_SIGNALS
 
 
@@ -19,22 +19,11 @@ def report_errors_in_one_line() -> Iterator[None]:
     It does the same with `sys.exit` in the user's own code, which would otherwise look like a normal end.
     """
     try:
-        yield
-    except SystemExit as error:
-        if place := _find_foreign_exit(error):
-            print(f"{Path(sys.argv[0]).name}: error: {place} called sys.exit({error.code!r})", file=sys.stderr)
-            sys.exit(2)
-        raise
-    except (ValueError, TypeError) as error:
+        with convert_foreign_exits():
+            yield
+    except (ValueError, TypeError, ForeignExitError) as error:
         print(f"{Path(sys.argv[0]).name}: error: {' '.join(str(error).split())}", file=sys.stderr)
         sys.exit(2)
-
-
-def _find_foreign_exit(error: SystemExit) -> str:
-    """The place of a `sys.exit` outside this package; empty for one of ours."""
-    place = traceback.extract_tb(error.__traceback__)[-1]
-    ours = Path(__file__).parents[1] in Path(place.filename).parents
-    return "" if ours else f"{place.filename}, line {place.lineno},"
 
 
 @contextmanager
@@ -63,12 +52,11 @@ def end_cleanly_on_signals() -> Iterator[None]:
     for number in handled:
         signal.signal(number, leave)
     try:
-        yield
-    except SystemExit as error:
-        if place := _find_foreign_exit(error):
-            print(f"stopped: {place} called sys.exit({error.code!r})", file=sys.stderr)
-            sys.exit(1)
-        raise
+        with convert_foreign_exits():
+            yield
+    except ForeignExitError as error:
+        print(f"stopped: {error}", file=sys.stderr)
+        sys.exit(1)
     finally:
         for number in handled:  # all is done; at its exit the interpreter would restore the default actions
             signal.signal(number, signal.SIG_IGN)

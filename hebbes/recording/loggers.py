@@ -5,7 +5,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from hebbes.contracts.errors import describe_error, say
+from hebbes.contracts.errors import convert_foreign_exits, describe_error, say
 from hebbes.contracts.logger import Logger
 from hebbes.contracts.option import check_value, list_options
 from hebbes.environments.wrapper_spec import WrapperSpec
@@ -36,17 +36,27 @@ class _Running:
     problem: str = ""
     """The last reason for which it refused a row."""
 
+    @convert_foreign_exits()
+    def write(self, row: Mapping[str, float]) -> None:
+        """Gives the logger a row."""
+        self.logger.write(row)
+
+    @convert_foreign_exits()
+    def close(self) -> None:
+        """Closes the logger."""
+        self.logger.close()
+
     def close_quietly(self) -> None:
         """Closes a logger whose failure is reported elsewhere."""
         with suppress(Exception):
-            self.logger.close()
+            self.close()
 
 
 class Loggers:
     """Writes each row to every logger.
 
     A logger that raises OSError keeps the row and gets the next one too. A line is printed when the reason is new. A
-    logger that raises anything else is closed after one line, and the others go on.
+    logger that raises anything else, or calls `sys.exit`, is closed after one line, and the others go on.
     """
 
     def __init__(
@@ -78,7 +88,7 @@ class Loggers:
         name, count = next(iter(row.items()))
         for running in list(self._running):
             try:
-                running.logger.write(dict(row))
+                running.write(dict(row))
             except OSError as error:
                 self._report_refusal(running, f"{name} {int(count)}", describe_error(error))
             except Exception as error:  # whatever a user's logger raises
@@ -89,7 +99,7 @@ class Loggers:
         while self._running:
             running = self._running.pop(0)
             try:
-                running.logger.close()
+                running.close()
             except Exception as error:  # whatever a user's logger raises
                 self._has_lost_rows = True
                 say(f"logger {running.name!r} has lost rows: {describe_error(error)}")

@@ -12,7 +12,7 @@ from dataclasses import MISSING, dataclass, fields, is_dataclass
 from typing import Any
 
 from hebbes.contracts.environment import BatchEnv
-from hebbes.contracts.errors import describe_error
+from hebbes.contracts.errors import convert_foreign_exits, describe_error
 from hebbes.contracts.logger import Logger
 from hebbes.contracts.policy import Layout, Policy
 from hebbes.contracts.strategy import Strategy
@@ -100,16 +100,21 @@ def make_policy(name: str, found: type[Any], /, **options: Any) -> Policy:
 
 @contextmanager
 def convert_errors(option: str, name: str) -> Iterator[None]:
-    """Turns any exception of a user's class into a ValueError of one line that names the class; others pass."""
+    """Turns any exception or `sys.exit` of a user's class into a ValueError of one line that names it; others pass."""
     try:
-        yield
+        with convert_foreign_exits():
+            yield
     except Exception as error:
-        if not is_users_class(name):
+        is_told = type(error) is ValueError and str(error).startswith(f"{option} {name!r}")
+        if is_told or not is_users_class(name):
             raise
-        told = (type(error) is ValueError and str(error)) or describe_error(error)
-        if told.startswith(f"{option} {name!r}"):
-            raise
-        raise ValueError(f"{option} {name!r} cannot be used: {told}{_describe_place(name, error)}") from error
+        raise ValueError(describe_users_error(option, name, error)) from error
+
+
+def describe_users_error(option: str, name: str, error: Exception) -> str:
+    """What a user's class raised, and where, in one line."""
+    told = (type(error) is ValueError and " ".join(str(error).split())) or describe_error(error)
+    return f"{option} {name!r} cannot be used: {told}{_describe_place(name, error)}"
 
 
 def is_users_class(name: str) -> bool:

@@ -9,7 +9,7 @@ from math import inf, isfinite, nan
 from typing import TypeAlias
 
 from hebbes.contracts.randomness import Purpose
-from hebbes.contracts.trainer import Counter, UnitResult
+from hebbes.contracts.trainer import Counter, SegmentSizeError, UnitResult
 from hebbes.environments.ids import advise_episode_limit
 from hebbes.evaluation.play import play_on
 from hebbes.files.checkpoint import Checkpoint
@@ -61,11 +61,7 @@ class Lifecycle:
                 self._save()
                 while not self.ending:
                     started = time.perf_counter()
-                    try:
-                        result = self._trainer.advance(self._progress, self._run.engine)
-                    except FloatingPointError as error:
-                        advice = advise_new_run(config.settings)
-                        raise TrainingError(f"{unit} {self._progress.units + 1}: {error}", advice) from error
+                    result = self._advance()
                     self._finish_unit(result, time.perf_counter() - started, on_row)
                 self._evaluate_if_over()
             finally:
@@ -105,6 +101,16 @@ class Lifecycle:
             say(f"resumed after {self._trainer.unit} {self._progress.units}")
         if self.ending:
             say(f"nothing to do: {self.ending}")
+
+    def _advance(self) -> UnitResult:
+        """Does the next unit; TrainingError if the search has diverged, or made a segment that is too large."""
+        name = f"{self._trainer.unit} {self._progress.units + 1}"
+        try:
+            return self._trainer.advance(self._progress, self._run.engine)
+        except FloatingPointError as error:
+            raise TrainingError(f"{name}: {error}", advise_new_run(self._run.config.settings)) from error
+        except SegmentSizeError as error:
+            raise TrainingError(f"{name}: {error}") from error
 
     def _finish_unit(self, result: UnitResult, seconds: float, on_row: OnRow | None) -> None:
         """Counts, evaluates, records, copies and saves after a unit that took so many seconds."""

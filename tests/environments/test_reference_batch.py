@@ -1,10 +1,13 @@
 """The reference batch holds observations of random play, and depends only on the seed."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from hebbes.environments.environment_spec import EnvironmentSpec
 from hebbes.environments.reference_batch import collect_reference_batch
+from hebbes.environments.wrapper_spec import WrapperSpec
 
 
 def make_spec(**script):
@@ -35,3 +38,9 @@ def test_actions_are_random():
 def test_an_environment_that_fails_is_reported():
     with pytest.raises(ValueError, match=r"virtual_batch: the environment failed in random play: .*scripted failure"):
         collect_reference_batch(make_spec(raise_at=3), 5, seed=0)
+
+
+def test_a_wrapper_that_raises_is_named():
+    wrapper = WrapperSpec("tests.training.unfit_classes:StepRaises", {"fail_at": 4})
+    with pytest.raises(ValueError, match=rf"^wrappers '{wrapper.name}' cannot be used: scripted in two lines \("):
+        collect_reference_batch(replace(make_spec(), wrappers=(wrapper,)), 5, seed=0)

@@ -1,6 +1,7 @@
 """Simulators that raise, crash or hang, in every engine: only their members fail, and all others go on."""
 
 import os
+import re
 import sys
 from dataclasses import replace
 from itertools import pairwise
@@ -12,6 +13,7 @@ from hebbes.contracts.engine import EngineError
 from hebbes.contracts.errors import say
 from hebbes.environments.environment_spec import EnvironmentSpec
 from hebbes.environments.envpool_env import EnvPoolEnv
+from hebbes.environments.wrapper_spec import WrapperSpec
 from hebbes.execution import dispatch
 from hebbes.execution.chunks import Task
 from hebbes.execution.episode import Agent
@@ -73,6 +75,24 @@ def test_errors_outside_env_steps_end_the_evaluation_in_every_engine(place, make
     first, *rest = str(caught.value).splitlines()
     assert first.startswith(("ValueError: environment 'Scripted-v0' cannot be made", "RuntimeError: scripted failure"))
     assert any("scripted.py" in line for line in rest)
+
+
+def test_an_error_is_told_of_the_wrapper_that_raised_it_and_of_no_other():
+    inner, outer = (
+        WrapperSpec("tests.training.unfit_classes:StepRaises"),
+        WrapperSpec("tests.options.users_classes:Louder"),
+    )
+    for chain, script, expected in (
+        ((inner, outer), {}, rf"wrappers '{inner.name}' cannot be used: scripted in two lines \(.*, line \d+\)"),
+        ((outer,), {"raise_in": "reset"}, r"RuntimeError: scripted failure in reset\nTraceback[\s\S]*"),
+    ):
+        task = make_task(**script)
+        engine = InProcess(
+            replace(task, environment=replace(task.environment, wrappers=chain)), chunk_size=4, threads=2
+        )
+        with pytest.raises(EngineError) as caught:
+            evaluate_and_close(engine)
+        assert re.fullmatch(expected, str(caught.value))
 
 
 def test_what_envpool_raises_ends_the_evaluation(monkeypatch):

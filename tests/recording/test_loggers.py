@@ -1,6 +1,7 @@
 """Several loggers of a run: options of a user's own, and failures, each of which costs one line."""
 
 import re
+import signal
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -12,6 +13,8 @@ import pytest
 
 from hebbes.contracts.option import list_options, option
 from hebbes.environments.wrapper_spec import WrapperSpec
+from hebbes.execution.parents_signals import PARENTS_SIGNALS
+from hebbes.programs.exit_status import end_cleanly_on_signals
 from hebbes.recording.base import RunLogger
 from hebbes.recording.loggers import Loggers, check_logger
 from hebbes.recording.tensorboard import TensorBoard
@@ -213,6 +216,32 @@ def test_what_a_user_stops_is_not_a_failure_of_a_logger(made, tmp_path):
     FailingLogger.raises["write"] = [KeyboardInterrupt()]
     with pytest.raises(KeyboardInterrupt):
         write_rows(Loggers([choose(FAILING)], tmp_path, 0), [1])
+
+
+def test_a_logger_that_calls_sys_exit_is_dropped_like_one_that_raises(made, tmp_path, capsys):
+    FailingLogger.raises |= {"init": [SystemExit(2)], "write": [SystemExit(3)], "close": [SystemExit(), SystemExit(4)]}
+    lines = []
+    loggers = Loggers([choose(FAILING)] * 3, tmp_path, 0, lines.append)
+    write_rows(loggers, [1, 2])
+    assert not loggers.close()
+    place = rf"ForeignExitError: {__file__}, line \d+, called sys.exit"
+    assert re.fullmatch(rf"training goes on without logger .*: {place}\(2\)", lines[0])
+    assert re.fullmatch(rf"generation 1: training goes on without logger '{FAILING}' \({place}\(3\)\)", lines[1])
+    assert re.fullmatch(rf"logger '{FAILING}' has lost rows: {place}\(4\)\n", capsys.readouterr().err)
+    assert [each.rows for each in made] == [[], [1], [1, 2]]
+
+
+def test_a_signal_while_a_logger_writes_still_ends_the_run(made, tmp_path, monkeypatch, capfd):
+    actions = {number: signal.getsignal(number) for number in PARENTS_SIGNALS}
+    monkeypatch.setattr(FailingLogger, "write", lambda self, row: signal.raise_signal(signal.SIGTERM))
+    try:
+        with pytest.raises(SystemExit) as ended, end_cleanly_on_signals():
+            write_rows(Loggers([choose(FAILING)], tmp_path, 0), [1])
+    finally:
+        for number, action in actions.items():
+            signal.signal(number, action)
+    assert ended.value.code == 128 + signal.SIGTERM
+    assert capfd.readouterr().err == "stopping; again to stop at once\n"
 
 
 def test_what_a_full_disk_refuses_is_reported_once_and_written_when_there_is_room(tmp_path, capsys):

@@ -1,10 +1,12 @@
 """A user's class that breaks its contract is named in one line, before anything is written."""
 
+import re
 from pathlib import Path
 
 import pytest
 import unfit_classes
 
+from hebbes.contracts.engine import EngineError
 from hebbes.environments.environment_spec import EnvironmentSpec
 from hebbes.files.checkpoint import load_newest_checkpoint
 from hebbes.files.policy_file import SavedPolicy, load_policy, save_policy
@@ -48,6 +50,7 @@ UNFIT = {
     "start, step, close (inherit from hebbes.wrappers.base.BatchWrapper, or see hebbes/contracts/environment.py)",
     "--wrappers unfit_classes:WrapsNothing": "is not a wrapper: it lacks num_envs, observation_space, action_space",
     "--wrappers unfit_classes:WrapperRaises": "cannot be used: RuntimeError: scripted",
+    "--wrappers unfit_classes:StartRaises": "cannot be used: RuntimeError: scripted",
     "--gymnasium_wrappers collections:OrderedDict": "is not a gymnasium.Wrapper",
     "--gymnasium_wrappers unfit_classes:GymnasiumWrapperRaises": "cannot be used: RuntimeError: scripted",
 }
@@ -67,6 +70,19 @@ def test_the_line_says_where_in_the_users_module_it_was_raised(tmp_path):
     raised = Path(unfit_classes.__file__).read_text().splitlines().index("class ActRaises(Linear):") + 3
     with pytest.raises(ValueError, match=rf"scripted \(.*unfit_classes.py, line {raised}\)$"):
         prepare(make_scripted_config(tmp_path, policy="unfit_classes:ActRaises"))
+
+
+@pytest.mark.parametrize("engine", ["in_process", "workers"])
+def test_a_wrapper_that_raises_ends_the_run_in_one_line_with_its_last_generation_saved(engine, tmp_path):
+    wrapper = {"unfit_classes:StepRaises": {"fail_at": 12}}  # in generation 3, whose episodes have five env steps
+    (run,) = prepare(make_scripted_config(tmp_path, wrappers=(wrapper,), engine=engine, eval_every=100))
+    with pytest.raises(EngineError) as stopped:
+        execute(run)
+    raised = (
+        r"wrappers 'unfit_classes:StepRaises' cannot be used: scripted in two lines \(.*unfit_classes.py, line \d+\)"
+    )
+    assert re.fullmatch(raised, str(stopped.value))
+    assert load_newest_checkpoint(run.folder / "checkpoint")[0].progress.units == 2
 
 
 def test_a_wrapper_may_forward_what_it_has_not(tmp_path):

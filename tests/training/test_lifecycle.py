@@ -5,6 +5,7 @@ import shutil
 import numpy as np
 import pytest
 
+from hebbes.contracts import trainer as contracts
 from hebbes.contracts.trainer import Segment, Trainer, TrainerState
 from hebbes.files import segments as segment_files
 from hebbes.files.checkpoint import load_newest_checkpoint
@@ -174,6 +175,14 @@ def test_a_state_that_no_checkpoint_holds_ends_the_run_after_the_unit_before_is_
     with pytest.raises(TrainingError, match=line):
         execute(run)
     assert load_newest_checkpoint(run.folder / "checkpoint")[0].progress.units == 4
+
+
+def test_a_segment_that_is_too_large_ends_the_run_after_the_unit_before_is_saved(tmp_path, monkeypatch):
+    (run,) = prepare(make_scripted_config(tmp_path, "replay", checkpoint_every=100, eval_every=10**6))
+    monkeypatch.setattr(contracts, "MAX_SEGMENT_BYTES", toy_trainers.BLOCK * 12 - 1)  # one byte less than a full block
+    with pytest.raises(TrainingError, match=r"^try 3: a segment holds at most 299 bytes, got 300 in rows$"):
+        execute(run)
+    assert load_newest_checkpoint(run.folder / "checkpoint")[0].progress.units == 2
 
 
 def test_a_trainer_that_lacks_a_method_is_not_made():

@@ -150,6 +150,26 @@ class WrapperRaises(BatchWrapper):
         raise RuntimeError("scripted")
 
 
+class StartRaises(BatchWrapper):
+    def start(self, episode):
+        raise RuntimeError("scripted")
+
+
+class StepRaises(BatchWrapper):
+    """Raises in its call number `fail_at`, on what the environment returned."""
+
+    def __init__(self, env, fail_at=1):
+        super().__init__(env)
+        self.fail_at, self.num_calls = fail_at, 0
+
+    def step(self, actions, active):
+        stepped = super().step(actions, active)
+        self.num_calls += 1
+        if self.num_calls == self.fail_at:
+            raise ValueError("scripted\nin two lines")
+        return stepped
+
+
 class WrapsNothing(BatchWrapper):
     def __init__(self, env):
         self.env = env
