@@ -1,0 +1,1 @@
+"""Hybrids of evolution and gradients: the updates of their search distributions."""
