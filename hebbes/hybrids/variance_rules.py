@@ -28,7 +28,7 @@ def fixed(p: float, window: int) -> float:
 
 
 def adaptive(p: float, window: int) -> float:
-    """n = max(1 / p - 1, 1): the latest of n + 1 individuals has the share p = 1 / (n + 1) in their mean."""
+    """n = max(1 / p - 1, 1). Where p is 1 / k for the k-th individual, this gives the sample variance of all k."""
     return max(1 / p - 1, 1.0)
 
 
