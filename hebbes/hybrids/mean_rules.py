@@ -75,10 +75,11 @@ def check_mean_scale(rule: str, c: float | None) -> None:
         )
     if rule == "baseline_absolute" and c >= 0:
         raise ValueError(
-            f"mean_scale must be < 0 with mean_rule {rule}, because it is a baseline below all returns, got {c:g}"
+            f"mean_scale must be < 0 with mean_rule {rule}, because individuals below this baseline move nothing, "
+            f"got {c:g}"
         )
     if rule != "baseline_absolute" and c <= 0:
         raise ValueError(
-            f"mean_scale must be > 0 with mean_rule {rule}, which divides by it, and would move the mean to the worse "
-            f"of the two if it were negative, got {c:g}"
+            f"mean_scale must be > 0 with mean_rule {rule}, because it is a difference between returns that the rule "
+            f"divides by, got {c:g}"
         )
