@@ -24,7 +24,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from jaxtyping import Float32, Float64
+from jaxtyping import Float32
 
 from hebbes.contracts.option import check_options, option
 from hebbes.contracts.population import Population
@@ -32,8 +32,7 @@ from hebbes.contracts.strategy import Results
 from hebbes.strategies.core.gaussian_search import GaussianStrategy
 from hebbes.strategies.core.samplers import SAMPLERS, check_members
 from hebbes.strategies.core.schedules import Schedule, ScheduleShape
-from hebbes.strategies.core.selection import all_tie
-from hebbes.strategies.core.shaping import assign_by_rank
+from hebbes.strategies.core.shaping import compute_elite_weights
 
 
 @dataclass(frozen=True)
@@ -81,7 +80,9 @@ class CEM(GaussianStrategy):
 
     def tell(self, population: Population, results: Results) -> dict[str, float]:
         """Fits the Gaussian to the elite and returns the metrics; if all members tie or failed, nothing changes."""
-        weights = self._compute_elite_weights(results.fitness[:-1])
+        fitness = results.fitness[:-1]
+        size = round(self._settings.elite_share * len(fitness))
+        weights = compute_elite_weights(fitness, size, self._settings.elite_weights)
         (first, second), agreement = self._sum_noise(results, weights, powers=(1, 2))
         step = self._sigma * first
         metrics = self._move_mean(step, step, agreement, results)
@@ -91,14 +92,3 @@ class CEM(GaussianStrategy):
             self._sigma = np.sqrt(self._sigma**2 * np.maximum(around, 0.0) + self._extra_variance.value)
         self._extra_variance.advance()
         return metrics
-
-    def _compute_elite_weights(self, fitness: Float64[np.ndarray, " members"]) -> Float64[np.ndarray, " members"]:
-        """Weights of the elite, which sum to 1; zero for failed members, and for all members if all failed or tie."""
-        if all_tie(fitness):
-            return np.zeros(len(fitness))
-        ranks = np.arange(1, len(fitness) + 1)
-        size = round(self._settings.elite_share * len(fitness))
-        falling = np.log((size + 1) / ranks) if self._settings.elite_weights == "log" else np.ones(len(fitness))
-        weights = np.where(np.isnan(fitness), 0.0, assign_by_rank(fitness, np.where(ranks <= size, falling, 0.0)))
-        total = weights.sum()
-        return weights / total if total > 0 else weights

@@ -11,6 +11,8 @@ from typing import TypeAlias
 import numpy as np
 from jaxtyping import Float64
 
+from hebbes.strategies.core.selection import all_tie
+
 Shaping: TypeAlias = Callable[[Float64[np.ndarray, " members"]], Float64[np.ndarray, " members"]]
 
 
@@ -67,6 +69,22 @@ def assign_by_rank(
     _, group, counts = np.unique(costs, return_inverse=True, return_counts=True)
     starts = np.cumsum(counts) - counts
     return (np.add.reduceat(values, starts) / counts)[group]
+
+
+def compute_elite_weights(
+    fitness: Float64[np.ndarray, " members"], size: int, kind: str = "log"
+) -> Float64[np.ndarray, " members"]:
+    """Weights of the `size` best members, which sum to 1: "equal", or "log", log((size + 1) / rank), which falls.
+
+    Members that tie share their weights. Failed members have none. All weights are zero if all members tie or failed.
+    """
+    if all_tie(fitness):
+        return np.zeros(len(fitness))
+    ranks = np.arange(1, len(fitness) + 1)
+    falling = np.log((size + 1) / ranks) if kind == "log" else np.ones(len(fitness))
+    weights = np.where(np.isnan(fitness), 0.0, assign_by_rank(fitness, np.where(ranks <= size, falling, 0.0)))
+    total = weights.sum()
+    return weights / total if total > 0 else weights
 
 
 def _center(weights: Float64[np.ndarray, " members"]) -> Float64[np.ndarray, " members"]:

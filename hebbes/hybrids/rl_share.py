@@ -1,0 +1,69 @@
+"""The share of individuals that are trained by gradients, held near a target.
+
+Lee et al. 2020, arXiv 2012.05417; equation and slope from their code, KyunghyunLee/aes-rl, algorithm/aes.py. With the
+numbers of individuals of both kinds, each counted from 1, and the target r*:
+
+    r = n_rl / (n_rl + n_es)
+    P(train the next one) = clip(-50 (r - r*) + 0.5, 0, 1)
+
+Departure: r* = 0 never trains, and r* = 1 always. Theirs trains one individual in about a hundred with r* = 0, and
+every second one with r* = 1 once r is near 1.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from hebbes.contracts.option import check_options, option
+from hebbes.strategies.core.restoring import copy_matching_arrays
+
+SLOPE = 50
+
+
+@dataclass(frozen=True)
+class RLShareSettings:
+    """The target."""
+
+    rl_share: float = option(
+        0.5, "share of the individuals that are trained by gradients; 0: pure evolution", range="in [0, 1]"
+    )
+
+    def __post_init__(self) -> None:
+        check_options(self)
+
+
+def compute_rl_probability(num_rl: int, num_es: int, target: float) -> float:
+    """The probability with which the next individual is trained."""
+    if target in (0, 1):
+        return float(target)
+    share = num_rl / (num_rl + num_es)
+    return min(max(-SLOPE * (share - target) + 0.5, 0.0), 1.0)
+
+
+class RLShare:
+    """Decides for each individual whether it is trained, and counts both kinds as they are dispatched."""
+
+    def __init__(self, settings: RLShareSettings):
+        self._target = settings.rl_share
+        self._num_rl = self._num_es = 1
+
+    def draw(self, rng: np.random.Generator) -> bool:
+        """Whether the next individual is trained. It always takes one number from the generator."""
+        return bool(rng.random() < compute_rl_probability(self._num_rl, self._num_es, self._target))
+
+    def count(self, is_rl: bool) -> None:
+        """Counts an individual that is dispatched. Those of a warm-up with random actions are not counted."""
+        if is_rl:
+            self._num_rl += 1
+        else:
+            self._num_es += 1
+
+    def state_dict(self) -> dict[str, np.ndarray]:
+        """The two numbers."""
+        return {"num_rl": np.array(self._num_rl), "num_es": np.array(self._num_es)}
+
+    def load_state_dict(self, state: Mapping[str, np.ndarray]) -> None:
+        """Continues from what `state_dict` returned."""
+        arrays = copy_matching_arrays(self.state_dict(), state)
+        self._num_rl, self._num_es = int(arrays["num_rl"]), int(arrays["num_es"])

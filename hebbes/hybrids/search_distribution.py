@@ -1,0 +1,81 @@
+"""A Gaussian that moves whenever an individual has finished, as the asynchronous hybrids need it.
+
+`sample` draws an individual. It may then be trained by gradients. `tell` takes it back with two returns: its own, and
+that of the mean policy, against which it is judged.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import isfinite, nan
+
+import numpy as np
+from jaxtyping import Float32, Float64
+
+from hebbes.contracts.option import check_options, option
+from hebbes.hybrids.variance_rules import MIN_VARIANCE
+from hebbes.strategies.core.adaptive import check_spread, compute_move_metrics
+from hebbes.strategies.core.populations import GaussianPopulation
+from hebbes.strategies.core.restoring import copy_matching_arrays
+
+
+@dataclass(frozen=True)
+class SearchSettings:
+    """The start of the search."""
+
+    initial_variance: float = option(
+        1e-3, "initial variance of the noise on the weights; it adapts", range=f">= {MIN_VARIANCE:g}"
+    )
+
+    def __post_init__(self) -> None:
+        check_options(self)
+
+
+class SearchDistribution(ABC):
+    """A mean, and a variance for each parameter."""
+
+    def __init__(self, settings: SearchSettings, initial_mean: Float32[np.ndarray, " params"], seed: int):
+        self._seed = seed
+        self._mean = np.array(initial_mean, np.float64)
+        self._variance = np.full(len(initial_mean), settings.initial_variance)
+
+    @property
+    def mean(self) -> Float32[np.ndarray, " params"]:
+        """The mean policy's parameters."""
+        return self._mean.astype(np.float32)
+
+    def sample(self, number: int) -> Float32[np.ndarray, " params"]:
+        """Individual `number` of the run, from the distribution as it is now.
+
+        Its noise depends only on the seed and the number. FloatingPointError if the variance is too small or too large.
+        """
+        mean, sigma = self.mean, np.sqrt(self._variance)
+        check_spread(mean, sigma)
+        population = GaussianPopulation(mean, sigma, self._seed, number, population_size=1, sampler="normal")
+        return np.asarray(population.weights([0]))[0]
+
+    def tell(self, individual: Float32[np.ndarray, " params"], fitness: float, mean_fitness: float) -> dict[str, float]:
+        """Moves the distribution, and returns the metrics.
+
+        `mean_fitness` is the mean policy's return, as far as it is known. A return that is NaN or infinite is that of a
+        failed episode, which is worse than any other.
+        """
+        before, sigma = self._mean, float(np.sqrt(self._variance).mean())
+        returns = [value if isfinite(value) else nan for value in (fitness, mean_fitness)]
+        metrics = self._update(individual.astype(np.float64), *returns)
+        return {**compute_move_metrics(sigma, before, self._mean), **metrics}
+
+    @abstractmethod
+    def _update(
+        self, individual: Float64[np.ndarray, " params"], fitness: float, mean_fitness: float
+    ) -> dict[str, float]:
+        """Moves mean and variance, and returns further metrics. NaN stands for a failed episode."""
+
+    def state_dict(self) -> dict[str, np.ndarray]:
+        """Everything that changes, as named arrays."""
+        return {"mean": self._mean, "variance": self._variance}
+
+    def load_state_dict(self, state: Mapping[str, np.ndarray]) -> None:
+        """Continues from what `state_dict` returned; ValueError or KeyError for the state of another distribution."""
+        arrays = copy_matching_arrays(self.state_dict(), state)
+        self._mean, self._variance = arrays["mean"], arrays["variance"]
