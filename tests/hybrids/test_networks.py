@@ -33,7 +33,10 @@ def make_module(network, row):
 @pytest.mark.parametrize("count", [1, 3])
 def test_both_passes_equal_autograd(hidden, output, count):
     network = Network(SIZES, hidden, output)
-    rows, inputs = make_rows(network, count), torch.randn(count, 6, SIZES[0], generator=torch.Generator().manual_seed(1))
+    rows, inputs = (
+        make_rows(network, count),
+        torch.randn(count, 6, SIZES[0], generator=torch.Generator().manual_seed(1)),
+    )
     slopes = torch.randn(count, 6, SIZES[-1], generator=torch.Generator().manual_seed(2))
     found = network.make_parameters(torch.zeros_like(rows))
     parameters, workspace = network.make_parameters(rows), Workspace()
