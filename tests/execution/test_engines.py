@@ -52,10 +52,12 @@ def collect_answers(engine, num_params):
     """All results of an engine in two generations, as bytes."""
     members, answers = make_population(num_params), []
     try:
-        for each in (make_context(), make_context(generation=5, episodes=(10, 11))):
-            rollouts = engine.evaluate(members, each)
+        for context in (make_context(collect_transitions=True), make_context(generation=5, episodes=(10, 11))):
+            rollouts = engine.evaluate(members, context)
             moments = [array for each in rollouts.moments for array in (each.mean, each.squares)]
-            arrays = [rollouts.returns, rollouts.env_steps, rollouts.mean_squared_weights, *moments]
+            transitions = [array for each in rollouts.transitions if each for array in vars(each).values()]
+            assert len(transitions) == (5 * len(members) if context.collect_transitions else 0)
+            arrays = [rollouts.returns, rollouts.env_steps, rollouts.mean_squared_weights, *moments, *transitions]
             answers += [array.tobytes() for array in arrays]
         utilities = np.stack([np.linspace(-0.5, 0.5, 21), np.arange(21.0)])
         return [*answers, engine.weighted_noise_sums(members, utilities, (1, 2)).tobytes()]

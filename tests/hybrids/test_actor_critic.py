@@ -95,7 +95,7 @@ def test_a_hundred_updates_equal_those_of_stable_baselines():
 
 def test_targets_by_hand():
     """With all weights zero but the last biases, Q is a constant: y = r + gamma (1 - d) min(Q1', Q2')."""
-    shape, _, critics = make_td3(torch.zeros(1, make_sizes()[0]), torch.zeros(2, make_sizes()[1]))
+    _, _, critics = make_td3(torch.zeros(1, make_sizes()[0]), torch.zeros(2, make_sizes()[1]))
     critics.targets.rows[:, -1] = torch.tensor([3.0, 2.0])
     batch = make_batch(np.random.default_rng(1))
     errors = critics.train(batch, batch.actions)
@@ -154,7 +154,7 @@ def test_the_state_continues_with_the_same_bits():
     actor, critic = make_sizes()
     generator = torch.Generator().manual_seed(0)
     critic_rows = torch.randn(2, critic, generator=generator)
-    shape, _, critics = make_td3(torch.zeros(1, actor), critic_rows)
+    _, _, critics = make_td3(torch.zeros(1, actor), critic_rows)
     batches = [make_batch(np.random.default_rng(k)) for k in range(6)]
     for batch in batches[:3]:
         critics.train(batch, batch.actions)

@@ -7,9 +7,11 @@ that a block is written once, not with every checkpoint.
 """
 
 from collections.abc import Mapping
+from weakref import WeakSet
 
 import numpy as np
 import torch
+from jaxtyping import Float32
 
 from hebbes.contracts.engine import Transitions
 from hebbes.contracts.trainer import Segment
@@ -32,6 +34,7 @@ class Replay:
         self._rows = np.empty((capacity, count_row_bytes(observation_size, action_size) // 4), np.float32)
         self._drawn = np.empty((0, self._rows.shape[1]), np.float32)
         self._segments: dict[int, Segment] = {}
+        self._views: dict[int, WeakSet[Segment]] = {}
         self.count = 0
         """Transitions added so far."""
 
@@ -80,21 +83,28 @@ class Replay:
         for block in range(-(-len(self) // BLOCK)):
             rows = self._rows[block * BLOCK : min((block + 1) * BLOCK, len(self))]
             if block not in self._segments or len(self._segments[block].arrays["rows"]) != len(rows):
-                self._segments[block] = Segment({"rows": rows})
+                self._segments[block] = self._make_segment(block, rows)
         return {f"block{block}": segment for block, segment in self._segments.items()}
 
     def set_segments(self, segments: Mapping[str, Segment], count: int) -> None:
         """Continues from what `get_segments` returned, after `count` transitions; ValueError if they do not fit."""
-        self.count, self._segments = count, {}
+        self.count, self._segments, self._views = count, {}, {}
         for block in range(-(-len(self) // BLOCK)):
             rows = self._rows[block * BLOCK : min((block + 1) * BLOCK, len(self))]
             saved = segments[f"block{block}"].arrays["rows"]
             if saved.shape != rows.shape or saved.dtype != rows.dtype:
                 raise ValueError(f"block {block} of the replay is {saved.dtype} {saved.shape}, expected {rows.shape}")
             rows[:] = saved
-            self._segments[block] = Segment({"rows": rows}, segments[f"block{block}"].sha256)
+            self._segments[block] = self._make_segment(block, rows, segments[f"block{block}"].sha256)
+
+    def _make_segment(self, block: int, rows: Float32[np.ndarray, "rows numbers"], sha256: str = "") -> Segment:
+        segment = Segment({"rows": rows}, sha256)
+        self._views.setdefault(block, WeakSet()).add(segment)
+        return segment
 
     def _release(self, block: int) -> None:
-        """Gives the block's segment a copy of its own, if rows will be overwritten: segments never change."""
-        if self.count >= len(self._rows) and (segment := self._segments.pop(block, None)) is not None:
-            segment.arrays = {"rows": segment.arrays["rows"].copy()}
+        """Gives the block's segments copies of their own, if rows will be overwritten: segments never change."""
+        if self.count >= len(self._rows):
+            self._segments.pop(block, None)
+            for segment in self._views.pop(block, ()):
+                segment.arrays = {"rows": segment.arrays["rows"].copy()}

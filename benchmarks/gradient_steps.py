@@ -1,0 +1,117 @@
+"""Gradient steps of TD3 per second, ours and those of Stable-Baselines3, measured by turns on the same threads.
+
+    pip install -r tests/hybrids/requirements.txt
+    python benchmarks/gradient_steps.py --threads 1
+
+A step draws a batch of 256 transitions of HalfCheetah's size (17 numbers observed, 6 of an action), and trains both
+critics; every second step also trains the actor and moves the targets. All networks have layers of 400 and 300 ReLUs.
+The values are medians over the turns. The first turn is not counted.
+"""
+
+import argparse
+import sys
+import time
+from pathlib import Path
+from statistics import median
+
+import gymnasium
+import numpy as np
+import torch
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from hebbes.contracts.engine import Transitions
+from hebbes.hybrids.core.learner import Learner
+from hebbes.hybrids.core.settings import GradientSettings
+from hebbes.policies.mlp import MLP
+
+OBSERVATION, ACTION, HIDDEN, BATCH = 17, 6, (400, 300), 256
+TRANSITIONS, STEPS, TURNS = 50_000, 200, 5
+
+
+class Ours:
+    """The gradient steps of `hebbes.hybrids.td3`."""
+
+    def __init__(self, threads: int, transitions: Transitions):
+        settings = GradientSettings(
+            critic_activation="relu", batch_size=BATCH, gradient_threads=threads, replay_size=TRANSITIONS
+        )
+        policy = MLP((OBSERVATION,), ACTION, hidden_sizes=HIDDEN, bias=True, activation="relu")
+        self._learner = Learner(settings, policy, -np.ones(ACTION), np.ones(ACTION), 0)
+        self._learner.add(transitions)
+        row = policy.initial_params(np.random.default_rng(0))[np.newaxis]
+        self._target = self._learner.actor.copy(row)
+        self._actors = self._learner.make_actors(row)
+
+    def train(self, steps: int) -> None:
+        """Does so many steps."""
+        rng = np.random.default_rng(0)
+        with self._learner.use_threads():
+            for step in range(1, steps + 1):
+                self._learner.train_critics(self._target, rng)
+                if step % 2 == 0:
+                    self._learner.train_actors(self._actors, rng)
+                    self._target.rows.lerp_(self._actors.trained.parameters.rows, 0.005)
+                    self._learner.critics.move_targets()
+
+
+class Environment(gymnasium.Env):
+    """Spaces of HalfCheetah. It is never stepped."""
+
+    observation_space = gymnasium.spaces.Box(-np.inf, np.inf, (OBSERVATION,), np.float32)
+    action_space = gymnasium.spaces.Box(-1, 1, (ACTION,), np.float32)
+
+
+class StableBaselines:
+    """`stable_baselines3.TD3`."""
+
+    def __init__(self, threads: int, transitions: Transitions):
+        from stable_baselines3 import TD3
+        from stable_baselines3.common.logger import configure
+
+        self._threads = threads
+        self._model = TD3(
+            "MlpPolicy",
+            Environment(),
+            batch_size=BATCH,
+            buffer_size=TRANSITIONS,
+            device="cpu",
+            policy_kwargs={"net_arch": list(HIDDEN)},
+        )
+        self._model.set_logger(configure(None, []))
+        buffer = self._model.replay_buffer
+        buffer.observations[:, 0], buffer.next_observations[:, 0] = transitions.observations, transitions.observations
+        buffer.actions[:, 0], buffer.rewards[:, 0] = transitions.actions, transitions.rewards
+        buffer.full = True
+
+    def train(self, steps: int) -> None:
+        """Does so many steps."""
+        torch.set_num_threads(self._threads)
+        self._model.train(steps, BATCH)
+
+
+def main() -> None:
+    """Prints the steps per second of both, and the ratio."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--threads", type=int, default=1, help="threads of PyTorch (default: 1)")
+    threads = parser.parse_args().threads
+    rng = np.random.default_rng(0)
+    observations = rng.normal(size=(TRANSITIONS, OBSERVATION)).astype(np.float32)
+    actions = rng.uniform(-1, 1, (TRANSITIONS, ACTION)).astype(np.float32)
+    rewards, terminated = rng.normal(size=TRANSITIONS), np.zeros(TRANSITIONS, np.bool_)
+    transitions = Transitions(observations, actions, rewards, terminated, observations)
+    trained = {"hebbes": Ours(threads, transitions), "stable_baselines3": StableBaselines(threads, transitions)}
+    speeds: dict[str, list[float]] = {name: [] for name in trained}
+    for _ in range(TURNS + 1):
+        for name, each in trained.items():
+            started = time.perf_counter()
+            each.train(STEPS)
+            speeds[name].append(STEPS / (time.perf_counter() - started))
+    medians = {name: median(values[1:]) for name, values in speeds.items()}
+    for name, value in medians.items():
+        print(f"{name:20} {value:8.1f} steps/s")
+    print(f"{'ratio':20} {medians['hebbes'] / medians['stable_baselines3']:8.2f}")
+
+
+if __name__ == "__main__":
+    main()

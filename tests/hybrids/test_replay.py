@@ -1,0 +1,102 @@
+"""The replay: a ring of transitions, and its segments, which never change."""
+
+import numpy as np
+import pytest
+
+from hebbes.contracts.engine import Transitions
+from hebbes.hybrids.core import replay as module
+from hebbes.hybrids.core.replay import Replay, count_row_bytes
+
+
+@pytest.fixture(autouse=True)
+def small_blocks(monkeypatch):
+    monkeypatch.setattr(module, "BLOCK", 4)
+
+
+def make_transitions(first, count):
+    """Transitions whose numbers tell which they are."""
+    numbers = np.arange(first, first + count, dtype=np.float64)
+    return Transitions(
+        observations=np.stack([numbers, -numbers], axis=1),
+        actions=numbers[:, np.newaxis].astype(np.float32) / 2,
+        rewards=numbers * 10,
+        terminated=numbers % 3 == 0,
+        next_observations=np.stack([numbers + 1, -numbers - 1], axis=1),
+    )
+
+
+def list_kept(replay):
+    """The numbers of the transitions in the replay, in ascending order."""
+    rng = np.random.default_rng(0)
+    drawn = np.concatenate([replay.draw(rng, 64).observations[:, 0].numpy() for _ in range(20)])
+    return np.unique(drawn).astype(int).tolist()
+
+
+@pytest.mark.parametrize("capacity", [3, 4, 10, 16])
+@pytest.mark.parametrize("count", [1, 3, 5, 23])
+def test_the_latest_transitions_are_kept(capacity, count):
+    replay, added = Replay(capacity, 2, 1), 0
+    while added < 40:
+        replay.add(make_transitions(added, count))
+        added += count
+        assert (replay.count, len(replay)) == (added, min(added, capacity))
+        assert list_kept(replay) == list(range(max(0, added - capacity), added))
+
+
+def test_a_batch_is_whole_transitions_drawn_uniformly():
+    replay = Replay(100, 2, 1)
+    replay.add(make_transitions(0, 50))
+    batch = replay.draw(np.random.default_rng(0), 20_000)
+    numbers = batch.observations[:, 0]
+    assert (batch.observations[:, 1] == -numbers).all() and (batch.actions[:, 0] == numbers / 2).all()
+    assert (batch.rewards == 10 * numbers).all() and (batch.next_observations[:, 0] == numbers + 1).all()
+    assert (batch.continues == (numbers % 3 != 0)).all()
+    counts = np.bincount(numbers.int().numpy(), minlength=50)
+    assert ((counts - 400) ** 2 / 400).sum() < 85  # chi-squared with 49 degrees of freedom: p = 0.001
+
+
+def test_the_memory_that_help_states():
+    assert count_row_bytes(17, 6) == 4 * (2 * 17 + 6 + 2) == Replay(1, 17, 6)._rows.nbytes
+
+
+@pytest.mark.parametrize("capacity", [10, 16])
+def test_segments_never_change_and_restore_the_replay(capacity):
+    replay, rng = Replay(capacity, 2, 1), np.random.default_rng(1)
+    saved, added = [], 0
+    for _ in range(30):
+        count = int(rng.integers(1, 7))
+        replay.add(make_transitions(added, count))
+        added += count
+        segments = replay.get_segments()
+        copies = {name: segment.arrays["rows"].copy() for name, segment in segments.items()}
+        saved.append((added, segments, copies, list_kept(replay)))
+    for added, segments, copies, kept in saved:  # earlier states are whole, whatever was added later
+        for name, segment in segments.items():
+            np.testing.assert_array_equal(segment.arrays["rows"], copies[name])
+        resumed = Replay(capacity, 2, 1)
+        resumed.set_segments(segments, added)
+        assert list_kept(resumed) == kept
+        resumed.add(make_transitions(added, 3))
+        assert list_kept(resumed) == sorted([*kept, added, added + 1, added + 2])[-capacity:]
+
+
+def test_unchanged_blocks_are_the_same_segments():
+    replay = Replay(16, 2, 1)
+    replay.add(make_transitions(0, 10))
+    first = replay.get_segments()
+    replay.add(make_transitions(10, 3))
+    second = replay.get_segments()
+    same = [first[name] is second[name] for name in ("block0", "block1")]
+    assert same == [True, True] and first["block2"] is not second["block2"]
+    replay.add(make_transitions(13, 4))  # overwrites row 0
+    third = replay.get_segments()
+    assert third["block0"] is not first["block0"] and third["block1"] is first["block1"]
+
+
+def test_segments_of_another_replay_are_refused():
+    replay = Replay(16, 2, 1)
+    replay.add(make_transitions(0, 10))
+    with pytest.raises(ValueError, match="block 0"):
+        Replay(16, 3, 1).set_segments(replay.get_segments(), 10)
+    with pytest.raises(KeyError):
+        Replay(16, 2, 1).set_segments({}, 10)
