@@ -5,9 +5,12 @@ from hebbes.options.command_line import resolve_config
 from hebbes.options.resuming import resume_config
 from hebbes.options.texts import format_options
 from hebbes.recording.metrics import read_metrics
-from hebbes.training.owners import find_owner
+from hebbes.training.owners import find_owner, find_trainer
 from hebbes.training.prepare import prepare
 from hebbes.training.run import execute
+
+EVOLUTION = {"observation_normalization": True}
+"""Options of evolution alone."""
 
 SETTINGS = {"population_size": 8, "learning_rate": 0.05, "optimizer": "adam"}
 """Options of the strategy openai_es."""
@@ -17,7 +20,6 @@ OPTIONS = {
     "import": ("tests.scripted",),
     "env_kwargs": {"rewards": [0.0], "truncate_at": 5, "action_weight": 1.0},
     "policy": "linear",
-    "observation_normalization": True,
     "generations": 9,
     "threads": 1,
     "run_name": "run",
@@ -38,8 +40,9 @@ def make_scripted_config(folder, trainer="static", /, **options):
 
     Options are given by name. With another strategy, they do not include those of openai_es.
     """
-    settings = SETTINGS if "strategy" not in options else {}
-    return make_config(trainer, **{**OPTIONS, **settings, "folder": str(folder), **options})
+    own = EVOLUTION if find_trainer(trainer).method_kind == "strategy" else {}
+    settings = SETTINGS if own and "strategy" not in options else {}
+    return make_config(trainer, **{**OPTIONS, **own, **settings, "folder": str(folder), **options})
 
 
 def change(config, **options):

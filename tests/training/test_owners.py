@@ -14,13 +14,14 @@ from hebbes.contracts.option import (
     parse_range,
     split_hint,
 )
+from hebbes.options.command_line import parse_config
 from hebbes.options.evaluation import EvaluateConfig
 from hebbes.options.hebbian_evaluation import HebbianEvaluateConfig
 from hebbes.programs.import_reference import ImportConfig
 from hebbes.programs.merge import MergeConfig
 from hebbes.registry.lookup import find_class, list_names
-from hebbes.registry.tables import SIMULATOR_WRAPPERS
-from hebbes.training.owners import TRAINERS, Owner, choose_names, find_owner, list_all_owners, name_options
+from hebbes.registry.tables import SIMULATOR_WRAPPERS, TRAINERS
+from hebbes.training.owners import Owner, choose_names, find_owner, list_all_owners, name_options, shorten_names
 
 PROGRAMS = (EvaluateConfig, HebbianEvaluateConfig, ImportConfig, MergeConfig)
 """Options of the programs that do not train."""
@@ -95,4 +96,19 @@ def test_every_class_of_ours_with_options_is_listed():
 def test_a_policy_belongs_to_one_program_or_to_all():
     for name in list_names("policy"):
         assert getattr(find_class("policy", name), "trainer", None) == ("hebbian" if name == "hebbian" else None)
-    assert {owner.policy for owner in TRAINERS.values()} == {"auto", "hebbian"}
+    assert {find_class("trainer", name).Options.policy for name in TRAINERS} == {"auto", "hebbian"}
+
+
+def test_what_moved_to_the_owner_of_training_keeps_its_former_full_name(tmp_path, capsys):
+    moved = ("max_env_steps", "stop_at_return", "max_episode_steps", "eval_every", "eval_episodes")
+    flags = [f"--evolution.{name}={number}" for number, name in enumerate(moved, 3)]
+    training = parse_config("static", ["--environment", "CartPole-v1", *flags], "").training
+    assert [getattr(training, name) for name in moved] == [3, 4, 5, 6, 7]
+    assert "--evolution.eval_every is now called --training.eval_every" in capsys.readouterr().err
+    (tmp_path / "mine.yaml").write_text("evolution.eval_every: 3\nevolution.generations: 9\n")
+    config = parse_config("static", ["--environment", "CartPole-v1", "--config", str(tmp_path / "mine.yaml")], "")
+    assert (config.training.eval_every, config.trainer_options.generations) == (3, 9)
+    saved = {"evolution.eval_every": 3, "evolution.generations": 9, "seed": 1}
+    assert shorten_names("static", saved) == {"eval_every": 3, "generations": 9, "seed": 1}
+    with pytest.raises(ValueError, match=r"eval_every is given twice, as evolution\.eval_every too"):
+        shorten_names("static", {"eval_every": 2, **saved})
