@@ -1,9 +1,12 @@
 """A trainer with options of its own and no strategy needs a line in the table, and nothing else."""
 
 import re
+from dataclasses import dataclass
 
 import pytest
 
+from hebbes.contracts.strategy import SearchMemory
+from hebbes.contracts.trainer import SearchSize
 from hebbes.files.checkpoint import load_newest_checkpoint
 from hebbes.options.command_line import parse_config
 from hebbes.options.presets import PRESETS
@@ -13,7 +16,7 @@ from hebbes.registry.tables import TRAINERS
 from hebbes.training.memory_check import measure_run_size
 from hebbes.training.owners import list_fixed_owners
 from hebbes.training.run import execute_all
-from tests.training.toy_trainers import TOYS, RandomSearchOptions
+from tests.training.toy_trainers import TOYS, RandomSearch, RandomSearchOptions
 
 ENVIRONMENT = ["--environment", "tests.scripted:Scripted-v0", "--env_kwargs", "{rewards: [1.0], truncate_at: 3}"]
 FLAGS = [*ENVIRONMENT, "--threads", "1", "--test_episodes", "0", "--generations", "2", "--eval_every", "1"]
@@ -70,3 +73,19 @@ def test_the_memory_check_counts_one_member_and_blames_no_population(tmp_path):
     (run,) = prepare_runs("random", [*FLAGS, "--folder", str(tmp_path)], "")
     search = measure_run_size(run.config, run.task.agent, run.task.environment).search
     assert (search.population_size, search.estimate_memory().state, search.options) == (1, 0, {})
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReplaySize(SearchSize):
+    replay_size: int
+
+    def estimate_memory(self):
+        return SearchMemory(state=100 * self.replay_size, update=0, population=0)
+
+
+def test_the_memory_check_names_an_option_of_the_trainer(tmp_path, monkeypatch):
+    size = ReplaySize(population_size=1, replay_size=10**15, options={"replay_size": ("replay_size", 1)})
+    monkeypatch.setattr(RandomSearch, "measure_search", lambda config, policy: size)
+    with pytest.raises(ValueError, match=r"^replay_size 1000000000000000 would take about .* PB .* at most about \d"):
+        prepare_runs("random", [*FLAGS, "--folder", str(tmp_path)], "")
+    assert not list(tmp_path.iterdir())

@@ -1,7 +1,7 @@
 """Every option of every part of the toolkit is declared well, and what a name means does not depend on luck."""
 
 from dataclasses import MISSING
-from itertools import chain
+from itertools import chain, product
 
 import pytest
 
@@ -21,7 +21,15 @@ from hebbes.programs.import_reference import ImportConfig
 from hebbes.programs.merge import MergeConfig
 from hebbes.registry.lookup import find_class, list_names
 from hebbes.registry.tables import SIMULATOR_WRAPPERS, TRAINERS
-from hebbes.training.owners import Owner, choose_names, find_owner, list_all_owners, name_options, shorten_names
+from hebbes.training.owners import (
+    Owner,
+    choose_names,
+    find_owner,
+    list_all_owners,
+    list_part_kinds,
+    name_options,
+    shorten_names,
+)
 
 PROGRAMS = (EvaluateConfig, HebbianEvaluateConfig, ImportConfig, MergeConfig)
 """Options of the programs that do not train."""
@@ -70,15 +78,14 @@ def test_what_an_option_needs_is_of_its_owner(option):
 @pytest.mark.parametrize("trainer", TRAINERS)
 def test_names_of_our_own_are_unique_in_every_run(trainer):
     """So a short name is never ambiguous, unless a user's own class brings another option of that name."""
-    several = [each for each in list_all_owners(trainer) if each.kind not in ("strategy", "policy")]
-    policies = [find_owner("policy", name) for name in list_names("policy")]
-    for strategy in list_names("strategy"):
-        for policy in policies:
-            owners = [*several, find_owner("strategy", strategy), policy]
-            ambiguous = [name for name, found in name_options(owners).items() if len({each.key for each in found}) > 1]
-            assert ambiguous == []
-            options = [each for owner in owners for each in owner.options]
-            assert set(choose_names(options).values()) == {each.short_name for each in options}
+    kinds = list_part_kinds(trainer)
+    several = [each for each in list_all_owners(trainer) if each.kind not in kinds]
+    for names in product(*map(list_names, kinds)):
+        owners = [*several, *map(find_owner, kinds, names)]
+        ambiguous = [name for name, found in name_options(owners).items() if len({each.key for each in found}) > 1]
+        assert ambiguous == []
+        options = [each for owner in owners for each in owner.options]
+        assert set(choose_names(options).values()) == {each.short_name for each in options}
 
 
 def test_every_class_of_ours_with_options_is_listed():
