@@ -9,9 +9,6 @@ from hebbes.training.owners import find_owner, find_trainer
 from hebbes.training.prepare import prepare
 from hebbes.training.run import execute
 
-EVOLUTION = {"observation_normalization": True}
-"""Options of evolution alone."""
-
 SETTINGS = {"population_size": 8, "learning_rate": 0.05, "optimizer": "adam"}
 """Options of the strategy openai_es."""
 
@@ -20,6 +17,7 @@ OPTIONS = {
     "import": ("tests.scripted",),
     "env_kwargs": {"rewards": [0.0], "truncate_at": 5, "action_weight": 1.0},
     "policy": "linear",
+    "observation_normalization": True,
     "generations": 9,
     "threads": 1,
     "run_name": "run",
@@ -40,9 +38,10 @@ def make_scripted_config(folder, trainer="static", /, **options):
 
     Options are given by name. With another strategy, they do not include those of openai_es.
     """
-    own = EVOLUTION if find_trainer(trainer).method_kind == "strategy" else {}
-    settings = SETTINGS if own and "strategy" not in options else {}
-    return make_config(trainer, **{**OPTIONS, **own, **settings, "folder": str(folder), **options})
+    given = {**OPTIONS, **SETTINGS, "folder": str(folder), **options}
+    evolves = find_trainer(trainer).method_kind == "strategy"
+    dropped = SETTINGS if "strategy" in options else () if evolves else {*SETTINGS, "observation_normalization"}
+    return make_config(trainer, **{name: given[name] for name in given if name in options or name not in dropped})
 
 
 def change(config, **options):
