@@ -183,7 +183,7 @@ def test_what_is_looked_up_by_name_lies_in_a_room_below_or_in_the_callers_own():
     ] == []
 
 
-@pytest.mark.parametrize("kind", TABLES)
+@pytest.mark.parametrize("kind", sorted(TABLES.keys() - {"trainer"}))  # those are named after programs
 def test_every_name_in_the_tables_is_a_class_in_a_file_of_that_name(kind):
     for name, place in TABLES[kind].items():
         assert place.split(":")[0].rsplit(".", 1)[1] == name

@@ -12,7 +12,8 @@ import numpy as np
 from jaxtyping import Float32
 
 from hebbes.contracts.engine import Engine
-from hebbes.contracts.policy import Buffers
+from hebbes.contracts.policy import Buffers, Policy
+from hebbes.contracts.strategy import SearchMemory
 
 MAX_SEGMENT_BYTES = 2**30
 MAX_VALUES_LENGTH = 2**17
@@ -99,9 +100,44 @@ class UnitResult:
     """A line for the user. Empty if there is nothing to say."""
 
 
-class Trainer(ABC):
-    """A search for a policy."""
+@dataclass(frozen=True, kw_only=True)
+class SearchSize:
+    """The quantities of a trainer's search that the memory of its run depends on."""
 
+    population_size: int
+    """The largest number of members that are evaluated together, without the trainer's own policy."""
+    episodes_per_member: int = 1
+    rank: int = 0
+    """Rank of the factors that the members' weights are given by. 0: all weights are given."""
+    noise_bytes: int = 0
+    """Bytes of other members' noise that a thread keeps to make a member's noise."""
+    independent_seeds: bool = False
+    """Whether each member has start states of its own."""
+    grows: bool = False
+    """Whether members are added to the population within a unit."""
+    options: Mapping[str, tuple[str, int]] = field(default_factory=dict)
+    """Option that could save memory -> the field that holds its value, and its least value."""
+
+    def estimate_memory(self) -> SearchMemory:
+        """The memory of the search itself, without the engine's."""
+        return SearchMemory(0, 0, 0)
+
+
+class Trainer(ABC):
+    """A search for a policy.
+
+    The module of a trainer is imported to read its options. So it must not import a simulator, a compiler or torch.
+    """
+
+    Options: ClassVar[type[Any]]
+    """The dataclass of its options. `policy` names the policy, and an option of the name `method_kind` the method."""
+    owner: ClassVar[str]
+    """The word before the dot in the full names of its options."""
+    method_kind: ClassVar[str] = ""
+    """Kind of class, as `find_class` takes it, that does the search, such as "strategy". The options in its `Settings`
+    are options of the run. Empty: the trainer searches by itself."""
+    tuned_with_method: ClassVar[tuple[str, ...]] = ()
+    """Its options that are tuned together with the method. They do not outlive the choice of another one."""
     unit: ClassVar[str]
     """What a unit is called, such as "generation". It names the first column of metrics.csv."""
     eval_counter: ClassVar[Counter] = "units"
@@ -110,6 +146,23 @@ class Trainer(ABC):
     """Number of units after which training ends. None: no such limit."""
     ending: str = ""
     """Why training ends by itself. Empty while it goes on."""
+
+    @abstractmethod
+    def __init__(self, config: Any, task: Any, weights: Float32[np.ndarray, " params"], buffers: Buffers):
+        """Starts from these weights and buffers; ValueError if the options do not fit together.
+
+        `config` is a `hebbes.training.config.TrainConfig`, and `task` a `hebbes.execution.chunks.Task`.
+        """
+
+    @classmethod
+    def normalizes_observations(cls, config: Any) -> bool:
+        """Whether the policy's buffers hold the running mean and variance of observations."""
+        return False
+
+    @classmethod
+    def measure_search(cls, config: Any, policy: Policy) -> SearchSize:
+        """The quantities that memory depends on, before anything large is made."""
+        return SearchSize(population_size=1)
 
     @abstractmethod
     def advance(self, progress: Progress, engine: Engine) -> UnitResult:

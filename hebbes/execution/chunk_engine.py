@@ -19,10 +19,10 @@ from hebbes.execution.chunks import (
     count_chunks,
     count_kept_envs,
     cut_into_chunks,
-    join_rollouts,
     make_failed_rollouts,
 )
 from hebbes.execution.dispatch import Dispatch, TimeLimit
+from hebbes.execution.join_rollouts import join_rollouts
 from hebbes.execution.noise_sums import PairwiseSum, group_chunks
 from hebbes.execution.transport import Transport
 

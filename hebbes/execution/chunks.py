@@ -3,11 +3,11 @@
 Only the chunk size decides how members are grouped, so results do not depend on the number of workers."""
 
 import itertools
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import ceil
 from threading import Event, Lock
-from typing import TypeAlias, TypeVar
+from typing import TypeAlias
 
 import numpy as np
 from jaxtyping import Float, Float64
@@ -21,12 +21,11 @@ from hebbes.environments.environment_spec import EnvironmentSpec
 from hebbes.environments.make_batch_env import make_batch_env
 from hebbes.environments.wrapper_errors import convert_wrapper_errors
 from hebbes.execution.episode import OVERFLOWED, Agent, EpisodeResult, run_episode
+from hebbes.execution.join_rollouts import sum_entries
 from hebbes.execution.noise_sums import sum_noise_of_chunks
 from hebbes.execution.observation_moments import MomentTally
 from hebbes.execution.transitions import TransitionRecorder
 from hebbes.policies.mean_squares import compute_mean_squares
-
-Number = TypeVar("Number", int, float)
 
 IDLE_PER_THREAD = 2
 """Environments of the Gymnasium back end that are kept for each thread and morphology: chunks have one of two sizes."""
@@ -71,34 +70,12 @@ def count_kept_envs(members: range, chunk_size: int, num_workers: int) -> int:
     return members.start + min(len(members), share)
 
 
-def join_rollouts(chunks: Sequence[Rollouts]) -> Rollouts:
-    """The rollouts of all members from those of consecutive groups, in member order."""
-    return Rollouts(
-        returns=np.concatenate([chunk.returns for chunk in chunks]),
-        env_steps=np.concatenate([chunk.env_steps for chunk in chunks]),
-        mean_squared_weights=np.concatenate([chunk.mean_squared_weights for chunk in chunks]),
-        moments=tuple(itertools.chain.from_iterable(chunk.moments for chunk in chunks)),
-        transitions=tuple(itertools.chain.from_iterable(chunk.transitions for chunk in chunks)),
-        faults=sum_entries(chunk.faults for chunk in chunks),
-        tallies=sum_entries(chunk.tallies for chunk in chunks),
-    )
-
-
 def make_failed_rollouts(ids: range, num_cases: int, reason: str) -> Rollouts:
     """Rollouts of a chunk in which every episode failed for this reason."""
     shape, failed = (len(ids), num_cases), np.full(len(ids), np.nan)
     faults = {reason: shape[0] * shape[1]}
     nothing = (None,) * len(ids)
     return Rollouts(np.full(shape, np.nan), np.zeros(shape, np.int64), failed, nothing, nothing, faults)
-
-
-def sum_entries(parts: Iterable[Mapping[str, Number]]) -> dict[str, Number]:
-    """The sum of each entry over all parts, in the order in which the entries first occur."""
-    total: dict[str, Number] = {}
-    for part in parts:
-        for name, value in part.items():
-            total[name] = total[name] + value if name in total else value
-    return total
 
 
 def _fail_overflowing_means(returns: Float64[np.ndarray, "members cases"]) -> dict[str, int]:

@@ -19,20 +19,20 @@ from hebbes.options.help import format_help
 from hebbes.options.option_reader import OptionReader
 from hebbes.options.presets import find_preset, read_shared_options
 from hebbes.options.resuming import resume_config
-from hebbes.options.sources import Source, SourceReader, find_deciding_options, read_entries
+from hebbes.options.sources import Source, SourceReader, find_deciding_options
 from hebbes.options.texts import GivenOption, format_options, split_arguments
 from hebbes.recording.standard_output import print_or_exit
 from hebbes.registry.former_names import rename_classes
 from hebbes.training.config import TrainConfig, make_config
-from hebbes.training.owners import TRAINERS, Choices, find_owner, list_all_owners, list_fixed_owners, list_owners
+from hebbes.training.owners import find_owner, list_all_owners, list_fixed_owners, list_owners, list_part_kinds
 from hebbes.training.program_words import list_program_words
 
 PRINT_CONFIG = "print_config"
 FOOTER = (
     "--print_config            print the resolved options as YAML and exit",
-    "--help, --help_all        print this, or the options of every strategy and policy, and exit",
+    "--help, --help_all        print this, or the options of all that can be chosen, and exit",
     "",
-    "Every option can be given with its owner too: --openai_es.sigma. Presets and YAML files: docs/flags.md",
+    "Every option can be given with its owner too: --run.seed. Presets and YAML files: docs/flags.md",
 )
 
 
@@ -45,7 +45,7 @@ def parse_config(trainer: str, arguments: Sequence[str], description: str) -> Tr
     given = split_arguments(arguments)
     _print_help_if_asked(trainer, given, description)
     options = [each for each in given if each[0] != PRINT_CONFIG]
-    resolve = resume_config if "resume" in find_deciding_options(options) else resolve_config
+    resolve = resume_config if "resume" in find_deciding_options(trainer, options) else resolve_config
     config = resolve(trainer, options)
     if len(options) < len(given):
         print_or_exit(config.format_as_yaml().rstrip())
@@ -55,12 +55,12 @@ def parse_config(trainer: str, arguments: Sequence[str], description: str) -> Tr
 
 def resolve_config(trainer: str, given: Sequence[GivenOption]) -> TrainConfig:
     """The config of a new run with the given options; ValueError if an option is wrong."""
-    named = find_deciding_options(given)
+    named = find_deciding_options(trainer, given)
     in_file = rename_classes(read_yaml(Path(named["config"]))) if "config" in named else {}
     later = [Source(named.get("config", ""), format_options(in_file)), Source("", given)]
     if not in_file:
         later.pop(0)
-    named = {**find_deciding_options(format_options(in_file)), **named}
+    named = {**find_deciding_options(trainer, format_options(in_file)), **named}
     _check_early(trainer, later, named)
 
     from hebbes.environments.ids import resolve  # imports Gymnasium
@@ -81,7 +81,7 @@ def resolve_config(trainer: str, given: Sequence[GivenOption]) -> TrainConfig:
         "environment.imports": tuple(dict.fromkeys((*imports, *resolved.imports))),
         "environment.env_kwargs": {**resolved.env_kwargs, **reader.values.get("environment.env_kwargs", {})},
     }
-    config = make_config(trainer, reader.choices, values, reader.typed)
+    config = make_config(reader.choices, values, reader.typed)
     config.check_typed_options()
     for notice in filter(None, (resolved.notice, *reader.notices, *_describe_replaced_wrappers(shared, config))):
         print(notice, file=sys.stderr)
@@ -90,7 +90,8 @@ def resolve_config(trainer: str, given: Sequence[GivenOption]) -> TrainConfig:
 
 def _check_early(trainer: str, sources: Sequence[Source], named: Mapping[str, Any]) -> None:
     """Refuses what no preset could make right. An option that only another owner has is left for later."""
-    for kind in ("strategy", "policy"):
+    kinds = list_part_kinds(trainer)
+    for kind in kinds:
         if kind in named and (kind, named[kind]) != ("policy", "auto"):
             find_owner(kind, named[kind])
     reader = SourceReader(trainer)
@@ -103,10 +104,10 @@ def _check_early(trainer: str, sources: Sequence[Source], named: Mapping[str, An
             for name, texts in source.given:
                 if not everything.accepts(name, texts):
                     raise
-        if {"strategy", "policy"} <= named.keys():
+        if set(kinds) <= named.keys():
             raise
     for owner in list_fixed_owners(trainer):
-        if owner.kind != "evolution":  # those can depend on options of a preset
+        if owner.kind != "trainer":  # those can depend on options of a preset
             given = {each.field.name: reader.values[each.key] for each in owner.options if each.key in reader.values}
             owner.declared[0](**given)  # checks them
 
@@ -116,14 +117,10 @@ def _print_help_if_asked(trainer: str, given: Sequence[GivenOption], description
     asked = {name for name, _ in given} & {"help", "help_all"}
     if not asked:
         return
-    named, default = find_deciding_options(given), TRAINERS[trainer]
-    choices = Choices(
-        named.get("policy", default.policy),
-        named.get("strategy", default.strategy),
-        read_entries("wrappers", named.get("wrappers", ())),
-        read_entries("loggers", named.get("loggers", ())),
-    )
-    owners = list_all_owners(trainer) if "help_all" in asked else list_owners(trainer, choices)
+    if "help_all" in asked:
+        owners = list_all_owners(trainer)
+    else:
+        owners = list_owners(SourceReader(trainer).follow_choices(Source("", given)))
     print_or_exit(format_help(shlex.join(list_program_words()), description, owners, FOOTER))
     sys.exit(0)
 

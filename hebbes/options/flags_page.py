@@ -7,6 +7,7 @@ from pathlib import Path
 from hebbes.files.atomic_file import write_atomically
 from hebbes.options.help import format_default, group_options
 from hebbes.registry.former_names import SHORT_OPTIONS
+from hebbes.registry.lookup import list_names
 from hebbes.training.owners import OwnedOption, list_all_owners
 
 MARK = "<!-- Below this line the page is made by `python -m hebbes.options.flags_page docs/flags.md`. -->"
@@ -14,7 +15,7 @@ MARK = "<!-- Below this line the page is made by `python -m hebbes.options.flags
 
 def format_tables() -> str:
     """One table for each owner, or for all wrappers or loggers together, in Markdown."""
-    groups = group_options(list_all_owners("static"))
+    groups = group_options(owner for trainer in list_names("trainer") for owner in list_all_owners(trainer))
     return "\n".join(line for title, options in groups.items() for line in _format_table(title.capitalize(), options))
 
 

@@ -37,7 +37,7 @@ def group_options(owners: Iterable[Owner]) -> dict[str, list[OwnedOption]]:
         elif owner.kind == "policy" and tuple(policies) == AUTO_POLICIES:
             title = f"policy {', '.join(policies)}"
         else:
-            title = owner.kind if owner.kind == owner.name else f"{owner.kind} {owner.name}"
+            title = owner.title
         group = groups.setdefault(title, [])
         own_first = sorted(owner.options, key=lambda each: bool(each.field.kw_only))  # then those of a base
         group += [each for each in own_first if each.key not in {other.key for other in group}]

@@ -14,11 +14,8 @@ from hebbes.options.texts import GivenOption, format_options
 from hebbes.registry.former_names import find_current_class_name, rename_saved_options
 from hebbes.registry.lookup import check_allowed, find_class
 from hebbes.training.config import TrainConfig, find_users_modules, make_config
-from hebbes.training.owners import AUTO, OwnedOption, list_all_owners, shorten_names
+from hebbes.training.owners import AUTO, OwnedOption, list_all_owners, list_part_kinds, shorten_names
 from hebbes.training.program_words import list_program_words
-
-NEEDED = ("environment", "policy", "strategy")
-"""Options without which it is not known what a run trains."""
 
 
 def resume_config(trainer: str, given: Sequence[GivenOption]) -> TrainConfig:
@@ -28,7 +25,7 @@ def resume_config(trainer: str, given: Sequence[GivenOption]) -> TrainConfig:
     """
     from hebbes.training.run_folder import find_seed_folders, read_seeds  # imports the simulators
 
-    folder = Path(find_deciding_options(given)["resume"])
+    folder = Path(find_deciding_options(trainer, given)["resume"])
     seeds = read_seeds(folder)
     seed_options = {} if seeds is None else {"seed": seeds.start, "seeds": seeds.stop - seeds.start}
     first = folder if seeds is None else find_seed_folders(folder, seeds)[0]
@@ -39,7 +36,8 @@ def resume_config(trainer: str, given: Sequence[GivenOption]) -> TrainConfig:
 def _make_resumed_config(
     trainer: str, folder: Path, given: Sequence[GivenOption], seed_options: Mapping[str, int]
 ) -> TrainConfig:
-    saved = {**_read_saved_options(trainer, folder, find_deciding_options(given).get("import", ())), **seed_options}
+    imports = find_deciding_options(trainer, given).get("import", ())
+    saved = {**_read_saved_options(trainer, folder, imports), **seed_options}
     reader = SourceReader(trainer)
     reader.read(Source(f"the run in {folder}", format_options(saved), is_lenient=True, is_saved=True))
     reader.notices.clear()  # the names in a checkpoint are no choice of the user's
@@ -51,16 +49,16 @@ def _make_resumed_config(
     if missing:
         names = ", ".join(each.short_name for each in missing)
         print(f"{folder}: the run was saved without {names}; using the defaults", file=sys.stderr)
-    saved_values, before = dict(reader.values), make_config(trainer, reader.choices, reader.values, frozenset())
+    saved_values, before = dict(reader.values), make_config(reader.choices, reader.values, frozenset())
     reader.read(Source("", [(name, [find_current_class_name(text) for text in texts]) for name, texts in given]))
     for notice in reader.notices:
         print(notice, file=sys.stderr)
     options = _map_options(reader)
-    after = make_config(trainer, reader.choices, reader.values, frozenset())
+    after = make_config(reader.choices, reader.values, frozenset())
     _check_changes(before, after, [options[key] for key in sorted(reader.typed)], folder)
     changed = {key: reader.values[key] for key in reader.typed if _may_change(options[key])}
     values = saved_values | changed | {"environment.imports": saved_values["environment.imports"]}
-    return make_config(trainer, replace(before.choices, loggers=after.choices.loggers), values, frozenset())
+    return make_config(replace(before.choices, loggers=after.choices.loggers), values, frozenset())
 
 
 def _map_options(reader: SourceReader) -> dict[str, OwnedOption]:
@@ -73,10 +71,10 @@ def _read_saved_options(trainer: str, folder: Path, imports: Sequence[str]) -> d
     from hebbes.files.checkpoint import FOLDER, load_newest_checkpoint  # imports safetensors
 
     try:
-        saved = rename_saved_options(shorten_names(load_newest_checkpoint(folder / FOLDER)[0].config))
-        if missing := [name for name in NEEDED if name not in saved]:
+        saved = rename_saved_options(shorten_names(trainer, load_newest_checkpoint(folder / FOLDER)[0].config))
+        if missing := [name for name in ("environment", *list_part_kinds(trainer)) if name not in saved]:
             raise ValueError(f"lacks the option {missing[0]!r}")
-        check_allowed(find_users_modules(saved), imports)
+        check_allowed(find_users_modules(trainer, saved), imports)
     except ValueError as error:
         raise ValueError(f"the run in {folder} {error}") from error
     policy = saved["policy"]

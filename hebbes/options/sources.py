@@ -9,16 +9,24 @@ from hebbes.environments.wrapper_spec import Entry, WrapperSpec, make_wrapper_sp
 from hebbes.options.option_reader import OptionReader
 from hebbes.options.texts import GivenOption, format_options
 from hebbes.registry.lookup import list_names
-from hebbes.training.evolution_options import TUNED_WITH_STRATEGY
-from hebbes.training.owners import TRAINERS, Choices, Owner, find_wrapper_owner, list_all_owners, list_owners
+from hebbes.training.owners import (
+    Choices,
+    Owner,
+    choose_parts,
+    find_trainer,
+    find_wrapper_owner,
+    list_all_owners,
+    list_owners,
+    list_part_kinds,
+)
 
 DECIDING = {
-    **{f"{owner}{name}": name for name in ("policy", "strategy") for owner in ("", "evolution.")},
     **{f"{owner}{name}": name for name in ("preset", "config", "resume", "loggers") for owner in ("", "run.")},
     **{"environment": "environment", "environment.id": "environment", "import": "import"},
     **{"environment.imports": "import", "wrappers": "wrappers", "environment.wrappers": "wrappers"},
 }
-"""Names of the options that decide which files are read and which other options exist -> the short name."""
+"""Names of the options that decide which files are read and which other options exist -> the short name. Those of a
+trainer that name its parts come to these."""
 
 LISTS_OF_PARTS = {"wrappers": "wrapper", "loggers": "logger"}
 """Those that name parts of a run -> the kind of part."""
@@ -40,11 +48,13 @@ class Source:
     """Whether it is a checkpoint, whose lists of wrappers and loggers stay as they are."""
 
 
-def find_deciding_options(given: Sequence[GivenOption]) -> dict[str, Any]:
+def find_deciding_options(trainer: str, given: Sequence[GivenOption]) -> dict[str, Any]:
     """The options that decide what else is read, by short name, as texts; lists of texts for those that are lists."""
+    owners = "", f"{find_trainer(trainer).owner}."
+    deciding = DECIDING | {f"{owner}{kind}": kind for kind in list_part_kinds(trainer) for owner in owners}
     found: dict[str, Any] = {}
     for name, texts in given:
-        short = DECIDING.get(name)
+        short = deciding.get(name)
         if short is not None and (short in LISTS or texts):
             found[short] = texts if short in LISTS else texts[-1]
     return found
@@ -78,7 +88,7 @@ class SourceReader:
     """
 
     def __init__(self, trainer: str):
-        self.choices = Choices(TRAINERS[trainer].policy, TRAINERS[trainer].strategy)
+        self.choices = choose_parts(trainer, find_trainer(trainer).Options)
         self.values: dict[str, Any] = {}
         """The value of every option that a source has set, by `OwnedOption.key`."""
         self.typed: frozenset[str] = frozenset()
@@ -91,11 +101,11 @@ class SourceReader:
     @property
     def owners(self) -> list[Owner]:
         """The owners that the sources so far have chosen, and those of every run."""
-        return list_owners(self._trainer, self.choices)
+        return list_owners(self.choices)
 
     def read(self, source: Source) -> None:
         """Reads a source; ValueError for the first mistake in it."""
-        before, self.choices = self.choices, self._follow_choices(source)
+        before, self.choices = self.choices, self.follow_choices(source)
         owners = self.owners
         self._leave_out_replaced(before, owners)
         reader = OptionReader(owners, lambda: list_all_owners(self._trainer))
@@ -113,13 +123,15 @@ class SourceReader:
         if not source.name:
             self.typed = frozenset(values)
 
-    def _follow_choices(self, source: Source) -> Choices:
-        named = find_deciding_options(source.given)
+    def follow_choices(self, source: Source) -> Choices:
+        """The choices of the sources so far, with those of another one."""
+        named = find_deciding_options(self._trainer, source.given)
         with _name_in_errors(source):
             entries = {name: read_entries(name, named[name]) for name in LISTS_OF_PARTS if name in named}
         return Choices(
+            self._trainer,
             named.get("policy", self.choices.policy),
-            named.get("strategy", self.choices.strategy),
+            named.get(find_trainer(self._trainer).method_kind, self.choices.method),
             entries.get("wrappers", self.choices.wrappers),
             entries.get("loggers", self.choices.loggers),
         )
@@ -127,19 +139,19 @@ class SourceReader:
     def _leave_out_replaced(self, before: Choices, owners: Sequence[Owner]) -> None:
         """Drops options that the run does not have any more.
 
-        Of another strategy these are all, because values tuned for one strategy mean something else to another.
+        Of another method, such as a strategy, these are all: values tuned for one mean something else to another.
         """
         known = {each.key for owner in owners for each in owner.options}
-        other = self.choices.strategy != before.strategy
-        tuned = {f"evolution.{name}" for name in TUNED_WITH_STRATEGY}
+        trainer, other = find_trainer(self._trainer), self.choices.method != before.method
+        kind, tuned = trainer.method_kind, {f"trainer.{name}" for name in trainer.tuned_with_method}
         dropped: dict[str, list[str]] = {}
         for key in list(self.values):
-            was_tuned = other and (key.startswith("strategy.") or key in tuned)
+            was_tuned = other and (key.startswith(f"{kind}.") or key in tuned)
             if was_tuned or key not in known:
                 del self.values[key]
                 source = self._sources[key]
                 if not source.is_lenient:
-                    why = f"tuned for strategy {before.strategy}" if was_tuned else self._explain_lack(key)
+                    why = f"tuned for {kind} {before.method}" if was_tuned else self._explain_lack(key)
                     dropped.setdefault(f"{source.name}: left out {{}}, {why}", []).append(key.rpartition(".")[2])
         self.notices += [text.format(", ".join(names)) for text, names in dropped.items()]
 
@@ -149,7 +161,7 @@ class SourceReader:
 
     def _check_put_on(self, source: Source, owners: Sequence[Owner]) -> None:
         """ValueError if a source lists a wrapper or logger of ours that no option puts on."""
-        named = find_deciding_options(source.given)
+        named = find_deciding_options(self._trainer, source.given)
         for name, kind in LISTS_OF_PARTS.items():
             specs = [make_wrapper_spec(entry) for entry in read_entries(name, named.get(name, ()))]
             for spec in specs:
@@ -165,7 +177,7 @@ class SourceReader:
 
     def _replace_listed(self, reader: OptionReader, source: Source, spread: Sequence[GivenOption]) -> None:
         """Drops the arguments in a list of wrappers or loggers, where a source has another list."""
-        named = find_deciding_options(source.given)
+        named = find_deciding_options(self._trainer, source.given)
         for name in LISTS_OF_PARTS.keys() & named.keys():
             for key in self._listed.pop(name, ()):
                 self.values.pop(key, None)

@@ -44,7 +44,7 @@ class Hebbian(SizedPolicy):
     """Plastic fully connected layers, after two searched convolutions for images of at least 16 x 16 pixels."""
 
     trainer: ClassVar[str] = "hebbian"
-    """The only training program that takes it, a key of `hebbes.training.owners.TRAINERS`."""
+    """The only training program that takes it, a key of `hebbes.registry.tables.TRAINERS`."""
 
     hidden_sizes: tuple[int, ...] = option((128, 64), "units of each hidden layer", range=">= 1")
     hebb_rule: str = option("ABCD_lr", "how weights learn", choices=(*RULES, *NEURAL_RULES))

@@ -33,8 +33,8 @@ def make_train_command(path: str, saved: SavedPolicy, imports: Sequence[str] = (
     try:
         if not isinstance(trained, dict):
             raise ValueError("it was written by an earlier version")
-        trained = shorten_names(trained)
-        check_allowed(find_users_modules(trained), imports)
+        trained = shorten_names(TRAINER, trained)
+        check_allowed(find_users_modules(TRAINER, trained), imports)
         options, comment = _find_changes(saved, trained), ""
     except (ValueError, TypeError, LookupError) as error:
         reason = " ".join(str(error).split())

@@ -6,6 +6,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import fields, replace
 from pathlib import Path
 
+import numpy as np
+
 from hebbes.environments.environment_spec import spec_to_json
 from hebbes.environments.ids import advise_episode_limit
 from hebbes.environments.quiet_simulators import has_display
@@ -73,8 +75,9 @@ def _make_entries(config: EvaluateConfig, path: str, saved: SavedPolicy) -> Iter
         on_morphology = replace(environment, morphologies=(morphology,))
         observation_space, action_space = find_spaces(on_morphology)
         check_fits(Path(path), saved, observation_space, action_space)
+        observation = np.zeros(observation_space.shape or (), observation_space.dtype)
         with wrap_file_errors(Path(path)):
-            try_policy(saved.policy_name, saved.policy, saved.weights, saved.buffers, observation_space)
+            try_policy(saved.policy_name, saved.policy, saved.weights, saved.buffers, observation)
         for variant, policy in variants.items():
             yield Entry(path, replace(saved, policy=policy), on_morphology, variant)
 
@@ -100,4 +103,4 @@ def _load_torch_files(config: EvaluateConfig) -> Iterator[SavedPolicy]:
             load_policy(Path(path), config.imports)  # raises for a file that neither program wrote
             raise ValueError(f"policy is for files that torch.save wrote; {path} describes its policy itself")
         weights = read_torch_weights(Path(path), agent.policy)
-        yield SavedPolicy(agent.policy, trained.evolution.policy, weights, {}, agent.action_head, environment, {})
+        yield SavedPolicy(agent.policy, trained.choices.policy, weights, {}, agent.action_head, environment, {})

@@ -11,7 +11,7 @@ import numpy as np
 from hebbes.contracts.engine import EngineError
 from hebbes.evaluation.entries import Entry, EvaluationResult
 from hebbes.evaluation.play import play, play_episode
-from hebbes.execution.chunks import sum_entries
+from hebbes.execution.join_rollouts import sum_entries
 from hebbes.options.evaluation import EvaluateConfig
 from hebbes.options.hebbian_evaluation import HebbianEvaluateConfig
 from hebbes.programs.evaluation_entries import load_entries

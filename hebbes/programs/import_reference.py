@@ -66,11 +66,11 @@ def import_reference(config: ImportConfig) -> str:
     except ValueError as error:
         read = config.path_hebb + (f", {config.path_coev}" if config.path_coev else "")
         raise ValueError(f"{read}: {error}") from error
-    known = trained.list_used_options(without=("run", "engine", "logger", "evolution", "strategy"))
-    known |= {"policy": trained.evolution.policy, "observation_normalization": False}
+    known = trained.list_used_options(without=("run", "engine", "logger", "trainer", "training", "strategy"))
+    known |= {"policy": trained.choices.policy, "observation_normalization": False}
     files = {"path_hebb": config.path_hebb, "path_coev": config.path_coev}
     weights, provenance = swap_image_axes(row, agent.policy), {**files, **find_conditions(), "options": known}
-    name = trained.evolution.policy
+    name = trained.choices.policy
     saved = SavedPolicy(agent.policy, name, weights, {}, agent.action_head, environment, provenance)
     command = make_train_command(config.output, saved, config.imports)
     write_output(Path(config.output), saved)

@@ -10,8 +10,8 @@ from hebbes.contracts.option import check_argument
 from hebbes.options.command_line import resolve_config
 from hebbes.options.resuming import resume_config
 from hebbes.options.texts import format_options
+from hebbes.registry.lookup import list_names
 from hebbes.training.config import TrainConfig
-from hebbes.training.owners import TRAINERS
 from hebbes.training.prepare import prepare
 from hebbes.training.run import TrainedRun, execute
 
@@ -71,7 +71,7 @@ def train(
 
 def _resolve_options(options: Mapping[str, Any], trainer: str) -> TrainConfig:
     """The config of a single run, new or resumed."""
-    check_argument("trainer", trainer, str, choices=tuple(TRAINERS))
+    check_argument("trainer", trainer, str, choices=list_names("trainer"))
     if not isinstance(options, Mapping):
         raise ValueError(f"options must be a mapping of names to values, got {options!r}")
     given = format_options({name: value for name, value in options.items() if (name, value) not in NOT_GIVEN})

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def train(trainer: str, description: str) -> None:
-    """Parses and checks the options, then trains; `trainer` is a key of `hebbes.training.owners.TRAINERS`."""
+    """Parses and checks the options, then trains; `trainer` is a key of `hebbes.registry.tables.TRAINERS`."""
     with end_cleanly_on_signals():
         with report_errors_in_one_line():
             runs = prepare_runs(trainer, sys.argv[1:], description)

@@ -19,6 +19,11 @@ FORMER_OPTIONS = {
     "shape_lr": "shape_learning_rate",
     "normalisation": "normalization",
     "bodies": "morphologies",
+    "evolution.max_env_steps": "training.max_env_steps",
+    "evolution.stop_at_return": "training.stop_at_return",
+    "evolution.max_episode_steps": "training.max_episode_steps",
+    "evolution.eval_every": "training.eval_every",
+    "evolution.eval_episodes": "training.eval_episodes",
 }
 """Earlier names of this program's own -> current ones. They are accepted with a line of notice."""
 

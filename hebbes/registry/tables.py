@@ -56,6 +56,12 @@ ENGINES = {"in_process": "hebbes.execution.in_process:InProcess", "workers": "he
 
 LOGGERS = {"tensorboard": "hebbes.recording.tensorboard:TensorBoard"}
 
+TRAINERS = {
+    "static": "hebbes.training.evolution:Evolution",
+    "hebbian": "hebbes.training.evolution:HebbianEvolution",
+}
+"""Trainers by the name of their program and of their folder in hebbes/presets/."""
+
 ENVIRONMENTS = {"TMaze-v0": "hebbes.environments.t_maze:TMaze"}
 """Gymnasium ids of our own."""
 
@@ -65,6 +71,7 @@ TABLES = {
     "wrapper": {**WRAPPERS, **SIMULATOR_WRAPPERS},
     "engine": ENGINES,
     "logger": LOGGERS,
+    "trainer": TRAINERS,
 }
 """Kind of class, as `find_class` takes it -> its table."""
 

@@ -36,4 +36,4 @@ def advise_environment_fix(settings: Any) -> str:
 
 def _describe_other_settings(settings: Any) -> str:
     flags = [f"--{name}" for name in STEP_SIZES if name in map_flags(type(settings))]
-    return f"other step sizes ({', '.join(flags)})" if flags else "other settings of the strategy"
+    return f"other step sizes ({', '.join(flags)})" if flags else "other options"

@@ -1,12 +1,11 @@
 """Assembles a run: checks everything that it needs, and makes its policy, its trainer and its engine."""
 
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 from gymnasium import Space
 
-from hebbes.contracts.trainer import Progress, Trainer
+from hebbes.contracts.trainer import Progress
 from hebbes.environments.environment_spec import EnvironmentSpec
 from hebbes.evaluation.play import make_evaluation_spec
 from hebbes.execution.chunks import Task
@@ -18,13 +17,10 @@ from hebbes.recording.loggers import check_logger
 from hebbes.training.assembly import choose_policy, find_spaces, make_agent, make_environment_spec
 from hebbes.training.config import TrainConfig
 from hebbes.training.contract_checks import try_policy
-from hebbes.training.evolution import Evolution
 from hebbes.training.memory_check import check_run_memory
+from hebbes.training.owners import find_trainer
 from hebbes.training.run_state import Run
 from hebbes.training.starting_point import MAX_WEIGHTS, find_starting_point
-
-TRAINER_CLASSES: dict[str, Callable[..., Trainer]] = {"static": Evolution, "hebbian": Evolution}
-"""Name of the training program -> its trainer, made with config, task, initial weights and buffers."""
 
 
 def assemble_run(config: TrainConfig, folder: Path, checkpoint: Checkpoint | None = None) -> Run:
@@ -45,9 +41,10 @@ def assemble_run(config: TrainConfig, folder: Path, checkpoint: Checkpoint | Non
         _check_fits(checkpoint, agent)
         initial, buffers = checkpoint.latest.weights, checkpoint.latest.buffers
     agent.policy.check_buffers(buffers)
-    try_policy(config.evolution.policy, agent.policy, initial, buffers, observation_space)
+    observation = np.zeros(observation_space.shape or (), observation_space.dtype)
+    try_policy(config.choices.policy, agent.policy, initial, buffers, observation)
     task = Task(agent, environment, config.run.seed)
-    trainer = TRAINER_CLASSES[config.trainer](config, task, initial, buffers)
+    trainer = find_trainer(config.trainer)(config, task, initial, buffers)
     if checkpoint is not None:
         trainer.set_state(checkpoint.state)
     engine = make_engine(task, config.engine)
@@ -58,7 +55,7 @@ def resolve_automatic_options(
     config: TrainConfig, environment: EnvironmentSpec, observation_space: Space
 ) -> TrainConfig:
     """The config with the policy and the chunk size filled in, where it left them to the environment."""
-    if config.evolution.policy == "auto":
+    if config.choices.policy == "auto":
         config = _resolve_policy(config, observation_space)
     resolved = config.engine.resolve(environment.backend, observation_space.shape or ())
     return config.change(engine={"chunk_size": resolved.chunk_size})

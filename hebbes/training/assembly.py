@@ -167,7 +167,7 @@ def make_environment_spec(config: TrainConfig) -> EnvironmentSpec:
 
 def make_agent(config: TrainConfig, observation_space: Space, action_space: Space) -> Agent:
     """The policy that the config names, made for these spaces, and its action head."""
-    name = config.evolution.policy
+    name = config.choices.policy
     policy_class = find_class("policy", name)
     trainer = getattr(policy_class, "trainer", config.trainer)
     if trainer != config.trainer:

@@ -12,33 +12,39 @@ from hebbes.environments.wrapper_spec import WrapperSpec, make_wrapper_spec
 from hebbes.execution.engine_options import EngineOptions
 from hebbes.registry.lookup import is_ours, list_names
 from hebbes.registry.users_classes import convert_errors
-from hebbes.training.evolution_options import EvolutionOptions
 from hebbes.training.owners import (
     Choices,
     OwnedOption,
     Owner,
     choose_names,
+    choose_parts,
+    find_method_owner,
     find_owner,
+    find_trainer,
     find_wrapper_owner,
     list_chosen_owners,
     list_fixed_owners,
     list_owners,
+    list_part_kinds,
 )
 from hebbes.training.run_options import NO_PRESET, RunOptions
+from hebbes.training.training_options import TrainingOptions
 
 
 @dataclass(frozen=True)
 class TrainConfig:
     """The options of a run. Made by `make_config`."""
 
-    run: RunOptions
-    evolution: EvolutionOptions
-    environment: EnvironmentOptions
-    engine: EngineOptions
-    settings: Any
-    """The strategy's own `Settings`."""
     trainer: str
-    """A key of `hebbes.training.owners.TRAINERS`."""
+    """A key of `hebbes.registry.tables.TRAINERS`."""
+    environment: EnvironmentOptions
+    trainer_options: Any
+    """The trainer's own `Options`."""
+    training: TrainingOptions
+    run: RunOptions
+    engine: EngineOptions
+    settings: Any = None
+    """The own `Settings` of the trainer's method, such as a strategy; None if it has none."""
     given: Mapping[str, Any] = field(default_factory=dict)
     """The options of the policy, the wrappers and the loggers that something sets, by `OwnedOption.key`."""
     typed: frozenset[str] = field(default=frozenset(), compare=False)
@@ -47,7 +53,7 @@ class TrainConfig:
     @property
     def owners(self) -> list[Owner]:
         """The parts of the run, and all wrappers and loggers that options could put on."""
-        return list_owners(self.trainer, self.choices)
+        return list_owners(self.choices)
 
     @property
     def options(self) -> list[OwnedOption]:
@@ -57,14 +63,14 @@ class TrainConfig:
     @property
     def choices(self) -> Choices:
         """The names that decide which owners the run has."""
-        chosen = self.evolution.policy, self.evolution.strategy, self.environment.wrappers, self.run.loggers
-        return Choices(*chosen)
+        parts = choose_parts(self.trainer, self.trainer_options)
+        return replace(parts, wrappers=self.environment.wrappers, loggers=self.run.loggers)
 
     @property
     def values(self) -> dict[str, Any]:
         """The value of every option by key."""
-        parts = {"run": self.run, "evolution": self.evolution, "environment": self.environment}
-        parts |= {"engine": self.engine, "strategy": self.settings}
+        parts = {"environment": self.environment, "trainer": self.trainer_options, "training": self.training}
+        parts |= {"run": self.run, "engine": self.engine, find_trainer(self.trainer).method_kind: self.settings}
         return {
             each.key: getattr(parts[each.owner.kind], each.field.name)
             if each.owner.kind in parts
@@ -114,7 +120,7 @@ class TrainConfig:
     @property
     def trusted_modules(self) -> list[str]:
         """Modules of the user's own code that these options name. A file of the run may import them too."""
-        return find_users_modules(self.as_options())
+        return find_users_modules(self.trainer, self.as_options())
 
     def as_options(self) -> dict[str, Any]:
         """Values by name in plain types, without the options that say where options are read from."""
@@ -170,32 +176,35 @@ class TrainConfig:
             if each.owner.kind == "policy" and each.key in self.typed and each.key not in known:
                 raise ValueError(f"--{each.short_name} is an option of policy {each.owner.name}")
         given = {key: value for key, value in self.given.items() if not key.startswith("policy.") or key in known}
-        resolved = replace(self.change(evolution={"policy": policy}), given=given)
+        resolved = replace(self.change(trainer_options={"policy": policy}), given=given)
         resolved.check_typed_options()
         return resolved
 
 
-def make_config(trainer: str, choices: Choices, values: Mapping[str, Any], typed: frozenset[str]) -> TrainConfig:
+def make_config(choices: Choices, values: Mapping[str, Any], typed: frozenset[str]) -> TrainConfig:
     """The config with these values, given by `OwnedOption.key`; ValueError if they do not fit together."""
-    parts: dict[str, Any] = {}
-    for owner in [*list_fixed_owners(trainer), find_owner("strategy", choices.strategy)]:
-        own = {each.field.name: values[each.key] for each in owner.options if each.key in values}
-        with convert_errors("strategy", choices.strategy if owner.kind == "strategy" else owner.name):
-            parts["settings" if owner.kind == "strategy" else owner.kind] = owner.declared[0](**own)
-    chosen = [owner for owner in list_chosen_owners(choices) if owner.kind != "strategy"]
-    keys = {each.key for owner in chosen for each in owner.options}
+
+    def make_options(owner: Owner) -> Any:
+        return owner.declared[0](**{each.field.name: values[each.key] for each in owner.options if each.key in values})
+
+    parts = {owner.kind: make_options(owner) for owner in list_fixed_owners(choices.trainer)}
+    parts["trainer_options"], settings, methods = parts.pop("trainer"), None, find_method_owner(choices)
+    for owner in methods:
+        with convert_errors(owner.kind, choices.method):
+            settings = make_options(owner)
+    keys = {each.key for owner in list_chosen_owners(choices) if owner not in methods for each in owner.options}
     given = {key: value for key, value in values.items() if key in keys}
-    return TrainConfig(**parts, trainer=trainer, given=given, typed=typed)
+    return TrainConfig(choices.trainer, **parts, settings=settings, given=given, typed=typed)
 
 
-def find_users_modules(options: Mapping[str, Any]) -> list[str]:
+def find_users_modules(trainer: str, options: Mapping[str, Any]) -> list[str]:
     """Names of the user's own modules in options: packages to import, and those of `module:Class`.
 
     The options are given by name, those of every run by their short names. Some may be absent.
     """
     lists = (options.get(name, ()) for name in ("gymnasium_wrappers", "wrappers", "loggers"))
     parts = [make_wrapper_spec(entry).name for entries in lists for entry in entries]
-    named = [*(options.get(name, "") for name in ("environment", "policy", "strategy")), *parts]
+    named = [*(options.get(name, "") for name in ("environment", *list_part_kinds(trainer))), *parts]
     return [
         *options.get("import", ()),
         *(name.partition(":")[0] for name in named if ":" in name and not is_ours(name)),

@@ -8,8 +8,7 @@ from inspect import signature
 from typing import Any
 
 import numpy as np
-from gymnasium import Space
-from jaxtyping import Float32
+from jaxtyping import Float32, Shaped
 
 from hebbes.contracts.engine import EngineError
 from hebbes.contracts.errors import describe_with_traceback
@@ -22,7 +21,11 @@ from hebbes.training.advice import TrainingError
 
 
 def try_policy(
-    name: str, policy: Policy, weights: Float32[np.ndarray, " params"], buffers: Buffers, observations: Space
+    name: str,
+    policy: Policy,
+    weights: Float32[np.ndarray, " params"],
+    buffers: Buffers,
+    observation: Shaped[np.ndarray, "*shape"],
 ) -> None:
     """Lets two members with a user's policy act once on zeros; ValueError if it breaks the contract of policies."""
     if not is_users_class(name):
@@ -35,7 +38,7 @@ def try_policy(
         rngs = [make_generator(0, Purpose.TEST, member=member) for member in range(count)]
         state = policy.initial_state(rows, rngs, buffers)
         _check_state(state, count)
-        seen = np.zeros((count, *(observations.shape or ())), observations.dtype)
+        seen = np.repeat(observation[np.newaxis], count, axis=0)
         outputs = policy.act(rows, seen, np.zeros(count, np.float32), state, buffers)
         if not (isinstance(outputs, np.ndarray) and outputs.dtype.kind == "f" and outputs.shape == allowed):
             raise ValueError(f"act must return floats of shape {allowed} for {count} members, got {_describe(outputs)}")

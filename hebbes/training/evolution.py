@@ -1,46 +1,55 @@
-"""Evolution: the trainer whose unit is a generation. It asks a strategy, evaluates the population, and tells it."""
+"""Evolution: the trainers whose unit is a generation. They ask a strategy, evaluate the population, and tell it."""
 
 import time
 from collections import Counter
 from collections.abc import Mapping
 from functools import partial
 from math import ceil
-from typing import cast
+from typing import TYPE_CHECKING, ClassVar, cast
 
 import numpy as np
 from jaxtyping import Float32, Float64
 
 from hebbes.contracts.engine import Context, Engine, Moments, Rollouts
-from hebbes.contracts.policy import Buffers, Layout
+from hebbes.contracts.policy import Buffers, Layout, Policy
 from hebbes.contracts.population import NoisePopulation, Population
 from hebbes.contracts.randomness import Purpose
 from hebbes.contracts.strategy import Results, Strategy, TakesLayout
-from hebbes.contracts.trainer import Progress, Trainer, TrainerState, UnitResult
-from hebbes.execution.chunks import Task, join_rollouts
+from hebbes.contracts.trainer import Progress, SearchSize, Trainer, TrainerState, UnitResult
+from hebbes.execution.join_rollouts import join_rollouts
 from hebbes.execution.observation_moments import (
     NORMALIZATION_BUFFERS,
     make_normalization_buffers,
     merge_moments,
     read_moments,
 )
-from hebbes.files.checkpoint import select_arrays
 from hebbes.registry.lookup import find_class, list_names
 from hebbes.registry.users_classes import convert_errors, make_instance
 from hebbes.training.advice import RESUME_ADVICE, TrainingError, advise_environment_fix
 from hebbes.training.config import TrainConfig
 from hebbes.training.contract_checks import ask_population, tell_results, try_strategy
+from hebbes.training.evolution_options import EvolutionOptions, HebbianEvolutionOptions
+from hebbes.training.evolution_size import measure_evolution
 from hebbes.training.generation_metrics import compute_return_metrics, compute_tally_metrics
+
+if TYPE_CHECKING:
+    from hebbes.execution.chunks import Task
 
 
 class Evolution(Trainer):
     """Evolves static weights or learning rules: the policy decides what the parameters mean."""
 
+    Options: ClassVar[type[EvolutionOptions]] = EvolutionOptions
+    owner = "evolution"
+    method_kind = "strategy"
+    tuned_with_method = ("num_interactions", "population_size_max")
     unit = "generation"
 
-    def __init__(self, config: TrainConfig, task: Task, weights: Float32[np.ndarray, " params"], buffers: Buffers):
+    def __init__(self, config: TrainConfig, task: "Task", weights: Float32[np.ndarray, " params"], buffers: Buffers):
         """Starts from these parameters and buffers; ValueError if the strategy cannot do what the config asks."""
-        self._config, self._options, self._policy = config, config.evolution, task.agent.policy
-        self.num_units = config.evolution.generations
+        self._config, self._policy = config, task.agent.policy
+        self._options: EvolutionOptions = config.trainer_options
+        self.num_units = self._options.generations
         self.strategy = _make_strategy(config, self._policy.layout, weights)
         _check_growth(config, self.strategy)
         self._constants = {name: array for name, array in buffers.items() if name not in NORMALIZATION_BUFFERS}
@@ -50,6 +59,16 @@ class Evolution(Trainer):
 
     def __str__(self) -> str:
         return f"strategy {self._options.strategy!r}"
+
+    @classmethod
+    def normalizes_observations(cls, config: TrainConfig) -> bool:
+        """Whether the option says so."""
+        return bool(config.trainer_options.observation_normalization)
+
+    @classmethod
+    def measure_search(cls, config: TrainConfig, policy: Policy) -> SearchSize:
+        """The population, and what the strategy keeps."""
+        return measure_evolution(config, policy)
 
     @property
     def policy(self) -> tuple[Float32[np.ndarray, " params"], Buffers]:
@@ -76,7 +95,9 @@ class Evolution(Trainer):
             if self._moments.mean.shape != self._policy.observation_shape:
                 raise ValueError(f"statistics of {self._moments.mean.shape} for {self._policy.observation_shape}")
         self._episode_length = state.values.get("episode_length")
-        self.strategy.load_state_dict(select_arrays("strategy", arrays))
+        prefix = "strategy."
+        own = {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
+        self.strategy.load_state_dict(own)
 
     def advance(self, progress: Progress, engine: Engine) -> UnitResult:
         """Runs one generation."""
@@ -139,13 +160,13 @@ class Evolution(Trainer):
 
     def _compute_cap(self) -> int | None:
         """The cap on the env steps of a training episode, which may follow the mean length of previous episodes."""
-        options = self._options
+        options, most = self._options, self._config.training.max_episode_steps
         if options.episode_cap_factor is None:
-            return options.max_episode_steps
+            return most
         cap = options.episode_cap_min
         if self._episode_length is not None:
             cap = max(cap or 1, ceil(options.episode_cap_factor * self._episode_length))
-        return min(filter(None, (cap, options.max_episode_steps)), default=None)
+        return min(filter(None, (cap, most)), default=None)
 
     def _find_problem(
         self, generation: int, fitness: Float64[np.ndarray, " members"], faults: Mapping[str, int]
@@ -168,9 +189,15 @@ class Evolution(Trainer):
         return line if is_new else ""
 
 
+class HebbianEvolution(Evolution):
+    """Evolution with another default policy."""
+
+    Options = HebbianEvolutionOptions
+
+
 def _make_strategy(config: TrainConfig, layout: Layout, initial: Float32[np.ndarray, " params"]) -> Strategy:
     """The strategy at its start. A user's own is tried first."""
-    name = config.evolution.strategy
+    name = config.trainer_options.strategy
     found = find_class("strategy", name)
 
     def make_strategy() -> Strategy:
@@ -186,18 +213,18 @@ def _make_strategy(config: TrainConfig, layout: Layout, initial: Float32[np.ndar
 
 def _check_growth(config: TrainConfig, strategy: Strategy) -> None:
     """ValueError if the population shall grow but cannot, or is too large from the start."""
-    if config.evolution.num_interactions is None:
+    if config.trainer_options.num_interactions is None:
         return
     if not strategy.grows:
         growing = [name for name in list_names("strategy") if find_class("strategy", name).grows]
         raise ValueError(
             f"num_interactions is for strategies whose population can grow, {', '.join(growing)}; "
-            f"got {config.evolution.strategy}"
+            f"got {config.trainer_options.strategy}"
         )
     try:
         population_size = len(strategy.ask(0)) - 1
     except FloatingPointError as error:
         raise ValueError(str(error)) from None
-    least, most = 2 * population_size, config.evolution.population_size_max
+    least, most = 2 * population_size, config.trainer_options.population_size_max
     if most is not None and most < least:
         raise ValueError(f"population_size_max must be >= twice population_size, {least}, got {most}")

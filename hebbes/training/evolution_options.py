@@ -1,4 +1,4 @@
-"""EvolutionOptions: what is evolved, by which strategy, how long, and how members and the mean policy are evaluated."""
+"""EvolutionOptions: what is evolved, by which strategy, and how its members are evaluated."""
 
 from dataclasses import dataclass
 
@@ -11,9 +11,6 @@ LARGEST_GROWTH = 10
 LARGEST_SHIFT = 1e30
 """Largest absolute value of `reward_shift`. The sum of larger ones over an episode might not be finite."""
 
-TUNED_WITH_STRATEGY = ("num_interactions", "population_size_max")
-"""Options of a growing population. They are tuned together with its strategy and its population_size."""
-
 
 @dataclass(frozen=True)
 class EvolutionOptions:
@@ -24,12 +21,6 @@ class EvolutionOptions:
     )
     strategy: str = option("openai_es", "strategy by name, or package.module:Class")
     generations: int = option(300, "generations to run", range=">= 1", changeable=True)
-    max_env_steps: int | None = option(
-        None, "stop after the generation that reaches this many env steps", range=">= 1", changeable=True
-    )
-    stop_at_return: float | None = option(
-        None, "stop after the evaluation of the mean policy that reaches this mean return", changeable=True
-    )
     observation_normalization: bool = option(
         False, "normalize observations by the running mean and standard deviation of all those seen in training"
     )
@@ -58,9 +49,6 @@ class EvolutionOptions:
         "independent: each member has its own",
         choices=("common", "independent"),
     )
-    max_episode_steps: int | None = option(
-        None, "cap on the env steps of a training episode (default: the environment's)", range=">= 1"
-    )
     episode_cap_factor: float | None = option(
         None, "cap training episodes at this many times the mean length of the generation before", range="> 1"
     )
@@ -69,16 +57,6 @@ class EvolutionOptions:
         "smallest value of that cap, and its value in the first generation; max_episode_steps still holds",
         range=">= 1",
         needs={"episode_cap_factor": ()},
-    )
-    eval_every: int = option(
-        10,
-        "generations, or what else the trainer counts, between evaluations of the mean policy on fresh episodes",
-        range=">= 1",
-    )
-    eval_episodes: int = option(
-        5,
-        "fresh episodes of such an evaluation; best.dat is the policy with the best mean",
-        range=f"in [1, {MAX_EPISODES}]",
     )
 
     def __post_init__(self) -> None:

@@ -33,7 +33,7 @@ class Lifecycle:
     """
 
     def __init__(self, run: Run):
-        self._run, self._trainer, self._options = run, run.trainer, run.config.evolution
+        self._run, self._trainer, self._options = run, run.trainer, run.config.training
         self._previous = self._progress = run.progress
         self._resumed_at = time.perf_counter() - run.progress.seconds
         self._conditions = find_conditions()

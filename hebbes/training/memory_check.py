@@ -7,24 +7,20 @@ from typing import Any
 
 import hebbes.policies.kernels.linear  # noqa: F401  # the compiler takes memory before it is measured what is free
 from hebbes.contracts.policy import EstimatesState, count_reference_frames
-from hebbes.contracts.strategy import EstimatesMemory, SearchMemory
 from hebbes.environments.environment_spec import EnvironmentSpec
 from hebbes.environments.simulator_memory import measure_simulator_bytes
 from hebbes.evaluation.play import make_evaluation_spec
 from hebbes.execution.engine_options import EngineOptions, resolve_num_threads, uses_processes
 from hebbes.execution.episode import Agent
-from hebbes.registry.lookup import find_class
-from hebbes.strategies.core.samplers import LOW_RANK, ORTHOGONAL_BLOCK
 from hebbes.training.config import TrainConfig
 from hebbes.training.free_memory import measure_free_memory, measure_own_memory
+from hebbes.training.owners import find_trainer
 from hebbes.training.run_memory import NO_SEARCH, Network, RunSize, Stage, count_simulators, estimate_memory
 
 CONSIDERABLE = 1_000_000_000
 """A run that needs at least this many bytes prints how many."""
 UNMEASURED = 16
 """Up to this many simulators are not measured, to save time. They take 0.5 GB at most, of the largest known."""
-UNKNOWN_VECTORS = 10
-"""Vectors of float64, with a number per parameter, that are assumed for a user's own strategy."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +37,7 @@ class Knob:
 def check_run_memory(config: TrainConfig, agent: Agent, environment: EnvironmentSpec) -> str:
     """A line on the memory that the run needs, empty if that is little; ValueError if it needs more than is free."""
     size = measure_run_size(config, agent, environment)
-    return check_memory(size, _list_knobs(config, size), measure_free_memory())
+    return check_memory(size, _list_knobs(size), measure_free_memory())
 
 
 def measure_run_size(config: TrainConfig, agent: Agent, environment: EnvironmentSpec) -> RunSize:
@@ -57,8 +53,8 @@ def check_evaluation_memory(agent: Agent, environment: EnvironmentSpec, options:
     """Like `check_run_memory`, for the episodes of one seed."""
     stage = _make_stage(environment, agent, options)
     size = RunSize(
-        _measure_network(agent, None),
-        lambda population_size: NO_SEARCH,
+        _measure_network(agent),
+        NO_SEARCH,
         training=stage,
         test=stage,
         threads=resolve_num_threads(options.threads),
@@ -89,7 +85,7 @@ def check_memory(size: RunSize, knobs: list[Knob], free: int | None) -> str:
     costs = f"would take about {format_bytes(needed)} of memory ({described}), and {format_bytes(free)} are free"
     worst = min(knobs, key=lambda knob: _compute_total(knob.make_size(knob.least)))
     if _compute_total(worst.make_size(worst.least)) > free:
-        num_params, kept = size.network.num_params, size.estimate_search(size.population_size).state
+        num_params, kept = size.network.num_params, size.search.estimate_memory().state
         has_matrix = kept >= 8 * num_params**2 > 8 * num_params
         hint = "sep_cma_es keeps only a diagonal" if has_matrix else "a smaller policy needs less"
         raise ValueError(f"the policy's {num_params:,} parameters {costs}; {hint}")
@@ -99,32 +95,20 @@ def check_memory(size: RunSize, knobs: list[Knob], free: int | None) -> str:
 
 def _make_run_size(config: TrainConfig, agent: Agent, environment: EnvironmentSpec) -> RunSize:
     """The size of a run, before its simulators are measured."""
-    settings, threads, num_params = config.settings, config.engine.threads, agent.policy.layout.num_params
-    strategy = find_class("strategy", config.evolution.strategy)
-
-    def estimate_search(population_size: int) -> SearchMemory:
-        if isinstance(strategy, EstimatesMemory):
-            return strategy.memory(settings, num_params, population_size)
-        return SearchMemory(8 * UNKNOWN_VECTORS * num_params, 8 * UNKNOWN_VECTORS * num_params, 8 * num_params)
-
-    population_size = _count_members(settings, num_params)
+    trainer, threads = find_trainer(config.trainer), config.engine.threads
+    search = trainer.measure_search(config, agent.policy)
     return RunSize(
-        _measure_network(agent, settings),
-        estimate_search,
+        _measure_network(agent, search.rank),
+        search,
         training=_make_stage(environment, agent, config.engine),
         test=_make_stage(make_evaluation_spec(environment), agent, EngineOptions(threads=threads)),
         threads=resolve_num_threads(threads),
-        population_size=_count_largest_population(config, population_size),
-        episodes_per_member=config.evolution.episodes_per_member,
-        eval_episodes=config.evolution.eval_episodes,
+        eval_episodes=config.training.eval_episodes,
         test_episodes=config.run.test_episodes,
         morphologies=len(environment.morphologies),
         observation_size=prod(agent.policy.observation_shape),
         virtual_batch=count_reference_frames(agent.policy),
-        normalizes_observations=config.evolution.observation_normalization,
-        independent_seeds=config.evolution.episode_seeds == "independent",
-        grows=config.evolution.num_interactions is not None,
-        noise_bytes=_count_noise_bytes(settings, population_size, num_params),
+        normalizes_observations=trainer.normalizes_observations(config),
     )
 
 
@@ -134,65 +118,44 @@ def _make_stage(environment: EnvironmentSpec, agent: Agent, options: EngineOptio
     return Stage(uses_processes(resolved.engine), environment.backend == "envpool", resolved.chunk_size)
 
 
-def _count_members(settings: Any, num_params: int) -> int:
-    """Members of a generation without the mean policy; 1 if the strategy's settings have no population_size."""
-    members = getattr(settings, "choose_population_size", None)
-    if callable(members):
-        return int(members(num_params))
-    return getattr(settings, "population_size", None) or getattr(settings, "popsize", None) or 1  # of a user's strategy
-
-
-def _count_largest_population(config: TrainConfig, population_size: int) -> int:
-    """The largest number of members, without the mean policy, to which a population may grow."""
-    interactions, most = config.evolution.num_interactions, config.evolution.limit_growth(population_size)
-    if interactions is None:
-        return population_size
-    return max(population_size, min(most, interactions + population_size))  # a member plays at least 1
-
-
-def _measure_network(agent: Agent, settings: Any) -> Network:
+def _measure_network(agent: Agent, rank: int = 0) -> Network:
+    """Sizes of the policy, whose weights are given by factors of this rank if it is not 0."""
     policy = agent.policy
     count = policy.layout.num_params
-    low_rank = getattr(settings, "sampler", "") == LOW_RANK
     largest = max((min(policy.layout.shapes[name]) for name in policy.layout.matrices), default=1)
-    row = 4 * policy.layout.make_factor_layout(min(settings.rank, largest)).num_params if low_rank else 4 * count
-    state = policy.estimate_state_bytes(low_rank=low_rank) if isinstance(policy, EstimatesState) else 0
+    row = 4 * policy.layout.make_factor_layout(min(rank, largest)).num_params if rank else 4 * count
+    state = policy.estimate_state_bytes(low_rank=rank > 0) if isinstance(policy, EstimatesState) else 0
     return Network(count, row, state)
-
-
-def _count_noise_bytes(settings: Any, population_size: int, num_params: int) -> int:
-    """Bytes of other members' noise, in float64, from which orthogonal noise is made; 0 for other samplers."""
-    if getattr(settings, "sampler", "") != "orthogonal":
-        return 0
-    return 8 * num_params * min(ORTHOGONAL_BLOCK, num_params, (population_size + 1) // 2)
 
 
 def _measure_simulators(size: RunSize, stage: Stage, spec: EnvironmentSpec, *, training: bool) -> Stage:
     """The stage, with the measured bytes of a simulator if it has many of them."""
     if count_simulators(size, stage, training=training) <= UNMEASURED:
         return stage
-    members = size.population_size + 1 if training else size.test_episodes
+    members = size.search.population_size + 1 if training else size.test_episodes
     taken = measure_simulator_bytes(spec, min(stage.chunk_size, members), measure_own_memory, training=training)
     return replace(stage, simulator_bytes=taken)
 
 
-def _list_knobs(config: TrainConfig, size: RunSize) -> list[Knob]:
+def _list_knobs(size: RunSize) -> list[Knob]:
     """The options that a message may name. Of several that save the same memory it names the first."""
 
-    def make_knob(option: str, field: str, least: int) -> Knob:
-        change: Callable[[Any], RunSize] = lambda n: replace(size, **{field: n})  # noqa: E731
-        return Knob(option, getattr(size, field), least, change)
+    def make_knob(option: str, least: int) -> Knob:
+        change: Callable[[Any], RunSize] = lambda n: replace(size, **{option: n})  # noqa: E731
+        return Knob(option, getattr(size, option), least, change)
 
-    members = "population_size" if config.evolution.num_interactions is None else "population_size_max"
+    def make_search_knob(option: str, field: str, least: int) -> Knob:
+        change: Callable[[Any], RunSize] = lambda n: replace(size, search=replace(size.search, **{field: n}))  # noqa: E731
+        return Knob(option, getattr(size.search, field), least, change)
+
     training = size.training
     return [
-        make_knob(members, "population_size", 2),
-        make_knob("eval_episodes", "eval_episodes", 1),
-        make_knob("test_episodes", "test_episodes", 0),
-        make_knob("episodes_per_member", "episodes_per_member", 1),
-        make_knob("virtual_batch", "virtual_batch", 0),
+        *(make_search_knob(option, *field) for option, field in size.search.options.items()),
+        make_knob("eval_episodes", 1),
+        make_knob("test_episodes", 0),
+        make_knob("virtual_batch", 0),
         Knob("chunk_size", training.chunk_size, 1, lambda n: replace(size, training=replace(training, chunk_size=n))),
-        make_knob("threads", "threads", 1),
+        make_knob("threads", 1),
     ]
 
 

@@ -1,9 +1,9 @@
 """Owners of options: the parts of a run, each of which declares its options in a dataclass.
 
-Some owners are parts of every run, such as the engine. Others are chosen: one strategy, one policy, any wrappers and
-loggers. An option is named by itself, `sigma`, where no other part of the run has an option of this name, and always
-together with its owner, `openai_es.sigma`. Where a chosen part has an option with the name of one that every run has,
-the name alone means the latter.
+Some owners are parts of every run, such as the engine. Others are chosen: one policy, any wrappers and loggers, and one
+method where the trainer has one, such as a strategy. An option is named by itself, `sigma`, where no other part of the
+run has an option of this name, and always together with its owner, `openai_es.sigma`. Where a chosen part has an option
+with the name of one that every run has, the name alone means the latter.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -12,23 +12,22 @@ from functools import cache
 from typing import Any
 
 from hebbes.contracts.option import check_declarations, get_default, get_flag_name, list_options, option
+from hebbes.contracts.trainer import Trainer
 from hebbes.environments.environment_options import EnvironmentOptions
 from hebbes.environments.wrapper_spec import Entry, WrapperSpec, make_wrapper_spec
 from hebbes.execution.engine_options import EngineOptions
+from hebbes.registry.former_names import find_current_option_name
 from hebbes.registry.lookup import find_class, list_names
 from hebbes.registry.tables import SIMULATOR_WRAPPERS
 from hebbes.registry.users_classes import convert_errors
-from hebbes.training.evolution_options import EvolutionOptions, HebbianEvolutionOptions
 from hebbes.training.run_options import RunOptions
-
-TRAINERS: dict[str, type[EvolutionOptions]] = {"static": EvolutionOptions, "hebbian": HebbianEvolutionOptions}
-"""Name of the training program -> the options of its trainer. Presets are in hebbes/presets/PROGRAM."""
+from hebbes.training.training_options import TrainingOptions
 
 AUTO = "auto"
 AUTO_POLICIES = ("mlp", "cnn")
 """The policies that `--policy auto` can stand for."""
 
-FIXED = ("environment", "evolution", "run", "engine")
+FIXED = ("environment", "trainer", "training", "run", "engine")
 """Kinds of the owners that are parts of every run."""
 
 SEVERAL = ("wrapper", "logger")
@@ -40,7 +39,7 @@ class Owner:
     """A part of a run, and the dataclasses in which it declares its options."""
 
     kind: str
-    """"run", "evolution", "environment", "engine", or a kind of `hebbes.registry.tables.TABLES`."""
+    """One of `FIXED`, or a kind of `hebbes.registry.tables.TABLES`."""
     name: str
     """The word before the dot in `--owner.option`."""
     declared: tuple[type, ...] = field(repr=False)
@@ -53,7 +52,7 @@ class Owner:
     @property
     def title(self) -> str:
         """What messages call it."""
-        return self.name if self.name == self.kind else f"{self.kind} {self.name}"
+        return self.name if self.kind in FIXED else f"{self.kind} {self.name}"
 
     @property
     def options(self) -> list["OwnedOption"]:
@@ -106,36 +105,60 @@ def find_owner(kind: str, name: str) -> Owner:
 class Choices:
     """The names that decide which owners a run has."""
 
+    trainer: str
     policy: str
-    strategy: str
+    method: str = ""
+    """A class of the trainer's `method_kind`, such as a strategy; empty if it needs none."""
     wrappers: tuple[Entry, ...] = ()
     loggers: tuple[Entry, ...] = ()
 
 
+def find_trainer(name: str) -> type[Trainer]:
+    """The class of a trainer."""
+    return find_class("trainer", name)
+
+
+def choose_parts(trainer: str, options: Any) -> Choices:
+    """The policy and the method that the options of a trainer name, or by default, if `options` is their dataclass."""
+    return Choices(trainer, options.policy, getattr(options, find_trainer(trainer).method_kind, ""))
+
+
+def list_part_kinds(trainer: str) -> list[str]:
+    """The kinds of the parts that the options of a trainer name."""
+    return [*filter(None, [find_trainer(trainer).method_kind]), "policy"]
+
+
 def list_fixed_owners(trainer: str) -> list[Owner]:
     """The owners that every run of a trainer has."""
-    declared: tuple[type, ...] = EnvironmentOptions, TRAINERS[trainer], RunOptions, EngineOptions
-    return [Owner(kind, kind, (each,)) for kind, each in zip(FIXED, declared, strict=True)]
+    found = find_trainer(trainer)
+    names = ["environment", found.owner, "training", "run", "engine"]
+    declared: list[type] = [EnvironmentOptions, found.Options, TrainingOptions, RunOptions, EngineOptions]
+    return [Owner(kind, name, (each,)) for kind, name, each in zip(FIXED, names, declared, strict=True)]
 
 
 def list_chosen_owners(choices: Choices) -> list[Owner]:
-    """The strategy, the policy (for `auto` those that it can stand for), and all wrappers and loggers.
+    """The method, the policy (for `auto` those that it can stand for), and all wrappers and loggers.
 
     Wrappers and loggers of ours are put on by their options, so they are always listed. A user's own are listed if they
     are named, and no other in the list has the same name: arguments in the list are for one of several alone.
     """
     policies = AUTO_POLICIES if choices.policy == AUTO else (choices.policy,)
     return [
-        find_owner("strategy", choices.strategy),
+        *find_method_owner(choices),
         *(find_owner("policy", policy) for policy in policies),
         *_list_several("wrapper", choices.wrappers),
         *_list_several("logger", choices.loggers),
     ]
 
 
-def list_owners(trainer: str, choices: Choices) -> list[Owner]:
+def find_method_owner(choices: Choices) -> list[Owner]:
+    """The owner of the method's options; empty if the trainer needs no method."""
+    return [find_owner(find_trainer(choices.trainer).method_kind, choices.method)] if choices.method else []
+
+
+def list_owners(choices: Choices) -> list[Owner]:
     """The owners of a run: those that every run has, and the chosen ones."""
-    return [*list_fixed_owners(trainer), *list_chosen_owners(choices)]
+    return [*list_fixed_owners(choices.trainer), *list_chosen_owners(choices)]
 
 
 def _list_several(kind: str, entries: Sequence[Entry]) -> list[Owner]:
@@ -154,10 +177,9 @@ def _list_several(kind: str, entries: Sequence[Entry]) -> list[Owner]:
 
 def list_all_owners(trainer: str) -> list[Owner]:
     """Every owner of ours that a run could have."""
-    strategies = [find_owner("strategy", name) for name in list_names("strategy")]
-    policies = [find_owner("policy", name) for name in list_names("policy")]
+    parts = [find_owner(kind, name) for kind in list_part_kinds(trainer) for name in list_names(kind)]
     several = [owner for kind in SEVERAL for owner in _list_several(kind, ())]
-    return [*list_fixed_owners(trainer), *strategies, *policies, *several]
+    return [*list_fixed_owners(trainer), *parts, *several]
 
 
 def name_options(owners: Iterable[Owner]) -> dict[str, list[OwnedOption]]:
@@ -186,14 +208,16 @@ def choose_names(options: Sequence[OwnedOption]) -> dict[str, str]:
     }
 
 
-def shorten_names(options: Mapping[str, Any]) -> dict[str, Any]:
+def shorten_names(trainer: str, options: Mapping[str, Any]) -> dict[str, Any]:
     """Options from a file with the short names of those that every run has; ValueError if one is given twice."""
-    known = {each.full_name: each.short_name for owner in list_fixed_owners("static") for each in owner.options}
+    known = {each.full_name: each.short_name for owner in list_fixed_owners(trainer) for each in owner.options}
     shortened: dict[str, Any] = {}
     for name, value in options.items():
-        if known.get(name, name) in shortened:
-            raise ValueError(f"{known.get(name, name)} is given twice, as {name} too")
-        shortened[known.get(name, name)] = value
+        current = find_current_option_name(name, known)
+        short = known.get(current, name)
+        if short in shortened:
+            raise ValueError(f"{short} is given twice, as {name} too")
+        shortened[short] = value
     return shortened
 
 

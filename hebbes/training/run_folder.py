@@ -31,10 +31,10 @@ INIT_FROM = "init_from.dat"
 
 
 def choose_folder(config: TrainConfig) -> Path:
-    """FOLDER/ENVIRONMENT/RUN_NAME, or one named after strategy, seed and time; ValueError if it exists already."""
+    """FOLDER/ENVIRONMENT/RUN_NAME, or one named after what searches, seed and time; ValueError if it exists already."""
     parent = _find_parent(config)
     if config.run.run_name is None:
-        stem = f"{config.evolution.strategy}-seed{config.run.seed}-{datetime.now(UTC):%Y%m%d-%H%M%S}"
+        stem = f"{config.choices.method or config.trainer}-seed{config.run.seed}-{datetime.now(UTC):%Y%m%d-%H%M%S}"
         names = itertools.chain([stem], (f"{stem}-{number}" for number in itertools.count(2)))
         return next(parent / name for name in names if not (parent / name).exists())
     folder = parent / config.run.run_name
@@ -212,12 +212,12 @@ class RunFiles:
             self._run.trainer.unit: snapshot.units,
             "env_steps": snapshot.env_steps,
             "score": snapshot.score,
-            "score_episodes": config.evolution.eval_episodes,
+            "score_episodes": config.training.eval_episodes,
             "options": self._options,
             **conditions,
         }
         policy, head, arrays = task.agent.policy, task.agent.action_head, (snapshot.weights, snapshot.buffers)
-        saved = SavedPolicy(policy, config.evolution.policy, *arrays, head, task.environment, provenance)
+        saved = SavedPolicy(policy, config.choices.policy, *arrays, head, task.environment, provenance)
         save_policy(self._run.folder / name, saved)
 
 

@@ -4,12 +4,12 @@ It is the maximum over phases: members act, the search updates, a checkpoint is 
 The memory that the program has before it makes simulators is not counted.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from math import ceil
 from typing import TypeAlias
 
-from hebbes.contracts.strategy import SearchMemory
+from hebbes.contracts.trainer import SearchSize
 from hebbes.execution.chunks import IDLE_PER_THREAD, count_chunks, count_kept_envs
 from hebbes.execution.noise_sums import count_kept_arrays
 
@@ -75,35 +75,27 @@ class RunSize:
     """All quantities that the memory of a run depends on."""
 
     network: Network
-    estimate_search: Callable[[int], SearchMemory]
-    """Returns the memory of the search with a population of this size."""
+    search: SearchSize
+    """That of the trainer. An evaluation has none, see `NO_SEARCH`."""
     training: Stage
     test: Stage
     threads: int
-    population_size: int = 0
-    """The largest number of members of a generation, without the mean policy; 0 for an evaluation."""
-    episodes_per_member: int = 1
     eval_episodes: int = 0
     test_episodes: int = 0
     morphologies: int = 1
     observation_size: int = 1
     """Numbers in an observation."""
-    noise_bytes: int = 0
-    """Bytes of other members' noise that a thread keeps to make a member's noise."""
     virtual_batch: int = 0
     normalizes_observations: bool = False
     """Whether the moments of each member's observations are computed."""
-    independent_seeds: bool = False
-    grows: bool = False
-    """Whether members are added to the population within a generation."""
 
 
-NO_SEARCH = SearchMemory(0, 0, 0)
+NO_SEARCH = SearchSize(population_size=0)
 
 
 def estimate_memory(size: RunSize) -> dict[str, int]:
     """Bytes by term, of training or of the test, whichever needs more; terms of zero are left out."""
-    phases = [_estimate_training(size)] if size.population_size else []
+    phases = [_estimate_training(size)] if size.search.population_size else []
     phases += [_estimate_test(size)] if size.test_episodes else []
     found = max(phases, key=lambda terms: sum(terms.values()), default={})
     return {name: round(term) for name, term in found.items() if term >= 1}
@@ -111,13 +103,13 @@ def estimate_memory(size: RunSize) -> dict[str, int]:
 
 def _estimate_training(size: RunSize) -> dict[str, float]:
     """Bytes by term of training: generations, and evaluations of the mean policy."""
-    stage, members, num_params = size.training, size.population_size + 1, size.network.num_params
-    search, at_once = size.estimate_search(size.population_size), _count_chunks_at_once(size, stage, members)
+    stage, members, num_params = size.training, size.search.population_size + 1, size.network.num_params
+    search, at_once = size.search.estimate_memory(), _count_chunks_at_once(size, stage, members)
     snapshot = search.state + 4 * num_params
     kept = NOISE_SUMS * count_kept_arrays(_count_chunks(stage, members), at_once)
     sums = 8 * num_params * max(kept + NOISE_SUM_VECTORS * at_once, UPDATE_VECTORS)
     busy = max(sums, FRAGMENTED * ENCODED * (snapshot + 4 * num_params), search.update)
-    acting = _estimate_acting(size, stage, members) + size.noise_bytes * at_once
+    acting = _estimate_acting(size, stage, members) + size.search.noise_bytes * at_once
     evaluated = size.eval_episodes
     return {
         "simulators": stage.simulator_bytes * count_simulators(size, stage, training=True),
@@ -159,9 +151,9 @@ def _count_chunks_at_once(size: RunSize, stage: Stage, members: int) -> int:
 def count_simulators(size: RunSize, stage: Stage, *, training: bool) -> int:
     """The largest number of simulators at a time: of training and its evaluations, or else of the test."""
     evaluated = size.eval_episodes if training else size.test_episodes
-    members = size.population_size + 1 if training else 0
+    members = size.search.population_size + 1 if training else 0
     if stage.keeps_all:
-        return _count_pools(size, stage, range(members if size.grows else 0, members), evaluated)
+        return _count_pools(size, stage, range(members if size.search.grows else 0, members), evaluated)
     kept = _count_kept_simulators(size, stage, members) if training else 0
     return kept + _count_seeded_simulators(size, stage, evaluated)
 
@@ -179,7 +171,7 @@ def _count_pools(size: RunSize, stage: Stage, population: range, evaluated: int)
 
 def _count_kept_simulators(size: RunSize, stage: Stage, members: int) -> int:
     """Number of simulators of Gymnasium that are in use or kept for the next generation."""
-    if size.independent_seeds:
+    if size.search.independent_seeds:
         return _count_seeded_simulators(size, stage, members)
     chunks = _count_chunks(stage, members)
     kinds = 1 if members % chunks == 0 else 2  # chunks come in two sizes
@@ -220,6 +212,6 @@ def _estimate_virtual_batch(size: RunSize, at_once: int) -> int:
 
 
 def _estimate_bookkeeping(size: RunSize, members: int) -> int:
-    cases = size.morphologies * (size.episodes_per_member if size.population_size else 1)
+    cases = size.morphologies * (size.search.episodes_per_member if size.search.population_size else 1)
     moments = 2 * 8 * size.observation_size + MOMENTS_BYTES if size.normalizes_observations else 0
     return members * (MEMBER_BYTES + CASE_BYTES * cases + moments) + EPISODE_BYTES * cases * size.threads

@@ -40,11 +40,13 @@ class RunOptions:
         advice="; did you mean --seed?",
     )
     folder: str = option("weights", "folder of all runs; each is written to FOLDER/ENVIRONMENT/RUN_NAME")
-    run_name: str | None = option(None, "name of the run's folder (default: strategy, seed and time)")
-    print_every: int = option(1, "generations between lines of progress", range=">= 1", changeable=True)
+    run_name: str | None = option(None, "name of the run's folder (default: method, seed and time)")
+    print_every: int = option(
+        1, "generations, or what else the trainer counts, between lines of progress", range=">= 1", changeable=True
+    )
     checkpoint_every: int = option(
         10,
-        "generations between checkpoints, each with latest.dat; a new best.dat is saved with a checkpoint too",
+        "generations, or the like, between checkpoints with latest.dat; a new best.dat is saved with a checkpoint too",
         range=">= 1",
         changeable=True,
     )
@@ -56,7 +58,7 @@ class RunOptions:
     )
     loggers: tuple[Any, ...] = option(
         (),
-        "what else each generation's metrics are given to: a logger by name, or package.module:Class, with arguments "
+        "what else the metrics are given to, row by row: a logger by name, or package.module:Class, with arguments "
         "as those of wrappers",
         read=read_wrapper,
         changeable=True,

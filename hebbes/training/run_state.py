@@ -40,7 +40,7 @@ class Run:
         """
         environment = self.config.environment
         limited = has_time_limit(environment.id, environment.env_kwargs)
-        return None if limited else self.config.evolution.max_episode_steps
+        return None if limited else self.config.training.max_episode_steps
 
 
 def capture_checkpoint(run: Run, progress: Progress, conditions: Mapping[str, str]) -> Checkpoint:

@@ -18,6 +18,7 @@ from hebbes.files.checksummed_file import MAX_HEADER_BYTES
 from hebbes.files.policy_file import MAX_FILE_BYTES, get_policy_fields, load_policy
 from hebbes.files.torch_file import is_torch_file, read_torch_weights
 from hebbes.training.config import TrainConfig
+from hebbes.training.owners import find_trainer
 
 MAX_WEIGHTS = (MAX_FILE_BYTES - MAX_HEADER_BYTES) // 4
 """The largest number of weights, and values of buffers, in a policy file."""
@@ -40,7 +41,7 @@ def find_starting_point(
             ", ".join(f"{name} {one[name]!r}" for name in differing if name in one) for one in (found, wanted)
         )
         raise ValueError(f"init_from {config.run.init_from} holds {theirs}, but these options make {ours}")
-    moments, normalizes = read_moments(saved.buffers), config.evolution.observation_normalization
+    moments, normalizes = read_moments(saved.buffers), find_trainer(config.trainer).normalizes_observations(config)
     if (moments is not None) != normalizes:
         raise ValueError(
             f"init_from {config.run.init_from} was trained {'with' if moments else 'without'} "

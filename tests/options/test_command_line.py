@@ -32,8 +32,8 @@ def read_refusal(*arguments):
 def test_defaults_are_the_references(presets):
     config = parse()
     assert {name: getattr(config.settings, name) for name in REFERENCE} == REFERENCE
-    assert (config.environment.id, config.run.print_every, config.evolution.generations) == ("CarRacing-v3", 1, 300)
-    assert (config.run.folder, config.engine.threads) == ("weights", -1)
+    assert (config.environment.id, config.trainer_options.generations) == ("CarRacing-v3", 300)
+    assert (config.run.print_every, config.run.folder, config.engine.threads) == (1, "weights", -1)
 
 
 def test_flags_win_over_the_config_over_the_preset_over_defaults(presets, tmp_path):
@@ -54,7 +54,7 @@ def test_zero_off_and_none_are_values(presets):
     presets("CartPole-v1.yaml", "bias: true\nmax_env_steps: 100\nweight_penalty: 0.5\nhidden_sizes: [8]\n")
     unset = ["--no_bias", "--max_env_steps", "none", "--weight_penalty", "0", "--hidden_sizes"]
     config = parse("--environment", "CartPole-v1", *unset)
-    assert (config.evolution.max_env_steps, config.settings.weight_penalty) == (None, 0.0)
+    assert (config.training.max_env_steps, config.settings.weight_penalty) == (None, 0.0)
     assert config.policy_options == {"bias": False, "hidden_sizes": ()}
 
 
@@ -92,7 +92,7 @@ def test_a_variant_replaces_the_preset(presets):
 
 @pytest.mark.parametrize("flag", ["--max_env_steps=7", "--max-env-steps=7"])
 def test_underscores_and_dashes_are_the_same(presets, flag):
-    assert parse("--environment", "CartPole-v1", flag).evolution.max_env_steps == 7
+    assert parse("--environment", "CartPole-v1", flag).training.max_env_steps == 7
 
 
 def test_yaml_texts_are_read_as_flags_are(presets):
@@ -187,7 +187,8 @@ def test_a_mistake_in_a_preset_names_the_file(presets, text, expected):
 def test_settings_of_a_preset_are_left_out_for_another_strategy(presets, capsys):
     presets("CartPole-v1.yaml", "learning_rate: 0.7\npopulation_size: 10\ngenerations: 7\nmeasured: 500 once")
     config = parse("--environment", "CartPole-v1", "--strategy", "cem")
-    assert (config.evolution.strategy, config.evolution.generations, config.settings.population_size) == ("cem", 7, 100)
+    assert (config.choices.method, config.settings.population_size) == ("cem", 100)
+    assert config.trainer_options.generations == 7
     assert (
         "CartPole-v1.yaml: left out learning_rate, population_size, tuned for strategy openai_es"
         in capsys.readouterr().err
@@ -197,8 +198,8 @@ def test_settings_of_a_preset_are_left_out_for_another_strategy(presets, capsys)
     assert "left out" not in capsys.readouterr().err
     assert parse("--environment", "CartPole-v1", "--strategy", "openai_es").settings.population_size == 200
     presets("CartPole-v1.yaml", "strategy: pgpe\nnum_interactions: 75000\npopulation_size_max: 800")
-    assert parse("--environment", "CartPole-v1").evolution.population_size_max == 800
-    assert parse("--environment", "CartPole-v1", "--strategy", "cma_es").evolution.num_interactions is None
+    assert parse("--environment", "CartPole-v1").trainer_options.population_size_max == 800
+    assert parse("--environment", "CartPole-v1", "--strategy", "cma_es").trainer_options.num_interactions is None
     assert "left out num_interactions, population_size_max, tuned for strategy pgpe" in capsys.readouterr().err
 
 

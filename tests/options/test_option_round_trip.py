@@ -43,7 +43,7 @@ KWARGS = st.dictionaries(
 @cache
 def list_option_values(strategy, policy):
     """Name -> the values that an option may have, for every option that a run may set by itself."""
-    owners = [*list_fixed_owners("static"), *list_chosen_owners(Choices(policy, strategy))]
+    owners = [*list_fixed_owners("static"), *list_chosen_owners(Choices("static", policy, strategy))]
     found = {}
     for option in (each for owner in owners for each in owner.options if each.short_name not in DECIDED):
         found.setdefault(option.short_name, make_values(option))

@@ -7,7 +7,8 @@ import yaml
 from hebbes.environments.ids import register
 from hebbes.options.command_line import parse_config
 from hebbes.options.presets import PRESETS
-from hebbes.training.owners import TRAINERS
+from hebbes.registry.tables import TRAINERS
+from hebbes.training.owners import find_trainer
 
 
 def parse(*arguments):
@@ -23,7 +24,7 @@ def test_our_presets_parse_and_say_what_was_measured(path):
     environment, _, variant = path.stem.partition(".")
     flags = ["--environment", environment, *(["--preset", variant] if variant else [])]
     config = parse_config(path.parent.name, flags, "test")
-    assert (config.trainer, type(config.evolution)) == (path.parent.name, TRAINERS[path.parent.name])
+    assert (config.trainer, type(config.trainer_options)) == (path.parent.name, find_trainer(path.parent.name).Options)
 
 
 def test_shared_presets_are_for_both_trainers_and_list_an_environment_once():

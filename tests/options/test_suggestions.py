@@ -8,7 +8,7 @@ from hebbes.options.suggestions import NAMES_ELSEWHERE, suggest_flags
 from hebbes.registry.former_names import SHORT_OPTIONS
 from hebbes.training.owners import Choices, list_chosen_owners, list_fixed_owners
 
-OWNERS = [*list_fixed_owners("static"), *list_chosen_owners(Choices("auto", "openai_es"))]
+OWNERS = [*list_fixed_owners("static"), *list_chosen_owners(Choices("static", "auto", "openai_es"))]
 OPTIONS = [each for owner in OWNERS for each in owner.options]
 TRAINING = list(dict.fromkeys(f"--{each.short_name}" for each in OPTIONS))
 TRAINING += [f"--no_{each.short_name}" for each in OPTIONS if isinstance(each.default, bool)]

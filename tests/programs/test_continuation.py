@@ -55,7 +55,7 @@ def make_trained_policy(config):
     agent = make_agent(config, *find_spaces(spec))
     options = config.list_used_options(without=("run", "engine", "logger"))
     provenance = {"options": options}
-    name = config.evolution.policy
+    name = config.choices.policy
     return make_saved_policy(
         agent.policy, policy_name=name, action_head=agent.action_head, environment=spec, provenance=provenance
     )
@@ -133,9 +133,9 @@ def test_the_command_of_a_file_without_options_has_what_the_file_tells_and_a_com
     found = make_environment_spec(config)
     assert (found.environment, found.imports, found.env_kwargs) == (spec.environment, spec.imports, spec.env_kwargs)
     assert make_agent(config, *find_spaces(found)).policy == policy
-    assert config.evolution.observation_normalization
+    assert config.trainer_options.observation_normalization
     without = make_saved_policy(policy, environment=spec)
-    assert not read_options(make_train_command("a.dat", without)).evolution.observation_normalization
+    assert not read_options(make_train_command("a.dat", without)).trainer_options.observation_normalization
 
 
 def test_options_that_name_code_which_is_not_allowed_are_left_out_with_the_reason():

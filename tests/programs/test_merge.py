@@ -53,7 +53,7 @@ def test_the_printed_command_trains_resumes_bit_for_bit_and_keeps_the_tables(mer
     flags = [f"--{name}={value}" for name, value in {**RUN, "folder": tmp_path, "generations": 6}.items()]
     config = parse_config("hebbian", [*read_command(said), *flags], "")
     whole = train(config.change(run={"run_name": "whole"}))
-    stopped = train(config.change(run={"run_name": "run"}, evolution={"generations": 3}))
+    stopped = train(config.change(run={"run_name": "run"}, trainer_options={"generations": 3}))
     path.rename(path.with_suffix(".gone"))  # a resume needs only the checkpoint
     try:
         again = parse_config("hebbian", ["--resume", str(stopped), "--import", *IMPORT, "--generations", "6"], "")

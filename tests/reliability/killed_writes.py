@@ -18,8 +18,9 @@ from pathlib import Path
 
 import matplotlib.pyplot  # noqa: F401
 
-import tests.training.toy_trainers  # noqa: F401  # registers the trainer `replay`
+from hebbes.registry.tables import TRAINERS
 from tests.training.scripted_runs import make_scripted_config, read_outcome, resume, train
+from tests.training.toy_trainers import TOYS
 
 GENERATIONS = {"static": 2, "replay": 9}
 """Trainer -> units of its run. With a replay, old segments are deleted in the last ones."""
@@ -66,6 +67,7 @@ def go_on(trainer, top, name):
 
 
 def main():
+    TRAINERS.update(TOYS)
     trainer, top, every = sys.argv[1], Path(sys.argv[2]), int(sys.argv[3])
     assert run_forked(trainer, top, 0, "whole") == 0
     whole = read_outcome(top / "Scripted-v0" / "whole")

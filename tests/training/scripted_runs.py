@@ -5,7 +5,7 @@ from hebbes.options.command_line import resolve_config
 from hebbes.options.resuming import resume_config
 from hebbes.options.texts import format_options
 from hebbes.recording.metrics import read_metrics
-from hebbes.training.owners import find_owner
+from hebbes.training.owners import find_owner, find_trainer
 from hebbes.training.prepare import prepare
 from hebbes.training.run import execute
 
@@ -38,8 +38,10 @@ def make_scripted_config(folder, trainer="static", /, **options):
 
     Options are given by name. With another strategy, they do not include those of openai_es.
     """
-    settings = SETTINGS if "strategy" not in options else {}
-    return make_config(trainer, **{**OPTIONS, **settings, "folder": str(folder), **options})
+    given = {**OPTIONS, **SETTINGS, "folder": str(folder), **options}
+    evolves = find_trainer(trainer).method_kind == "strategy"
+    dropped = SETTINGS if "strategy" in options else () if evolves else {*SETTINGS, "observation_normalization"}
+    return make_config(trainer, **{name: given[name] for name in given if name in options or name not in dropped})
 
 
 def change(config, **options):

@@ -116,8 +116,8 @@ def test_a_short_name_gives_way_to_an_option_of_that_name(tmp_path, monkeypatch)
 def test_what_a_resumed_run_saves_has_current_names(earlier):
     again = ["--wrappers", "wrappers.clip_action:ClipAction"]
     config = parse_config("hebbian", ["--resume", str(earlier), *again], "")
-    assert config.evolution.policy == "hebbes.policies.hebbian:Hebbian"
-    assert config.evolution.strategy == "hebbes.strategies.openai_es:OpenAIES"
+    assert config.choices.policy == "hebbes.policies.hebbian:Hebbian"
+    assert config.choices.method == "hebbes.strategies.openai_es:OpenAIES"
     assert config.environment.wrappers == ("hebbes.wrappers.clip_action:ClipAction",)
     assert load_policy(earlier / "best.dat").policy_name == "hebbes.policies.hebbian:Hebbian"
 

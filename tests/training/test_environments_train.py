@@ -63,6 +63,6 @@ def test_trains_and_evaluates(environment, backend, tmp_path):
     execute(run)
     saved = load_policy(run.folder / "best.dat")
     assert np.array_equal(saved.weights, run.trainer.policy[0])
-    assert saved.provenance["env_steps"] <= 3 * (1 + (run.config.evolution.population_size_max or 4))
+    assert saved.provenance["env_steps"] <= 3 * (1 + (run.config.trainer_options.population_size_max or 4))
     returns = play(saved, make_evaluation_spec(saved.environment), episodes=1, seed=0, threads=1).fitness
     assert returns.shape == (1,) and np.isfinite(returns).all()

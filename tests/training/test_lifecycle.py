@@ -12,6 +12,7 @@ from hebbes.files.checkpoint import load_newest_checkpoint
 from hebbes.files.policy_file import load_policy
 from hebbes.recording.loggers import Loggers
 from hebbes.recording.metrics import read_metrics
+from hebbes.registry.tables import TRAINERS
 from hebbes.training import lifecycle
 from hebbes.training.advice import TrainingError
 from hebbes.training.prepare import prepare
@@ -19,7 +20,15 @@ from hebbes.training.run import execute
 from tests.training import toy_trainers
 from tests.training.scripted_runs import make_resumed_config, make_scripted_config, read_outcome, resume, train
 
-TOYS = ["random", "replay"]
+TOYS = list(toy_trainers.TOYS)
+
+
+@pytest.fixture(autouse=True)
+def toys_in_the_table():
+    with pytest.MonkeyPatch.context() as patch:  # of its own, because tests undo theirs
+        for name, place in toy_trainers.TOYS.items():
+            patch.setitem(TRAINERS, name, place)
+        yield
 
 
 def list_segments(folder):

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from hebbes.contracts.strategy import SearchMemory
+from hebbes.contracts.trainer import SearchSize
 from hebbes.environments.environment_spec import EnvironmentSpec
 from hebbes.execution.chunks import Task, count_chunks
 from hebbes.execution.engine_options import EngineOptions
@@ -24,15 +25,26 @@ from tests.training.scripted_runs import make_scripted_config
 HUGE = "1000000000"
 MOUNTAIN_CAR = ["--environment", "MountainCar-v0", "--test_episodes", "0"]
 SIMULATORS = Stage(uses_workers=False, keeps_all=True, chunk_size=10, simulator_bytes=1_000_000)
+
+
+class ToySize(SearchSize):
+    def estimate_memory(self):
+        return SearchMemory(state=8000, update=0, population=4000)
+
+
 RUN = RunSize(
     Network(num_params=1000, row_bytes=4000),
-    lambda population_size: SearchMemory(state=8000, update=0, population=4000),
+    ToySize(population_size=99),
     training=SIMULATORS,
     test=replace(SIMULATORS, keeps_all=False),
     threads=2,
-    population_size=99,
     eval_episodes=5,
 )
+
+
+def resize(size, population_size, **changes):
+    """The size of a run with another population, and other changes."""
+    return replace(size, search=replace(size.search, population_size=population_size), **changes)
 
 
 def read_memory(name):
@@ -129,7 +141,7 @@ def test_terms_of_a_run_of_known_parts():
     terms = estimate_memory(RUN)
     assert terms["simulators"] == (100 + 5) * 1_000_000  # of members, the mean policy and the evaluation
     assert terms["members' weights"] == 2 * 10 * 4000  # two threads, chunks of ten
-    grown = estimate_memory(replace(RUN, population_size=199, morphologies=2))
+    grown = estimate_memory(resize(RUN, 199, morphologies=2))
     assert grown["simulators"] == 2 * (200 + 5) * 1_000_000
     plastic = replace(RUN, network=replace(RUN.network, state_bytes=3000))
     assert estimate_memory(plastic)["members' weights"] == 2 * 10 * (4000 + 2 * 3000)
@@ -140,11 +152,11 @@ def test_terms_of_a_run_of_known_parts():
 def test_the_pools_that_workers_may_keep_are_counted(workers, threads, members, evaluated):
     engine = (Workers if workers else InProcess)(make_reacher(), chunk_size=32, threads=threads)
     stage = Stage(uses_workers=workers, keeps_all=True, chunk_size=32)
-    size = replace(RUN, training=stage, threads=threads, population_size=members - 1, eval_episodes=evaluated)
+    size = resize(RUN, members - 1, training=stage, threads=threads, eval_episodes=evaluated)
     kept = sum(engine._count_idle_envs(range(count)) for count in (members, evaluated))
     started = min(engine._transport.num_workers, max(count_chunks(count, 32) for count in (members, evaluated)))
     assert count_simulators(size, stage, training=True) == started * kept
-    grown = replace(size, grows=True)
+    grown = replace(size, search=replace(size.search, grows=True))
     kept = engine._count_idle_envs(range(members - 1, members)) + engine._count_idle_envs(range(evaluated))
     assert count_simulators(grown, stage, training=True) == started * kept
 
@@ -155,33 +167,31 @@ def make_reacher():
 
 def test_terms_of_worker_processes_are_those_of_the_chunks_at_work():
     workers = Stage(uses_workers=True, keeps_all=False, chunk_size=4, simulator_bytes=30_000_000)
-    terms = estimate_memory(replace(RUN, training=workers, population_size=59, eval_episodes=0, threads=8))
+    terms = estimate_memory(resize(RUN, 59, training=workers, eval_episodes=0, threads=8))
     assert terms["simulators"] == 8 * 4 * 30_000_000
     assert 8 * 70e6 < terms["worker processes"] < 8 * 80e6
-    few = estimate_memory(replace(RUN, training=workers, population_size=7, eval_episodes=0, threads=8))
+    few = estimate_memory(resize(RUN, 7, training=workers, eval_episodes=0, threads=8))
     assert few["worker processes"] < 2 * 80e6
 
 
 def make_population_knob(run):
-    return Knob(
-        "population_size", run.population_size, 2, lambda population_size: replace(run, population_size=population_size)
-    )
+    return Knob("population_size", run.search.population_size, 2, lambda population_size: resize(run, population_size))
 
 
 def test_what_fits_is_the_largest_of_two_digits():
-    large = replace(RUN, population_size=100_000)
+    large = resize(RUN, 100_000)
     with pytest.raises(
         ValueError, match=r"population_size 100000 would take about 100 GB .* 10\.0 GB are free"
     ) as refused:
         check_memory(large, [make_population_knob(large)], 10_000_000_000)
     most = int(str(refused.value).split("at most about ")[1].split()[0].replace(",", ""))
-    assert sum(estimate_memory(replace(RUN, population_size=most)).values()) <= 10e9
-    assert sum(estimate_memory(replace(RUN, population_size=most + 100)).values()) > 10e9
+    assert sum(estimate_memory(resize(RUN, most)).values()) <= 10e9
+    assert sum(estimate_memory(resize(RUN, most + 100)).values()) > 10e9
     assert most % 100 == 0
 
 
 def test_the_option_that_takes_most_is_blamed():
-    run = replace(RUN, population_size=1000, eval_episodes=100_000)
+    run = resize(RUN, 1000, eval_episodes=100_000)
     evaluated = Knob("eval_episodes", 100_000, 1, lambda episodes: replace(run, eval_episodes=episodes))
     with pytest.raises(ValueError, match=r"^eval_episodes 100000 would take"):
         check_memory(run, [make_population_knob(run), evaluated], 10_000_000_000)
@@ -195,9 +205,9 @@ def test_a_policy_that_fits_with_no_option_is_blamed_itself():
 
 def test_only_a_large_need_is_reported():
     assert check_memory(RUN, [], 10**12) == ""
-    told = check_memory(replace(RUN, population_size=3000), [], 10**12)
+    told = check_memory(resize(RUN, 3000), [], 10**12)
     assert told.startswith("needs about 3.0 GB of memory, of 1.0 TB")
-    assert check_memory(replace(RUN, population_size=3000), [], None) == "needs about 3.0 GB of memory"
+    assert check_memory(resize(RUN, 3000), [], None) == "needs about 3.0 GB of memory"
 
 
 def test_a_run_says_what_it_needs_in_its_first_lines(tmp_path, monkeypatch, capsys):

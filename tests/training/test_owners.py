@@ -1,7 +1,7 @@
 """Every option of every part of the toolkit is declared well, and what a name means does not depend on luck."""
 
 from dataclasses import MISSING
-from itertools import chain
+from itertools import chain, product
 
 import pytest
 
@@ -14,13 +14,22 @@ from hebbes.contracts.option import (
     parse_range,
     split_hint,
 )
+from hebbes.options.command_line import parse_config
 from hebbes.options.evaluation import EvaluateConfig
 from hebbes.options.hebbian_evaluation import HebbianEvaluateConfig
 from hebbes.programs.import_reference import ImportConfig
 from hebbes.programs.merge import MergeConfig
 from hebbes.registry.lookup import find_class, list_names
-from hebbes.registry.tables import SIMULATOR_WRAPPERS
-from hebbes.training.owners import TRAINERS, Owner, choose_names, find_owner, list_all_owners, name_options
+from hebbes.registry.tables import SIMULATOR_WRAPPERS, TRAINERS
+from hebbes.training.owners import (
+    Owner,
+    choose_names,
+    find_owner,
+    list_all_owners,
+    list_part_kinds,
+    name_options,
+    shorten_names,
+)
 
 PROGRAMS = (EvaluateConfig, HebbianEvaluateConfig, ImportConfig, MergeConfig)
 """Options of the programs that do not train."""
@@ -69,15 +78,14 @@ def test_what_an_option_needs_is_of_its_owner(option):
 @pytest.mark.parametrize("trainer", TRAINERS)
 def test_names_of_our_own_are_unique_in_every_run(trainer):
     """So a short name is never ambiguous, unless a user's own class brings another option of that name."""
-    several = [each for each in list_all_owners(trainer) if each.kind not in ("strategy", "policy")]
-    policies = [find_owner("policy", name) for name in list_names("policy")]
-    for strategy in list_names("strategy"):
-        for policy in policies:
-            owners = [*several, find_owner("strategy", strategy), policy]
-            ambiguous = [name for name, found in name_options(owners).items() if len({each.key for each in found}) > 1]
-            assert ambiguous == []
-            options = [each for owner in owners for each in owner.options]
-            assert set(choose_names(options).values()) == {each.short_name for each in options}
+    kinds = list_part_kinds(trainer)
+    several = [each for each in list_all_owners(trainer) if each.kind not in kinds]
+    for names in product(*map(list_names, kinds)):
+        owners = [*several, *map(find_owner, kinds, names)]
+        ambiguous = [name for name, found in name_options(owners).items() if len({each.key for each in found}) > 1]
+        assert ambiguous == []
+        options = [each for owner in owners for each in owner.options]
+        assert set(choose_names(options).values()) == {each.short_name for each in options}
 
 
 def test_every_class_of_ours_with_options_is_listed():
@@ -95,4 +103,19 @@ def test_every_class_of_ours_with_options_is_listed():
 def test_a_policy_belongs_to_one_program_or_to_all():
     for name in list_names("policy"):
         assert getattr(find_class("policy", name), "trainer", None) == ("hebbian" if name == "hebbian" else None)
-    assert {owner.policy for owner in TRAINERS.values()} == {"auto", "hebbian"}
+    assert {find_class("trainer", name).Options.policy for name in TRAINERS} == {"auto", "hebbian"}
+
+
+def test_what_moved_to_the_owner_of_training_keeps_its_former_full_name(tmp_path, capsys):
+    moved = ("max_env_steps", "stop_at_return", "max_episode_steps", "eval_every", "eval_episodes")
+    flags = [f"--evolution.{name}={number}" for number, name in enumerate(moved, 3)]
+    training = parse_config("static", ["--environment", "CartPole-v1", *flags], "").training
+    assert [getattr(training, name) for name in moved] == [3, 4, 5, 6, 7]
+    assert "--evolution.eval_every is now called --training.eval_every" in capsys.readouterr().err
+    (tmp_path / "mine.yaml").write_text("evolution.eval_every: 3\nevolution.generations: 9\n")
+    config = parse_config("static", ["--environment", "CartPole-v1", "--config", str(tmp_path / "mine.yaml")], "")
+    assert (config.training.eval_every, config.trainer_options.generations) == (3, 9)
+    saved = {"evolution.eval_every": 3, "evolution.generations": 9, "seed": 1}
+    assert shorten_names("static", saved) == {"eval_every": 3, "generations": 9, "seed": 1}
+    with pytest.raises(ValueError, match=r"eval_every is given twice, as evolution\.eval_every too"):
+        shorten_names("static", {"eval_every": 2, **saved})

@@ -88,7 +88,7 @@ def test_trains_is_tested_saved_evaluated_resumed_and_started_from(observations,
     assert saved.buffers["observation_mean"].shape == shape
     returns = play(saved, make_evaluation_spec(saved.environment), episodes=2, seed=0, threads=1).fitness
     assert np.isfinite(returns).all()
-    train(run.config.change(evolution={"generations": 2}, run={"resume": str(run.folder)}))
+    train(run.config.change(trainer_options={"generations": 2}, run={"resume": str(run.folder)}))
     metrics = read_metrics(run.folder / "metrics.csv")
     assert metrics["generation"].tolist() == [1, 2] and metrics["failed_members"].tolist() == [0, 0]
     start = {"init_from": str(run.folder / "best.dat"), "run_name": "again"}

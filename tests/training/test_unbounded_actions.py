@@ -62,7 +62,7 @@ def test_the_preset_of_es_torch_trains_and_evaluates_unclipped(tmp_path):
     flags = ["--environment", "HalfCheetah-v5", "--preset", "es_torch", "--folder", str(tmp_path), "--run_name", "a"]
     flags += ["--popsize", "2", "--generations", "1", "--max_episode_steps", "5", "--eval_episodes", "1"]
     (run,) = prepare(parse_config("static", [*flags, "--test_episodes", "0", "--threads", "1"], ""))
-    assert (run.config.evolution.episode_seeds, run.task.agent.policy.initialization) == ("independent", "xavier")
+    assert (run.config.trainer_options.episode_seeds, run.task.agent.policy.initialization) == ("independent", "xavier")
     execute(run)
     saved = load_policy(run.folder / "best.dat")
     assert (saved.environment.wrappers, saved.action_head) == ((), "identity")

@@ -118,7 +118,7 @@ def test_a_run_resumes_with_options_that_it_does_not_use(tmp_path):
     folder = train(make_scripted_config(tmp_path, generations=1, config=str(tmp_path / "mine.yaml")))
     flags = ["--resume", str(folder), "--import", "tests.scripted", "--rank", "3"]
     config = parse_config("static", flags, "")
-    assert (config.settings.rank, config.evolution.population_size_max) == (3, 20)
+    assert (config.settings.rank, config.trainer_options.population_size_max) == (3, 20)
 
 
 @pytest.mark.parametrize(
@@ -151,7 +151,7 @@ def test_a_preset_cannot_come_between_a_run_and_the_options_that_it_wrote(config
     written.write_text(parse("--policy", "linear", "--optimizer", "adam").format_as_yaml())
     (configs / "static" / "CartPole-v1.yaml").write_text("policy: mlp\nhidden_sizes: [8]\nmomentum: 0.5\n")
     again = parse("--config", str(written))
-    assert (again.evolution.policy, again.settings.optimizer, again.format_as_yaml()) == (
+    assert (again.choices.policy, again.settings.optimizer, again.format_as_yaml()) == (
         "linear",
         "adam",
         written.read_text(),
@@ -183,7 +183,7 @@ def test_a_finished_run_leaves_only_what_it_used_and_resumes_from_its_checkpoint
 def test_what_auto_does_not_use_is_refused_once_it_is_known(policy, flags, line, tmp_path):
     environment = {"mlp": "CartPole-v1", "cnn": "CarRacing-v3"}[policy]
     config = parse_config("static", ["--environment", environment, "--folder", str(tmp_path), *flags.split()], "")
-    assert config.evolution.policy == "auto"
+    assert config.choices.policy == "auto"
     with pytest.raises(ValueError) as refused:
         prepare(config)
     assert str(refused.value).startswith(line) and str(refused.value).endswith(f"--policy auto is {policy}")

@@ -1,28 +1,43 @@
 """Trainers that are not evolution: a random search, and one that learns from a replay buffer of growing size."""
 
+from dataclasses import dataclass
 from math import inf
 
 import numpy as np
 
+from hebbes.contracts.option import check_options, option
 from hebbes.contracts.randomness import Purpose, make_generator
 from hebbes.contracts.trainer import Segment, Trainer, TrainerState, UnitResult
 from hebbes.evaluation.play import play_on
-from hebbes.training.assemble_run import TRAINER_CLASSES
-from hebbes.training.evolution_options import EvolutionOptions
-from hebbes.training.owners import TRAINERS
+
+TOYS = {"random": f"{__name__}:RandomSearch", "replay": f"{__name__}:ReplaySearch"}
+"""What the tests add to the table of trainers."""
+
+
+@dataclass(frozen=True)
+class RandomSearchOptions:
+    policy: str = option("linear", "policy by name")
+    generations: int = option(9, "tries", range=">= 1", changeable=True)
+    reach: float = option(1.0, "standard deviation of the noise of a try", range="> 0")
+
+    def __post_init__(self):
+        check_options(self)
 
 
 class RandomSearch(Trainer):
     """Tries weights near the best so far."""
 
+    Options, owner = RandomSearchOptions, "random_search"
     unit = "try"
 
     def __init__(self, config, task, weights, buffers):
-        self.num_units, self.weights, self.buffers, self.score = config.evolution.generations, weights, buffers, -inf
+        self.num_units, self.reach = config.trainer_options.generations, config.trainer_options.reach
+        self.weights, self.buffers, self.score = weights, buffers, -inf
 
     def advance(self, progress, engine):
         noise = make_generator(0, Purpose.NOISE, generation=progress.units).normal(size=len(self.weights))
-        tried, options = self.weights + np.float32(noise), {"purpose": Purpose.TRAINING, "max_episode_steps": None}
+        tried = self.weights + np.float32(self.reach * noise)
+        options = {"purpose": Purpose.TRAINING, "max_episode_steps": None}
         played = play_on(engine, tried, self.buffers, episodes=2, number=progress.units, **options)
         if played.fitness.mean() > self.score:
             self.weights, self.score = tried, float(played.fitness.mean())
@@ -72,7 +87,3 @@ class ReplaySearch(RandomSearch):
         *full, (_, last) = sorted(state.segments.items(), key=lambda each: (each[0] == "last", int(each[0][5:] or 0)))
         self.full, self.size = dict(full), len(last.arrays["rows"])
         self.block[: self.size] = last.arrays["rows"]
-
-
-for name, kind in {"random": RandomSearch, "replay": ReplaySearch}.items():
-    TRAINERS[name], TRAINER_CLASSES[name] = EvolutionOptions, kind

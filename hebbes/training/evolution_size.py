@@ -1,0 +1,76 @@
+"""EvolutionSize: what the memory of an evolution depends on."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from hebbes.contracts.policy import Policy
+from hebbes.contracts.strategy import EstimatesMemory, SearchMemory
+from hebbes.contracts.trainer import SearchSize
+from hebbes.registry.lookup import find_class
+from hebbes.strategies.core.samplers import LOW_RANK, ORTHOGONAL_BLOCK
+from hebbes.training.config import TrainConfig
+from hebbes.training.evolution_options import EvolutionOptions
+
+UNKNOWN_VECTORS = 10
+"""Vectors of float64, with a number per parameter, that are assumed for a user's own strategy."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class EvolutionSize(SearchSize):
+    """The quantities of a search by an evolution strategy."""
+
+    strategy: type[Any]
+    settings: Any
+    num_params: int
+
+    def estimate_memory(self) -> SearchMemory:
+        """What the class of the strategy says, or a guess for a user's own that does not say it."""
+        if isinstance(self.strategy, EstimatesMemory):
+            return self.strategy.memory(self.settings, self.num_params, self.population_size)
+        vector = 8 * self.num_params
+        return SearchMemory(UNKNOWN_VECTORS * vector, UNKNOWN_VECTORS * vector, vector)
+
+
+def measure_evolution(config: TrainConfig, policy: Policy) -> EvolutionSize:
+    """The quantities of the search that the config describes."""
+    options, settings, num_params = config.trainer_options, config.settings, policy.layout.num_params
+    population_size = _count_members(settings, num_params)
+    grows = options.num_interactions is not None
+    return EvolutionSize(
+        strategy=find_class("strategy", options.strategy),
+        settings=settings,
+        num_params=num_params,
+        population_size=_count_largest_population(options, population_size),
+        episodes_per_member=options.episodes_per_member,
+        rank=settings.rank if getattr(settings, "sampler", "") == LOW_RANK else 0,
+        noise_bytes=_count_noise_bytes(settings, population_size, num_params),
+        independent_seeds=options.episode_seeds == "independent",
+        grows=grows,
+        options={
+            "population_size_max" if grows else "population_size": ("population_size", 2),
+            "episodes_per_member": ("episodes_per_member", 1),
+        },
+    )
+
+
+def _count_members(settings: Any, num_params: int) -> int:
+    """Members of a generation without the mean policy; 1 if the strategy's settings have no population_size."""
+    members = getattr(settings, "choose_population_size", None)
+    if callable(members):
+        return int(members(num_params))
+    return getattr(settings, "population_size", None) or getattr(settings, "popsize", None) or 1  # of a user's strategy
+
+
+def _count_largest_population(options: EvolutionOptions, population_size: int) -> int:
+    """The largest number of members, without the mean policy, to which a population may grow."""
+    interactions, most = options.num_interactions, options.limit_growth(population_size)
+    if interactions is None:
+        return population_size
+    return max(population_size, min(most, interactions + population_size))  # a member plays at least 1
+
+
+def _count_noise_bytes(settings: Any, population_size: int, num_params: int) -> int:
+    """Bytes of other members' noise, in float64, from which orthogonal noise is made; 0 for other samplers."""
+    if getattr(settings, "sampler", "") != "orthogonal":
+        return 0
+    return 8 * num_params * min(ORTHOGONAL_BLOCK, num_params, (population_size + 1) // 2)

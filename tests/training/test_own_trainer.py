@@ -1,0 +1,91 @@
+"""A trainer with options of its own and no strategy needs a line in the table, and nothing else."""
+
+import re
+from dataclasses import dataclass
+
+import pytest
+
+from hebbes.contracts.strategy import SearchMemory
+from hebbes.contracts.trainer import SearchSize
+from hebbes.files.checkpoint import load_newest_checkpoint
+from hebbes.options.command_line import parse_config
+from hebbes.options.presets import PRESETS
+from hebbes.programs.train import prepare_runs
+from hebbes.recording.metrics import read_metrics
+from hebbes.registry.tables import TRAINERS
+from hebbes.training.memory_check import measure_run_size
+from hebbes.training.owners import list_fixed_owners
+from hebbes.training.run import execute_all
+from tests.training.toy_trainers import TOYS, RandomSearch, RandomSearchOptions
+
+ENVIRONMENT = ["--environment", "tests.scripted:Scripted-v0", "--env_kwargs", "{rewards: [1.0], truncate_at: 3}"]
+FLAGS = [*ENVIRONMENT, "--threads", "1", "--test_episodes", "0", "--generations", "2", "--eval_every", "1"]
+
+
+@pytest.fixture(autouse=True)
+def random_search(monkeypatch):
+    monkeypatch.setitem(TRAINERS, "random", TOYS["random"])
+    assert not (PRESETS / "random").exists()
+
+
+def parse(*arguments):
+    return parse_config("random", [*ENVIRONMENT, *arguments], "Searches at random.")
+
+
+def test_it_is_parsed_trained_and_resumed(tmp_path, capsys):
+    execute_all(prepare_runs("random", [*FLAGS, "--random_search.reach", "0.5", "--folder", str(tmp_path)], ""))
+    (folder,) = (tmp_path / "Scripted-v0").iterdir()
+    assert re.fullmatch(r"random-seed0-\d{8}-\d{6}", folder.name)
+    saved = load_newest_checkpoint(folder / "checkpoint")[0]
+    assert (saved.config["policy"], saved.config["reach"], "strategy" in saved.config) == ("linear", 0.5, False)
+    resume = ["--resume", str(folder), "--import", "tests", "--generations", "4"]
+    with pytest.raises(ValueError, match=r"reach cannot change when a run is resumed: it is 0\.5 in"):
+        prepare_runs("random", [*resume, "--reach", "2"], "")
+    execute_all(prepare_runs("random", resume, ""))
+    assert read_metrics(folder / "metrics.csv")["try"].tolist() == [1, 2, 3, 4]
+    assert "training ended: try 4 of 4 is done" in capsys.readouterr().out
+
+
+def test_its_options_are_checked_and_no_strategy_has_any(capsys):
+    config = parse("--reach", "2", "--max_env_steps", "7")
+    assert (config.trainer_options, config.settings) == (RandomSearchOptions(reach=2.0), None)
+    assert (config.training.max_env_steps, config.choices.method) == (7, "")
+    for flags, message in {
+        ("--reach", "-1"): "reach must be a finite number > 0, got -1.0",
+        ("--strategy", "ga"): "unknown option --strategy",
+        ("--population_size", "8"): "unknown option --population_size",
+        ("--policy", "nope"): "unknown policy 'nope'",
+    }.items():
+        with pytest.raises(ValueError, match=re.escape(message)):
+            parse(*flags)
+    with pytest.raises(SystemExit):
+        parse("--help")
+    said = capsys.readouterr().out
+    assert "\nrandom_search:\n" in said and "\ntraining:\n" in said and "strategy" not in said
+
+
+def test_its_owner_is_listed_with_those_of_every_run():
+    names = [owner.name for owner in list_fixed_owners("random")]
+    assert names == ["environment", "random_search", "training", "run", "engine"]
+
+
+def test_the_memory_check_counts_one_member_and_blames_no_population(tmp_path):
+    (run,) = prepare_runs("random", [*FLAGS, "--folder", str(tmp_path)], "")
+    search = measure_run_size(run.config, run.task.agent, run.task.environment).search
+    assert (search.population_size, search.estimate_memory().state, search.options) == (1, 0, {})
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReplaySize(SearchSize):
+    replay_size: int
+
+    def estimate_memory(self):
+        return SearchMemory(state=100 * self.replay_size, update=0, population=0)
+
+
+def test_the_memory_check_names_an_option_of_the_trainer(tmp_path, monkeypatch):
+    size = ReplaySize(population_size=1, replay_size=10**15, options={"replay_size": ("replay_size", 1)})
+    monkeypatch.setattr(RandomSearch, "measure_search", lambda config, policy: size)
+    with pytest.raises(ValueError, match=r"^replay_size 1000000000000000 would take about .* PB .* at most about \d"):
+        prepare_runs("random", [*FLAGS, "--folder", str(tmp_path)], "")
+    assert not list(tmp_path.iterdir())
