@@ -12,6 +12,7 @@ import numpy as np
 from jaxtyping import Float32
 
 from hebbes.contracts.engine import Engine
+from hebbes.contracts.environment import Space
 from hebbes.contracts.policy import Buffers, Policy
 from hebbes.contracts.strategy import SearchMemory
 
@@ -119,8 +120,12 @@ class SearchSize:
     """Option that could save memory -> the field that holds its value, and its least value."""
 
     def estimate_memory(self) -> SearchMemory:
-        """The memory of the search itself, without the engine's."""
+        """The memory of the search itself, without the engine's and that of segments."""
         return SearchMemory(0, 0, 0)
+
+    def count_segment_bytes(self) -> int:
+        """Bytes of all segments."""
+        return 0
 
 
 class Trainer(ABC):
@@ -136,9 +141,12 @@ class Trainer(ABC):
     method_kind: ClassVar[str] = ""
     """Kind of class, as `find_class` takes it, that does the search, such as "strategy". The options in its `Settings`
     are options of the run. Empty: the trainer searches by itself."""
+    defaults: ClassVar[Mapping[str, Any]] = {}
+    """Options of other parts of a run -> the default that they have with this trainer. Those of a method's class, if it
+    has any, come first."""
     tuned_with_method: ClassVar[tuple[str, ...]] = ()
     """Its options that are tuned together with the method. They do not outlive the choice of another one."""
-    unit: ClassVar[str]
+    unit: str
     """What a unit is called, such as "generation". It names the first column of metrics.csv."""
     eval_counter: ClassVar[Counter] = "units"
     """What the option `eval_every` counts."""
@@ -153,6 +161,10 @@ class Trainer(ABC):
 
         `config` is a `hebbes.training.config.TrainConfig`, and `task` a `hebbes.execution.chunks.Task`.
         """
+
+    @classmethod
+    def check_spaces(cls, config: Any, observation_space: Space, action_space: Space) -> None:
+        """ValueError if the trainer cannot train in an environment with these spaces, before wrappers."""
 
     @classmethod
     def normalizes_observations(cls, config: Any) -> bool:

@@ -10,8 +10,9 @@ Departures from that code:
 - An episode that ends in a terminal state at its time limit is terminal. Theirs never is.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from jaxtyping import Float32, Int, Shaped
@@ -21,9 +22,10 @@ from hebbes.contracts.environment import EnvStep
 from hebbes.contracts.option import option
 from hebbes.contracts.policy import Buffers
 from hebbes.contracts.randomness import Purpose, make_generator
-from hebbes.contracts.trainer import Progress, Trainer, TrainerState, UnitResult
+from hebbes.contracts.trainer import Progress, TrainerState, UnitResult
 from hebbes.execution.transitions import find_finite, make_transitions
 from hebbes.hybrids import core
+from hebbes.hybrids.algorithm import Algorithm
 from hebbes.hybrids.core.settings import GradientSettings
 from hebbes.policies.mlp import MLP
 
@@ -35,24 +37,31 @@ if TYPE_CHECKING:
 class TD3Settings(GradientSettings):
     """Hyperparameters of TD3."""
 
+    learning_rate: float = option(3e-4, "learning rate of Adam, for critics and actors", range="> 0")
     exploration_noise: float = option(
         0.1, "standard deviation of the noise on the actor's actions, in units of half their range", range=">= 0"
     )
     policy_delay: int = option(2, "steps of the critics between steps of the actor and of all targets", range=">= 1")
 
 
-class TD3(Trainer):
+class TD3(Algorithm):
     """Unit: one episode, with a gradient step after each of its env steps."""
 
-    unit = "episode"
-    eval_counter = "env_steps"
     Settings: ClassVar[type[TD3Settings]] = TD3Settings
+    defaults: ClassVar[Mapping[str, Any]] = {"hidden_sizes": (256, 256)}
+    unit = "episode"
 
     def __init__(
-        self, settings: TD3Settings, task: "Task", weights: Float32[np.ndarray, " params"], buffers: Buffers
+        self,
+        settings: TD3Settings,
+        task: "Task",
+        weights: Float32[np.ndarray, " params"],
+        buffers: Buffers,
+        max_episode_steps: int | None,
     ) -> None:
         """Starts with these weights of the actor."""
-        self.settings, self.task, self._buffers = settings, task, buffers
+        self.settings, self.task = settings, task
+        self._buffers, self._max_episode_steps = buffers, max_episode_steps
         self._episodes = core.episodes.Episodes(task)
         assert isinstance(task.agent.policy, MLP)
         self.learner = core.learner.Learner(settings, task.agent.policy, *self._episodes.find_action_range(), task.seed)
@@ -61,15 +70,15 @@ class TD3(Trainer):
         self._target = self.learner.actor.copy(self._row)
 
     @property
-    def policy(self) -> tuple[Float32[np.ndarray, " params"], Buffers]:
-        """The actor."""
-        return self._row[0].copy(), self._buffers
+    def actor(self) -> Float32[np.ndarray, " params"]:
+        """The actor's weights."""
+        return self._row[0].copy()
 
     def advance(self, progress: Progress, engine: Engine) -> UnitResult:
         """Plays one episode."""
         exploration = _Exploration(self, progress)
         with self.learner.use_threads():
-            played = self._episodes.play(self._row, self._buffers, progress.units, exploration, None)
+            played = self._episodes.play(self._row, self._buffers, progress.units, exploration, self._max_episode_steps)
         metrics = {
             "return": float(played.returns[0]),
             "episode_length": int(played.env_steps[0]),

@@ -26,6 +26,10 @@ COMMANDS = {
         "hebbes.programs.evaluate:evaluate_hebbian",
         "Plays episodes with the learning rules of policy files, and reports and compares their returns.",
     ),
+    "train_hybrid": (
+        "hebbes.programs.train:train_hybrid",
+        "Trains an actor by gradients, or by a mix of gradients and evolution.",
+    ),
     "merge": (
         "hebbes.programs.convert:merge_rules",
         "Merges the learning rules of a policy file by k-means, so that its synapses share fewer of them.",

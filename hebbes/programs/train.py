@@ -1,4 +1,4 @@
-"""The programs `train_static` and `train_hebbian`, which evolve a policy on an environment.
+"""The programs `train_static`, `train_hebbian` and `train_hybrid`, which search for a policy for an environment.
 
 The options are parsed before the modules that train are imported, because those take a second or two.
 """
@@ -37,6 +37,7 @@ def train(trainer: str, description: str) -> None:
 
 train_static = partial(train, "static")
 train_hebbian = partial(train, "hebbian")
+train_hybrid = partial(train, "hybrid")
 
 
 def prepare_runs(trainer: str, arguments: Sequence[str], description: str) -> "Runs":

@@ -56,7 +56,11 @@ ENGINES = {"in_process": "hebbes.execution.in_process:InProcess", "workers": "he
 
 LOGGERS = {"tensorboard": "hebbes.recording.tensorboard:TensorBoard"}
 
+ALGORITHMS = {"td3": "hebbes.hybrids.td3:TD3"}
+"""Methods of the trainer `hybrid`."""
+
 TRAINERS = {
+    "hybrid": "hebbes.training.hybrid:Hybrid",
     "static": "hebbes.training.evolution:Evolution",
     "hebbian": "hebbes.training.evolution:HebbianEvolution",
 }
@@ -72,6 +76,7 @@ TABLES = {
     "engine": ENGINES,
     "logger": LOGGERS,
     "trainer": TRAINERS,
+    "algorithm": ALGORITHMS,
 }
 """Kind of class, as `find_class` takes it -> its table."""
 

@@ -17,6 +17,7 @@ from hebbes.policies.cnn import can_convolve
 from hebbes.registry.lookup import find_class
 from hebbes.registry.users_classes import make_policy
 from hebbes.training.config import TrainConfig
+from hebbes.training.owners import find_trainer
 from hebbes.training.unbounded_actions import check_accepts_unbounded_actions
 from hebbes.wrappers.atari_42 import SCREEN
 from hebbes.wrappers.channels_last import has_channels_first
@@ -152,6 +153,7 @@ def make_environment_spec(config: TrainConfig) -> EnvironmentSpec:
         morphologies=options.morphologies,
     )
     observation_space, action_space = find_spaces(bare)
+    find_trainer(config.trainer).check_spaces(config, observation_space, action_space)
     put_on = {spec.name: spec for spec in config.list_put_on("wrapper")}
     around_policy = _choose_observation_wrappers(config, observation_space, put_on)
     around_policy += _choose_action_wrappers(config, action_space)

@@ -13,17 +13,16 @@ from hebbes.execution.engine_options import EngineOptions
 from hebbes.registry.lookup import is_ours, list_names
 from hebbes.registry.users_classes import convert_errors
 from hebbes.training.owners import (
+    FIXED,
     Choices,
     OwnedOption,
     Owner,
     choose_names,
     choose_parts,
-    find_method_owner,
     find_owner,
     find_trainer,
     find_wrapper_owner,
     list_chosen_owners,
-    list_fixed_owners,
     list_owners,
     list_part_kinds,
 )
@@ -184,15 +183,22 @@ class TrainConfig:
 def make_config(choices: Choices, values: Mapping[str, Any], typed: frozenset[str]) -> TrainConfig:
     """The config with these values, given by `OwnedOption.key`; ValueError if they do not fit together."""
 
+    owners, kind = list_owners(choices), find_trainer(choices.trainer).method_kind
+    defaults = {
+        each.key: each.default for owner in owners for each in owner.options if each.field.name in owner.defaults
+    }
+    values = {**defaults, **values}
+
     def make_options(owner: Owner) -> Any:
         return owner.declared[0](**{each.field.name: values[each.key] for each in owner.options if each.key in values})
 
-    parts = {owner.kind: make_options(owner) for owner in list_fixed_owners(choices.trainer)}
-    parts["trainer_options"], settings, methods = parts.pop("trainer"), None, find_method_owner(choices)
-    for owner in methods:
-        with convert_errors(owner.kind, choices.method):
-            settings = make_options(owner)
-    keys = {each.key for owner in list_chosen_owners(choices) if owner not in methods for each in owner.options}
+    parts = {owner.kind: make_options(owner) for owner in owners if owner.kind in FIXED}
+    parts["trainer_options"], settings = parts.pop("trainer"), None
+    for owner in owners:
+        if owner.kind == kind:
+            with convert_errors(kind, choices.method):
+                settings = make_options(owner)
+    keys = {each.key for owner in owners if owner.kind not in (*FIXED, kind) for each in owner.options}
     given = {key: value for key, value in values.items() if key in keys}
     return TrainConfig(choices.trainer, **parts, settings=settings, given=given, typed=typed)
 

@@ -7,7 +7,7 @@ with the name of one that every run has, the name alone means the latter.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import Field, dataclass, field, make_dataclass
+from dataclasses import Field, dataclass, field, make_dataclass, replace
 from functools import cache
 from typing import Any
 
@@ -43,6 +43,8 @@ class Owner:
     name: str
     """The word before the dot in `--owner.option`."""
     declared: tuple[type, ...] = field(repr=False)
+    defaults: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
+    """Field of an option -> its default, where the trainer has another than the part itself."""
 
     @property
     def slot(self) -> str:
@@ -86,7 +88,7 @@ class OwnedOption:
     @property
     def default(self) -> Any:
         """The value of an option that nothing sets."""
-        return get_default(self.field)
+        return self.owner.defaults.get(self.field.name, get_default(self.field))
 
 
 @cache
@@ -157,8 +159,16 @@ def find_method_owner(choices: Choices) -> list[Owner]:
 
 
 def list_owners(choices: Choices) -> list[Owner]:
-    """The owners of a run: those that every run has, and the chosen ones."""
-    return [*list_fixed_owners(choices.trainer), *list_chosen_owners(choices)]
+    """The owners of a run: those that every run has, and the chosen ones, with the defaults of trainer and method."""
+    found, owners = find_trainer(choices.trainer), [*list_fixed_owners(choices.trainer), *list_chosen_owners(choices)]
+    method = find_class(found.method_kind, choices.method) if choices.method else None
+    defaults = {**found.defaults, **getattr(method, "defaults", {})}
+    return [_change_defaults(owner, defaults) for owner in owners] if defaults else owners
+
+
+def _change_defaults(owner: Owner, defaults: Mapping[str, Any]) -> Owner:
+    own = {each.field.name for each in owner.options}
+    return replace(owner, defaults={name: value for name, value in defaults.items() if name in own})
 
 
 def _list_several(kind: str, entries: Sequence[Entry]) -> list[Owner]:

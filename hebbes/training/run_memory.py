@@ -116,6 +116,7 @@ def _estimate_training(size: RunSize) -> dict[str, float]:
         "worker processes": _estimate_processes(size, stage, max(members, evaluated), search.population),
         "members' weights": acting,
         "the search": FRAGMENTED * (search.state + 2 * snapshot) + max(RETAINED * busy, busy - acting),
+        "the replay": size.search.count_segment_bytes(),
         "observations": _estimate_observations(size, stage, members),
         "virtual batch": _estimate_virtual_batch(size, at_once),
         "returns and statistics": _estimate_bookkeeping(size, members) + _estimate_bookkeeping(size, evaluated),

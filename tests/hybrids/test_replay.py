@@ -5,7 +5,8 @@ import pytest
 
 from hebbes.contracts.engine import Transitions
 from hebbes.hybrids.core import replay as module
-from hebbes.hybrids.core.replay import Replay, count_row_bytes
+from hebbes.hybrids.core.replay import Replay
+from hebbes.hybrids.core.settings import count_row_bytes
 
 
 @pytest.fixture(autouse=True)

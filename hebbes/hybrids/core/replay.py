@@ -16,14 +16,10 @@ from jaxtyping import Float32
 from hebbes.contracts.engine import Transitions
 from hebbes.contracts.trainer import Segment
 from hebbes.hybrids.core.actor_critic import Batch
+from hebbes.hybrids.core.settings import count_row_bytes
 
 BLOCK = 2**14
 """Rows of a segment."""
-
-
-def count_row_bytes(observation_size: int, action_size: int) -> int:
-    """Bytes of one transition."""
-    return 4 * (2 * observation_size + action_size + 2)
 
 
 class Replay:

@@ -35,3 +35,12 @@ class GradientSettings:
 
     def __post_init__(self) -> None:
         check_options(self)
+
+    def count_members(self) -> int:
+        """The largest number of members that are evaluated together."""
+        return 1
+
+
+def count_row_bytes(observation_size: int, action_size: int) -> int:
+    """Bytes of a transition in the replay."""
+    return 4 * (2 * observation_size + action_size + 2)

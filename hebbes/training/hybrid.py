@@ -1,0 +1,131 @@
+"""Hybrid: the trainer of an actor by a method of `hebbes.hybrids`, which mixes gradients with evolution."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import prod
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+from jaxtyping import Float32
+
+from hebbes.contracts.engine import Engine
+from hebbes.contracts.environment import Space
+from hebbes.contracts.option import check_options, option
+from hebbes.contracts.policy import Buffers, Policy
+from hebbes.contracts.trainer import Progress, SearchSize, Trainer, TrainerState, UnitResult
+from hebbes.hybrids.algorithm import Algorithm
+from hebbes.hybrids.core.settings import count_row_bytes
+from hebbes.policies.mlp import MLP
+from hebbes.registry.lookup import find_class
+from hebbes.registry.tables import ALGORITHMS
+from hebbes.training.config import TrainConfig
+
+if TYPE_CHECKING:
+    from hebbes.execution.chunks import Task
+
+ACTIVATIONS = ("tanh", "relu")
+"""Of the actor: those whose gradients `hebbes.hybrids.core.networks` computes."""
+
+
+@dataclass(frozen=True)
+class HybridOptions:
+    """Options of the trainer of hybrids."""
+
+    algorithm: str = option("td3", "algorithm by name", choices=tuple(ALGORITHMS))
+    policy: str = option("mlp", "the actor's network, whose gradient the algorithms compute", choices=("mlp",))
+
+    def __post_init__(self) -> None:
+        check_options(self)
+
+
+@dataclass(frozen=True, kw_only=True)
+class HybridSize(SearchSize):
+    """The population, and the replay."""
+
+    replay_size: int
+    row_bytes: int
+
+    def count_segment_bytes(self) -> int:
+        """Bytes of the full replay."""
+        return self.replay_size * self.row_bytes
+
+
+class Hybrid(Trainer):
+    """Trains an actor with one of the algorithms."""
+
+    Options: ClassVar[type[HybridOptions]] = HybridOptions
+    owner = "hybrid"
+    method_kind = "algorithm"
+    defaults: ClassVar[Mapping[str, Any]] = {
+        **{"action_bounds": "rescale", "bias": True, "hidden_sizes": (400, 300), "initialization": "pytorch"},
+        **{"max_env_steps": 1_000_000, "eval_every": 5000, "eval_episodes": 10},
+    }
+    eval_counter = "env_steps"
+
+    def __init__(self, config: TrainConfig, task: "Task", weights: Float32[np.ndarray, " params"], buffers: Buffers):
+        """Starts from these weights of the actor."""
+        assert isinstance(task.agent.policy, MLP), "HybridOptions allows no other"
+        _check_options(config, task.agent.policy)
+        self._buffers = buffers
+        algorithm = find_class("algorithm", config.choices.method)
+        self._algorithm: Algorithm = algorithm(
+            config.settings, task, weights, buffers, config.training.max_episode_steps
+        )
+        self.unit = self._algorithm.unit
+
+    @classmethod
+    def check_spaces(cls, config: TrainConfig, observation_space: Space, action_space: Space) -> None:
+        """ValueError for actions that are discrete or have no bounds, and for observations that are not vectors."""
+        name, environment = f"--algorithm {config.choices.method}", config.environment.id
+        space: Any = action_space
+        if action_space.dtype is None or action_space.dtype.kind != "f" or not space.is_bounded():
+            raise ValueError(
+                f"{name} needs actions of real numbers with bounds, but {environment} has {space}; "
+                "train_static.py evolves policies for it"
+            )
+        if len(observation_space.shape or ()) != 1:
+            raise ValueError(
+                f"{name} needs observations that are vectors, but {environment} has {observation_space}; "
+                "train_static.py evolves policies for it"
+            )
+
+    @classmethod
+    def measure_search(cls, config: TrainConfig, policy: Policy) -> SearchSize:
+        """The population, and the replay."""
+        assert isinstance(policy, MLP), "HybridOptions allows no other"
+        return HybridSize(
+            population_size=config.settings.count_members(),
+            options={"replay_size": ("replay_size", 1)},
+            replay_size=config.settings.replay_size,
+            row_bytes=count_row_bytes(prod(policy.observation_shape), policy.num_outputs),
+        )
+
+    @property
+    def policy(self) -> tuple[Float32[np.ndarray, " params"], Buffers]:
+        """The algorithm's actor."""
+        return self._algorithm.actor, self._buffers
+
+    def advance(self, progress: Progress, engine: Engine) -> UnitResult:
+        """Does the algorithm's next unit."""
+        return self._algorithm.advance(progress, engine)
+
+    def get_state(self) -> TrainerState:
+        """The algorithm's state."""
+        return self._algorithm.get_state()
+
+    def set_state(self, state: TrainerState) -> None:
+        """Continues from what `get_state` returned."""
+        self._algorithm.set_state(state)
+
+
+def _check_options(config: TrainConfig, policy: MLP) -> None:
+    """ValueError for options that the gradients do not follow."""
+    for name, value, allowed in (
+        ("action_bounds", config.environment.action_bounds, ("rescale",)),
+        ("bias", policy.bias, (True,)),
+        ("activation", policy.activation, ACTIVATIONS),
+        ("morphologies", len(config.environment.morphologies), (1,)),
+    ):
+        if value not in allowed:
+            choices = " or ".join(map(str, allowed))
+            raise ValueError(f"{name} must be {choices} with --algorithm {config.choices.method}, got {value}")
