@@ -17,6 +17,7 @@ METRICS_CSV = "metrics.csv"
 
 METRICS: Mapping[str, str] = {
     "generation": "generations finished, counted from 1",
+    "episode": "training episodes finished, counted from 1",
     "env_steps": "environment steps of all training episodes so far",
     "return_mean": "mean over the population of a member's return",
     "return_std": "standard deviation over the population of a member's return",
@@ -39,6 +40,13 @@ METRICS: Mapping[str, str] = {
     "policy_seconds_share": "share of the generation's wall time in which policies act",
     "simulator_seconds_share": "the same for simulators and wrappers",
     "update_seconds_share": "the same for asking and telling the strategy",
+    "return": "return of the training episode",
+    "episode_length": "length of the training episode in environment steps",
+    "critic_loss": "mean over this unit's steps of the sum of both critics' mean squared errors; empty without steps",
+    "q_mean": "mean over this unit's steps of the actors of their batches' mean Q1; empty without steps",
+    "critic_steps": "gradient steps of the critics",
+    "actor_steps": "gradient steps of the actors; actors that are trained together count once",
+    "replay_size": "transitions in the replay",
     "eval_return": "mean return of the mean policy over fresh episodes; empty if not evaluated",
     "best_score": "highest eval_return so far, the score of best.dat; empty before the first evaluation",
     "env_steps_per_second": "environment steps of this generation divided by its wall time, without evaluation",

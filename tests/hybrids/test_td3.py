@@ -1,0 +1,140 @@
+"""TD3 as a program: what it does in which env step, its files, its resume, and what it refuses."""
+
+import numpy as np
+import pytest
+
+import hebbes
+from hebbes.files.checkpoint import load_newest_checkpoint
+from hebbes.hybrids import td3
+from hebbes.hybrids.core.learner import Learner
+from hebbes.recording.metrics import METRICS, read_metrics
+
+TINY = {
+    **{"environment": "Pendulum-v1", "hidden_sizes": [16], "start_steps": 250, "batch_size": 8, "replay_size": 700},
+    **{"eval_every": 400, "eval_episodes": 1, "test_episodes": 0, "checkpoint_every": 2, "threads": 1, "seed": 3},
+}
+
+
+def train(folder, **changes):
+    return hebbes.train({**TINY, "folder": str(folder), **changes}, trainer="hybrid", quiet=True)
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    """A run of five episodes of 200 env steps."""
+    return train(tmp_path_factory.mktemp("whole"), max_env_steps=1000)
+
+
+def test_nothing_is_trained_before_start_steps_and_one_step_after_each_env_step_then(whole):
+    metrics = whole.metrics
+    assert metrics["env_steps"].tolist() == [200, 400, 600, 800, 1000]
+    assert metrics["critic_steps"].tolist() == [0, 151, 200, 200, 200]
+    assert metrics["actor_steps"].tolist() == [0, 76, 100, 100, 100]  # after env steps of an even number
+    assert metrics["replay_size"].tolist() == [200, 400, 600, 700, 700]
+    assert np.isnan(metrics["critic_loss"]).tolist() == np.isnan(metrics["q_mean"]).tolist() == [True] + 4 * [False]
+    assert np.isfinite(metrics["eval_return"]).tolist() == [False, True, False, True, True]
+    assert set(metrics) <= set(METRICS)
+
+
+def test_the_actor_is_an_ordinary_policy(whole):
+    policy = hebbes.load_policy(whole.best)
+    assert policy.num_params == 3 * 16 + 16 + 16 + 1
+    assert np.isfinite(hebbes.evaluate(whole.best, episodes=2, threads=1).mean)
+
+
+@pytest.mark.parametrize("stop", [200, 400, 800])
+def test_a_resumed_run_has_the_same_bits(stop, whole, tmp_path):
+    first = train(tmp_path, max_env_steps=stop)
+    resumed = hebbes.train({"resume": str(first.folder), "max_env_steps": 1000}, trainer="hybrid", quiet=True)
+    timed = {"env_steps_per_second", "seconds"}
+    found, expected = read_metrics(resumed.folder / "metrics.csv"), whole.metrics
+    for name in set(expected) - timed - {"eval_return", "best_score"}:  # the shorter run was evaluated at its end
+        np.testing.assert_array_equal(found[name], expected[name], name)
+    saved, whole_saved = (load_newest_checkpoint(run.folder / "checkpoint")[0] for run in (resumed, whole))
+    assert saved.state.values == whole_saved.state.values
+    for name, array in whole_saved.state.arrays.items():
+        np.testing.assert_array_equal(saved.state.arrays[name], array, name)
+    for name, segment in whole_saved.state.segments.items():
+        np.testing.assert_array_equal(saved.state.segments[name].arrays["rows"], segment.arrays["rows"], name)
+
+
+def test_another_seed_gives_another_run(whole, tmp_path):
+    assert train(tmp_path, max_env_steps=400, seed=4).metrics["return"][0] != whole.metrics["return"][0]
+
+
+def test_the_first_actions_are_uniform_and_later_ones_are_the_actors_with_noise(monkeypatch, tmp_path):
+    taken = []
+
+    class Spy(td3._Exploration):
+        def choose_actions(self, members, actions):
+            chosen = super().choose_actions(members, actions)
+            taken.append((float(actions[0, 0]), float(chosen[0, 0])))
+            return chosen
+
+    monkeypatch.setattr(td3, "_Exploration", Spy)
+    train(tmp_path, max_env_steps=600, exploration_noise=0.05)
+    first, later = np.array(taken[:250]), np.array(taken[250:])
+    assert abs(first[:, 1].mean()) < 0.15 and first[:, 1].std() == pytest.approx(3**-0.5, rel=0.1)
+    inner = np.abs(later).max(axis=1) < 0.8  # noise is clipped at the bounds
+    assert np.diff(later[inner]).std() == pytest.approx(0.05, rel=0.2)
+    assert np.abs(np.array(taken)[:, 1]).max() <= 1
+
+
+def test_actions_enter_the_replay_in_the_units_of_the_environment(monkeypatch, tmp_path):
+    added, add = [], Learner.add
+
+    def keep(self, transitions):
+        add(self, transitions)
+        added.append((transitions.actions[0], self.replay._rows[self.replay.count % 700 - 1, 3:4].copy()))
+
+    monkeypatch.setattr(Learner, "add", keep)
+    train(tmp_path, max_env_steps=200)
+    unit, stored = map(np.stack, zip(*added, strict=True))
+    np.testing.assert_allclose(stored, 2 * unit, rtol=1e-6)  # Pendulum's torque is in [-2, 2]
+
+
+def test_estimates_that_are_not_finite_end_the_run_with_a_line(monkeypatch, tmp_path):
+    draw = Learner.train_critics
+
+    def poison(self, target, rng):
+        draw(self, target, rng)
+        self.critics.trained.parameters.rows[0, 0] = np.nan
+
+    monkeypatch.setattr(Learner, "train_critics", poison)
+    with pytest.raises(RuntimeError, match=r"episode 2: the critics' estimates are no longer finite"):
+        train(tmp_path, max_env_steps=1000)
+    (folder,) = (tmp_path / "Pendulum-v1").iterdir()
+    assert load_newest_checkpoint(folder / "checkpoint")[0].progress.units == 1
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"environment": "CartPole-v1"}, "--algorithm td3 needs actions of real numbers with bounds, but CartPole-v1"),
+        ({"environment": "CarRacing-v3"}, "--algorithm td3 needs observations that are vectors, but CarRacing-v3"),
+        ({"action_bounds": "clip"}, "action_bounds must be rescale with --algorithm td3, got clip"),
+        ({"bias": False}, "bias must be True with --algorithm td3, got False"),
+        ({"activation": "selu"}, "activation must be tanh or relu with --algorithm td3, got selu"),
+        ({"policy": "cnn"}, "policy must be one of mlp, got 'cnn'"),
+        ({"algorithm": "sac"}, "unknown algorithm 'sac', known: td3"),
+        ({"replay_size": 10**14}, r"replay_size 100000000000000 would take about .* PB"),
+        ({"batch_size": 0}, "batch_size must be >= 1, got 0"),
+    ],
+)
+def test_bad_input_is_refused_in_one_line_before_anything_starts(changes, message, tmp_path):
+    with pytest.raises(ValueError, match=message) as refusal:
+        train(tmp_path, **changes)
+    assert "\n" not in str(refusal.value)
+    assert not list(tmp_path.iterdir())
+
+
+def test_evolved_weights_start_a_hybrid_and_its_actor_an_evolution(tmp_path):
+    network = {"policy": "mlp", "hidden_sizes": [16], "bias": True, "action_bounds": "rescale"}
+    tiny = {"environment": "Pendulum-v1", "generations": 1, "population_size": 4, "threads": 1, "test_episodes": 0}
+    evolved = hebbes.train({**tiny, **network, "folder": str(tmp_path / "es")}, quiet=True)
+    hybrid = train(tmp_path / "td3", max_env_steps=200, init_from=str(evolved.best))
+    weights = [hebbes.load_policy(run.folder / "latest.dat").weights for run in (evolved, hybrid)]
+    np.testing.assert_array_equal(*weights)  # nothing is trained in the first 250 env steps
+    back = {**tiny, **network, "folder": str(tmp_path / "back"), "init_from": str(hybrid.best), "sigma": 1e-6}
+    returned = hebbes.load_policy(hebbes.train(back, quiet=True).best).weights
+    np.testing.assert_allclose(returned, weights[1], atol=0.1)
