@@ -34,10 +34,13 @@ class TrainedPopulation:
         self, ids: Sequence[int], utilities: Float[np.ndarray, "rows ids"], powers: Sequence[int]
     ) -> Float64[np.ndarray, "rows params"]:
         """Sums of utility times noise to the power, one for each row."""
-        is_trained = np.array([member in self.trained for member in ids])
-        sums = self.asked.weighted_noise_sums(ids, np.where(is_trained, 0.0, utilities), powers)
-        for place in np.flatnonzero(is_trained & utilities.any(axis=0)):  # failed members, of utility 0, may be NaN
-            noise = (self.trained[ids[place]].astype(np.float64) - self.asked.center) / self.asked.sigma
-            for total, utility, power in zip(sums, utilities[:, place], powers, strict=True):
-                total += utility * noise**power
+        trained = {place: self.trained[member] for place, member in enumerate(ids) if member in self.trained}
+        of_others = np.array(utilities)
+        of_others[:, list(trained)] = 0
+        sums = self.asked.weighted_noise_sums(ids, of_others, powers)
+        for place, row in trained.items():
+            if utilities[:, place].any():  # a member that failed may be NaN, and has no utility
+                noise = (row.astype(np.float64) - self.asked.center) / self.asked.sigma
+                for total, utility, power in zip(sums, utilities[:, place], powers, strict=True):
+                    total += utility * noise**power
         return sums
