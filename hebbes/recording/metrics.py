@@ -17,12 +17,16 @@ METRICS_CSV = "metrics.csv"
 
 METRICS: Mapping[str, str] = {
     "generation": "generations finished, counted from 1",
-    "episode": "training episodes finished, counted from 1",
+    "episode": "episodes finished, counted from 1",
     "env_steps": "environment steps of all training episodes so far",
+    "return": "return of the episode, played with exploration noise",
+    "episode_length": "length of the episode in environment steps",
     "return_mean": "mean over the population of a member's return",
     "return_std": "standard deviation over the population of a member's return",
     "return_max": "best member's return",
     "return_min": "worst member's return",
+    "rl_return_mean": "mean return of the members trained by gradients in this generation; empty if there are none",
+    "es_return_mean": "mean return of the other members",
     "mean_policy_return": "return of the mean policy on the population's start states",
     "mean_policy_rank": "rank of that return within the population; 1 means that no member was better",
     "failed_members": "members with a non-finite reward, observation or output; not counted in the returns above",
@@ -34,25 +38,23 @@ METRICS: Mapping[str, str] = {
     "gradient_norm": "Euclidean length of the gradient estimate, for strategies that sum utility times noise",
     "gradient_agreement": "cosine between the gradient estimates of two halves of the members; 0 is noise, 1 is signal",
     "learning_rate": "learning rate",
+    "critic_loss": "mean squared errors of both critics, added, over the gradient steps of this row; empty without any",
+    "q_mean": "mean over these steps of the first critic's estimate of the actors' actions; empty without any",
+    "critic_steps": "gradient steps of the critics",
+    "actor_steps": "gradient steps of the actors; actors that are trained at once take one together",
+    "replay_size": "transitions in the replay",
     "num_members": "perturbed members of the population",
     "episode_length_mean": "mean length of the population's episodes in environment steps",
     "saturated_actions": "share of the numbers of Box actions that are within 1 % of the range from a bound",
     "policy_seconds_share": "share of the generation's wall time in which policies act",
     "simulator_seconds_share": "the same for simulators and wrappers",
     "update_seconds_share": "the same for asking and telling the strategy",
-    "return": "return of the training episode",
-    "episode_length": "length of the training episode in environment steps",
-    "critic_loss": "mean over this unit's steps of the sum of both critics' mean squared errors; empty without steps",
-    "q_mean": "mean over this unit's steps of the actors of their batches' mean Q1; empty without steps",
-    "critic_steps": "gradient steps of the critics",
-    "actor_steps": "gradient steps of the actors; actors that are trained together count once",
-    "replay_size": "transitions in the replay",
     "eval_return": "mean return of the mean policy over fresh episodes; empty if not evaluated",
     "best_score": "highest eval_return so far, the score of best.dat; empty before the first evaluation",
     "env_steps_per_second": "environment steps of this generation divided by its wall time, without evaluation",
     "seconds": "wall time of the training so far in seconds, without pauses before a resume",
 }
-"""Every column that a training run may write, and its meaning. Some columns exist only for some strategies."""
+"""Every column that a training run may write, and its meaning. Some exist only for some trainers or strategies."""
 
 
 class MetricsWriter:

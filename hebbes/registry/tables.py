@@ -56,7 +56,11 @@ ENGINES = {"in_process": "hebbes.execution.in_process:InProcess", "workers": "he
 
 LOGGERS = {"tensorboard": "hebbes.recording.tensorboard:TensorBoard"}
 
-ALGORITHMS = {"td3": "hebbes.hybrids.td3:TD3"}
+ALGORITHMS = {
+    "cem_rl": "hebbes.hybrids.cem_rl:CEMRL",
+    "p_cem_rl": "hebbes.hybrids.p_cem_rl:PCEMRL",
+    "td3": "hebbes.hybrids.td3:TD3",
+}
 """Methods of the trainer `hybrid`."""
 
 TRAINERS = {

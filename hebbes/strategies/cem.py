@@ -15,8 +15,9 @@ sigma^2 (sum w z)^2.
 
 Departures from CEM-RL:
 
-- Extra variance is off by default (`--extra_variance 1e-3 --extra_variance_min 1e-5` turns it on). It decays by a
-  factor down to a floor. CEM-RL's tends to a limit.
+- Extra variance is off by default. `--extra_variance 9.505e-4 --extra_variance_min 1e-5 --extra_variance_schedule
+  asymptotic` gives theirs, which moves from 1e-3 before its first use.
+- Their code divides the sum over z^2 by the number of members in the elite: `--divide_variance` does so.
 - Members that tie share their weights. Failed members have none.
 """
 
@@ -31,7 +32,7 @@ from hebbes.contracts.population import Population
 from hebbes.contracts.strategy import Results
 from hebbes.strategies.core.gaussian_search import GaussianStrategy
 from hebbes.strategies.core.samplers import SAMPLERS, check_members
-from hebbes.strategies.core.schedules import Schedule, ScheduleShape
+from hebbes.strategies.core.schedules import WITH_FACTOR, Schedule, ScheduleShape
 from hebbes.strategies.core.shaping import compute_elite_weights
 
 
@@ -50,9 +51,21 @@ class CEMSettings:
     variance_around: str = option(
         "old", "whether the elite's variance is computed around the new or the old mean", choices=("new", "old")
     )
+    divide_variance: bool = option(
+        False, "divide the elite's variance by its number of members, before the extra variance is added"
+    )
     extra_variance: float = option(0.0, "initial value of the variance that is added in every generation", range=">= 0")
+    extra_variance_schedule: str = option(
+        "exponential",
+        "how the extra variance falls: by a factor down to its floor, or towards it without reaching it",
+        choices=WITH_FACTOR,
+        needs={"extra_variance": ()},
+    )
     extra_variance_decay: float = option(
-        0.95, "factor on the extra variance per generation", range="in (0, 1]", needs={"extra_variance": ()}
+        0.95,
+        "factor per generation on the extra variance (exponential), or on its distance to the floor (asymptotic)",
+        range="in (0, 1]",
+        needs={"extra_variance": ()},
     )
     extra_variance_min: float = option(
         0.0, "floor of the decaying extra variance", range=">= 0", needs={"extra_variance": ()}
@@ -75,7 +88,7 @@ class CEM(GaussianStrategy):
 
     def __init__(self, settings: CEMSettings, initial_mean: Float32[np.ndarray, " params"], seed: int):
         shape = ScheduleShape(settings.extra_variance, settings.extra_variance_min, settings.extra_variance_decay)
-        self._extra_variance = Schedule("exponential", shape)
+        self._extra_variance = Schedule(settings.extra_variance_schedule, shape)
         super().__init__(settings, initial_mean, seed, {"extra_variance": self._extra_variance})
 
     def tell(self, population: Population, results: Results) -> dict[str, float]:
@@ -88,6 +101,8 @@ class CEM(GaussianStrategy):
         metrics = self._move_mean(step, step, agreement, results)
         if np.count_nonzero(weights) > 1:  # a single member has no variance
             around = second - first**2 if self._settings.variance_around == "new" else second
+            if self._settings.divide_variance:
+                around = around / size
             # rounding can make a variance that is nearly zero negative
             self._sigma = np.sqrt(self._sigma**2 * np.maximum(around, 0.0) + self._extra_variance.value)
         self._extra_variance.advance()

@@ -35,6 +35,26 @@ def test_two_generations_of_cem_rls_update_by_hand():
         assert strategy.state_dict()["sigma"] == pytest.approx(sigma, rel=1e-4)
 
 
+def test_three_generations_of_cem_rls_code_by_hand():
+    strategy = make_cem(
+        divide_variance=True,
+        extra_variance=0.95 * 1e-3 + 0.05 * 1e-5,
+        extra_variance_schedule="asymptotic",
+        extra_variance_min=1e-5,
+    )
+    sigma, damp = np.full(5, 0.2), 1e-3
+    weights = np.log(4 / np.array([1.0, 2.0, 3.0]))
+    weights /= weights.sum()
+    for generation in range(3):
+        mean = strategy.mean.astype(np.float64)
+        noise, _ = tell_fitness(strategy, FITNESS, generation)
+        elite = mean + sigma * noise[[1, 5, 2]]
+        damp = 0.95 * damp + 0.05 * 1e-5  # moves before its first use
+        sigma = np.sqrt(weights @ (elite - mean) ** 2 / 3 + damp)
+        assert strategy.mean == pytest.approx(weights @ elite, abs=1e-6)
+        assert strategy.state_dict()["sigma"] == pytest.approx(sigma, rel=1e-4)
+
+
 def test_ties_at_the_elites_edge_share_its_weights():
     strategy = make_cem(elite_weights="equal")
     noise, _ = tell_fitness(strategy, np.array([1.0, 4.0, 3.0, 0.0, -3.0, 3.0]))

@@ -5,7 +5,6 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float32
 
-from hebbes.contracts.environment import BatchEnv
 from hebbes.contracts.policy import Buffers
 from hebbes.contracts.randomness import Purpose, derive_simulator_seed, make_generator
 from hebbes.environments.make_batch_env import make_batch_env
@@ -22,10 +21,6 @@ class Episodes:
         self._task = task
         seed = derive_simulator_seed(task.seed, Purpose.TRAINING)
         self._env = make_batch_env(task.environment, [seed], threads=1, training=True)
-
-    def find_action_range(self) -> tuple[np.ndarray, np.ndarray]:
-        """The lowest and highest action of the environment without wrappers."""
-        return find_action_range(self._env)
 
     def play(
         self,
@@ -49,10 +44,11 @@ class Episodes:
         )
 
 
-def find_action_range(env: BatchEnv) -> tuple[np.ndarray, np.ndarray]:
-    """The lowest and highest action of an environment without its wrappers."""
+def find_action_range(task: Task) -> tuple[np.ndarray, np.ndarray]:
+    """The lowest and highest action of the task's environment without its wrappers."""
+    env = make_batch_env(task.environment, [0], threads=1, training=True)
     inner: Any = env
     while hasattr(inner, "env"):
         inner = inner.env
-    space = inner.action_space
-    return space.low, space.high
+    env.close()
+    return inner.action_space.low, inner.action_space.high

@@ -19,7 +19,7 @@ class ScheduleShape:
     floor: float = 0.0
     """Final value. A value that starts below its floor stays where it is."""
     factor: float = 1.0
-    """Factor per generation, of the exponential schedule."""
+    """Factor per generation, of the exponential and the asymptotic schedule."""
     generations: int | None = None
     """Generations from start to floor, of the linear and cosine schedules."""
 
@@ -48,6 +48,11 @@ def exponential(shape: ScheduleShape, value: float, generation: int) -> float:
     return max(value * shape.factor, shape.end)
 
 
+def asymptotic(shape: ScheduleShape, value: float, generation: int) -> float:
+    """The distance to the floor times the factor: the value tends to the floor and never reaches it."""
+    return value * shape.factor + shape.end * (1 - shape.factor)
+
+
 def linear(shape: ScheduleShape, value: float, generation: int) -> float:
     """Down in equal steps."""
     return shape.start + (shape.end - shape.start) * shape.compute_progress(generation)
@@ -61,12 +66,16 @@ def cosine(shape: ScheduleShape, value: float, generation: int) -> float:
 SCHEDULES: dict[str, ScheduleFunction] = {
     "constant": constant,
     "exponential": exponential,
+    "asymptotic": asymptotic,
     "linear": linear,
     "cosine": cosine,
 }
 
 FALLING = tuple(name for name in SCHEDULES if name != "constant")
 """Schedules that have a floor."""
+
+WITH_FACTOR = ("exponential", "asymptotic")
+"""Schedules that have a factor per generation."""
 
 OVER_GENERATIONS = ("linear", "cosine")
 """Schedules that reach the floor after a given number of generations."""
@@ -137,9 +146,9 @@ class LearningRateSettings:
     )
     learning_rate_decay: float = option(
         0.995,
-        "exponential: factor on the learning rate per generation",
+        "factor per generation on the learning rate (exponential), or on its distance to the floor (asymptotic)",
         range="in (0, 1]",
-        needs={"learning_rate_schedule": ("exponential",)},
+        needs={"learning_rate_schedule": WITH_FACTOR},
     )
     learning_rate_min: float = option(
         0.001,
@@ -181,9 +190,9 @@ class ScheduledSettings(LearningRateSettings):
     )
     sigma_decay: float = option(
         0.999,
-        "exponential: factor on sigma per generation",
+        "factor per generation on sigma (exponential), or on its distance to the floor (asymptotic)",
         range="in (0, 1]",
-        needs={"sigma_schedule": ("exponential",)},
+        needs={"sigma_schedule": WITH_FACTOR},
     )
     sigma_min: float = option(
         0.01,
