@@ -162,7 +162,7 @@ class Trainer(ABC):
         `config` is a `hebbes.training.config.TrainConfig`, and `task` a `hebbes.execution.chunks.Task`.
         """
 
-    @classmethod
+    @classmethod  # noqa: B027  # any spaces will do
     def check_spaces(cls, config: Any, observation_space: Space, action_space: Space) -> None:
         """ValueError if the trainer cannot train in an environment with these spaces, before wrappers."""
 

@@ -24,7 +24,7 @@ from hebbes.execution.episode import OVERFLOWED, Agent, EpisodeResult, run_episo
 from hebbes.execution.join_rollouts import sum_entries
 from hebbes.execution.noise_sums import sum_noise_of_chunks
 from hebbes.execution.observation_moments import MomentTally
-from hebbes.execution.transitions import TransitionRecorder
+from hebbes.execution.transitions import NO_COLLECTOR, TransitionRecorder
 from hebbes.policies.mean_squares import compute_mean_squares
 
 IDLE_PER_THREAD = 2
@@ -174,7 +174,7 @@ class ChunkEvaluator:
                 buffers=context.buffers,
                 max_env_steps=context.max_episode_steps,
                 tally=tally,
-                collector=recorder,
+                collector=NO_COLLECTOR if recorder is None else recorder,
                 abandoned=self._abandoned,
             )
             for episode in context.episodes

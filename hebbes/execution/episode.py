@@ -19,7 +19,7 @@ from hebbes.contracts.policy import Buffers, LowRankWeights, Policy, State, Weig
 from hebbes.execution.kernels import env_steps
 from hebbes.execution.observation_moments import MomentTally
 from hebbes.execution.tallies import Tallies
-from hebbes.execution.transitions import Collector
+from hebbes.execution.transitions import NO_COLLECTOR, Collector
 from hebbes.policies.action_heads import HEADS
 
 OVERFLOWED = "return overflowed"
@@ -202,7 +202,7 @@ def run_episode(
     buffers: Buffers,
     max_env_steps: int | None = None,
     tally: MomentTally | None = None,
-    collector: Collector | None = None,
+    collector: Collector = NO_COLLECTOR,
     abandoned: Event | None = None,
 ) -> EpisodeResult:
     """The results of one episode in which member k (row k of `weights`) acts in sub-environment k.
@@ -215,7 +215,7 @@ def run_episode(
         buffers: constants of the policy.
         max_env_steps: largest number of env steps; None: only the environment's own limit.
         tally: collects the moments of the observations that members acted on, if given.
-        collector: may change the actions, and receives every env step, if given.
+        collector: may change the actions, and receives every env step.
         abandoned: once it is set, the episode raises AbandonedError before its next env step.
     """
     head = HEADS[agent.action_head]
@@ -235,14 +235,10 @@ def run_episode(
         tallies.record_policy_time(begun)
         if not len(live.members):
             break
-        if collector is None:
-            live.record_env_step(tallies.step(actions, live.members))
-        else:
-            members, observations = live.members, live.observations
-            actions = collector.choose_actions(members, actions)
-            env_step = tallies.step(actions, members)
-            collector.record(members, observations, actions, env_step)
-            live.record_env_step(env_step)
+        actions = collector.choose_actions(live.members, actions)
+        env_step = tallies.step(actions, live.members)
+        collector.record(live.members, live.observations, actions, env_step)
+        live.record_env_step(env_step)
     result = live.end()
     result.tallies.update(tallies.sums)
     return result

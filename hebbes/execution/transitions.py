@@ -1,7 +1,5 @@
 """Transitions of episodes, collected for algorithms that learn from single env steps."""
 
-from typing import Protocol
-
 import numpy as np
 from jaxtyping import Int, Shaped
 
@@ -9,13 +7,15 @@ from hebbes.contracts.engine import Transitions
 from hebbes.contracts.environment import EnvStep
 
 
-class Collector(Protocol):
-    """Takes part in an episode: it may change the actions of the policies, and receives every env step."""
+class Collector:
+    """Takes part in an episode: it may change the actions of the policies, and receives every env step. This one does
+    nothing."""
 
     def choose_actions(
         self, members: Int[np.ndarray, " rows"], actions: Shaped[np.ndarray, "rows ..."]
     ) -> Shaped[np.ndarray, "rows ..."]:
         """What these members do instead of the actions of their policies."""
+        return actions
 
     def record(
         self,
@@ -27,19 +27,17 @@ class Collector(Protocol):
         """Takes what these members saw, what they did, and what came of it. The arrays are not changed later."""
 
 
-class TransitionRecorder:
-    """A Collector that keeps the transitions of every member and changes nothing."""
+NO_COLLECTOR = Collector()
+"""For episodes from which nothing is collected."""
+
+
+class TransitionRecorder(Collector):
+    """Keeps the transitions of every member, and changes nothing."""
 
     def __init__(self, num_members: int):
         self._num_members = num_members
         self._members: list[np.ndarray] = []
         self._parts: list[Transitions] = []
-
-    def choose_actions(
-        self, members: Int[np.ndarray, " rows"], actions: Shaped[np.ndarray, "rows ..."]
-    ) -> Shaped[np.ndarray, "rows ..."]:
-        """The same actions."""
-        return actions
 
     def record(
         self,

@@ -23,7 +23,7 @@ from hebbes.contracts.option import option
 from hebbes.contracts.policy import Buffers
 from hebbes.contracts.randomness import Purpose, make_generator
 from hebbes.contracts.trainer import Progress, TrainerState, UnitResult
-from hebbes.execution.transitions import find_finite, make_transitions
+from hebbes.execution.transitions import Collector, find_finite, make_transitions
 from hebbes.hybrids import core
 from hebbes.hybrids.algorithm import Algorithm
 from hebbes.hybrids.core.settings import GradientSettings
@@ -109,7 +109,7 @@ class TD3(Algorithm):
         self._target.rows.numpy()[:] = state.arrays["target"]
 
 
-class _Exploration:
+class _Exploration(Collector):
     """Takes part in one episode: adds noise to the actions, and trains after each env step."""
 
     def __init__(self, algorithm: TD3, progress: Progress):

@@ -43,7 +43,7 @@ def make_task(environment=PENDULUM):
 def make_trainer(kind=CEMRL, task=None, **changes):
     task = task or make_task()
     weights = task.agent.policy.initial_params(make_generator(task.seed, Purpose.INITIAL_PARAMS)).astype(np.float32)
-    return kind(kind.Settings(**{**SIZES, **changes}), task, weights, {})
+    return kind(kind.Settings(**{**SIZES, **changes}), task, weights, {}, None)
 
 
 @pytest.fixture
@@ -273,6 +273,6 @@ def test_refuses_what_it_cannot_use(settings, message):
 def test_the_defaults_are_those_of_the_papers_code():
     cem_rl, p_cem_rl = CEMRLSettings(), PCEMRLSettings()
     assert (cem_rl.population_size, cem_rl.rl_population, cem_rl.start_steps) == (10, 5, 10_000)
-    assert (cem_rl.critic_hidden_sizes, cem_rl.learning_rate, cem_rl.replay_size) == ((400, 300), 1e-3, 1_000_000)
+    assert (cem_rl.critic_hidden_sizes, cem_rl.learning_rate, cem_rl.replay_size) == ((), 1e-3, 1_000_000)
     assert (cem_rl.batch_size, p_cem_rl.batch_size) == (100, 256)
     assert cem_rl.make_cem_settings().extra_variance == pytest.approx(9.505e-4)

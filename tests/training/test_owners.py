@@ -103,7 +103,7 @@ def test_every_class_of_ours_with_options_is_listed():
 def test_a_policy_belongs_to_one_program_or_to_all():
     for name in list_names("policy"):
         assert getattr(find_class("policy", name), "trainer", None) == ("hebbian" if name == "hebbian" else None)
-    assert {find_class("trainer", name).Options.policy for name in TRAINERS} == {"auto", "hebbian"}
+    assert {find_class("trainer", name).Options.policy for name in TRAINERS} == {"auto", "hebbian", "mlp"}
 
 
 def test_what_moved_to_the_owner_of_training_keeps_its_former_full_name(tmp_path, capsys):
