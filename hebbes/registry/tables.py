@@ -64,9 +64,9 @@ ALGORITHMS = {
 """Methods of the trainer `hybrid`."""
 
 TRAINERS = {
-    "hybrid": "hebbes.training.hybrid:Hybrid",
     "static": "hebbes.training.evolution:Evolution",
     "hebbian": "hebbes.training.evolution:HebbianEvolution",
+    "hybrid": "hebbes.training.hybrid:Hybrid",
 }
 """Trainers by the name of their program and of their folder in hebbes/presets/."""
 
