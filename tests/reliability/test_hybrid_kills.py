@@ -1,0 +1,67 @@
+"""A hybrid's run, with its replay and optimizers, ends with the same bits after kills."""
+
+import os
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+from training_process import ROOT
+
+from hebbes.files.checkpoint import load_newest_checkpoint
+from hebbes.recording.metrics import read_metrics
+
+pytestmark = pytest.mark.slow
+
+TINY = {
+    **{"environment": "Pendulum-v1", "hidden_sizes": 16, "start_steps": 400, "batch_size": 16, "replay_size": 1500},
+    **{"eval_every": 400, "eval_episodes": 1, "test_episodes": 0, "checkpoint_every": 1, "threads": 1},
+    **{"run_name": "a", "max_env_steps": 4000},
+}
+
+
+def start(options):
+    flags = [f"--{name}={value}" for name, value in options.items()]
+    environment = {**os.environ, "GIT_DIR": os.devnull}  # a commit made meanwhile cannot make two runs differ
+    command = [sys.executable, "train_hybrid.py", *flags]
+    return subprocess.Popen(command, cwd=ROOT, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+
+
+def finish(process):
+    assert process.wait(120) == 0, process.stderr.read().decode()
+
+
+def count_rows(metrics):
+    return metrics.read_text().count("\n") - 1 if metrics.exists() else 0
+
+
+@pytest.mark.parametrize("algorithm", ["td3", "cem_rl"])
+def test_kills_change_nothing(algorithm, tmp_path):
+    options = {**TINY, "algorithm": algorithm}
+    if algorithm == "cem_rl":
+        options |= {"population_size": 4, "rl_population": 2}
+    folders = [tmp_path / name / "Pendulum-v1" / "a" for name in ("whole", "killed")]
+    finish(start({**options, "folder": tmp_path / "whole"}))
+    units, first = count_rows(folders[0] / "metrics.csv"), {**options, "folder": tmp_path / "killed"}
+    for rows in (units // 4, units // 2, 3 * units // 4):
+        process = start(first)
+        while count_rows(folders[1] / "metrics.csv") < rows:
+            assert process.poll() is None, process.stderr.read().decode()
+            time.sleep(0.002)
+        process.kill()
+        process.wait()
+        first = {"resume": folders[1]}
+    finish(start(first))
+    whole, killed = (load_newest_checkpoint(folder / "checkpoint") for folder in folders)
+    assert killed[1] == []
+    for part in ("arrays", "segments"):
+        found, expected = (getattr(saved[0].state, part) for saved in (killed, whole))
+        assert found.keys() == expected.keys()
+        for name, value in expected.items():
+            pairs = [(found[name], value)] if part == "arrays" else [(found[name].arrays["rows"], value.arrays["rows"])]
+            for pair in pairs:
+                np.testing.assert_array_equal(*pair, name)
+    rows = [read_metrics(folder / "metrics.csv") for folder in folders]
+    for name in rows[0].keys() - {"env_steps_per_second", "seconds"}:
+        np.testing.assert_array_equal(rows[1][name], rows[0][name], name)
