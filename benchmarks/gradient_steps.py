@@ -100,7 +100,10 @@ def main() -> None:
     actions = rng.uniform(-1, 1, (TRANSITIONS, ACTION)).astype(np.float32)
     rewards, terminated = rng.normal(size=TRANSITIONS), np.zeros(TRANSITIONS, np.bool_)
     transitions = Transitions(observations, actions, rewards, terminated, observations)
-    trained = {"hebbes": Ours(threads, transitions), "stable_baselines3": StableBaselines(threads, transitions)}
+    trained: dict[str, Ours | StableBaselines] = {
+        "hebbes": Ours(threads, transitions),
+        "stable_baselines3": StableBaselines(threads, transitions),
+    }
     speeds: dict[str, list[float]] = {name: [] for name in trained}
     for _ in range(TURNS + 1):
         for name, each in trained.items():

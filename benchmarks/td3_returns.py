@@ -39,6 +39,7 @@ def train_ours(environment: str, env_steps: int, seed: int) -> float:
         run = hebbes.train({**options, "folder": folder}, trainer="hybrid", quiet=True)
         policy = hebbes.load_policy(run.folder / "latest.dat")
         space = gymnasium.make(environment).action_space
+        assert isinstance(space, gymnasium.spaces.Box)
         center, half = (space.high + space.low) / 2, (space.high - space.low) / 2
         return play(environment, lambda observation: center + half * np.clip(policy.act(observation), -1, 1))
 
@@ -49,7 +50,7 @@ def train_stable_baselines(environment: str, env_steps: int, seed: int) -> float
     from stable_baselines3.common.noise import NormalActionNoise
 
     env = gymnasium.make(environment)
-    size = env.action_space.shape
+    size = env.action_space.shape or ()
     noise = NormalActionNoise(np.zeros(size), np.full(size, NOISE))
     model = TD3("MlpPolicy", env, action_noise=noise, seed=seed, device="cpu", policy_kwargs={"net_arch": HIDDEN})
     model.learn(env_steps)

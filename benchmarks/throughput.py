@@ -114,8 +114,9 @@ class BareStepping:
 def measure(run: Run) -> dict[str, float]:
     """Medians over the turns. The first turn compiles kernels and fills caches, so it is not counted."""
     config, threads = run.config, resolve_num_threads(run.config.engine.threads)
-    members = len(find_strategy(run).ask(0))
-    layouts = [[range(members)], cut_into_chunks(members, config.engine.chunk_size)]
+    members, chunk_size = len(find_strategy(run).ask(0)), config.engine.chunk_size
+    assert chunk_size is not None, "`prepare` has chosen it"
+    layouts = [[range(members)], cut_into_chunks(members, chunk_size)]
     bare = [BareStepping(run.task, layout, threads) for layout in layouts]
     loops, bares = [], []
     for turn in range(TURNS + 1):
