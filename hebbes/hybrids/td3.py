@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from jaxtyping import Float32, Int, Shaped
 
-from hebbes.contracts.engine import Engine
+from hebbes.contracts.engine import Engine, EngineError
 from hebbes.contracts.environment import EnvStep
 from hebbes.contracts.option import option
 from hebbes.contracts.policy import Buffers
@@ -80,12 +80,15 @@ class TD3(Algorithm):
         exploration = _Exploration(self, progress)
         with self.learner.use_threads():
             played = self._episodes.play(self._row, self._buffers, progress.units, exploration, self._max_episode_steps)
+        env_steps, problem = int(played.env_steps[0]), ", ".join(played.faults)
+        if problem and env_steps <= 1:
+            raise EngineError(f"episode {progress.units + 1} failed in its first env step: {problem}")
         metrics = {
             "return": float(played.returns[0]),
-            "episode_length": int(played.env_steps[0]),
+            "episode_length": env_steps,
             **self.learner.take_metrics(),
         }
-        return UnitResult(int(played.env_steps[0]), metrics)
+        return UnitResult(env_steps, metrics, f"failed: {problem}" if problem else "")
 
     def train(self, env_steps: int, rng: np.random.Generator) -> None:
         """The gradient steps after the env step of this number."""

@@ -34,7 +34,7 @@ def train(
     Args:
         options: the program's options by name, with the same names and meanings, such as `{"environment":
             "CartPole-v1", "sigma": 0.05}`. `{"resume": folder}` goes on with a run.
-        trainer: "static" or "hebbian", which has other presets and another default policy.
+        trainer: "static", "hebbian" or "hybrid". Each has its own presets and defaults.
         on_generation: called with each generation's row of metrics. If it returns something true, training ends after
             that generation, and the run can be resumed. What it raises ends training too, after a checkpoint.
         quiet: prints no progress. Notices still go to standard error.

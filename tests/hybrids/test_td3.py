@@ -107,6 +107,21 @@ def test_estimates_that_are_not_finite_end_the_run_with_a_line(monkeypatch, tmp_
     assert load_newest_checkpoint(folder / "checkpoint")[0].progress.units == 1
 
 
+SCRIPTED = {"environment": "tests.scripted:Scripted-v0", "start_steps": 10, "eval_every": 10}
+
+
+def test_a_simulator_that_fails_at_once_ends_the_run_with_a_line(tmp_path):
+    script = {"truncate_at": 4, "raise_at": 1}
+    with pytest.raises(RuntimeError, match=r"episode 1 failed in its first env step: "):
+        train(tmp_path, **SCRIPTED, env_kwargs=script, max_env_steps=40)
+
+
+def test_a_simulator_that_fails_later_costs_only_its_episode(tmp_path):
+    run = train(tmp_path, **SCRIPTED, env_kwargs={"truncate_at": 4, "raise_at": 3}, max_env_steps=12)
+    assert np.isnan(run.metrics["return"]).all() and run.metrics["episode_length"].tolist() == [3, 3, 3, 3]
+    assert run.metrics["replay_size"].tolist() == [2, 4, 6, 8]
+
+
 @pytest.mark.parametrize(
     ("changes", "message"),
     [

@@ -49,6 +49,8 @@ class Learner:
 
     def add(self, transitions: Transitions) -> None:
         """Adds transitions to the replay, with actions, in [-1, 1] here, in the environment's units."""
+        if not len(transitions):
+            return
         half, center = self.actor.range.half.numpy(), self.actor.range.center.numpy()
         actions = np.clip(transitions.actions.reshape(len(transitions), -1), -1, 1) * half + center
         self.replay.add(replace(transitions, actions=actions))
