@@ -23,10 +23,13 @@ from hebbes.files.weight_file import open_regular_file
 FOLDER = "checkpoint"
 NUM_KEPT = 3
 MAX_FILE_BYTES = 2**30  # twice the size for the largest policy with the state of Adam
+MAX_STATE_BYTES = MAX_FILE_BYTES - 2**27 - 2**21  # the rest is for two policies of the largest size and the header
 _ENTRIES: EntryTypes = {"config": dict, "conditions": dict, "progress": dict}
 _SNAPSHOTS = ("best", "latest")
 _COUNTERS = ("generation", "env_steps", "seconds", *_SNAPSHOTS)
 """Entries of `progress`. `generation` counts units of any kind. In files of earlier versions, others are values."""
+MAX_NAMES_LENGTH = 2**18
+"""Largest length of the names of a state's arrays, with 100 characters for each array. The file's header holds them."""
 _STATE = "trainer"
 """The word before the dot in the names of the trainer's arrays."""
 
@@ -42,6 +45,22 @@ class Checkpoint:
     progress: Progress
     state: TrainerState
     latest: Snapshot
+
+
+def check_arrays(arrays: Mapping[str, np.ndarray]) -> None:
+    """ValueError for arrays of a state that a checkpoint cannot hold."""
+    for name, array in arrays.items():
+        if not (isinstance(array, np.ndarray) and array.dtype.kind in "biuf" and array.dtype.itemsize <= 8):
+            found = f"dtype {array.dtype}" if isinstance(array, np.ndarray) else f"a {type(array).__name__}"
+            raise ValueError(f"array {name!r} cannot be saved: it must be of numbers with at most 64 bits, got {found}")
+    length = sum(len(json.dumps(name)) + 100 for name in arrays)
+    if length > MAX_NAMES_LENGTH:
+        raise ValueError(
+            f"the state has too many arrays, or their names are too long: {length}, max. {MAX_NAMES_LENGTH}"
+        )
+    size = sum(array.nbytes for array in arrays.values())
+    if size > MAX_STATE_BYTES:
+        raise ValueError(f"the state has {size} bytes in its arrays, max. {MAX_STATE_BYTES}")
 
 
 def save_checkpoint(folder: Path, checkpoint: Checkpoint) -> None:
