@@ -89,7 +89,10 @@ def load_newest_checkpoint(folder: Path) -> tuple[Checkpoint, list[str]]:
     for path in reversed(_list_paths(folder)):
         try:
             with open_regular_file(path, MAX_FILE_BYTES, "no checkpoint is that large") as file:
-                return _decode_checkpoint(file.read(), folder), damaged
+                checkpoint = _decode_checkpoint(file.read(), folder)
+            if checkpoint.progress.units != int(path.stem):
+                raise ValueError(f"of another name: it holds the state after {checkpoint.progress.units}")
+            return checkpoint, damaged
         except NewerFormatError as error:
             raise ValueError(f"{path}: {error}") from error
         except OSError as error:
