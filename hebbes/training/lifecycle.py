@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from contextlib import closing, suppress
 from dataclasses import replace
 from math import inf, isfinite, nan
+from pathlib import Path
 from typing import TypeAlias
 
 from hebbes.contracts.randomness import Purpose
@@ -191,7 +192,8 @@ class Lifecycle:
             self._metrics.sync()
             self._files.save(self._checkpoint)
         except OSError as error:
-            reason = f"{error.strerror}: {error.filename}" if error.filename else str(error.strerror)
+            # its folder alone, because the file has another name in each save
+            reason = f"{error.strerror}: {Path(error.filename).parent}" if error.filename else str(error.strerror)
             if reason != self._save_error:
                 self._console.print_message(f"{name} not saved ({reason}); training goes on")
             self._save_error = reason
