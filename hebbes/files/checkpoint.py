@@ -99,7 +99,8 @@ def load_newest_checkpoint(folder: Path) -> tuple[Checkpoint, list[str]]:
             damaged.append(f"{path}: {error.strerror}")
         except (ValueError, RecursionError) as error:
             damaged.append(f"{path}: {' '.join(str(error).split())}")
-    raise ValueError(f"{folder} has no checkpoint that can be used" + "".join(f"; {line}" for line in damaged))
+    helps = "begin a new run, to which --init_from can give the weights of latest.dat"
+    raise ValueError("; ".join([f"{folder} has no checkpoint that can be used: {helps}", *damaged]))
 
 
 def _list_paths(folder: Path) -> list[Path]:

@@ -78,8 +78,9 @@ def _read_saved_options(trainer: str, folder: Path, imports: Sequence[str]) -> d
     """The options in a run's newest checkpoint; ValueError if this program or the user does not allow the run."""
     from hebbes.files.checkpoint import FOLDER, load_newest_checkpoint  # imports safetensors
 
+    checkpoint, _ = load_newest_checkpoint(folder / FOLDER)
     try:
-        saved = rename_saved_options(shorten_names(load_newest_checkpoint(folder / FOLDER)[0].config))
+        saved = rename_saved_options(shorten_names(checkpoint.config))
         if missing := [name for name in NEEDED if name not in saved]:
             raise ValueError(f"lacks the option {missing[0]!r}")
         check_allowed(find_users_modules(saved), imports)
@@ -101,8 +102,9 @@ def _check_belongs(saved: Mapping[str, Any], options: Iterable[OwnedOption], fol
     """
     from hebbes.training.run_folder import CONFIG_YAML  # imports the simulators
 
+    path = folder / CONFIG_YAML
     try:
-        given = shorten_names(read_yaml(folder / CONFIG_YAML))
+        given = shorten_names(read_yaml(path)) if path.is_file() else {}  # reading a pipe would wait
     except ValueError:
         return
     written = rename_saved_options(given)

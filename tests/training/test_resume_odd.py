@@ -191,6 +191,13 @@ def test_a_config_file_without_the_options_of_the_run_says_nothing_about_it(text
     assert "seed: 0" in (folder / "config.yaml").read_text()
 
 
+def test_a_pipe_for_a_config_file_is_not_read(tmp_path):
+    folder = train(make_scripted_config(tmp_path, generations=2))
+    (folder / "config.yaml").unlink()
+    os.mkfifo(folder / "config.yaml")
+    make_resumed_config(folder)
+
+
 def test_folders_and_pipes_among_the_checkpoints_do_no_harm(tmp_path):
     whole = read_outcome(train(make_scripted_config(tmp_path, run_name="whole")))
     folder = train(make_scripted_config(tmp_path, generations=3))
@@ -220,7 +227,7 @@ def test_a_file_without_metrics_prevents_the_resume(tmp_path):
         resume(folder)
     (folder / "metrics.csv").unlink()
     (folder / "metrics.csv").mkdir()
-    with pytest.raises(ValueError, match=r"cannot resume .*: Is a directory"):
+    with pytest.raises(ValueError, match=r"metrics.csv is not a file; move it away"):
         resume(folder)
 
 
