@@ -17,15 +17,30 @@ class ForeignExitError(RuntimeError):
 
 
 @contextmanager
-def convert_foreign_exits() -> Iterator[None]:
-    """Turns `sys.exit` in other people's code into a ForeignExitError. An exit of ours, as after a signal, passes."""
+def convert_foreign_exits(*others: type[BaseException]) -> Iterator[None]:
+    """Turns `sys.exit` in other people's code into a ForeignExitError, and so for `others`, such as KeyboardInterrupt.
+
+    An exit of ours, as after a signal, passes, also one that a library has wrapped: Python 3.11 turns what is raised
+    while a class is made into a RuntimeError.
+    """
     try:
         yield
-    except SystemExit as error:
-        place = traceback.extract_tb(error.__traceback__)[-1]
-        if Path(__file__).parents[1] in Path(place.filename).parents:
+    except BaseException as error:
+        if (ours := _find_our_exit(error)) is not None:
+            raise ours from None
+        if not isinstance(error, (SystemExit, *others)):
             raise
-        raise ForeignExitError(f"{place.filename}, line {place.lineno}, called sys.exit({error.code!r})") from error
+        place = traceback.extract_tb(error.__traceback__)[-1]
+        did = f"called sys.exit({error.code!r})" if isinstance(error, SystemExit) else f"raised {type(error).__name__}"
+        raise ForeignExitError(f"{place.filename}, line {place.lineno}, {did}") from error
+
+
+def _find_our_exit(error: BaseException | None) -> SystemExit | None:
+    """The exit of ours that an exception is or was raised from; None if there is none."""
+    while error is not None and not isinstance(error, SystemExit):
+        error = error.__cause__
+    frames = [] if error is None else traceback.extract_tb(error.__traceback__)
+    return error if frames and Path(__file__).parents[1] in Path(frames[-1].filename).parents else None
 
 
 def describe_error(error: BaseException) -> str:

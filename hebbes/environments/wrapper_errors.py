@@ -1,23 +1,73 @@
-"""Errors of a user's batch wrapper, told apart from those of the environment that it wraps."""
+"""Errors of a user's batch wrapper, told apart from those of the environment that it wraps.
+
+What a wrapper returns is checked once before a run starts, and later only if something has failed: a check in every env
+step would cost time.
+"""
 
 import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+from gymnasium.spaces import Box
 
 from hebbes.contracts.engine import EngineError
+from hebbes.contracts.environment import BatchEnv, EnvStep, Space
 from hebbes.environments.environment_spec import EnvironmentSpec
 from hebbes.registry.lookup import find_class
 from hebbes.registry.users_classes import describe_users_error, is_users_class
+
+
+class EnvStepError(ValueError):
+    """A wrapper returned something other than an env step."""
+
+
+def check_env_step(env_step: Any, num_active: int, space: Space) -> None:
+    """EnvStepError unless `env_step` is an EnvStep with one row of observations of this space for each active one."""
+    if not isinstance(env_step, EnvStep):
+        raise EnvStepError(f"step must return an EnvStep, got {type(env_step).__name__}")
+    _check_array("observations", env_step.observations, (num_active, *(space.shape or ())), "biuf")
+    _check_array("rewards", env_step.rewards, (num_active,), "biuf")
+    _check_array("terminated", env_step.terminated, (num_active,), "b")
+    _check_array("truncated", env_step.truncated, (num_active,), "b")
+
+
+def _check_array(what: str, array: Any, shape: tuple[int, ...], kinds: str) -> None:
+    if not (isinstance(array, np.ndarray) and array.dtype.kind in kinds and array.shape == shape):
+        found = f"{array.dtype} of shape {array.shape}" if isinstance(array, np.ndarray) else type(array).__name__
+        wanted = "bool" if kinds == "b" else "an array of numbers"
+        raise EnvStepError(f"{what} must be {wanted} of shape {shape}, got {found}")
+
+
+def start_and_check(env: BatchEnv, spec: EnvironmentSpec) -> None:
+    """Starts an environment that was made only to learn about it, and steps it once if a user's wrapper is on it.
+
+    ValueError, in one line that names the wrapper, if that raises or returns anything else than its contract says.
+    """
+    with convert_wrapper_errors(spec, ValueError):
+        observations = env.start(0)
+        if not _list_users_wrappers(spec):
+            return
+        _check_array("observations", observations, (env.num_envs, *(env.observation_space.shape or ())), "biuf")
+        active, space = np.arange(env.num_envs), env.action_space
+        action = np.clip(0, space.low, space.high).astype(space.dtype) if isinstance(space, Box) else np.int64(0)
+        check_env_step(env.step(np.stack([action] * env.num_envs), active), env.num_envs, env.observation_space)
 
 
 @contextmanager
 def convert_wrapper_errors(spec: EnvironmentSpec, target: type[ValueError] | type[EngineError]) -> Iterator[None]:
     """Turns an exception in a method of a user's batch wrapper into `target`, in one line that names the wrapper.
 
+    An EnvStepError names all wrappers of the user's, because any of them may be the cause.
     Others pass, such as those that a simulator raises while a wrapper steps it.
     """
     try:
         yield
+    except EnvStepError as error:
+        if names := _list_users_wrappers(spec):
+            raise target(f"wrappers {' or '.join(map(repr, names))} cannot be used: {error}") from error
+        raise
     except Exception as error:
         if name := _find_raising_wrapper(error, spec):
             raise target(describe_users_error("wrappers", name, error)) from error
@@ -26,7 +76,11 @@ def convert_wrapper_errors(spec: EnvironmentSpec, target: type[ValueError] | typ
 
 def _find_raising_wrapper(error: Exception, spec: EnvironmentSpec) -> str:
     """The name of the wrapper, if the innermost environment in the traceback is one of a user's; else empty."""
-    wrappers = (*spec.wrappers, *spec.training_wrappers)
-    names = {find_class("wrapper", each.name): each.name for each in wrappers if is_users_class(each.name)}
+    names = {find_class("wrapper", each): each for each in _list_users_wrappers(spec)}
     owners = [type(frame.f_locals.get("self")) for frame, _ in traceback.walk_tb(error.__traceback__)]
     return next((names.get(each, "") for each in reversed(owners) if each in names or hasattr(each, "step")), "")
+
+
+def _list_users_wrappers(spec: EnvironmentSpec) -> list[str]:
+    wrappers = (*spec.wrappers, *spec.training_wrappers)
+    return [each.name for each in wrappers if is_users_class(each.name)]

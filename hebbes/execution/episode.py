@@ -16,6 +16,7 @@ from jaxtyping import Bool, Float, Float64, Int, Shaped
 
 from hebbes.contracts.environment import BatchEnv, EnvStep
 from hebbes.contracts.policy import Buffers, LowRankWeights, Policy, State, Weights
+from hebbes.environments.wrapper_errors import check_env_step
 from hebbes.execution.kernels import env_steps
 from hebbes.execution.observation_moments import MomentTally
 from hebbes.execution.tallies import Tallies
@@ -158,12 +159,14 @@ class _LiveMembers:
     def compute_outputs(self, policy: Policy, buffers: Buffers) -> Float[np.ndarray, "live outputs"]:
         """The policy's outputs. Members with a non-finite output fail and are left out."""
         outputs = policy.act(self.weights, self.observations, self.rewards, self.state, buffers)
-        if not _is_all_finite(outputs):
-            failed = _find_nonfinite_rows(outputs)
-            self.record_failure(failed, "non-finite output")
-            self.drop_rows(failed)
-            outputs = outputs[~failed]
-        return outputs
+        return outputs if _is_all_finite(outputs) else outputs[self.drop_nonfinite("output", outputs)]
+
+    def drop_nonfinite(self, what: str, array: Shaped[np.ndarray, "rows ..."]) -> Bool[np.ndarray, " rows"]:
+        """Fails and removes the members whose row has a number that is not finite; returns which rows are left."""
+        failed = _find_nonfinite_rows(array)
+        self.record_failure(failed, f"non-finite {what}")
+        self.drop_rows(failed)
+        return ~failed
 
     def record_env_step(self, env_step: EnvStep) -> None:
         """Adds the rewards, counts the env step and drops members whose episode ended."""
@@ -221,24 +224,28 @@ def run_episode(
     head = HEADS[agent.action_head]
     observations = env.start(episode)
     live = _LiveMembers(weights, observations, agent.policy.initial_state(weights, rngs, buffers))
-    failed = _find_nonfinite_rows(observations)
-    live.record_failure(failed, "non-finite observation")
-    live.drop_rows(failed)
-    tallies = Tallies(env)
-    while len(live.members) and live.num_env_steps != max_env_steps:
-        if abandoned is not None and abandoned.is_set():
-            raise AbandonedError
-        if tally is not None:
-            tally.add(live.members, live.observations)
-        begun = perf_counter()
-        actions = head(live.compute_outputs(agent.policy, buffers))
-        tallies.record_policy_time(begun)
-        if not len(live.members):
-            break
-        actions = collector.choose_actions(live.members, actions)
-        env_step = tallies.step(actions, live.members)
-        collector.record(live.members, live.observations, actions, env_step)
-        live.record_env_step(env_step)
+    live.drop_nonfinite("observation", observations)
+    tallies, stepped = Tallies(env), None
+    try:
+        while len(live.members) and live.num_env_steps != max_env_steps:
+            if abandoned is not None and abandoned.is_set():
+                raise AbandonedError
+            if tally is not None:
+                tally.add(live.members, live.observations)
+            begun = perf_counter()
+            actions = head(live.compute_outputs(agent.policy, buffers))
+            tallies.record_policy_time(begun)
+            if not len(live.members):
+                break
+            actions = collector.choose_actions(live.members, actions)
+            env_step = tallies.step(actions, live.members)
+            stepped = env_step, len(live.members)
+            collector.record(live.members, live.observations, actions, env_step)
+            live.record_env_step(env_step)
+    except Exception:
+        if stepped is not None:  # a wrapper may have returned what nothing above can use
+            check_env_step(*stepped, env.observation_space)
+        raise
     result = live.end()
     result.tallies.update(tallies.sums)
     return result

@@ -23,10 +23,13 @@ from hebbes.files.weight_file import open_regular_file
 FOLDER = "checkpoint"
 NUM_KEPT = 3
 MAX_FILE_BYTES = 2**30  # twice the size for the largest policy with the state of Adam
+MAX_STATE_BYTES = MAX_FILE_BYTES - 2**27 - 2**21  # the rest is for two policies of the largest size and the header
 _ENTRIES: EntryTypes = {"config": dict, "conditions": dict, "progress": dict}
 _SNAPSHOTS = ("best", "latest")
 _COUNTERS = ("generation", "env_steps", "seconds", *_SNAPSHOTS)
 """Entries of `progress`. `generation` counts units of any kind. In files of earlier versions, others are values."""
+MAX_NAMES_LENGTH = 2**18
+"""Largest length of the names of a state's arrays, with 100 characters for each array. The file's header holds them."""
 _STATE = "trainer"
 """The word before the dot in the names of the trainer's arrays."""
 
@@ -42,6 +45,22 @@ class Checkpoint:
     progress: Progress
     state: TrainerState
     latest: Snapshot
+
+
+def check_arrays(arrays: Mapping[str, np.ndarray]) -> None:
+    """ValueError for arrays of a state that a checkpoint cannot hold."""
+    for name, array in arrays.items():
+        if not (isinstance(array, np.ndarray) and array.dtype.kind in "biuf" and array.dtype.itemsize <= 8):
+            found = f"dtype {array.dtype}" if isinstance(array, np.ndarray) else f"a {type(array).__name__}"
+            raise ValueError(f"array {name!r} cannot be saved: it must be of numbers with at most 64 bits, got {found}")
+    length = sum(len(json.dumps(name)) + 100 for name in arrays)
+    if length > MAX_NAMES_LENGTH:
+        raise ValueError(
+            f"the state has too many arrays, or their names are too long: {length}, max. {MAX_NAMES_LENGTH}"
+        )
+    size = sum(array.nbytes for array in arrays.values())
+    if size > MAX_STATE_BYTES:
+        raise ValueError(f"the state has {size} bytes in its arrays, max. {MAX_STATE_BYTES}")
 
 
 def save_checkpoint(folder: Path, checkpoint: Checkpoint) -> None:
@@ -70,14 +89,18 @@ def load_newest_checkpoint(folder: Path) -> tuple[Checkpoint, list[str]]:
     for path in reversed(_list_paths(folder)):
         try:
             with open_regular_file(path, MAX_FILE_BYTES, "no checkpoint is that large") as file:
-                return _decode_checkpoint(file.read(), folder), damaged
+                checkpoint = _decode_checkpoint(file.read(), folder)
+            if checkpoint.progress.units != int(path.stem):
+                raise ValueError(f"of another name: it holds the state after {checkpoint.progress.units}")
+            return checkpoint, damaged
         except NewerFormatError as error:
             raise ValueError(f"{path}: {error}") from error
         except OSError as error:
             damaged.append(f"{path}: {error.strerror}")
         except (ValueError, RecursionError) as error:
             damaged.append(f"{path}: {' '.join(str(error).split())}")
-    raise ValueError(f"{folder} has no checkpoint that can be used" + "".join(f"; {line}" for line in damaged))
+    helps = "begin a new run, to which --init_from can give the weights of latest.dat"
+    raise ValueError("; ".join([f"{folder} has no checkpoint that can be used: {helps}", *damaged]))
 
 
 def _list_paths(folder: Path) -> list[Path]:

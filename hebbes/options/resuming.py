@@ -2,12 +2,13 @@
 
 import shlex
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from hebbes.environments.wrapper_spec import WrapperSpec
+from hebbes.files.option_file import read_yaml
 from hebbes.options.option_reader import OptionReader
 from hebbes.options.sources import Source, SourceReader, find_deciding_options
 from hebbes.options.texts import GivenOption, format_options
@@ -16,6 +17,9 @@ from hebbes.registry.lookup import check_allowed, find_class
 from hebbes.training.config import TrainConfig, find_users_modules, make_config
 from hebbes.training.owners import AUTO, OwnedOption, list_all_owners, list_part_kinds, shorten_names
 from hebbes.training.program_words import list_program_words
+
+PLACE = ("folder", "run_name")
+"""Options that say where the folder of a run was made."""
 
 
 def resume_config(trainer: str, given: Sequence[GivenOption]) -> TrainConfig:
@@ -36,12 +40,13 @@ def resume_config(trainer: str, given: Sequence[GivenOption]) -> TrainConfig:
 def _make_resumed_config(
     trainer: str, folder: Path, given: Sequence[GivenOption], seed_options: Mapping[str, int]
 ) -> TrainConfig:
-    imports = find_deciding_options(trainer, given).get("import", ())
-    saved = {**_read_saved_options(trainer, folder, imports), **seed_options}
+    of_checkpoint = _read_saved_options(trainer, folder, find_deciding_options(trainer, given).get("import", ()))
+    saved = {**of_checkpoint, **seed_options}
     reader = SourceReader(trainer)
     reader.read(Source(f"the run in {folder}", format_options(saved), is_lenient=True, is_saved=True))
     reader.notices.clear()  # the names in a checkpoint are no choice of the user's
     options = _map_options(reader)
+    _check_belongs(trainer, of_checkpoint, options.values(), folder)
     known = OptionReader([*list_all_owners(trainer), *dict.fromkeys(each.owner for each in options.values())])
     if unknown := sorted(name for name in saved if not known.knows(name)):
         raise ValueError(f"the run in {folder} has the option {unknown[0]}, which this program does not know")
@@ -70,8 +75,9 @@ def _read_saved_options(trainer: str, folder: Path, imports: Sequence[str]) -> d
     """The options in a run's newest checkpoint; ValueError if this program or the user does not allow the run."""
     from hebbes.files.checkpoint import FOLDER, load_newest_checkpoint  # imports safetensors
 
+    checkpoint, _ = load_newest_checkpoint(folder / FOLDER)
     try:
-        saved = rename_saved_options(shorten_names(trainer, load_newest_checkpoint(folder / FOLDER)[0].config))
+        saved = rename_saved_options(shorten_names(trainer, checkpoint.config))
         if missing := [name for name in ("environment", *list_part_kinds(trainer)) if name not in saved]:
             raise ValueError(f"lacks the option {missing[0]!r}")
         check_allowed(find_users_modules(trainer, saved), imports)
@@ -83,6 +89,29 @@ def _read_saved_options(trainer: str, folder: Path, imports: Sequence[str]) -> d
         program = shlex.join(list_program_words(f"train_{maker}"))
         raise ValueError(f"the run in {folder} was made by {program}; resume it with that")
     return saved
+
+
+def _check_belongs(trainer: str, saved: Mapping[str, Any], options: Iterable[OwnedOption], folder: Path) -> None:
+    """ValueError if config.yaml has other options than the newest checkpoint, so that one is of another run.
+
+    Only those are compared that no resume may change and that do not say where the run is. A file that is missing or
+    cannot be read says nothing.
+    """
+    from hebbes.training.run_folder import CONFIG_YAML  # imports the simulators
+
+    path = folder / CONFIG_YAML
+    try:
+        given = shorten_names(trainer, read_yaml(path)) if path.is_file() else {}  # reading a pipe would wait
+    except ValueError:
+        return
+    written = rename_saved_options(given)
+    fixed = {name for each in options if not _may_change(each) for name in (each.short_name, each.full_name)}
+    for name in sorted(fixed.difference(PLACE) & saved.keys() & given.keys()):
+        if saved[name] != written[name]:
+            raise ValueError(
+                f"resume {folder}: {name} is {saved[name]!r} in the newest checkpoint and {written[name]!r} in "
+                f"{CONFIG_YAML}: one of them is of another run, or was edited; move it away"
+            )
 
 
 def _may_change(option: OwnedOption) -> bool:

@@ -52,7 +52,7 @@ def end_cleanly_on_signals() -> Iterator[None]:
     for number in handled:
         signal.signal(number, leave)
     try:
-        with convert_foreign_exits():
+        with convert_foreign_exits(KeyboardInterrupt, GeneratorExit):  # Ctrl-C is a signal, and raises an exit of ours
             yield
     except ForeignExitError as error:
         print(f"stopped: {error}", file=sys.stderr)

@@ -113,8 +113,10 @@ def cut_metrics(path: Path, unit: str, units: int) -> list[str]:
     Returns a line if the first rows are in no file. Raises ValueError if the file has rows, but a later one up to that
     is missing or damaged.
     """
+    if path.exists() and not path.is_file():  # reading a pipe would wait
+        raise ValueError(f"{path} is not a file; move it away")
     data = path.read_bytes() if path.exists() else b""
-    first = re.match(rb"%s,.*\n(\d+)," % unit.encode(), data)
+    first = re.match(rb"%s,.*\n(\d{1,18})," % unit.encode(), data)
     last = re.search(rb"^%d,.*\n" % units, data, re.MULTILINE)
     begins_at = units + 1
     if last:
@@ -160,6 +162,8 @@ def _parse_table(path: Path, text: str) -> dict[str, Float64[np.ndarray, " gener
     if not text:
         raise ValueError(f"{path}: no metrics in this file")
     columns, *rows = [line.split(",") for line in text.splitlines()]
+    if len(set(columns)) < len(columns):
+        raise ValueError(f"{path}: two columns have the same name")
     for number, row in enumerate(rows, start=1):
         if len(row) != len(columns):
             raise ValueError(f"{path}: row {number} has {len(row)} cells, expected {len(columns)}")

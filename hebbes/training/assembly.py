@@ -9,7 +9,7 @@ from hebbes.environments.environment_options import ACTION_BOUNDS
 from hebbes.environments.environment_spec import EnvironmentSpec
 from hebbes.environments.make_batch_env import choose_backend, make_batch_env
 from hebbes.environments.morphologies import shorten_morphology_name
-from hebbes.environments.wrapper_errors import convert_wrapper_errors
+from hebbes.environments.wrapper_errors import start_and_check
 from hebbes.environments.wrapper_spec import WrapperSpec, make_wrapper_spec
 from hebbes.execution.episode import Agent
 from hebbes.files.policy_file import count_outputs
@@ -47,8 +47,7 @@ def _find_spaces_of_morphology(spec: EnvironmentSpec, morphology: str) -> tuple[
     except Exception as error:  # a user's own environment or wrapper may raise anything
         raise _make_start_error(spec, error) from error
     try:
-        with convert_wrapper_errors(spec, ValueError):
-            env.start(0)
+        start_and_check(env, spec)
     except Exception as error:
         raise _make_start_error(spec, error) from error
     finally:

@@ -4,8 +4,9 @@ Objects that were tried are thrown away, so a trial changes nothing in the run. 
 """
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from inspect import signature
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from jaxtyping import Float32, Shaped
@@ -16,8 +17,11 @@ from hebbes.contracts.policy import Buffers, Layout, LowRankWeights, Policy, Sta
 from hebbes.contracts.population import Population
 from hebbes.contracts.randomness import Purpose, make_generator
 from hebbes.contracts.strategy import Results, Strategy
+from hebbes.files.checkpoint import check_arrays
 from hebbes.registry.users_classes import convert_errors, is_users_class
 from hebbes.training.advice import TrainingError
+
+Returned = TypeVar("Returned")
 
 
 def try_policy(
@@ -33,7 +37,7 @@ def try_policy(
     count = 2
     with convert_errors("policy", name):
         allowed = (count, policy.num_outputs)  # type: ignore[attr-defined]  # a field that every policy has
-        _check_row("initial_params", weights, policy.layout)
+        _check_finite_row("initial_params", weights, policy.layout)
         rows = np.repeat(weights[np.newaxis], count, axis=0)
         rngs = [make_generator(0, Purpose.TEST, member=member) for member in range(count)]
         state = policy.initial_state(rows, rngs, buffers)
@@ -53,49 +57,51 @@ def try_strategy(name: str, make: Callable[[], Strategy], layout: Layout) -> Non
     strategy = make()
     with convert_errors("strategy", name):
         _check_parameters(strategy.tell, "population", "results")
-        _check_row("mean", strategy.mean, layout)
+        _check_finite_row("mean", strategy.mean, layout)
         state = strategy.state_dict()
-        if not (isinstance(state, Mapping) and all(isinstance(array, np.ndarray) for array in state.values())):
-            raise ValueError(f"state_dict must return NumPy arrays by name, got {_describe(state)}")
+        _check_state_dict(state)
         strategy.load_state_dict(state)
         population = strategy.ask(0)
         _check_population(population)
         member = population.weights(range(1))
         if not isinstance(member, LowRankWeights):
-            _check_row("weights of the population's member 0", member[0], layout)
+            _check_finite_row("weights of the population's member 0", member[0], layout)
 
 
 def ask_population(name: str, strategy: Strategy, generation: int, num_members: int | None = None) -> Population:
     """The population that the strategy returns; TrainingError if it raises or returns anything else."""
-    try:
-        population = strategy.ask(generation) if num_members is None else strategy.ask(generation, num_members)
-    except (FloatingPointError, TrainingError):
-        raise
-    except Exception as error:  # a user's strategy may raise anything
-        raise TrainingError(f"strategy {name!r}: ask raised {describe_with_traceback(error)}") from error
-    try:
-        _check_population(population)
-    except ValueError as error:
-        raise TrainingError(f"strategy {name!r}: {error}") from error
-    return population
+    arguments = (generation,) if num_members is None else (generation, num_members)
+    return _call(name, "ask", lambda: strategy.ask(*arguments), _check_population)
 
 
 def tell_results(name: str, strategy: Strategy, population: Population, results: Results) -> dict[str, float]:
     """The metrics that the strategy returns; TrainingError if it raises or returns anything else."""
+    return dict(_call(name, "tell", lambda: strategy.tell(population, results), _check_metrics))
+
+
+def read_mean(name: str, strategy: Strategy, layout: Layout) -> Float32[np.ndarray, " params"]:
+    """The strategy's mean; TrainingError if it raises or is not a row of parameters."""
+    return _call(name, "mean", lambda: strategy.mean, partial(_check_row, "mean", layout=layout))
+
+
+def read_state(name: str, strategy: Strategy) -> Mapping[str, np.ndarray]:
+    """The strategy's state; TrainingError if it raises or is not arrays by name."""
+    return _call(name, "state_dict", strategy.state_dict, _check_state_dict)
+
+
+def _call(name: str, what: str, call: Callable[[], Returned], check: Callable[[Returned], None]) -> Returned:
+    """What a strategy returns. TrainingError if it raises, because a user's may raise anything, or `check` does."""
     try:
-        metrics = strategy.tell(population, results)
+        returned = call()
     except (EngineError, FloatingPointError, TrainingError):
         raise
-    except Exception as error:  # a user's strategy may raise anything
-        raise TrainingError(f"strategy {name!r}: tell raised {describe_with_traceback(error)}") from error
-    if not isinstance(metrics, Mapping) or not all(isinstance(each, str) for each in metrics):
-        raise TrainingError(
-            f"strategy {name!r}: tell must return a mapping of names to numbers, got {_describe(metrics)}"
-        )
-    for each, value in metrics.items():
-        if not _is_number(value):
-            raise TrainingError(f"strategy {name!r}: tell must return numbers, got {_describe(value)} for {each!r}")
-    return dict(metrics)
+    except Exception as error:
+        raise TrainingError(f"strategy {name!r}: {what} raised {describe_with_traceback(error)}") from error
+    try:
+        check(returned)
+    except ValueError as error:
+        raise TrainingError(f"strategy {name!r}: {error}") from error
+    return returned
 
 
 def _check_parameters(method: Callable[..., Any], *expected: str) -> None:
@@ -114,6 +120,10 @@ def _check_row(what: str, row: Any, layout: Layout) -> None:
     length = layout.num_params
     if not (isinstance(row, np.ndarray) and row.dtype == np.float32 and row.shape == (length,)):
         raise ValueError(f"{what} must be float32 of shape ({length},), got {_describe(row)}")
+
+
+def _check_finite_row(what: str, row: Any, layout: Layout) -> None:
+    _check_row(what, row, layout)
     if not np.isfinite(row).all():
         raise ValueError(f"{what} must be finite")
 
@@ -140,10 +150,29 @@ def _check_population(population: Any) -> None:
         raise ValueError(f"ask must return members and, last, the mean policy, got {len(population)} in all")
 
 
+def _check_state_dict(state: Any) -> None:
+    if not isinstance(state, Mapping):
+        raise ValueError(f"state_dict must return NumPy arrays by name, got {_describe(state)}")
+    for each, array in state.items():
+        if not (isinstance(each, str) and isinstance(array, np.ndarray)):
+            raise ValueError(f"state_dict must return NumPy arrays by name, got {_describe(array)} for {each!r}")
+    check_arrays(state)
+
+
+def _check_metrics(metrics: Any) -> None:
+    if not (isinstance(metrics, Mapping) and all(isinstance(each, str) for each in metrics)):
+        raise ValueError(f"tell must return a mapping of names to numbers, got {_describe(metrics)}")
+    for each, value in metrics.items():
+        if not each.isprintable() or "," in each or each.strip() != each or not each:
+            raise ValueError(f"tell must return names without commas and line breaks, got {each!r}")
+        if not _is_number(value):
+            raise ValueError(f"tell must return numbers, got {_describe(value)} for {each!r}")
+
+
 def _is_number(value: Any) -> bool:
     try:
         return not isinstance(value, (str, bytes)) and isinstance(float(value), float)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         return False
 
 
@@ -151,4 +180,6 @@ def _describe(value: Any) -> str:
     """A value in a few words, for messages."""
     if isinstance(value, np.ndarray):
         return f"{value.dtype} of shape {value.shape}"
+    if isinstance(value, int) and value.bit_length() > 64:
+        return f"an int of {value.bit_length()} bits"
     return repr(value) if value is None or isinstance(value, (str, int, float)) else f"a {type(value).__name__}"

@@ -27,10 +27,10 @@ from hebbes.registry.lookup import find_class, list_names
 from hebbes.registry.users_classes import convert_errors, make_instance
 from hebbes.training.advice import RESUME_ADVICE, TrainingError, advise_environment_fix
 from hebbes.training.config import TrainConfig
-from hebbes.training.contract_checks import ask_population, tell_results, try_strategy
+from hebbes.training.contract_checks import ask_population, read_mean, read_state, tell_results, try_strategy
 from hebbes.training.evolution_options import EvolutionOptions, HebbianEvolutionOptions
 from hebbes.training.evolution_size import measure_evolution
-from hebbes.training.generation_metrics import compute_return_metrics, compute_tally_metrics
+from hebbes.training.generation_metrics import compute_return_metrics, compute_tally_metrics, join_metrics
 
 if TYPE_CHECKING:
     from hebbes.execution.chunks import Task
@@ -73,14 +73,16 @@ class Evolution(Trainer):
     @property
     def policy(self) -> tuple[Float32[np.ndarray, " params"], Buffers]:
         """The mean policy, with the observation statistics so far."""
+        mean = read_mean(self._options.strategy, self.strategy, self._policy.layout)
         if not self._options.observation_normalization:
-            return self.strategy.mean, self._constants
+            return mean, self._constants
         statistics = make_normalization_buffers(self._moments, self._policy.observation_shape)
-        return self.strategy.mean, {**self._constants, **statistics}
+        return mean, {**self._constants, **statistics}
 
     def get_state(self) -> TrainerState:
         """The strategy's state and the moments of the observations."""
-        arrays = {f"strategy.{name}": array for name, array in self.strategy.state_dict().items()}
+        state = read_state(self._options.strategy, self.strategy)
+        arrays = {f"strategy.{name}": array for name, array in state.items()}
         if self._moments is not None:
             arrays |= {"moments.mean": self._moments.mean, "moments.squares": self._moments.squares}
         observations = None if self._moments is None else self._moments.count
@@ -95,9 +97,7 @@ class Evolution(Trainer):
             if self._moments.mean.shape != self._policy.observation_shape:
                 raise ValueError(f"statistics of {self._moments.mean.shape} for {self._policy.observation_shape}")
         self._episode_length = state.values.get("episode_length")
-        prefix = "strategy."
-        own = {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
-        self.strategy.load_state_dict(own)
+        self.strategy.load_state_dict(state.select_arrays("strategy"))
 
     def advance(self, progress: Progress, engine: Engine) -> UnitResult:
         """Runs one generation."""
@@ -110,19 +110,18 @@ class Evolution(Trainer):
             sum_noise = partial(engine.weighted_noise_sums, cast(NoisePopulation, population))
             results = Results(fitness, rollouts.mean_squared_weights, sum_noise)
             metrics = tell_results(self._options.strategy, self.strategy, population, results)
-            finite = np.isfinite(self.strategy.mean).all()
+            finite = np.isfinite(self.policy[0]).all()
         if not finite:
             raise FloatingPointError("the weights are no longer finite; is learning_rate too large?")
         seconds = time.perf_counter() - started
         self._moments = merge_moments([self._moments, *rollouts.moments])
         self._episode_length = float(rollouts.env_steps.mean())
-        row = {
-            **compute_return_metrics(rollouts, fitness),
-            **metrics,
+        after = {
             "num_members": len(population) - 1,
             "episode_length_mean": self._episode_length,
             **compute_tally_metrics(rollouts.tallies, rollout_seconds / seconds),
         }
+        row = join_metrics(compute_return_metrics(rollouts, fitness), metrics, after, self)
         return UnitResult(int(rollouts.env_steps.sum()), row, notice)
 
     def _evaluate_population(self, generation: int, engine: Engine) -> tuple[Population, Rollouts, float]:

@@ -1,4 +1,4 @@
-"""Metrics of a generation, computed from its rollouts."""
+"""Metrics of a generation, computed from its rollouts, and joined with those of the part that searches."""
 
 from collections.abc import Mapping
 from math import nan
@@ -7,6 +7,7 @@ import numpy as np
 from jaxtyping import Float64
 
 from hebbes.contracts.engine import Rollouts
+from hebbes.training.advice import TrainingError
 
 
 def compute_return_metrics(rollouts: Rollouts, fitness: Float64[np.ndarray, " members"]) -> dict[str, float]:
@@ -42,3 +43,12 @@ def compute_tally_metrics(tallies: Mapping[str, float], rollout_share: float) ->
         "simulator_seconds_share": rollout_share * (1 - policy_share),
         "update_seconds_share": 1 - rollout_share,
     }
+
+
+def join_metrics(
+    before: Mapping[str, float], theirs: Mapping[str, float], after: Mapping[str, float], source: object
+) -> dict[str, float]:
+    """All metrics in this order; TrainingError if `source`, which gave `theirs`, uses the name of another one."""
+    if taken := [name for name in theirs if name in before or name in after]:
+        raise TrainingError(f"{source}: the metric {taken[0]!r} needs another name: hebbes has a column of this name")
+    return {**before, **theirs, **after}

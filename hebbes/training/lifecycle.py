@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from contextlib import closing, suppress
 from dataclasses import replace
 from math import inf, isfinite, nan
+from pathlib import Path
 from typing import TypeAlias
 
 from hebbes.contracts.randomness import Purpose
@@ -17,6 +18,7 @@ from hebbes.recording.console import Console
 from hebbes.recording.loggers import Loggers
 from hebbes.recording.metrics import METRICS_CSV, MetricsWriter
 from hebbes.training.advice import TrainingError, advise_new_run
+from hebbes.training.generation_metrics import join_metrics
 from hebbes.training.provenance import find_conditions
 from hebbes.training.run_folder import RunFiles
 from hebbes.training.run_state import Run, capture_checkpoint, make_snapshot
@@ -121,15 +123,14 @@ class Lifecycle:
         score = self._evaluate() if self._is_due(self._options.eval_every, self._trainer.eval_counter) else nan
         self._progress = replace(self._progress, seconds=time.perf_counter() - self._resumed_at)
         best = self._progress.best
-        row = {
-            self._trainer.unit: self._progress.units,
-            "env_steps": self._progress.env_steps,
-            **result.metrics,
+        counts = {self._trainer.unit: self._progress.units, "env_steps": self._progress.env_steps}
+        outcome = {
             "eval_return": score,
             "best_score": nan if best is None else best.score,
             "env_steps_per_second": result.env_steps / seconds,
             "seconds": self._progress.seconds,
         }
+        row = join_metrics(counts, result.metrics, outcome, self._trainer)
         self._record(row)
         self._capture()
         self._console.show(row)
@@ -150,7 +151,7 @@ class Lifecycle:
         """Keeps a copy of the state, which is what will be saved until the next unit is finished."""
         try:
             self._checkpoint = capture_checkpoint(self._run, self._progress, self._conditions)
-        except ValueError as error:
+        except (ValueError, FloatingPointError) as error:
             raise TrainingError(f"{self._trainer.unit} {self._progress.units}: {error}") from error
 
     def _is_due(self, every: int, counter: Counter = "units") -> bool:
@@ -191,7 +192,8 @@ class Lifecycle:
             self._metrics.sync()
             self._files.save(self._checkpoint)
         except OSError as error:
-            reason = f"{error.strerror}: {error.filename}" if error.filename else str(error.strerror)
+            # its folder alone, because the file has another name in each save
+            reason = f"{error.strerror}: {Path(error.filename).parent}" if error.filename else str(error.strerror)
             if reason != self._save_error:
                 self._console.print_message(f"{name} not saved ({reason}); training goes on")
             self._save_error = reason

@@ -127,8 +127,9 @@ def find_seed_folder(top: Path, seed: int) -> Path:
 
 def _explain_no_run(folder: Path) -> str:
     """Why this is not the folder of a run, and which folders nearby are."""
-    if folder.is_file():
-        return f"a file; give {folder.parent}"
+    around = [each for each in folder.parents[:2] if (each / checkpoints.FOLDER).is_dir()]
+    if folder.is_file() or around:
+        return f"{'a file' if folder.is_file() else 'which is inside one'}; give {(around or folder.parents)[0]}"
     inside = sorted(each.parent.name for each in folder.glob(f"*/{checkpoints.FOLDER}"))
     runs = f"; the runs in it are {', '.join(inside[:5])}{', ...' * (len(inside) > 5)}" if inside else ""
     return f"which has no checkpoint in it{runs}"

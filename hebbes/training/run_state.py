@@ -13,7 +13,7 @@ from hebbes.contracts.engine import Engine
 from hebbes.contracts.trainer import MAX_VALUES_LENGTH, Progress, Snapshot, Trainer, TrainerState
 from hebbes.environments.ids import has_time_limit
 from hebbes.execution.chunks import Task
-from hebbes.files.checkpoint import Checkpoint
+from hebbes.files.checkpoint import Checkpoint, check_arrays
 from hebbes.training.config import TrainConfig
 
 
@@ -49,6 +49,7 @@ def capture_checkpoint(run: Run, progress: Progress, conditions: Mapping[str, st
     ValueError for a state that a checkpoint cannot hold.
     """
     state = run.trainer.get_state()
+    check_arrays(state.arrays)
     arrays = {name: np.array(array) for name, array in state.arrays.items()}
     copied = TrainerState(arrays, _copy_values(state.values), dict(state.segments))
     return Checkpoint(run.config.as_options(), conditions, progress, copied, make_snapshot(run.trainer, progress, nan))

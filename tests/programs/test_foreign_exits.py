@@ -1,5 +1,7 @@
 """`sys.exit` in a user's code is no success; a user's environment is not EnvPool's of the same name."""
 
+import os
+import signal
 import sys
 
 import gymnasium
@@ -8,6 +10,7 @@ import pytest
 from gymnasium.spaces import Box, Discrete
 
 from hebbes.environments.make_batch_env import choose_backend
+from hebbes.execution.parents_signals import PARENTS_SIGNALS
 from hebbes.programs.exit_status import end_cleanly_on_signals, report_errors_in_one_line
 
 
@@ -21,7 +24,51 @@ def test_an_exit_in_foreign_code_is_reported_and_is_no_success(guard, status, ca
         leave()
     assert stopped.value.code == status
     (line,) = capsys.readouterr().err.splitlines()
-    assert f"{__file__}, line 15, called sys.exit(0)" in line
+    assert f"{__file__}, line {leave.__code__.co_firstlineno + 1}, called sys.exit(0)" in line
+
+
+def interrupt(kind):
+    raise kind
+
+
+@pytest.mark.parametrize("kind", [KeyboardInterrupt, GeneratorExit])
+def test_what_looks_like_an_interruption_in_foreign_code_is_reported(kind, capsys):
+    with pytest.raises(SystemExit) as stopped, end_cleanly_on_signals():
+        interrupt(kind)
+    assert stopped.value.code == 1
+    place = f"{__file__}, line {interrupt.__code__.co_firstlineno + 1}"
+    assert f"stopped: {place}, raised {kind.__name__}" in capsys.readouterr().err
+
+
+class SendsSignal:
+    """A descriptor during whose naming a signal comes. Python 3.11 wraps what is raised there."""
+
+    def __set_name__(self, owner, name):
+        os.kill(os.getpid(), signal.SIGTERM)
+
+
+def make_class():
+    return type("Plotted", (), {"part": SendsSignal()})
+
+
+def use_class():
+    try:
+        make_class()
+    except RuntimeError as error:  # as code of ours does that names what failed
+        raise ValueError("environment cannot be started") from error
+
+
+@pytest.mark.parametrize("work", [make_class, use_class])
+def test_a_signal_while_a_class_is_made_ends_the_program_as_any_other(work, capsys):
+    handlers = {number: signal.getsignal(number) for number in PARENTS_SIGNALS}
+    try:
+        with pytest.raises(SystemExit) as stopped, end_cleanly_on_signals(), report_errors_in_one_line():
+            work()
+    finally:
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
+    assert stopped.value.code == 128 + signal.SIGTERM
+    assert "error" not in capsys.readouterr().err
 
 
 def test_our_own_exits_stay_as_they_are(capsys):

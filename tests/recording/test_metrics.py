@@ -1,5 +1,6 @@
 """metrics.csv: what is read is what was written, and a row is in the file as soon as it is written."""
 
+import os
 import resource
 import signal
 from math import nan
@@ -70,6 +71,8 @@ def test_a_file_that_began_after_the_checkpoint_begins_again(tmp_path, text):
         ("generation,sigma\n0,0.5\n2,0.5\n", "lacks rows before generation 2"),
         ("1,0.5\n2,0.5\n", "lacks rows before generation 2"),
         ("generation,sigma\n1\n2,0.5\n", "row 1 has 1 cells, expected 2"),
+        ("generation,sigma,sigma\n1,0.5,0.5\n2,0.5,0.5\n", "two columns have the same name"),
+        (f"generation,sigma\n{'9' * 6000},0.5\n", "no undamaged row of generation 2"),
     ],
 )
 def test_a_file_with_damaged_rows_is_refused_and_left_alone(tmp_path, text, complaint):
@@ -78,6 +81,12 @@ def test_a_file_with_damaged_rows_is_refused_and_left_alone(tmp_path, text, comp
     with pytest.raises(ValueError, match=rf"metrics.csv.*{complaint}"):
         cut_metrics(path, "generation", 2)
     assert path.read_text() == text
+
+
+def test_a_pipe_is_refused_and_not_read(tmp_path):
+    os.mkfifo(tmp_path / "metrics.csv")
+    with pytest.raises(ValueError, match=r"metrics.csv is not a file; move it away"):
+        cut_metrics(tmp_path / "metrics.csv", "generation", 2)
 
 
 @pytest.mark.parametrize("is_aside", [False, True])
@@ -120,7 +129,12 @@ def test_rows_that_the_disk_refuses_are_written_once_there_is_room(tmp_path):
 
 @pytest.mark.parametrize(
     ("text", "complaint"),
-    [("", "no metrics"), ("a,b\n1,2\n3\n", "row 2 has 1 cells, expected 2"), ("a\nx\n", "could not convert")],
+    [
+        ("", "no metrics"),
+        ("a,a\n1,2\n", "two columns have the same name"),
+        ("a,b\n1,2\n3\n", "row 2 has 1 cells, expected 2"),
+        ("a\nx\n", "could not convert"),
+    ],
 )
 def test_a_file_that_is_not_a_table_of_numbers_is_refused_by_name(tmp_path, text, complaint):
     path = tmp_path / "metrics.csv"

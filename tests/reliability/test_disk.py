@@ -3,6 +3,7 @@
 import re
 import signal
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
@@ -175,8 +176,10 @@ def test_a_folder_that_turns_read_only(disk, whole, tell):
     inside = disk.inside / "CartPole-v1" / "a"
     disk.forbid_writing(inside)
     wait_for_message(process, "not saved (Read-only file system")
+    time.sleep(1)  # some more generations try
     disk.allow_writing(inside)
     assert goes_on_saving(process, folder)
     assert process.finish() == 0, process.output
+    assert process.output.count("not saved") == 1
     assert find_differences(folder, whole) == []
     tell("fault: folder read-only for a while: training went on and saved, EQUAL", faults=1)

@@ -107,10 +107,28 @@ def test_a_users_strategy_is_tried_without_a_trace_in_the_run(tmp_path):
             "AsksNothingLater",
             "ask must return a population (hebbes/contracts/population.py), got a list, which lacks weights",
         ),
+        ("TellsHugeNumber", "tell must return numbers, got an int of 1329 bits for 'sigma'"),
+        ("TellsComma", "tell must return names without commas and line breaks, got 'a,b'"),
+        ("TellsColumnOfOurs", "the metric 'generation' needs another name"),
+        ("TellsColumnOfTheLoop", "the metric 'return_mean' needs another name"),
+        ("MeanShrinks", "mean must be float32 of shape (4,), got float32 of shape (3,)"),
+        ("MeanBecomesList", "mean must be float32 of shape (4,), got a list"),
+        ("MeanRaises", "mean raised AttributeError"),
+        ("StateOfNone", "state_dict must return NumPy arrays by name, got None for 'own'"),
+        ("StateOfSet", "state_dict must return NumPy arrays by name, got a set for 'own'"),
+        ("StateOfText", "array 'own' cannot be saved: it must be of numbers with at most 64 bits, got dtype <U1"),
+        ("StateOfObjects", "array 'own' cannot be saved: it must be of numbers with at most 64 bits, got dtype object"),
+        ("StateOfComplexNumbers", "at most 64 bits, got dtype complex128"),
+        ("StateOfLongDoubles", "at most 64 bits, got dtype float128"),
+        ("StateOfRecords", "at most 64 bits, got dtype [('a', '<f4')]"),
+        ("StateOfManyArrays", "the state has too many arrays"),
+        ("StateRaises", "state_dict raised ZeroDivisionError"),
+        ("StateIsList", "state_dict must return NumPy arrays by name, got a list"),
     ],
 )
 def test_what_a_strategy_answers_wrongly_ends_the_run_with_its_last_generation_saved(strategy, expected, tmp_path):
-    (run,) = prepare(make_scripted_config(tmp_path, strategy=f"unfit_classes:{strategy}", population_size=4))
+    options = {"population_size": 4, "checkpoint_every": 100, "eval_every": 100}
+    (run,) = prepare(make_scripted_config(tmp_path, strategy=f"unfit_classes:{strategy}", **options))
     with pytest.raises(TrainingError) as stopped:
         execute(run)
     first_line = str(stopped.value).partition("\n")[0]

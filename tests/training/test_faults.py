@@ -122,13 +122,13 @@ def test_what_the_disk_refuses_is_said_once_and_tried_again(tmp_path, monkeypatc
 
     def refuse_to_save(self, checkpoint):
         if checkpoint.progress.units in (3, 4, 5):
-            raise OSError(28, "No space left on device", "x.ckpt")
+            raise OSError(28, "No space left on device", f"/checkpoint/.x{checkpoint.progress.units}.tmp")
         save(self, checkpoint)
 
     monkeypatch.setattr(RunFiles, "save", refuse_to_save)
     execute(run)
     said = [line for line in capsys.readouterr().out.splitlines() if "not saved" in line]
-    assert said == ["generation 3 not saved (No space left on device: x.ckpt); training goes on"]
+    assert said == ["generation 3 not saved (No space left on device: /checkpoint); training goes on"]
     assert load_newest_checkpoint(run.folder / "checkpoint")[0].progress.units == 9
 
 
@@ -138,11 +138,11 @@ def test_a_run_whose_end_cannot_be_saved_says_so(tmp_path, monkeypatch):
 
     def refuse_to_save(self, checkpoint):
         if checkpoint.progress.units == 9:
-            raise OSError(28, "No space left on device", "x.ckpt")
+            raise OSError(28, "No space left on device", "/checkpoint/x.ckpt")
         save(self, checkpoint)
 
     monkeypatch.setattr(RunFiles, "save", refuse_to_save)
-    with pytest.raises(TrainingError, match=r"generation 9 could not be saved: No space left on device: x.ckpt"):
+    with pytest.raises(TrainingError, match=r"generation 9 could not be saved: No space left on device: /checkpoint"):
         execute(run)
     assert load_newest_checkpoint(run.folder / "checkpoint")[0].progress.units == 8
 

@@ -206,7 +206,10 @@ def test_a_trainer_that_lacks_a_method_is_not_made():
 @pytest.mark.parametrize(
     ("state", "line"),
     [
-        (TrainerState({f"{number}{'x' * 1000}": np.zeros(1) for number in range(1100)}), "the header would exceed"),
+        (
+            TrainerState({f"{number}{'x' * 1000}": np.zeros(1) for number in range(1100)}),
+            "the state has too many arrays",
+        ),
         (TrainerState(values={"trainer": object()}), "the trainer's value 'trainer' cannot be saved"),
     ],
 )

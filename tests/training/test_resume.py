@@ -72,7 +72,9 @@ def test_without_a_whole_checkpoint_nothing_is_resumed(tmp_path):
     folder = train(make_scripted_config(tmp_path, generations=3))
     for path in (folder / "checkpoint").iterdir():
         flip_a_bit(path)
-    with pytest.raises(ValueError, match=r"has no checkpoint that can be used; .*00000003.ckpt: "):
+    with pytest.raises(
+        ValueError, match=rf"^{folder}/checkpoint has no checkpoint that can be used: .*init_from .*00000003.ckpt: "
+    ):
         resume(folder)
 
 
@@ -150,8 +152,14 @@ def test_a_folder_without_a_run_is_refused(name, tmp_path):
 
 def test_a_file_of_a_run_and_the_folder_above_it_say_where_it_is(tmp_path):
     folder = train(make_scripted_config(tmp_path, generations=1))
-    for wrong, expected in [(folder / "best.dat", f"a file; give {folder}"), (folder.parent, "the runs in it are run")]:
-        with pytest.raises(ValueError, match=re.escape(expected)):
+    told = {
+        folder / "best.dat": f"a file; give {folder}",
+        folder / "checkpoint" / "00000001.ckpt": f"a file; give {folder}",
+        folder / "checkpoint": f"which is inside one; give {folder}",
+        folder.parent: "the runs in it are run",
+    }
+    for wrong, expected in told.items():
+        with pytest.raises(ValueError, match=f"{re.escape(expected)}$"):
             parse_config("static", ["--resume", str(wrong)], "")
 
 

@@ -1,7 +1,9 @@
 """Resumes of unusual runs, of runs interrupted at an unlucky moment, and of runs whose files have changed."""
 
 import os
+import shutil
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -76,6 +78,7 @@ def test_a_run_of_a_version_without_early_stop_counts_grace_resumes_as_it_began(
     options = dict(checkpoint.config)
     del options["early_stop_counts_grace"]
     save_checkpoint(folder / "checkpoint", replace(checkpoint, config=options))
+    (folder / "config.yaml").unlink()  # of this version
     flags = ["--resume", str(folder), "--import", "tests.scripted"]
     resumed = parse_config("static", flags, "")
     assert resumed.as_options()["early_stop_counts_grace"]
@@ -158,6 +161,43 @@ def test_a_checkpoint_of_a_newer_version_is_refused_and_kept(tmp_path, monkeypat
     assert sorted(path.read_bytes() for path in (folder / "checkpoint").iterdir()) == before
 
 
+def test_a_checkpoint_under_another_number_is_passed_over(tmp_path, capsys):
+    whole = read_outcome(train(make_scripted_config(tmp_path, run_name="whole")))
+    folder = train(make_scripted_config(tmp_path, generations=3))
+    (folder / "checkpoint" / "00000003.ckpt").rename(folder / "checkpoint" / "00000008.ckpt")
+    assert read_outcome(resume(folder)) == whole
+    assert "00000008.ckpt: of another name: it holds the state after 3" in capsys.readouterr().err
+
+
+def test_a_checkpoint_of_another_run_is_refused_until_it_is_moved_away(tmp_path):
+    whole = read_outcome(train(make_scripted_config(tmp_path, run_name="whole")))
+    other = train(make_scripted_config(tmp_path, run_name="other", seed=5, generations=4))
+    folder = train(make_scripted_config(tmp_path, generations=3))
+    copied = shutil.copy(other / "checkpoint" / "00000004.ckpt", folder / "checkpoint")
+    line = "seed is 5 in the newest checkpoint and 0 in config.yaml: one of them is of another run, or was edited"
+    with pytest.raises(ValueError, match=line):
+        resume(folder)
+    Path(copied).unlink()
+    assert read_outcome(resume(folder)) == whole
+
+
+@pytest.mark.parametrize("text", [None, "", "seed: [", "strategy: openai_es\n", "threads: 7\n"])
+def test_a_config_file_without_the_options_of_the_run_says_nothing_about_it(text, tmp_path):
+    folder = train(make_scripted_config(tmp_path, generations=2))
+    (folder / "config.yaml").unlink()
+    if text is not None:
+        (folder / "config.yaml").write_text(text)
+    resume(folder)
+    assert "seed: 0" in (folder / "config.yaml").read_text()
+
+
+def test_a_pipe_for_a_config_file_is_not_read(tmp_path):
+    folder = train(make_scripted_config(tmp_path, generations=2))
+    (folder / "config.yaml").unlink()
+    os.mkfifo(folder / "config.yaml")
+    make_resumed_config(folder)
+
+
 def test_folders_and_pipes_among_the_checkpoints_do_no_harm(tmp_path):
     whole = read_outcome(train(make_scripted_config(tmp_path, run_name="whole")))
     folder = train(make_scripted_config(tmp_path, generations=3))
@@ -187,7 +227,7 @@ def test_a_file_without_metrics_prevents_the_resume(tmp_path):
         resume(folder)
     (folder / "metrics.csv").unlink()
     (folder / "metrics.csv").mkdir()
-    with pytest.raises(ValueError, match=r"cannot resume .*: Is a directory"):
+    with pytest.raises(ValueError, match=r"metrics.csv is not a file; move it away"):
         resume(folder)
 
 

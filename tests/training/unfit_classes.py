@@ -99,6 +99,106 @@ class TellRaises(_TellsLater):
         raise RuntimeError("scripted")
 
 
+class TellsColumnOfOurs(_TellsLater):
+    def answer(self, metrics):
+        return {**metrics, "generation": 7}
+
+
+class TellsColumnOfTheLoop(_TellsLater):
+    def answer(self, metrics):
+        return {**metrics, "return_mean": 7}
+
+
+class TellsComma(_TellsLater):
+    def answer(self, metrics):
+        return {**metrics, "a,b": 7}
+
+
+class TellsHugeNumber(_TellsLater):
+    def answer(self, metrics):
+        return {**metrics, "sigma": 10**400}
+
+
+class MeanShrinks(_TellsLater):
+    def answer(self, metrics):
+        self._mean = self._mean[:-1]
+        return metrics
+
+
+class MeanBecomesList(_TellsLater):
+    def answer(self, metrics):
+        self._mean = list(self._mean)
+        return metrics
+
+    @property
+    def mean(self):
+        return self._mean if isinstance(self._mean, list) else super().mean
+
+
+class MeanRaises(_TellsLater):
+    def answer(self, metrics):
+        del self._mean
+        return metrics
+
+
+class _StateLater(_TellsLater):
+    """Has a correct state in the first two generations, then `addition` too."""
+
+    addition = None
+    is_spoiled = False
+
+    def answer(self, metrics):
+        self.is_spoiled = True
+        return metrics
+
+    def state_dict(self):
+        return {**super().state_dict(), "own": self.addition} if self.is_spoiled else super().state_dict()
+
+
+class StateOfNone(_StateLater):
+    addition = None
+
+
+class StateOfSet(_StateLater):
+    addition = {1, 2}  # noqa: RUF012
+
+
+class StateOfText(_StateLater):
+    addition = np.array(["a"])
+
+
+class StateOfObjects(_StateLater):
+    addition = np.array([None, {}], dtype=object)
+
+
+class StateOfComplexNumbers(_StateLater):
+    addition = np.array([1j])
+
+
+class StateOfLongDoubles(_StateLater):
+    addition = np.zeros(2, np.longdouble)
+
+
+class StateOfRecords(_StateLater):
+    addition = np.zeros(2, [("a", "f4")])
+
+
+class StateOfManyArrays(_StateLater):
+    addition = np.zeros(1)
+
+    def state_dict(self):
+        return super().state_dict() | ({f"k{k}": np.zeros(1) for k in range(3000)} if self.is_spoiled else {})
+
+
+class StateRaises(_StateLater):
+    addition = property(lambda self: 1 / 0)
+
+
+class StateIsList(_StateLater):
+    def state_dict(self):
+        return [1] if self.is_spoiled else super().state_dict()
+
+
 class NoDataclass:
     observation_shape = layout = check_buffers = initial_params = initial_state = act = property(lambda self: None)
 

@@ -13,6 +13,8 @@ def add_rewards(
     rewards: np.ndarray, terminated: np.ndarray, truncated: np.ndarray, returns: np.ndarray
 ) -> tuple[bool, bool]:
     """Adds the rewards to the returns. Whether an episode has ended, and whether all rewards are finite."""
+    if not len(rewards) == len(terminated) == len(truncated) == len(returns):
+        raise ValueError("an env step with a row too many or too few")
     some_ended, all_finite = False, True
     for row in range(len(returns)):
         returns[row] += rewards[row]

@@ -1,0 +1,55 @@
+"""A user's wrapper that returns something other than an env step is named in one line, before the run and during it."""
+
+import pytest
+
+from hebbes.contracts.engine import EngineError
+from hebbes.files.checkpoint import load_newest_checkpoint
+from hebbes.training.prepare import prepare
+from hebbes.training.run import execute
+from tests.shape_checks import unchecked
+from tests.training.scripted_runs import make_scripted_config
+
+WRONG_ENV_STEPS = {
+    "StepsToNothing": "step must return an EnvStep, got NoneType",
+    "RewardsInList": "rewards must be an array of numbers of shape (3,), got list",
+    "RewardsInColumn": "rewards must be an array of numbers of shape (3,), got float64 of shape (3, 1)",
+    "RewardTooFew": "rewards must be an array of numbers of shape (3,), got float64 of shape ",
+    "RowTooFew": "observations must be an array of numbers of shape (3, 2), got float32 of shape ",
+    "IntegersTerminate": "terminated must be bool of shape (3,), got int64 of shape (3,)",
+    "NarrowObservations": "observations must be an array of numbers of shape (3, 2), got float32 of shape (3, 1)",
+}
+"""Wrapper -> what is wrong with an env step of three sub-environments."""
+
+
+def find_complaint(name, count):
+    """What is wrong with an env step of so many sub-environments."""
+    return f"wrappers 'unfit_wrappers:{name}' cannot be used: {WRONG_ENV_STEPS[name].replace('(3', f'({count}')}"
+
+
+@unchecked()
+@pytest.mark.parametrize("name", WRONG_ENV_STEPS)
+def test_before_the_run_nothing_is_written(name, tmp_path):
+    with pytest.raises(ValueError) as refused:
+        prepare(make_scripted_config(tmp_path, wrappers=(f"unfit_wrappers:{name}",)))
+    assert find_complaint(name, 1) in str(refused.value)
+    assert not list(tmp_path.iterdir())
+
+
+@unchecked()
+def test_the_first_observations_are_looked_at_too(tmp_path):
+    with pytest.raises(ValueError, match=r"'unfit_wrappers:StartsWithList' .*: observations must be .*, got list"):
+        prepare(make_scripted_config(tmp_path, wrappers=("unfit_wrappers:StartsWithList",)))
+
+
+@unchecked()
+@pytest.mark.parametrize(
+    ("name", "engine"), [*((name, "in_process") for name in WRONG_ENV_STEPS), ("RowTooFew", "workers")]
+)
+def test_during_the_run_the_last_generation_is_saved(name, engine, tmp_path):
+    wrapper = {f"unfit_wrappers:{name}": {"from_call": 12}}  # in generation 3, whose episodes have five env steps
+    options = {"wrappers": (wrapper,), "population_size": 2, "engine": engine, "eval_every": 100}
+    (run,) = prepare(make_scripted_config(tmp_path, **options))
+    with pytest.raises(EngineError) as stopped:
+        execute(run)
+    assert find_complaint(name, 3) in str(stopped.value)
+    assert load_newest_checkpoint(run.folder / "checkpoint")[0].progress.units == 2

@@ -1,0 +1,69 @@
+"""Wrappers that return something other than an env step, each in a different way."""
+
+from copy import copy
+
+import numpy as np
+
+from hebbes.wrappers.base import BatchWrapper
+
+
+def change(stepped, **values):
+    """The env step with other values, made without its constructor, whose arguments the tests check."""
+    changed = copy(stepped)
+    for name, value in values.items():
+        object.__setattr__(changed, name, value)
+    return changed
+
+
+class StepsWrongly(BatchWrapper):
+    """Returns what `spoil` makes of an env step, from its call number `from_call` on."""
+
+    def __init__(self, env, from_call=1):
+        super().__init__(env)
+        self.from_call, self.num_calls = from_call, 0
+
+    def step(self, actions, active):
+        stepped = super().step(actions, active)
+        self.num_calls += 1
+        return stepped if self.num_calls < self.from_call else self.spoil(stepped)
+
+
+class StepsToNothing(StepsWrongly):
+    def spoil(self, stepped):
+        return None
+
+
+class RewardsInList(StepsWrongly):
+    def spoil(self, stepped):
+        return change(stepped, rewards=stepped.rewards.tolist())
+
+
+class RewardsInColumn(StepsWrongly):
+    def spoil(self, stepped):
+        return change(stepped, rewards=stepped.rewards[:, np.newaxis])
+
+
+class RewardTooFew(StepsWrongly):
+    def spoil(self, stepped):
+        return change(stepped, rewards=stepped.rewards[:-1])
+
+
+class RowTooFew(StepsWrongly):
+    def spoil(self, stepped):
+        arrays = ("observations", "rewards", "terminated", "truncated")
+        return change(stepped, **{name: getattr(stepped, name)[:-1] for name in arrays})
+
+
+class IntegersTerminate(StepsWrongly):
+    def spoil(self, stepped):
+        return change(stepped, terminated=stepped.terminated.astype(np.int64))
+
+
+class NarrowObservations(StepsWrongly):
+    def spoil(self, stepped):
+        return change(stepped, observations=stepped.observations[:, :1])
+
+
+class StartsWithList(BatchWrapper):
+    def start(self, episode):
+        return super().start(episode).tolist()
