@@ -196,3 +196,6 @@ class Trainer(ABC):
     @abstractmethod
     def set_state(self, state: TrainerState) -> None:
         """Continues from what `get_state` returned; ValueError or KeyError for the state of another trainer."""
+
+    def close(self) -> None:  # noqa: B027  # most hold nothing
+        """Frees what the trainer holds besides the engine, such as a simulator of its own."""

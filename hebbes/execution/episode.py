@@ -16,7 +16,6 @@ from jaxtyping import Bool, Float, Float64, Int, Shaped
 
 from hebbes.contracts.environment import BatchEnv, EnvStep
 from hebbes.contracts.policy import Buffers, LowRankWeights, Policy, State, Weights
-from hebbes.environments.wrapper_errors import check_env_step
 from hebbes.execution.kernels import env_steps
 from hebbes.execution.observation_moments import MomentTally
 from hebbes.execution.tallies import Tallies
@@ -225,8 +224,8 @@ def run_episode(
     observations = env.start(episode)
     live = _LiveMembers(weights, observations, agent.policy.initial_state(weights, rngs, buffers))
     live.drop_nonfinite("observation", observations)
-    tallies, stepped = Tallies(env), None
-    try:
+    tallies = Tallies(env)
+    with tallies.explain_errors():
         while len(live.members) and live.num_env_steps != max_env_steps:
             if abandoned is not None and abandoned.is_set():
                 raise AbandonedError
@@ -237,15 +236,10 @@ def run_episode(
             tallies.record_policy_time(begun)
             if not len(live.members):
                 break
-            actions = collector.choose_actions(live.members, actions)
+            actions = collector.choose_actions(live.members, live.observations, actions)
             env_step = tallies.step(actions, live.members)
-            stepped = env_step, len(live.members)
-            collector.record(live.members, live.observations, actions, env_step)
+            collector.record(live.members, actions, env_step)
             live.record_env_step(env_step)
-    except Exception:
-        if stepped is not None:  # a wrapper may have returned what nothing above can use
-            check_env_step(*stepped, env.observation_space)
-        raise
     result = live.end()
     result.tallies.update(tallies.sums)
     return result

@@ -3,6 +3,8 @@
 A number close to a bound of the action space is saturated: a small change of the policy has no effect there.
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from time import perf_counter
 from typing import Any
 
@@ -11,6 +13,7 @@ from gymnasium.spaces import Box
 from jaxtyping import Int, Shaped
 
 from hebbes.contracts.environment import BatchEnv, EnvStep
+from hebbes.environments.wrapper_errors import check_env_step
 from hebbes.execution.kernels import env_steps
 
 MARGIN = 0.01
@@ -23,6 +26,7 @@ class Tallies:
     def __init__(self, env: BatchEnv):
         """Takes the bounds from the outermost wrapper, or the environment, that has any."""
         self._env, self._bounds = env, _find_saturation_bounds(env)
+        self._last: tuple[EnvStep, int] | None = None
         self.sums = {"saturated_actions": 0.0, "bounded_actions": 0.0, "policy_seconds": 0.0, "simulator_seconds": 0.0}
 
     def record_policy_time(self, begun: float) -> None:
@@ -34,12 +38,23 @@ class Tallies:
         begun = perf_counter()
         env_step = self._env.step(actions, active)
         self.sums["simulator_seconds"] += perf_counter() - begun
+        self._last = env_step, len(active)
         if self._bounds is not None:
             low, high = self._bounds
             rows = actions.reshape(len(actions), len(low)).astype(low.dtype, copy=False)
             self.sums["saturated_actions"] += env_steps.count_outside(rows, low, high)
             self.sums["bounded_actions"] += actions.size
         return env_step
+
+    @contextmanager
+    def explain_errors(self) -> Iterator[None]:
+        """After an exception, refuses the last env step if it is wrong: a wrapper of a user's may have returned it."""
+        try:
+            yield
+        except Exception:
+            if self._last is not None:
+                check_env_step(*self._last, self._env.observation_space)
+            raise
 
 
 def _find_saturation_bounds(env: Any) -> tuple[np.ndarray, np.ndarray] | None:

@@ -1,37 +1,58 @@
 """Transitions of episodes, collected for algorithms that learn from single env steps."""
 
 import numpy as np
-from jaxtyping import Int, Shaped
+from jaxtyping import Bool, Int, Shaped
 
 from hebbes.contracts.engine import Transitions
 from hebbes.contracts.environment import EnvStep
 
 
 class Collector:
-    """Takes part in an episode: it may change the actions of the policies, and receives every env step. This one does
-    nothing."""
+    """Takes part in an episode: it may change the actions of the policies, and receives every env step.
+
+    This one does nothing. An environment may write to the arrays that it has returned, so they are copied if they are
+    kept over an env step.
+    """
 
     def choose_actions(
-        self, members: Int[np.ndarray, " rows"], actions: Shaped[np.ndarray, "rows ..."]
-    ) -> Shaped[np.ndarray, "rows ..."]:
-        """What these members do instead of the actions of their policies."""
-        return actions
-
-    def record(
         self,
         members: Int[np.ndarray, " rows"],
         observations: Shaped[np.ndarray, "rows ..."],
         actions: Shaped[np.ndarray, "rows ..."],
-        env_step: EnvStep,
+    ) -> Shaped[np.ndarray, "rows ..."]:
+        """What these members, which see these observations, do instead of the actions of their policies."""
+        return actions
+
+    def record(
+        self, members: Int[np.ndarray, " rows"], actions: Shaped[np.ndarray, "rows ..."], env_step: EnvStep
     ) -> None:
-        """Takes what these members saw, what they did, and what came of it. The arrays are not changed later."""
+        """Takes what came of these actions."""
 
 
 NO_COLLECTOR = Collector()
 """For episodes from which nothing is collected."""
 
 
-class TransitionRecorder(Collector):
+class TransitionCollector(Collector):
+    """Makes transitions of env steps. A subclass says what becomes of them."""
+
+    def choose_actions(
+        self,
+        members: Int[np.ndarray, " rows"],
+        observations: Shaped[np.ndarray, "rows ..."],
+        actions: Shaped[np.ndarray, "rows ..."],
+    ) -> Shaped[np.ndarray, "rows ..."]:
+        """The same actions. Keeps the observations."""
+        self._observations = observations.copy()
+        return actions
+
+    def make_transitions(self, actions: Shaped[np.ndarray, "rows ..."], env_step: EnvStep) -> Transitions:
+        """The transitions of the env step after the last call of `choose_actions`."""
+        kept = (each.copy() for each in (env_step.rewards, env_step.terminated, env_step.observations))
+        return Transitions(self._observations, actions.copy(), *kept)
+
+
+class TransitionRecorder(TransitionCollector):
     """Keeps the transitions of every member, and changes nothing."""
 
     def __init__(self, num_members: int):
@@ -40,15 +61,11 @@ class TransitionRecorder(Collector):
         self._parts: list[Transitions] = []
 
     def record(
-        self,
-        members: Int[np.ndarray, " rows"],
-        observations: Shaped[np.ndarray, "rows ..."],
-        actions: Shaped[np.ndarray, "rows ..."],
-        env_step: EnvStep,
+        self, members: Int[np.ndarray, " rows"], actions: Shaped[np.ndarray, "rows ..."], env_step: EnvStep
     ) -> None:
         """Keeps the transitions of this env step."""
         self._members.append(members)
-        self._parts.append(make_transitions(observations, actions, env_step))
+        self._parts.append(self.make_transitions(actions, env_step))
 
     def split_by_member(self) -> tuple[Transitions | None, ...]:
         """The finite transitions of each member in their order; None for a member without any."""
@@ -58,13 +75,6 @@ class TransitionRecorder(Collector):
         finite = find_finite(joined)
         split = (joined[finite & (members == member)] for member in range(self._num_members))
         return tuple(each if len(each) else None for each in split)
-
-
-def make_transitions(
-    observations: Shaped[np.ndarray, "rows ..."], actions: Shaped[np.ndarray, "rows ..."], env_step: EnvStep
-) -> Transitions:
-    """The transitions of one env step."""
-    return Transitions(observations, actions, env_step.rewards, env_step.terminated, env_step.observations)
 
 
 def join_transitions(parts: list[Transitions]) -> Transitions:
@@ -78,7 +88,9 @@ def join_transitions(parts: list[Transitions]) -> Transitions:
     )
 
 
-def find_finite(transitions: Transitions) -> np.ndarray:
-    """True for each transition all of whose numbers are finite: those of a simulator that failed are not."""
+def find_finite(transitions: Transitions) -> Bool[np.ndarray, " steps"]:
+    """True for each transition all of whose numbers are finite in float32: those of a simulator that failed are not."""
     arrays = transitions.observations, transitions.actions, transitions.rewards, transitions.next_observations
-    return np.logical_and.reduce([np.isfinite(array).reshape(len(array), -1).all(axis=1) for array in arrays])
+    with np.errstate(over="ignore"):
+        numbers = [array.reshape(len(array), -1).astype(np.float32) for array in arrays]
+    return np.logical_and.reduce([np.isfinite(each).all(axis=1) for each in numbers])

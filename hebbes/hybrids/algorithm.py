@@ -51,3 +51,6 @@ class Algorithm(ABC):
     @abstractmethod
     def set_state(self, state: TrainerState) -> None:
         """Continues from what `get_state` returned."""
+
+    def close(self) -> None:  # noqa: B027  # most hold nothing
+        """Frees simulators of its own."""

@@ -14,7 +14,8 @@ antithetic pair is trained, never its mirror. Until `start_steps`, only training
 
 - All individuals of a generation meet the same start states. Theirs meet states of their own.
 - Individuals that tie share their weights. Failed ones have none.
-- An episode that ends in a terminal state at its time limit is terminal. Theirs never is.
+- On the Gymnasium back end, an episode that ends in a terminal state at its time limit is terminal. Theirs never is,
+  and EnvPool does not tell.
 """
 
 from dataclasses import dataclass
@@ -29,7 +30,7 @@ from hebbes.contracts.engine import Context, Engine, EngineError, Rollouts
 from hebbes.contracts.option import option
 from hebbes.contracts.policy import Buffers
 from hebbes.contracts.randomness import Purpose, make_generator
-from hebbes.contracts.strategy import Results
+from hebbes.contracts.strategy import Results, SearchMemory
 from hebbes.contracts.trainer import Progress, TrainerState, UnitResult
 from hebbes.hybrids import core
 from hebbes.hybrids.algorithm import Algorithm
@@ -72,6 +73,14 @@ class CEMRLSettings(SearchSettings, GradientSettings):
     def count_members(self) -> int:
         """The population."""
         return self.population_size
+
+    def count_actors(self) -> int:
+        """The RL individuals."""
+        return self.rl_population
+
+    def estimate_strategy_memory(self, num_params: int) -> SearchMemory:
+        """The memory of the Gaussian."""
+        return CEM.memory(self.make_cem_settings(), num_params, self.population_size)
 
     def make_cem_settings(self) -> CEMSettings:
         """The settings of the Gaussian."""

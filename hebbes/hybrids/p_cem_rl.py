@@ -6,6 +6,7 @@ batches of its own, while the critics stay. `hebbes.hybrids.cem_rl` has all else
 
 Departures:
 
+- The critics are never trained beside the actors (their `parallel_critic`).
 - With fewer actor workers than RL individuals, groups of that size take turns, critics first. One worker is CEM-RL.
   Their critics take all steps first, whatever the number of workers.
 - Until `start_steps`, individuals act themselves, and their returns are told. Theirs act at random.

@@ -7,7 +7,8 @@ Departures from that code:
 
 - The actor's hidden layers have the policy's activation, tanh by default, and the critics' are leaky ReLUs, as in
   AES-RL's code (5b69a06). `--activation relu --critic_activation relu` gives theirs.
-- An episode that ends in a terminal state at its time limit is terminal. Theirs never is.
+- On the Gymnasium back end, an episode that ends in a terminal state at its time limit is terminal. Theirs never is,
+  and EnvPool does not tell.
 """
 
 from collections.abc import Mapping
@@ -23,7 +24,7 @@ from hebbes.contracts.option import option
 from hebbes.contracts.policy import Buffers
 from hebbes.contracts.randomness import Purpose, make_generator
 from hebbes.contracts.trainer import Progress, TrainerState, UnitResult
-from hebbes.execution.transitions import Collector, find_finite, make_transitions
+from hebbes.execution.transitions import TransitionCollector, find_finite
 from hebbes.hybrids import core
 from hebbes.hybrids.algorithm import Algorithm
 from hebbes.hybrids.core.settings import GradientSettings
@@ -93,10 +94,14 @@ class TD3(Algorithm):
     def train(self, env_steps: int, rng: np.random.Generator) -> None:
         """The gradient steps after the env step of this number."""
         self.learner.train_critics(self._target, rng)
-        if env_steps % self.settings.policy_delay == 0:
+        if (env_steps - self.settings.start_steps) % self.settings.policy_delay == 0:
             self.learner.train_actors(self._actors, rng)
             self._target.rows.lerp_(self._actors.trained.parameters.rows, self.settings.target_rate)
             self.learner.critics.move_targets()
+
+    def close(self) -> None:
+        """Frees the simulator."""
+        self._episodes.close()
 
     def get_state(self) -> TrainerState:
         """The actor, its target and its optimizer, the critics and the replay."""
@@ -112,7 +117,7 @@ class TD3(Algorithm):
         self._target.rows.numpy()[:] = state.arrays["target"]
 
 
-class _Exploration(Collector):
+class _Exploration(TransitionCollector):
     """Takes part in one episode: adds noise to the actions, and trains after each env step."""
 
     def __init__(self, algorithm: TD3, progress: Progress):
@@ -122,9 +127,13 @@ class _Exploration(Collector):
         self._batches = make_generator(seed, Purpose.GRADIENTS, generation=progress.units)
 
     def choose_actions(
-        self, members: Int[np.ndarray, " rows"], actions: Shaped[np.ndarray, "rows ..."]
+        self,
+        members: Int[np.ndarray, " rows"],
+        observations: Shaped[np.ndarray, "rows ..."],
+        actions: Shaped[np.ndarray, "rows ..."],
     ) -> Shaped[np.ndarray, "rows ..."]:
         """Uniform actions until `start_steps`, then those of the actor with noise."""
+        super().choose_actions(members, observations, actions)
         settings = self._algorithm.settings
         if self._env_steps < settings.start_steps:
             return self._noise.uniform(-1, 1, actions.shape).astype(np.float32)
@@ -132,15 +141,11 @@ class _Exploration(Collector):
         return np.clip(actions + noise, -1, 1)
 
     def record(
-        self,
-        members: Int[np.ndarray, " rows"],
-        observations: Shaped[np.ndarray, "rows ..."],
-        actions: Shaped[np.ndarray, "rows ..."],
-        env_step: EnvStep,
+        self, members: Int[np.ndarray, " rows"], actions: Shaped[np.ndarray, "rows ..."], env_step: EnvStep
     ) -> None:
         """Adds the transition to the replay, and trains."""
         self._env_steps += 1
-        transitions = make_transitions(observations, actions, env_step)
+        transitions = self.make_transitions(actions, env_step)
         self._algorithm.learner.add(transitions[find_finite(transitions)])
-        if self._env_steps >= self._algorithm.settings.start_steps and len(self._algorithm.learner.replay):
+        if self._env_steps > self._algorithm.settings.start_steps and len(self._algorithm.learner.replay):
             self._algorithm.train(self._env_steps, self._batches)

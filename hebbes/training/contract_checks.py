@@ -17,7 +17,6 @@ from hebbes.contracts.policy import Buffers, Layout, LowRankWeights, Policy, Sta
 from hebbes.contracts.population import Population
 from hebbes.contracts.randomness import Purpose, make_generator
 from hebbes.contracts.strategy import Results, Strategy
-from hebbes.files.checkpoint import check_arrays
 from hebbes.registry.users_classes import convert_errors, is_users_class
 from hebbes.training.advice import TrainingError
 
@@ -151,6 +150,8 @@ def _check_population(population: Any) -> None:
 
 
 def _check_state_dict(state: Any) -> None:
+    from hebbes.files.checkpoint import check_arrays  # imports safetensors
+
     if not isinstance(state, Mapping):
         raise ValueError(f"state_dict must return NumPy arrays by name, got {_describe(state)}")
     for each, array in state.items():

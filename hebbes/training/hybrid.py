@@ -1,7 +1,8 @@
 """Hybrid: the trainer of an actor by a method of `hebbes.hybrids`, which mixes gradients with evolution."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import pairwise
 from math import prod
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -12,9 +13,10 @@ from hebbes.contracts.engine import Engine
 from hebbes.contracts.environment import Space
 from hebbes.contracts.option import check_options, option
 from hebbes.contracts.policy import Buffers, Policy
+from hebbes.contracts.strategy import SearchMemory
 from hebbes.contracts.trainer import Progress, SearchSize, Trainer, TrainerState, UnitResult
 from hebbes.hybrids.algorithm import Algorithm
-from hebbes.hybrids.core.settings import count_row_bytes
+from hebbes.hybrids.core.settings import GradientSettings, count_row_bytes
 from hebbes.policies.mlp import MLP
 from hebbes.registry.lookup import find_class
 from hebbes.registry.tables import ALGORITHMS
@@ -40,14 +42,23 @@ class HybridOptions:
 
 @dataclass(frozen=True, kw_only=True)
 class HybridSize(SearchSize):
-    """The population, and the replay."""
+    """The population, the networks and the replay."""
 
+    settings: GradientSettings
+    num_params: int
+    trained_params: int
+    """Parameters of all networks that have an optimizer."""
     replay_size: int
     row_bytes: int
 
+    def estimate_memory(self) -> SearchMemory:
+        """The strategy, and for each trained parameter its value, target, and the two moments of Adam."""
+        strategy = self.settings.estimate_strategy_memory(self.num_params)
+        return replace(strategy, state=strategy.state + 4 * 4 * self.trained_params)
+
     def count_segment_bytes(self) -> int:
-        """Bytes of the full replay."""
-        return self.replay_size * self.row_bytes
+        """Bytes of the full replay; 0 if nothing is trained."""
+        return self.replay_size * self.row_bytes if self.settings.count_actors() else 0
 
 
 class Hybrid(Trainer):
@@ -93,11 +104,18 @@ class Hybrid(Trainer):
     def measure_search(cls, config: TrainConfig, policy: Policy) -> SearchSize:
         """The population, and the replay."""
         assert isinstance(policy, MLP), "HybridOptions allows no other"
+        settings, num_observed = config.settings, prod(policy.observation_shape)
+        num_params = policy.layout.num_params
+        critics = (num_observed + policy.num_outputs, *settings.choose_critic_sizes(policy.hidden_sizes), 1)
+        critic_params = sum((num_inputs + 1) * num_outputs for num_inputs, num_outputs in pairwise(critics))
         return HybridSize(
-            population_size=config.settings.count_members(),
+            population_size=settings.count_members(),
             options={"replay_size": ("replay_size", 1)},
-            replay_size=config.settings.replay_size,
-            row_bytes=count_row_bytes(prod(policy.observation_shape), policy.num_outputs),
+            settings=settings,
+            num_params=num_params,
+            trained_params=settings.count_actors() * num_params + 2 * critic_params,
+            replay_size=settings.replay_size,
+            row_bytes=count_row_bytes(num_observed, policy.num_outputs),
         )
 
     @property
@@ -108,6 +126,10 @@ class Hybrid(Trainer):
     def advance(self, progress: Progress, engine: Engine) -> UnitResult:
         """Does the algorithm's next unit."""
         return self._algorithm.advance(progress, engine)
+
+    def close(self) -> None:
+        """Frees the algorithm's simulators."""
+        self._algorithm.close()
 
     def get_state(self) -> TrainerState:
         """The algorithm's state."""

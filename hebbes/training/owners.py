@@ -167,6 +167,8 @@ def list_owners(choices: Choices) -> list[Owner]:
 
 
 def _change_defaults(owner: Owner, defaults: Mapping[str, Any]) -> Owner:
+    if owner.kind in SEVERAL:  # a user's own may have options of these names
+        return owner
     own = {each.field.name for each in owner.options}
     return replace(owner, defaults={name: value for name, value in defaults.items() if name in own})
 
@@ -187,9 +189,11 @@ def _list_several(kind: str, entries: Sequence[Entry]) -> list[Owner]:
 
 def list_all_owners(trainer: str) -> list[Owner]:
     """Every owner of ours that a run could have."""
-    parts = [find_owner(kind, name) for kind in list_part_kinds(trainer) for name in list_names(kind)]
+    found = find_trainer(trainer)
+    allowed = {each.name: each.metadata.get("choices") for each in list_options(found.Options)}
+    parts = [find_owner(kind, name) for kind in list_part_kinds(trainer) for name in allowed[kind] or list_names(kind)]
     several = [owner for kind in SEVERAL for owner in _list_several(kind, ())]
-    return [*list_fixed_owners(trainer), *parts, *several]
+    return [_change_defaults(each, found.defaults) for each in (*list_fixed_owners(trainer), *parts, *several)]
 
 
 def name_options(owners: Iterable[Owner]) -> dict[str, list[OwnedOption]]:

@@ -114,6 +114,7 @@ def execute(run: Run, on_row: OnRow | None = None) -> TrainedRun:
                 have_logged = Lifecycle(run).train(on_row)
         finally:
             run.engine.close()
+            run.trainer.close()
             is_drawn = _draw_learning_curve(run.folder)
         returns, is_saved = run_final_test(run) if run.config.run.test_episodes else (np.empty(0), True)
     except OSError as error:

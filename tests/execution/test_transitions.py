@@ -1,9 +1,13 @@
 """Transitions as the episode loop gives them to those who collect them."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
-from hebbes.execution.transitions import TransitionRecorder
+from hebbes.contracts.engine import Transitions
+from hebbes.execution.transitions import TransitionRecorder, find_finite
+from hebbes.wrappers.base import BatchWrapper
 from tests.execution.test_episode import run
 from tests.scripted import ScriptedEnv
 
@@ -52,10 +56,49 @@ def test_a_member_without_a_finite_env_step_has_none():
 
 def test_a_collector_may_change_the_actions():
     class Opposite(TransitionRecorder):
-        def choose_actions(self, members, actions):
-            return -actions
+        def choose_actions(self, members, observations, actions):
+            return -super().choose_actions(members, observations, actions)
 
     env = ScriptedEnv(1, rewards=[0.0], truncate_at=2, action_weight=1.0)
     recorder = Opposite(1)
     assert run(env, values=[0.25], collector=recorder).returns.tolist() == [-1.0]
     assert (recorder.split_by_member()[0].actions == -0.25).all()
+
+
+class Reusing(BatchWrapper):
+    """Returns the same arrays from every call."""
+
+    def __init__(self, env):
+        super().__init__(env)
+        self._kept = None
+
+    def _write(self, observations):
+        if self._kept is None:
+            self._kept = observations.copy()
+        self._kept[:] = observations
+        return self._kept
+
+    def start(self, episode):
+        return self._write(self.env.start(episode))
+
+    def step(self, actions, active):
+        env_step = self.env.step(actions, active)
+        return replace(env_step, observations=self._write(env_step.observations))
+
+
+def test_an_environment_may_reuse_its_arrays():
+    _, (found,) = collect(Reusing(ScriptedEnv(1, truncate_at=5)))
+    _, (expected,) = collect(ScriptedEnv(1, truncate_at=5))
+    for name, array in vars(expected).items():
+        np.testing.assert_array_equal(getattr(found, name), array, name)
+
+
+def test_numbers_that_float32_does_not_hold_are_left_out():
+    transitions = Transitions(
+        np.zeros((3, 1)),
+        np.zeros((3, 1)),
+        np.array([1e39, 0.0, 1.0]),
+        np.zeros(3, bool),
+        np.array([[0.0], [1e39], [1]]),
+    )
+    assert find_finite(transitions).tolist() == [False, False, True]

@@ -273,6 +273,6 @@ def test_refuses_what_it_cannot_use(settings, message):
 def test_the_defaults_are_those_of_the_papers_code():
     cem_rl, p_cem_rl = CEMRLSettings(), PCEMRLSettings()
     assert (cem_rl.population_size, cem_rl.rl_population, cem_rl.start_steps) == (10, 5, 10_000)
-    assert (cem_rl.critic_hidden_sizes, cem_rl.learning_rate, cem_rl.replay_size) == ((), 1e-3, 1_000_000)
+    assert (cem_rl.critic_hidden_sizes, cem_rl.learning_rate, cem_rl.replay_size) == (None, 1e-3, 1_000_000)
     assert (cem_rl.batch_size, p_cem_rl.batch_size) == (100, 256)
     assert cem_rl.make_cem_settings().extra_variance == pytest.approx(9.505e-4)

@@ -8,6 +8,7 @@ from hebbes.files.checkpoint import load_newest_checkpoint
 from hebbes.hybrids import td3
 from hebbes.hybrids.core.learner import Learner
 from hebbes.recording.metrics import METRICS, read_metrics
+from hebbes.wrappers.base import BatchWrapper
 
 TINY = {
     **{"environment": "Pendulum-v1", "hidden_sizes": [16], "start_steps": 250, "batch_size": 8, "replay_size": 700},
@@ -28,8 +29,8 @@ def whole(tmp_path_factory):
 def test_nothing_is_trained_before_start_steps_and_one_step_after_each_env_step_then(whole):
     metrics = whole.metrics
     assert metrics["env_steps"].tolist() == [200, 400, 600, 800, 1000]
-    assert metrics["critic_steps"].tolist() == [0, 151, 200, 200, 200]
-    assert metrics["actor_steps"].tolist() == [0, 76, 100, 100, 100]  # after env steps of an even number
+    assert metrics["critic_steps"].tolist() == [0, 150, 200, 200, 200]
+    assert metrics["actor_steps"].tolist() == [0, 75, 100, 100, 100]  # with every second step of the critics
     assert metrics["replay_size"].tolist() == [200, 400, 600, 700, 700]
     assert np.isnan(metrics["critic_loss"]).tolist() == np.isnan(metrics["q_mean"]).tolist() == [True] + 4 * [False]
     assert np.isfinite(metrics["eval_return"]).tolist() == [False, True, False, True, True]
@@ -62,12 +63,29 @@ def test_another_seed_gives_another_run(whole, tmp_path):
     assert train(tmp_path, max_env_steps=400, seed=4).metrics["return"][0] != whole.metrics["return"][0]
 
 
+def test_a_wrapper_that_raises_ends_the_run_with_a_line(tmp_path):
+    with pytest.raises(RuntimeError, match=r"wrappers 'tests.hybrids.test_td3:Raising' cannot be used: KeyError: 'no'"):
+        train(tmp_path, wrappers=["tests.hybrids.test_td3:Raising"], max_env_steps=400)
+
+
+class Raising(BatchWrapper):
+    """Raises in the thirtieth env step. Its option has the name of one of the policy's."""
+
+    bias: float = 0.5
+
+    def step(self, actions, active):
+        self.steps = getattr(self, "steps", 0) + 1
+        if self.steps == 30:
+            raise KeyError("no")
+        return self.env.step(actions, active)
+
+
 def test_the_first_actions_are_uniform_and_later_ones_are_the_actors_with_noise(monkeypatch, tmp_path):
     taken = []
 
     class Spy(td3._Exploration):
-        def choose_actions(self, members, actions):
-            chosen = super().choose_actions(members, actions)
+        def choose_actions(self, members, observations, actions):
+            chosen = super().choose_actions(members, observations, actions)
             taken.append((float(actions[0, 0]), float(chosen[0, 0])))
             return chosen
 
@@ -150,6 +168,10 @@ def test_evolved_weights_start_a_hybrid_and_its_actor_an_evolution(tmp_path):
     hybrid = train(tmp_path / "td3", max_env_steps=200, init_from=str(evolved.best))
     weights = [hebbes.load_policy(run.folder / "latest.dat").weights for run in (evolved, hybrid)]
     np.testing.assert_array_equal(*weights)  # nothing is trained in the first 250 env steps
-    back = {**tiny, **network, "folder": str(tmp_path / "back"), "init_from": str(hybrid.best), "sigma": 1e-6}
+    trained = train(tmp_path / "trained", max_env_steps=600, init_from=str(evolved.best), learning_rate=0.05)
+    weights.append(hebbes.load_policy(trained.folder / "latest.dat").weights)
+    assert np.abs(weights[2] - weights[0]).max() > 0.1
+    back = {**tiny, **network, "folder": str(tmp_path / "back"), "sigma": 1e-6}
+    back["init_from"] = str(trained.folder / "latest.dat")
     returned = hebbes.load_policy(hebbes.train(back, quiet=True).best).weights
-    np.testing.assert_allclose(returned, weights[1], atol=0.1)
+    np.testing.assert_allclose(returned, weights[2], atol=0.01)

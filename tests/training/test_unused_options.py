@@ -36,10 +36,11 @@ WITHOUT_EFFECT = {
         "or --sigma_schedule linear, cosine"
     ),
     "--learning_rate_schedule cosine --schedule_generations 9 --decay 0.9": (
-        "--learning_rate_decay is only used with --learning_rate_schedule exponential"
+        "--learning_rate_decay is only used with --learning_rate_schedule exponential, asymptotic"
     ),
     "--sigma_schedule constant --sigma_min 0.1": (
-        "--sigma_min is only used with --sigma_schedule exponential, linear, cosine or --sigma_adaptation other than 1"
+        "--sigma_min is only used with --sigma_schedule exponential, asymptotic, linear, cosine or "
+        "--sigma_adaptation other than 1"
     ),
     "--optimizer clip_up --no_divide_by_sigma": (
         "--divide_by_sigma is only used with --optimizer sgd, adam or --weight_decay other than 0"
@@ -50,7 +51,9 @@ WITHOUT_EFFECT = {
         "--schedule_generations is only used with --learning_rate_schedule linear, cosine"
     ),
     "--strategy cem --extra_variance_min 0.1": "--extra_variance_min is only used with --extra_variance other than 0",
-    "--strategy ars --sigma_min 0.1": "--sigma_min is only used with --sigma_schedule exponential, linear, cosine",
+    "--strategy ars --sigma_min 0.1": (
+        "--sigma_min is only used with --sigma_schedule exponential, asymptotic, linear, cosine"
+    ),
 }
 WITH_EFFECT = [
     *("--sampler low_rank --rank 2", "--optimizer clip_up --max_speed 1", "--hidden_sizes 8 --activation relu"),

@@ -5,9 +5,11 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float32
 
+from hebbes.contracts.engine import EngineError
 from hebbes.contracts.policy import Buffers
 from hebbes.contracts.randomness import Purpose, derive_simulator_seed, make_generator
 from hebbes.environments.make_batch_env import make_batch_env
+from hebbes.environments.wrapper_errors import convert_wrapper_errors
 from hebbes.execution.chunks import Task
 from hebbes.execution.episode import EpisodeResult, run_episode
 from hebbes.execution.transitions import Collector
@@ -32,16 +34,21 @@ class Episodes:
     ) -> EpisodeResult:
         """Plays the episode of this number. The collector may change the row in place."""
         rng = make_generator(self._task.seed, Purpose.TRAINING, generation=number)
-        return run_episode(
-            self._task.agent,
-            self._env,
-            row,
-            number,
-            [rng],
-            buffers=buffers,
-            max_env_steps=max_env_steps,
-            collector=collector,
-        )
+        with convert_wrapper_errors(self._task.environment, EngineError):
+            return run_episode(
+                self._task.agent,
+                self._env,
+                row,
+                number,
+                [rng],
+                buffers=buffers,
+                max_env_steps=max_env_steps,
+                collector=collector,
+            )
+
+    def close(self) -> None:
+        """Frees the simulator."""
+        self._env.close()
 
 
 def find_action_range(task: Task) -> tuple[np.ndarray, np.ndarray]:

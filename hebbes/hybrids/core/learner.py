@@ -23,7 +23,7 @@ from hebbes.policies.mlp import MLP
 
 
 class Learner:
-    """Learns from transitions. Nothing in it is random but by the generators that its methods are given."""
+    """Learns from transitions. All randomness comes from the generators that its methods are given."""
 
     def __init__(self, settings: GradientSettings, policy: MLP, low: np.ndarray, high: np.ndarray, seed: int) -> None:
         """An empty replay, and critics that start as PyTorch draws its layers. Actions lie between `low` and `high`."""
@@ -32,8 +32,7 @@ class Learner:
         actor = Network((observation_size, *policy.hidden_sizes, action_size), policy.activation, "tanh")
         lowest, highest = (torch.from_numpy(bound.astype(np.float32).ravel()) for bound in (low, high))
         self.actor = ActorNetwork(actor, ActionRange(lowest, highest))
-        hidden_sizes = settings.critic_hidden_sizes or policy.hidden_sizes
-        sizes = (observation_size + action_size, *hidden_sizes, 1)
+        sizes = (observation_size + action_size, *settings.choose_critic_sizes(policy.hidden_sizes), 1)
         rng = make_generator(seed, Purpose.INITIAL_PARAMS, member=1)
         layout = Layout(compute_dense_shapes(sizes, bias=True))
         rows = np.stack([pytorch_uniform(layout, rng) for _ in range(2)]).astype(np.float32)

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from hebbes.contracts.option import check_options, option
+from hebbes.contracts.strategy import SearchMemory
 
 CRITIC_ACTIVATIONS = ("leaky_relu", "relu", "tanh")
 
@@ -14,8 +15,8 @@ class GradientSettings:
     start_steps: int = option(10_000, "env steps before anything is trained by gradients", range=">= 0")
     batch_size: int = option(256, "transitions of a gradient step", range=">= 1")
     learning_rate: float = option(1e-3, "learning rate of Adam, for critics and actors", range="> 0")
-    critic_hidden_sizes: tuple[int, ...] = option(
-        (), "units of each hidden layer of the critics (default: those of the actor)", range=">= 1"
+    critic_hidden_sizes: tuple[int, ...] | None = option(
+        None, "units of each hidden layer of the critics (default: those of the actor)", range=">= 1"
     )
     critic_activation: str = option(
         "leaky_relu", "activation of the critics' hidden layers", choices=CRITIC_ACTIVATIONS
@@ -36,9 +37,21 @@ class GradientSettings:
     def __post_init__(self) -> None:
         check_options(self)
 
+    def choose_critic_sizes(self, actor: tuple[int, ...]) -> tuple[int, ...]:
+        """Units of each hidden layer of the critics, for those of the actor."""
+        return actor if self.critic_hidden_sizes is None else self.critic_hidden_sizes
+
     def count_members(self) -> int:
         """The largest number of members that are evaluated together."""
         return 1
+
+    def count_actors(self) -> int:
+        """The number of actors that are trained."""
+        return 1
+
+    def estimate_strategy_memory(self, num_params: int) -> SearchMemory:
+        """The memory of the evolution strategy."""
+        return SearchMemory(0, 0, 0)
 
 
 def count_row_bytes(observation_size: int, action_size: int) -> int:
