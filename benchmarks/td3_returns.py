@@ -5,7 +5,8 @@
 
 Both have Stable-Baselines3's defaults (layers of 400 and 300 ReLUs, learning rate 1e-3, batches of 256, 100 random env
 steps at the start) and exploration noise of 0.1. The final actor plays 20 episodes of Gymnasium's environment, with the
-same start states for both. Results are written after each run, and runs that the file has are not repeated.
+same start states for both. Results are written after each run, and runs that the file has are not repeated: take a
+new file after a change of either program.
 """
 
 import argparse
@@ -80,15 +81,15 @@ def main() -> None:
     arguments = parser.parse_args()
     torch.set_num_threads(1)
     results = json.loads(arguments.results.read_text()) if arguments.results.exists() else {}
-    for seed in range(arguments.seeds):
+    seeds = range(arguments.seeds)
+    for seed in seeds:
         for name, train in (("hebbes", train_ours), ("stable_baselines3", train_stable_baselines)):
             key = f"{name} {arguments.environment} {arguments.env_steps} {seed}"
             if key not in results:
                 results[key] = train(arguments.environment, arguments.env_steps, seed)
                 arguments.results.write_text(json.dumps(results, indent=1))
     for name in ("hebbes", "stable_baselines3"):
-        begin = f"{name} {arguments.environment} {arguments.env_steps} "
-        values = [value for key, value in results.items() if key.startswith(begin)]
+        values = [results[f"{name} {arguments.environment} {arguments.env_steps} {seed}"] for seed in seeds]
         print(f"{name:20} IQM {trim_mean(values, 0.25):.1f}", "of", *(f"{value:.1f}" for value in values))
 
 
