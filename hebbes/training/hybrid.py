@@ -14,7 +14,7 @@ from hebbes.contracts.option import check_options, option
 from hebbes.contracts.policy import Buffers, Policy
 from hebbes.contracts.trainer import Progress, SearchSize, Trainer, TrainerState, UnitResult
 from hebbes.hybrids.algorithm import Algorithm
-from hebbes.hybrids.core.settings import count_row_bytes
+from hebbes.hybrids.core.settings import count_row_bytes, count_slack
 from hebbes.policies.mlp import MLP
 from hebbes.registry.lookup import find_class
 from hebbes.registry.tables import ALGORITHMS
@@ -43,11 +43,12 @@ class HybridSize(SearchSize):
     """The population, and the replay."""
 
     replay_size: int
+    replay_slack: float
     row_bytes: int
 
     def count_segment_bytes(self) -> int:
         """Bytes of the full replay."""
-        return self.replay_size * self.row_bytes
+        return (self.replay_size + count_slack(self.replay_size, self.replay_slack)) * self.row_bytes
 
 
 class Hybrid(Trainer):
@@ -97,6 +98,7 @@ class Hybrid(Trainer):
             population_size=config.settings.count_members(),
             options={"replay_size": ("replay_size", 1)},
             replay_size=config.settings.replay_size,
+            replay_slack=config.settings.replay_slack,
             row_bytes=count_row_bytes(prod(policy.observation_shape), policy.num_outputs),
         )
 
