@@ -70,21 +70,37 @@ class Gradients:
     def use_threads(self) -> Iterator[None]:
         """Computes with the number of threads that the settings say, without autograd."""
         before = torch.get_num_threads()
-        torch.set_num_threads(self._settings.gradient_threads)
         try:
-            with torch.no_grad():
+            with self.keep_threads():
                 yield
         finally:
             torch.set_num_threads(before)
 
+    @contextmanager
+    def keep_threads(self) -> Iterator[None]:
+        """The same where others of this process may compute at that time. The number, which they share, stays."""
+        torch.set_num_threads(self._settings.gradient_threads)
+        with torch.no_grad():
+            yield
+
+    @property
+    def critic_loss(self) -> float:
+        """Mean squared errors of both critics, added, over the steps since the last `take_metrics`; NaN without any."""
+        return float(self._squared_errors) / self._critic_steps if self._critic_steps else nan
+
+    @property
+    def q_mean(self) -> float:
+        """Mean estimate of the actors' actions over these steps; NaN without any."""
+        return float(self._values) / self._actor_steps if self._actor_steps else nan
+
     def take_metrics(self) -> dict[str, float]:
-        """Metrics of the gradient steps since the last call; NaN without any.
+        """Metrics of the gradient steps since the last call.
 
         Raises FloatingPointError if an estimate is not finite.
         """
         metrics = {
-            "critic_loss": float(self._squared_errors) / self._critic_steps if self._critic_steps else nan,
-            "q_mean": float(self._values) / self._actor_steps if self._actor_steps else nan,
+            "critic_loss": self.critic_loss,
+            "q_mean": self.q_mean,
             "critic_steps": self._critic_steps,
             "actor_steps": self._actor_steps,
             "replay_size": len(self._replay),
@@ -109,8 +125,7 @@ class Learner(Gradients):
         rng = make_generator(seed, Purpose.INITIAL_PARAMS, member=1)
         layout = Layout(compute_dense_shapes(compute_critic_sizes(settings, policy), bias=True))
         rows = np.stack([pytorch_uniform(layout, rng) for _ in range(2)]).astype(np.float32)
-        action_range = ActionRange(torch.from_numpy(self._low), torch.from_numpy(self._high))
-        super().__init__(settings, policy, action_range, rows, self.replay)
+        super().__init__(settings, policy, make_action_range(self._low, self._high), rows, self.replay)
 
     def add(self, transitions: Transitions) -> None:
         """Adds transitions to the replay, with actions, in [-1, 1] here, in the environment's units."""
@@ -125,6 +140,11 @@ class Learner(Gradients):
         """Continues from what `get_state` returned."""
         self.critics.set_state(state.select_arrays("critics"))
         self.replay.set_segments(state.segments, state.values["transitions"])
+
+
+def make_action_range(low: Float32[np.ndarray, " action"], high: Float32[np.ndarray, " action"]) -> ActionRange:
+    """The range between these bounds."""
+    return ActionRange(torch.from_numpy(low), torch.from_numpy(high))
 
 
 def compute_critic_sizes(settings: GradientSettings, policy: MLP) -> tuple[int, ...]:
