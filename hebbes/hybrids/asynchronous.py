@@ -89,6 +89,8 @@ class Counters:
     told: int = 0
     critics_version: int = 0
     """Jobs of the critics that are done."""
+    critic_steps: int = 0
+    """Gradient steps of these jobs."""
     completions: int = 0
     env_steps: int = 0
     """Of individuals that have come back."""
@@ -149,18 +151,20 @@ class Asynchronous(Algorithm):
         under_way = [flight.job.kind for flight in self._flights]
         for _ in range(self._settings.actor_workers - len(under_way) + under_way.count(CriticsJob.kind)):
             self._flights.append(Flight(self._make_individual()))
-        steps_left = counters.env_steps - counters.critics_version * jobs.CRITIC_STEPS
-        if self._is_learning() and CriticsJob.kind not in under_way and steps_left > 0 and len(self.learner.replay):
-            job = CriticsJob(counters.critics, counters.told, self.learner.replay.count, self.actor)
+        if self._may_train_critics() and CriticsJob.kind not in under_way:
+            count = self.learner.replay.count
+            job = CriticsJob(counters.critics, counters.told, count, jobs.CRITIC_STEPS, self.actor)
             counters.critics += 1
             self._flights.append(Flight(job))
         for flight in self._flights:
             if flight.ticket is None and flight.answer is None:
                 flight.submit(engine, self._setup, self.learner)
 
-    def _is_learning(self) -> bool:
-        """Whether the critics are trained."""
-        return self._setup.collects and self._counters.env_steps >= self._settings.start_steps
+    def _may_train_critics(self) -> bool:
+        """Whether the critics have transitions to learn from, and have taken fewer steps than there are env steps."""
+        env_steps = self._counters.env_steps
+        is_behind = self._counters.critic_steps < env_steps >= self._settings.start_steps
+        return is_behind and len(self.learner.replay) > 0
 
     def _make_individual(self) -> IndividualJob:
         """The next individual, from the distribution as it is now."""
@@ -216,14 +220,15 @@ class Asynchronous(Algorithm):
         if isinstance(job, IndividualJob):
             self._take_back(job, answer, engine)
         else:
-            self._take_critics(answer)
+            self._take_critics(job, answer)
         return {}
 
-    def _take_critics(self, answer: CriticsAnswer) -> None:
+    def _take_critics(self, job: CriticsJob, answer: CriticsAnswer) -> None:
         core.learner.check_estimates(answer.loss)
         self.learner.critics.set_state(vars(answer))
         self._losses.append(answer.loss)
         self._counters.critics_version += 1
+        self._counters.critic_steps += job.critic_steps
 
     def _take_back(self, job: IndividualJob, answer: IndividualAnswer, engine: Engine) -> None:
         """Keeps what an individual has met, and starts the mean policy's episodes, unless it acted at random."""

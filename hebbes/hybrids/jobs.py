@@ -133,6 +133,7 @@ class CriticsJob:
     number: int
     mean_version: int
     replay_count: int
+    critic_steps: int
     row: Float32[np.ndarray, " params"]
 
 
@@ -187,7 +188,7 @@ def train_critics(
     target_actor = gradients.actor.copy(job.row[np.newaxis])
     rng = setup.make_batch_generator(1, job.number)
     with gradients.keep_threads():
-        for _ in range(CRITIC_STEPS):
+        for _ in range(job.critic_steps):
             gradients.train_critics(target_actor, rng)
             gradients.critics.move_targets()
     state: dict[str, Any] = gradients.critics.get_state()

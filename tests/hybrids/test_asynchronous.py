@@ -1,4 +1,4 @@
-"""The asynchronous hybrids on Pendulum-v1, with episodes of 50 env steps, in threads and in worker processes."""
+"""The asynchronous hybrids on Pendulum-v1, with episodes of 20 env steps, in threads and in worker processes."""
 
 import json
 from dataclasses import replace
@@ -22,12 +22,12 @@ from hebbes.hybrids.one_plus_one_rl import OnePlusOneRL
 from hebbes.policies.mlp import MLP
 from hebbes.recording.metrics import METRICS
 
-LENGTH = 50
+LENGTH = 20
 SHORT = WrapperSpec("gymnasium.wrappers:TimeLimit", {"max_episode_steps": LENGTH})
 PENDULUM = EnvironmentSpec(
     "Pendulum-v1", "gymnasium", gymnasium_wrappers=(SHORT,), wrappers=(WrapperSpec("rescale_action"),)
 )
-SIZES = {"actor_workers": 3, "batch_size": 8, "critic_hidden_sizes": (8,), "start_steps": 120, "replay_size": 1000}
+SIZES = {"actor_workers": 3, "batch_size": 8, "critic_hidden_sizes": (8,), "start_steps": 50, "replay_size": 1000}
 KINDS = [AESRL, ACEMRL, OnePlusOneRL]
 
 
@@ -56,7 +56,6 @@ def engines():
 
 @pytest.fixture(autouse=True)
 def few_critic_steps(monkeypatch):
-    """Workers are other processes and take the usual number."""
     monkeypatch.setattr(jobs, "CRITIC_STEPS", 40)
 
 
@@ -101,8 +100,7 @@ def test_trains_in_threads(kind, name, engines):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_trains_in_worker_processes(kind, engines, monkeypatch):
-    monkeypatch.setattr(jobs, "CRITIC_STEPS", 1000)
+def test_trains_in_worker_processes(kind, engines):
     trainer, engine = make_trainer(kind, rl_share=1.0), engines["two workers"]
     rows, progress = advance(trainer, engine, 1)
     while not rows[-1]["is_rl"]:  # when the critics' first job is done depends on the machine
@@ -122,7 +120,7 @@ def test_individuals_of_the_warm_up_act_at_random_and_are_not_told(engines):
     assert len(told) == 1
     assert progress.env_steps >= 5 * LENGTH  # four that act at random, perhaps a fifth, and the first that is told
     actions = trainer.learner.replay._rows[: 4 * LENGTH, 3]
-    assert actions.std() == pytest.approx(2 / 3**0.5, rel=0.15)  # Pendulum's torque is in [-2, 2]
+    assert actions.std() == pytest.approx(2 / 3**0.5, rel=0.2)  # Pendulum's torque is in [-2, 2]
     individual = told[0][0]
     assert not np.array_equal(individual, start)
 
@@ -146,14 +144,14 @@ def test_the_critics_take_no_more_steps_than_there_are_env_steps(engines):
 
     def spy(flight, engine):
         if flight.job.kind == "critics":
-            starts.append((trainer._counters.critics_version * 40, flight.job.replay_count))
+            starts.append((trainer._counters.critic_steps, flight.job.replay_count))
         return complete(flight, engine)
 
     trainer._complete = spy
     advance(trainer, engines["two threads"], 12)
     assert len(starts) > 3
     assert all(steps < env_steps for steps, env_steps in starts)
-    assert starts[0][1] >= 120
+    assert starts[0][1] >= 50
 
 
 def test_no_individual_is_trained_before_the_critics_are(engines):
@@ -163,9 +161,8 @@ def test_no_individual_is_trained_before_the_critics_are(engines):
 
 
 @pytest.mark.parametrize("name", ["one thread", "two workers"])
-@pytest.mark.parametrize("replay_size", [1000, 100])
-def test_the_order_of_completions_gives_the_same_bits(name, replay_size, engines, tmp_path, monkeypatch):
-    monkeypatch.setattr(jobs, "CRITIC_STEPS", 1000)
+@pytest.mark.parametrize("replay_size", [1000, 40])
+def test_the_order_of_completions_gives_the_same_bits(name, replay_size, engines, tmp_path):
     changes = {"completion_log": str(tmp_path / "log"), "replay_size": replay_size}
     first, again = make_trainer(**changes), None
     rows, progress = advance(first, engines["two threads"], 12)
@@ -183,9 +180,9 @@ def test_the_order_of_completions_gives_the_same_bits(name, replay_size, engines
     assert [entry["completion"] for entry in entries] == list(range(len(entries)))
 
 
-@pytest.mark.parametrize("replay_size", [1000, 100])
+@pytest.mark.parametrize("replay_size", [1000, 40])
 def test_goes_on_with_the_jobs_that_were_under_way(replay_size, engines, tmp_path):
-    """The log of a run that was killed is longer than its checkpoint. Transitions of 100 turn the replay over."""
+    """The log of a run that was killed is longer than its checkpoint. A replay of 40 turns over."""
     changes = {"completion_log": str(tmp_path / "log"), "replay_size": replay_size}
     whole = make_trainer(**changes)
     _, progress = advance(whole, engines["two threads"], 9)
