@@ -48,17 +48,21 @@ class Flight:
     """When it was submitted."""
 
     def submit(self, engine: Engine, setup: Setup, learner: "Learner") -> None:
-        """Submits the job. What it learns from are the learner's replay, and its critics if it trains them."""
+        """Submits the job. What it learns from are the learner's replay, and its critics if it trains them.
+
+        New individuals come last. With fewer workers than jobs, critics and mean would else fall far behind them.
+        """
         job = self.job
         self.submitted = perf_counter()
         if isinstance(job, MeanJob):
-            self.ticket = engine.submit(play_mean, setup, job)
+            self.ticket = engine.submit(play_mean, setup, job, urgent=True)
             return
         view = None if job.replay_count is None else learner.replay.make_view(job.replay_count)
         if isinstance(job, IndividualJob):
             self.ticket = engine.submit(play_individual, setup, job, view)
         else:
-            self.ticket = engine.submit(train_critics, setup, job, view, learner.critics.get_state())
+            critics = learner.critics.get_state()
+            self.ticket = engine.submit(train_critics, setup, job, view, critics, urgent=True)
 
     def describe(self) -> dict[str, Any]:
         """What the job is, and the versions of its inputs, for a log."""

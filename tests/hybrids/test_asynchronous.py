@@ -68,6 +68,16 @@ def advance(trainer, engine, individuals, progress=Progress()):  # noqa: B008  #
     return rows, progress
 
 
+def advance_until(is_enough, trainer, engine):
+    """When a job is done depends on the machine, and so does in which row its effect is seen."""
+    rows, progress = advance(trainer, engine, 1)
+    while not is_enough(rows):
+        row, progress = advance(trainer, engine, 1, progress)
+        rows += row
+        assert len(rows) < 1000
+    return rows, progress
+
+
 def copy_state(trainer):
     state = trainer.get_state()
     arrays = {name: np.array(array) for name, array in state.arrays.items()}
@@ -84,10 +94,9 @@ def assert_same_rows(found, expected):
 @pytest.mark.parametrize("name", ["one thread", "two threads"])
 def test_trains_in_threads(kind, name, engines):
     trainer = make_trainer(kind)
-    rows, progress = advance(trainer, engines[name], 16)
+    rows, progress = advance_until(lambda rows: len(rows) > 10 and rows[-1]["is_rl"], trainer, engines[name])
     assert all(row.keys() == rows[0].keys() <= METRICS.keys() for row in rows)
     assert {row["is_rl"] for row in rows} == {0, 1}
-    assert not rows[0]["is_rl"]
     for row in rows:
         assert row["actor_steps"] == (row["is_rl"] and 10 * LENGTH) or row["actor_steps"] < 10 * LENGTH
         assert np.isfinite(row["q_mean"]) == row["is_rl"]
@@ -96,17 +105,13 @@ def test_trains_in_threads(kind, name, engines):
     assert sum(row["critic_steps"] for row in rows) < progress.env_steps + 40
     assert trainer._counters.env_steps == progress.env_steps == trainer.learner.replay.count
     assert any(row["update_norm"] > 0 for row in rows)
-    assert rows[-1]["rl_share"] == pytest.approx(0.5, abs=0.15)
+    assert 0 < rows[-1]["rl_share"] < 0.6
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_trains_in_worker_processes(kind, engines):
     trainer, engine = make_trainer(kind, rl_share=1.0), engines["two workers"]
-    rows, progress = advance(trainer, engine, 1)
-    while not rows[-1]["is_rl"]:  # when the critics' first job is done depends on the machine
-        row, progress = advance(trainer, engine, 1, progress)
-        rows += row
-        assert len(rows) < 1000
+    rows, progress = advance_until(lambda rows: rows[-1]["is_rl"], trainer, engine)
     assert progress.env_steps % LENGTH == 0
     assert all(np.isfinite(row["return"]) and np.isfinite(row["mean_policy_return"]) for row in rows)
 
@@ -148,16 +153,16 @@ def test_the_critics_take_no_more_steps_than_there_are_env_steps(engines):
         return complete(flight, engine)
 
     trainer._complete = spy
-    advance(trainer, engines["two threads"], 12)
-    assert len(starts) > 3
+    advance_until(lambda rows: len(starts) > 3, trainer, engines["two threads"])
     assert all(steps < env_steps for steps, env_steps in starts)
     assert starts[0][1] >= 50
 
 
 def test_no_individual_is_trained_before_the_critics_are(engines):
     trainer = make_trainer(rl_share=1.0, actor_workers=1)
-    rows, _ = advance(trainer, engines["one thread"], 4)
-    assert [row["is_rl"] for row in rows] == [0, 1, 1, 1]
+    rows, _ = advance_until(lambda rows: rows[-1]["is_rl"], trainer, engines["one thread"])
+    assert sum(row["critic_steps"] for row in rows) > 0
+    assert not rows[0]["is_rl"]  # it was drawn when the critics' first job was
 
 
 @pytest.mark.parametrize("name", ["one thread", "two workers"])
@@ -226,7 +231,7 @@ def test_estimates_that_are_not_finite_end_the_run(engines):
     trainer = make_trainer()
     trainer.learner.critics.trained.parameters.rows[0, 0] = np.nan
     with pytest.raises(FloatingPointError, match="no longer finite"):
-        advance(trainer, engines["one thread"], 12)
+        advance(trainer, engines["one thread"], 1000)
 
 
 @pytest.mark.parametrize(
