@@ -22,6 +22,7 @@ class Purpose(IntEnum):
     TIES = 7
     GRADIENTS = 8
     EXPLORATION = 9
+    RL_SHARE = 10
 
 
 def _make_seed_sequence(

@@ -90,9 +90,11 @@ class ChunkEngine:
             sums.add(tickets[ticket], part)
         return sums.total
 
-    def submit(self, function: Callable[..., Any], *arguments: Any, home: int | None = None) -> int:
+    def submit(
+        self, function: Callable[..., Any], *arguments: Any, home: int | None = None, urgent: bool = False
+    ) -> int:
         """Adds a job, `function(evaluator, *arguments)` with the worker's ChunkEvaluator, and returns its ticket."""
-        return self._dispatch.submit(function, *arguments, home=home)
+        return self._dispatch.submit(function, *arguments, home=home, urgent=urgent)
 
     def collect(self, tickets: Collection[int], timeout: float | None = None) -> tuple[int, Any] | None:
         """The ticket and the answer of the first of these jobs that is done; None if none is done in `timeout`."""

@@ -102,16 +102,23 @@ class ChunkEvaluator:
         self._abandoned = Event()
 
     def evaluate(
-        self, population: Population, ids: range, context: Context, env_threads: int = 1, max_idle: int = 0
+        self,
+        population: Population,
+        ids: range,
+        context: Context,
+        env_threads: int = 1,
+        max_idle: int = 0,
+        recorder: TransitionRecorder | None = None,
     ) -> Rollouts:
         """The results of the chunk's members in every episode and every morphology.
 
         `max_idle` sub-environments are kept for later calls of the same purpose, or as many as an earlier one has said,
-        if that is more.
+        if that is more. A recorder of the caller's own may change the actions.
         """
         weights = population.weights(ids)
         tally = MomentTally(len(ids)) if context.observe_moments else None
-        recorder = TransitionRecorder(len(ids)) if context.collect_transitions else None
+        if recorder is None and context.collect_transitions:
+            recorder = TransitionRecorder(len(ids))
         by_morphology = []
         for morphology in self._task.environment.morphologies:
             key = self._make_key(ids, context, morphology)

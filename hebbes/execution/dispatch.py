@@ -96,6 +96,7 @@ class Dispatch:
         function: Callable[..., Any],
         *arguments: Any,
         home: int | None = None,
+        urgent: bool = False,
         limit: TimeLimit | None = None,
         give_up: Callable[[str], Any] = end_dispatch,
     ) -> int:
@@ -104,14 +105,17 @@ class Dispatch:
         Args:
             function: can be imported by its name, because some transports send it as text.
             home: jobs of the same home prefer the same worker. In `collect`, one that is idle takes the last job of
-                another home. Jobs without a home go to any worker, in their order.
+                another home. Jobs without a home go to any worker that can begin them at once, in their order.
+            urgent: goes before all jobs that wait for a worker.
             limit: how long the job may take; None: any time.
             give_up: called with a reason if the job has lost too many workers. It returns the answer, or raises.
 
         Any exception, here and in `collect`, drops all jobs and ends the workers.
         """
         ticket = next(self._tickets)
-        self._waiting.append(_Job(ticket, function, arguments, home, limit, give_up))
+        self._waiting.insert(
+            0 if urgent else len(self._waiting), _Job(ticket, function, arguments, home, limit, give_up)
+        )
         with self._closing_on_failure():
             self._hand_out_jobs()
         return ticket
@@ -182,8 +186,8 @@ class Dispatch:
     def _fill(self, seat: _Seat, jobs: Sequence[_Job]) -> None:
         """Gives the worker the first of these jobs, as many as it may have."""
         for job in jobs:
-            is_limited = job.limit is not None  # then it must begin at once
-            if len(seat.jobs) >= (self._transport.threads_per_worker if is_limited else self._transport.capacity):
+            begins_at_once = job.limit is not None or job.home is None
+            if len(seat.jobs) >= (self._transport.threads_per_worker if begins_at_once else self._transport.capacity):
                 return
             self._waiting.remove(job)
             self._begin(seat, job)

@@ -48,6 +48,11 @@ class RLShare:
         self._target = settings.rl_share
         self._num_rl = self._num_es = 1
 
+    @property
+    def share(self) -> float:
+        """Share of the trained ones among all so far."""
+        return self._num_rl / (self._num_rl + self._num_es)
+
     def draw(self, rng: np.random.Generator) -> bool:
         """Whether the next individual is trained. It always takes one number from the generator."""
         return bool(rng.random() < compute_rl_probability(self._num_rl, self._num_es, self._target))

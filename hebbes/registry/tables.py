@@ -57,7 +57,10 @@ ENGINES = {"in_process": "hebbes.execution.in_process:InProcess", "workers": "he
 LOGGERS = {"tensorboard": "hebbes.recording.tensorboard:TensorBoard"}
 
 ALGORITHMS = {
+    "acem_rl": "hebbes.hybrids.acem_rl:ACEMRL",
+    "aes_rl": "hebbes.hybrids.aes_rl:AESRL",
     "cem_rl": "hebbes.hybrids.cem_rl:CEMRL",
+    "one_plus_one_rl": "hebbes.hybrids.one_plus_one_rl:OnePlusOneRL",
     "p_cem_rl": "hebbes.hybrids.p_cem_rl:PCEMRL",
     "td3": "hebbes.hybrids.td3:TD3",
 }

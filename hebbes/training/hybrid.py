@@ -16,7 +16,7 @@ from hebbes.contracts.policy import Buffers, Policy
 from hebbes.contracts.strategy import SearchMemory
 from hebbes.contracts.trainer import Progress, SearchSize, Trainer, TrainerState, UnitResult
 from hebbes.hybrids.algorithm import Algorithm
-from hebbes.hybrids.core.settings import GradientSettings, count_row_bytes
+from hebbes.hybrids.core.settings import GradientSettings, count_row_bytes, count_slack
 from hebbes.policies.mlp import MLP
 from hebbes.registry.lookup import find_class
 from hebbes.registry.tables import ALGORITHMS
@@ -57,8 +57,9 @@ class HybridSize(SearchSize):
         return replace(strategy, state=strategy.state + 4 * 4 * self.trained_params)
 
     def count_segment_bytes(self) -> int:
-        """Bytes of the full replay; 0 if nothing is trained."""
-        return self.replay_size * self.row_bytes if self.settings.count_actors() else 0
+        """Bytes of the full replay and its slack; 0 if nothing is trained."""
+        rows = self.replay_size + count_slack(self.replay_size, self.settings.replay_slack)
+        return rows * self.row_bytes if self.settings.count_actors() else 0
 
 
 class Hybrid(Trainer):

@@ -262,3 +262,13 @@ def test_functions_reach_every_transport_by_their_names(dispatch):
 
 def _call_without_host(function, host, *arguments):
     return function(*arguments)
+
+
+@pytest.mark.parametrize("transport", [ThreadTransport, ProcessTransport])
+def test_an_urgent_job_goes_before_those_that_wait(transport):
+    dispatch = Dispatch(transport(Counter, 1))
+    tickets = [dispatch.submit(sleep, 0.2) for _ in range(4)]
+    urgent = dispatch.submit(sleep, 0.0, urgent=True)
+    order = [ticket for ticket, _ in dispatch.collect_each([*tickets, urgent])]
+    dispatch.close()
+    assert order.index(urgent) <= 1  # a worker that was starting has none yet

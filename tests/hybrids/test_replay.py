@@ -1,5 +1,10 @@
 """The replay: a ring of transitions, and its segments, which never change."""
 
+import gc
+import multiprocessing
+import pickle
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -56,13 +61,67 @@ def test_a_batch_is_whole_transitions_drawn_uniformly():
     assert ((counts - 400) ** 2 / 400).sum() < 85  # chi-squared with 49 degrees of freedom: p = 0.001
 
 
+@pytest.mark.parametrize("slack", [0, 3, 9])
+def test_a_view_stays_whole_until_its_rows_are_overwritten(slack):
+    replay, added = Replay(10, 2, 1, slack), 0
+    views = []
+    for _ in range(30):
+        replay.add(make_transitions(added, 3))
+        added += 3
+        assert list_kept(replay) == list(range(max(0, added - 10), added))
+        views = [view for view in views if replay.keeps(view.count, 0)]
+        for view in views:
+            assert list_kept(view) == list(range(max(0, view.count - 10), view.count))
+        if added >= 27:
+            assert [view.count for view in views] == [added - 3 * k for k in range(slack // 3, 0, -1)]
+        views.append(replay.make_view(added))
+        assert replay.keeps(added, slack) and (added < 10 or not replay.keeps(added, slack + 1))
+
+
+def draw_first(view):
+    """What another process draws."""
+    return view.draw(np.random.default_rng(3), 5).observations.numpy()
+
+
+def test_another_process_draws_from_the_same_memory():
+    replay = Replay(10, 2, 1, slack=4)
+    replay.add(make_transitions(0, 12))
+    view = replay.make_view(12)
+    assert len(pickle.dumps(Replay(10**6, 2, 1).make_view(12))) < 1000
+    with multiprocessing.get_context("spawn").Pool(1) as pool:
+        assert np.array_equal(pool.apply(draw_first, (view,)), draw_first(view))
+        replay.add(make_transitions(12, 2))  # where nothing was when the process was made
+        view = replay.make_view(14)
+        assert np.array_equal(pool.apply(draw_first, (view,)), draw_first(view))
+
+
+def test_where_memory_has_no_files_the_rows_are_sent(monkeypatch):
+    monkeypatch.delattr("os.memfd_create")
+    replay = Replay(10, 2, 1)
+    replay.add(make_transitions(0, 12))
+    view = replay.make_view(12)
+    sent = pickle.loads(pickle.dumps(view))
+    assert np.array_equal(draw_first(sent), draw_first(view)) and sent._rows is not view._rows
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="no list of open files")
+def test_a_replay_that_is_gone_leaves_nothing_open():
+    before = len(list(Path("/proc/self/fd").iterdir()))
+    replay = Replay(10, 2, 1)
+    view = replay.make_view(0)
+    del replay, view
+    gc.collect()
+    assert len(list(Path("/proc/self/fd").iterdir())) == before
+
+
 def test_the_memory_that_help_states():
     assert count_row_bytes(17, 6) == 4 * (2 * 17 + 6 + 2) == Replay(1, 17, 6)._rows.nbytes
 
 
+@pytest.mark.parametrize("slack", [0, 5])
 @pytest.mark.parametrize("capacity", [10, 16])
-def test_segments_never_change_and_restore_the_replay(capacity):
-    replay, rng = Replay(capacity, 2, 1), np.random.default_rng(1)
+def test_segments_never_change_and_restore_the_replay(capacity, slack):
+    replay, rng = Replay(capacity, 2, 1, slack), np.random.default_rng(1)
     saved, added = [], 0
     for _ in range(30):
         count = int(rng.integers(1, 7))
@@ -74,7 +133,7 @@ def test_segments_never_change_and_restore_the_replay(capacity):
     for added, segments, copies, kept in saved:  # earlier states are whole, whatever was added later
         for name, segment in segments.items():
             np.testing.assert_array_equal(segment.arrays["rows"], copies[name])
-        resumed = Replay(capacity, 2, 1)
+        resumed = Replay(capacity, 2, 1, slack)
         resumed.set_segments(segments, added)
         assert list_kept(resumed) == kept
         resumed.add(make_transitions(added, 3))

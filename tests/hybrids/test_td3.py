@@ -149,7 +149,10 @@ def test_a_simulator_that_fails_later_costs_only_its_episode(tmp_path):
         ({"bias": False}, "bias must be True with --algorithm td3, got False"),
         ({"activation": "selu"}, "activation must be tanh or relu with --algorithm td3, got selu"),
         ({"policy": "cnn"}, "policy must be one of mlp, got 'cnn'"),
-        ({"algorithm": "sac"}, "unknown algorithm 'sac', known: cem_rl, p_cem_rl, td3"),
+        (
+            {"algorithm": "sac"},
+            "unknown algorithm 'sac', known: acem_rl, aes_rl, cem_rl, ",
+        ),
         ({"replay_size": 10**14}, r"replay_size 100000000000000 would take about .* PB"),
         ({"batch_size": 0}, "batch_size must be >= 1, got 0"),
     ],

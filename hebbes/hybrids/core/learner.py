@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from math import isfinite, nan
 
 import numpy as np
@@ -15,49 +14,41 @@ from hebbes.contracts.randomness import Purpose, make_generator
 from hebbes.contracts.trainer import TrainerState
 from hebbes.hybrids.core.actor_critic import ActionRange, ActorNetwork, Actors, Critics, draw_target_noise
 from hebbes.hybrids.core.networks import Network, Parameters
-from hebbes.hybrids.core.replay import Replay
-from hebbes.hybrids.core.settings import GradientSettings
+from hebbes.hybrids.core.replay import Replay, ReplayView, rescale_actions
+from hebbes.hybrids.core.settings import GradientSettings, count_slack
 from hebbes.policies.base import pytorch_uniform
 from hebbes.policies.layers import compute_dense_shapes
 from hebbes.policies.mlp import MLP
 
 
-class Learner:
-    """Learns from transitions. All randomness comes from the generators that its methods are given."""
+class Gradients:
+    """Gradient steps on batches of a replay. All randomness comes from the generators that its methods are given."""
 
-    def __init__(self, settings: GradientSettings, policy: MLP, low: np.ndarray, high: np.ndarray, seed: int) -> None:
-        """An empty replay, and critics that start as PyTorch draws its layers. Actions lie between `low` and `high`."""
-        self._settings = settings
-        observation_size, action_size = int(np.prod(policy.observation_shape)), policy.num_outputs
-        actor = Network((observation_size, *policy.hidden_sizes, action_size), policy.activation, "tanh")
-        lowest, highest = (torch.from_numpy(bound.astype(np.float32).ravel()) for bound in (low, high))
-        self.actor = ActorNetwork(actor, ActionRange(lowest, highest))
-        sizes = (observation_size + action_size, *settings.choose_critic_sizes(policy.hidden_sizes), 1)
-        rng = make_generator(seed, Purpose.INITIAL_PARAMS, member=1)
-        layout = Layout(compute_dense_shapes(sizes, bias=True))
-        rows = np.stack([pytorch_uniform(layout, rng) for _ in range(2)]).astype(np.float32)
+    def __init__(
+        self,
+        settings: GradientSettings,
+        policy: MLP,
+        action_range: ActionRange,
+        critics: Float32[np.ndarray, "2 params"],
+        replay: ReplayView,
+    ) -> None:
+        """Starts from these rows of the critics."""
+        self._settings, self._replay = settings, replay
+        sizes = int(np.prod(policy.observation_shape)), *policy.hidden_sizes, policy.num_outputs
+        self.actor = ActorNetwork(Network(sizes, policy.activation, "tanh"), action_range)
         self.critics = Critics(
-            Network(sizes, settings.critic_activation, "linear"),
-            torch.from_numpy(rows),
+            Network(compute_critic_sizes(settings, policy), settings.critic_activation, "linear"),
+            torch.tensor(critics),
             learning_rate=settings.learning_rate,
             discount=settings.discount,
             target_rate=settings.target_rate,
         )
-        self.replay = Replay(settings.replay_size, observation_size, action_size)
         self._reset_metrics()
-
-    def add(self, transitions: Transitions) -> None:
-        """Adds transitions to the replay, with actions, in [-1, 1] here, in the environment's units."""
-        if not len(transitions):
-            return
-        half, center = self.actor.range.half.numpy(), self.actor.range.center.numpy()
-        actions = np.clip(transitions.actions.reshape(len(transitions), -1), -1, 1) * half + center
-        self.replay.add(replace(transitions, actions=actions))
 
     def train_critics(self, target_actor: Parameters, rng: np.random.Generator) -> None:
         """One step of the critics on a fresh batch, with this target actor. Their targets stay."""
         settings = self._settings
-        batch = self.replay.draw(rng, settings.batch_size)
+        batch = self._replay.draw(rng, settings.batch_size)
         shape = len(batch.actions), batch.actions.shape[1]
         noise = draw_target_noise(rng, shape, settings.target_noise, settings.target_noise_clip)
         errors = self.critics.train(batch, self.actor.act_noisily(target_actor, batch.next_observations, noise))
@@ -67,7 +58,7 @@ class Learner:
     def train_actors(self, actors: Actors, rng: np.random.Generator) -> None:
         """One step of each actor on a fresh batch of its own."""
         count = len(actors.trained.parameters.rows)
-        batch = self.replay.draw(rng, count * self._settings.batch_size)
+        batch = self._replay.draw(rng, count * self._settings.batch_size)
         self._values += actors.train(batch.observations.unflatten(0, (count, -1)), self.critics).mean()
         self._actor_steps += 1
 
@@ -79,33 +70,68 @@ class Learner:
     def use_threads(self) -> Iterator[None]:
         """Computes with the number of threads that the settings say, without autograd."""
         before = torch.get_num_threads()
-        torch.set_num_threads(self._settings.gradient_threads)
         try:
-            with torch.no_grad():
+            with self.keep_threads():
                 yield
         finally:
             torch.set_num_threads(before)
 
+    @contextmanager
+    def keep_threads(self) -> Iterator[None]:
+        """The same where others of this process may compute at that time. The number, which they share, stays."""
+        torch.set_num_threads(self._settings.gradient_threads)
+        with torch.no_grad():
+            yield
+
+    @property
+    def critic_loss(self) -> float:
+        """Mean squared errors of both critics, added, over the steps since the last `take_metrics`; NaN without any."""
+        return float(self._squared_errors) / self._critic_steps if self._critic_steps else nan
+
+    @property
+    def q_mean(self) -> float:
+        """Mean estimate of the actors' actions over these steps; NaN without any."""
+        return float(self._values) / self._actor_steps if self._actor_steps else nan
+
     def take_metrics(self) -> dict[str, float]:
-        """Metrics of the gradient steps since the last call; NaN without any.
+        """Metrics of the gradient steps since the last call.
 
         Raises FloatingPointError if an estimate is not finite.
         """
         metrics = {
-            "critic_loss": float(self._squared_errors) / self._critic_steps if self._critic_steps else nan,
-            "q_mean": float(self._values) / self._actor_steps if self._actor_steps else nan,
+            "critic_loss": self.critic_loss,
+            "q_mean": self.q_mean,
             "critic_steps": self._critic_steps,
             "actor_steps": self._actor_steps,
-            "replay_size": len(self.replay),
+            "replay_size": len(self._replay),
         }
-        if not (isfinite(self._squared_errors) and isfinite(self._values)):
-            raise FloatingPointError("the critics' estimates are no longer finite; is learning_rate too large?")
+        check_estimates(float(self._squared_errors), float(self._values))
         self._reset_metrics()
         return metrics
 
     def _reset_metrics(self) -> None:
         self._squared_errors, self._values = torch.zeros(()), torch.zeros(())
         self._critic_steps = self._actor_steps = 0
+
+
+class Learner(Gradients):
+    """What a method with gradients keeps from one unit to the next: a replay, and critics."""
+
+    def __init__(self, settings: GradientSettings, policy: MLP, low: np.ndarray, high: np.ndarray, seed: int) -> None:
+        """An empty replay, and critics that start as PyTorch draws its layers. Actions lie between `low` and `high`."""
+        self._low, self._high = (bound.astype(np.float32).ravel() for bound in (low, high))
+        slack = count_slack(settings.replay_size, settings.replay_slack)
+        self.replay = Replay(settings.replay_size, int(np.prod(policy.observation_shape)), policy.num_outputs, slack)
+        rng = make_generator(seed, Purpose.INITIAL_PARAMS, member=1)
+        layout = Layout(compute_dense_shapes(compute_critic_sizes(settings, policy), bias=True))
+        rows = np.stack([pytorch_uniform(layout, rng) for _ in range(2)]).astype(np.float32)
+        super().__init__(settings, policy, make_action_range(self._low, self._high), rows, self.replay)
+
+    def add(self, transitions: Transitions) -> None:
+        """Adds transitions to the replay, with actions, in [-1, 1] here, in the environment's units."""
+        if not len(transitions):
+            return
+        self.replay.add(rescale_actions(transitions, self._low, self._high))
 
     def get_state(self) -> TrainerState:
         """The critics and the replay."""
@@ -116,3 +142,20 @@ class Learner:
         """Continues from what `get_state` returned."""
         self.critics.set_state(state.select_arrays("critics"))
         self.replay.set_segments(state.segments, state.values["transitions"])
+
+
+def make_action_range(low: Float32[np.ndarray, " action"], high: Float32[np.ndarray, " action"]) -> ActionRange:
+    """The range between these bounds."""
+    return ActionRange(torch.from_numpy(low), torch.from_numpy(high))
+
+
+def compute_critic_sizes(settings: GradientSettings, policy: MLP) -> tuple[int, ...]:
+    """Numbers of inputs, of the units of each hidden layer, and of outputs of a critic."""
+    hidden_sizes = settings.choose_critic_sizes(policy.hidden_sizes)
+    return int(np.prod(policy.observation_shape)) + policy.num_outputs, *hidden_sizes, 1
+
+
+def check_estimates(*estimates: float) -> None:
+    """Raises FloatingPointError if an estimate of the critics is not finite."""
+    if not all(map(isfinite, estimates)):
+        raise FloatingPointError("the critics' estimates are no longer finite; is learning_rate too large?")

@@ -7,6 +7,8 @@ that a block is written once, not with every checkpoint.
 """
 
 from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
 from weakref import WeakSet
 
 import numpy as np
@@ -17,53 +19,36 @@ from hebbes.contracts.engine import Transitions
 from hebbes.contracts.trainer import Segment
 from hebbes.hybrids.core.actor_critic import Batch
 from hebbes.hybrids.core.settings import count_row_bytes
+from hebbes.hybrids.core.shared_array import SharedArray
 
 BLOCK = 2**14
 """Rows of a segment."""
 
 
-class Replay:
-    """A ring of transitions. Memory is taken as it fills."""
+class ReplayView:
+    """The transitions of a replay at some moment, from which batches are drawn."""
 
-    def __init__(self, capacity: int, observation_size: int, action_size: int):
-        self._sizes = (observation_size, action_size)
-        self._rows = np.empty((capacity, count_row_bytes(observation_size, action_size) // 4), np.float32)
+    def __init__(self, memory: SharedArray, sizes: tuple[int, int], capacity: int, count: int):
+        self._memory, self._rows = memory, memory.array
+        self._sizes, self._capacity = sizes, capacity
         self._drawn = np.empty((0, self._rows.shape[1]), np.float32)
-        self._segments: dict[int, Segment] = {}
-        self._views: dict[int, WeakSet[Segment]] = {}
-        self.count = 0
-        """Transitions added so far."""
+        self.count = count
+        """Transitions added until then."""
 
     def __len__(self) -> int:
-        return min(self.count, len(self._rows))
+        return min(self.count, self._capacity)
 
-    def add(self, transitions: Transitions) -> None:
-        """Adds transitions in their order."""
-        rows = np.concatenate(
-            [
-                transitions.observations.reshape(len(transitions), -1),
-                transitions.actions.reshape(len(transitions), -1),
-                transitions.next_observations.reshape(len(transitions), -1),
-                transitions.rewards[:, np.newaxis],
-                ~transitions.terminated[:, np.newaxis],
-            ],
-            axis=1,
-            dtype=np.float32,
-            casting="unsafe",
-        )
-        while len(rows):
-            start = self.count % len(self._rows)
-            stop = min(start + len(rows), len(self._rows), (start // BLOCK + 1) * BLOCK)
-            self._release(start // BLOCK)
-            self._rows[start:stop], rows = rows[: stop - start], rows[stop - start :]
-            self.count += stop - start
+    def __reduce__(self) -> tuple[Any, ...]:
+        """How another process gets it, without the rows."""
+        return ReplayView, (self._memory, self._sizes, self._capacity, self.count)
 
     def draw(self, rng: np.random.Generator, batch_size: int) -> Batch:
         """A batch of transitions, drawn with replacement. The next draw overwrites it."""
         if len(self._drawn) != batch_size:
             self._drawn = np.empty((batch_size, self._rows.shape[1]), np.float32)
-        places = rng.integers(len(self), size=batch_size)
-        drawn = torch.from_numpy(self._rows.take(places, axis=0, out=self._drawn, mode="clip"))
+        oldest = self.count - len(self)
+        numbers = oldest + (rng.integers(len(self), size=batch_size) - oldest) % len(self)
+        drawn = torch.from_numpy(self._rows.take(numbers % len(self._rows), axis=0, out=self._drawn, mode="clip"))
         observation, action = self._sizes
         following = observation + action
         return Batch(
@@ -74,10 +59,44 @@ class Replay:
             continues=drawn[:, -1],
         )
 
+
+class Replay(ReplayView):
+    """A ring of transitions. Memory is taken as it fills.
+
+    It has `slack` more rows than transitions that it keeps. Views stay whole until these are overwritten.
+    """
+
+    def __init__(self, capacity: int, observation_size: int, action_size: int, slack: int = 0):
+        shape = capacity + slack, count_row_bytes(observation_size, action_size) // 4
+        super().__init__(SharedArray(shape), (observation_size, action_size), capacity, 0)
+        self._segments: dict[int, Segment] = {}
+        self._views: dict[int, WeakSet[Segment]] = {}
+
+    def add(self, transitions: Transitions) -> None:
+        """Adds transitions in their order."""
+        self.add_rows(make_rows(transitions))
+
+    def add_rows(self, rows: Float32[np.ndarray, "steps numbers"]) -> None:
+        """Adds transitions, given as rows of the replay."""
+        while len(rows):
+            start = self.count % len(self._rows)
+            stop = min(start + len(rows), len(self._rows), (start // BLOCK + 1) * BLOCK)
+            self._release(start // BLOCK)
+            self._rows[start:stop], rows = rows[: stop - start], rows[stop - start :]
+            self.count += stop - start
+
+    def make_view(self, count: int) -> ReplayView:
+        """What the replay was after `count` transitions. Their rows must not have been overwritten since."""
+        return ReplayView(self._memory, self._sizes, self._capacity, count)
+
+    def keeps(self, count: int, num_added: int) -> bool:
+        """Whether the view of this count stays whole if so many transitions are added."""
+        return self.count + num_added - len(self._rows) <= max(0, count - self._capacity)
+
     def get_segments(self) -> dict[str, Segment]:
         """The rows, block by block. Blocks that have not changed since the last call are the same objects."""
-        for block in range(-(-len(self) // BLOCK)):
-            rows = self._rows[block * BLOCK : min((block + 1) * BLOCK, len(self))]
+        for block in range(-(-self._num_filled // BLOCK)):
+            rows = self._rows[block * BLOCK : min((block + 1) * BLOCK, self._num_filled)]
             if block not in self._segments or len(self._segments[block].arrays["rows"]) != len(rows):
                 self._segments[block] = self._make_segment(block, rows)
         return {f"block{block}": segment for block, segment in self._segments.items()}
@@ -85,13 +104,17 @@ class Replay:
     def set_segments(self, segments: Mapping[str, Segment], count: int) -> None:
         """Continues from what `get_segments` returned, after `count` transitions; ValueError if they do not fit."""
         self.count, self._segments, self._views = count, {}, {}
-        for block in range(-(-len(self) // BLOCK)):
-            rows = self._rows[block * BLOCK : min((block + 1) * BLOCK, len(self))]
+        for block in range(-(-self._num_filled // BLOCK)):
+            rows = self._rows[block * BLOCK : min((block + 1) * BLOCK, self._num_filled)]
             saved = segments[f"block{block}"].arrays["rows"]
             if saved.shape != rows.shape or saved.dtype != rows.dtype:
                 raise ValueError(f"block {block} of the replay is {saved.dtype} {saved.shape}, expected {rows.shape}")
             rows[:] = saved
             self._segments[block] = self._make_segment(block, rows, segments[f"block{block}"].sha256)
+
+    @property
+    def _num_filled(self) -> int:
+        return min(self.count, len(self._rows))
 
     def _make_segment(self, block: int, rows: Float32[np.ndarray, "rows numbers"], sha256: str = "") -> Segment:
         segment = Segment({"rows": rows}, sha256)
@@ -104,3 +127,27 @@ class Replay:
             self._segments.pop(block, None)
             for segment in self._views.pop(block, ()):
                 segment.arrays = {"rows": segment.arrays["rows"].copy()}
+
+
+def make_rows(transitions: Transitions) -> Float32[np.ndarray, "steps numbers"]:
+    """Transitions as rows of a replay."""
+    return np.concatenate(
+        [
+            transitions.observations.reshape(len(transitions), -1),
+            transitions.actions.reshape(len(transitions), -1),
+            transitions.next_observations.reshape(len(transitions), -1),
+            transitions.rewards[:, np.newaxis],
+            ~transitions.terminated[:, np.newaxis],
+        ],
+        axis=1,
+        dtype=np.float32,
+        casting="unsafe",
+    )
+
+
+def rescale_actions(transitions: Transitions, low: np.ndarray, high: np.ndarray) -> Transitions:
+    """The transitions with their actions, in [-1, 1], in the environment's units."""
+    half, center = (high - low) / 2, (low + high) / 2
+    return replace(
+        transitions, actions=np.clip(transitions.actions.reshape(len(transitions), -1), -1, 1) * half + center
+    )

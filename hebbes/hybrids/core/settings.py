@@ -1,6 +1,7 @@
 """Options that every method with gradients has. This module does not import PyTorch."""
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from hebbes.contracts.option import check_options, option
 from hebbes.contracts.strategy import SearchMemory
@@ -12,6 +13,8 @@ CRITIC_ACTIVATIONS = ("leaky_relu", "relu", "tanh")
 class GradientSettings:
     """Hyperparameters of TD3's gradient steps, which all methods share."""
 
+    replay_slack: ClassVar[float] = 0.0
+    """Rows that the replay has in addition, as a share of `replay_size`."""
     start_steps: int = option(10_000, "env steps before anything is trained by gradients", range=">= 0")
     batch_size: int = option(256, "transitions of a gradient step", range=">= 1")
     learning_rate: float = option(1e-3, "learning rate of Adam, for critics and actors", range="> 0")
@@ -57,3 +60,8 @@ class GradientSettings:
 def count_row_bytes(observation_size: int, action_size: int) -> int:
     """Bytes of a transition in the replay."""
     return 4 * (2 * observation_size + action_size + 2)
+
+
+def count_slack(replay_size: int, share: float) -> int:
+    """Rows that a replay has in addition to those that it keeps."""
+    return int(replay_size * share)

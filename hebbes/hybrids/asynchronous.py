@@ -1,0 +1,299 @@
+"""The asynchronous hybrids: individuals are trained, evaluated and told one by one, and nobody waits for the others.
+
+Lee, Lee, Shin & Kweon 2020, arXiv 2012.05417; code KyunghyunLee/aes-rl 5b69a06, algorithm/aes.py. There are always
+`actor_workers` individuals under way. For each of them:
+
+    draw it from the distribution; decide by RLShare whether it is trained
+    if so: a new optimizer, and as many steps as the last ten episodes were long, on the latest critics that are ready
+    one episode without noise, whose transitions enter the replay; then five of the mean policy as it is by now
+    tell the distribution both returns
+
+Meanwhile one job after another trains the critics for 1000 steps, with the mean policy as the fixed target actor, as
+long as they have taken fewer steps than there are env steps. Two at a time would drop the steps of one, because each
+goes on from the latest critics. Until `start_steps`, individuals act at random, and nothing is trained.
+
+All decisions are made by one owner, which blocks until a job is done. Jobs (`hebbes.hybrids.jobs`) only compute. Their
+results depend on the order of completions alone, which a `CompletionLog` keeps. Departures:
+
+- Returns of random actions are not told. Theirs are.
+- No individual is trained before the critics' first job is done.
+- With `rl_share` 0 nothing is collected, and no action is random.
+- On the Gymnasium back end, an episode that ends in a terminal state at its time limit is terminal. Theirs never is,
+  and EnvPool does not tell.
+"""
+
+from dataclasses import asdict, dataclass, field
+from math import nan
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+from jaxtyping import Float32
+
+from hebbes.contracts.engine import Engine, EngineError
+from hebbes.contracts.option import option
+from hebbes.contracts.policy import Buffers
+from hebbes.contracts.randomness import Purpose, make_generator
+from hebbes.contracts.trainer import Progress, TrainerState, UnitResult
+from hebbes.hybrids import core, jobs
+from hebbes.hybrids.algorithm import Algorithm
+from hebbes.hybrids.completion_log import CompletionLog
+from hebbes.hybrids.core.settings import GradientSettings
+from hebbes.hybrids.flights import Flight, collect, pack_flights, unpack_flights
+from hebbes.hybrids.jobs import CriticsAnswer, CriticsJob, IndividualAnswer, IndividualJob, MeanAnswer, MeanJob
+from hebbes.hybrids.rl_share import RLShare, RLShareSettings
+from hebbes.hybrids.search_distribution import SearchDistribution
+from hebbes.policies.mlp import MLP
+
+if TYPE_CHECKING:
+    from hebbes.execution.chunks import Task
+
+NUM_LENGTHS = 10
+"""Episodes whose lengths, added, are the number of an individual's gradient steps."""
+
+
+@dataclass(frozen=True)
+class AsynchronousSettings(RLShareSettings, GradientSettings):
+    """Hyperparameters of all asynchronous hybrids."""
+
+    replay_slack: ClassVar[float] = 0.25
+
+    actor_workers: int = option(5, "individuals that are trained and evaluated at the same time", range=">= 1")
+    replay_size: int = option(
+        200_000,
+        "latest transitions that are kept, in memory of 5 bytes * (2 * observation + action + 2) each: a quarter more "
+        "rows hold older ones that running jobs draw from",
+        range=">= 1",
+    )
+    completion_log: str | None = option(
+        None,
+        "file for the order in which jobs are completed, which results depend on; a run takes the completions that "
+        "the file has in their order, and appends further ones, so that the same options and a copy of the file give "
+        "the same bits on any number of threads, and so does a killed run that is resumed with its file",
+        changeable=True,
+    )
+
+    def count_members(self) -> int:
+        """The actor workers."""
+        return self.actor_workers
+
+    def count_actors(self) -> int:
+        """Individuals that may be trained at the same time; 0 if none ever is."""
+        return self.actor_workers if self.rl_share > 0 else 0
+
+
+@dataclass
+class Counters:
+    """What has been started and finished so far."""
+
+    individuals: int = 0
+    """Started, those that act at random included."""
+    means: int = 0
+    """Jobs of the mean policy that were started."""
+    critics: int = 0
+    """Jobs of the critics that were started."""
+    told: int = 0
+    critics_version: int = 0
+    """Jobs of the critics that are done."""
+    critic_steps: int = 0
+    """Gradient steps of these jobs."""
+    completions: int = 0
+    env_steps: int = 0
+    """Of individuals that have come back."""
+    lengths: list[int] = field(default_factory=list)
+    """Of their last episodes."""
+
+
+class Asynchronous(Algorithm):
+    """Unit: one individual that has been told."""
+
+    Settings: ClassVar[type[AsynchronousSettings]]
+    Distribution: ClassVar[type[SearchDistribution]]
+    unit = "individual"
+
+    def __init__(
+        self,
+        settings: Any,
+        task: "Task",
+        weights: Float32[np.ndarray, " params"],
+        buffers: Buffers,
+        max_episode_steps: int | None,
+    ) -> None:
+        """Starts with these weights as the mean. ValueError for a completion log that cannot be read."""
+        self._settings, self._seed = settings, task.seed
+        assert isinstance(task.agent.policy, MLP)
+        low, high = (bound.astype(np.float32).ravel() for bound in core.episodes.find_action_range(task))
+        self.learner = core.learner.Learner(settings, task.agent.policy, low, high, task.seed)
+        self.distribution = self.Distribution(settings, weights, task.seed)
+        self._share = RLShare(settings)
+        self._log = CompletionLog(settings.completion_log)
+        collects = settings.rl_share > 0
+        shared = settings, task.agent.policy, low, high, task.seed, buffers, max_episode_steps, collects
+        self._setup = jobs.Setup(*shared, max_simulators=2 * settings.actor_workers)
+        self._flights: list[Flight] = []
+        self._counters = Counters()
+        self._losses: list[float] = []
+        self._waited = 0.0
+
+    @property
+    def actor(self) -> Float32[np.ndarray, " params"]:
+        """The mean policy's weights."""
+        return self.distribution.mean
+
+    def advance(self, progress: Progress, engine: Engine) -> UnitResult:
+        """Goes on until an individual has been told."""
+        env_steps, self._losses, self._waited = self._counters.env_steps, [], 0.0
+        metrics: dict[str, float] = {}
+        while not metrics:
+            self._start_jobs(engine)
+            flight = self._take_completion(engine)
+            metrics = self._complete(flight, engine)
+        self._start_jobs(engine)
+        return UnitResult(self._counters.env_steps - env_steps, metrics)
+
+    def _start_jobs(self, engine: Engine) -> None:
+        """Starts new jobs, and again those that were under way when the run was saved."""
+        counters = self._counters
+        under_way = [flight.job.kind for flight in self._flights]
+        for _ in range(self._settings.actor_workers - len(under_way) + under_way.count(CriticsJob.kind)):
+            self._flights.append(Flight(self._make_individual()))
+        if self._may_train_critics() and CriticsJob.kind not in under_way:
+            count = self.learner.replay.count
+            job = CriticsJob(counters.critics, counters.told, count, jobs.CRITIC_STEPS, self.actor)
+            counters.critics += 1
+            self._flights.append(Flight(job))
+        for flight in self._flights:
+            if flight.ticket is None and flight.answer is None:
+                flight.submit(engine, self._setup, self.learner)
+
+    def _may_train_critics(self) -> bool:
+        """Whether the critics have transitions to learn from, and have taken fewer steps than there are env steps."""
+        env_steps = self._counters.env_steps
+        is_behind = self._counters.critic_steps < env_steps >= self._settings.start_steps
+        return is_behind and len(self.learner.replay) > 0
+
+    def _make_individual(self) -> IndividualJob:
+        """The next individual, from the distribution as it is now."""
+        counters, settings = self._counters, self._settings
+        is_random = self._setup.collects and counters.env_steps < settings.start_steps
+        rng = make_generator(self._seed, Purpose.RL_SHARE, generation=counters.individuals)
+        is_rl = self._share.draw(rng) and counters.critics_version > 0
+        if not is_random:
+            self._share.count(is_rl)
+        job = IndividualJob(
+            number=counters.individuals,
+            mean_version=counters.told,
+            is_random=is_random,
+            is_rl=is_rl,
+            critics_version=counters.critics_version,
+            replay_count=self.learner.replay.count if is_rl else None,
+            actor_steps=sum(counters.lengths) if is_rl else 0,
+            row=self.distribution.sample(counters.individuals),
+            critics=self.learner.critics.get_state()["rows"] if is_rl else np.empty((0, 0), np.float32),
+        )
+        counters.individuals += 1
+        return job
+
+    def _take_completion(self, engine: Engine) -> Flight:
+        """The next job that is done, in the order of the log as long as it has entries. It is under way no more."""
+        number = self._counters.completions
+        entry = self._log.find(number)
+        candidates = self._flights
+        if entry is not None:
+            candidates = [flight for flight in self._flights if self._make_entry(flight) == entry]
+            if not candidates:
+                raise EngineError(f"completion {number} of completion_log is of a run with other options: {entry}")
+        while not (done := [flight for flight in candidates if flight.answer is not None]):
+            self._collect(candidates, engine)
+        if entry is None:
+            self._log.append(self._make_entry(done[0]))
+        self._counters.completions += 1
+        self._flights.remove(done[0])
+        return done[0]
+
+    def _make_entry(self, flight: Flight) -> dict[str, Any]:
+        return {"completion": self._counters.completions, "seed": self._seed, **flight.describe()}
+
+    def _collect(self, flights: list[Flight], engine: Engine) -> None:
+        """Waits for the answer of one of these jobs."""
+        self._waited += collect(engine, flights)
+
+    def _complete(self, flight: Flight, engine: Engine) -> dict[str, float]:
+        """The effect of a job that is done. Returns the row of metrics if an individual has been told."""
+        job, answer = flight.job, flight.answer
+        if isinstance(job, MeanJob):
+            return self._tell(job, answer)
+        if isinstance(job, IndividualJob):
+            self._take_back(job, answer, engine)
+        else:
+            self._take_critics(job, answer)
+        return {}
+
+    def _take_critics(self, job: CriticsJob, answer: CriticsAnswer) -> None:
+        core.learner.check_estimates(answer.loss)
+        self.learner.critics.set_state(vars(answer))
+        self._losses.append(answer.loss)
+        self._counters.critics_version += 1
+        self._counters.critic_steps += job.critic_steps
+
+    def _take_back(self, job: IndividualJob, answer: IndividualAnswer, engine: Engine) -> None:
+        """Keeps what an individual has met, and starts the mean policy's episodes, unless it acted at random."""
+        counters, replay = self._counters, self.learner.replay
+        if job.actor_steps:
+            core.learner.check_estimates(answer.q_mean)
+        for flight in self._flights:
+            if flight.view is not None and not replay.keeps(flight.view, len(answer.transitions)):
+                self._collect([flight], engine)
+        replay.add_rows(answer.transitions)
+        counters.env_steps += answer.env_steps
+        counters.lengths = [*counters.lengths, answer.env_steps][-NUM_LENGTHS:]
+        if not job.is_random:
+            mean = MeanJob(
+                number=counters.means,
+                mean_version=counters.told,
+                individual=job.number,
+                is_rl=job.is_rl,
+                actor_steps=job.actor_steps,
+                q_mean=answer.q_mean,
+                fitness=answer.fitness,
+                row=self.actor,
+                individual_row=answer.row,
+            )
+            counters.means += 1
+            self._flights.append(Flight(mean))
+
+    def _tell(self, job: MeanJob, answer: MeanAnswer) -> dict[str, float]:
+        """Tells the distribution an individual's return, and the mean policy's."""
+        lag = self._counters.told - job.mean_version
+        moved = self.distribution.tell(job.individual_row, job.fitness, answer.fitness)
+        self._counters.told += 1
+        return {
+            "return": job.fitness,
+            "mean_policy_return": answer.fitness,
+            "mean_policy_lag": lag,
+            "mean_policy_env_steps": answer.env_steps,
+            "is_rl": int(job.is_rl),
+            "rl_share": self._share.share,
+            **moved,
+            "critic_loss": float(np.mean(self._losses)) if self._losses else nan,
+            "q_mean": job.q_mean,
+            "critic_steps": len(self._losses) * jobs.CRITIC_STEPS,
+            "actor_steps": job.actor_steps,
+            "replay_size": len(self.learner.replay),
+            "job_wait_seconds": self._waited,
+        }
+
+    def get_state(self) -> TrainerState:
+        """The distribution, the critics, the replay, and the jobs that are under way."""
+        learned, flights = self.learner.get_state(), pack_flights(self._flights)
+        parts = {"distribution": self.distribution.state_dict(), "share": self._share.state_dict()}
+        arrays = {f"{part}.{name}": array for part, state in parts.items() for name, array in state.items()}
+        values = {**learned.values, "counters": asdict(self._counters), **flights.values}
+        return TrainerState({**learned.arrays, **arrays, **flights.arrays}, values, learned.segments)
+
+    def set_state(self, state: TrainerState) -> None:
+        """Continues from what `get_state` returned."""
+        self.learner.set_state(state)
+        self.distribution.load_state_dict(state.select_arrays("distribution"))
+        self._share.load_state_dict(state.select_arrays("share"))
+        self._counters = Counters(**state.values["counters"])
+        self._flights = unpack_flights(state)

@@ -1,0 +1,42 @@
+"""CompletionLog: the order in which the jobs of an asynchronous run were completed, which its results depend on.
+
+One line of JSON for each completion: its number, the seed of the run, the job, and the versions of the job's inputs. A
+line is written before the completion has an effect. So a run that was killed, and goes on from an older checkpoint, can
+take the completions after it in the same order, and gets the same bits. So does a new run of the same options.
+"""
+
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, TypeAlias
+
+Entry: TypeAlias = Mapping[str, Any]
+
+
+class CompletionLog:
+    """The entries that a file had at first, and a place for new ones. Without a file there are none."""
+
+    def __init__(self, path: str | None):
+        """ValueError for a file that is no log. A last line without its end, of a run that was killed, is cut off."""
+        self._path = None if path is None else Path(path)
+        self._entries: dict[int, Entry] = {}
+        if self._path is not None and self._path.exists():
+            lines, newline, cut = self._path.read_bytes().rpartition(b"\n")
+            try:
+                entries = [json.loads(line) for line in lines.splitlines()]
+                self._entries = {entry["completion"]: entry for entry in entries}
+            except (ValueError, TypeError, KeyError) as error:
+                raise ValueError(f"completion_log {path} is not the log of a run: {error}") from None
+            if cut:
+                os.truncate(self._path, len(lines + newline))
+
+    def find(self, number: int) -> Entry | None:
+        """The entry of this completion; None if the file has none."""
+        return self._entries.get(number)
+
+    def append(self, entry: Entry) -> None:
+        """Writes an entry. When this returns, the operating system has it."""
+        if self._path is not None:
+            with self._path.open("a") as file:
+                file.write(json.dumps(entry) + "\n")

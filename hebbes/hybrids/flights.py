@@ -1,0 +1,115 @@
+"""Flights: jobs that are under way, and how checkpoints keep them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from time import perf_counter
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+
+from hebbes.contracts.engine import Engine
+from hebbes.contracts.trainer import TrainerState
+from hebbes.hybrids.jobs import (
+    CriticsAnswer,
+    CriticsJob,
+    IndividualAnswer,
+    IndividualJob,
+    MeanAnswer,
+    MeanJob,
+    Setup,
+    play_individual,
+    play_mean,
+    train_critics,
+)
+
+if TYPE_CHECKING:
+    from hebbes.hybrids.core.learner import Learner
+
+Job: TypeAlias = IndividualJob | MeanJob | CriticsJob
+Answer: TypeAlias = IndividualAnswer | MeanAnswer | CriticsAnswer
+
+KINDS: dict[str, tuple[type[Any], type[Any]]] = {
+    IndividualJob.kind: (IndividualJob, IndividualAnswer),
+    MeanJob.kind: (MeanJob, MeanAnswer),
+    CriticsJob.kind: (CriticsJob, CriticsAnswer),
+}
+"""Kind of a job -> its class, and that of its answer."""
+
+
+@dataclass(eq=False)
+class Flight:
+    """A job that is under way: it has not yet had its effect."""
+
+    job: Job
+    answer: Any = None
+    ticket: int | None = None
+    """The engine's, as long as the job is to be collected."""
+    submitted: float = 0.0
+    """When it was submitted."""
+
+    def submit(self, engine: Engine, setup: Setup, learner: "Learner") -> None:
+        """Submits the job. What it learns from are the learner's replay, and its critics if it trains them.
+
+        New individuals come last. With fewer workers than jobs, critics and mean would else fall far behind them.
+        """
+        job = self.job
+        self.submitted = perf_counter()
+        if isinstance(job, MeanJob):
+            self.ticket = engine.submit(play_mean, setup, job, urgent=True)
+            return
+        view = None if job.replay_count is None else learner.replay.make_view(job.replay_count)
+        if isinstance(job, IndividualJob):
+            self.ticket = engine.submit(play_individual, setup, job, view)
+        else:
+            critics = learner.critics.get_state()
+            self.ticket = engine.submit(train_critics, setup, job, view, critics, urgent=True)
+
+    def describe(self) -> dict[str, Any]:
+        """What the job is, and the versions of its inputs, for a log."""
+        inputs = ("number", "mean_version", "critics_version", "replay_count", "individual")
+        values = vars(self.job)
+        return {"job": self.job.kind, **{name: values[name] for name in inputs if name in values}}
+
+    @property
+    def view(self) -> int | None:
+        """The `replay_count` of the view that the job may draw from at this moment; None if there is none."""
+        return None if self.ticket is None or isinstance(self.job, MeanJob) else self.job.replay_count
+
+
+def collect(engine: Engine, flights: Sequence[Flight]) -> float:
+    """Waits for the answer of one of these jobs. Returns the seconds for which nothing was done for it."""
+    by_ticket = {flight.ticket: flight for flight in flights if flight.ticket is not None}
+    done = engine.collect(by_ticket)
+    assert done is not None, "it has waited"
+    flight = by_ticket[done[0]]
+    flight.answer, flight.ticket = done[1], None
+    return float(perf_counter() - flight.submitted - flight.answer.seconds)
+
+
+def pack_flights(flights: Sequence[Flight]) -> TrainerState:
+    """The jobs and the answers that have come, so that a checkpoint can keep them."""
+    packed, arrays = [], {}
+    for number, flight in enumerate(flights):
+        values: dict[str, Any] = {"kind": flight.job.kind}
+        for part in ("job", "answer"):
+            fields = vars(getattr(flight, part)) if getattr(flight, part) else {}
+            arrays.update({f"{part}{number}.{name}": each for name, each in fields.items() if _is_array(each)})
+            values[part] = {name: each for name, each in fields.items() if not _is_array(each)}
+        packed.append(values)
+    return TrainerState(arrays, {"flights": packed})
+
+
+def unpack_flights(state: TrainerState) -> list[Flight]:
+    """What `pack_flights` was given. The jobs have no tickets."""
+    flights = []
+    for number, values in enumerate(state.values["flights"]):
+        job_class, answer_class = KINDS[values["kind"]]
+        flight = Flight(job_class(**values["job"], **state.select_arrays(f"job{number}")))
+        if values["answer"]:
+            flight.answer = answer_class(**values["answer"], **state.select_arrays(f"answer{number}"))
+        flights.append(flight)
+    return flights
+
+
+def _is_array(value: Any) -> bool:
+    return isinstance(value, np.ndarray)

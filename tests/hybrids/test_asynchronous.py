@@ -1,0 +1,255 @@
+"""The asynchronous hybrids on Pendulum-v1, with episodes of 20 env steps, in threads and in worker processes."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from hebbes.contracts.engine import EngineError
+from hebbes.contracts.randomness import Purpose, make_generator
+from hebbes.contracts.trainer import Progress
+from hebbes.environments.environment_spec import EnvironmentSpec
+from hebbes.environments.wrapper_spec import WrapperSpec
+from hebbes.execution.chunks import Task
+from hebbes.execution.episode import Agent
+from hebbes.execution.in_process import InProcess
+from hebbes.execution.workers import Workers
+from hebbes.hybrids import jobs
+from hebbes.hybrids.acem_rl import ACEMRL
+from hebbes.hybrids.aes_rl import AESRL
+from hebbes.hybrids.one_plus_one_rl import OnePlusOneRL
+from hebbes.policies.mlp import MLP
+from hebbes.recording.metrics import METRICS
+
+LENGTH = 20
+SHORT = WrapperSpec("gymnasium.wrappers:TimeLimit", {"max_episode_steps": LENGTH})
+PENDULUM = EnvironmentSpec(
+    "Pendulum-v1", "gymnasium", gymnasium_wrappers=(SHORT,), wrappers=(WrapperSpec("rescale_action"),)
+)
+SIZES = {"actor_workers": 3, "batch_size": 8, "critic_hidden_sizes": (8,), "start_steps": 50, "replay_size": 1000}
+KINDS = [AESRL, ACEMRL, OnePlusOneRL]
+
+
+def make_task():
+    return Task(Agent(MLP((3,), 1, hidden_sizes=(8,), activation="tanh", bias=True), "tanh"), PENDULUM, seed=5)
+
+
+def make_trainer(kind=AESRL, **changes):
+    task = make_task()
+    weights = task.agent.policy.initial_params(make_generator(task.seed, Purpose.INITIAL_PARAMS)).astype(np.float32)
+    scale = {"mean_scale": 100.0} if kind is AESRL else {}
+    return kind(kind.Settings(**{**SIZES, **scale, **changes}), task, weights, {}, None)
+
+
+@pytest.fixture(scope="module")
+def engines():
+    made = {
+        "one thread": InProcess(make_task(), chunk_size=3, threads=1),
+        "two threads": InProcess(make_task(), chunk_size=3, threads=2),
+        "two workers": Workers(make_task(), chunk_size=3, threads=2),
+    }
+    yield made
+    for engine in made.values():
+        engine.close()
+
+
+@pytest.fixture(autouse=True)
+def few_critic_steps(monkeypatch):
+    monkeypatch.setattr(jobs, "CRITIC_STEPS", 40)
+
+
+def advance(trainer, engine, individuals, progress=Progress()):  # noqa: B008  # it is frozen
+    rows = []
+    for _ in range(individuals):
+        result = trainer.advance(progress, engine)
+        progress = replace(progress, units=progress.units + 1, env_steps=progress.env_steps + result.env_steps)
+        rows.append(result.metrics)
+    return rows, progress
+
+
+def advance_until(is_enough, trainer, engine):
+    """When a job is done depends on the machine, and so does in which row its effect is seen."""
+    rows, progress = advance(trainer, engine, 1)
+    while not is_enough(rows):
+        row, progress = advance(trainer, engine, 1, progress)
+        rows += row
+        assert len(rows) < 1000
+    return rows, progress
+
+
+def copy_state(trainer):
+    state = trainer.get_state()
+    arrays = {name: np.array(array) for name, array in state.arrays.items()}
+    return replace(state, arrays=arrays, values=json.loads(json.dumps(state.values)))
+
+
+def assert_same_rows(found, expected):
+    assert len(found) == len(expected)
+    for row, other in zip(found, expected, strict=True):
+        np.testing.assert_equal(*({k: v for k, v in each.items() if k != "job_wait_seconds"} for each in (row, other)))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("name", ["one thread", "two threads"])
+def test_trains_in_threads(kind, name, engines):
+    trainer = make_trainer(kind)
+    rows, progress = advance_until(lambda rows: len(rows) > 10 and rows[-1]["is_rl"], trainer, engines[name])
+    assert all(row.keys() == rows[0].keys() <= METRICS.keys() for row in rows)
+    assert {row["is_rl"] for row in rows} == {0, 1}
+    for row in rows:
+        assert row["actor_steps"] == (row["is_rl"] and 10 * LENGTH) or row["actor_steps"] < 10 * LENGTH
+        assert np.isfinite(row["q_mean"]) == row["is_rl"]
+        assert row["mean_policy_env_steps"] == 5 * LENGTH
+        assert np.isfinite(row["critic_loss"]) == (row["critic_steps"] > 0)
+    assert sum(row["critic_steps"] for row in rows) < progress.env_steps + 40
+    assert trainer._counters.env_steps == progress.env_steps == trainer.learner.replay.count
+    assert any(row["update_norm"] > 0 for row in rows)
+    assert 0 < rows[-1]["rl_share"] < 0.6
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_trains_in_worker_processes(kind, engines):
+    trainer, engine = make_trainer(kind, rl_share=1.0), engines["two workers"]
+    rows, progress = advance_until(lambda rows: rows[-1]["is_rl"], trainer, engine)
+    assert progress.env_steps % LENGTH == 0
+    assert all(np.isfinite(row["return"]) and np.isfinite(row["mean_policy_return"]) for row in rows)
+
+
+def test_individuals_of_the_warm_up_act_at_random_and_are_not_told(engines):
+    trainer = make_trainer(start_steps=4 * LENGTH, actor_workers=2)
+    start = trainer.actor
+    told, tell = [], trainer.distribution.tell
+    trainer.distribution.tell = lambda *arguments: told.append(arguments) or tell(*arguments)
+    _, progress = advance(trainer, engines["two threads"], 1)
+    assert len(told) == 1
+    assert progress.env_steps >= 5 * LENGTH  # four that act at random, perhaps a fifth, and the first that is told
+    actions = trainer.learner.replay._rows[: 4 * LENGTH, 3]
+    assert actions.std() == pytest.approx(2 / 3**0.5, rel=0.2)  # Pendulum's torque is in [-2, 2]
+    individual = told[0][0]
+    assert not np.array_equal(individual, start)
+
+
+def test_without_rl_it_is_an_evolution_strategy(engines):
+    trainer = make_trainer(rl_share=0.0)
+    critics = trainer.learner.critics.get_state()
+    rows, progress = advance(trainer, engines["one thread"], 6)
+    assert [row["is_rl"] for row in rows] == [row["critic_steps"] for row in rows] == [0] * 6
+    assert (rows[-1]["replay_size"], trainer.learner.replay.count) == (0, 0)
+    assert progress.env_steps >= 6 * LENGTH
+    assert all(np.array_equal(array, critics[name]) for name, array in trainer.learner.critics.get_state().items())
+    by_hand = make_trainer(rl_share=0.0).distribution
+    row = by_hand.sample(0)
+    assert by_hand.tell(row, rows[0]["return"], rows[0]["mean_policy_return"]).items() <= rows[0].items()
+
+
+def test_the_critics_take_no_more_steps_than_there_are_env_steps(engines):
+    trainer = make_trainer()
+    starts, complete = [], trainer._complete
+
+    def spy(flight, engine):
+        if flight.job.kind == "critics":
+            starts.append((trainer._counters.critic_steps, flight.job.replay_count))
+        return complete(flight, engine)
+
+    trainer._complete = spy
+    advance_until(lambda rows: len(starts) > 3, trainer, engines["two threads"])
+    assert all(steps < env_steps for steps, env_steps in starts)
+    assert starts[0][1] >= 50
+
+
+def test_no_individual_is_trained_before_the_critics_are(engines):
+    trainer = make_trainer(rl_share=1.0, actor_workers=1)
+    rows, _ = advance_until(lambda rows: rows[-1]["is_rl"], trainer, engines["one thread"])
+    assert sum(row["critic_steps"] for row in rows) > 0
+    assert not rows[0]["is_rl"]  # it was drawn when the critics' first job was
+
+
+@pytest.mark.parametrize("name", ["one thread", "two workers"])
+@pytest.mark.parametrize("replay_size", [1000, 40])
+def test_the_order_of_completions_gives_the_same_bits(name, replay_size, engines, tmp_path):
+    changes = {"completion_log": str(tmp_path / "log"), "replay_size": replay_size}
+    first, again = make_trainer(**changes), None
+    rows, progress = advance(first, engines["two threads"], 12)
+    text = (tmp_path / "log").read_text()
+    again = make_trainer(**changes)
+    assert_same_rows(advance(again, engines[name], 12)[0], rows)
+    assert (tmp_path / "log").read_text() == text
+    states = first.get_state(), again.get_state()
+    for array in ("critics.rows", "critics.targets", "critics.adam_mean", "distribution.mean", "distribution.variance"):
+        assert np.array_equal(*(state.arrays[array] for state in states)), array
+    assert states[0].values["counters"] == states[1].values["counters"]
+    advance(again, engines[name], 1, progress)
+    assert (tmp_path / "log").read_text().startswith(text)
+    entries = [json.loads(line) for line in (tmp_path / "log").read_text().splitlines()]
+    assert [entry["completion"] for entry in entries] == list(range(len(entries)))
+
+
+@pytest.mark.parametrize("replay_size", [1000, 40])
+def test_goes_on_with_the_jobs_that_were_under_way(replay_size, engines, tmp_path):
+    """The log of a run that was killed is longer than its checkpoint. A replay of 40 turns over."""
+    changes = {"completion_log": str(tmp_path / "log"), "replay_size": replay_size}
+    whole = make_trainer(**changes)
+    _, progress = advance(whole, engines["two threads"], 9)
+    state = copy_state(whole)
+    assert {values["kind"] for values in state.values["flights"]} >= {"individual"}
+    later, _ = advance(whole, engines["two threads"], 6, progress)  # segments of the state stay
+    with (tmp_path / "log").open("a") as file:
+        file.write('{"completion": 10')  # the kill cut a line off
+    resumed = make_trainer(**changes)
+    resumed.set_state(state)
+    assert_same_rows(advance(resumed, engines["one thread"], 6, progress)[0], later)
+    assert np.array_equal(resumed.actor, whole.actor)
+
+
+def test_a_state_with_answers_that_have_come_is_restored(engines):
+    trainer, engine = make_trainer(), engines["two threads"]
+    _, progress = advance(trainer, engine, 6)
+    for flight in trainer._flights:
+        trainer._collect([flight], engine)
+    state = copy_state(trainer)
+    resumed = make_trainer()
+    resumed.set_state(state)
+    for name, array in state.arrays.items():
+        np.testing.assert_array_equal(resumed.get_state().arrays[name], array, name)
+    found, expected = (json.dumps(each.get_state().values) for each in (resumed, trainer))
+    assert found == expected
+    assert advance(resumed, engine, 1, progress)[0]
+
+
+def test_the_log_of_another_run_is_refused(engines, tmp_path):
+    log = tmp_path / "log"
+    advance(make_trainer(completion_log=str(log)), engines["one thread"], 3)
+    with pytest.raises(EngineError, match=r"completion \d+ of completion_log is of a run with other options"):
+        advance(make_trainer(completion_log=str(log), start_steps=0), engines["one thread"], 3)
+    log.write_text("generation,env_steps\n1,2\n")
+    with pytest.raises(ValueError, match=r"completion_log .* is not the log of a run"):
+        make_trainer(completion_log=str(log))
+
+
+def test_estimates_that_are_not_finite_end_the_run(engines):
+    trainer = make_trainer()
+    trainer.learner.critics.trained.parameters.rows[0, 0] = np.nan
+    with pytest.raises(FloatingPointError, match="no longer finite"):
+        advance(trainer, engines["one thread"], 1000)
+
+
+@pytest.mark.parametrize(
+    ("kind", "settings", "message"),
+    [
+        (AESRL, {}, "mean_scale must be given with mean_rule baseline_relative"),
+        (ACEMRL, {"actor_workers": 0}, "actor_workers must be >= 1, got 0"),
+        (OnePlusOneRL, {"rl_share": 1.5}, r"rl_share must be in \[0, 1\], got 1.5"),
+    ],
+)
+def test_refuses_what_it_cannot_use(kind, settings, message):
+    with pytest.raises(ValueError, match=message):
+        kind.Settings(**settings)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_defaults_are_those_of_the_papers_code(kind):
+    settings = kind.Settings(**({"mean_scale": 2000.0} if kind is AESRL else {}))
+    assert (settings.actor_workers, settings.rl_share, settings.start_steps) == (5, 0.5, 10_000)
+    assert (settings.batch_size, settings.replay_size, settings.learning_rate) == (256, 200_000, 1e-3)
+    assert settings.initial_variance == 1e-3
