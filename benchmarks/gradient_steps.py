@@ -80,6 +80,7 @@ class StableBaselines:
         )
         self._model.set_logger(configure(None, []))
         buffer = self._model.replay_buffer
+        assert buffer is not None
         buffer.observations[:, 0], buffer.next_observations[:, 0] = transitions.observations, transitions.observations
         buffer.actions[:, 0], buffer.rewards[:, 0] = transitions.actions, transitions.rewards
         buffer.full = True
