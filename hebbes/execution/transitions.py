@@ -42,8 +42,12 @@ class TransitionCollector(Collector):
         observations: Shaped[np.ndarray, "rows ..."],
         actions: Shaped[np.ndarray, "rows ..."],
     ) -> Shaped[np.ndarray, "rows ..."]:
-        """The same actions. Keeps the observations."""
+        """What `explore` makes of the actions. Keeps the observations."""
         self._observations = observations.copy()
+        return self.explore(actions)
+
+    def explore(self, actions: Shaped[np.ndarray, "rows ..."]) -> Shaped[np.ndarray, "rows ..."]:
+        """The same actions."""
         return actions
 
     def make_transitions(self, actions: Shaped[np.ndarray, "rows ..."], env_step: EnvStep) -> Transitions:

@@ -12,7 +12,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-from jaxtyping import Float32, Int, Int64, Shaped
+from jaxtyping import Float32, Int64, Shaped
 
 from hebbes.contracts.engine import Context, Rollouts
 from hebbes.contracts.policy import Buffers
@@ -238,12 +238,6 @@ class _RandomActions(TransitionRecorder):
         super().__init__(num_members=1)
         self._rng = make_generator(seed, Purpose.EXPLORATION, generation=number)
 
-    def choose_actions(
-        self,
-        members: Int[np.ndarray, " rows"],
-        observations: Shaped[np.ndarray, "rows ..."],
-        actions: Shaped[np.ndarray, "rows ..."],
-    ) -> Shaped[np.ndarray, "rows ..."]:
+    def explore(self, actions: Shaped[np.ndarray, "rows ..."]) -> Shaped[np.ndarray, "rows ..."]:
         """Uniform actions in [-1, 1]."""
-        super().choose_actions(members, observations, actions)
         return self._rng.uniform(-1, 1, actions.shape).astype(actions.dtype)

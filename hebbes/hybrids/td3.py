@@ -126,14 +126,8 @@ class _Exploration(TransitionCollector):
         self._noise = make_generator(seed, Purpose.EXPLORATION, generation=progress.units)
         self._batches = make_generator(seed, Purpose.GRADIENTS, generation=progress.units)
 
-    def choose_actions(
-        self,
-        members: Int[np.ndarray, " rows"],
-        observations: Shaped[np.ndarray, "rows ..."],
-        actions: Shaped[np.ndarray, "rows ..."],
-    ) -> Shaped[np.ndarray, "rows ..."]:
+    def explore(self, actions: Shaped[np.ndarray, "rows ..."]) -> Shaped[np.ndarray, "rows ..."]:
         """Uniform actions until `start_steps`, then those of the actor with noise."""
-        super().choose_actions(members, observations, actions)
         settings = self._algorithm.settings
         if self._env_steps < settings.start_steps:
             return self._noise.uniform(-1, 1, actions.shape).astype(np.float32)

@@ -1,8 +1,8 @@
 """Fully connected networks whose gradients are written out, for the few small products of a gradient step.
 
 Several networks of one shape are computed at once, in one batched product a layer. Each has a row of parameters in the
-order of `hebbes.policies.mlp.MLP`, so that an actor's row is the row of a policy. Autograd, whose tape and small
-operations take a third of a step of TD3, is not used: a layer's gradient follows from its output alone,
+order of `hebbes.policies.mlp.MLP`, so that an actor's row is the row of a policy. Autograd, with its tape and its many
+small operations, is not used: a layer's gradient follows from its output alone,
 
     dL/dW = d^T x,  dL/db = sum d,  dL/dx = d W,  with d = dL/dy f'(y).
 """

@@ -5,8 +5,6 @@ Importing the compiler takes longer than reading the options of a command. So ot
 (PEP 562). Later uses find it as an ordinary attribute.
 """
 
-from importlib import import_module
-from types import ModuleType
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -22,12 +20,6 @@ if TYPE_CHECKING:
         simd,
     )
 else:
+    from hebbes.registry.lazy_modules import make_getter
 
-    def __getattr__(name: str) -> ModuleType:
-        full_name = f"{__name__}.{name}"
-        try:
-            return import_module(full_name)
-        except ModuleNotFoundError as error:
-            if error.name != full_name:
-                raise  # the compiler is not installed
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}") from error
+    __getattr__ = make_getter(__name__)
