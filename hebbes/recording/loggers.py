@@ -62,11 +62,13 @@ class Loggers:
     def __init__(
         self, specs: Iterable[WrapperSpec], folder: Path, units: int, report: Callable[[str], None] = say
     ) -> None:
-        """Makes the loggers of the run in `folder`. They continue after that many `units`. `report` prints a line.
+        """Makes the loggers of the run in `folder`. They continue after that many `units`.
+
+        `report` prints a line. Whoever shows a console may replace it.
 
         A user's own logger that cannot be made costs one line. Raises OSError if one of ours cannot make its file.
         """
-        self._report, self._has_lost_rows = report, False
+        self.report, self._has_lost_rows = report, False
         self._running: list[_Running] = []
         try:
             for each in specs:
@@ -75,7 +77,7 @@ class Loggers:
                     made = make_instance("loggers", each.name, find_class("logger", each.name), **arguments)
                 except ValueError as error:  # of a user's own class
                     self._has_lost_rows = True
-                    self._report(f"training goes on without logger {each.name!r}: {error}")
+                    self.report(f"training goes on without logger {each.name!r}: {error}")
                     continue
                 self._running.append(_Running(each.name, made))
         except BaseException:
@@ -108,11 +110,11 @@ class Loggers:
     def _report_refusal(self, running: _Running, unit: str, reason: str) -> None:
         if reason != running.problem:
             again = "it tries again with each row"
-            self._report(f"{unit}: not written by logger {running.name!r} ({reason}); {again}")
+            self.report(f"{unit}: not written by logger {running.name!r} ({reason}); {again}")
         running.problem = reason
 
     def _drop(self, running: _Running, unit: str, reason: str) -> None:
         self._has_lost_rows = True
         self._running.remove(running)
-        self._report(f"{unit}: training goes on without logger {running.name!r} ({reason})")
+        self.report(f"{unit}: training goes on without logger {running.name!r} ({reason})")
         running.close_quietly()

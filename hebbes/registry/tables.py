@@ -54,7 +54,10 @@ SIMULATOR_WRAPPERS = {
 
 ENGINES = {"in_process": "hebbes.execution.in_process:InProcess", "workers": "hebbes.execution.workers:Workers"}
 
-LOGGERS = {"tensorboard": "hebbes.recording.tensorboard:TensorBoard"}
+LOGGERS = {
+    "tensorboard": "hebbes.recording.tensorboard:TensorBoard",
+    "wandb": "hebbes.recording.wandb:WandB",
+}
 
 ALGORITHMS = {
     "acem_rl": "hebbes.hybrids.acem_rl:ACEMRL",

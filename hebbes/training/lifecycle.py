@@ -3,7 +3,7 @@
 import sys
 import time
 from collections.abc import Callable, Mapping
-from contextlib import closing, suppress
+from contextlib import suppress
 from dataclasses import replace
 from math import inf, isfinite, nan
 from pathlib import Path
@@ -34,7 +34,8 @@ class Lifecycle:
     never change.
     """
 
-    def __init__(self, run: Run):
+    def __init__(self, run: Run, loggers: Loggers):
+        self._loggers = loggers
         self._run, self._trainer, self._options = run, run.trainer, run.config.training
         self._previous = self._progress = run.progress
         self._resumed_at = time.perf_counter() - run.progress.seconds
@@ -45,8 +46,8 @@ class Lifecycle:
         self._is_stopped = False
         self._capture()
 
-    def train(self, on_row: OnRow | None = None) -> bool:
-        """Trains until there is a reason to end, see `ending`; returns False if only a logger has lost rows.
+    def train(self, on_row: OnRow | None = None) -> None:
+        """Trains until there is a reason to end, see `ending`.
 
         TrainingError if training cannot go on or its end cannot be saved.
         """
@@ -55,8 +56,8 @@ class Lifecycle:
         with (
             Console(budgets, print_every=config.run.print_every, stream=sys.stdout) as self._console,
             MetricsWriter(folder / METRICS_CSV, unit) as self._metrics,
-            closing(Loggers(config.list_loggers(), folder, units, self._console.print_message)) as self._loggers,
         ):
+            self._loggers.report = self._console.print_message
             self._introduce()
             try:
                 self._evaluate_if_over()  # a budget may have been reduced before the first evaluation
@@ -73,7 +74,6 @@ class Lifecycle:
                 raise TrainingError(f"{unit} {self._progress.units} could not be saved: {self._save_error}")
             if self._progress.units > units:
                 self._console.print_message(f"training ended: {self.ending}")
-        return self._loggers.close()
 
     @property
     def ending(self) -> str:

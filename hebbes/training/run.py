@@ -1,6 +1,7 @@
 """Executes prepared runs: training, the learning curve, the test of the best policy."""
 
 import os
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -9,6 +10,7 @@ from jaxtyping import Float64
 from threadpoolctl import threadpool_limits
 
 from hebbes.contracts.engine import EngineError
+from hebbes.recording.loggers import Loggers
 from hebbes.recording.metrics import METRICS_CSV, read_metrics
 from hebbes.recording.standard_output import print_line, try_to_write
 from hebbes.reporting.learning_curve import plot_learning_curve
@@ -109,13 +111,14 @@ def execute(run: Run, on_row: OnRow | None = None) -> TrainedRun:
     not made again. TrainingError or EngineError if training cannot go on.
     """
     try:
-        try:
-            with threadpool_limits(limits=1, user_api="blas"):  # more threads change the last bits of a product
-                have_logged = Lifecycle(run).train(on_row)
-        finally:
-            run.engine.close()
-            run.trainer.close()
-            is_drawn = _draw_learning_curve(run.folder)
+        loggers = Loggers(run.config.list_loggers(), run.folder, run.progress.units)
+        with closing(run.trainer), closing(run.engine), closing(loggers):
+            try:
+                with threadpool_limits(limits=1, user_api="blas"):  # more threads change the last bits of a product
+                    Lifecycle(run, loggers).train(on_row)
+            finally:
+                is_drawn = _draw_learning_curve(run.folder)
+        have_logged = loggers.close()
         returns, is_saved = run_final_test(run) if run.config.run.test_episodes else (np.empty(0), True)
     except OSError as error:
         raise TrainingError(f"{error.strerror or error}: {error.filename or run.folder}") from error

@@ -13,7 +13,7 @@ from hebbes.files.policy_file import load_policy
 from hebbes.recording.loggers import Loggers
 from hebbes.recording.metrics import read_metrics
 from hebbes.registry.tables import TRAINERS
-from hebbes.training import lifecycle
+from hebbes.training import run as run_module
 from hebbes.training.advice import TrainingError
 from hebbes.training.prepare import prepare
 from hebbes.training.run import execute
@@ -225,7 +225,7 @@ def test_a_run_that_cannot_be_saved_at_its_start_leaves_no_logger_open(state, li
             opened.clear()
             return super().close()
 
-    monkeypatch.setattr(lifecycle, "Loggers", Watched)
+    monkeypatch.setattr(run_module, "Loggers", Watched)
     (run,) = prepare(make_scripted_config(tmp_path, "random"))
     run.trainer.get_state = lambda: state
     with pytest.raises(TrainingError, match=f"try 0.*: {line}"):

@@ -1,0 +1,87 @@
+"""Weights & Biases, offline: the files that real runs leave are read back."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+import hebbes
+from hebbes.environments.wrapper_spec import WrapperSpec
+from hebbes.recording.loggers import check_logger
+from hebbes.recording.metrics import read_metrics
+from hebbes.recording.wandb import ID_FILE
+from tests.recording.wandb_files import list_runs, list_steps, read_records
+
+ROOT = Path(__file__).resolve().parents[2]
+OPTIONS = {"environment": "CartPole-v1", "generations": 2, "threads": 1, "test_episodes": 0, "wandb": True}
+
+
+@pytest.fixture(autouse=True)
+def offline(monkeypatch):
+    monkeypatch.setenv("WANDB_MODE", "offline")
+    monkeypatch.setenv("WANDB_SILENT", "true")
+
+
+def test_a_run_leaves_its_options_its_rows_and_its_learning_curve(tmp_path):
+    exit_before = sys.exit, sys.excepthook
+    run = hebbes.train({**OPTIONS, "wandb_project": "ants", "folder": tmp_path, "sigma": 0.125}, quiet=True)
+    assert (sys.exit, sys.excepthook) == exit_before
+    records = read_records(run.folder)
+    ((run_id, project, name, options),) = list_runs(records)
+    assert (project, name) == ("ants", run.folder.name)
+    assert run_id == (run.folder / ID_FILE).read_text().strip()
+    assert (options["environment"], options["sigma"], options["strategy"]) == ("CartPole-v1", 0.125, "openai_es")
+    steps = list_steps(records)
+    image = [steps[-1].pop(name) for name in list(steps[-1]) if name.startswith("learning_curve.")]
+    assert "image-file" in image
+    columns = read_metrics(run.folder / "metrics.csv")
+    for number, step in enumerate(steps):
+        expected = {each: values[number] for each, values in columns.items() if values[number] == values[number]}
+        assert step == pytest.approx(expected)
+    assert len(steps) == 2
+    (uploaded,) = run.folder.glob("wandb/offline-run-*/files/media/images/learning_curve*.png")
+    assert uploaded.read_bytes() == (run.folder / "learning_curve.png").read_bytes()
+
+
+@pytest.mark.slow
+def test_a_run_that_ctrl_c_stops_is_resumed_under_the_same_id(tmp_path):
+    command = [sys.executable, "train_static.py", "--environment", "CartPole-v1", "--generations", "100000", "--wandb"]
+    command += ["--threads", "1", "--test_episodes", "0", "--folder", str(tmp_path), "--run_name", "run"]
+    folder = tmp_path / "CartPole-v1" / "run"
+    with subprocess.Popen(command, cwd=ROOT, start_new_session=True, stdout=subprocess.DEVNULL) as process:
+        deadline = time.monotonic() + 60
+        while not (folder / "metrics.csv").exists() or (folder / "metrics.csv").stat().st_size < 2000:
+            assert time.monotonic() < deadline
+            time.sleep(0.1)
+        os.killpg(process.pid, signal.SIGINT)  # as a terminal does it: wandb's own process gets it too
+        assert process.wait(60) == 128 + signal.SIGINT
+    first = list_steps(read_records(folder))
+    generations = len(read_metrics(folder / "metrics.csv")["generation"])
+    assert [step["generation"] for step in first if "generation" in step] == [*range(1, generations + 1)]
+    resume = [sys.executable, "train_static.py", "--resume", str(folder), "--generations", str(generations + 2)]
+    subprocess.run(resume, cwd=ROOT, check=True, timeout=120, stdout=subprocess.DEVNULL)
+    records = read_records(folder)
+    assert len({run_id for run_id, *_ in list_runs(records)}) == 1
+    assert len(list_runs(records)) == 2
+    counted = [step["generation"] for step in list_steps(records) if "generation" in step]
+    assert counted == [*range(1, generations + 3)]
+
+
+def test_online_without_an_account_is_refused_before_anything_is_made(tmp_path):
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("WANDB_")}
+    command = [sys.executable, "train_static.py", "--environment", "CartPole-v1", "--wandb", "--folder", str(tmp_path)]
+    environment |= {"HOME": str(tmp_path), "NETRC": str(tmp_path / "none"), "WANDB_MODE": "online"}
+    ended = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=120)
+    assert ended.returncode == 2
+    assert "wandb has no account here; run `wandb login`, or set WANDB_MODE=offline" in ended.stderr
+    assert not (tmp_path / "CartPole-v1").exists()
+
+
+def test_without_the_package_a_line_says_how_to_install_it(monkeypatch):
+    monkeypatch.setattr("hebbes.recording.wandb.find_spec", lambda name: None)
+    with pytest.raises(ValueError, match=r"wandb needs the package wandb; pip install 'wandb~=0\.31\.0'"):
+        check_logger(WrapperSpec("wandb"))
