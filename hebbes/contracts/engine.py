@@ -119,8 +119,9 @@ class Engine(Protocol):
         An urgent job goes before all that wait for a worker.
 
         The evaluator belongs to the worker, and keeps its simulators: `evaluator.evaluate(population, ids, context)`
-        plays in them and returns the rollouts of these members. Jobs of the same home prefer the same worker. The
-        function can be imported by its name, and gives the same answer on any worker.
+        plays in them and returns the rollouts of these members. A job that computes for long without playing calls
+        `evaluator.check_abandoned()` again and again, so that `close` can end it. Jobs of the same home prefer the same
+        worker. The function can be imported by its name, and gives the same answer on any worker.
         """
 
     def collect(self, tickets: Collection[int], timeout: float | None = None) -> tuple[int, Any] | None:

@@ -20,7 +20,7 @@ from hebbes.contracts.randomness import Purpose, derive_simulator_seed, make_gen
 from hebbes.environments.environment_spec import EnvironmentSpec
 from hebbes.environments.make_batch_env import make_batch_env
 from hebbes.environments.wrapper_errors import convert_wrapper_errors
-from hebbes.execution.episode import OVERFLOWED, Agent, EpisodeResult, run_episode
+from hebbes.execution.episode import OVERFLOWED, AbandonedError, Agent, EpisodeResult, run_episode
 from hebbes.execution.join_rollouts import sum_entries
 from hebbes.execution.noise_sums import sum_noise_of_chunks
 from hebbes.execution.observation_moments import MomentTally
@@ -155,6 +155,11 @@ class ChunkEvaluator:
     def abandon(self) -> None:
         """Makes every `evaluate`, running or later, raise AbandonedError at its next env step."""
         self._abandoned.set()
+
+    def check_abandoned(self) -> None:
+        """AbandonedError after `abandon`: a job that takes long without env steps asks in its loop."""
+        if self._abandoned.is_set():
+            raise AbandonedError
 
     def close(self) -> None:
         """Frees the simulators."""

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from hebbes.hybrids.aes import AES, AESSettings
-from hebbes.hybrids.asynchronous import Asynchronous, AsynchronousSettings
+from hebbes.hybrids.asynchronous import Asynchronous
+from hebbes.hybrids.asynchronous_settings import AsynchronousSettings
 from hebbes.hybrids.search_distribution import SearchDistribution
 
 

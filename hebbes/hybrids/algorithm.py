@@ -21,6 +21,8 @@ class Algorithm(ABC):
     Settings: ClassVar[type[GradientSettings]]
     defaults: ClassVar[Mapping[str, Any]] = {}
     """Options of other parts -> the default that they have with this algorithm."""
+    limits_time: ClassVar[bool] = False
+    """Whether the engine plays all episodes of the training, and so can keep the option `episode_timeout`."""
     unit: ClassVar[str]
     """What a unit is called: an episode, a generation, an individual."""
 

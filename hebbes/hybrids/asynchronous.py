@@ -10,7 +10,7 @@ Lee, Lee, Shin & Kweon 2020, arXiv 2012.05417; code KyunghyunLee/aes-rl 5b69a06,
 
 Meanwhile one job after another trains the critics for 1000 steps, with the mean policy as the fixed target actor, as
 long as they have taken fewer steps than there are env steps. Two at a time would drop the steps of one, because each
-goes on from the latest critics. Until `start_steps`, individuals act at random, and nothing is trained.
+goes on from the latest critics. Until `start_steps`, individuals act at random, and nothing is trained or told.
 
 All decisions are made by one owner, which blocks until a job is done. Jobs (`hebbes.hybrids.jobs`) only compute. Their
 results depend on the order of completions alone, which a `CompletionLog` keeps. Departures:
@@ -22,6 +22,7 @@ results depend on the order of completions alone, which a `CompletionLog` keeps.
   and EnvPool does not tell.
 """
 
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from math import nan
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -30,17 +31,17 @@ import numpy as np
 from jaxtyping import Float32
 
 from hebbes.contracts.engine import Engine, EngineError
-from hebbes.contracts.option import option
 from hebbes.contracts.policy import Buffers
 from hebbes.contracts.randomness import Purpose, make_generator
 from hebbes.contracts.trainer import Progress, TrainerState, UnitResult
 from hebbes.hybrids import core, jobs
 from hebbes.hybrids.algorithm import Algorithm
+from hebbes.hybrids.asynchronous_settings import AsynchronousSettings
 from hebbes.hybrids.completion_log import CompletionLog
-from hebbes.hybrids.core.settings import GradientSettings
 from hebbes.hybrids.flights import Flight, collect, pack_flights, unpack_flights
+from hebbes.hybrids.job_tally import JobTally
 from hebbes.hybrids.jobs import CriticsAnswer, CriticsJob, IndividualAnswer, IndividualJob, MeanAnswer, MeanJob
-from hebbes.hybrids.rl_share import RLShare, RLShareSettings
+from hebbes.hybrids.rl_share import RLShare
 from hebbes.hybrids.search_distribution import SearchDistribution
 from hebbes.policies.mlp import MLP
 
@@ -49,36 +50,8 @@ if TYPE_CHECKING:
 
 NUM_LENGTHS = 10
 """Episodes whose lengths, added, are the number of an individual's gradient steps."""
-
-
-@dataclass(frozen=True)
-class AsynchronousSettings(RLShareSettings, GradientSettings):
-    """Hyperparameters of all asynchronous hybrids."""
-
-    replay_slack: ClassVar[float] = 0.25
-
-    actor_workers: int = option(5, "individuals that are trained and evaluated at the same time", range=">= 1")
-    replay_size: int = option(
-        200_000,
-        "latest transitions that are kept, in memory of 5 bytes * (2 * observation + action + 2) each: a quarter more "
-        "rows hold older ones that running jobs draw from",
-        range=">= 1",
-    )
-    completion_log: str | None = option(
-        None,
-        "file for the order in which jobs are completed, which results depend on; a run takes the completions that "
-        "the file has in their order, and appends further ones, so that the same options and a copy of the file give "
-        "the same bits on any number of threads, and so does a killed run that is resumed with its file",
-        changeable=True,
-    )
-
-    def count_members(self) -> int:
-        """The actor workers."""
-        return self.actor_workers
-
-    def count_actors(self) -> int:
-        """Individuals that may be trained at the same time; 0 if none ever is."""
-        return self.actor_workers if self.rl_share > 0 else 0
+NO_MEAN_POLICY = {"mean_policy_return": nan, "mean_policy_lag": nan, "mean_policy_env_steps": 0}
+"""Metrics of an individual that is not compared with the mean policy."""
 
 
 @dataclass
@@ -104,7 +77,7 @@ class Counters:
 
 
 class Asynchronous(Algorithm):
-    """Unit: one individual that has been told."""
+    """Unit: one individual that has been told, or has acted at random."""
 
     Settings: ClassVar[type[AsynchronousSettings]]
     Distribution: ClassVar[type[SearchDistribution]]
@@ -125,14 +98,13 @@ class Asynchronous(Algorithm):
         self.learner = core.learner.Learner(settings, task.agent.policy, low, high, task.seed)
         self.distribution = self.Distribution(settings, weights, task.seed)
         self._share = RLShare(settings)
-        self._log = CompletionLog(settings.completion_log)
+        self._log = CompletionLog(settings.completion_log, task.seed)
         collects = settings.rl_share > 0
         shared = settings, task.agent.policy, low, high, task.seed, buffers, max_episode_steps, collects
         self._setup = jobs.Setup(*shared, max_simulators=2 * settings.actor_workers)
         self._flights: list[Flight] = []
         self._counters = Counters()
-        self._losses: list[float] = []
-        self._waited = 0.0
+        self._tally = JobTally()
 
     @property
     def actor(self) -> Float32[np.ndarray, " params"]:
@@ -140,15 +112,15 @@ class Asynchronous(Algorithm):
         return self.distribution.mean
 
     def advance(self, progress: Progress, engine: Engine) -> UnitResult:
-        """Goes on until an individual has been told."""
-        env_steps, self._losses, self._waited = self._counters.env_steps, [], 0.0
+        """Goes on until an individual has been told, or has acted at random."""
+        env_steps, self._tally = self._counters.env_steps, JobTally()
         metrics: dict[str, float] = {}
         while not metrics:
             self._start_jobs(engine)
             flight = self._take_completion(engine)
             metrics = self._complete(flight, engine)
         self._start_jobs(engine)
-        return UnitResult(self._counters.env_steps - env_steps, metrics)
+        return UnitResult(self._counters.env_steps - env_steps, metrics, ", ".join(self._tally.notices))
 
     def _start_jobs(self, engine: Engine) -> None:
         """Starts new jobs, and again those that were under way when the run was saved."""
@@ -215,28 +187,29 @@ class Asynchronous(Algorithm):
 
     def _collect(self, flights: list[Flight], engine: Engine) -> None:
         """Waits for the answer of one of these jobs."""
-        self._waited += collect(engine, flights)
+        flight, wait_seconds = collect(engine, flights)
+        self._tally.work_seconds += flight.answer.seconds
+        self._tally.wait_seconds += wait_seconds
 
     def _complete(self, flight: Flight, engine: Engine) -> dict[str, float]:
-        """The effect of a job that is done. Returns the row of metrics if an individual has been told."""
+        """The effect of a job that is done. Returns the row of metrics if it ends a unit."""
         job, answer = flight.job, flight.answer
         if isinstance(job, MeanJob):
             return self._tell(job, answer)
         if isinstance(job, IndividualJob):
-            self._take_back(job, answer, engine)
-        else:
-            self._take_critics(job, answer)
+            return self._take_back(job, answer, engine)
+        self._take_critics(job, answer)
         return {}
 
     def _take_critics(self, job: CriticsJob, answer: CriticsAnswer) -> None:
         core.learner.check_estimates(answer.loss)
         self.learner.critics.set_state(vars(answer))
-        self._losses.append(answer.loss)
+        self._tally.add_critics(job, answer)
         self._counters.critics_version += 1
         self._counters.critic_steps += job.critic_steps
 
-    def _take_back(self, job: IndividualJob, answer: IndividualAnswer, engine: Engine) -> None:
-        """Keeps what an individual has met, and starts the mean policy's episodes, unless it acted at random."""
+    def _take_back(self, job: IndividualJob, answer: IndividualAnswer, engine: Engine) -> dict[str, float]:
+        """Keeps what an individual has met. Starts the mean policy's episodes, if it has not acted at random."""
         counters, replay = self._counters, self.learner.replay
         if job.actor_steps:
             core.learner.check_estimates(answer.q_mean)
@@ -246,40 +219,49 @@ class Asynchronous(Algorithm):
         replay.add_rows(answer.transitions)
         counters.env_steps += answer.env_steps
         counters.lengths = [*counters.lengths, answer.env_steps][-NUM_LENGTHS:]
-        if not job.is_random:
-            mean = MeanJob(
-                number=counters.means,
-                mean_version=counters.told,
-                individual=job.number,
-                is_rl=job.is_rl,
-                actor_steps=job.actor_steps,
-                q_mean=answer.q_mean,
-                fitness=answer.fitness,
-                row=self.actor,
-                individual_row=answer.row,
-            )
-            counters.means += 1
-            self._flights.append(Flight(mean))
+        self._tally.add_failure("an individual", answer.problem, is_hopeless=job.is_random and answer.env_steps <= 1)
+        if job.is_random:
+            return self._make_row(job, answer.fitness, nan, {**NO_MEAN_POLICY, **self.distribution.skip()})
+        mean = MeanJob(
+            number=counters.means,
+            mean_version=counters.told,
+            individual=job.number,
+            is_rl=job.is_rl,
+            actor_steps=job.actor_steps,
+            q_mean=answer.q_mean,
+            fitness=answer.fitness,
+            row=self.actor,
+            individual_row=answer.row,
+        )
+        counters.means += 1
+        self._flights.append(Flight(mean))
+        return {}
 
     def _tell(self, job: MeanJob, answer: MeanAnswer) -> dict[str, float]:
         """Tells the distribution an individual's return, and the mean policy's."""
-        lag = self._counters.told - job.mean_version
+        self._tally.add_failure("the mean policy", answer.problem, is_hopeless=answer.env_steps <= jobs.MEAN_EPISODES)
+        mean_policy = {
+            "mean_policy_return": answer.fitness,
+            "mean_policy_lag": self._counters.told - job.mean_version,
+            "mean_policy_env_steps": answer.env_steps,
+        }
         moved = self.distribution.tell(job.individual_row, job.fitness, answer.fitness)
         self._counters.told += 1
+        return self._make_row(job, job.fitness, job.q_mean, {**mean_policy, **moved})
+
+    def _make_row(
+        self, job: IndividualJob | MeanJob, fitness: float, q_mean: float, compared: Mapping[str, float]
+    ) -> dict[str, float]:
+        """Metrics of an individual, and of what was done since the last one. `compared` are those of its tell."""
         return {
-            "return": job.fitness,
-            "mean_policy_return": answer.fitness,
-            "mean_policy_lag": lag,
-            "mean_policy_env_steps": answer.env_steps,
+            "return": fitness,
+            **compared,
             "is_rl": int(job.is_rl),
             "rl_share": self._share.share,
-            **moved,
-            "critic_loss": float(np.mean(self._losses)) if self._losses else nan,
-            "q_mean": job.q_mean,
-            "critic_steps": len(self._losses) * jobs.CRITIC_STEPS,
+            "q_mean": q_mean,
             "actor_steps": job.actor_steps,
             "replay_size": len(self.learner.replay),
-            "job_wait_seconds": self._waited,
+            **self._tally.compute_metrics(),
         }
 
     def get_state(self) -> TrainerState:

@@ -103,6 +103,7 @@ class CEMRL(Algorithm):
     """Unit: one generation."""
 
     Settings: ClassVar[type[CEMRLSettings]] = CEMRLSettings
+    limits_time = True
     unit = "generation"
 
     def __init__(
@@ -203,9 +204,10 @@ class CEMRL(Algorithm):
 
 
 def compute_return_metrics(rollouts: Rollouts, trained: list[int]) -> dict[str, float]:
-    """Metrics of the members' returns, without failed members; NaN where there are none."""
+    """Metrics of the members' returns, without failed members; NaN where there are none. And of who was best."""
     returns = rollouts.fitness
     is_rl = np.isin(np.arange(len(returns)), trained)
+    parents = np.argsort(-returns, kind="stable")[: len(returns) // 2]  # failed members are last
     return {
         "return_mean": _mean(returns),
         "return_max": float(np.nanmax(returns)),
@@ -213,6 +215,9 @@ def compute_return_metrics(rollouts: Rollouts, trained: list[int]) -> dict[str, 
         "rl_return_mean": _mean(returns[is_rl]),
         "es_return_mean": _mean(returns[~is_rl]),
         "failed_members": int(np.isnan(returns).sum()),
+        "rl_share": float(is_rl.mean()),
+        "rl_parent_share": float(is_rl[parents].mean()),
+        "work_seconds": rollouts.tallies["policy_seconds"] + rollouts.tallies["simulator_seconds"],
     }
 
 

@@ -2,7 +2,8 @@
 
 One line of JSON for each completion: its number, the seed of the run, the job, and the versions of the job's inputs. A
 line is written before the completion has an effect. So a run that was killed, and goes on from an older checkpoint, can
-take the completions after it in the same order, and gets the same bits. So does a new run of the same options.
+take the completions after it in the same order, and gets the same bits. So does a new run of the same options. Runs of
+several seeds may share a file, one after the other.
 """
 
 import json
@@ -15,9 +16,9 @@ Entry: TypeAlias = Mapping[str, Any]
 
 
 class CompletionLog:
-    """The entries that a file had at first, and a place for new ones. Without a file there are none."""
+    """The entries of a seed that a file had at first, and a place for new ones. Without a file there are none."""
 
-    def __init__(self, path: str | None):
+    def __init__(self, path: str | None, seed: int):
         """ValueError for a file that is no log. A last line without its end, of a run that was killed, is cut off."""
         self._path = None if path is None else Path(path)
         self._entries: dict[int, Entry] = {}
@@ -25,7 +26,7 @@ class CompletionLog:
             lines, newline, cut = self._path.read_bytes().rpartition(b"\n")
             try:
                 entries = [json.loads(line) for line in lines.splitlines()]
-                self._entries = {entry["completion"]: entry for entry in entries}
+                self._entries = {entry["completion"]: entry for entry in entries if entry["seed"] == seed}
             except (ValueError, TypeError, KeyError) as error:
                 raise ValueError(f"completion_log {path} is not the log of a run: {error}") from None
             if cut:

@@ -76,14 +76,14 @@ class Flight:
         return None if self.ticket is None or isinstance(self.job, MeanJob) else self.job.replay_count
 
 
-def collect(engine: Engine, flights: Sequence[Flight]) -> float:
-    """Waits for the answer of one of these jobs. Returns the seconds for which nothing was done for it."""
+def collect(engine: Engine, flights: Sequence[Flight]) -> tuple[Flight, float]:
+    """Waits for the answer of one of these jobs. Returns it, and the seconds for which nothing was done for it."""
     by_ticket = {flight.ticket: flight for flight in flights if flight.ticket is not None}
     done = engine.collect(by_ticket)
     assert done is not None, "it has waited"
     flight = by_ticket[done[0]]
     flight.answer, flight.ticket = done[1], None
-    return float(perf_counter() - flight.submitted - flight.answer.seconds)
+    return flight, perf_counter() - flight.submitted - flight.answer.seconds
 
 
 def pack_flights(flights: Sequence[Flight]) -> TrainerState:

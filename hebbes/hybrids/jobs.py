@@ -90,6 +90,8 @@ class IndividualAnswer:
     env_steps: int
     q_mean: float
     """Mean estimate of its actions over its training; NaN without any."""
+    problem: str
+    """Why its episode failed; empty if it did not."""
     seconds: float
     """What the job has taken."""
     row: Float32[np.ndarray, " params"]
@@ -122,6 +124,7 @@ class MeanAnswer:
     fitness: float
     """Their mean return."""
     env_steps: int
+    problem: str
     seconds: float
 
 
@@ -155,15 +158,15 @@ def play_individual(
 ) -> IndividualAnswer:
     """Does an individual's job. It needs a replay if the individual is trained."""
     started = perf_counter()
-    row, q_mean = (job.row, nan) if replay is None else _train_actor(setup, job, replay)
+    row, q_mean = (job.row, nan) if replay is None else _train_actor(evaluator, setup, job, replay)
     recorder = _RandomActions(setup.seed, job.number) if job.is_random else None
     rollouts = _play(evaluator, setup, row, 0, range(job.number, job.number + 1), recorder)
     (transitions,) = rollouts.transitions
     rows = np.empty((0, 0), np.float32)
     if transitions is not None:
         rows = core.replay.make_rows(core.replay.rescale_actions(transitions, setup.low, setup.high))
-    seconds = perf_counter() - started
-    return IndividualAnswer(float(rollouts.fitness[0]), int(rollouts.env_steps.sum()), q_mean, seconds, row, rows)
+    played = float(rollouts.fitness[0]), int(rollouts.env_steps.sum())
+    return IndividualAnswer(*played, q_mean, ", ".join(rollouts.faults), perf_counter() - started, row, rows)
 
 
 def play_mean(evaluator: "ChunkEvaluator", setup: Setup, job: MeanJob) -> MeanAnswer:
@@ -171,7 +174,8 @@ def play_mean(evaluator: "ChunkEvaluator", setup: Setup, job: MeanJob) -> MeanAn
     started = perf_counter()
     first = job.number * MEAN_EPISODES
     rollouts = _play(evaluator, setup, job.row, 1, range(first, first + MEAN_EPISODES))
-    return MeanAnswer(float(rollouts.fitness[0]), int(rollouts.env_steps.sum()), perf_counter() - started)
+    played = float(rollouts.fitness[0]), int(rollouts.env_steps.sum())
+    return MeanAnswer(*played, ", ".join(rollouts.faults), perf_counter() - started)
 
 
 def train_critics(
@@ -189,6 +193,7 @@ def train_critics(
     rng = setup.make_batch_generator(1, job.number)
     with gradients.keep_threads():
         for _ in range(job.critic_steps):
+            evaluator.check_abandoned()
             gradients.train_critics(target_actor, rng)
             gradients.critics.move_targets()
     state: dict[str, Any] = gradients.critics.get_state()
@@ -196,7 +201,7 @@ def train_critics(
 
 
 def _train_actor(
-    setup: Setup, job: IndividualJob, replay: "ReplayView"
+    evaluator: "ChunkEvaluator", setup: Setup, job: IndividualJob, replay: "ReplayView"
 ) -> tuple[Float32[np.ndarray, " params"], float]:
     """The individual after its gradient steps, and the mean estimate of its actions."""
     gradients = setup.make_gradients(job.critics, replay)
@@ -204,6 +209,7 @@ def _train_actor(
     actors, rng = gradients.make_actors(rows), setup.make_batch_generator(0, job.number)
     with gradients.keep_threads():
         for _ in range(job.actor_steps):
+            evaluator.check_abandoned()
             gradients.train_actors(actors, rng)
     return rows[0], gradients.q_mean
 

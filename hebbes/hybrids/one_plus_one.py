@@ -25,6 +25,7 @@ class OnePlusOne(SearchDistribution):
     """A Gaussian around the best policy so far."""
 
     Settings: ClassVar[type[SearchSettings]] = SearchSettings
+    own_metrics = ("mean_share", "success_rate")
 
     def __init__(self, settings: SearchSettings, initial_mean: Float32[np.ndarray, " params"], seed: int):
         super().__init__(settings, initial_mean, seed)
@@ -41,7 +42,7 @@ class OnePlusOne(SearchDistribution):
         if not isnan(rate):
             variance = self._variance / FACTOR if rate > TARGET_SUCCESS_RATE else self._variance * FACTOR
             self._variance = np.maximum(variance, MIN_VARIANCE)
-        return {"success_rate": rate}
+        return {"mean_share": float(succeeds), "success_rate": rate}
 
     def state_dict(self) -> dict[str, np.ndarray]:
         """Mean, variance and the window of successes."""

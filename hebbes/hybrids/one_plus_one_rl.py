@@ -7,7 +7,8 @@ Search", arXiv 2012.05417; code KyunghyunLee/aes-rl 5b69a06. Both modules have t
 from dataclasses import dataclass
 from typing import ClassVar
 
-from hebbes.hybrids.asynchronous import Asynchronous, AsynchronousSettings
+from hebbes.hybrids.asynchronous import Asynchronous
+from hebbes.hybrids.asynchronous_settings import AsynchronousSettings
 from hebbes.hybrids.one_plus_one import OnePlusOne
 from hebbes.hybrids.search_distribution import SearchDistribution, SearchSettings
 

@@ -8,6 +8,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from math import isfinite, nan
+from typing import ClassVar
 
 import numpy as np
 from jaxtyping import Float32, Float64
@@ -33,6 +34,9 @@ class SearchSettings:
 
 class SearchDistribution(ABC):
     """A mean, and a variance for each parameter."""
+
+    own_metrics: ClassVar[tuple[str, ...]] = ()
+    """What `_update` returns."""
 
     def __init__(self, settings: SearchSettings, initial_mean: Float32[np.ndarray, " params"], seed: int):
         self._seed = seed
@@ -60,10 +64,18 @@ class SearchDistribution(ABC):
         `mean_fitness` is the mean policy's return, as far as it is known. A return that is NaN or infinite is that of a
         failed episode, which is worse than any other.
         """
-        before, sigma = self._mean, float(np.sqrt(self._variance).mean())
+        before, sigma = self._mean, self._sigma
         returns = [value if isfinite(value) else nan for value in (fitness, mean_fitness)]
         metrics = self._update(individual.astype(np.float64), *returns)
         return {**compute_move_metrics(sigma, before, self._mean), **metrics}
+
+    def skip(self) -> dict[str, float]:
+        """The metrics of an individual that is not told."""
+        return {**compute_move_metrics(self._sigma, self._mean, self._mean), **dict.fromkeys(self.own_metrics, nan)}
+
+    @property
+    def _sigma(self) -> float:
+        return float(np.sqrt(self._variance).mean())
 
     @abstractmethod
     def _update(

@@ -13,7 +13,7 @@ from hebbes.options.option_reader import OptionReader
 from hebbes.options.sources import Source, SourceReader, find_deciding_options
 from hebbes.options.texts import GivenOption, format_options
 from hebbes.registry.former_names import find_current_class_name, rename_saved_options
-from hebbes.registry.lookup import check_allowed, find_class
+from hebbes.registry.lookup import check_allowed, find_class, list_names
 from hebbes.training.config import TrainConfig, find_users_modules, make_config
 from hebbes.training.owners import AUTO, OwnedOption, list_all_owners, list_part_kinds, shorten_names
 from hebbes.training.program_words import list_program_words
@@ -78,13 +78,14 @@ def _read_saved_options(trainer: str, folder: Path, imports: Sequence[str]) -> d
     checkpoint, _ = load_newest_checkpoint(folder / FOLDER)
     try:
         saved = rename_saved_options(shorten_names(trainer, checkpoint.config))
-        if missing := [name for name in ("environment", *list_part_kinds(trainer)) if name not in saved]:
-            raise ValueError(f"lacks the option {missing[0]!r}")
+        makers = [maker for maker in list_names("trainer") if {"environment", *list_part_kinds(maker)} <= saved.keys()]
+        if not makers:
+            raise ValueError("lacks options that every run has, such as its environment")
         check_allowed(find_users_modules(trainer, saved), imports)
     except ValueError as error:
         raise ValueError(f"the run in {folder} {error}") from error
-    policy = saved["policy"]
-    maker = trainer if policy == AUTO else getattr(find_class("policy", policy), "trainer", trainer)
+    policy, maker = saved["policy"], trainer if trainer in makers else makers[0]
+    maker = maker if policy == AUTO else getattr(find_class("policy", policy), "trainer", maker)
     if maker != trainer:
         program = shlex.join(list_program_words(f"train_{maker}"))
         raise ValueError(f"the run in {folder} was made by {program}; resume it with that")

@@ -18,9 +18,10 @@ METRICS_CSV = "metrics.csv"
 METRICS: Mapping[str, str] = {
     "generation": "generations finished, counted from 1",
     "episode": "episodes finished, counted from 1",
-    "individual": "individuals that were told, counted from 1",
+    "individual": "individuals that were told, or have acted at random at the start, counted from 1",
     "env_steps": "environment steps of all training episodes so far",
-    "return": "return of the episode: with exploration noise in td3, without noise in the asynchronous hybrids",
+    "return": "return of the episode: with exploration noise in td3, without noise in the asynchronous hybrids; "
+    "of random actions at the start of both",
     "episode_length": "length of the episode in environment steps",
     "return_mean": "mean over the population of a member's return",
     "return_std": "standard deviation over the population of a member's return",
@@ -33,8 +34,11 @@ METRICS: Mapping[str, str] = {
     "mean_policy_lag": "individuals told since that mean policy was the mean",
     "mean_policy_env_steps": "environment steps of those episodes, which env_steps leaves out",
     "is_rl": "1 for an individual that was trained by gradients, else 0",
-    "rl_share": "share of the individuals so far that were trained by gradients, each kind counted from 1",
-    "mean_share": "share of the way to the individual by which the mean has moved",
+    "rl_share": "share of the individuals so far that were trained by gradients, each kind counted from 1; with "
+    "generations, of those of this one",
+    "rl_parent_share": "share of the best half of the generation, which moves the mean, that was trained by gradients",
+    "mean_share": "share of the way to the individual by which the mean has moved; in one_plus_one_rl 1 if it was "
+    "accepted, else 0",
     "success_rate": "share of the last ten individuals that have taken the mean's place; empty before the tenth",
     "mean_policy_rank": "rank of that return within the population; 1 means that no member was better",
     "failed_members": "members with a non-finite reward, observation or output; not counted in the returns above",
@@ -51,7 +55,9 @@ METRICS: Mapping[str, str] = {
     "critic_steps": "gradient steps of the critics",
     "actor_steps": "gradient steps of the actors; actors that are trained at once take one together",
     "replay_size": "transitions in the replay",
-    "job_wait_seconds": "seconds that the jobs of this row waited for a free worker or were on their way, added up",
+    "work_seconds": "seconds that workers spent on the work of this row, added up; their number times the wall time, "
+    "less this, is how long they waited",
+    "job_wait_seconds": "seconds that these jobs waited for a free worker or were on their way, added up",
     "num_members": "perturbed members of the population",
     "episode_length_mean": "mean length of the population's episodes in environment steps",
     "saturated_actions": "share of the numbers of Box actions that are within 1 % of the range from a bound",

@@ -142,7 +142,7 @@ class Hybrid(Trainer):
 
 
 def _check_options(config: TrainConfig, policy: MLP) -> None:
-    """ValueError for options that the gradients do not follow."""
+    """ValueError for options that the gradients do not follow, and for one that would not reach every episode."""
     for name, value, allowed in (
         ("action_bounds", config.environment.action_bounds, ("rescale",)),
         ("bias", policy.bias, (True,)),
@@ -152,3 +152,9 @@ def _check_options(config: TrainConfig, policy: MLP) -> None:
         if value not in allowed:
             choices = " or ".join(map(str, allowed))
             raise ValueError(f"{name} must be {choices} with --algorithm {config.choices.method}, got {value}")
+    if config.engine.episode_timeout is not None and not find_class("algorithm", config.choices.method).limits_time:
+        limited = [name for name in ALGORITHMS if find_class("algorithm", name).limits_time]
+        raise ValueError(
+            f"episode_timeout does not reach the training episodes of --algorithm {config.choices.method}; "
+            f"leave it out, or train with --algorithm {' or '.join(limited)}"
+        )

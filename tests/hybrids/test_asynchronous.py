@@ -1,6 +1,7 @@
 """The asynchronous hybrids on Pendulum-v1, with episodes of 20 env steps, in threads and in worker processes."""
 
 import json
+import threading
 from dataclasses import replace
 
 import numpy as np
@@ -29,14 +30,15 @@ PENDULUM = EnvironmentSpec(
 )
 SIZES = {"actor_workers": 3, "batch_size": 8, "critic_hidden_sizes": (8,), "start_steps": 50, "replay_size": 1000}
 KINDS = [AESRL, ACEMRL, OnePlusOneRL]
+TIMED = {"work_seconds", "job_wait_seconds"}
 
 
-def make_task():
-    return Task(Agent(MLP((3,), 1, hidden_sizes=(8,), activation="tanh", bias=True), "tanh"), PENDULUM, seed=5)
+def make_task(seed=5):
+    return Task(Agent(MLP((3,), 1, hidden_sizes=(8,), activation="tanh", bias=True), "tanh"), PENDULUM, seed)
 
 
-def make_trainer(kind=AESRL, **changes):
-    task = make_task()
+def make_trainer(kind=AESRL, task=None, **changes):
+    task = task or make_task()
     weights = task.agent.policy.initial_params(make_generator(task.seed, Purpose.INITIAL_PARAMS)).astype(np.float32)
     scale = {"mean_scale": 100.0} if kind is AESRL else {}
     return kind(kind.Settings(**{**SIZES, **scale, **changes}), task, weights, {}, None)
@@ -68,14 +70,18 @@ def advance(trainer, engine, individuals, progress=Progress()):  # noqa: B008  #
     return rows, progress
 
 
-def advance_until(is_enough, trainer, engine):
+def advance_until(is_enough, trainer, engine, progress=Progress()):  # noqa: B008  # it is frozen
     """When a job is done depends on the machine, and so does in which row its effect is seen."""
-    rows, progress = advance(trainer, engine, 1)
+    rows, progress = advance(trainer, engine, 1, progress)
     while not is_enough(rows):
         row, progress = advance(trainer, engine, 1, progress)
         rows += row
         assert len(rows) < 1000
     return rows, progress
+
+
+def find_told(rows):
+    return [row for row in rows if np.isfinite(row["mean_policy_return"])]
 
 
 def copy_state(trainer):
@@ -87,25 +93,28 @@ def copy_state(trainer):
 def assert_same_rows(found, expected):
     assert len(found) == len(expected)
     for row, other in zip(found, expected, strict=True):
-        np.testing.assert_equal(*({k: v for k, v in each.items() if k != "job_wait_seconds"} for each in (row, other)))
+        np.testing.assert_equal(*({k: v for k, v in each.items() if k not in TIMED} for each in (row, other)))
 
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("name", ["one thread", "two threads"])
 def test_trains_in_threads(kind, name, engines):
     trainer = make_trainer(kind)
-    rows, progress = advance_until(lambda rows: len(rows) > 10 and rows[-1]["is_rl"], trainer, engines[name])
+    rows, progress = advance_until(lambda rows: len(find_told(rows)) > 10 and rows[-1]["is_rl"], trainer, engines[name])
     assert all(row.keys() == rows[0].keys() <= METRICS.keys() for row in rows)
     assert {row["is_rl"] for row in rows} == {0, 1}
     for row in rows:
         assert row["actor_steps"] == (row["is_rl"] and 10 * LENGTH) or row["actor_steps"] < 10 * LENGTH
         assert np.isfinite(row["q_mean"]) == row["is_rl"]
-        assert row["mean_policy_env_steps"] == 5 * LENGTH
+        is_told = np.isfinite(row["mean_policy_return"])
+        assert row["mean_policy_env_steps"] == is_told * 5 * LENGTH
+        assert np.isfinite(row["mean_policy_lag"]) == is_told
         assert np.isfinite(row["critic_loss"]) == (row["critic_steps"] > 0)
     assert sum(row["critic_steps"] for row in rows) < progress.env_steps + 40
     assert trainer._counters.env_steps == progress.env_steps == trainer.learner.replay.count
     assert any(row["update_norm"] > 0 for row in rows)
     assert 0 < rows[-1]["rl_share"] < 0.6
+    assert all(row["work_seconds"] >= 0 for row in rows) and sum(row["work_seconds"] for row in rows) > 0
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -113,7 +122,7 @@ def test_trains_in_worker_processes(kind, engines):
     trainer, engine = make_trainer(kind, rl_share=1.0), engines["two workers"]
     rows, progress = advance_until(lambda rows: rows[-1]["is_rl"], trainer, engine)
     assert progress.env_steps % LENGTH == 0
-    assert all(np.isfinite(row["return"]) and np.isfinite(row["mean_policy_return"]) for row in rows)
+    assert all(np.isfinite(row["return"]) for row in rows) and np.isfinite(rows[-1]["mean_policy_return"])
 
 
 def test_individuals_of_the_warm_up_act_at_random_and_are_not_told(engines):
@@ -121,9 +130,13 @@ def test_individuals_of_the_warm_up_act_at_random_and_are_not_told(engines):
     start = trainer.actor
     told, tell = [], trainer.distribution.tell
     trainer.distribution.tell = lambda *arguments: told.append(arguments) or tell(*arguments)
-    _, progress = advance(trainer, engines["two threads"], 1)
+    rows, progress = advance(trainer, engines["two threads"], 4)
+    assert not told and progress.env_steps == 4 * LENGTH
+    assert [row["update_norm"] for row in rows] == [0] * 4
+    later, progress = advance_until(lambda rows: told, trainer, engines["two threads"], progress)
     assert len(told) == 1
-    assert progress.env_steps >= 5 * LENGTH  # four that act at random, perhaps a fifth, and the first that is told
+    assert progress.env_steps >= 5 * LENGTH  # perhaps a fifth that acts at random, and the first that is told
+    assert later[-1].keys() == rows[0].keys()
     actions = trainer.learner.replay._rows[: 4 * LENGTH, 3]
     assert actions.std() == pytest.approx(2 / 3**0.5, rel=0.2)  # Pendulum's torque is in [-2, 2]
     individual = told[0][0]
@@ -162,7 +175,7 @@ def test_no_individual_is_trained_before_the_critics_are(engines):
     trainer = make_trainer(rl_share=1.0, actor_workers=1)
     rows, _ = advance_until(lambda rows: rows[-1]["is_rl"], trainer, engines["one thread"])
     assert sum(row["critic_steps"] for row in rows) > 0
-    assert not rows[0]["is_rl"]  # it was drawn when the critics' first job was
+    assert not find_told(rows)[0]["is_rl"]  # it was drawn when the critics' first job was
 
 
 @pytest.mark.parametrize("name", ["one thread", "two workers"])
@@ -219,12 +232,41 @@ def test_a_state_with_answers_that_have_come_is_restored(engines):
 
 def test_the_log_of_another_run_is_refused(engines, tmp_path):
     log = tmp_path / "log"
-    advance(make_trainer(completion_log=str(log)), engines["one thread"], 3)
+    advance_until(find_told, make_trainer(completion_log=str(log)), engines["one thread"])
     with pytest.raises(EngineError, match=r"completion \d+ of completion_log is of a run with other options"):
-        advance(make_trainer(completion_log=str(log), start_steps=0), engines["one thread"], 3)
+        advance(make_trainer(completion_log=str(log), start_steps=0), engines["one thread"], 5)
     log.write_text("generation,env_steps\n1,2\n")
     with pytest.raises(ValueError, match=r"completion_log .* is not the log of a run"):
         make_trainer(completion_log=str(log))
+
+
+def test_seeds_share_a_log(engines, tmp_path):
+    """The entries of each are those that it would have in a file of its own."""
+    shared, own = tmp_path / "shared", tmp_path / "own"
+    for seed, log in ((5, shared), (6, shared), (6, own)):
+        advance(make_trainer(task=make_task(seed), completion_log=str(log)), engines["one thread"], 3)
+    of_both, of_one = ([json.loads(line) for line in log.read_text().splitlines()] for log in (shared, own))
+    assert [entry for entry in of_both if entry["seed"] == 6] == of_one
+    assert {entry["seed"] for entry in of_both} == {5, 6}
+
+
+@pytest.mark.parametrize("kind", ["critics", "individual"])
+def test_a_job_that_trains_ends_with_the_engine(kind, engines):
+    """A thread that still computed at the end of the process would abort it."""
+    trainer, engine = make_trainer(), InProcess(make_task(), chunk_size=3, threads=1)
+    advance(trainer, engines["one thread"], 3)
+    view, critics = trainer.learner.replay, trainer.learner.critics.get_state()
+    before, job = set(threading.enumerate()), trainer._make_individual()
+    if kind == "critics":
+        endless = jobs.CriticsJob(0, 0, view.count, 10**9, job.row)
+        ticket = engine.submit(jobs.train_critics, trainer._setup, endless, view, critics)
+    else:
+        endless = replace(job, actor_steps=10**9, critics=critics["rows"])
+        ticket = engine.submit(jobs.play_individual, trainer._setup, endless, view)
+    assert engine.collect([ticket], timeout=0.5) is None
+    assert set(threading.enumerate()) > before
+    engine.close()
+    assert set(threading.enumerate()) == before
 
 
 def test_estimates_that_are_not_finite_end_the_run(engines):

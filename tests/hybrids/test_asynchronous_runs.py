@@ -1,5 +1,6 @@
 """An asynchronous hybrid as a program: its presets, its files, and a run that is killed."""
 
+import json
 import os
 import shutil
 import signal
@@ -8,15 +9,18 @@ import sys
 import time
 from pathlib import Path
 
+import gymnasium
 import numpy as np
 import pytest
 
 import hebbes
+from hebbes.contracts.engine import EngineError
+from hebbes.files.checkpoint import load_newest_checkpoint
 from hebbes.hybrids.aes_rl import AESRL
 from hebbes.hybrids.core.replay import Replay
 from hebbes.options.command_line import parse_config
 from hebbes.policies.mlp import MLP
-from hebbes.recording.metrics import METRICS
+from hebbes.recording.metrics import METRICS, read_metrics
 from hebbes.training.hybrid import Hybrid
 
 ROOT = Path(__file__).parent.parent.parent
@@ -25,7 +29,7 @@ TINY = {
     **{"start_steps": 300, "replay_size": 1000, "eval_every": 1000, "eval_episodes": 1, "test_episodes": 0, "seed": 3},
     **{"max_env_steps": 6000, "checkpoint_every": 2, "actor_workers": 3},
 }
-TIMED = {"env_steps_per_second", "seconds", "job_wait_seconds"}
+TIMED = {"env_steps_per_second", "seconds", "work_seconds", "job_wait_seconds"}
 
 
 def wait_until(is_so, seconds=120):
@@ -35,11 +39,16 @@ def wait_until(is_so, seconds=120):
         time.sleep(0.02)
 
 
+def start(options):
+    """Starts the program."""
+    flags = [text for name, value in options.items() for text in (f"--{name}", str(value).strip("[]"))]
+    return subprocess.Popen([sys.executable, ROOT / "train_hybrid.py", *flags], stdout=subprocess.DEVNULL)
+
+
 def test_a_run_that_is_killed_goes_on_as_its_log_says(tmp_path):
     log, copy = tmp_path / "log", tmp_path / "copy"
     options = {**TINY, "folder": str(tmp_path / "runs"), "completion_log": str(log), "threads": 2, "engine": "workers"}
-    flags = [text for name, value in options.items() for text in (f"--{name}", str(value).strip("[]"))]
-    program = subprocess.Popen([sys.executable, ROOT / "train_hybrid.py", *flags], stdout=subprocess.DEVNULL)
+    program = start(options)
     wait_until(lambda: log.exists() and len(log.read_text().splitlines()) > 40)
     os.kill(program.pid, signal.SIGKILL)
     program.wait()
@@ -55,6 +64,79 @@ def test_a_run_that_is_killed_goes_on_as_its_log_says(tmp_path):
         np.testing.assert_array_equal(resumed.metrics[name], again.metrics[name], name)
     assert copy.read_text() == log.read_text()
     assert np.array_equal(*(hebbes.load_policy(run.best).weights for run in (resumed, again)))
+
+
+def test_a_stop_in_the_warm_up_keeps_what_was_done(tmp_path):
+    options = {**TINY, "folder": str(tmp_path), "start_steps": 2000, "threads": 2, "run_name": "a"}
+    process = start(options)
+    metrics = tmp_path / "Pendulum-v1" / "a" / "metrics.csv"
+    wait_until(lambda: metrics.exists() and len(metrics.read_text().splitlines()) > 4)
+    process.terminate()
+    assert process.wait(60) == 128 + signal.SIGTERM
+    done = read_metrics(metrics)
+    assert done["env_steps"][-1] < 2000 and np.isnan(done["mean_policy_return"]).all()
+    resumed = hebbes.train({"resume": str(metrics.parent), "max_env_steps": 2600}, trainer="hybrid", quiet=True)
+    np.testing.assert_array_equal(resumed.metrics["return"][: len(done["return"])], done["return"])
+    assert np.isfinite(resumed.metrics["mean_policy_return"][-1]) and resumed.metrics["replay_size"][-1] == 1000
+
+
+class Fragile(gymnasium.Wrapper):
+    """Ends its process at the next env step while a file exists."""
+
+    def __init__(self, env, file):
+        super().__init__(env)
+        self.file = Path(file)
+
+    def step(self, action):
+        if self.file.exists():
+            os._exit(3)
+        return super().step(action)
+
+
+def test_after_a_job_has_lost_two_workers_the_run_goes_on_from_what_was_done(tmp_path):
+    file, rows = tmp_path / "file", []
+    options = {**TINY, "folder": str(tmp_path), "max_env_steps": 3000, "threads": 2, "engine": "workers"}
+    options |= {"gymnasium_wrappers": [{f"{__name__}:Fragile": {"file": str(file)}}], "checkpoint_every": 100}
+
+    def break_simulators(row):
+        rows.append(row)
+        if len(rows) == 6:
+            file.touch()
+
+    with pytest.raises(EngineError, match="2 workers were lost in one job"):
+        hebbes.train(options, trainer="hybrid", quiet=True, on_generation=break_simulators)
+    file.unlink()
+    (folder,) = (tmp_path / "Pendulum-v1").iterdir()
+    saved, damaged = load_newest_checkpoint(folder / "checkpoint")
+    assert (saved.progress.units, saved.progress.env_steps, damaged) == (len(rows), rows[-1]["env_steps"], [])
+    assert len(rows) >= 6
+    resumed = hebbes.train({"resume": str(folder), "import": [__name__]}, trainer="hybrid", quiet=True)
+    assert resumed.metrics["return"][: len(rows)].tolist() == [row["return"] for row in rows]
+    assert resumed.metrics["env_steps"][-1] >= 3000
+
+
+@pytest.mark.parametrize(("start_steps", "who"), [(100, "an individual"), (0, "the mean policy")])
+def test_a_simulator_that_fails_at_once_ends_the_run_with_a_line(start_steps, who, tmp_path):
+    script = {"environment": "tests.scripted:Scripted-v0", "env_kwargs": {"truncate_at": 4, "raise_at": 1}}
+    options = {**TINY, **script, "folder": str(tmp_path), "start_steps": start_steps, "threads": 1}
+    with pytest.raises(EngineError, match=f"{who} failed in the first env step: "):
+        hebbes.train(options, trainer="hybrid", quiet=True)
+
+
+def test_a_simulator_that_fails_later_costs_only_its_episode(tmp_path, capsys):
+    script = {"environment": "tests.scripted:Scripted-v0", "env_kwargs": {"truncate_at": 4, "raise_at": 3}}
+    options = {**TINY, **script, "folder": str(tmp_path), "start_steps": 6, "max_env_steps": 30, "threads": 1}
+    run = hebbes.train(options, trainer="hybrid")
+    assert np.isnan(run.metrics["return"]).all() and not np.nansum(run.metrics["update_norm"])
+    said = capsys.readouterr().out
+    assert "an individual failed: " in said and "the mean policy failed: " in said
+
+
+def test_a_run_of_two_seeds_has_one_log(tmp_path):
+    log, options = tmp_path / "log", {**TINY, "folder": str(tmp_path), "max_env_steps": 1000, "threads": 1, "seeds": 2}
+    process = start({**options, "completion_log": str(log), "run_name": "a"})
+    assert process.wait(120) == 0
+    assert {json.loads(line)["seed"] for line in log.read_text().splitlines()} == {3, 4}
 
 
 def test_the_memory_check_counts_the_slack():

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from hebbes.contracts.engine import Context, EngineError
+from hebbes.contracts.engine import Context, EngineError, Rollouts
 from hebbes.contracts.randomness import Purpose, make_generator
 from hebbes.contracts.strategy import Results
 from hebbes.contracts.trainer import Progress
@@ -15,7 +15,7 @@ from hebbes.environments.wrapper_spec import WrapperSpec
 from hebbes.execution.chunks import Task
 from hebbes.execution.episode import Agent
 from hebbes.execution.in_process import InProcess
-from hebbes.hybrids.cem_rl import CEMRL, CEMRLSettings
+from hebbes.hybrids.cem_rl import CEMRL, CEMRLSettings, compute_return_metrics
 from hebbes.hybrids.p_cem_rl import PCEMRL, PCEMRLSettings
 from hebbes.hybrids.trained_population import TrainedPopulation
 from hebbes.policies.mlp import MLP
@@ -276,3 +276,13 @@ def test_the_defaults_are_those_of_the_papers_code():
     assert (cem_rl.critic_hidden_sizes, cem_rl.learning_rate, cem_rl.replay_size) == (None, 1e-3, 1_000_000)
     assert (cem_rl.batch_size, p_cem_rl.batch_size) == (100, 256)
     assert cem_rl.make_cem_settings().extra_variance == pytest.approx(9.505e-4)
+
+
+def test_metrics_say_who_was_best_and_how_long_workers_worked():
+    """Of four members, 0 and 2 were trained. The best half is 2 and 1, because 3 failed."""
+    returns = np.array([[1.0], [2.0], [3.0], [np.nan]])
+    tallies = {"policy_seconds": 0.5, "simulator_seconds": 2.0}
+    rollouts = Rollouts(returns, np.ones((4, 1), int), np.zeros(4), (None,) * 4, tallies=tallies)
+    metrics = compute_return_metrics(rollouts, [0, 2])
+    assert (metrics["rl_share"], metrics["rl_parent_share"], metrics["work_seconds"]) == (0.5, 0.5, 2.5)
+    assert compute_return_metrics(rollouts, [2, 1])["rl_parent_share"] == 1.0

@@ -155,6 +155,15 @@ def test_a_simulator_that_fails_later_costs_only_its_episode(tmp_path):
         ),
         ({"replay_size": 10**14}, r"replay_size 100000000000000 would take about .* PB"),
         ({"batch_size": 0}, "batch_size must be >= 1, got 0"),
+        (
+            {"episode_timeout": 9},
+            "episode_timeout does not reach the training episodes of --algorithm td3; leave it out, or train with "
+            "--algorithm cem_rl or p_cem_rl",
+        ),
+        (
+            {"episode_timeout": 9, "algorithm": "aes_rl", "mean_scale": 1},
+            "episode_timeout does not reach the training episodes of --algorithm aes_rl",
+        ),
     ],
 )
 def test_bad_input_is_refused_in_one_line_before_anything_starts(changes, message, tmp_path):
@@ -162,6 +171,18 @@ def test_bad_input_is_refused_in_one_line_before_anything_starts(changes, messag
         train(tmp_path, **changes)
     assert "\n" not in str(refusal.value)
     assert not list(tmp_path.iterdir())
+
+
+def test_a_resume_by_another_program_is_told_which_one_it_needs(tmp_path):
+    tiny = {"environment": "Pendulum-v1", "generations": 1, "population_size": 4, "threads": 1, "test_episodes": 0}
+    evolved = hebbes.train({**tiny, "folder": str(tmp_path / "es")}, quiet=True)
+    made = {"hybrid": train(tmp_path / "td3", max_env_steps=200), "static": evolved}
+    for maker, run in made.items():
+        for other in {"static", "hybrid", "hebbian"} - {maker}:
+            if {maker, other} == {"static", "hebbian"}:  # both evolve by strategies, and the policy tells them apart
+                continue
+            with pytest.raises(ValueError, match=rf"was made by python train_{maker}.py; resume it with that"):
+                hebbes.train({"resume": str(run.folder)}, trainer=other, quiet=True)
 
 
 def test_evolved_weights_start_a_hybrid_and_its_actor_an_evolution(tmp_path):

@@ -24,7 +24,7 @@ SCRIPTED = "Scripted-v0"
 OF_HYBRIDS = {"episode", "return", "episode_length", "rl_return_mean", "es_return_mean"}
 OF_HYBRIDS |= {"critic_loss", "q_mean", "critic_steps", "actor_steps", "replay_size"}
 OF_HYBRIDS |= {"individual", "is_rl", "rl_share", "mean_share", "success_rate", "mean_policy_lag"}
-OF_HYBRIDS |= {"mean_policy_env_steps", "job_wait_seconds"}
+OF_HYBRIDS |= {"mean_policy_env_steps", "rl_parent_share", "work_seconds", "job_wait_seconds"}
 
 
 @pytest.fixture

@@ -1,0 +1,38 @@
+"""Options that all asynchronous hybrids have. This module does not import PyTorch."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from hebbes.contracts.option import option
+from hebbes.hybrids.core.settings import GradientSettings
+from hebbes.hybrids.rl_share import RLShareSettings
+
+
+@dataclass(frozen=True)
+class AsynchronousSettings(RLShareSettings, GradientSettings):
+    """Hyperparameters of all asynchronous hybrids."""
+
+    replay_slack: ClassVar[float] = 0.25
+
+    actor_workers: int = option(5, "individuals that are trained and evaluated at the same time", range=">= 1")
+    replay_size: int = option(
+        200_000,
+        "latest transitions that are kept, in memory of 5 bytes * (2 * observation + action + 2) each: a quarter more "
+        "rows hold older ones that running jobs draw from",
+        range=">= 1",
+    )
+    completion_log: str | None = option(
+        None,
+        "file for the order in which jobs are completed, which results depend on; a run takes the completions that "
+        "the file has of its seed in their order, and appends further ones, so that the same options and a copy of the "
+        "file give the same bits on any number of threads, and so does a killed run that is resumed with its file",
+        changeable=True,
+    )
+
+    def count_members(self) -> int:
+        """The actor workers."""
+        return self.actor_workers
+
+    def count_actors(self) -> int:
+        """Individuals that may be trained at the same time; 0 if none ever is."""
+        return self.actor_workers if self.rl_share > 0 else 0

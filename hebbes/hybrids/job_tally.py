@@ -1,0 +1,45 @@
+"""JobTally: what the jobs of an asynchronous hybrid have brought since its last row of metrics."""
+
+from dataclasses import dataclass, field
+from math import nan
+
+import numpy as np
+
+from hebbes.contracts.engine import EngineError
+from hebbes.hybrids.jobs import CriticsAnswer, CriticsJob
+
+
+@dataclass
+class JobTally:
+    """Sums and notices of the jobs of a row."""
+
+    losses: list[float] = field(default_factory=list)
+    """Mean losses of the jobs of the critics."""
+    critic_steps: int = 0
+    work_seconds: float = 0.0
+    """Seconds of work, added up over the workers."""
+    wait_seconds: float = 0.0
+    """Seconds in which a job or its answer waited."""
+    notices: list[str] = field(default_factory=list)
+    """What the user should know about episodes that failed."""
+
+    def add_critics(self, job: CriticsJob, answer: CriticsAnswer) -> None:
+        """Counts a job of the critics."""
+        self.losses.append(answer.loss)
+        self.critic_steps += job.critic_steps
+
+    def add_failure(self, who: str, problem: str, *, is_hopeless: bool) -> None:
+        """Notes why an episode failed, if `problem` says so. EngineError if no episode will be better."""
+        if problem and is_hopeless:
+            raise EngineError(f"{who} failed in the first env step: {problem}")
+        if problem:
+            self.notices.append(f"{who} failed: {problem}")
+
+    def compute_metrics(self) -> dict[str, float]:
+        """The metrics of these jobs."""
+        return {
+            "critic_loss": float(np.mean(self.losses)) if self.losses else nan,
+            "critic_steps": self.critic_steps,
+            "work_seconds": self.work_seconds,
+            "job_wait_seconds": self.wait_seconds,
+        }
