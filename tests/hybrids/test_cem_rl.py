@@ -15,6 +15,8 @@ from hebbes.environments.wrapper_spec import WrapperSpec
 from hebbes.execution.chunks import Task
 from hebbes.execution.episode import Agent
 from hebbes.execution.in_process import InProcess
+from hebbes.execution.workers import Workers
+from hebbes.hybrids import jobs
 from hebbes.hybrids.cem_rl import CEMRL, CEMRLSettings
 from hebbes.hybrids.p_cem_rl import PCEMRL, PCEMRLSettings
 from hebbes.hybrids.trained_population import TrainedPopulation
@@ -82,6 +84,7 @@ class Spy:
     def __init__(self, engine):
         self._engine, self.populations = engine, []
         self.weighted_noise_sums = engine.weighted_noise_sums
+        self.submit, self.collect = engine.submit, engine.collect
 
     def evaluate(self, population, context, members):
         self.populations.append(population)
@@ -193,10 +196,59 @@ def test_p_cem_rl_trains_its_actors_on_critics_that_have_taken_all_steps(engine)
         assert all(np.array_equal(call, row) for call in calls[k * 2 * LENGTH : (k + 1) * 2 * LENGTH])
 
 
-@pytest.mark.parametrize("kind", [CEMRL, PCEMRL])
-def test_goes_on_with_the_same_bits_on_any_number_of_threads(kind):
+def test_the_parallel_critics_of_p_cem_rl_by_hand(engine, monkeypatch):
+    monkeypatch.setattr(jobs, "CRITIC_STEPS", 3 * LENGTH)
+    trainer, by_hand = make_trainer(PCEMRL, parallel_critic=True), make_trainer(PCEMRL)
+    start = trainer.learner.critics.get_state()
+    rows, progress = advance(trainer, engine, 2)  # no individual is trained before the critics are
+    advance(by_hand, engine, 1)
+    assert [(row["critic_steps"], row["actor_steps"]) for row in rows] == [(0, 0), (6 * LENGTH, 0)]
+    learner, mean = by_hand.learner, by_hand.actor
+    assert all(np.array_equal(array, start[name]) for name, array in learner.critics.get_state().items())
+    rng = make_generator(5, Purpose.GRADIENTS, generation=1, member=1)
+    with torch.no_grad():
+        for _ in range(6 * LENGTH):  # the first multiple that is no less than the 4 * LENGTH env steps so far
+            learner.train_critics(learner.actor.copy(mean[np.newaxis]), rng)
+            learner.critics.move_targets()
+    critics, expected = trainer.learner.critics.get_state(), learner.critics.get_state()
+    assert all(np.array_equal(critics[name], expected[name]) for name in expected)
+    assert rows[1]["critic_loss"] == pytest.approx(learner.critic_loss, rel=1e-5)
+    spy = Spy(engine)
+    population = trainer.strategy.ask(2)
+    trained = np.asarray(population.weights([0, 2]))
+    learner.replay, learner._replay = trainer.learner.replay, trainer.learner.replay
+    rng = make_generator(5, Purpose.GRADIENTS, generation=2)
+    with torch.no_grad():
+        actors = learner.make_actors(trained)
+        for _ in range(4 * LENGTH):
+            learner.train_actors(actors, rng)
+    third = trainer.advance(progress, spy).metrics
+    assert (third["critic_steps"], third["actor_steps"]) == (3 * LENGTH, 4 * LENGTH)  # 8 * LENGTH env steps so far
+    assert np.array_equal(np.asarray(spy.populations[0].weights([0, 2])), trained)  # on the critics before the job
+
+
+def test_parallel_critics_pause_at_their_bound(engine, monkeypatch):
+    monkeypatch.setattr(jobs, "CRITIC_STEPS", 10 * LENGTH)
+    rows, _ = advance(make_trainer(PCEMRL, parallel_critic=True), engine, 5)
+    assert [row["critic_steps"] for row in rows] == [0, 10 * LENGTH, 0, 10 * LENGTH, 0]
+    assert [row["actor_steps"] for row in rows] == [0, 0, 4 * LENGTH, 4 * LENGTH, 4 * LENGTH]
+
+
+@pytest.mark.parametrize("transport", [InProcess, Workers])
+def test_a_generation_with_parallel_critics_does_not_depend_on_the_workers(transport, engine, monkeypatch):
+    monkeypatch.setattr(jobs, "CRITIC_STEPS", 50)
+    trainers = [make_trainer(PCEMRL, parallel_critic=True) for _ in range(2)]
+    other = transport(make_task(), chunk_size=3, threads=1)
+    for trainer, used in zip(trainers, (engine, other), strict=True):
+        advance(trainer, used, 3)
+    other.close()
+    assert_same(*trainers)
+
+
+@pytest.mark.parametrize(("kind", "changes"), [(CEMRL, {}), (PCEMRL, {}), (PCEMRL, {"parallel_critic": True})])
+def test_goes_on_with_the_same_bits_on_any_number_of_threads(kind, changes):
     engines = [InProcess(make_task(), chunk_size=3, threads=threads) for threads in (1, 2)]
-    whole, first, second = (make_trainer(kind, replay_size=14 * LENGTH) for _ in range(3))
+    whole, first, second = (make_trainer(kind, replay_size=14 * LENGTH, **changes) for _ in range(3))
     advance(whole, engines[0], 4)
     _, progress = advance(first, engines[1], 2)
     state = first.get_state()
