@@ -35,7 +35,7 @@ def find_preset(trainer: str, environment: str, variant: str | None) -> Path | N
     variants = {p.stem[len(each) + 1 :]: p for each in (ANY, stem) for p in folder.glob(f"{each}.*.yaml")}
     if variant not in variants:
         known = f"preset must be one of {', '.join((*sorted(variants), NO_PRESET))} for {environment}"
-        raise ValueError(f"{known}, got {variant!r}{suggest_name(variant, variants)}")
+        raise ValueError(f"{known}, got {variant!r}{suggest_name(variant, sorted(variants))}")
     return variants[variant]
 
 
@@ -46,7 +46,7 @@ def read_preset(trainer: str, path: Path | None, named: Mapping[str, Any]) -> di
     """
     options, kind = read_yaml(path) if path else {}, find_trainer(trainer).method_kind
     by_method = {name: options.pop(name) for name in (list_names(kind) if kind else ()) if name in options}
-    return options | by_method.get({**options, **named}.get(kind), {})
+    return options | by_method.get({**options, **named}.get(kind, ""), {})
 
 
 def read_shared_options(environment: str) -> dict[str, Any]:

@@ -6,46 +6,27 @@ import numpy as np
 import pytest
 import torch
 
-from hebbes.contracts.engine import Context, EngineError
+from hebbes.contracts.engine import EngineError
 from hebbes.contracts.randomness import Purpose, make_generator
 from hebbes.contracts.strategy import Results
-from hebbes.contracts.trainer import Progress
-from hebbes.environments.environment_spec import EnvironmentSpec
-from hebbes.environments.wrapper_spec import WrapperSpec
-from hebbes.execution.chunks import Task
-from hebbes.execution.episode import Agent
 from hebbes.execution.in_process import InProcess
-from hebbes.execution.workers import Workers
-from hebbes.hybrids import jobs
 from hebbes.hybrids.cem_rl import CEMRL, CEMRLSettings
 from hebbes.hybrids.p_cem_rl import PCEMRL, PCEMRLSettings
 from hebbes.hybrids.trained_population import TrainedPopulation
-from hebbes.policies.mlp import MLP
 from hebbes.recording.metrics import METRICS
 from hebbes.strategies.cem import CEM
 from hebbes.strategies.core.populations import GaussianPopulation
-
-LENGTH = 50
-SIZES = {"population_size": 4, "rl_population": 2, "batch_size": 8, "critic_hidden_sizes": (8,), "start_steps": 0}
-SCRIPTED = EnvironmentSpec(
-    "Scripted-v0", "gymnasium", {"truncate_at": 4, "action_weight": 1.0}, imports=("tests.scripted",)
+from tests.hybrids.cem_rl_trainers import (
+    LENGTH,
+    SCRIPTED,
+    SIZES,
+    Spy,
+    advance,
+    assert_same,
+    make_context,
+    make_task,
+    make_trainer,
 )
-SHORT = WrapperSpec("gymnasium.wrappers:TimeLimit", {"max_episode_steps": LENGTH})
-PENDULUM = EnvironmentSpec(
-    "Pendulum-v1", "gymnasium", gymnasium_wrappers=(SHORT,), wrappers=(WrapperSpec("rescale_action"),)
-)
-
-
-def make_task(environment=PENDULUM):
-    observation, action = ((3,), 1) if environment is PENDULUM else ((2,), 2)
-    policy = MLP(observation, action, hidden_sizes=(8,), activation="tanh", bias=True)
-    return Task(Agent(policy, "tanh"), environment, seed=5)
-
-
-def make_trainer(kind=CEMRL, task=None, **changes):
-    task = task or make_task()
-    weights = task.agent.policy.initial_params(make_generator(task.seed, Purpose.INITIAL_PARAMS)).astype(np.float32)
-    return kind(kind.Settings(**{**SIZES, **changes}), task, weights, {}, None)
 
 
 @pytest.fixture
@@ -53,42 +34,6 @@ def engine():
     made = InProcess(make_task(), chunk_size=3, threads=2)
     yield made
     made.close()
-
-
-def make_context(generation):
-    return Context(Purpose.TRAINING, generation, (generation,), False, None, {}, False)
-
-
-def advance(trainer, engine, generations, progress=Progress()):  # noqa: B008  # it is frozen
-    rows = []
-    for _ in range(generations):
-        result = trainer.advance(progress, engine)
-        progress = replace(progress, units=progress.units + 1, env_steps=progress.env_steps + result.env_steps)
-        rows.append(result.metrics)
-    return rows, progress
-
-
-def assert_same(first, second):
-    states = first.get_state(), second.get_state()
-    assert states[0].arrays.keys() == states[1].arrays.keys()
-    for name, array in states[0].arrays.items():
-        assert np.array_equal(array, states[1].arrays[name]), name
-    assert states[0].values == states[1].values
-    replays = [[each.arrays["rows"] for each in state.segments.values()] for state in states]
-    assert all(np.array_equal(a, b) for a, b in zip(*replays, strict=True))
-
-
-class Spy:
-    """An engine that keeps the populations that it evaluates."""
-
-    def __init__(self, engine):
-        self._engine, self.populations = engine, []
-        self.weighted_noise_sums = engine.weighted_noise_sums
-        self.submit, self.collect = engine.submit, engine.collect
-
-    def evaluate(self, population, context, members):
-        self.populations.append(population)
-        return self._engine.evaluate(population, context, members)
 
 
 @pytest.mark.parametrize("kind", [CEMRL, PCEMRL])
@@ -194,55 +139,6 @@ def test_p_cem_rl_trains_its_actors_on_critics_that_have_taken_all_steps(engine)
     for k in (0, 1):  # the untrained individuals are the target actors, one after the other
         row = np.asarray(population.weights([2 * k]))
         assert all(np.array_equal(call, row) for call in calls[k * 2 * LENGTH : (k + 1) * 2 * LENGTH])
-
-
-def test_the_parallel_critics_of_p_cem_rl_by_hand(engine, monkeypatch):
-    monkeypatch.setattr(jobs, "CRITIC_STEPS", 3 * LENGTH)
-    trainer, by_hand = make_trainer(PCEMRL, parallel_critic=True), make_trainer(PCEMRL)
-    start = trainer.learner.critics.get_state()
-    rows, progress = advance(trainer, engine, 2)  # no individual is trained before the critics are
-    advance(by_hand, engine, 1)
-    assert [(row["critic_steps"], row["actor_steps"]) for row in rows] == [(0, 0), (6 * LENGTH, 0)]
-    learner, mean = by_hand.learner, by_hand.actor
-    assert all(np.array_equal(array, start[name]) for name, array in learner.critics.get_state().items())
-    rng = make_generator(5, Purpose.GRADIENTS, generation=1, member=1)
-    with torch.no_grad():
-        for _ in range(6 * LENGTH):  # the first multiple that is no less than the 4 * LENGTH env steps so far
-            learner.train_critics(learner.actor.copy(mean[np.newaxis]), rng)
-            learner.critics.move_targets()
-    critics, expected = trainer.learner.critics.get_state(), learner.critics.get_state()
-    assert all(np.array_equal(critics[name], expected[name]) for name in expected)
-    assert rows[1]["critic_loss"] == pytest.approx(learner.critic_loss, rel=1e-5)
-    spy = Spy(engine)
-    population = trainer.strategy.ask(2)
-    trained = np.asarray(population.weights([0, 2]))
-    learner.replay, learner._replay = trainer.learner.replay, trainer.learner.replay
-    rng = make_generator(5, Purpose.GRADIENTS, generation=2)
-    with torch.no_grad():
-        actors = learner.make_actors(trained)
-        for _ in range(4 * LENGTH):
-            learner.train_actors(actors, rng)
-    third = trainer.advance(progress, spy).metrics
-    assert (third["critic_steps"], third["actor_steps"]) == (3 * LENGTH, 4 * LENGTH)  # 8 * LENGTH env steps so far
-    assert np.array_equal(np.asarray(spy.populations[0].weights([0, 2])), trained)  # on the critics before the job
-
-
-def test_parallel_critics_pause_at_their_bound(engine, monkeypatch):
-    monkeypatch.setattr(jobs, "CRITIC_STEPS", 10 * LENGTH)
-    rows, _ = advance(make_trainer(PCEMRL, parallel_critic=True), engine, 5)
-    assert [row["critic_steps"] for row in rows] == [0, 10 * LENGTH, 0, 10 * LENGTH, 0]
-    assert [row["actor_steps"] for row in rows] == [0, 0, 4 * LENGTH, 4 * LENGTH, 4 * LENGTH]
-
-
-@pytest.mark.parametrize("transport", [InProcess, Workers])
-def test_a_generation_with_parallel_critics_does_not_depend_on_the_workers(transport, engine, monkeypatch):
-    monkeypatch.setattr(jobs, "CRITIC_STEPS", 50)
-    trainers = [make_trainer(PCEMRL, parallel_critic=True) for _ in range(2)]
-    other = transport(make_task(), chunk_size=3, threads=1)
-    for trainer, used in zip(trainers, (engine, other), strict=True):
-        advance(trainer, used, 3)
-    other.close()
-    assert_same(*trainers)
 
 
 @pytest.mark.parametrize(("kind", "changes"), [(CEMRL, {}), (PCEMRL, {}), (PCEMRL, {"parallel_critic": True})])
