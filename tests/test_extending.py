@@ -30,7 +30,7 @@ def run(parts, *arguments):
 
 def test_the_page_has_a_command_for_each_kind_of_part():
     assert [re.search(r"--(\w+) my_parts:", line)[1] for line in COMMANDS] == [
-        *("policy", "strategy", "wrappers", "loggers")
+        *("policy", "strategy", "wrappers", "loggers", "algorithm")
     ]
 
 
@@ -40,10 +40,12 @@ def test_each_command_trains_and_keeps_the_options_of_the_part(command, parts, t
     words = shlex.split(command)
     done = run(parts, *words[1:], "--folder", str(tmp_path), *SMALL)
     assert done.returncode == 0, done.stderr
-    folder = tmp_path / "CartPole-v1" / "run"
-    option = words[words.index("--generations") - 2].removeprefix("--")
+    folder = tmp_path / words[words.index("--environment") + 1] / "run"
+    (place,) = (number for number, word in enumerate(words) if word.startswith("my_parts:"))
+    option = words[place + 1].removeprefix("--")
     assert f"\n{option}: " in (folder / "config.yaml").read_text()
-    again = run(parts, words[1], "--resume", str(folder), "--import", "my_parts", "--generations", "5")
+    budget, so_far = words[-2:]
+    again = run(parts, words[1], "--resume", str(folder), "--import", "my_parts", budget, str(int(so_far) + 1))
     assert again.returncode == 0, again.stderr
     if "JSONLines" in command:
         assert len((folder / "metrics.jsonl").read_text().splitlines()) == 2
@@ -56,11 +58,14 @@ def test_each_command_trains_and_keeps_the_options_of_the_part(command, parts, t
         ("--strategy my_parts:RandomSearch --population_size 1", "population_size must be >= 2, got 1"),
         ("--wrappers my_parts:NoisyReward --drift much", "drift must be a number, got 'much'"),
         ("--loggers my_parts:JSONLines --every 0", "every must be >= 1, got 0"),
+        ("--algorithm my_parts:ApproachRL --pull 0", "pull must be in (0, 1], got 0.0"),
+        ("--algorithm my_parts:RandomSearch", "algorithm 'my_parts:RandomSearch' is not an algorithm: it must inherit"),
         ("--drift 0.1", "unknown option --drift"),
     ],
 )
 def test_the_options_of_a_part_are_checked(flags, line, parts):
-    done = run(parts, "train_static.py", "--environment", "CartPole-v1", *flags.split())
+    program, environment = ("hybrid", "Pendulum-v1") if "algorithm" in flags else ("static", "CartPole-v1")
+    done = run(parts, f"train_{program}.py", "--environment", environment, *flags.split())
     assert done.returncode == 2
     assert line in done.stderr and len(done.stderr.splitlines()) == 1
 

@@ -134,9 +134,8 @@ class CEMRL(Algorithm):
         """Trains and evaluates one generation."""
         asked = self.strategy.ask(progress.units)
         assert isinstance(asked, GaussianPopulation)
-        population = TrainedPopulation(asked, self._train(asked, progress))
-        context = self._make_context(progress.units)
-        rollouts = engine.evaluate(population, context, range(self._settings.population_size))
+        population = TrainedPopulation(asked, self._train(asked, progress, engine))
+        rollouts = self._evaluate(population, progress.units, engine)
         if np.isnan(rollouts.fitness).all():
             raise EngineError(f"every member of generation {progress.units + 1} failed: {', '.join(rollouts.faults)}")
         for transitions in rollouts.transitions:
@@ -152,33 +151,43 @@ class CEMRL(Algorithm):
         }
         return UnitResult(self._last_env_steps, metrics)
 
-    def _train(self, population: GaussianPopulation, progress: Progress) -> dict[int, Float32[np.ndarray, " params"]]:
+    def _may_train(self, progress: Progress) -> bool:
+        """Whether training is withheld no more."""
+        return progress.env_steps > self._settings.start_steps and len(self.learner.replay) > 0
+
+    def _train(
+        self, population: GaussianPopulation, progress: Progress, engine: Engine
+    ) -> dict[int, Float32[np.ndarray, " params"]]:
         """The RL individuals after their gradient steps; none as long as training is withheld."""
-        settings = self._settings
-        if progress.env_steps <= settings.start_steps or not len(self.learner.replay):
+        if not self._may_train(progress):
             return {}
-        members = range(0, 2 * settings.rl_population, 2)  # their mirrors have odd numbers
+        members = range(0, 2 * self._settings.rl_population, 2)  # their mirrors have odd numbers
         rows = np.asarray(population.weights(members))
         rng = make_generator(self._task.seed, Purpose.GRADIENTS, generation=progress.units)
-        with self.learner.use_threads():
+        with self.learner.keep_threads():
             for first in range(0, len(rows), self._group_size):
                 self._train_group(rows[first : first + self._group_size], rng)
         return dict(zip(members, rows, strict=True))
 
     def _train_group(self, rows: Float32[np.ndarray, "individuals params"], rng: np.random.Generator) -> None:
         """Trains the critics with each of these individuals, then all of the individuals at once, in place."""
+        self._train_critics(rows, rng)
+        actors = self.learner.make_actors(rows)
+        for _ in range(self._last_env_steps):
+            self.learner.train_actors(actors, rng)
+
+    def _train_critics(self, rows: Float32[np.ndarray, "individuals params"], rng: np.random.Generator) -> None:
+        """Trains the critics with each of these individuals, as they were drawn, as the target actor."""
         learner = self.learner
         for row in rows:
             target_actor = learner.actor.copy(row[np.newaxis])
             for _ in range(self._last_env_steps // self._settings.rl_population):
                 learner.train_critics(target_actor, rng)
                 learner.critics.move_targets()
-        actors = learner.make_actors(rows)
-        for _ in range(self._last_env_steps):
-            learner.train_actors(actors, rng)
 
-    def _make_context(self, generation: int) -> Context:
-        return Context(
+    def _evaluate(self, population: TrainedPopulation, generation: int, engine: Engine) -> Rollouts:
+        """One episode of each individual."""
+        context = Context(
             purpose=Purpose.TRAINING,
             generation=generation,
             episodes=(generation,),
@@ -188,6 +197,7 @@ class CEMRL(Algorithm):
             observe_moments=False,
             collect_transitions=self._settings.rl_population > 0,
         )
+        return engine.evaluate(population, context, range(self._settings.population_size))
 
     def get_state(self) -> TrainerState:
         """The Gaussian, the critics and the replay."""

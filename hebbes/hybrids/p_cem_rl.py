@@ -1,26 +1,39 @@
 """P-CEM-RL: CEM-RL whose RL individuals are trained at the same time.
 
-Lee, Lee, Shin & Kweon 2020, arXiv 2012.05417 (P-CEM-RL with a serial critic); code KyunghyunLee/aes-rl 5b69a06,
-algorithm/pcemrl.py. The critics take the steps of all RL individuals first. These are then trained together, each on
-batches of its own, while the critics stay. `hebbes.hybrids.cem_rl` has all else, and its departures hold here too.
+Lee, Lee, Shin & Kweon 2020, arXiv 2012.05417; code KyunghyunLee/aes-rl 5b69a06, algorithm/pcemrl.py. The critics take
+the steps of all RL individuals first. These are then trained together, each on batches of its own, while the critics
+stay. `hebbes.hybrids.cem_rl` has all else, and its departures hold here too.
+
+With `parallel_critic`, one job of a worker trains the critics, with the mean policy as the fixed target actor, while
+the individuals are trained on the critics of the generation before, and evaluated. Its steps are fixed when the
+generation begins: a multiple of 1000, until they are no fewer than the env steps so far. The generation ends when job
+and evaluation have ended. So results depend neither on the number of workers nor on who is faster.
 
 Departures:
 
-- The critics are never trained beside the actors (their `parallel_critic`).
 - With fewer actor workers than RL individuals, groups of that size take turns, critics first. One worker is CEM-RL.
   Their critics take all steps first, whatever the number of workers.
 - Until `start_steps`, individuals act themselves, and their returns are told. Theirs act at random.
+- The steps of `parallel_critic` are bounded by the env steps, and the critics are exchanged between generations. Theirs
+  are trained without a pause, and individuals take the latest ones. No individual is trained before they are.
 """
 
 from dataclasses import dataclass
+from math import ceil
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from jaxtyping import Float32
 
+from hebbes.contracts.engine import Engine, Rollouts
 from hebbes.contracts.option import option
 from hebbes.contracts.policy import Buffers
+from hebbes.contracts.trainer import Progress
+from hebbes.hybrids import jobs
 from hebbes.hybrids.cem_rl import CEMRL, CEMRLSettings
+from hebbes.hybrids.trained_population import TrainedPopulation
+from hebbes.policies.mlp import MLP
+from hebbes.strategies.core.populations import GaussianPopulation
 
 if TYPE_CHECKING:
     from hebbes.execution.chunks import Task
@@ -36,6 +49,9 @@ class PCEMRLSettings(CEMRLSettings):
         "individuals that are trained together, after the steps of the critics for all of them; 1: one after another, "
         "as in CEM-RL (default: rl_population)",
         range=">= 1",
+    )
+    parallel_critic: bool = option(
+        False, "train the critics beside the individuals, on a worker of the engine, with the mean policy's actions"
     )
 
 
@@ -55,3 +71,44 @@ class PCEMRL(CEMRL):
         """Starts with these weights as the mean."""
         super().__init__(settings, task, weights, buffers, max_episode_steps)
         self._group_size = settings.rl_population if settings.actor_workers is None else settings.actor_workers
+        self._is_parallel = settings.parallel_critic
+        assert isinstance(task.agent.policy, MLP)
+        shared = settings, task.agent.policy, self.learner.low, self.learner.high, task.seed, buffers
+        self._setup = jobs.Setup(*shared, max_episode_steps, collects=True, max_simulators=0)
+        self._job: tuple[int, jobs.CriticsJob] | None = None  # under way, with its ticket
+
+    def _train(
+        self, population: GaussianPopulation, progress: Progress, engine: Engine
+    ) -> dict[int, Float32[np.ndarray, " params"]]:
+        """The RL individuals after their gradient steps, while the critics' job is under way if there is one."""
+        if self._is_parallel and self._may_train(progress):
+            critic_steps = self._start_critics(progress, engine)
+            if critic_steps == 0:
+                return {}
+        return super()._train(population, progress, engine)
+
+    def _train_critics(self, rows: Float32[np.ndarray, "individuals params"], rng: np.random.Generator) -> None:
+        """Trains the critics with each of these individuals, unless a job trains them."""
+        if not self._is_parallel:
+            super()._train_critics(rows, rng)
+
+    def _evaluate(self, population: TrainedPopulation, generation: int, engine: Engine) -> Rollouts:
+        """One episode of each individual. Then the critics' job is done too."""
+        rollouts = super()._evaluate(population, generation, engine)
+        if self._job is not None:
+            (ticket, job), self._job = self._job, None
+            done = engine.collect([ticket])
+            assert done is not None, "it has waited"
+            self.learner.take_critics(vars(done[1]), done[1].loss, job.critic_steps)
+        return rollouts
+
+    def _start_critics(self, progress: Progress, engine: Engine) -> int:
+        """Starts the critics' job, if they have taken fewer steps than there are env steps. Returns these steps."""
+        critics, replay = self.learner.critics.get_state(), self.learner.replay
+        critic_steps = int(critics["adam_steps"][0])
+        num_batches = ceil((progress.env_steps - critic_steps) / jobs.CRITIC_STEPS)
+        if num_batches > 0:
+            generation, view = progress.units, replay.make_view(replay.count)
+            job = jobs.CriticsJob(generation, generation, replay.count, num_batches * jobs.CRITIC_STEPS, self.actor)
+            self._job = engine.submit(jobs.train_critics, self._setup, job, view, critics, urgent=True), job
+        return critic_steps

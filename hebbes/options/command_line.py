@@ -17,7 +17,7 @@ from hebbes.environments.environment_options import EnvironmentOptions
 from hebbes.files.option_file import read_yaml
 from hebbes.options.help import format_help
 from hebbes.options.option_reader import OptionReader
-from hebbes.options.presets import find_preset, read_shared_options
+from hebbes.options.presets import find_preset, read_preset, read_shared_options
 from hebbes.options.resuming import resume_config
 from hebbes.options.sources import Source, SourceReader, find_deciding_options
 from hebbes.options.texts import GivenOption, format_options, split_arguments
@@ -70,7 +70,7 @@ def resolve_config(trainer: str, given: Sequence[GivenOption]) -> TrainConfig:
     shared = read_shared_options(resolved.environment)
     earlier = [
         Source(f"shared preset of {resolved.environment}", format_options(shared), is_lenient=True),
-        Source(str(preset), format_options(read_yaml(preset) if preset else {})),
+        Source(str(preset), format_options(read_preset(trainer, preset, named))),
     ]
     reader = SourceReader(trainer)
     for source in (*earlier, *later):

@@ -1,35 +1,52 @@
 """Presets: options for an environment, in hebbes/presets/.
 
 `hebbes/presets/<trainer>/<Env>.yaml`, or `<Env>.<variant>.yaml`, holds options tuned for one environment and trainer.
+Those under the name of a method, such as `aes_rl: {mean_scale: 48}`, are only for runs with that method.
+`<trainer>/any.<variant>.yaml` is a variant for every environment.
 `hebbes/presets/shared/*.yaml` holds options that all trainers share for the environments that a file lists. They are
 the conventions of Najarro & Risi's code, and that code's own policy files are played with them too.
 """
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from hebbes.contracts.suggestion import suggest_name
 from hebbes.files.option_file import read_yaml
+from hebbes.registry.lookup import list_names
+from hebbes.training.owners import find_trainer
 from hebbes.training.run_options import NO_PRESET
 
 PRESETS = Path(__file__).resolve().parent.parent / "presets"
 ENVIRONMENTS = "environments"
 """The key under which a shared preset lists its environments; it is not an option."""
+ANY = "any"
+"""Stands for every environment in the name of a variant."""
 
 
 def find_preset(trainer: str, environment: str, variant: str | None) -> Path | None:
     """The path of an environment's preset, None if it has none; ValueError for a variant that does not exist."""
     if variant == NO_PRESET:
         return None
-    stem = environment.replace("/", "_")
-    path = PRESETS / trainer / (f"{stem}.{variant}.yaml" if variant else f"{stem}.yaml")
-    if path.exists():
-        return path
-    if variant:
-        found = sorted(p.name.removesuffix(".yaml")[len(stem) + 1 :] for p in path.parent.glob(f"{stem}.*.yaml"))
-        known = f"preset must be one of {', '.join((*found, NO_PRESET))} for {environment}"
-        raise ValueError(f"{known}, got {variant!r}{suggest_name(variant, found)}")
-    return None
+    folder, stem = PRESETS / trainer, environment.replace("/", "_")
+    if variant is None:
+        path = folder / f"{stem}.yaml"
+        return path if path.exists() else None
+    variants = {p.stem[len(each) + 1 :]: p for each in (ANY, stem) for p in folder.glob(f"{each}.*.yaml")}
+    if variant not in variants:
+        known = f"preset must be one of {', '.join((*sorted(variants), NO_PRESET))} for {environment}"
+        raise ValueError(f"{known}, got {variant!r}{suggest_name(variant, sorted(variants))}")
+    return variants[variant]
+
+
+def read_preset(trainer: str, path: Path | None, named: Mapping[str, Any]) -> dict[str, Any]:
+    """The options of a preset, with those for the run's method; empty without a preset.
+
+    `named` holds the options by which the user chooses parts. Otherwise the method is the preset's own.
+    """
+    options, kind = read_yaml(path) if path else {}, find_trainer(trainer).method_kind
+    by_method = {name: options.pop(name) for name in (list_names(kind) if kind else ()) if name in options}
+    return options | by_method.get({**options, **named}.get(kind, ""), {})
 
 
 def read_shared_options(environment: str) -> dict[str, Any]:

@@ -20,6 +20,7 @@ from hebbes.hybrids.core.settings import GradientSettings, count_row_bytes, coun
 from hebbes.policies.mlp import MLP
 from hebbes.registry.lookup import find_class
 from hebbes.registry.tables import ALGORITHMS
+from hebbes.registry.users_classes import make_instance
 from hebbes.training.config import TrainConfig
 
 if TYPE_CHECKING:
@@ -33,11 +34,17 @@ ACTIVATIONS = ("tanh", "relu")
 class HybridOptions:
     """Options of the trainer of hybrids."""
 
-    algorithm: str = option("td3", "algorithm by name", choices=tuple(ALGORITHMS))
+    algorithm: str = option("td3", "algorithm by name, or package.module:Class")
     policy: str = option("mlp", "the actor's network, whose gradient the algorithms compute", choices=("mlp",))
 
     def __post_init__(self) -> None:
         check_options(self)
+        found = find_class("algorithm", self.algorithm)
+        if not (issubclass(found, Algorithm) and issubclass(found.Settings, GradientSettings)):
+            raise ValueError(
+                f"algorithm {self.algorithm!r} is not an algorithm: it must inherit from {Algorithm.__module__}."
+                f"{Algorithm.__qualname__}, and its Settings from {GradientSettings.__module__}.GradientSettings"
+            )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,10 +86,9 @@ class Hybrid(Trainer):
         assert isinstance(task.agent.policy, MLP), "HybridOptions allows no other"
         _check_options(config, task.agent.policy)
         self._buffers = buffers
-        algorithm = find_class("algorithm", config.choices.method)
-        self._algorithm: Algorithm = algorithm(
-            config.settings, task, weights, buffers, config.training.max_episode_steps
-        )
+        name, max_episode_steps = config.choices.method, config.training.max_episode_steps
+        arguments = config.settings, task, weights, buffers, max_episode_steps
+        self._algorithm: Algorithm = make_instance("algorithm", name, find_class("algorithm", name), *arguments)
         self.unit = self._algorithm.unit
 
     @classmethod

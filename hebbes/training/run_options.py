@@ -20,7 +20,8 @@ class RunOptions:
 
     preset: str | None = option(
         None,
-        "variant of the preset, hebbes/presets/TRAINER/ENVIRONMENT.VARIANT.yaml; none reads the shared one alone",
+        "variant of the preset, hebbes/presets/TRAINER/ENVIRONMENT.VARIANT.yaml or any.VARIANT.yaml; none reads the "
+        "shared one alone",
         saved=False,
     )
     config: str | None = option(

@@ -11,12 +11,10 @@ from pathlib import Path
 
 import gymnasium
 import numpy as np
-import pytest
 
 import hebbes
 from hebbes.contracts.engine import EngineError
 from hebbes.files.checkpoint import load_newest_checkpoint
-from hebbes.hybrids.aes_rl import AESRL
 from hebbes.hybrids.core.replay import Replay
 from hebbes.options.command_line import parse_config
 from hebbes.policies.mlp import MLP
@@ -149,23 +147,3 @@ def test_the_memory_check_counts_the_slack():
     row = 4 * (2 * 11 + 3 + 2)
     assert [size.count_segment_bytes() for size in sizes] == [(1001 + 250) * row, 1001 * row]
     assert Replay(1001, 11, 3, slack=250)._rows.nbytes == sizes[0].count_segment_bytes()
-
-
-@pytest.mark.parametrize(
-    ("environment", "scale", "share", "network", "rate"),
-    [
-        ("HalfCheetah-v5", 2000, 0.5, (400, 300), 1e-3),
-        ("Hopper-v5", 600, 0.5, (400, 300), 1e-3),
-        ("Walker2d-v5", 800, 0.5, (400, 300), 1e-3),
-        ("Ant-v5", 960, 0.5, (400, 300), 1e-3),
-        ("Swimmer-v5", 48, 0.1, (400, 300), 1e-3),
-        ("Humanoid-v5", 960, 0.5, (256, 256), 3e-4),
-    ],
-)
-def test_presets_have_the_values_of_the_papers_code(environment, scale, share, network, rate):
-    config = parse_config("hybrid", ["--environment", environment], "test")
-    assert type(config.settings) is AESRL.Settings
-    settings, options = config.settings, config.as_options()
-    assert (settings.mean_scale, settings.rl_share, settings.learning_rate) == (scale, share, rate)
-    assert tuple(options["hidden_sizes"]) == network
-    assert (options["max_env_steps"], settings.critic_hidden_sizes) == (1_000_000, None)

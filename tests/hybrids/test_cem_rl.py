@@ -6,44 +6,27 @@ import numpy as np
 import pytest
 import torch
 
-from hebbes.contracts.engine import Context, EngineError, Rollouts
+from hebbes.contracts.engine import EngineError, Rollouts
 from hebbes.contracts.randomness import Purpose, make_generator
 from hebbes.contracts.strategy import Results
-from hebbes.contracts.trainer import Progress
-from hebbes.environments.environment_spec import EnvironmentSpec
-from hebbes.environments.wrapper_spec import WrapperSpec
-from hebbes.execution.chunks import Task
-from hebbes.execution.episode import Agent
 from hebbes.execution.in_process import InProcess
 from hebbes.hybrids.cem_rl import CEMRL, CEMRLSettings, compute_return_metrics
 from hebbes.hybrids.p_cem_rl import PCEMRL, PCEMRLSettings
 from hebbes.hybrids.trained_population import TrainedPopulation
-from hebbes.policies.mlp import MLP
 from hebbes.recording.metrics import METRICS
 from hebbes.strategies.cem import CEM
 from hebbes.strategies.core.populations import GaussianPopulation
-
-LENGTH = 50
-SIZES = {"population_size": 4, "rl_population": 2, "batch_size": 8, "critic_hidden_sizes": (8,), "start_steps": 0}
-SCRIPTED = EnvironmentSpec(
-    "Scripted-v0", "gymnasium", {"truncate_at": 4, "action_weight": 1.0}, imports=("tests.scripted",)
+from tests.hybrids.cem_rl_trainers import (
+    LENGTH,
+    SCRIPTED,
+    SIZES,
+    Spy,
+    advance,
+    assert_same,
+    make_context,
+    make_task,
+    make_trainer,
 )
-SHORT = WrapperSpec("gymnasium.wrappers:TimeLimit", {"max_episode_steps": LENGTH})
-PENDULUM = EnvironmentSpec(
-    "Pendulum-v1", "gymnasium", gymnasium_wrappers=(SHORT,), wrappers=(WrapperSpec("rescale_action"),)
-)
-
-
-def make_task(environment=PENDULUM):
-    observation, action = ((3,), 1) if environment is PENDULUM else ((2,), 2)
-    policy = MLP(observation, action, hidden_sizes=(8,), activation="tanh", bias=True)
-    return Task(Agent(policy, "tanh"), environment, seed=5)
-
-
-def make_trainer(kind=CEMRL, task=None, **changes):
-    task = task or make_task()
-    weights = task.agent.policy.initial_params(make_generator(task.seed, Purpose.INITIAL_PARAMS)).astype(np.float32)
-    return kind(kind.Settings(**{**SIZES, **changes}), task, weights, {}, None)
 
 
 @pytest.fixture
@@ -51,41 +34,6 @@ def engine():
     made = InProcess(make_task(), chunk_size=3, threads=2)
     yield made
     made.close()
-
-
-def make_context(generation):
-    return Context(Purpose.TRAINING, generation, (generation,), False, None, {}, False)
-
-
-def advance(trainer, engine, generations, progress=Progress()):  # noqa: B008  # it is frozen
-    rows = []
-    for _ in range(generations):
-        result = trainer.advance(progress, engine)
-        progress = replace(progress, units=progress.units + 1, env_steps=progress.env_steps + result.env_steps)
-        rows.append(result.metrics)
-    return rows, progress
-
-
-def assert_same(first, second):
-    states = first.get_state(), second.get_state()
-    assert states[0].arrays.keys() == states[1].arrays.keys()
-    for name, array in states[0].arrays.items():
-        assert np.array_equal(array, states[1].arrays[name]), name
-    assert states[0].values == states[1].values
-    replays = [[each.arrays["rows"] for each in state.segments.values()] for state in states]
-    assert all(np.array_equal(a, b) for a, b in zip(*replays, strict=True))
-
-
-class Spy:
-    """An engine that keeps the populations that it evaluates."""
-
-    def __init__(self, engine):
-        self._engine, self.populations = engine, []
-        self.weighted_noise_sums = engine.weighted_noise_sums
-
-    def evaluate(self, population, context, members):
-        self.populations.append(population)
-        return self._engine.evaluate(population, context, members)
 
 
 @pytest.mark.parametrize("kind", [CEMRL, PCEMRL])
@@ -193,10 +141,10 @@ def test_p_cem_rl_trains_its_actors_on_critics_that_have_taken_all_steps(engine)
         assert all(np.array_equal(call, row) for call in calls[k * 2 * LENGTH : (k + 1) * 2 * LENGTH])
 
 
-@pytest.mark.parametrize("kind", [CEMRL, PCEMRL])
-def test_goes_on_with_the_same_bits_on_any_number_of_threads(kind):
+@pytest.mark.parametrize(("kind", "changes"), [(CEMRL, {}), (PCEMRL, {}), (PCEMRL, {"parallel_critic": True})])
+def test_goes_on_with_the_same_bits_on_any_number_of_threads(kind, changes):
     engines = [InProcess(make_task(), chunk_size=3, threads=threads) for threads in (1, 2)]
-    whole, first, second = (make_trainer(kind, replay_size=14 * LENGTH) for _ in range(3))
+    whole, first, second = (make_trainer(kind, replay_size=14 * LENGTH, **changes) for _ in range(3))
     advance(whole, engines[0], 4)
     _, progress = advance(first, engines[1], 2)
     state = first.get_state()

@@ -183,19 +183,3 @@ def test_a_resume_by_another_program_is_told_which_one_it_needs(tmp_path):
                 continue
             with pytest.raises(ValueError, match=rf"was made by python train_{maker}.py; resume it with that"):
                 hebbes.train({"resume": str(run.folder)}, trainer=other, quiet=True)
-
-
-def test_evolved_weights_start_a_hybrid_and_its_actor_an_evolution(tmp_path):
-    network = {"policy": "mlp", "hidden_sizes": [16], "bias": True, "action_bounds": "rescale"}
-    tiny = {"environment": "Pendulum-v1", "generations": 1, "population_size": 4, "threads": 1, "test_episodes": 0}
-    evolved = hebbes.train({**tiny, **network, "folder": str(tmp_path / "es")}, quiet=True)
-    hybrid = train(tmp_path / "td3", max_env_steps=200, init_from=str(evolved.best))
-    weights = [hebbes.load_policy(run.folder / "latest.dat").weights for run in (evolved, hybrid)]
-    np.testing.assert_array_equal(*weights)  # nothing is trained in the first 250 env steps
-    trained = train(tmp_path / "trained", max_env_steps=600, init_from=str(evolved.best), learning_rate=0.05)
-    weights.append(hebbes.load_policy(trained.folder / "latest.dat").weights)
-    assert np.abs(weights[2] - weights[0]).max() > 0.1
-    back = {**tiny, **network, "folder": str(tmp_path / "back"), "sigma": 1e-6}
-    back["init_from"] = str(trained.folder / "latest.dat")
-    returned = hebbes.load_policy(hebbes.train(back, quiet=True).best).weights
-    np.testing.assert_allclose(returned, weights[2], atol=0.01)

@@ -1,12 +1,12 @@
 """Learner: what every method with gradients has: a replay, critics, and how critics and actors are trained on it."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from math import isfinite, nan
 
 import numpy as np
 import torch
-from jaxtyping import Float32
+from jaxtyping import Float32, Shaped
 
 from hebbes.contracts.engine import Transitions
 from hebbes.contracts.policy import Layout
@@ -119,19 +119,27 @@ class Learner(Gradients):
 
     def __init__(self, settings: GradientSettings, policy: MLP, low: np.ndarray, high: np.ndarray, seed: int) -> None:
         """An empty replay, and critics that start as PyTorch draws its layers. Actions lie between `low` and `high`."""
-        self._low, self._high = (bound.astype(np.float32).ravel() for bound in (low, high))
+        self.low, self.high = (bound.astype(np.float32).ravel() for bound in (low, high))
         slack = count_slack(settings.replay_size, settings.replay_slack)
         self.replay = Replay(settings.replay_size, int(np.prod(policy.observation_shape)), policy.num_outputs, slack)
         rng = make_generator(seed, Purpose.INITIAL_PARAMS, member=1)
         layout = Layout(compute_dense_shapes(compute_critic_sizes(settings, policy), bias=True))
         rows = np.stack([pytorch_uniform(layout, rng) for _ in range(2)]).astype(np.float32)
-        super().__init__(settings, policy, make_action_range(self._low, self._high), rows, self.replay)
+        super().__init__(settings, policy, make_action_range(self.low, self.high), rows, self.replay)
 
     def add(self, transitions: Transitions) -> None:
         """Adds transitions to the replay, with actions, in [-1, 1] here, in the environment's units."""
         if not len(transitions):
             return
-        self.replay.add(rescale_actions(transitions, self._low, self._high))
+        self.replay.add(rescale_actions(transitions, self.low, self.high))
+
+    def take_critics(
+        self, state: Mapping[str, Shaped[np.ndarray, "..."]], critic_loss: float, critic_steps: int
+    ) -> None:
+        """Replaces the critics by those that a job has trained for so many steps."""
+        self.critics.set_state(state)
+        self._squared_errors += critic_loss * critic_steps
+        self._critic_steps += critic_steps
 
     def get_state(self) -> TrainerState:
         """The critics and the replay."""

@@ -1,0 +1,267 @@
+"""Is asynchrony faster? Wall-clock time of AES-RL, P-CEM-RL and CEM-RL for the same number of env steps.
+
+    python -m benchmarks.asynchrony --results asynchrony.json --figure docs/figures/asynchrony.png
+
+With one and with two workers it is measured, by short runs with equal settings (layers of 400 and 300 units, batches of
+256) and short episodes, after the warm-up. With five and nine it is simulated (`benchmarks/asynchrony_model.py`), from
+the seconds of an env step, of the gradient steps and of a tell, which are measured in the same program. The simulation
+is held against the measured runs first. Then it goes on with whole episodes.
+
+AES-RL has one worker process for each worker, with one thread. They train its critics too. CEM-RL and P-CEM-RL take
+their gradient steps in the program's process, with as many threads as workers, and evaluate on worker processes.
+Nothing else should run meanwhile. Each result is written when it is there, and is not measured again.
+"""
+
+import argparse
+import json
+import sys
+import tempfile
+import time
+from dataclasses import asdict, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+import hebbes
+from benchmarks.asynchrony_model import (
+    POPULATION,
+    RL_POPULATION,
+    Costs,
+    Moment,
+    extrapolate_costs,
+    measure_seconds,
+    simulate_aes_rl,
+    simulate_generations,
+)
+from hebbes.contracts.engine import Engine, Transitions
+from hebbes.hybrids import jobs
+from hebbes.hybrids.aes import AES
+from hebbes.hybrids.core.episodes import find_action_range
+from hebbes.hybrids.core.learner import Learner
+from hebbes.options.command_line import resolve_config
+from hebbes.options.texts import format_options
+from hebbes.policies.mlp import MLP
+from hebbes.reporting.figure import make_figure, style_axes
+from hebbes.training.assemble_run import assemble_run
+
+ENVIRONMENT, WHOLE_EPISODE, TRANSITIONS = "HalfCheetah-v5", 1000, 20_000
+MEASURED, SIMULATED = (1, 2), (1, 2, 5, 9)
+NAMES = {"aes_rl": "AES-RL", "p_cem_rl": "P-CEM-RL", "cem_rl": "CEM-RL"}
+STYLES = {"aes_rl": ("#0072b2", "o", "-"), "p_cem_rl": ("#d55e00", "s", "--"), "cem_rl": ("#009e73", "^", ":")}
+"""Color, marker and line. Okabe and Ito's colors, which most people can tell apart."""
+
+
+class Benchmark:
+    """What the arguments ask for, and the results so far."""
+
+    def __init__(self, arguments: argparse.Namespace):
+        self._arguments, self._path = arguments, arguments.results
+        self.results = json.loads(self._path.read_text()) if self._path.exists() else {}
+        settings = {name: vars(arguments)[name] for name in ("episode_length", "hidden_sizes", "gradient_steps")}
+        if self.results.setdefault("settings", settings) != settings:
+            raise SystemExit(f"{self._path} has results with other settings: {self.results['settings']}")
+
+    def measure(self) -> None:
+        """Measures what the results lack."""
+        for workers in MEASURED:
+            if f"costs {workers}" not in self.results:
+                self._keep(f"costs {workers}", asdict(self._measure_costs(workers)))
+            for algorithm in NAMES:
+                if f"measured {algorithm} {workers}" not in self.results:
+                    self._keep(f"measured {algorithm} {workers}", self._measure_run(algorithm, workers))
+
+    def _keep(self, name: str, result: Any) -> None:
+        self.results[name] = result
+        self._path.write_text(json.dumps(self.results, indent=1))
+        print(name, result, file=sys.stderr, flush=True)
+
+    def _make_options(self, algorithm: str, workers: int) -> dict[str, Any]:
+        """Options of a run whose second generation is the first one that is trained."""
+        generation = POPULATION * self._arguments.episode_length
+        options = {
+            **{"environment": ENVIRONMENT, "algorithm": algorithm, "batch_size": 256, "threads": workers},
+            **{"hidden_sizes": self._arguments.hidden_sizes, "max_episode_steps": self._arguments.episode_length},
+            **{"start_steps": generation - 1, "max_env_steps": 4 * generation, "eval_every": 10**9},
+            **{"engine": "workers", "chunk_size": -(-POPULATION // workers), "eval_episodes": 1, "test_episodes": 0},
+        }
+        if algorithm == "aes_rl":
+            return {**options, "actor_workers": workers}
+        return {**options, "gradient_threads": workers}
+
+    def _measure_run(self, algorithm: str, workers: int) -> float:
+        """Seconds for an env step of the third and fourth generation, or of as many env steps."""
+        with tempfile.TemporaryDirectory() as folder:
+            options = {**self._make_options(algorithm, workers), "folder": folder}
+            metrics = hebbes.train(options, trainer="hybrid", quiet=True).metrics
+        rows = zip(metrics["seconds"], metrics["env_steps"], strict=True)
+        return self._compute_seconds([Moment(float(seconds), int(steps), 0) for seconds, steps in rows])
+
+    def _compute_seconds(self, moments: list[Moment]) -> float:
+        generation = POPULATION * self._arguments.episode_length
+        return measure_seconds(moments, 2 * generation, 4 * generation) / (2 * generation)
+
+    def _measure_costs(self, workers: int) -> Costs:
+        """The costs with so many workers."""
+        config = resolve_config("hybrid", format_options(self._make_options("aes_rl", workers)))
+        with tempfile.TemporaryDirectory() as folder:
+            run = assemble_run(config, Path(folder))
+        policy, settings, row = run.task.agent.policy, config.settings, run.trainer.policy[0]
+        assert isinstance(policy, MLP)
+        low, high = find_action_range(run.task)
+        learner = Learner(replace(settings, gradient_threads=workers), policy, low, high, 0)
+        rng = np.random.default_rng(0)
+        numbers = [rng.normal(size=(TRANSITIONS, size)) for size in (*policy.observation_shape, policy.num_outputs, 1)]
+        ends = np.zeros(TRANSITIONS, np.bool_)
+        learner.add(Transitions(numbers[0], numbers[1], numbers[2][:, 0], ends, numbers[0]))
+        setup = jobs.Setup(
+            *(settings, policy, learner.low, learner.high, 0),
+            buffers={},
+            max_episode_steps=self._arguments.episode_length,
+            collects=True,
+            max_simulators=2 * workers,
+        )
+        try:
+            of_jobs = self._measure_jobs(run.engine, setup, learner, row, workers)
+        finally:
+            run.engine.close()
+            run.trainer.close()
+        started = time.perf_counter()
+        AES(settings, row, 0).tell(row + 1, 1.0, 0.0)
+        tell = time.perf_counter() - started
+        return Costs(**of_jobs, **self._measure_gradients(learner, row), tell=tell)
+
+    def _measure_gradients(self, learner: Learner, row: np.ndarray) -> dict[str, float]:
+        """Seconds of gradient steps in this process."""
+        rng, target = np.random.default_rng(0), learner.actor.copy(row[np.newaxis])
+        one, group = (learner.make_actors(np.repeat(row[np.newaxis], count, axis=0)) for count in (1, RL_POPULATION))
+        steps = {
+            "critic_step": partial(learner.train_critics, target),
+            "actor_step": partial(learner.train_actors, one),
+            "group_step": partial(learner.train_actors, group),
+        }
+        seconds = {}
+        with learner.use_threads():
+            for name, step in steps.items():
+                for _ in range(10):
+                    step(rng)
+                started = time.perf_counter()
+                for _ in range(self._arguments.gradient_steps):
+                    step(rng)
+                    if name == "critic_step":
+                        learner.critics.move_targets()
+                seconds[name] = (time.perf_counter() - started) / self._arguments.gradient_steps
+        return seconds
+
+    def _measure_jobs(
+        self, engine: Engine, setup: jobs.Setup, learner: Learner, row: np.ndarray, workers: int
+    ) -> dict[str, float]:
+        """Seconds of steps within the jobs of AES-RL, while as many are under way as there are workers."""
+        steps, count = self._arguments.gradient_steps, learner.replay.count
+        view, critics = learner.replay.make_view(count), learner.critics.get_state()
+        empty = np.empty((0, 0), np.float32)
+        episode = jobs.IndividualJob(0, 0, False, False, 0, None, 0, row, empty)
+        trained = replace(episode, is_rl=True, replay_count=count, actor_steps=steps, critics=critics["rows"])
+
+        def compute_mean(*call: Any) -> float:
+            for _ in range(2):  # the first time, workers import and compile
+                tickets = [engine.submit(*call) for _ in range(workers)]
+                done = [engine.collect([ticket]) for ticket in tickets]
+            return float(np.mean([answer[1].seconds for answer in done if answer is not None]))
+
+        of_episode = compute_mean(jobs.play_individual, setup, episode, None)
+        of_critics = compute_mean(jobs.train_critics, setup, jobs.CriticsJob(0, 0, count, steps, row), view, critics)
+        of_trained = compute_mean(jobs.play_individual, setup, trained, view)
+        return {
+            "env_step": of_episode / self._arguments.episode_length,
+            "critic_job_step": of_critics / steps,
+            "actor_job_step": max(of_trained - of_episode, 0.0) / steps,
+        }
+
+    def simulate(self, algorithm: str, workers: int, episode_length: int) -> list[Moment]:
+        """The simulated run up to 4 generations of short episodes, or 20 of whole ones."""
+        one, two = (Costs(**self.results[f"costs {each}"]) for each in MEASURED)
+        costs = {1: one, 2: two}.get(workers) or extrapolate_costs(one, two, workers)
+        generations = 20 if episode_length == WHOLE_EPISODE else 4
+        generation = POPULATION * episode_length
+        options = {"episode_length": episode_length, "env_steps": generations * generation}
+        if algorithm == "aes_rl":
+            return simulate_aes_rl(costs, workers, **options, start_steps=generation - 1)
+        return simulate_generations(costs, workers, **options, is_parallel=algorithm == "p_cem_rl")
+
+    def compare(self) -> list[dict[str, Any]]:
+        """A row for each algorithm and number of workers."""
+        rows = []
+        for algorithm in NAMES:
+            for workers in SIMULATED:
+                row: dict[str, Any] = {"algorithm": algorithm, "workers": workers}
+                if workers in MEASURED:
+                    row["measured"] = 1000 * self.results[f"measured {algorithm} {workers}"]
+                    short = self.simulate(algorithm, workers, self._arguments.episode_length)
+                    row["simulated_short"] = 1000 * self._compute_seconds(short)
+                moments = self.simulate(algorithm, workers, WHOLE_EPISODE)
+                first, last = 2 * POPULATION * WHOLE_EPISODE, 20 * POPULATION * WHOLE_EPISODE
+                row["simulated"] = 1000 * measure_seconds(moments, first, last) / (last - first)
+                row["critic_steps_per_env_step"] = moments[-1].critic_steps / moments[-1].env_steps
+                rows.append(row)
+        return rows
+
+
+def format_table(rows: list[dict[str, Any]]) -> str:
+    """The rows for people: seconds for 1000 env steps."""
+    titles = "measured", "simulated", "whole episodes", "critic steps an env step"
+    names = "measured", "simulated_short", "simulated", "critic_steps_per_env_step"
+    lines = [f"{'algorithm':10} {'workers':>7}  " + "  ".join(titles)]
+    for row in rows:
+        cells = [f"{row[name]:.2f}" if name in row else "" for name in names]
+        aligned = (cell.rjust(len(title)) for cell, title in zip(cells, titles, strict=True))
+        lines.append(f"{NAMES[row['algorithm']]:10} {row['workers']:7}  " + "  ".join(aligned))
+    return "\n".join(lines)
+
+
+def draw(rows: list[dict[str, Any]], episode_length: int, png: Path) -> None:
+    """Draws the simulation against the measured runs, and whole episodes on more workers."""
+    figure = make_figure(7, 3.2)
+    short, whole = figure.subplots(1, 2)
+    for place, algorithm in enumerate(NAMES):
+        color, marker, line = STYLES[algorithm]
+        own = [row for row in rows if row["algorithm"] == algorithm]
+        both = [row for row in own if "measured" in row]
+        positions = np.array([row["workers"] for row in both]) + 0.08 * (place - 1)
+        short.plot(positions, [row["simulated_short"] for row in both], line, color=color, marker="_", ms=12)
+        short.plot(positions, [row["measured"] for row in both], marker, color=color, label=NAMES[algorithm])
+        style = {"color": color, "marker": marker, "label": NAMES[algorithm]}
+        whole.plot([row["workers"] for row in own], [row["simulated"] for row in own], line, **style)
+    short.set(
+        title=f"episodes of {episode_length}: points measured,\nlines simulated", xlim=(0.7, 2.3), xticks=MEASURED
+    )
+    whole.set(title=f"simulated,\nepisodes of {WHOLE_EPISODE}", xticks=SIMULATED)
+    for axes in (short, whole):
+        axes.set(xlabel="workers", ylabel="seconds for 1000 env steps", ylim=(0, None))
+        style_axes(axes)
+    figure.savefig(png, dpi=200)
+
+
+def main() -> None:
+    """Measures, simulates and prints."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--results", type=Path, required=True, help="JSON file of the results so far")
+    parser.add_argument("--figure", type=Path, help="PNG file of the plot")
+    parser.add_argument("--json", action="store_true", help="print the rows as JSON")
+    parser.add_argument("--episode_length", type=int, default=150, help="of the measured runs (default: 150)")
+    parser.add_argument("--hidden_sizes", type=int, nargs="+", default=[400, 300], help="layers (default: 400 300)")
+    parser.add_argument("--gradient_steps", type=int, default=300, help="timed for each cost (default: 300)")
+    arguments = parser.parse_args()
+    benchmark = Benchmark(arguments)
+    benchmark.measure()
+    rows = benchmark.compare()
+    if arguments.figure:
+        draw(rows, arguments.episode_length, arguments.figure)
+    print(json.dumps(rows) if arguments.json else format_table(rows))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,73 @@
+"""CEM-RL and P-CEM-RL with small networks, for tests: on Pendulum-v1, with episodes of 50 env steps, or scripted."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from hebbes.contracts.engine import Context
+from hebbes.contracts.randomness import Purpose, make_generator
+from hebbes.contracts.trainer import Progress
+from hebbes.environments.environment_spec import EnvironmentSpec
+from hebbes.environments.wrapper_spec import WrapperSpec
+from hebbes.execution.chunks import Task
+from hebbes.execution.episode import Agent
+from hebbes.hybrids.cem_rl import CEMRL
+from hebbes.policies.mlp import MLP
+
+LENGTH = 50
+SIZES = {"population_size": 4, "rl_population": 2, "batch_size": 8, "critic_hidden_sizes": (8,), "start_steps": 0}
+SCRIPTED = EnvironmentSpec(
+    "Scripted-v0", "gymnasium", {"truncate_at": 4, "action_weight": 1.0}, imports=("tests.scripted",)
+)
+SHORT = WrapperSpec("gymnasium.wrappers:TimeLimit", {"max_episode_steps": LENGTH})
+PENDULUM = EnvironmentSpec(
+    "Pendulum-v1", "gymnasium", gymnasium_wrappers=(SHORT,), wrappers=(WrapperSpec("rescale_action"),)
+)
+
+
+def make_task(environment=PENDULUM):
+    observation, action = ((3,), 1) if environment is PENDULUM else ((2,), 2)
+    policy = MLP(observation, action, hidden_sizes=(8,), activation="tanh", bias=True)
+    return Task(Agent(policy, "tanh"), environment, seed=5)
+
+
+def make_trainer(kind=CEMRL, task=None, **changes):
+    task = task or make_task()
+    weights = task.agent.policy.initial_params(make_generator(task.seed, Purpose.INITIAL_PARAMS)).astype(np.float32)
+    return kind(kind.Settings(**{**SIZES, **changes}), task, weights, {}, None)
+
+
+def make_context(generation):
+    return Context(Purpose.TRAINING, generation, (generation,), False, None, {}, False)
+
+
+def advance(trainer, engine, generations, progress=Progress()):  # noqa: B008  # it is frozen
+    rows = []
+    for _ in range(generations):
+        result = trainer.advance(progress, engine)
+        progress = replace(progress, units=progress.units + 1, env_steps=progress.env_steps + result.env_steps)
+        rows.append(result.metrics)
+    return rows, progress
+
+
+def assert_same(first, second):
+    states = first.get_state(), second.get_state()
+    assert states[0].arrays.keys() == states[1].arrays.keys()
+    for name, array in states[0].arrays.items():
+        assert np.array_equal(array, states[1].arrays[name]), name
+    assert states[0].values == states[1].values
+    replays = [[each.arrays["rows"] for each in state.segments.values()] for state in states]
+    assert all(np.array_equal(a, b) for a, b in zip(*replays, strict=True))
+
+
+class Spy:
+    """An engine that keeps the populations that it evaluates."""
+
+    def __init__(self, engine):
+        self._engine, self.populations = engine, []
+        self.weighted_noise_sums = engine.weighted_noise_sums
+        self.submit, self.collect = engine.submit, engine.collect
+
+    def evaluate(self, population, context, members):
+        self.populations.append(population)
+        return self._engine.evaluate(population, context, members)
