@@ -56,6 +56,7 @@ class AsynchronousSettings(RLShareSettings, GradientSettings):
     """Hyperparameters of all asynchronous hybrids."""
 
     replay_slack: ClassVar[float] = 0.25
+    members_option = "actor_workers"
 
     actor_workers: int = option(5, "individuals that are trained and evaluated at the same time", range=">= 1")
     replay_size: int = option(

@@ -38,6 +38,10 @@ class PCEMRLSettings(CEMRLSettings):
         range=">= 1",
     )
 
+    def count_batches(self) -> int:
+        """The individuals that are trained together."""
+        return self.rl_population if self.actor_workers is None else self.actor_workers
+
 
 class PCEMRL(CEMRL):
     """Unit: one generation."""
@@ -54,4 +58,4 @@ class PCEMRL(CEMRL):
     ) -> None:
         """Starts with these weights as the mean."""
         super().__init__(settings, task, weights, buffers, max_episode_steps)
-        self._group_size = settings.rl_population if settings.actor_workers is None else settings.actor_workers
+        self._group_size = settings.count_batches()

@@ -227,6 +227,20 @@ def test_the_log_of_another_run_is_refused(engines, tmp_path):
         make_trainer(completion_log=str(log))
 
 
+@pytest.mark.parametrize(
+    ("path", "message"),
+    [
+        ("", "completion_log must be a file, got ''"),
+        ("/dev/zero", "completion_log must be a file, got '/dev/zero'"),
+        ("/missing/log", "completion_log /missing/log cannot be written: No such file or directory"),
+        ("/proc/log", "completion_log /proc/log cannot be written: "),
+    ],
+)
+def test_a_completion_log_that_cannot_be_written_is_refused(path, message):
+    with pytest.raises(ValueError, match=message):
+        make_trainer(completion_log=path)
+
+
 def test_estimates_that_are_not_finite_end_the_run(engines):
     trainer = make_trainer()
     trainer.learner.critics.trained.parameters.rows[0, 0] = np.nan
