@@ -42,7 +42,11 @@ class CompletionLog:
         return self._entries.get(number)
 
     def append(self, entry: Entry) -> None:
-        """Writes an entry. When this returns, the operating system has it."""
-        if self._path is not None:
+        """Writes an entry. When this returns, the operating system has it. OSError names the file."""
+        if self._path is None:
+            return
+        try:
             with self._path.open("a") as file:
                 file.write(json.dumps(entry) + "\n")
+        except OSError as error:
+            raise OSError(error.errno, error.strerror, str(self._path)) from error
