@@ -119,6 +119,11 @@ class SearchSize:
     options: Mapping[str, tuple[str, int]] = field(default_factory=dict)
     """Option that could save memory -> the field that holds its value, and its least value."""
 
+    @property
+    def advice(self) -> str:
+        """What helps if none of the options saves enough memory."""
+        return "a smaller policy needs less"
+
     def estimate_memory(self) -> SearchMemory:
         """The memory of the search itself, without the engine's and that of segments."""
         return SearchMemory(0, 0, 0)

@@ -5,7 +5,6 @@ Only the chunk size decides how members are grouped, so results do not depend on
 import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import ceil
 from threading import Event, Lock
 from typing import TypeAlias
 
@@ -65,9 +64,10 @@ def count_kept_envs(members: range, chunk_size: int, num_workers: int) -> int:
 
     They are the worker's share of the members' chunks. All members before them are added, if the population grows.
     """
-    num_chunks = count_chunks(len(members), chunk_size)
-    share = ceil(num_chunks / num_workers) * ceil(len(members) / num_chunks)
-    return members.start + min(len(members), share)
+    count = members.stop - members.start  # may be too large for `len`
+    num_chunks = count_chunks(count, chunk_size)
+    share = -(-num_chunks // num_workers) * -(-count // num_chunks)
+    return members.start + min(count, share)
 
 
 def make_failed_rollouts(ids: range, num_cases: int, reason: str) -> Rollouts:

@@ -27,11 +27,14 @@ def write_segments(folder: Path, segments: Iterable[Segment]) -> None:
 
 
 def read_segment(folder: Path, sha256: str) -> Segment:
-    """A segment from its file; OSError or ValueError if the file is missing or damaged."""
+    """A segment from its file; ValueError, which names the segment, if the file is missing or damaged."""
     if not re.fullmatch("[0-9a-f]{64}", sha256):
         raise ValueError(f"{sha256!r} names no segment")
-    with open_regular_file(folder / f"{sha256}{_SUFFIX}", MAX_FILE_BYTES, "no segment is that large") as file:
-        data = file.read()
+    try:
+        with open_regular_file(folder / f"{sha256}{_SUFFIX}", MAX_FILE_BYTES, "no segment is that large") as file:
+            data = file.read()
+    except (OSError, ValueError) as error:
+        raise ValueError(f"segment {sha256[:12]}: {error}") from error
     if hashlib.sha256(data).hexdigest() != sha256:
         raise ValueError(f"segment {sha256[:12]} is damaged")
     return Segment(decode(data, "segment", {})[1], sha256)

@@ -14,7 +14,7 @@ class AsynchronousSettings(RLShareSettings, GradientSettings):
 
     replay_slack: ClassVar[float] = 0.25
 
-    actor_workers: int = option(5, "individuals that are trained and evaluated at the same time", range=">= 1")
+    actor_workers: int = option(5, "individuals that are trained and evaluated at the same time", range="in [1, 256]")
     replay_size: int = option(
         200_000,
         "latest transitions that are kept, in memory of 5 bytes * (2 * observation + action + 2) each: a quarter more "

@@ -55,6 +55,8 @@ EXTRA_VARIANCE_START = 0.95 * 1e-3 + 0.05 * EXTRA_VARIANCE_LIMIT
 class CEMRLSettings(SearchSettings, GradientSettings):
     """Hyperparameters of CEM-RL."""
 
+    members_option = "population_size"
+
     population_size: int = option(10, "individuals of a generation, in antithetic pairs: an even number", range=">= 4")
     rl_population: int = option(
         5, "individuals of a generation that are trained by gradients, at most one of each pair", range=">= 0"
@@ -78,9 +80,13 @@ class CEMRLSettings(SearchSettings, GradientSettings):
         """The RL individuals."""
         return self.rl_population
 
-    def estimate_strategy_memory(self, num_params: int) -> SearchMemory:
+    def count_batches(self) -> int:
+        """One: they are trained one after another."""
+        return min(1, self.rl_population)
+
+    def estimate_strategy_memory(self, num_params: int, members: int) -> SearchMemory:
         """The memory of the Gaussian."""
-        return CEM.memory(self.make_cem_settings(), num_params, self.population_size)
+        return CEM.memory(self.make_cem_settings(), num_params, members)
 
     def make_cem_settings(self) -> CEMSettings:
         """The settings of the Gaussian."""

@@ -7,7 +7,6 @@ several seeds may share a file, one after the other.
 """
 
 import json
-import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -19,25 +18,36 @@ class CompletionLog:
     """The entries of a seed that a file had at first, and a place for new ones. Without a file there are none."""
 
     def __init__(self, path: str | None, seed: int):
-        """ValueError for a file that is no log. A last line without its end, of a run that was killed, is cut off."""
+        """ValueError for a file that is no log, or cannot be written. A last line without its end is cut off."""
         self._path = None if path is None else Path(path)
         self._entries: dict[int, Entry] = {}
-        if self._path is not None and self._path.exists():
-            lines, newline, cut = self._path.read_bytes().rpartition(b"\n")
-            try:
+        if self._path is None:
+            return
+        if self._path.exists() and not self._path.is_file():
+            raise ValueError(f"completion_log must be a file, got {path!r}")
+        try:
+            with self._path.open("a+b") as file:
+                file.seek(0)
+                lines, newline, cut = file.read().rpartition(b"\n")
                 entries = [json.loads(line) for line in lines.splitlines()]
                 self._entries = {entry["completion"]: entry for entry in entries if entry["seed"] == seed}
-            except (ValueError, TypeError, KeyError) as error:
-                raise ValueError(f"completion_log {path} is not the log of a run: {error}") from None
-            if cut:
-                os.truncate(self._path, len(lines + newline))
+                if cut:
+                    file.truncate(len(lines + newline))
+        except OSError as error:
+            raise ValueError(f"completion_log {path} cannot be written: {error.strerror}") from None
+        except (ValueError, TypeError, KeyError) as error:
+            raise ValueError(f"completion_log {path} is not the log of a run: {error}") from None
 
     def find(self, number: int) -> Entry | None:
         """The entry of this completion; None if the file has none."""
         return self._entries.get(number)
 
     def append(self, entry: Entry) -> None:
-        """Writes an entry. When this returns, the operating system has it."""
-        if self._path is not None:
+        """Writes an entry. When this returns, the operating system has it. OSError names the file."""
+        if self._path is None:
+            return
+        try:
             with self._path.open("a") as file:
                 file.write(json.dumps(entry) + "\n")
+        except OSError as error:
+            raise OSError(error.errno, error.strerror, str(self._path)) from error

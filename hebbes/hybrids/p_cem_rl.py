@@ -54,6 +54,10 @@ class PCEMRLSettings(CEMRLSettings):
         False, "train the critics beside the individuals, on a worker of the engine, with the mean policy's actions"
     )
 
+    def count_batches(self) -> int:
+        """The individuals that are trained together."""
+        return self.rl_population if self.actor_workers is None else self.actor_workers
+
 
 class PCEMRL(CEMRL):
     """Unit: one generation."""
@@ -70,7 +74,7 @@ class PCEMRL(CEMRL):
     ) -> None:
         """Starts with these weights as the mean."""
         super().__init__(settings, task, weights, buffers, max_episode_steps)
-        self._group_size = settings.rl_population if settings.actor_workers is None else settings.actor_workers
+        self._group_size = settings.count_batches()
         self._is_parallel = settings.parallel_critic
         assert isinstance(task.agent.policy, MLP)
         shared = settings, task.agent.policy, self.learner.low, self.learner.high, task.seed, buffers

@@ -28,10 +28,11 @@ def make_figure(width: float, height: float) -> "Figure":
 
 
 def style_axes(axes: "Axes") -> None:
-    """Gives the axes a light grid, no box, and a legend where it covers least."""
+    """Gives the axes a light grid, no box, and a legend, if they have lines with names, where it covers least."""
     axes.grid(alpha=0.3)
     axes.spines[["top", "right"]].set_visible(False)
-    axes.legend(loc="best", fontsize="x-small", framealpha=0.8)
+    if axes.get_legend_handles_labels()[0]:
+        axes.legend(loc="best", fontsize="x-small", framealpha=0.8)
 
 
 def write_figure(figure: "Figure", png: Path) -> None:

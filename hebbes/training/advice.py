@@ -7,7 +7,7 @@ from hebbes.contracts.option import map_flags
 RESUME_ADVICE = "to go on        {resume}"
 """Advice where a resume helps. `{resume}` stands for its command line."""
 
-STEP_SIZES = ("learning_rate", "lr", "sigma")
+STEP_SIZES = ("learning_rate", "lr", "sigma", "initial_variance")
 """Options of strategies, users' own ones included."""
 
 

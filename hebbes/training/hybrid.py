@@ -49,19 +49,38 @@ class HybridOptions:
 
 @dataclass(frozen=True, kw_only=True)
 class HybridSize(SearchSize):
-    """The population, the networks and the replay."""
+    """The population, the networks, the replay and the batches."""
 
     settings: GradientSettings
-    num_params: int
-    trained_params: int
-    """Parameters of all networks that have an optimizer."""
+    actor_sizes: tuple[int, ...]
+    """Numbers of inputs, of the units of each hidden layer, and of outputs of an actor."""
+    critic_sizes: tuple[int, ...]
+    """The same of a critic."""
     replay_size: int
+    batch_size: int
     row_bytes: int
 
+    @property
+    def advice(self) -> str:
+        """Names the networks."""
+        return "smaller networks (hidden_sizes, critic_hidden_sizes) need less"
+
     def estimate_memory(self) -> SearchMemory:
-        """The strategy, and for each trained parameter its value, target, and the two moments of Adam."""
-        strategy = self.settings.estimate_strategy_memory(self.num_params)
-        return replace(strategy, state=strategy.state + 4 * 4 * self.trained_params)
+        """The strategy, for each trained parameter its value, target, and the two moments of Adam, and the batches."""
+        actor, critic = (sum((a + 1) * b for a, b in pairwise(each)) for each in (self.actor_sizes, self.critic_sizes))
+        trained = min(self.settings.count_actors(), self.population_size) * actor + 2 * critic
+        strategy = self.settings.estimate_strategy_memory(actor, self.population_size)
+        return replace(
+            strategy,
+            state=strategy.state + 4 * 4 * trained,
+            update=max(strategy.update, self.batch_size * self._count_transition_bytes()),
+        )
+
+    def _count_transition_bytes(self) -> int:
+        """Bytes of a transition of a batch: the outputs of all layers, and their gradients."""
+        actor, critic = sum(self.actor_sizes), sum(self.critic_sizes)
+        in_actors = min(self.settings.count_batches(), self.population_size) * (self.row_bytes + 8 * (actor + critic))
+        return in_actors + 2 * 12 * critic if self.settings.count_actors() else 0
 
     def count_segment_bytes(self) -> int:
         """Bytes of the full replay and its slack; 0 if nothing is trained."""
@@ -95,10 +114,9 @@ class Hybrid(Trainer):
     def check_spaces(cls, config: TrainConfig, observation_space: Space, action_space: Space) -> None:
         """ValueError for actions that are discrete or have no bounds, and for observations that are not vectors."""
         name, environment = f"--algorithm {config.choices.method}", config.environment.id
-        space: Any = action_space
-        if action_space.dtype is None or action_space.dtype.kind != "f" or not space.is_bounded():
+        if not _has_range(action_space):
             raise ValueError(
-                f"{name} needs actions of real numbers with bounds, but {environment} has {space}; "
+                f"{name} needs actions of real numbers with bounds, but {environment} has {action_space}; "
                 "train_static.py evolves policies for it"
             )
         if len(observation_space.shape or ()) != 1:
@@ -109,19 +127,18 @@ class Hybrid(Trainer):
 
     @classmethod
     def measure_search(cls, config: TrainConfig, policy: Policy) -> SearchSize:
-        """The population, and the replay."""
+        """The population, the networks, the replay and the batches."""
         assert isinstance(policy, MLP), "HybridOptions allows no other"
         settings, num_observed = config.settings, prod(policy.observation_shape)
-        num_params = policy.layout.num_params
-        critics = (num_observed + policy.num_outputs, *settings.choose_critic_sizes(policy.hidden_sizes), 1)
-        critic_params = sum((num_inputs + 1) * num_outputs for num_inputs, num_outputs in pairwise(critics))
+        members = {settings.members_option: ("population_size", 1)} if settings.members_option else {}
         return HybridSize(
             population_size=settings.count_members(),
-            options={"replay_size": ("replay_size", 1)},
+            options={**members, "replay_size": ("replay_size", 1), "batch_size": ("batch_size", 1)},
             settings=settings,
-            num_params=num_params,
-            trained_params=settings.count_actors() * num_params + 2 * critic_params,
+            actor_sizes=(num_observed, *policy.hidden_sizes, policy.num_outputs),
+            critic_sizes=(num_observed + policy.num_outputs, *settings.choose_critic_sizes(policy.hidden_sizes), 1),
             replay_size=settings.replay_size,
+            batch_size=settings.batch_size,
             row_bytes=count_row_bytes(num_observed, policy.num_outputs),
         )
 
@@ -147,8 +164,17 @@ class Hybrid(Trainer):
         self._algorithm.set_state(state)
 
 
+def _has_range(action_space: Any) -> bool:
+    """Whether actions are real numbers with bounds, whose differences are finite in float32."""
+    if action_space.dtype is None or action_space.dtype.kind != "f":
+        return False
+    with np.errstate(over="ignore", invalid="ignore"):
+        low, high = (bound.astype(np.float32) for bound in (action_space.low, action_space.high))
+        return bool(np.isfinite(high - low).all())
+
+
 def _check_options(config: TrainConfig, policy: MLP) -> None:
-    """ValueError for options that the gradients do not follow, and for one that would not reach every episode."""
+    """ValueError for options that the gradients do not follow, that would not reach every episode, or leave none."""
     for name, value, allowed in (
         ("action_bounds", config.environment.action_bounds, ("rescale",)),
         ("bias", policy.bias, (True,)),
@@ -163,4 +189,10 @@ def _check_options(config: TrainConfig, policy: MLP) -> None:
         raise ValueError(
             f"episode_timeout does not reach the training episodes of --algorithm {config.choices.method}; "
             f"leave it out, or train with --algorithm {' or '.join(limited)}"
+        )
+    settings, budget = config.settings, config.training.max_env_steps
+    if settings.count_actors() and budget is not None and settings.start_steps >= budget:
+        raise ValueError(
+            f"start_steps must be less than max_env_steps {budget}, because nothing is trained by gradients before, "
+            f"got {settings.start_steps}"
         )

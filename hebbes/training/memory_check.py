@@ -85,10 +85,7 @@ def check_memory(size: RunSize, knobs: list[Knob], free: int | None) -> str:
     costs = f"would take about {format_bytes(needed)} of memory ({described}), and {format_bytes(free)} are free"
     worst = min(knobs, key=lambda knob: _compute_total(knob.make_size(knob.least)))
     if _compute_total(worst.make_size(worst.least)) > free:
-        num_params, kept = size.network.num_params, size.search.estimate_memory().state
-        has_matrix = kept >= 8 * num_params**2 > 8 * num_params
-        hint = "sep_cma_es keeps only a diagonal" if has_matrix else "a smaller policy needs less"
-        raise ValueError(f"the policy's {num_params:,} parameters {costs}; {hint}")
+        raise ValueError(f"the policy's {size.network.num_params:,} parameters {costs}; {size.search.advice}")
     most = _round_down(_find_largest_fit(worst, free))
     raise ValueError(f"{worst.name} {worst.value} {costs}: at most about {most:,} fit")
 

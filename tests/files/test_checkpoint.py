@@ -118,3 +118,14 @@ def test_a_segment_of_more_than_its_limit_is_refused_when_it_is_made(monkeypatch
     monkeypatch.setattr(contracts, "MAX_SEGMENT_BYTES", 100)
     with pytest.raises(ValueError, match=r"at most 100 bytes, got 104 in rows$"):
         Segment({"rows": np.zeros(13)})
+
+
+@pytest.mark.parametrize(("content", "reason"), [(None, "no such file"), (b"", "the file is empty")])
+def test_a_segment_that_cannot_be_read_is_named(content, reason, tmp_path):
+    save_segment(tmp_path, 1)
+    (name,) = list_segments(tmp_path)
+    (tmp_path / name).unlink()
+    if content is not None:
+        (tmp_path / name).write_bytes(content)
+    with pytest.raises(ValueError, match=rf"00000001\.ckpt: segment {name[:12]}: {reason}"):
+        load_newest_checkpoint(tmp_path)

@@ -5,6 +5,7 @@ from typing import ClassVar
 
 from hebbes.contracts.option import check_options, option
 from hebbes.contracts.strategy import SearchMemory
+from hebbes.execution.engine_options import MAX_THREADS
 
 CRITIC_ACTIVATIONS = ("leaky_relu", "relu", "tanh")
 
@@ -15,6 +16,8 @@ class GradientSettings:
 
     replay_slack: ClassVar[float] = 0.0
     """Rows that the replay has in addition, as a share of `replay_size`."""
+    members_option: ClassVar[str | None] = None
+    """The option that says how many members are evaluated together."""
     start_steps: int = option(10_000, "env steps before anything is trained by gradients", range=">= 0")
     batch_size: int = option(256, "transitions of a gradient step", range=">= 1")
     learning_rate: float = option(1e-3, "learning rate of Adam, for critics and actors", range="> 0")
@@ -35,7 +38,9 @@ class GradientSettings:
         "latest transitions that are kept, in memory of 4 bytes * (2 * observation + action + 2) each",
         range=">= 1",
     )
-    gradient_threads: int = option(1, "threads of PyTorch; results depend on it in their last bits", range=">= 1")
+    gradient_threads: int = option(
+        1, "threads of PyTorch; results depend on it in their last bits", range=f"in [1, {MAX_THREADS}]"
+    )
 
     def __post_init__(self) -> None:
         check_options(self)
@@ -52,8 +57,12 @@ class GradientSettings:
         """The number of actors that are trained."""
         return 1
 
-    def estimate_strategy_memory(self, num_params: int) -> SearchMemory:
-        """The memory of the evolution strategy."""
+    def count_batches(self) -> int:
+        """The largest number of actors that take gradient steps at the same time, each on a batch of its own."""
+        return self.count_actors()
+
+    def estimate_strategy_memory(self, num_params: int, members: int) -> SearchMemory:
+        """The memory of the evolution strategy with so many members."""
         return SearchMemory(0, 0, 0)
 
 
