@@ -3,7 +3,6 @@
 import json
 import threading
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -20,7 +19,6 @@ from hebbes.execution.workers import Workers
 from hebbes.hybrids import jobs
 from hebbes.hybrids.acem_rl import ACEMRL
 from hebbes.hybrids.aes_rl import AESRL
-from hebbes.hybrids.completion_log import CompletionLog
 from hebbes.hybrids.one_plus_one_rl import OnePlusOneRL
 from hebbes.policies.mlp import MLP
 from hebbes.recording.metrics import METRICS
@@ -271,20 +269,6 @@ def test_a_job_that_trains_ends_with_the_engine(kind, engines):
     assert set(threading.enumerate()) == before
 
 
-@pytest.mark.parametrize(
-    ("path", "message"),
-    [
-        ("", "completion_log must be a file, got ''"),
-        ("/dev/zero", "completion_log must be a file, got '/dev/zero'"),
-        ("/missing/log", "completion_log /missing/log cannot be written: No such file or directory"),
-        ("/proc/log", "completion_log /proc/log cannot be written: "),
-    ],
-)
-def test_a_completion_log_that_cannot_be_written_is_refused(path, message):
-    with pytest.raises(ValueError, match=message):
-        make_trainer(completion_log=path)
-
-
 def test_estimates_that_are_not_finite_end_the_run(engines):
     trainer = make_trainer()
     trainer.learner.critics.trained.parameters.rows[0, 0] = np.nan
@@ -303,21 +287,6 @@ def test_estimates_that_are_not_finite_end_the_run(engines):
 def test_refuses_what_it_cannot_use(kind, settings, message):
     with pytest.raises(ValueError, match=message):
         kind.Settings(**settings)
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_the_defaults_are_those_of_the_papers_code(kind):
-    settings = kind.Settings(**({"mean_scale": 2000.0} if kind is AESRL else {}))
-    assert (settings.actor_workers, settings.rl_share, settings.start_steps) == (5, 0.5, 10_000)
-    assert (settings.batch_size, settings.replay_size, settings.learning_rate) == (256, 200_000, 1e-3)
-    assert settings.initial_variance == 1e-3
-
-
-def test_a_completion_log_on_a_full_disk_is_named(tmp_path, monkeypatch):
-    log = CompletionLog(str(tmp_path / "log"))
-    monkeypatch.setattr(log, "_path", Path("/dev/full"))
-    with pytest.raises(OSError, match="No space left on device: '/dev/full'"):
-        log.append({"completion": 0})
 
 
 def test_a_checkpoint_holds_the_flights_of_the_most_workers(engines):

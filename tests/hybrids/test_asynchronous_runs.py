@@ -11,6 +11,7 @@ from pathlib import Path
 
 import gymnasium
 import numpy as np
+import pytest
 
 import hebbes
 from hebbes.contracts.engine import EngineError

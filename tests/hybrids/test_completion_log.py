@@ -1,0 +1,28 @@
+"""The file that keeps the order in which jobs are completed. What runs do with it: test_asynchronous.py."""
+
+from pathlib import Path
+
+import pytest
+
+from hebbes.hybrids.completion_log import CompletionLog
+
+
+@pytest.mark.parametrize(
+    ("path", "message"),
+    [
+        ("", "completion_log must be a file, got ''"),
+        ("/dev/zero", "completion_log must be a file, got '/dev/zero'"),
+        ("/missing/log", "completion_log /missing/log cannot be written: No such file or directory"),
+        ("/proc/log", "completion_log /proc/log cannot be written: "),
+    ],
+)
+def test_a_file_that_cannot_be_written_is_refused(path, message):
+    with pytest.raises(ValueError, match=message):
+        CompletionLog(path, seed=0)
+
+
+def test_a_full_disk_is_named_with_the_file(tmp_path, monkeypatch):
+    log = CompletionLog(str(tmp_path / "log"), seed=0)
+    monkeypatch.setattr(log, "_path", Path("/dev/full"))
+    with pytest.raises(OSError, match="No space left on device: '/dev/full'"):
+        log.append({"completion": 0})
