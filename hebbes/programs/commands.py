@@ -30,6 +30,10 @@ COMMANDS = {
         "hebbes.programs.train:train_hybrid",
         "Trains an actor by gradients, or by a mix of gradients and evolution.",
     ),
+    "compare": (
+        "hebbes.programs.evaluate:compare",
+        "Plays policy files, or the best policies in folders of runs, and compares the methods that trained them.",
+    ),
     "merge": (
         "hebbes.programs.convert:merge_rules",
         "Merges the learning rules of a policy file by k-means, so that its synapses share fewer of them.",

@@ -18,6 +18,7 @@ from hebbes.training.final_test import run_final_test
 from hebbes.training.lifecycle import Lifecycle, OnRow
 from hebbes.training.run_state import Run
 from hebbes.training.runs import Runs
+from hebbes.training.saved_runs import BEST
 
 LEARNING_CURVE = "learning_curve.png"
 
@@ -45,7 +46,7 @@ class TrainedRun:
     @property
     def best(self) -> Path:
         """The policy file of the best evaluation, for `hebbes.load_policy` and `hebbes.evaluate`."""
-        return self.folder / "best.dat"
+        return self.folder / BEST
 
     @property
     def latest(self) -> Path:

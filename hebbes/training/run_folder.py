@@ -18,14 +18,15 @@ from hebbes.contracts.trainer import Snapshot
 from hebbes.files import checkpoint as checkpoints
 from hebbes.files.atomic_file import delete_leftovers, sync_folder
 from hebbes.files.checkpoint import Checkpoint, save_checkpoint
-from hebbes.files.option_file import read_yaml
+from hebbes.files.option_file import CONFIG_YAML, read_yaml
 from hebbes.files.policy_file import SavedPolicy, save_policy
 from hebbes.training.config import TrainConfig
+from hebbes.training.owners import INCIDENTAL
 from hebbes.training.program_words import list_program_words
 from hebbes.training.provenance import find_conditions
 from hebbes.training.run_state import Run, capture_checkpoint
+from hebbes.training.saved_runs import BEST
 
-CONFIG_YAML = "config.yaml"
 INIT_FROM = "init_from.dat"
 """Copy of the file `--init_from` for several seeds. The file itself may change before the last run starts."""
 
@@ -192,7 +193,7 @@ class RunFiles:
 
     def __init__(self, run: Run):
         self._run = run
-        self._options = run.config.list_used_options(without=("run", "engine", "logger"))
+        self._options = run.config.list_used_options(without=INCIDENTAL)
         self._best: Snapshot | None = None
         delete_leftovers(run.folder)
 
@@ -201,7 +202,7 @@ class RunFiles:
         save_checkpoint(self._run.folder / checkpoints.FOLDER, checkpoint)
         best = checkpoint.progress.best
         if best is not None and best is not self._best:
-            self._save_policy("best.dat", best, checkpoint.conditions)
+            self._save_policy(BEST, best, checkpoint.conditions)
             self._best = best
         if checkpoint.progress.units:
             self._save_policy("latest.dat", checkpoint.latest, checkpoint.conditions)
@@ -215,6 +216,7 @@ class RunFiles:
             "score": snapshot.score,
             "score_episodes": config.training.eval_episodes,
             "options": self._options,
+            **({} if config.run.init_from is None else {"init_from": config.run.init_from}),
             **conditions,
         }
         policy, head, arrays = task.agent.policy, task.agent.action_head, (snapshot.weights, snapshot.buffers)

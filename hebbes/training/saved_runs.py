@@ -1,0 +1,60 @@
+"""Saved runs: which folders hold them, and which policy files. No simulator is imported."""
+
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from hebbes.files.checkpoint import FOLDER
+from hebbes.files.option_file import CONFIG_YAML
+
+BEST = "best.dat"
+"""The policy file of the best evaluation, in the folder of a run."""
+
+
+def find_run_folders(top: Path) -> list[Path]:
+    """The folders of all runs in a folder, or the folder itself; ValueError if it holds no run.
+
+    A folder is that of a run if it has checkpoints, or the options of a run without runs in it.
+    """
+    found = list(_walk(top)) if top.is_dir() else []
+    if not found:
+        holds = (
+            "is a file, not the folder of a run"
+            if top.is_file()
+            else "holds no run"
+            if top.exists()
+            else "is not there"
+        )
+        raise ValueError(f"{top} {holds}")
+    return found
+
+
+def _walk(folder: Path) -> Iterator[Path]:
+    with os.scandir(folder) as entries:
+        names = {entry.name: entry.is_dir() for entry in entries}
+    if names.get(FOLDER):
+        yield folder
+        return
+    below = [name for name, is_folder in names.items() if is_folder and not name.startswith(".")]
+    found = [each for name in sorted(below, key=_order_seeds) for each in _walk(folder / name)]
+    yield from found or ([folder] if CONFIG_YAML in names else [])
+
+
+def _order_seeds(name: str) -> tuple[str, int]:
+    """Sorts seed2 before seed10."""
+    stem = name.rstrip("0123456789")
+    return stem, int(name[len(stem) :] or -1)
+
+
+def list_policy_files(paths: Sequence[str]) -> list[str]:
+    """The paths, with the best policy of each run in a folder instead of the folder; ValueError if a run has none."""
+    found = []
+    for path in paths:
+        if not Path(path).is_dir():
+            found.append(path)
+            continue
+        for folder in find_run_folders(Path(path)):
+            if not (folder / BEST).exists():
+                raise ValueError(f"{folder} has no {BEST}, because the run was not evaluated yet; name a policy file")
+            found.append(str(folder / BEST))
+    return found
