@@ -34,6 +34,10 @@ COMMANDS = {
         "hebbes.programs.evaluate:compare",
         "Plays policy files, or the best policies in folders of runs, and compares the methods that trained them.",
     ),
+    "plot": (
+        "hebbes.programs.plot:plot",
+        "Draws learning curves of runs, with the seeds of a method together, or performance profiles.",
+    ),
     "merge": (
         "hebbes.programs.convert:merge_rules",
         "Merges the learning rules of a policy file by k-means, so that its synapses share fewer of them.",

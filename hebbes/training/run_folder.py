@@ -18,6 +18,7 @@ from hebbes.contracts.trainer import Snapshot
 from hebbes.files import checkpoint as checkpoints
 from hebbes.files.atomic_file import delete_leftovers, sync_folder
 from hebbes.files.checkpoint import Checkpoint, save_checkpoint
+from hebbes.files.folder_lock import lock_folder
 from hebbes.files.option_file import CONFIG_YAML, read_yaml
 from hebbes.files.policy_file import SavedPolicy, save_policy
 from hebbes.training.config import TrainConfig
@@ -163,22 +164,6 @@ def find_seed_folders(top: Path, seeds: range) -> list[Path]:
     numbers = (path.name.removeprefix("seed") for path in top.glob("seed*"))
     found = sorted(int(number) for number in numbers if number.isdecimal() and int(number) in seeds)
     return [find_seed_folder(top, seed) for seed in found if find_seed_folder(top, seed).is_dir()]
-
-
-def lock_folder(folder: Path) -> int:
-    """Locks a run's folder against other processes until this one ends; returns the descriptor that holds the lock.
-
-    ValueError if another process has locked it.
-    """
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        os.close(descriptor)
-        raise ValueError(f"run folder {folder} is in use by another process") from None
-    except OSError as error:  # some network file systems have no locks
-        print(f"{folder} cannot be locked ({error.strerror}); see that no other process resumes it", file=sys.stderr)
-    return descriptor
 
 
 def record_command(folder: Path) -> None:

@@ -1,14 +1,49 @@
-"""Saved runs: which folders hold them, and which policy files. No simulator is imported."""
+"""Saved runs: which folders hold them, and what their files say about them. No weights and no simulator are loaded."""
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-from hebbes.files.checkpoint import FOLDER
+from hebbes.files.checkpoint import FOLDER, CheckpointHeader, read_newest_header
 from hebbes.files.option_file import CONFIG_YAML
+from hebbes.registry.former_names import rename_saved_options
 
 BEST = "best.dat"
 """The policy file of the best evaluation, in the folder of a run."""
+
+
+@dataclass(frozen=True)
+class SavedRun:
+    """A run as its newest checkpoint describes it."""
+
+    folder: Path
+    header: CheckpointHeader
+    options: Mapping[str, Any]
+    """Those of the checkpoint, with the names of today."""
+
+    @property
+    def environment(self) -> str:
+        """The environment's id."""
+        return str(self.options["environment"])
+
+    @property
+    def seed(self) -> int:
+        """The seed of the training."""
+        return int(self.options["seed"])
+
+
+def read_saved_run(folder: Path) -> SavedRun:
+    """The run in a folder; ValueError, which names the folder, if it is damaged."""
+    try:
+        header = read_newest_header(folder / FOLDER)
+        options = rename_saved_options(header.config)
+        if missing := [name for name in ("environment", "seed") if name not in options]:
+            raise ValueError(f"its checkpoint lacks the option {missing[0]}")
+    except ValueError as error:
+        raise ValueError(f"{folder}: {error}") from error
+    return SavedRun(folder, header, options)
 
 
 def find_run_folders(top: Path) -> list[Path]:
