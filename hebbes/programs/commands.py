@@ -38,6 +38,10 @@ COMMANDS = {
         "hebbes.programs.plot:plot",
         "Draws learning curves of runs, with the seeds of a method together, or performance profiles.",
     ),
+    "runs": (
+        "hebbes.programs.list_runs:list_runs",
+        "Lists the runs in a folder: what they train, whether they are running, and how far they are.",
+    ),
     "merge": (
         "hebbes.programs.convert:merge_rules",
         "Merges the learning rules of a policy file by k-means, so that its synapses share fewer of them.",

@@ -20,6 +20,7 @@ from hebbes.evaluation.entries import EvaluationResult
 from hebbes.options.evaluation import EvaluateConfig
 from hebbes.options.method import group_by_method
 from hebbes.programs.policy_method import find_policy_method
+from hebbes.recording.standard_output import make_printable
 from hebbes.statistics.comparison import Comparison, compare, compare_methods
 from hebbes.statistics.intervals import make_json_estimate, make_json_number, make_json_summary, summarize
 from hebbes.statistics.summary_table import (
@@ -71,7 +72,7 @@ def _find_methods(group: Group) -> dict[str, list[int]]:
     """Label of each method -> the numbers of its files."""
     intact = _select_intact(group)
     found = group_by_method([find_policy_method(each.entry.path, each.entry.saved) for each in intact.values()])
-    return {label: [list(intact)[position] for position in positions] for label, positions in found.items()}
+    return {make_printable(label): [list(intact)[place] for place in places] for label, places in found.items()}
 
 
 def _compare_methods(group: Group, methods: Methods) -> dict[tuple[str, str], Comparison]:
@@ -98,6 +99,7 @@ def _format_group(config: EvaluateConfig, label: str, group: Group) -> str:
     intact = _select_intact(group)
     backend = next(iter(intact.values())).entry.environment.backend
     episodes = f"{config.episodes} episodes" + (" each" if first != last else "")
+    names = {number: make_printable(each.entry.path) for number, each in intact.items()}
     rows = {_format_row_name(*key): format_row(summarize(each.returns), each.faults) for key, each in group.items()}
     methods = _find_methods(group) if len(intact) > 1 else {}
     returns = {name: {number: intact[number].returns for number in runs} for name, runs in methods.items()}
@@ -110,7 +112,7 @@ def _format_group(config: EvaluateConfig, label: str, group: Group) -> str:
     return "\n".join(
         [
             f"{label} on {backend}, {seeds}, {episodes}; 95 % intervals in brackets",
-            format_summary_table({number: each.entry.path for number, each in intact.items()}, rows, returns),
+            format_summary_table(names, rows, returns),
             *_warn_of_equal_seeds(group, methods),
             *([format_comparison_table("method over method", pairs)] if pairs else []),
             *([format_comparison_table("versus the intact policy", variants)] if variants else []),

@@ -15,6 +15,7 @@ from hebbes.registry.former_names import FORMER_COLUMNS
 
 METRICS_CSV = "metrics.csv"
 
+MAX_ROW_BYTES = 2**16
 _ASIDE = re.compile(r"metrics\.until-(\d{1,18})\.csv")
 """Names of files with rows that were set aside."""
 
@@ -195,6 +196,20 @@ def read_all_metrics(folder: Path) -> dict[str, Float64[np.ndarray, " units"]]:
         name: np.concatenate([part.get(name, np.full(size, np.nan)) for part, size in zip(parts, sizes, strict=True)])
         for name in names
     }
+
+
+def read_last_row(path: Path) -> dict[str, float]:
+    """The last finished row of a metrics.csv by column, without reading the others; empty if there is none."""
+    try:
+        with path.open("rb") as file:
+            columns = file.readline().decode(errors="replace").strip().split(",")
+            start = file.tell()
+            file.seek(max(start, path.stat().st_size - MAX_ROW_BYTES))
+            lines = file.read().decode(errors="replace").split("\n")[:-1]
+        cells = lines[-1].split(",") if lines else []
+        return dict(zip(_rename_former_columns(columns), (float(cell or "nan") for cell in cells), strict=True))
+    except (OSError, ValueError):
+        return {}
 
 
 def _parse_table(path: Path, text: str) -> dict[str, Float64[np.ndarray, " generations"]]:

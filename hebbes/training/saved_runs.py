@@ -65,8 +65,11 @@ def find_run_folders(top: Path) -> list[Path]:
 
 
 def _walk(folder: Path) -> Iterator[Path]:
-    with os.scandir(folder) as entries:
-        names = {entry.name: entry.is_dir() for entry in entries}
+    try:
+        with os.scandir(folder) as entries:
+            names = {entry.name: entry.is_dir(follow_symlinks=False) for entry in entries}  # a link may lead back here
+    except OSError:  # not to be read, or deleted just now
+        return
     if names.get(FOLDER):
         yield folder
         return
