@@ -41,6 +41,8 @@ class RunsConfig:
 
     def __post_init__(self) -> None:
         check_options(self)
+        if not self.folder:
+            raise ValueError("folder must name a folder, got ''")
         if self.json and self.follow:
             raise ValueError("json cannot be used with follow")
 

@@ -42,7 +42,7 @@ class PlotConfig:
 
     def __post_init__(self) -> None:
         check_options(self)
-        if not self.runs:
+        if not self.runs or not all(self.runs):
             raise ValueError("runs must name folders of runs")
         check_figure_path("output", Path(self.output))
 

@@ -4,6 +4,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import NoneType
 from typing import Any
 
 from hebbes.files.checkpoint import FOLDER, CheckpointHeader, read_newest_header
@@ -12,6 +13,14 @@ from hebbes.registry.former_names import rename_saved_options
 
 BEST = "best.dat"
 """The policy file of the best evaluation, in the folder of a run."""
+
+
+_COUNT, _NUMBER = (int, NoneType), (int, float, NoneType)
+_TYPES: Mapping[str, type | tuple[type, ...]] = {
+    **{"environment": str, "seed": int, "env_kwargs": dict, "max_episode_steps": _COUNT},
+    **{"max_env_steps": _COUNT, "generations": _COUNT, "stop_at_return": _NUMBER},
+}
+"""The options of a run that are read without the classes that own them. Not every trainer has all."""
 
 
 @dataclass(frozen=True)
@@ -26,12 +35,14 @@ class SavedRun:
     @property
     def environment(self) -> str:
         """The environment's id."""
-        return str(self.options["environment"])
+        environment: str = self.options["environment"]
+        return environment
 
     @property
     def seed(self) -> int:
         """The seed of the training."""
-        return int(self.options["seed"])
+        seed: int = self.options["seed"]
+        return seed
 
 
 def read_saved_run(folder: Path) -> SavedRun:
@@ -39,10 +50,11 @@ def read_saved_run(folder: Path) -> SavedRun:
     try:
         header = read_newest_header(folder / FOLDER)
         options = rename_saved_options(header.config)
-        if missing := [name for name in ("environment", "seed") if name not in options]:
-            raise ValueError(f"its checkpoint lacks the option {missing[0]}")
-    except ValueError as error:
+    except (ValueError, TypeError, AttributeError) as error:
         raise ValueError(f"{folder}: {error}") from error
+    for name, kinds in _TYPES.items():
+        if not isinstance(options.get(name), kinds):
+            raise ValueError(f"{folder}: its checkpoint has a bad or missing option {name}")
     return SavedRun(folder, header, options)
 
 
@@ -88,7 +100,7 @@ def list_policy_files(paths: Sequence[str]) -> list[str]:
     """The paths, with the best policy of each run in a folder instead of the folder; ValueError if a run has none."""
     found = []
     for path in paths:
-        if not Path(path).is_dir():
+        if not (path and Path(path).is_dir()):  # the path of an empty text is the current folder
             found.append(path)
             continue
         for folder in find_run_folders(Path(path)):

@@ -125,6 +125,7 @@ def test_what_cannot_be_listed_is_one_line_and_status_2(made, tmp_path):
         ([tmp_path], "holds no run"),
         ([tmp_path / "none"], "is not there"),
         ([made, "--state", "ending"], "state must be one of running, ended, stopped, damaged"),
+        ([""], "folder must name a folder"),
         ([made, "--json", "--follow"], "json cannot be used with follow"),
     ]:
         status, _, error = run(*arguments)

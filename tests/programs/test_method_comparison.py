@@ -96,6 +96,7 @@ def test_what_cannot_be_compared_is_one_line_and_status_2(weights, tmp_path):
         ([tmp_path / "a\x1b[31m"], "holds no run"),
         ([tmp_path / "none.dat"], "no such file"),
         ([], "path_weights"),
+        ([""], "path_weights must name policy files"),
     ]:
         done = compare(*arguments)
         assert (done.returncode, len(done.stderr.splitlines())) == (2, 1), done.stderr

@@ -91,6 +91,7 @@ def test_what_cannot_be_drawn_is_one_line_and_status_2(runs, tmp_path):
         ([runs, "--metric", "eval_retrun"], "'eval_retrun' is not in .*, did you mean 'eval_return'"),
         ([runs, "--output", tmp_path / "no" / "a.png"], "the folder .* does not exist"),
         ([runs, "--x", "time"], "x must be one of env_steps, unit, seconds"),
+        ([""], "runs must name folders of runs"),
         ([], "runs must name folders of runs"),
     ]
     for arguments, expected in cases:
