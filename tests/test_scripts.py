@@ -131,16 +131,17 @@ def test_video_and_plots_are_written_though_something_could_not_be_played(tmp_pa
         "evaluate(HebbianEvaluateConfig, '')\n"
     )
     for broken, said in (("2", ""), ("1", f"no video: {tmp_path / 'a.dat'} could not be played\n")):
-        files = {tmp_path / broken / "1_a.png", tmp_path / f"{broken}.mp4"}
+        names = [f"{broken}/1_a_weights.png", f"{broken}/1_a_coefficients.png", f"{broken}.mp4"]
+        files = {tmp_path / name for name in names}
         flags = ["--path_weights", tmp_path / "a.dat", "--freeze_at", 0, "--episodes", 1, "--max_episode_steps", 5]
         flags += ["--threads", 1, "--plots", tmp_path / broken, "--video", tmp_path / f"{broken}.mp4"]
         command = [sys.executable, "-c", program, broken, *map(str, flags)]
         done = subprocess.run(command, capture_output=True, text=True, timeout=120, cwd=ROOT)
         assert done.returncode == 1, done.stderr
         assert f"stopped: {tmp_path / 'a.dat'}: no workers\n{said}" in done.stderr
-        told = [f"video  {tmp_path / '2.mp4'}  6 frames, 0.12 s", f"plot  {tmp_path / '2' / '1_a.png'}"]
+        told = [f"video  {tmp_path / '2.mp4'}  6 frames, 0.12 s", *(f"plot  {tmp_path / name}" for name in names[:2])]
         if not said:
-            assert done.stdout.splitlines()[-2:] == told
+            assert done.stdout.splitlines()[-3:] == told
         assert {path for path in files if path.exists()} == (set() if said else files)
 
 
