@@ -24,17 +24,16 @@ from typing import Any, TypeAlias
 import gymnasium
 import numpy as np
 import torch
-from matplotlib.figure import Figure
 from scipy.stats import trim_mean
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 import hebbes
+from hebbes.reporting.figure import COLORS, add_legend, add_title, make_figure, style_axes, write_figure
 
 HIDDEN, LEARNING_RATE, BATCH, NOISE = [400, 300], 1e-3, 256, 0.1
 EVAL_EPISODES, TEST_EPISODES = 10, 20
 EVAL_SEED, TEST_SEED = 20_000, 10_000
-COLORS = {"hebbes": "#0072B2", "stable_baselines3": "#D55E00"}
 
 Curve: TypeAlias = list[tuple[int, float]]
 """Env steps of training, with the mean return of the actor after them."""
@@ -126,16 +125,20 @@ def load_or_train(arguments: argparse.Namespace, name: str, seed: int) -> dict[s
 
 def draw(results: dict[str, list[dict[str, Any]]], title: str, path: Path) -> None:
     """Draws the curve of every run, thin, and the interquartile mean of each program, for episodes of one length."""
-    figure = Figure(figsize=(6.4, 4.0), layout="constrained")
+    figure = make_figure(6.4, 4.0)
     axes = figure.subplots()
-    for name, runs in results.items():
+    style_axes(axes)
+    for color, (name, runs) in zip(COLORS, results.items(), strict=False):
         env_steps = [point[0] for point in runs[0]["curve"]]
         values = np.array([[value for _, value in run["curve"]] for run in runs])
-        axes.plot(env_steps, values.T, color=COLORS[name], linewidth=0.7, alpha=0.4)
-        axes.plot(env_steps, trim_mean(values, 0.25), color=COLORS[name], label=f"{name}: IQM of {len(runs)} seeds")
-    axes.set(title=title, xlabel="env steps of training", ylabel=f"mean return of {EVAL_EPISODES} episodes")
-    figure.legend(loc="outside lower center", ncols=2)
-    figure.savefig(path, dpi=150)
+        axes.plot(env_steps, values.T, color=color, linestyle="-", linewidth=0.7, alpha=0.4)
+        axes.plot(
+            env_steps, trim_mean(values, 0.25), color=color, linestyle="-", label=f"{name}: IQM of {len(runs)} seeds"
+        )
+    axes.set(xlabel="env steps of training", ylabel=f"mean return of {EVAL_EPISODES} episodes")
+    add_title(figure, title)
+    add_legend(figure, axes)
+    write_figure(figure, path)
 
 
 def main() -> None:

@@ -15,8 +15,6 @@ import gymnasium
 import numpy as np
 from jaxtyping import Float, Int, Shaped
 from matplotlib.axes import Axes
-from matplotlib.backends.backend_agg import FigureCanvasAgg
-from matplotlib.figure import Figure
 
 from hebbes.contracts.environment import BatchEnv, EnvStep
 from hebbes.contracts.randomness import Purpose, derive_simulator_seed, make_generator
@@ -27,6 +25,7 @@ from hebbes.execution.episode import Agent, run_episode
 from hebbes.files.policy_file import SavedPolicy, load_policy
 from hebbes.options.command_line import parse_config
 from hebbes.recording.metrics import METRICS_CSV, read_metrics
+from hebbes.reporting.figure import COLORS, add_legend, add_title, make_figure, style_axes, write_figure
 from hebbes.training.config import TrainConfig
 from hebbes.training.prepare import prepare
 from hebbes.training.run import execute
@@ -37,7 +36,6 @@ KINDS = {
     "reward": ["--modulation", "reward", "--no_eligibility"],
     "reward and eligibility": ["--modulation", "reward", "--eligibility"],
 }
-COLORS = ("#222222", "#4c72b0", "#c44e52")
 NUM_EPISODES = 200
 TRIALS_SHOWN = np.arange(-10, 10)
 """Trials in the plot; the good arm changes before trial 0."""
@@ -60,10 +58,11 @@ def main() -> None:
         }
     except ValueError as error:
         parser.error(str(error))
-    figure = Figure(figsize=(9, 3.4), dpi=80, layout="constrained")
-    FigureCanvasAgg(figure)
+    figure = make_figure(9, 3.8)
     return_axes, success_axes = figure.subplots(1, 2)
-    for kind, color in zip(KINDS, COLORS, strict=True):
+    for axes in (return_axes, success_axes):
+        style_axes(axes)
+    for kind, color in zip(KINDS, COLORS, strict=False):
         runs = [_train(config) for config in configs[kind]]
         generations, returns, successes = runs[0][0], *(np.array(part) for part in list(zip(*runs, strict=True))[1:])
         _draw_band(return_axes, generations, returns, kind, color)
@@ -72,14 +71,14 @@ def main() -> None:
         print(f"{kind}: median {np.median(returns[:, -1]):.1f} of seeds {seeds[0]} to {seeds[-1]} ({last})", flush=True)
     return_axes.set(xlabel="generation", ylabel="return per episode")
     success_axes.set(xlabel="trials since the good arm changed", ylabel="share of rewarded trials", ylim=(-0.03, 1.03))
-    success_axes.legend(fontsize="small", loc="lower left")
-    figure.savefig(arguments.figure)
+    add_title(figure, "TMaze-v0")
+    add_legend(figure, return_axes)
+    write_figure(figure, arguments.figure)
 
 
 def _draw_band(axes: Axes, x: np.ndarray, values: Float[np.ndarray, "seeds x"], label: str, color: str) -> None:
     axes.fill_between(x, values.min(axis=0), values.max(axis=0), color=color, alpha=0.15, lw=0)
-    axes.plot(x, np.median(values, axis=0), color=color, label=label)
-    axes.grid(alpha=0.3)
+    axes.plot(x, np.median(values, axis=0), color=color, linestyle="-", label=label)
 
 
 def _make_config(flags: list[str]) -> TrainConfig:

@@ -56,7 +56,11 @@ def policy_file(tmp_path):
             "output",
             "b.dat",
         ),
-        (["evaluate_hebbian.py", "--path_weights", "a.dat", "--episodes", "1", "--plots", "p"], "results", "p/1_a.png"),
+        (
+            ["evaluate_hebbian.py", "--path_weights", "a.dat", "--episodes", "1", "--plots", "p"],
+            "results",
+            "p/1_a_weights.png",
+        ),
         (["train_static.py", "--environment", "CartPole-v1", "--print_config"], "output", None),
     ],
 )

@@ -44,7 +44,7 @@ def test_evaluation_prints_one_json_object_and_nothing_else(folder):
     done = run("evaluate_static.py", "--path_weights", folder / "best.dat", "--episodes", 3, "--seed", 5, "--json")
     found = json.loads(done.stdout)
     assert done.stdout.count("\n") == 1
-    assert (found["episodes"], found["seeds"], found["runs"], found["comparisons"]) == (3, [5], {}, [])
+    assert (found["episodes"], found["seeds"], len(found["methods"]), found["comparisons"]) == (3, [5], 1, [])
     (file,) = found["files"]
     assert set(file) == {
         "path", "variant", "environment", "morphology", "morphology_in_training", "backend", "mean", "mean_ci", "iqm",
@@ -73,11 +73,12 @@ def test_files_are_compared_on_common_start_states(folder):
     done = run("evaluate_static.py", "--path_weights", best, latest, *flags)
     assert done.returncode == 0, done.stderr
     assert max(map(len, done.stdout.splitlines()[3:])) <= 100
-    assert "1 over 2: probability of improvement " in done.stdout
+    assert "openai_es: not all runs are independent, because files 1, 2 share seeds of training" in done.stdout
     swapped = json.loads(run("evaluate_static.py", "--path_weights", latest, best, *flags, "--json").stdout)
     alone = json.loads(run("evaluate_static.py", "--path_weights", best, *flags, "--json").stdout)
     assert swapped["files"][1] == alone["files"][0]
-    assert swapped["runs"]["CartPole-v1"]["count"] == 2
+    (method,) = swapped["methods"]
+    assert (method["method"], method["count"], method["paths"]) == ("openai_es", 2, [latest, best])
 
 
 def test_an_evaluation_whose_episodes_fail_says_why_and_ends_with_status_0(tmp_path):
@@ -130,16 +131,17 @@ def test_video_and_plots_are_written_though_something_could_not_be_played(tmp_pa
         "evaluate(HebbianEvaluateConfig, '')\n"
     )
     for broken, said in (("2", ""), ("1", f"no video: {tmp_path / 'a.dat'} could not be played\n")):
-        files = {tmp_path / broken / "1_a.png", tmp_path / f"{broken}.mp4"}
+        names = [f"{broken}/1_a_weights.png", f"{broken}/1_a_coefficients.png", f"{broken}.mp4"]
+        files = {tmp_path / name for name in names}
         flags = ["--path_weights", tmp_path / "a.dat", "--freeze_at", 0, "--episodes", 1, "--max_episode_steps", 5]
         flags += ["--threads", 1, "--plots", tmp_path / broken, "--video", tmp_path / f"{broken}.mp4"]
         command = [sys.executable, "-c", program, broken, *map(str, flags)]
         done = subprocess.run(command, capture_output=True, text=True, timeout=120, cwd=ROOT)
         assert done.returncode == 1, done.stderr
         assert f"stopped: {tmp_path / 'a.dat'}: no workers\n{said}" in done.stderr
-        told = [f"video  {tmp_path / '2.mp4'}  6 frames, 0.12 s", f"plot  {tmp_path / '2' / '1_a.png'}"]
+        told = [f"video  {tmp_path / '2.mp4'}  6 frames, 0.12 s", *(f"plot  {tmp_path / name}" for name in names[:2])]
         if not said:
-            assert done.stdout.splitlines()[-2:] == told
+            assert done.stdout.splitlines()[-3:] == told
         assert {path for path in files if path.exists()} == (set() if said else files)
 
 

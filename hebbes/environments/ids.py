@@ -144,6 +144,18 @@ def advise_episode_limit(environment: str, env_kwargs: Mapping[str, Any], cap: i
     return f"{environment} has no limit on the env steps of an episode: set --max_episode_steps if they may never end"
 
 
+def describe_episode_cap(environment: str, env_kwargs: Mapping[str, Any], cap: int | None) -> str:
+    """How the episodes of training are shorter than those of evaluations. Empty if they are not.
+
+    `cap` is the option `max_episode_steps`. Takes a current id, after `register`. Another's limit is not known.
+    """
+    registered = gymnasium.registry.get(environment)
+    limit = env_kwargs.get("max_episode_steps") or (registered.max_episode_steps if registered else None)
+    if cap is None or not has_time_limit(environment, env_kwargs) or (limit is not None and cap >= limit):
+        return ""
+    return f"training episodes end after {cap:,} env steps" + (f", evaluations after {limit:,}" if limit else "")
+
+
 def _split_id(name: str) -> tuple[str, int | None]:
     """("CarRacing", 3) for "CarRacing-v3"; the version of a bare name is None."""
     stem, separator, version = name.rpartition("-v")

@@ -9,6 +9,14 @@ from pathlib import Path
 _SUFFIX = ".tmp"
 
 
+def check_place(name: str, path: Path) -> None:
+    """ValueError that begins with the option's name if no file can be written to the path. Writes nothing."""
+    if not path.parent.is_dir():
+        raise ValueError(f"{name} {path}: the folder {path.parent} does not exist")
+    if path.is_dir() or not os.access(path.parent, os.W_OK | os.X_OK):
+        raise ValueError(f"{name} {path}: no file can be written there")
+
+
 @contextmanager
 def replace_file(path: Path) -> Iterator[Path]:
     """Yields an empty temporary file. At the end of the context it replaces `path`, synced and with mode 0644.

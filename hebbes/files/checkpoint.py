@@ -16,7 +16,16 @@ import numpy as np
 
 from hebbes.contracts.trainer import Progress, Snapshot, TrainerState
 from hebbes.files.atomic_file import delete_leftovers, write_atomically
-from hebbes.files.checksummed_file import MAX_HEADER_BYTES, Arrays, EntryTypes, NewerFormatError, decode, encode, peek
+from hebbes.files.checksummed_file import (
+    MAX_HEADER_BYTES,
+    Arrays,
+    EntryTypes,
+    NewerFormatError,
+    compute_size,
+    decode,
+    encode,
+    peek,
+)
 from hebbes.files.segments import delete_segments, read_segment, write_segments
 from hebbes.files.weight_file import open_regular_file
 
@@ -45,6 +54,18 @@ class Checkpoint:
     progress: Progress
     state: TrainerState
     latest: Snapshot
+
+
+@dataclass(frozen=True)
+class CheckpointHeader:
+    """What a checkpoint says about its run, without the weights."""
+
+    config: Mapping[str, Any]
+    units: int
+    env_steps: int
+    seconds: float
+    best_score: float
+    """NaN before the first evaluation, or if an episode of it failed."""
 
 
 def check_arrays(arrays: Mapping[str, np.ndarray]) -> None:
@@ -101,6 +122,32 @@ def load_newest_checkpoint(folder: Path) -> tuple[Checkpoint, list[str]]:
             damaged.append(f"{path}: {' '.join(str(error).split())}")
     helps = "begin a new run, to which --init_from can give the weights of latest.dat"
     raise ValueError("; ".join([f"{folder} has no checkpoint that can be used: {helps}", *damaged]))
+
+
+def read_newest_header(folder: Path) -> CheckpointHeader:
+    """The header of the newest checkpoint that has a header and the right size; ValueError if there is none.
+
+    It is quick, because neither arrays nor the checksum are read.
+    """
+    damaged = []
+    for path in reversed(_list_paths(folder)):
+        try:
+            return _read_header(path)
+        except (OSError, ValueError, LookupError, TypeError, RecursionError) as error:
+            damaged.append(f"{path.name}: {' '.join(str(error).split())}")
+    raise ValueError("; ".join(damaged) or "no checkpoint")
+
+
+def _read_header(path: Path) -> CheckpointHeader:
+    with open_regular_file(path, MAX_FILE_BYTES, "no checkpoint is that large") as file:
+        start = file.read(8 + MAX_HEADER_BYTES)
+    header, _ = peek(start, "checkpoint", _ENTRIES)
+    if path.stat().st_size != compute_size(start):
+        raise ValueError(f"truncated or damaged: {path.stat().st_size} of {compute_size(start)} bytes")
+    found = header["progress"]
+    score = None if found["best"] is None else found["best"]["score"]
+    counts = int(found["generation"]), int(found["env_steps"]), float(found["seconds"])
+    return CheckpointHeader(header["config"], *counts, nan if score is None else float(score))
 
 
 def _list_paths(folder: Path) -> list[Path]:

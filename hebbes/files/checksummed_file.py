@@ -78,6 +78,16 @@ def peek(start: bytes, kind: str, entries: EntryTypes) -> tuple[Header, Listing]
     return {name: header[name] for name in entries}, listing
 
 
+def compute_size(start: bytes) -> int:
+    """The size of a file, from its first 8 + MAX_HEADER_BYTES bytes. Raises ValueError as `peek` does."""
+    _, listed = _read_headers(start)
+    try:
+        ends = [int(entry["data_offsets"][1]) for entry in listed.values()]
+    except (LookupError, TypeError, ValueError) as error:
+        raise ValueError("truncated or damaged: the list of arrays makes no sense") from error
+    return 8 + int.from_bytes(start[:8], "little") + max(ends, default=0)
+
+
 def compute_checksum(header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> str:
     """The SHA-256 checksum of everything in a file except the checksum itself."""
     rest = {name: entry for name, entry in header.items() if name != "sha256"}

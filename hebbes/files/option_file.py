@@ -5,6 +5,9 @@ from typing import Any
 
 import yaml
 
+CONFIG_YAML = "config.yaml"
+"""The file of a run's options in its folder."""
+
 MEASURED = "measured"
 """The key of a preset's measured score. It is not an option."""
 

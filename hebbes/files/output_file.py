@@ -1,8 +1,8 @@
 """Policy files that programs make from other policy files. An existing file is never overwritten."""
 
-import os
 from pathlib import Path
 
+from hebbes.files.atomic_file import check_place
 from hebbes.files.policy_file import SavedPolicy, save_policy
 
 
@@ -10,10 +10,7 @@ def check_output(path: Path) -> None:
     """Raises ValueError if no new file can be written to the path. Called before any work is done."""
     if path.exists():
         raise ValueError(f"output {path} exists already; choose another")
-    if not path.parent.is_dir():
-        raise ValueError(f"output {path}: the folder {path.parent} does not exist")
-    if not os.access(path.parent, os.W_OK):
-        raise ValueError(f"output {path}: no file can be written there")
+    check_place("output", path)
 
 
 def write_output(path: Path, saved: SavedPolicy) -> None:

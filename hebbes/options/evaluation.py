@@ -20,7 +20,9 @@ ALL_MORPHOLOGIES = ("none", "left", "right")
 class EvaluateConfig(ReferenceOptions):
     """Options of an evaluation."""
 
-    path_weights: tuple[str, ...] = option((), "the policy files to evaluate")
+    path_weights: tuple[str, ...] = option(
+        (), "the policy files to evaluate, or folders of runs, of each of which best.dat is taken"
+    )
     environment: str | None = option(None, "Gymnasium id (default: the one in the file)")
     policy: str | None = option(
         None, "policy of files that torch.save wrote, mlp or cnn; the rest follows the reference's conventions"

@@ -13,14 +13,18 @@ from hebbes.training.owners import Owner
 from hebbes.training.program_words import list_program_words
 
 
-def parse_options(owner: type, arguments: Sequence[str], description: str) -> dict[str, Any]:
+def parse_options(owner: type, arguments: Sequence[str], description: str, positional: str = "") -> dict[str, Any]:
     """The options of a dataclass that the command line sets, by field; ValueError for the first mistake.
 
-    Ends the program with status 0 after `--help`.
+    Ends the program with status 0 after `--help`. Arguments before the first flag are those of the option `positional`,
+    if one is named.
     """
+    if positional and arguments and not arguments[0].startswith("-"):
+        arguments = [f"--{positional}", *arguments]
     given, options = split_arguments(arguments), Owner("options", "options", (owner,))
     if {"help", "help_all"} & {name for name, _ in given}:
-        print_or_exit(format_help(shlex.join(list_program_words()), description, [options]))
+        words = shlex.join(list_program_words()) + f" {positional.upper()} ..." * bool(positional)
+        print_or_exit(format_help(words, description, [options]))
         sys.exit(0)
     reader = OptionReader([options], may_be_empty=False)
     values = reader.read(given)

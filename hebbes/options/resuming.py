@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from hebbes.environments.wrapper_spec import WrapperSpec
-from hebbes.files.option_file import read_yaml
+from hebbes.files.option_file import CONFIG_YAML, read_yaml
 from hebbes.options.option_reader import OptionReader
 from hebbes.options.sources import Source, SourceReader, find_deciding_options
 from hebbes.options.texts import GivenOption, format_options
@@ -98,8 +98,6 @@ def _check_belongs(trainer: str, saved: Mapping[str, Any], options: Iterable[Own
     Only those are compared that no resume may change and that do not say where the run is. A file that is missing or
     cannot be read says nothing.
     """
-    from hebbes.training.run_folder import CONFIG_YAML  # imports the simulators
-
     path = folder / CONFIG_YAML
     try:
         given = shorten_names(trainer, read_yaml(path)) if path.is_file() else {}  # reading a pipe would wait

@@ -17,6 +17,10 @@ GivenOption: TypeAlias = tuple[str, list[str]]
 """The name of an option, as its user wrote it, and the texts of its value."""
 
 
+LETTERS = {"-h": "help", "-o": "output"}
+"""Flags of one letter -> the options that they stand for."""
+
+
 def split_arguments(arguments: Sequence[str]) -> list[GivenOption]:
     """The options of a command line, `--name value value` or `--name=value`, with underscores for dashes in names.
 
@@ -24,8 +28,8 @@ def split_arguments(arguments: Sequence[str]) -> list[GivenOption]:
     """
     found: list[GivenOption] = []
     for argument in arguments:
-        if argument == "-h":
-            found.append(("help", []))
+        if argument in LETTERS:
+            found.append((LETTERS[argument], []))
         elif argument.startswith("--") and len(argument) > 2:
             name, equals, value = argument[2:].partition("=")
             found.append((name.replace("-", "_"), [value] if equals else []))

@@ -30,6 +30,18 @@ COMMANDS = {
         "hebbes.programs.train:train_hybrid",
         "Trains an actor by gradients, or by a mix of gradients and evolution.",
     ),
+    "compare": (
+        "hebbes.programs.evaluate:compare",
+        "Plays policy files, or the best policies in folders of runs, and compares the methods that trained them.",
+    ),
+    "plot": (
+        "hebbes.programs.plot:plot",
+        "Draws learning curves of runs, with the seeds of a method together, or performance profiles.",
+    ),
+    "runs": (
+        "hebbes.programs.list_runs:list_runs",
+        "Lists the runs in a folder: what they train, whether they are running, and how far they are.",
+    ),
     "merge": (
         "hebbes.programs.convert:merge_rules",
         "Merges the learning rules of a policy file by k-means, so that its synapses share fewer of them.",

@@ -13,7 +13,7 @@ from hebbes.options.command_line import resolve_config
 from hebbes.options.texts import format_arguments, format_options
 from hebbes.registry.lookup import check_allowed
 from hebbes.training.config import TrainConfig, find_users_modules
-from hebbes.training.owners import shorten_names
+from hebbes.training.owners import INCIDENTAL, shorten_names
 from hebbes.training.program_words import list_program_words
 
 TRAINER = "hebbian"
@@ -39,7 +39,7 @@ def make_train_command(path: str, saved: SavedPolicy, imports: Sequence[str] = (
     except (ValueError, TypeError, LookupError) as error:
         reason = " ".join(str(error).split())
         comment = f"  # and the options of its training, which this file lacks ({reason})"
-        options = _find_changes(saved, _find_known_options(saved))
+        options = _find_changes(saved, find_known_options(saved))
     return shlex.join([*words, *format_arguments({**options, "init_from": path})]) + comment
 
 
@@ -49,9 +49,9 @@ def _find_changes(saved: SavedPolicy, trained: Mapping[str, Any]) -> dict[str, A
     by_name = _resolve(kept).as_options()
     kept |= {name: trained[name] for name in NAMING if name in trained and trained[name] != by_name[name]}
     by_preset = _resolve(kept).as_options()
-    wanted = {**trained, **_find_policy_options(saved)}
+    wanted = {**trained, **find_policy_options(saved)}
     changes = {name: value for name, value in wanted.items() if name not in by_preset or by_preset[name] != value}
-    used = _resolve({**kept, **changes}).list_used_options(without=("run", "engine", "logger"))
+    used = _resolve({**kept, **changes}).list_used_options(without=INCIDENTAL)
     return {**kept, **{name: value for name, value in changes.items() if name in used}}
 
 
@@ -61,7 +61,7 @@ def _resolve(options: Mapping[str, Any]) -> TrainConfig:
         return resolve_config(TRAINER, format_options(options))
 
 
-def _find_known_options(saved: SavedPolicy) -> dict[str, Any]:
+def find_known_options(saved: SavedPolicy) -> dict[str, Any]:
     """Options of the training that follow from the rest of a policy file."""
     spec = saved.environment
     return {
@@ -71,7 +71,7 @@ def _find_known_options(saved: SavedPolicy) -> dict[str, Any]:
     }
 
 
-def _find_policy_options(saved: SavedPolicy) -> dict[str, Any]:
+def find_policy_options(saved: SavedPolicy) -> dict[str, Any]:
     """The options that the saved policy uses, in plain types."""
     kind = type(saved.policy)
     values = {each.name: getattr(saved.policy, each.name) for each in list_options(kind)}

@@ -1,4 +1,4 @@
-"""The programs `evaluate_static` and `evaluate_hebbian`, which play episodes with saved policies and report returns.
+"""The programs `evaluate_static`, `evaluate_hebbian` and `compare`, which play saved policies and report returns.
 
 The options are parsed before the modules that play are imported, because those take a second or two.
 """
@@ -26,11 +26,26 @@ def evaluate_hebbian(description: str) -> None:
     evaluate(HebbianEvaluateConfig, description)
 
 
-def evaluate(owner: type[EvaluateConfig], description: str) -> None:
-    """Parses and checks the options of `owner`, then evaluates. The status is 1 if not everything could be done."""
+def compare(description: str) -> None:
+    """Evaluates as `evaluate_static` does the files and folders that the first arguments name."""
+    evaluate(EvaluateConfig, description, positional="path_weights")
+
+
+def evaluate(owner: type[EvaluateConfig], description: str, positional: str = "") -> None:
+    """Parses and checks the options of `owner`, then evaluates. The status is 1 if not everything could be done.
+
+    Args:
+        owner: declares the options.
+        description: of the program, for its help.
+        positional: the option whose flag may be left out if it is the first one.
+    """
     with end_cleanly_on_signals():
         with report_errors_in_one_line():
-            config = owner(**parse_options(owner, sys.argv[1:], description))
+            options = parse_options(owner, sys.argv[1:], description, positional)
+            from hebbes.training.saved_runs import list_policy_files  # imports safetensors
+
+            options["path_weights"] = tuple(list_policy_files(options.get("path_weights", ())))
+            config = owner(**options)
         from hebbes.programs.evaluation_run import run_evaluation
 
         if not run_evaluation(config):

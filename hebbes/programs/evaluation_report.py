@@ -1,12 +1,14 @@
 """The results of an evaluation, as tables or as one JSON object.
 
-Files are compared within one environment: the same id, morphology, simulator options and `gymnasium_wrappers`. The
-first file of an environment is compared with each of the others, and the variants of a file with its intact policy.
+Files are compared within one environment: the same id, morphology, simulator options and `gymnasium_wrappers`. They
+are runs of the methods by which they were trained. Each method is compared with each of the others, and the variants of
+a file with its intact policy.
 """
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import combinations
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -16,7 +18,10 @@ from hebbes.environments.environment_spec import EnvironmentSpec
 from hebbes.environments.morphologies import INTACT, shorten_morphology_name
 from hebbes.evaluation.entries import EvaluationResult
 from hebbes.options.evaluation import EvaluateConfig
-from hebbes.statistics.comparison import Comparison, compare
+from hebbes.options.method import group_by_method
+from hebbes.programs.policy_method import find_policy_method
+from hebbes.recording.standard_output import make_printable
+from hebbes.statistics.comparison import Comparison, compare, compare_methods
 from hebbes.statistics.intervals import make_json_estimate, make_json_number, make_json_summary, summarize
 from hebbes.statistics.summary_table import (
     format_comparison_table,
@@ -28,6 +33,9 @@ from hebbes.statistics.summary_table import (
 
 Group: TypeAlias = Mapping[tuple[int, str], EvaluationResult]
 """The results in one environment, by number of the file and variant."""
+
+Methods: TypeAlias = Mapping[str, Sequence[int]]
+"""Label of each method -> the numbers of its files."""
 
 
 def format_report(config: EvaluateConfig, evaluated: Sequence[EvaluationResult]) -> str:
@@ -60,10 +68,20 @@ def _compare_returns(first: EvaluationResult, second: EvaluationResult) -> Compa
     return compare(first.returns, second.returns, make_generator(0, Purpose.BOOTSTRAP))
 
 
-def _compare_files(group: Group) -> dict[tuple[int, int], Comparison]:
-    """Comparisons of the first file with each of the others, by their numbers."""
-    first, *others = _select_intact(group)
-    return {(first, other): _compare_returns(group[first, ""], group[other, ""]) for other in others}
+def _find_methods(group: Group) -> dict[str, list[int]]:
+    """Label of each method -> the numbers of its files."""
+    intact = _select_intact(group)
+    found = group_by_method([find_policy_method(each.entry.path, each.entry.saved) for each in intact.values()])
+    return {make_printable(label): [list(intact)[place] for place in places] for label, places in found.items()}
+
+
+def _compare_methods(group: Group, methods: Methods) -> dict[tuple[str, str], Comparison]:
+    """Comparisons of each method with each of those after it."""
+    returns = {label: np.stack([group[number, ""].returns for number in runs]) for label, runs in methods.items()}
+    return {
+        (one, other): compare_methods(returns[one], returns[other], make_generator(0, Purpose.BOOTSTRAP))
+        for one, other in combinations(methods, 2)
+    }
 
 
 def _compare_with_intact(group: Group) -> dict[tuple[int, str], Comparison]:
@@ -81,31 +99,52 @@ def _format_group(config: EvaluateConfig, label: str, group: Group) -> str:
     intact = _select_intact(group)
     backend = next(iter(intact.values())).entry.environment.backend
     episodes = f"{config.episodes} episodes" + (" each" if first != last else "")
+    names = {number: make_printable(each.entry.path) for number, each in intact.items()}
     rows = {_format_row_name(*key): format_row(summarize(each.returns), each.faults) for key, each in group.items()}
-    runs = summarize_runs([each.returns for each in intact.values()]) if len(intact) > 1 else None
+    methods = _find_methods(group) if len(intact) > 1 else {}
+    returns = {name: {number: intact[number].returns for number in runs} for name, runs in methods.items()}
+    pairs = {
+        f"{one} over {other}, by {_name_unit(methods, one, other)}": _explain_failure(group, methods, one, other)
+        or found
+        for (one, other), found in _compare_methods(group, methods).items()
+    }
     variants = {_format_row_name(*key): found for key, found in _compare_with_intact(group).items()}
     return "\n".join(
         [
             f"{label} on {backend}, {seeds}, {episodes}; 95 % intervals in brackets",
-            format_summary_table({number: each.entry.path for number, each in intact.items()}, rows, runs),
-            *(_format_comparison(*pair, found, group) for pair, found in _compare_files(group).items()),
-            *([format_comparison_table(variants)] if variants else []),
+            format_summary_table(names, rows, returns),
+            *_warn_of_equal_seeds(group, methods),
+            *([format_comparison_table("method over method", pairs)] if pairs else []),
+            *([format_comparison_table("versus the intact policy", variants)] if variants else []),
         ]
     )
+
+
+def _warn_of_equal_seeds(group: Group, methods: Methods) -> Iterator[str]:
+    """A line for each method with files of the same seed of training, such as two files of one run."""
+    for label, runs in methods.items():
+        seeds = [group[number, ""].entry.saved.provenance.get("seed") for number in runs]
+        equal = [
+            str(number) for number, seed in zip(runs, seeds, strict=True) if seed is not None and seeds.count(seed) > 1
+        ]
+        if equal:
+            yield f"{label}: not all runs are independent, because files {', '.join(equal)} share seeds of training"
 
 
 def _format_row_name(number: int, variant: str) -> str:
     return f"{number} {variant}".rstrip()
 
 
-def _format_comparison(first: int, second: int, found: Comparison, group: Group) -> str:
-    failed = [str(n) for n in (first, second) if not np.isfinite(group[n, ""].returns).all()]
-    if failed:
-        return f"{first} over {second}: left out, because of failed episodes of {' and '.join(failed)}"
-    return (
-        f"{first} over {second}: probability of improvement {found.probability_of_improvement}, "
-        f"mean difference {found.mean_difference}"
-    )
+def _name_unit(methods: Methods, one: str, other: str) -> str:
+    """The unit of the probability of improvement, see `compare_methods`."""
+    return "episode" if len(methods[one]) == len(methods[other]) == 1 else "run"
+
+
+def _explain_failure(group: Group, methods: Methods, one: str, other: str) -> str:
+    """Why two methods cannot be compared. Empty if they can."""
+    numbers = (*methods[one], *methods[other])
+    failed = [str(number) for number in numbers if not np.isfinite(group[number, ""].returns).all()]
+    return f"left out, because of failed episodes of {', '.join(failed)}" if failed else ""
 
 
 def _format_morphology_tables(groups: Mapping[str, Group]) -> list[str]:
@@ -127,24 +166,26 @@ def _format_morphology_tables(groups: Mapping[str, Group]) -> list[str]:
 def _make_json_object(
     config: EvaluateConfig, evaluated: Sequence[EvaluationResult], groups: Mapping[str, Group]
 ) -> dict[str, Any]:
+    methods = {label: _find_methods(group) for label, group in groups.items()}
     return {
         "seeds": list(config.all_seeds),
         "episodes": config.episodes,
         "files": [_make_file_object(each) for each in evaluated],
-        "runs": {
-            label: _make_runs_object(_select_intact(group).values())
-            for label, group in groups.items()
-            if len(_select_intact(group)) > 1
-        },
+        "methods": [
+            {"environment": label, "method": method, **_make_method_object([groups[label][run, ""] for run in runs])}
+            for label, found in methods.items()
+            for method, runs in found.items()
+        ],
         "comparisons": [
             {
                 "environment": label,
-                "first": group[first, ""].entry.path,
-                "second": group[second, ""].entry.path,
+                "first": first,
+                "second": second,
+                "unit": _name_unit(methods[label], first, second),
                 **_make_comparison_object(found),
             }
             for label, group in groups.items()
-            for (first, second), found in _compare_files(group).items()
+            for (first, second), found in _compare_methods(group, methods[label]).items()
         ],
         "interventions": [
             {"environment": label, "path": group[key].entry.path, "variant": key[1], **_make_comparison_object(found)}
@@ -177,6 +218,12 @@ def _make_file_object(each: EvaluationResult) -> dict[str, Any]:
     }
 
 
-def _make_runs_object(runs: Iterable[EvaluationResult]) -> dict[str, Any]:
+def _make_method_object(runs: Sequence[EvaluationResult]) -> dict[str, Any]:
     statistics = summarize_runs([each.returns for each in runs])
-    return {"count": statistics.units, **make_json_summary(statistics), "failed": statistics.failed}
+    return {
+        "count": statistics.units,
+        "paths": [each.entry.path for each in runs],
+        "values": [make_json_number(float(each.returns.mean())) for each in runs],
+        **make_json_summary(statistics),
+        "failed": statistics.failed,
+    }

@@ -10,6 +10,7 @@ from typing import NoReturn
 
 from hebbes.contracts.errors import ForeignExitError, convert_foreign_exits
 from hebbes.execution.parents_signals import PARENTS_SIGNALS
+from hebbes.recording.standard_output import make_printable
 
 
 @contextmanager
@@ -22,7 +23,7 @@ def report_errors_in_one_line() -> Iterator[None]:
         with convert_foreign_exits():
             yield
     except (ValueError, TypeError, ForeignExitError) as error:
-        print(f"{Path(sys.argv[0]).name}: error: {' '.join(str(error).split())}", file=sys.stderr)
+        print(f"{Path(sys.argv[0]).name}: error: {make_printable(' '.join(str(error).split()))}", file=sys.stderr)
         sys.exit(2)
 
 

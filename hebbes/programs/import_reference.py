@@ -20,6 +20,7 @@ from hebbes.policies.hebbian import Hebbian
 from hebbes.policies.learning_rules import RULES
 from hebbes.programs.continuation import make_train_command
 from hebbes.programs.reference_training import make_reference_training
+from hebbes.training.owners import INCIDENTAL
 from hebbes.training.program_words import list_program_words
 from hebbes.training.provenance import find_conditions
 
@@ -66,7 +67,7 @@ def import_reference(config: ImportConfig) -> str:
     except ValueError as error:
         read = config.path_hebb + (f", {config.path_coev}" if config.path_coev else "")
         raise ValueError(f"{read}: {error}") from error
-    known = trained.list_used_options(without=("run", "engine", "logger", "trainer", "training", "strategy"))
+    known = trained.list_used_options(without=(*INCIDENTAL, "trainer", "training", "strategy"))
     known |= {"policy": trained.choices.policy, "observation_normalization": False}
     files = {"path_hebb": config.path_hebb, "path_coev": config.path_coev}
     weights, provenance = swap_image_axes(row, agent.policy), {**files, **find_conditions(), "options": known}

@@ -15,6 +15,10 @@ from hebbes.registry.former_names import FORMER_COLUMNS
 
 METRICS_CSV = "metrics.csv"
 
+MAX_ROW_BYTES = 2**16
+_ASIDE = re.compile(r"metrics\.until-(\d{1,18})\.csv")
+"""Names of files with rows that were set aside."""
+
 METRICS: Mapping[str, str] = {
     "generation": "generations finished, counted from 1",
     "episode": "episodes finished, counted from 1",
@@ -171,6 +175,47 @@ def _format_cell(value: float) -> str:
 def read_metrics(path: Path) -> dict[str, Float64[np.ndarray, " generations"]]:
     """The columns of a metrics.csv by name. Empty cells are NaN. Raises ValueError if the file is damaged."""
     return _parse_table(path, path.read_text(errors="replace"))
+
+
+def read_all_metrics(folder: Path) -> dict[str, Float64[np.ndarray, " units"]]:
+    """The columns of all metrics of a run by name, with rows that were set aside. What a part lacks is NaN.
+
+    The first column counts units and increases. A last line that is not finished is left out. Raises ValueError if the
+    folder has no rows, or damaged ones.
+    """
+    aside = {int(found[1]): each for each in folder.iterdir() if (found := _ASIDE.fullmatch(each.name))}
+    paths = [path for path in (*(aside[units] for units in sorted(aside)), folder / METRICS_CSV) if path.is_file()]
+    texts = {path: text for path in paths if (text := path.read_text(errors="replace"))}
+    tables = [_parse_table(path, text[: text.rfind("\n") + 1] or text) for path, text in texts.items()]
+    next_unit = np.inf
+    parts: list[dict[str, np.ndarray]] = []
+    for table in reversed(tables):
+        units = next(iter(table.values()))
+        is_current = units < next_unit  # a resume from an earlier checkpoint has done the others again
+        next_unit = min(units.min(initial=np.inf), next_unit)
+        parts.insert(0, {name: column[is_current] for name, column in table.items()})
+    sizes = [len(next(iter(part.values()))) for part in parts]
+    if not sum(sizes):
+        raise ValueError(f"{folder} has no metrics yet")
+    names = dict.fromkeys(name for part in parts for name in part)
+    return {
+        name: np.concatenate([part.get(name, np.full(size, np.nan)) for part, size in zip(parts, sizes, strict=True)])
+        for name in names
+    }
+
+
+def read_last_row(path: Path) -> dict[str, float]:
+    """The last finished row of a metrics.csv by column, without reading the others; empty if there is none."""
+    try:
+        with path.open("rb") as file:
+            columns = file.readline().decode(errors="replace").strip().split(",")
+            start = file.tell()
+            file.seek(max(start, path.stat().st_size - MAX_ROW_BYTES))
+            lines = file.read().decode(errors="replace").split("\n")[:-1]
+        cells = lines[-1].split(",") if lines else []
+        return dict(zip(_rename_former_columns(columns), (float(cell or "nan") for cell in cells), strict=True))
+    except (OSError, ValueError):
+        return {}
 
 
 def _parse_table(path: Path, text: str) -> dict[str, Float64[np.ndarray, " generations"]]:

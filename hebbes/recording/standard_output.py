@@ -20,6 +20,11 @@ def reserve_stdout_for_results() -> Iterator[TextIO]:
             results.close()
 
 
+def make_printable(text: str) -> str:
+    """The text with control characters as escapes such as \\x1b, so that no terminal and no table obeys them."""
+    return "".join(each if each.isprintable() else each.encode("unicode_escape").decode() for each in text)
+
+
 def print_line(text: str) -> None:
     """Prints a line on standard output. If nobody reads it any more, the line is lost without an error."""
     try:

@@ -1,4 +1,4 @@
-"""Plots of an evaluation of plastic networks: one for each file of a plastic network, and one over morphologies."""
+"""Plots of an evaluation of plastic networks: two for each file of a plastic network, and one over morphologies."""
 
 import os
 from collections.abc import Iterator, Sequence
@@ -11,7 +11,7 @@ from hebbes.evaluation.weight_recording import MAX_ENV_STEPS, WeightRecording, r
 from hebbes.policies.coefficients import read_coefficients_by_name
 from hebbes.policies.hebbian import Hebbian
 from hebbes.reporting.figure import write_figure
-from hebbes.reporting.plasticity_plots import Bar, make_plasticity_figure, make_returns_figure
+from hebbes.reporting.plasticity_plots import Bar, make_coefficients_figure, make_returns_figure, make_weights_figure
 from hebbes.statistics.intervals import summarize
 
 NUM_EPISODES = 5
@@ -53,9 +53,10 @@ def write_plots(
         policy = first.entry.saved.policy
         if first.lost or not isinstance(policy, Hebbian):
             continue
-        png = folder / f"{number}_{Path(path).stem}.png"
+        stem = folder / f"{number}_{Path(path).stem}"
         try:
-            yield _plot_plasticity(record(first.entry.saved, policy, first.entry.environment), first.entry, layers, png)
+            recordings = record(first.entry.saved, policy, first.entry.environment)
+            yield from _plot_plasticity(recordings, first.entry, layers, stem)
         except ValueError as error:
             refused.append(f"{path}: {error}")
     morphologies = list(dict.fromkeys(shorten_morphology_name(result.entry.morphology) for result in results))
@@ -65,14 +66,27 @@ def write_plots(
         raise ValueError("; ".join(refused))
 
 
-def _plot_plasticity(recordings: Sequence[WeightRecording], entry: Entry, layers: Sequence[int], png: Path) -> Path:
+def _plot_plasticity(
+    recordings: Sequence[WeightRecording], entry: Entry, layers: Sequence[int], stem: Path
+) -> Iterator[Path]:
+    """Writes the weights and the coefficients of a policy, and yields the paths, which begin with `stem`."""
     if not recordings:
         raise ValueError("no episode could begin")
     assert isinstance(entry.saved.policy, Hebbian)
-    drawn = layers or range(1, len(recordings[0].trajectories) + 1)
-    coefficients = read_coefficients_by_name(entry.saved.policy, entry.saved.weights)
-    write_figure(make_plasticity_figure(entry.path, recordings, coefficients, drawn), png)
-    return png
+    title, drawn = (
+        f"{entry.environment.environment}: {entry.path}",
+        layers or range(1, len(recordings[0].trajectories) + 1),
+    )
+    figures = {
+        "weights": make_weights_figure(title, recordings, drawn),
+        "coefficients": make_coefficients_figure(
+            title, read_coefficients_by_name(entry.saved.policy, entry.saved.weights)
+        ),
+    }
+    for name, figure in figures.items():
+        png = stem.with_name(f"{stem.name}_{name}.png")
+        write_figure(figure, png)
+        yield png
 
 
 def _plot_morphologies(
@@ -85,5 +99,6 @@ def _plot_morphologies(
         rows.setdefault(name, {})[shorten_morphology_name(result.entry.morphology)] = Bar(
             mean.value, mean.low, mean.high, result.entry.seen
         )
-    write_figure(make_returns_figure(morphologies, rows), png)
+    environments = dict.fromkeys(result.entry.environment.environment for result in results)
+    write_figure(make_returns_figure(", ".join(environments), morphologies, rows), png)
     return png

@@ -1,15 +1,29 @@
-"""Figures as PNGs, without a display. Matplotlib is imported with the first figure, which takes most of a second."""
+"""Figures as PNGs or SVGs, without a display. Matplotlib is imported with the first one, which takes most of a second.
 
+All figures have one palette, which color-blind readers can tell apart: that of Okabe & Ito (2008), "Color universal
+design". They have a white ground of their own, so that they look the same on a dark page.
+"""
+
+import textwrap
 from collections.abc import Iterator
 from io import BytesIO
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from hebbes.files.atomic_file import write_atomically
+from hebbes.files.atomic_file import check_place, write_atomically
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
+    from matplotlib.figure import Figure, SubFigure
+
+COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+"""Blue, vermilion, green, purple, orange, sky blue, black: the palette without yellow, which is too light on white."""
+
+SUFFIXES = (".png", ".svg")
+_LINE_STYLES = ("-", "--", ":", "-.")
+"""When each color has been used once, lines get the next of these styles."""
+_LEGEND_CHARACTERS, _NOTE_CHARACTERS = 66, 84
+"""In a line of 6.4 inches."""
 
 _UPRIGHT = "normal", 400, "normal"
 """Style, weight and stretch of an upright font."""
@@ -18,29 +32,65 @@ _FONT, _BOXES = "DejaVu Sans", "Last Resort High-Efficiency"
 
 
 def make_figure(width: float, height: float) -> "Figure":
-    """An empty figure that needs no display. Width and height are in inches."""
+    """An empty figure that needs no display. Width and height are in inches, as it is to be printed."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(width, height), dpi=100, layout="constrained")
+    figure = Figure(figsize=(width, height), dpi=150, layout="constrained", facecolor="white")
     FigureCanvasAgg(figure)
     return figure
 
 
+def get_line_style(number: int) -> dict[str, Any]:
+    """Color and line style of the line of this number, from 0."""
+    turn, position = divmod(number, len(COLORS))
+    return {"color": COLORS[position], "linestyle": _LINE_STYLES[turn % len(_LINE_STYLES)]}
+
+
 def style_axes(axes: "Axes") -> None:
-    """Gives the axes a light grid, no box, and a legend, if they have lines with names, where it covers least."""
+    """Gives axes the palette, a light grid and no box, before anything is drawn on them."""
+    styles = [get_line_style(number) for number in range(len(COLORS) * len(_LINE_STYLES))]
+    axes.set_prop_cycle(**{name: [style[name] for style in styles] for name in styles[0]})
+    axes.set_axisbelow(True)
     axes.grid(alpha=0.3)
     axes.spines[["top", "right"]].set_visible(False)
-    if axes.get_legend_handles_labels()[0]:
-        axes.legend(loc="best", fontsize="x-small", framealpha=0.8)
 
 
-def write_figure(figure: "Figure", png: Path) -> None:
-    """Writes the figure atomically, in fonts that have all characters of the user's names."""
+def add_title(figure: "Figure", title: str, note: str = "") -> None:
+    """The title of a figure, and smaller lines below it. Nothing in them is markup."""
+    figure.suptitle(textwrap.fill(title, _LEGEND_CHARACTERS), fontsize="medium", parse_math=False)
+    if note:
+        top = figure.axes[0]
+        top.set_title(textwrap.fill(note, _NOTE_CHARACTERS), fontsize="small", color="0.3", parse_math=False)
+
+
+def add_legend(figure: "Figure | SubFigure", axes: "Axes") -> None:
+    """A legend of what is drawn on the axes, below the figure and outside the data."""
+    handles, labels = axes.get_legend_handles_labels()
+    if not labels:
+        return
+    columns = max(1, min(len(labels), _LEGEND_CHARACTERS // (max(map(len, labels)) + 4)))
+    wrapped = [textwrap.fill(label, _LEGEND_CHARACTERS) for label in labels]
+    legend = figure.legend(handles, wrapped, loc="outside lower center", ncols=columns, fontsize="small", frameon=False)
+    for text in legend.get_texts():
+        text.set_parse_math(False)
+    for line in legend.get_lines():
+        line.set_linewidth(max(2.0, line.get_linewidth()))  # the color of a thin line cannot be told
+
+
+def check_figure_path(name: str, path: Path) -> None:
+    """ValueError that begins with the option's name if no figure can be written. Called before any work is done."""
+    if path.suffix not in SUFFIXES:
+        raise ValueError(f"{name} must name a {' or '.join(SUFFIXES)} file, got {str(path)!r}")
+    check_place(name, path)
+
+
+def write_figure(figure: "Figure", path: Path) -> None:
+    """Writes the figure atomically, as its suffix says, in fonts that have all characters of the user's names."""
     _choose_fonts(figure)
-    picture = BytesIO()
-    figure.savefig(picture, format="png")
-    write_atomically(png, picture.getvalue())
+    picture, kind = BytesIO(), path.suffix.removeprefix(".")
+    figure.savefig(picture, format=kind, metadata={"Date": None} if kind == "svg" else None)
+    write_atomically(path, picture.getvalue())
 
 
 def _choose_fonts(figure: "Figure") -> None:

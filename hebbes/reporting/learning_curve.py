@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from hebbes.recording.metrics import read_metrics
-from hebbes.reporting.figure import make_figure, style_axes, write_figure
+from hebbes.reporting.figure import COLORS, add_legend, add_title, make_figure, style_axes, write_figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_POPULATION, _MEAN_POLICY, _EVALUATION = "#4c72b0", "#dd8452", "#222222"
+_POPULATION, _MEAN_POLICY, _, _, _BEST, _, _EVALUATION = COLORS
 _LINES = {
     "return_mean": (_POPULATION, 1.5, "population, mean"),
     "mean_policy_return": (_MEAN_POLICY, 1.2, "mean policy"),
@@ -19,21 +19,25 @@ _LINES = {
 """Column -> color, width and label of its line."""
 
 
-def plot_learning_curve(metrics_csv: Path, png: Path) -> None:
-    """Plots the returns over env steps of a metrics.csv with at least one row. Needs no display."""
+def plot_learning_curve(metrics_csv: Path, png: Path, title: str, note: str = "") -> None:
+    """Plots the returns over env steps of a metrics.csv with at least one row. Needs no display.
+
+    `note` is a line below the title.
+    """
     from matplotlib.ticker import EngFormatter
 
     metrics = read_metrics(metrics_csv)
     if len(metrics["env_steps"]) == 0:
         raise ValueError(f"{metrics_csv}: no row to plot")
-    figure = make_figure(9.6, 6)
+    figure = make_figure(6.4, 4.4)
     axes = figure.add_subplot()
+    style_axes(axes)
     _draw_returns(axes, metrics)
-    axes.set_title("/".join(png.absolute().parts[-3:-1]), fontsize="medium", parse_math=False)  # <environment>/<run>
-    axes.set_xlabel("environment steps")
+    axes.set_xlabel("env steps of training")
     axes.set_ylabel("return")
     axes.xaxis.set_major_formatter(EngFormatter(sep=""))
-    style_axes(axes)
+    add_title(figure, title, note)
+    add_legend(figure, axes)
     write_figure(figure, png)
 
 
@@ -54,4 +58,4 @@ def _draw_returns(axes: "Axes", metrics: dict[str, np.ndarray]) -> None:
     best = np.nanargmax(scores)
     axes.plot(steps, scores, "o", ms=4, color=_EVALUATION, label="evaluation")
     label = f"best evaluation, {scores[best]:.1f}"
-    axes.plot(steps[best], scores[best], "*", ms=14, color="#c44e52", mec="white", label=label)
+    axes.plot(steps[best], scores[best], "*", ms=14, color=_BEST, mec="white", label=label)

@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Float, Float32
 
 from hebbes.evaluation.weight_recording import WeightRecording
-from hebbes.reporting.figure import make_figure, style_axes
+from hebbes.reporting.figure import COLORS, add_legend, add_title, make_figure, style_axes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -41,29 +41,47 @@ def project_on_principal_components(
     return np.split(projected, ends), variances / (np.sum(singular**2) or 1.0)
 
 
-def make_plasticity_figure(
-    title: str,
-    recordings: Sequence[WeightRecording],
-    coefficients: Mapping[str, Float[np.ndarray, " sets"]],
-    layers: Sequence[int],
-) -> "Figure":
-    """The weight trajectories of `layers` (from 1), the changes in the first episode, and the coefficients."""
-    figure = make_figure(max(9.0, 3.6 * len(layers)), 7.5)
-    figure.suptitle(title, fontsize="medium", parse_math=False)
-    above, below = figure.subfigures(2, 1, squeeze=False)[:, 0]
-    for axes, layer in zip(above.subplots(1, len(layers), squeeze=False)[0], layers, strict=True):
+def make_weights_figure(title: str, recordings: Sequence[WeightRecording], layers: Sequence[int]) -> "Figure":
+    """The weight trajectories of `layers` (from 1) in all episodes, and how fast weights change in the first."""
+    figure = make_figure(max(6.4, 2.9 * len(layers)), 6.4)
+    above, below = figure.subfigures(2, 1, squeeze=False, height_ratios=[6, 5])[:, 0]
+    columns = above.subplots(1, len(layers), squeeze=False)[0]
+    for axes, layer in zip(columns, layers, strict=True):
         _draw_trajectories(axes, [recording.trajectories[layer - 1] for recording in recordings])
         axes.set_title(f"weights of layer {layer}", fontsize="medium")
-    changing, histogram = below.subplots(1, 2)
+    add_legend(above, columns[0])
+    changing = below.subplots()
     _draw_changes(changing, recordings[0], layers)
-    _draw_coefficients(histogram, coefficients)
+    add_legend(below, changing)
+    add_title(figure, title)
     return figure
 
 
-def make_returns_figure(morphologies: Sequence[str], rows: Mapping[str, Mapping[str, Bar]]) -> "Figure":
+def make_coefficients_figure(title: str, coefficients: Mapping[str, Float[np.ndarray, " sets"]]) -> "Figure":
+    """How the sets of coefficients are distributed: a histogram for each coefficient, all on the same axes."""
+    num_columns = min(3, len(coefficients))
+    num_rows = -(-len(coefficients) // num_columns)
+    figure = make_figure(6.4, 1.2 + 1.7 * num_rows)
+    grid = figure.subplots(num_rows, num_columns, squeeze=False, sharex=True, sharey=True)
+    edges = np.histogram_bin_edges(np.concatenate(list(coefficients.values())), NUM_BINS).tolist()
+    for axes, (name, values) in zip(grid.flat, coefficients.items(), strict=False):
+        style_axes(axes)
+        axes.hist(values, edges, histtype="stepfilled", color=COLORS[0])
+        axes.set_title(name, fontsize="medium")
+    for number in range(len(coefficients), grid.size):
+        grid.flat[number].remove()
+        grid.flat[number - num_columns].tick_params(labelbottom=True)
+    figure.supxlabel("value of the coefficient", fontsize="medium")
+    figure.supylabel("sets of coefficients", fontsize="medium")
+    add_title(figure, title)
+    return figure
+
+
+def make_returns_figure(title: str, morphologies: Sequence[str], rows: Mapping[str, Mapping[str, Bar]]) -> "Figure":
     """One line for each row over the morphologies, with intervals. Markers are filled if seen in training."""
-    figure = make_figure(8.0, 5.0)
+    figure = make_figure(6.4, 4.4)
     axes = figure.add_subplot()
+    style_axes(axes)
     for number, (name, bars) in enumerate(rows.items()):
         shift = 0.06 * (number - (len(rows) - 1) / 2)
         positions = [morphologies.index(morphology) + shift for morphology in bars]
@@ -76,22 +94,24 @@ def make_returns_figure(morphologies: Sequence[str], rows: Mapping[str, Mapping[
     axes.set_xticks(range(len(morphologies)), morphologies)
     axes.set_xlabel("morphology (filled: seen in training)")
     axes.set_ylabel("mean return, 95 % interval")
-    style_axes(axes)
+    add_title(figure, title)
+    add_legend(figure, axes)
     return figure
 
 
 def _draw_trajectories(axes: "Axes", trajectories: Sequence[Float32[np.ndarray, "_env_steps synapses"]]) -> None:
+    style_axes(axes)
     projected, shares = project_on_principal_components(trajectories)
     for number, points in enumerate(projected, 1):
         (line,) = axes.plot(*points.T, lw=0.6, label=f"episode {number}")
         axes.plot(*points[0], "o", ms=5, color=line.get_color(), zorder=3)
         axes.plot(*points[-1], "s", ms=6, color=line.get_color(), mec="black", zorder=3)
-    axes.set_xlabel(f"PC 1, {shares[0]:.0%} of variance (circle: start)")
-    axes.set_ylabel(f"PC 2, {shares[1]:.0%} of variance (square: end)")
-    style_axes(axes)
+    axes.set_xlabel(f"PC 1, {shares[0]:.0%} of variance\n(circle: start)")
+    axes.set_ylabel(f"PC 2, {shares[1]:.0%} of variance\n(square: end)")
 
 
 def _draw_changes(axes: "Axes", recording: WeightRecording, layers: Sequence[int]) -> None:
+    style_axes(axes)
     for layer in layers:
         changes = recording.changes[:, layer - 1]
         axes.plot(np.arange(1, len(changes) + 1), changes, lw=0.8, label=f"layer {layer}")
@@ -99,15 +119,4 @@ def _draw_changes(axes: "Axes", recording: WeightRecording, layers: Sequence[int
         axes.set_yscale("log")
     axes.set_title("learning in episode 1", fontsize="medium")
     axes.set_xlabel("env step")
-    axes.set_ylabel("mean absolute change of weight")
-    style_axes(axes)
-
-
-def _draw_coefficients(axes: "Axes", coefficients: Mapping[str, Float[np.ndarray, " sets"]]) -> None:
-    edges = np.histogram_bin_edges(np.concatenate(list(coefficients.values())), NUM_BINS).tolist()
-    for name, values in coefficients.items():
-        axes.hist(values, edges, histtype="step", label=name)
-    axes.set_title("coefficients", fontsize="medium")
-    axes.set_xlabel("value")
-    axes.set_ylabel("sets")
-    style_axes(axes)
+    axes.set_ylabel("mean absolute change\nof weight")

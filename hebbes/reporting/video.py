@@ -4,7 +4,6 @@ PyAV is imported with the first frame, because that takes a while, and because i
 if OpenCV's are loaded, too.
 """
 
-import os
 from contextlib import ExitStack, suppress
 from fractions import Fraction
 from importlib.util import find_spec
@@ -18,7 +17,7 @@ from jaxtyping import UInt8
 
 from hebbes.environments.environment_spec import EnvironmentSpec
 from hebbes.evaluation.play import play_episode
-from hebbes.files.atomic_file import replace_file
+from hebbes.files.atomic_file import check_place, replace_file
 from hebbes.files.policy_file import SavedPolicy
 
 if TYPE_CHECKING:
@@ -35,10 +34,7 @@ def check_video_path(path: Path) -> None:
     """Raises ValueError if no video can be written to the path. Called before any episode is played."""
     if path.suffix != ".mp4":
         raise ValueError(f"--video must name an .mp4 file, not {str(path)!r}")
-    if not path.parent.is_dir():
-        raise ValueError(f"--video {path}: the folder {path.parent} does not exist")
-    if path.is_dir() or not os.access(path.parent, os.W_OK):
-        raise ValueError(f"--video {path}: no file can be written there")
+    check_place("--video", path)
     if find_spec("av") is None:
         raise ValueError("--video needs the package av, which is not installed: pip install av")
 

@@ -1,12 +1,15 @@
-"""Comparison of two policies on common random numbers: both played from the same start states.
+"""Comparison of two policies, or of two methods, on common random numbers: all played from the same start states.
 
 The probability of improvement is that of rliable (Agarwal et al. 2021, arXiv 2108.13264): P(X > Y) + P(X = Y) / 2 over
-all pairs of an episode of one policy and an episode of the other within a seed, averaged over the seeds. Within a seed
-it is Mann and Whitney's U divided by the number of pairs. 0.5 means that neither policy is better.
+all pairs of a unit of one side and a unit of the other. 0.5 means that neither is better.
 
-The bootstrap draws start states. Each brings the episodes of both policies from it. rliable draws the episodes of the
-two independently, because its runs share no start states. If the same start states are hard for both policies, the
-interval of the mean difference is narrower than that from two separate means.
+- Two policies: the units are episodes, paired within a seed of the evaluation, and averaged over the seeds. Within a
+  seed it is Mann and Whitney's U divided by the number of pairs. The bootstrap draws start states. Each brings the
+  episodes of both policies from it. rliable draws the episodes of the two independently, because its runs share no
+  start states. If the same start states are hard for both policies, the interval of the mean difference is narrower
+  than that from two separate means.
+- Two methods: the units are runs, each with the mean of its episodes, as in rliable. The bootstrap draws the runs of
+  each method independently. For the mean difference it draws the common start states too.
 """
 
 from dataclasses import dataclass
@@ -46,7 +49,48 @@ def compare(
         one, other = select_units(first, drawn), select_units(second, drawn)
         return [_compute_probability(one, other), (one - other).mean(axis=(1, 2))]
 
-    return Comparison(*estimate_intervals(compute_statistics, first.shape, rng))
+    return Comparison(*estimate_intervals(compute_statistics, [first.shape], rng))
+
+
+def compare_methods(
+    first: Float64[np.ndarray, "runs seeds episodes"],
+    second: Float64[np.ndarray, "other_runs seeds episodes"],
+    rng: np.random.Generator,
+) -> Comparison:
+    """The comparison of the runs of two methods, whose entries (run, s, k) come from the same start state.
+
+    With a single run of each it is that of two policies, because one run says nothing about others of its method.
+    """
+    if len(first) == len(second) == 1:
+        return compare(first[0], second[0], rng)
+    if not (np.isfinite(first).all() and np.isfinite(second).all()):
+        return Comparison(UNKNOWN, UNKNOWN)
+    one, other = first.reshape(len(first), -1), second.reshape(len(second), -1)
+    scores, other_scores = one.mean(axis=1)[:, np.newaxis], other.mean(axis=1)
+    wins = (scores > other_scores) + (scores == other_scores) / 2
+
+    def compute_statistics(
+        runs: Int[np.ndarray, "resamples 1 runs"],
+        other_runs: Int[np.ndarray, "resamples 1 other_runs"],
+        states: Int[np.ndarray, "resamples seeds episodes"],
+    ) -> list[Float64[np.ndarray, " resamples"]]:
+        run_counts, other_counts, state_counts = map(_count_draws, (runs, other_runs, states))
+        difference = run_counts @ one / len(one) - other_counts @ other / len(other)
+        return [
+            ((run_counts @ wins) * other_counts).sum(axis=1) / wins.size,
+            (difference * state_counts).sum(axis=1) / one.shape[1],
+        ]
+
+    shapes = [(1, len(first)), (1, len(second)), first.shape[1:]]
+    return Comparison(*estimate_intervals(compute_statistics, shapes, rng))
+
+
+def _count_draws(drawn: Int[np.ndarray, "resamples strata units"]) -> Float64[np.ndarray, "resamples all_units"]:
+    """How often a resample has drawn each unit of each stratum."""
+    resamples, strata, units = drawn.shape
+    rows = np.arange(resamples * strata).reshape(resamples, strata, 1)
+    counts = np.bincount((rows * units + drawn).ravel(), minlength=drawn.size)
+    return counts.reshape(resamples, strata * units).astype(np.float64)
 
 
 def _compute_probability(

@@ -31,10 +31,9 @@ CONFIDENCE = 95  # %
 RESAMPLES = 10_000
 _BATCH_ELEMENTS = 1_000_000  # resampled units in memory at once: 8 MB per array
 
-StatisticsFunction: TypeAlias = Callable[
-    [Int[np.ndarray, "resamples strata units"]], Sequence[Float64[np.ndarray, " resamples"]]
-]
-"""Maps resamples to the values of some statistics. A resample is the indices of the units drawn from each stratum."""
+StatisticsFunction: TypeAlias = Callable[..., Sequence[Float64[np.ndarray, " resamples"]]]
+"""Maps resamples to the values of some statistics. It gets the indices of the units that are drawn from each stratum,
+an array of (resamples, strata, units) for each kind of units."""
 
 
 @dataclass(frozen=True)
@@ -89,7 +88,7 @@ def summarize_strata(returns: Float64[np.ndarray, "strata units"], rng: np.rando
     if failed:
         return Summary(UNKNOWN, UNKNOWN, UNKNOWN, nan, nan, nan, failed=failed, units=returns.size)
     mean, iqm, median = estimate_intervals(
-        lambda drawn: _compute_averages(select_units(returns, drawn)), returns.shape, rng
+        lambda drawn: _compute_averages(select_units(returns, drawn)), [returns.shape], rng
     )
     std = float(returns.std(ddof=1)) if returns.size > 1 else 0.0
     low, high = float(returns.min()), float(returns.max())
@@ -109,14 +108,21 @@ def select_units(
 
 
 def estimate_intervals(
-    compute_statistics: StatisticsFunction, shape: tuple[int, ...], rng: np.random.Generator
+    compute_statistics: StatisticsFunction, shapes: Sequence[tuple[int, ...]], rng: np.random.Generator
 ) -> list[Estimate]:
-    """The statistics of all units, with their bootstrap intervals; `shape` is (strata, units)."""
-    strata, units = shape
-    values = compute_statistics(np.tile(np.arange(units), (1, strata, 1)))
-    batch = max(1, _BATCH_ELEMENTS // (strata * units))
+    """The statistics of all units, with their bootstrap intervals; `shapes` has (strata, units) for each kind of units.
+
+    Units of several kinds are drawn independently of each other.
+    """
+    values = compute_statistics(*(np.tile(np.arange(units), (1, strata, 1)) for strata, units in shapes))
+    batch = max(1, _BATCH_ELEMENTS // sum(strata * units for strata, units in shapes))
     sizes = [min(batch, RESAMPLES - start) for start in range(0, RESAMPLES, batch)]
-    resampled = np.hstack([compute_statistics(rng.integers(units, size=(size, strata, units))) for size in sizes])
+    resampled = np.hstack(
+        [
+            compute_statistics(*(rng.integers(units, size=(size, strata, units)) for strata, units in shapes))
+            for size in sizes
+        ]
+    )
     tail = (100 - CONFIDENCE) / 2
     lows, highs = np.percentile(resampled, [tail, 100 - tail], axis=1)
     return [

@@ -1,4 +1,4 @@
-"""Text tables of evaluations: of policy files or runs, of comparisons, and of morphologies."""
+"""Text tables of evaluations: of policy files or runs, of methods, of comparisons, and of morphologies."""
 
 from collections.abc import Mapping, Sequence
 
@@ -12,12 +12,13 @@ from hebbes.statistics.table import format_number, format_table
 FEW_RUNS = 5
 """With fewer runs than this, there are too few different resamples for a reliable interval."""
 _HEADER = ("", "mean", "IQM", "median", "std", "min", "max")
+_FEW = f"few runs: with fewer than {FEW_RUNS} of a method, an interval over them is not reliable"
 
 
 def format_runs_table(names: Sequence[str], returns_by_run: Sequence[Float64[np.ndarray, "*seeds episodes"]]) -> str:
-    """A table with one line for the episodes of each run and one line over the runs."""
+    """A table with one line for the episodes of each run of a method and one line over the runs."""
     rows = {str(number): format_row(summarize(returns), {}) for number, returns in enumerate(returns_by_run, 1)}
-    return format_summary_table(dict(enumerate(names, 1)), rows, summarize_runs(returns_by_run))
+    return format_summary_table(dict(enumerate(names, 1)), rows, {"": dict(enumerate(returns_by_run, 1))})
 
 
 def summarize_runs(returns_by_run: Sequence[Float64[np.ndarray, "*seeds episodes"]]) -> Summary:
@@ -34,23 +35,40 @@ def format_row(summary: Summary, faults: Mapping[str, int], what: str = "episode
     return [*map(str, averages), *map(format_number, (summary.std, summary.minimum, summary.maximum))]
 
 
-def format_summary_table(names: Mapping[int, str], rows: Mapping[str, Sequence[str]], runs: Summary | None) -> str:
-    """The numbered names, then a table with one line per row and, if given, one line over the runs."""
+def format_summary_table(
+    names: Mapping[int, str],
+    rows: Mapping[str, Sequence[str]],
+    methods: Mapping[str, Mapping[int, Float64[np.ndarray, "*seeds episodes"]]],
+) -> str:
+    """The numbered names, then a table with one line per row, and lines over the runs of each method.
+
+    `methods` has the returns of each run of a method by its number.
+    """
     lines = [(label, *row) for label, row in rows.items()]
-    if runs is not None:
-        lines.append((f"{runs.units} runs", *format_row(runs, {}, "runs")))
-        if not runs.failed:
-            lines.append(("", "each run counts as one value, its mean: for runs of one method with different seeds"))
-        if runs.units < FEW_RUNS and not runs.failed:
-            lines.append(("", f"few runs: with fewer than {FEW_RUNS}, an interval over them is not reliable"))
+    for label, returns_by_run in methods.items():
+        runs = summarize_runs(list(returns_by_run.values()))
+        lines.append(
+            (f"{label}{', ' * bool(label)}{runs.units} run{'s' * (runs.units > 1)}", *format_row(runs, {}, "runs"))
+        )
+        if len(methods) > 1:
+            values = (f"{format_number(returns.mean())} ({number})" for number, returns in returns_by_run.items())
+            lines.append(("", f"values: {', '.join(values)}"))
+    if methods:
+        lines.append(("", "each run counts as one value, the mean of its episodes"))
+    if any(len(runs) < FEW_RUNS for runs in methods.values()):
+        lines.append(("", _FEW))
     return "\n".join([*(f"{position}  {name}" for position, name in names.items()), format_table(_HEADER, lines)])
 
 
-def format_comparison_table(variants: Mapping[str, Comparison]) -> str:
-    """A table with one line per variant, which compares it with the intact policy of its file."""
-    header = ("versus the intact policy", "probability of improvement", "mean difference")
-    rows = [(name, str(it.probability_of_improvement), str(it.mean_difference)) for name, it in variants.items()]
-    return format_table(header, rows)
+def format_comparison_table(what: str, comparisons: Mapping[str, Comparison | str]) -> str:
+    """A table with one line per comparison, or with a remark in its place; `what` heads the column of their names."""
+    rows = [
+        (name, found)
+        if isinstance(found, str)
+        else (name, str(found.probability_of_improvement), str(found.mean_difference))
+        for name, found in comparisons.items()
+    ]
+    return format_table((what, "probability of improvement", "mean difference"), rows)
 
 
 def format_morphology_table(rows: Mapping[str, Mapping[str, str]]) -> str:

@@ -15,6 +15,7 @@ from hebbes.recording.standard_output import print_line, try_to_write
 from hebbes.statistics.intervals import summarize
 from hebbes.training.advice import TrainingError
 from hebbes.training.run_state import Run
+from hebbes.training.saved_runs import BEST
 
 TEST_JSON = "test.json"
 MAX_FILE_BYTES = 2**26
@@ -27,7 +28,7 @@ def run_final_test(run: Run) -> tuple[Float64[np.ndarray, " episodes"], bool]:
     A return is NaN if its episode failed. TrainingError if `best.dat` cannot be loaded.
     """
     try:
-        best = load_policy(run.folder / "best.dat", run.config.trusted_modules)
+        best = load_policy(run.folder / BEST, run.config.trusted_modules)
     except ValueError as error:
         raise TrainingError(f"no test: {error}") from error
     path, unit, environment = run.folder / TEST_JSON, run.trainer.unit, make_evaluation_spec(best.environment)

@@ -33,6 +33,9 @@ FIXED = ("environment", "trainer", "training", "run", "engine")
 SEVERAL = ("wrapper", "logger")
 """Kinds of which a run may have several."""
 
+INCIDENTAL = ("run", "engine", "logger")
+"""Kinds of the owners whose options say how and where a run runs, not what it trains."""
+
 
 @dataclass(frozen=True)
 class Owner:

@@ -10,16 +10,16 @@ from pathlib import Path
 from hebbes.files import checkpoint as checkpoints
 from hebbes.files.atomic_file import write_atomically
 from hebbes.files.checkpoint import Checkpoint, load_newest_checkpoint
+from hebbes.files.folder_lock import lock_folder
+from hebbes.files.option_file import CONFIG_YAML
 from hebbes.recording.metrics import METRICS_CSV, cut_metrics
 from hebbes.training.assemble_run import assemble_run
 from hebbes.training.config import TrainConfig
 from hebbes.training.provenance import find_conditions
 from hebbes.training.run_folder import (
-    CONFIG_YAML,
     INIT_FROM,
     choose_folder,
     find_seed_folder,
-    lock_folder,
     make_folder,
     make_folder_atomically,
     record_command,

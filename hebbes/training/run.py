@@ -10,9 +10,10 @@ from jaxtyping import Float64
 from threadpoolctl import threadpool_limits
 
 from hebbes.contracts.engine import EngineError
+from hebbes.environments.ids import describe_episode_cap
 from hebbes.recording.loggers import Loggers
 from hebbes.recording.metrics import METRICS_CSV, read_metrics
-from hebbes.recording.standard_output import print_line, try_to_write
+from hebbes.recording.standard_output import make_printable, print_line, try_to_write
 from hebbes.reporting.learning_curve import plot_learning_curve
 from hebbes.statistics.summary_table import format_runs_table
 from hebbes.training.advice import RESUME_ADVICE, TrainingError
@@ -20,6 +21,7 @@ from hebbes.training.final_test import run_final_test
 from hebbes.training.lifecycle import Lifecycle, OnRow
 from hebbes.training.run_state import Run
 from hebbes.training.runs import Runs
+from hebbes.training.saved_runs import BEST
 
 LEARNING_CURVE = "learning_curve.png"
 
@@ -47,7 +49,7 @@ class TrainedRun:
     @property
     def best(self) -> Path:
         """The policy file of the best evaluation, for `hebbes.load_policy` and `hebbes.evaluate`."""
-        return self.folder / "best.dat"
+        return self.folder / BEST
 
     @property
     def latest(self) -> Path:
@@ -117,7 +119,7 @@ def execute(run: Run, on_row: OnRow | None = None) -> TrainedRun:
                 with threadpool_limits(limits=1, user_api="blas"):  # more threads change the last bits of a product
                     Lifecycle(run, loggers).train(on_row)
             finally:
-                is_drawn = _draw_learning_curve(run.folder)
+                is_drawn = _draw_learning_curve(run)
         have_logged = loggers.close()
         returns, is_saved = run_final_test(run) if run.config.run.test_episodes else (np.empty(0), True)
     except OSError as error:
@@ -128,13 +130,16 @@ def execute(run: Run, on_row: OnRow | None = None) -> TrainedRun:
     return TrainedRun(run.folder, returns, have_logged and is_drawn and is_saved)
 
 
-def _draw_learning_curve(folder: Path) -> bool:
+def _draw_learning_curve(run: Run) -> bool:
     """Draws the learning curve if it is older than the metrics, and prints where everything is; False if it cannot."""
-    metrics, curve = folder / METRICS_CSV, folder / LEARNING_CURVE
+    folder, metrics, curve = run.folder, run.folder / METRICS_CSV, run.folder / LEARNING_CURVE
     if not (metrics.exists() and metrics.stat().st_size):
         return True
     is_new = curve.is_file() and curve.stat().st_mtime_ns >= metrics.stat().st_mtime_ns
-    is_drawn = is_new or try_to_write("learning curve", lambda: plot_learning_curve(metrics, curve))
+    environment, cap = run.config.environment, run.config.training.max_episode_steps
+    title = f"{environment.id}: {make_printable('/'.join(folder.absolute().parts[-2:]))}"
+    note = describe_episode_cap(environment.id, environment.env_kwargs, cap)
+    is_drawn = is_new or try_to_write("learning curve", lambda: plot_learning_curve(metrics, curve, title, note))
     for weights in sorted(folder.glob("*.dat")):
         print_line(f"weights         {weights}")
     print_line(f"log             {metrics}")

@@ -18,14 +18,16 @@ from hebbes.contracts.trainer import Snapshot
 from hebbes.files import checkpoint as checkpoints
 from hebbes.files.atomic_file import delete_leftovers, sync_folder
 from hebbes.files.checkpoint import Checkpoint, save_checkpoint
-from hebbes.files.option_file import read_yaml
+from hebbes.files.folder_lock import lock_folder
+from hebbes.files.option_file import CONFIG_YAML, read_yaml
 from hebbes.files.policy_file import SavedPolicy, save_policy
 from hebbes.training.config import TrainConfig
+from hebbes.training.owners import INCIDENTAL
 from hebbes.training.program_words import list_program_words
 from hebbes.training.provenance import find_conditions
 from hebbes.training.run_state import Run, capture_checkpoint
+from hebbes.training.saved_runs import BEST
 
-CONFIG_YAML = "config.yaml"
 INIT_FROM = "init_from.dat"
 """Copy of the file `--init_from` for several seeds. The file itself may change before the last run starts."""
 
@@ -164,22 +166,6 @@ def find_seed_folders(top: Path, seeds: range) -> list[Path]:
     return [find_seed_folder(top, seed) for seed in found if find_seed_folder(top, seed).is_dir()]
 
 
-def lock_folder(folder: Path) -> int:
-    """Locks a run's folder against other processes until this one ends; returns the descriptor that holds the lock.
-
-    ValueError if another process has locked it.
-    """
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        os.close(descriptor)
-        raise ValueError(f"run folder {folder} is in use by another process") from None
-    except OSError as error:  # some network file systems have no locks
-        print(f"{folder} cannot be locked ({error.strerror}); see that no other process resumes it", file=sys.stderr)
-    return descriptor
-
-
 def record_command(folder: Path) -> None:
     """Adds this command line, the commit, the package versions and the processor to command.txt."""
     facts = "".join(f"{name} {value}\n" for name, value in find_conditions().items())
@@ -192,7 +178,7 @@ class RunFiles:
 
     def __init__(self, run: Run):
         self._run = run
-        self._options = run.config.list_used_options(without=("run", "engine", "logger"))
+        self._options = run.config.list_used_options(without=INCIDENTAL)
         self._best: Snapshot | None = None
         delete_leftovers(run.folder)
 
@@ -201,7 +187,7 @@ class RunFiles:
         save_checkpoint(self._run.folder / checkpoints.FOLDER, checkpoint)
         best = checkpoint.progress.best
         if best is not None and best is not self._best:
-            self._save_policy("best.dat", best, checkpoint.conditions)
+            self._save_policy(BEST, best, checkpoint.conditions)
             self._best = best
         if checkpoint.progress.units:
             self._save_policy("latest.dat", checkpoint.latest, checkpoint.conditions)
@@ -215,6 +201,7 @@ class RunFiles:
             "score": snapshot.score,
             "score_episodes": config.training.eval_episodes,
             "options": self._options,
+            **({} if config.run.init_from is None else {"init_from": config.run.init_from}),
             **conditions,
         }
         policy, head, arrays = task.agent.policy, task.agent.action_head, (snapshot.weights, snapshot.buffers)

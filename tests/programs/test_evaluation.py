@@ -233,13 +233,13 @@ def test_report_of_two_files_two_seeds_and_a_failure():
         "1  a.dat",
         "2  b.dat",
         "3  c.dat",
-        "                     mean                IQM             median   std   min   max",
-        "1       2.00 [2.00, 2.00]  2.00 [2.00, 2.00]  2.00 [2.00, 2.00]  1.15  1.00  3.00",
-        "2       0.00 [0.00, 0.00]  0.00 [0.00, 0.00]  0.00 [0.00, 0.00]  0.00  0.00  0.00",
-        "3       1 of 4 episodes failed: RuntimeError: broken (1)",
-        "3 runs  1 of 3 runs failed",
-        "1 over 2: probability of improvement 1.00 [1.00, 1.00], mean difference 2.00 [2.00, 2.00]",
-        "1 over 3: left out, because of failed episodes of 3",
+        "                             mean                IQM             median   std   min   max",
+        "1               2.00 [2.00, 2.00]  2.00 [2.00, 2.00]  2.00 [2.00, 2.00]  1.15  1.00  3.00",
+        "2               0.00 [0.00, 0.00]  0.00 [0.00, 0.00]  0.00 [0.00, 0.00]  0.00  0.00  0.00",
+        "3               1 of 4 episodes failed: RuntimeError: broken (1)",
+        "linear, 3 runs  1 of 3 runs failed",
+        "                each run counts as one value, the mean of its episodes",
+        "                few runs: with fewer than 5 of a method, an interval over them is not reliable",
         "",
         "Scripted-v0 truncate_at=3 on gymnasium, seeds 5 to 6, 2 episodes each; 95 % intervals in brackets",
         "4  d.dat",
@@ -253,12 +253,14 @@ def test_report_of_two_files_two_seeds_and_a_failure():
     failed = plain["files"][2]
     assert (failed["mean"], failed["mean_ci"], failed["failed"]) == (None, [None, None], 1)
     assert (failed["faults"], failed["returns"]) == ({"RuntimeError: broken": 1}, [[1, None], [1, 1]])
-    assert list(plain["runs"]) == ["Scripted-v0"]
-    assert (plain["runs"]["Scripted-v0"]["count"], plain["runs"]["Scripted-v0"]["failed"]) == (3, 1)
-    one, other = plain["comparisons"]
-    assert (one["first"], one["second"], other["second"]) == ("a.dat", "b.dat", "c.dat")
-    assert (one["probability_of_improvement"], one["mean_difference_ci"]) == (1, [2, 2])
-    assert other["mean_difference"] is None
+    assert [(each["environment"], each["method"]) for each in plain["methods"]] == [
+        ("Scripted-v0", "linear"),
+        ("Scripted-v0 truncate_at=3", "linear"),
+    ]
+    method, _ = plain["methods"]
+    assert (method["count"], method["failed"], method["mean"]) == (3, 1, None)
+    assert (method["paths"], method["values"]) == (["a.dat", "b.dat", "c.dat"], [2, 0, None])
+    assert plain["comparisons"] == []
 
 
 def test_a_table_over_runs_takes_the_mean_of_each_run_as_one_value():

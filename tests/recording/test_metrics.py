@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hebbes.recording.metrics import MetricsWriter, cut_metrics, read_metrics
+from hebbes.recording.metrics import MetricsWriter, cut_metrics, read_all_metrics, read_metrics
 
 
 @given(values=st.lists(st.floats(), min_size=1, max_size=5))
@@ -162,3 +162,22 @@ def test_a_users_own_column_with_a_former_name_stays(tmp_path):
             writer.write({"generation": generation, "lr": 0.5, "learning_rate": 1.0})
     assert [each.name for each in tmp_path.iterdir()] == ["metrics.csv"]
     assert list(read_metrics(path)["lr"]) == [0.5, 0.5, 0.5]
+
+
+def test_rows_that_were_set_aside_come_first_with_nan_for_what_they_lack(tmp_path):
+    (tmp_path / "metrics.until-2.csv").write_text("generation,env_steps,old\n1,10,7\n2,20,8\n")
+    (tmp_path / "metrics.until-12.csv").write_text("generation,env_steps\n3,30\n4,40\n5,50\n")
+    (tmp_path / "metrics.csv").write_text("generation,env_steps,new\n5,51,1\n6,61,2\n7,7")
+    found = read_all_metrics(tmp_path)
+    assert found["generation"].tolist() == [1, 2, 3, 4, 5, 6]  # 5 was done again, and 7 is not finished
+    assert found["env_steps"].tolist() == [10, 20, 30, 40, 51, 61]
+    assert found["old"][:2].tolist() == [7, 8] and np.isnan(found["old"][2:]).all()
+    assert np.isnan(found["new"][:4]).all() and found["new"][4:].tolist() == [1, 2]
+
+
+@pytest.mark.parametrize("text", [None, "", "generation,env_steps\n"])
+def test_a_run_without_rows_has_no_metrics(tmp_path, text):
+    if text is not None:
+        (tmp_path / "metrics.csv").write_text(text)
+    with pytest.raises(ValueError, match="has no metrics yet"):
+        read_all_metrics(tmp_path)

@@ -52,9 +52,9 @@ def test_a_single_generation_is_a_visible_point(tmp_path):
 def test_any_number_of_rows_makes_a_png(tmp_path, monkeypatch, evaluations):
     monkeypatch.delenv("DISPLAY", raising=False)
     write_metrics(tmp_path / "metrics.csv", evaluations)
-    plot.plot_learning_curve(tmp_path / "metrics.csv", tmp_path / "curve.png")
-    picture = mpl.image.imread(tmp_path / "curve.png")
-    assert picture.shape == (600, 960, 4)
+    plot.plot_learning_curve(tmp_path / "metrics.csv", tmp_path / "curve.png", "CartPole-v1: run")
+    picture = mpl.image.imread(tmp_path / "curve.png", "CartPole-v1: run")
+    assert picture.shape == (660, 960, 4)
     mean_line = mpl.colors.to_rgba(plot._POPULATION)
     assert np.isclose(picture, mean_line, atol=1 / 255).all(axis=2).sum() > 50
     assert sorted(path.name for path in tmp_path.iterdir()) == ["curve.png", "metrics.csv"]
@@ -63,15 +63,15 @@ def test_any_number_of_rows_makes_a_png(tmp_path, monkeypatch, evaluations):
 def test_metrics_without_a_generation_are_refused(tmp_path):
     (tmp_path / "metrics.csv").write_text("generation,env_steps\n")
     with pytest.raises(ValueError, match="no row to plot"):
-        plot.plot_learning_curve(tmp_path / "metrics.csv", tmp_path / "curve.png")
+        plot.plot_learning_curve(tmp_path / "metrics.csv", tmp_path / "curve.png", "CartPole-v1: run")
 
 
 @pytest.mark.parametrize("name", ["走る", "🤖", "a$b_{$", "שלום é", "\ue000"])
 def test_a_run_of_any_name_has_its_curve_and_no_warning(name, tmp_path, recwarn, caplog):
     (tmp_path / name).mkdir()
     write_metrics(tmp_path / name / "metrics.csv", [3.0])
-    plot.plot_learning_curve(tmp_path / name / "metrics.csv", tmp_path / name / "curve.png")
-    assert mpl.image.imread(tmp_path / name / "curve.png").shape == (600, 960, 4)
+    plot.plot_learning_curve(tmp_path / name / "metrics.csv", tmp_path / name / "curve.png", f"CartPole-v1: {name}")
+    assert mpl.image.imread(tmp_path / name / "curve.png").shape == (660, 960, 4)
     assert [str(each.message) for each in recwarn] == [] and caplog.text == ""
 
 

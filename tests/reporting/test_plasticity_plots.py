@@ -5,8 +5,9 @@ from hebbes.evaluation.weight_recording import WeightRecording
 from hebbes.reporting.figure import write_figure
 from hebbes.reporting.plasticity_plots import (
     Bar,
-    make_plasticity_figure,
+    make_coefficients_figure,
     make_returns_figure,
+    make_weights_figure,
     project_on_principal_components,
 )
 
@@ -26,8 +27,9 @@ def test_episodes_without_variance_are_drawn_too(trajectory, tmp_path):
     (projected,), shares = project_on_principal_components([trajectory])
     assert np.allclose(projected, 0) and not shares.any()
     recording = WeightRecording([trajectory.astype(np.float32)], np.zeros((len(trajectory) - 1, 1)))
-    write_figure(make_plasticity_figure("nothing", [recording], {"A": np.zeros(3)}, [1]), tmp_path / "a.png")
-    assert (tmp_path / "a.png").stat().st_size
+    write_figure(make_weights_figure("nothing", [recording], [1]), tmp_path / "a.png")
+    write_figure(make_coefficients_figure("nothing", {"A": np.zeros(3)}), tmp_path / "b.png")
+    assert (tmp_path / "a.png").stat().st_size and (tmp_path / "b.png").stat().st_size
 
 
 def find_line(axes, label):
@@ -40,9 +42,7 @@ def test_the_layers_asked_for_are_drawn_each_in_its_own_axes():
     layers = [np.outer(ramp, [0, step]).astype(np.float32) for step in (1, 10, 100)]
     changes = np.array([[1.0, 2, 3], [4, 5, 6], [7, 8, 9]])
     recordings = [WeightRecording(layers, changes), WeightRecording([layer + 1 for layer in layers], 99 * changes)]
-    first, third, changing, histogram = make_plasticity_figure(
-        "a.dat", recordings, {"A": [0, 0, 1], "learning_rate": [2]}, [1, 3]
-    ).axes
+    first, third, changing = make_weights_figure("a.dat", recordings, [1, 3]).axes
     for axes, number, step in ((first, 1, 1), (third, 3, 100)):
         assert axes.get_title() == f"weights of layer {number}"
         along, across = find_line(axes, "episode 2")
@@ -56,10 +56,17 @@ def test_the_layers_asked_for_are_drawn_each_in_its_own_axes():
         env_steps, drawn = find_line(changing, layer)
         assert (list(env_steps), list(drawn)) == ([1, 2, 3], values)
     assert (changing.get_yscale(), changing.get_xlabel()) == ("log", "env step")
-    learning_rate, a = histogram.patches  # matplotlib lists the last one first
-    assert [patch.get_label() for patch in (a, learning_rate)] in (["A", "learning_rate"], ["learning_rate", "A"])
-    heights = {patch.get_label(): patch.get_xy()[:, 1].max() for patch in (a, learning_rate)}
-    assert heights == {"A": 2, "learning_rate": 1}
+
+
+def test_each_coefficient_has_a_histogram_of_its_own_on_the_same_scale():
+    figure = make_coefficients_figure("Ant-v5: a.dat", {"A": [0, 0, 1], "learning_rate": [2]})
+    assert {axes.get_title(): axes.patches[0].get_xy()[:, 1].max() for axes in figure.axes} == {
+        "A": 2,
+        "learning_rate": 1,
+    }
+    (limits,) = {axes.get_xlim() for axes in figure.axes}
+    assert limits[0] <= 0 and limits[1] >= 2
+    assert figure.get_suptitle() == "Ant-v5: a.dat"
 
 
 def test_returns_stand_over_their_morphologies_filled_if_seen():
@@ -67,7 +74,7 @@ def test_returns_stand_over_their_morphologies_filled_if_seen():
         "static": {"none": Bar(5, 4, 7, seen=True), "left": Bar(1, 0, 3, seen=False)},
         "plastic": {"left": Bar(3, 2.5, 3.5, seen=True)},
     }
-    (axes,) = make_returns_figure(["none", "left"], rows).axes
+    (axes,) = make_returns_figure("Ant-v5", ["none", "left"], rows).axes
     assert [label.get_text() for label in axes.get_xticklabels()] == ["none", "left"]
     assert list(axes.get_xticks()) == [0, 1]
     assert [list(find_line(axes, name)[1]) for name in rows] == [[5, 1], [3]]

@@ -5,7 +5,7 @@ from math import isnan, nan
 import numpy as np
 import pytest
 
-from hebbes.statistics.comparison import compare
+from hebbes.statistics.comparison import compare, compare_methods
 from hebbes.statistics.intervals import Estimate
 from tests.shape_checks import unchecked
 
@@ -61,3 +61,42 @@ def test_a_failed_episode_of_either_leaves_nothing_to_compare(bad):
 def test_returns_of_other_start_states_are_refused(first, second):
     with pytest.raises(ValueError, match="of the same start states"):
         compare_lists(first, second)
+
+
+def compare_runs(first, second):
+    return compare_methods(np.array(first, np.float64), np.array(second, np.float64), np.random.default_rng(0))
+
+
+def test_runs_are_paired_as_in_rliable():
+    # probability_of_improvement of rliable 1.2.0, of five runs and four: every pair of means, ties count half
+    first = [[[1, 3]], [[2, 2]], [[4, 4]], [[8, 10]], [[3, 3]]]
+    found = compare_runs(first, [[[2, 2]], [[3, 3]], [[0, 2]], [[5, 5]]])
+    wins = (1.5 + 1.5 + 3 + 4 + 2.5) / 20
+    assert found.probability_of_improvement.value == pytest.approx(wins)
+    assert found.mean_difference.value == pytest.approx(4 - 2.75)
+
+
+def test_single_runs_are_compared_episode_by_episode():
+    first, second = np.random.default_rng(1).normal(size=(2, 1, 2, 10))
+    assert compare_runs(first, second) == compare_lists(first[0], second[0])
+
+
+def test_the_interval_covers_training_and_start_states():
+    rng = np.random.default_rng(3)
+    states, runs, others = rng.normal(0, 100, (1, 1, 40)), rng.normal(1, 5, (8, 1, 1)), rng.normal(0, 5, (6, 1, 1))
+    found = compare_runs(states + runs, states + others).mean_difference  # the states cancel, because they are common
+    exact = np.sqrt(runs.var() / 8 + others.var() / 6)
+    assert (found.high - found.low) / (2 * 1.96 * exact) == pytest.approx(1, abs=0.1)
+    apart = compare_runs(states * runs, np.zeros((6, 1, 40))).mean_difference
+    assert apart.high - apart.low > 2 * 1.96 * (states * runs).mean(axis=(1, 2)).std() / np.sqrt(8) * 1.2
+
+
+def test_runs_that_always_win_have_a_probability_of_one():
+    found = compare_runs(np.arange(5).reshape(5, 1, 1) + 10, np.arange(5).reshape(5, 1, 1))
+    assert found.probability_of_improvement == Estimate(1, 1, 1)
+    low, high = found.mean_difference.low, found.mean_difference.high
+    assert low < found.mean_difference.value == 10 < high
+
+
+def test_a_failed_run_leaves_nothing_to_compare():
+    assert isnan(compare_runs([[[1.0]], [[nan]]], [[[1.0]]]).mean_difference.value)

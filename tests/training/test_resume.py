@@ -6,11 +6,11 @@ import re
 import pytest
 
 from hebbes.files.checkpoint import load_newest_checkpoint
+from hebbes.files.folder_lock import lock_folder
 from hebbes.options.command_line import parse_config
 from hebbes.recording.metrics import read_metrics
 from hebbes.training import prepare as preparation
 from hebbes.training.prepare import prepare
-from hebbes.training.run_folder import lock_folder
 from tests.training.scripted_runs import change, make_resumed_config, make_scripted_config, read_outcome, resume, train
 
 IMPORT = ["--import", "tests.scripted"]

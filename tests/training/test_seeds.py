@@ -8,13 +8,13 @@ import weakref
 import pytest
 
 from hebbes.files.checkpoint import load_newest_checkpoint
+from hebbes.files.folder_lock import lock_folder
 from hebbes.files.policy_file import load_policy
 from hebbes.programs.train import prepare_runs
 from hebbes.strategies.openai_es import OpenAIES
 from hebbes.training.advice import TrainingError
 from hebbes.training.prepare import prepare
 from hebbes.training.run import execute, execute_all
-from hebbes.training.run_folder import lock_folder
 from tests.training.scripted_runs import change, make_scripted_config, read_outcome, train
 
 IMPORT = ["--import", "tests.scripted"]

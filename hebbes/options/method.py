@@ -1,0 +1,79 @@
+"""The method of a run: its options without those that say only how and where it runs. A label tells methods apart.
+
+Runs that differ in nothing but seed, folder, budget, engine, loggers and printing are runs of one method.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
+from typing import Any, TypeAlias
+
+from hebbes.options.texts import format_options
+from hebbes.registry.former_names import rename_options
+from hebbes.registry.lookup import list_names
+from hebbes.training.owners import (
+    INCIDENTAL,
+    OwnedOption,
+    list_all_owners,
+    list_part_kinds,
+    name_options,
+)
+
+START = "init_from"
+"""The one option of an incidental owner that belongs to the method: where the search starts."""
+
+Method: TypeAlias = Mapping[str, str]
+"""The options of a method as texts, by name."""
+
+
+def find_method(options: Mapping[str, Any]) -> Method:
+    """The method of a run with these options, by the names under which its files have them."""
+    texts = format_options(rename_options(options, _map_options()))
+    return {name: " ".join(values) for name, values in texts if _belongs(name, values)}
+
+
+def _belongs(name: str, values: Sequence[str]) -> bool:
+    """Whether an option is part of the method."""
+    if name == START:
+        return values != ["none"]
+    found = _map_options().get(name, [])
+    is_incidental = [each.owner.kind in INCIDENTAL or each.field.metadata.get("changeable") for each in found]
+    return not found or not all(is_incidental)
+
+
+@cache
+def _map_options() -> Mapping[str, list[OwnedOption]]:
+    """Each name of an option of ours -> the options that it may mean."""
+    return name_options(dict.fromkeys(owner for name in list_names("trainer") for owner in list_all_owners(name)))
+
+
+def get_name(method: Method) -> str:
+    """The name of what searches, such as "cem", or of the policy if nothing else is known."""
+    kinds = dict.fromkeys(kind for trainer in list_names("trainer") for kind in list_part_kinds(trainer))
+    named = [method[kind] for kind in (*filter("policy".__ne__, kinds), "policy") if kind in method]
+    return named[0] if named else "unknown"
+
+
+def group_by_method(methods: Sequence[Method]) -> dict[str, list[int]]:
+    """Label of each method -> its positions in the sequence, in the order of the first ones.
+
+    A label is the name of what searches, and the options in which methods of this name differ.
+    """
+    positions: dict[tuple[tuple[str, str], ...], list[int]] = {}
+    for position, method in enumerate(methods):
+        positions.setdefault(tuple(sorted(method.items())), []).append(position)
+    distinct = [methods[first] for first, *_ in positions.values()]
+    return dict(zip(_label_methods(distinct), positions.values(), strict=True))
+
+
+def _label_methods(methods: Sequence[Method]) -> Iterator[str]:
+    """The labels of different methods."""
+    for method in methods:
+        others = [other for other in methods if get_name(other) == get_name(method)]
+        # what another lacks is left out where a value tells the two apart: the options of another policy, say
+        unlike = [other for other in others if all(other.get(name, text) == text for name, text in method.items())]
+        differing = [
+            f"{name}={text}"
+            for name, text in method.items()
+            if any(other.get(name, text) != text for other in others) or any(name not in other for other in unlike)
+        ]
+        yield " ".join([get_name(method), *differing])

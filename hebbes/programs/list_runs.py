@@ -1,0 +1,171 @@
+"""The program `runs`, which lists the runs in a folder, once or again and again."""
+
+import json
+import shutil
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import isfinite
+from pathlib import Path
+from typing import Any
+
+from hebbes.contracts.option import check_options, option
+from hebbes.options.method import find_method, get_name, group_by_method
+from hebbes.options.program_options import parse_options
+from hebbes.programs.exit_status import end_cleanly_on_signals, report_errors_in_one_line
+from hebbes.recording.standard_output import make_printable, print_or_exit
+from hebbes.statistics.table import format_number, format_table
+from hebbes.training.run_status import STATES, RunStatus, read_status
+from hebbes.training.saved_runs import find_run_folders
+
+PAUSE = 2.0  # seconds
+CLEAR = "\x1b[H\x1b[2J"
+"""Tells a terminal to begin again at the top of an empty screen."""
+_HEADER = ("run", "environment", "method", "seed", "state", "env steps", "of budget", "best score", "age")
+_UNITS_OF_TIME = {"d": 86_400, "h": 3_600, "min": 60}
+
+
+@dataclass(frozen=True)
+class RunsConfig:
+    """Options of a list of runs."""
+
+    folder: str = option("weights", "the folder with the runs")
+    environment: tuple[str, ...] = option((), "list only runs in these environments")
+    method: tuple[str, ...] = option((), "list only these methods, by name or as the list calls them")
+    state: tuple[str, ...] = option((), "list only runs in these states", choices=STATES)
+    json: bool = option(False, "print one JSON object and nothing else")
+    follow: bool = option(
+        False, "list again every two seconds: on a terminal in the same place, elsewhere the runs that have changed"
+    )
+
+    def __post_init__(self) -> None:
+        check_options(self)
+        if not self.folder:
+            raise ValueError("folder must name a folder, got ''")
+        if self.json and self.follow:
+            raise ValueError("json cannot be used with follow")
+
+
+@dataclass(frozen=True)
+class Listed:
+    """A run, and the label of its method among those of the list. A damaged one has none."""
+
+    status: RunStatus
+    method: str = ""
+    name: str = ""
+    """The name of what searches, without options."""
+
+
+def list_runs(description: str) -> None:
+    """Parses the options and lists the runs, until a signal comes if they are followed."""
+    with end_cleanly_on_signals():
+        with report_errors_in_one_line():
+            config = RunsConfig(**parse_options(RunsConfig, sys.argv[1:], description, "folder"))
+            found = find_listed(config)
+        if config.json:
+            print_or_exit(json.dumps({"runs": [_make_object(each) for each in found]}))
+        elif not config.follow:
+            print_or_exit("\n".join(_format_lines(config, found)))
+        elif sys.stdout.isatty():
+            _redraw(config)
+        else:
+            _print_changes(config)
+
+
+def find_listed(config: RunsConfig) -> list[Listed]:
+    """The runs in the folder that the filters let through; ValueError if it holds none."""
+    statuses = [read_status(folder) for folder in find_run_folders(Path(config.folder))]
+    methods = {status.folder: find_method(status.run.options) for status in statuses if status.run is not None}
+    labels: dict[Path, str] = {}
+    for environment in dict.fromkeys(status.run.environment for status in statuses if status.run is not None):
+        folders = [each.folder for each in statuses if each.run is not None and each.run.environment == environment]
+        for label, positions in group_by_method([methods[folder] for folder in folders]).items():
+            labels |= {folders[position]: label for position in positions}
+    listed = [
+        Listed(status, labels[status.folder], get_name(methods[status.folder])) if status.run else Listed(status)
+        for status in statuses
+    ]
+    return [each for each in listed if _is_wanted(config, each)]
+
+
+def _is_wanted(config: RunsConfig, each: Listed) -> bool:
+    environment = each.status.run.environment if each.status.run else None
+    return (
+        (not config.environment or environment in config.environment)
+        and (not config.method or bool({each.method, each.name} & set(config.method)))
+        and (not config.state or each.status.state in config.state)
+    )
+
+
+def _format_lines(config: RunsConfig, found: Sequence[Listed]) -> list[str]:
+    """The table, and a line that counts the runs in each state."""
+    states = [each.status.state for each in found]
+    counts = ", ".join(f"{states.count(state)} {state}" for state in STATES if state in states)
+    rows = [_format_row(config, each) for each in found]
+    return [*format_table(_HEADER, rows).splitlines(), f"{len(found)} run{'s' * (len(found) != 1)}: {counts or 'none'}"]
+
+
+def _format_row(config: RunsConfig, each: Listed) -> list[str]:
+    """The cells of a run; of a damaged one its folder and why."""
+    status, top = each.status, Path(config.folder)
+    name = make_printable(str(status.folder.relative_to(top)) if status.folder != top else str(top))
+    if status.run is None:
+        return [name, f"damaged: {make_printable(status.reason)}"]
+    share = f"{status.done:.0%}" if isfinite(status.done) else "-"
+    described = [make_printable(text) for text in (status.run.environment, each.method)]
+    numbers = [f"{status.env_steps:,}", share, format_number(status.best_score), _format_age(status.age)]
+    return [name, *described, str(status.run.seed), status.state, *numbers]
+
+
+def _format_age(seconds: float) -> str:
+    for unit, size in _UNITS_OF_TIME.items():
+        if seconds >= size:
+            return f"{seconds / size:.0f} {unit}"
+    return f"{seconds:.0f} s" if isfinite(seconds) else "-"
+
+
+def _make_object(each: Listed) -> Mapping[str, Any]:
+    status, run = each.status, each.status.run
+    plain: dict[str, Any] = {"folder": str(status.folder), "state": status.state, "age": status.age}
+    if run is None:
+        return {**plain, "reason": status.reason}
+    scores = {"best_score": status.best_score, "of_budget": status.done}
+    return {
+        **plain,
+        **{"environment": run.environment, "method": each.method, "seed": run.seed},
+        **{"env_steps": status.env_steps, "max_env_steps": run.options.get("max_env_steps")},
+        **{name: value if isfinite(value) else None for name, value in scores.items()},
+    }
+
+
+def _redraw(config: RunsConfig) -> None:
+    """Draws the list again and again on a terminal, as much of it as there is room for."""
+    while True:
+        width, height = shutil.get_terminal_size()
+        lines = _format_lines(config, _find_again(config))
+        if len(lines) >= height:  # the last line of the screen stays empty
+            lines = [*lines[: height - 3], f"... {len(lines) - height + 2} more lines", lines[-1]]
+        print_or_exit(CLEAR + "\n".join(line[:width] for line in lines))
+        time.sleep(PAUSE)
+
+
+def _print_changes(config: RunsConfig) -> None:
+    """Prints the list, and from then on the row of each run that has changed in anything else than its age."""
+    before: dict[Path, list[str]] = {}
+    while True:
+        rows = {each.status.folder: _format_row(config, each) for each in _find_again(config)}
+        changed = [row for folder, row in rows.items() if before.get(folder, [])[:-1] != row[:-1]]
+        if changed or not before:
+            lines = format_table(_HEADER, changed).splitlines()
+            print_or_exit("\n".join(lines[1:] if before else lines))
+        before = rows
+        time.sleep(PAUSE)
+
+
+def _find_again(config: RunsConfig) -> list[Listed]:
+    """The runs now; none if all have been deleted."""
+    try:
+        return find_listed(config)
+    except ValueError:
+        return []

@@ -1,0 +1,124 @@
+"""The program `plot`, which draws learning curves of runs, or performance profiles of their final scores."""
+
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+from jaxtyping import Float64
+
+from hebbes.contracts.option import check_options, option
+from hebbes.contracts.suggestion import suggest_name
+from hebbes.options.method import find_method, group_by_method
+from hebbes.options.program_options import parse_options
+from hebbes.programs.exit_status import end_cleanly_on_signals, report_errors_in_one_line
+from hebbes.recording.metrics import read_all_metrics
+from hebbes.recording.standard_output import make_printable, print_or_exit
+from hebbes.reporting.figure import check_figure_path, write_figure
+from hebbes.reporting.method_plots import STATISTICS, RunCurve, make_curves_figure, make_profiles_figure
+from hebbes.training.saved_runs import SavedRun, find_run_folders, read_saved_run
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+X_LABELS = {"env_steps": "env steps of training", "unit": "", "seconds": "wall time of training in seconds"}
+"""Value of the option `x` -> label of the axis. A unit is called by its own name, such as generation."""
+
+
+@dataclass(frozen=True)
+class PlotConfig:
+    """Options of a plot."""
+
+    runs: tuple[str, ...] = option((), "folders of runs, of several seeds, or of several runs")
+    output: str = option("learning_curves.png", "the .png or .svg file to write, also -o")
+    x: str = option("env_steps", "the horizontal axis; unit is what the trainer counts", choices=tuple(X_LABELS))
+    metric: str = option("eval_return", "a column of metrics.csv")
+    statistic: str = option(
+        "iqm", "what is drawn of the runs of a method: interquartile mean or mean", choices=tuple(STATISTICS)
+    )
+    profiles: bool = option(False, "draw performance profiles of the last values of the metric instead of curves")
+
+    def __post_init__(self) -> None:
+        check_options(self)
+        if not self.runs or not all(self.runs):
+            raise ValueError("runs must name folders of runs")
+        check_figure_path("output", Path(self.output))
+
+
+def plot(description: str) -> None:
+    """Parses the options, draws the figure and prints its path."""
+    with end_cleanly_on_signals():
+        with report_errors_in_one_line():
+            config = PlotConfig(**parse_options(PlotConfig, sys.argv[1:], description, "runs"))
+            figure = make_plot(config)
+            try:
+                write_figure(figure, Path(config.output))
+            except OSError as error:
+                raise ValueError(f"output {config.output}: {error.strerror}") from error
+        print_or_exit(f"plot  {config.output}")
+
+
+def make_plot(config: PlotConfig) -> "Figure":
+    """The figure; ValueError if a run has nothing to draw, or the runs do not fit together."""
+    folders = dict.fromkeys(folder for path in config.runs for folder in find_run_folders(Path(path)))
+    runs = [read_saved_run(folder) for folder in folders]
+    title = _check_environment(runs)
+    curves, unit = _read_curves(runs, config)
+    methods = {
+        make_printable(label): [curves[position] for position in positions]
+        for label, positions in group_by_method([find_method(run.options) for run in runs]).items()
+    }
+    note = _describe_caps(runs)
+    if config.profiles:
+        scores = {label: np.array([curve.y[-1] for curve in curves]) for label, curves in methods.items()}
+        return make_profiles_figure(title, note, f"the last {config.metric}", scores)
+    return make_curves_figure(title, note, (X_LABELS[config.x] or unit, config.metric), methods, config.statistic)
+
+
+def _check_environment(runs: Sequence[SavedRun]) -> str:
+    """The environment of the runs; ValueError if they have several."""
+    found = {run.environment: run.folder for run in reversed(runs)}
+    if len(found) > 1:
+        named = ", ".join(f"{name} in {folder}" for name, folder in reversed(found.items()))
+        raise ValueError(f"a plot has runs of one environment, got {named}")
+    return make_printable(runs[0].environment)
+
+
+def _describe_caps(runs: Sequence[SavedRun]) -> str:
+    """How training episodes are shorter than evaluations. Empty if they are not."""
+    from hebbes.environments.ids import describe_episode_cap, register  # imports Gymnasium
+
+    register(runs[0].environment, ())
+    options = [run.options for run in runs]
+    described = {
+        describe_episode_cap(each["environment"], each.get("env_kwargs", {}), each.get("max_episode_steps"))
+        for each in options
+    }
+    return " or ".join(sorted(described - {""})) + " (some runs)" * ("" in described and len(described) > 1)
+
+
+def _read_curves(runs: Sequence[SavedRun], config: PlotConfig) -> tuple[list[RunCurve], str]:
+    """The metric of each run where it has a value, and what its trainer counts."""
+    curves: list[RunCurve] = []
+    units: dict[str, Path] = {}
+    for run in runs:
+        metrics = read_all_metrics(run.folder)
+        unit = next(iter(metrics))
+        units.setdefault(unit, run.folder)
+        if config.metric not in metrics:
+            hint = suggest_name(config.metric, list(metrics)) or f"; it has {', '.join(metrics)}"
+            raise ValueError(f"metric {config.metric!r} is not in {run.folder}{hint}")
+        curves.append(_select(metrics, unit if config.x == "unit" else config.x, config.metric, run.folder))
+    if config.x == "unit" and len(units) > 1:
+        named = ", ".join(f"{unit} in {folder}" for unit, folder in units.items())
+        raise ValueError(f"x unit needs runs that count the same, got {named}")
+    return curves, next(iter(units))
+
+
+def _select(metrics: Mapping[str, Float64[np.ndarray, " units"]], x: str, y: str, folder: Path) -> RunCurve:
+    is_known = np.isfinite(metrics[y]) & np.isfinite(metrics[x])
+    if not is_known.any():
+        raise ValueError(f"{folder} has no value of {y} yet")
+    return RunCurve(metrics[x][is_known], metrics[y][is_known])

@@ -1,0 +1,96 @@
+"""Figures of methods: their learning curves, and performance profiles of their scores."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from jaxtyping import Float64
+
+from hebbes.reporting.figure import add_legend, add_title, get_line_style, make_figure, style_axes
+from hebbes.statistics.curves import Curve, average_runs, compute_profile, interpolate_runs
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+WIDTH, HEIGHT = 6.4, 4.4
+STATISTICS = {"iqm": "interquartile mean", "mean": "mean"}
+_THRESHOLDS = 200
+
+
+@dataclass(frozen=True)
+class RunCurve:
+    """A metric of one run. `x` increases, and `y` has no NaN."""
+
+    x: Float64[np.ndarray, " points"]
+    y: Float64[np.ndarray, " points"]
+
+
+def make_curves_figure(
+    title: str, note: str, axis_labels: tuple[str, str], methods: Mapping[str, Sequence[RunCurve]], statistic: str
+) -> "Figure":
+    """The curves of all runs, thin, and for each method of several runs their average with its interval.
+
+    ValueError if the runs of a method have no range in common.
+    """
+    from matplotlib.ticker import EngFormatter
+
+    figure, axes = _begin_figure(axis_labels)
+    for number, (label, runs) in enumerate(methods.items()):
+        style = get_line_style(number)
+        for run in runs if len(runs) > 1 else ():
+            axes.plot(run.x, run.y, **style, lw=0.6, alpha=0.5, marker="." * (len(run.x) == 1))
+        try:
+            points, values = interpolate_runs([run.x for run in runs], [run.y for run in runs])
+        except ValueError as error:
+            raise ValueError(f"{label}: {error}") from error
+        _draw_curve(axes, average_runs(points, values, statistic), style, _count_runs(label, len(runs)))
+    axes.xaxis.set_major_formatter(EngFormatter(sep=""))
+    average = f"thick: {STATISTICS[statistic]} of the runs with its 95 % interval, thin: each run"
+    several = any(len(runs) > 1 for runs in methods.values())
+    _finish_figure(figure, axes, title, "; ".join(filter(None, (average if several else "", note))))
+    return figure
+
+
+def make_profiles_figure(
+    title: str, note: str, score: str, methods: Mapping[str, Float64[np.ndarray, " _runs"]]
+) -> "Figure":
+    """The share of each method's runs whose score is above a threshold, over all thresholds, with intervals."""
+    figure, axes = _begin_figure((f"threshold of {score}", "share of runs above it"))
+    everything = np.concatenate(list(methods.values()))
+    margin = 0.05 * (np.ptp(everything) or 1.0)
+    thresholds = np.linspace(everything.min() - margin, everything.max() + margin, _THRESHOLDS)
+    for number, (label, scores) in enumerate(methods.items()):
+        profile = compute_profile(scores, thresholds)
+        _draw_curve(axes, profile, get_line_style(number), _count_runs(label, len(scores)))
+    axes.set_ylim(-0.03, 1.03)
+    _finish_figure(figure, axes, title, "; ".join(filter(None, ("performance profiles with 95 % intervals", note))))
+    return figure
+
+
+def _begin_figure(axis_labels: tuple[str, str]) -> tuple["Figure", "Axes"]:
+    figure = make_figure(WIDTH, HEIGHT)
+    axes = figure.add_subplot()
+    style_axes(axes)
+    axes.set_xlabel(axis_labels[0])
+    axes.set_ylabel(axis_labels[1])
+    return figure, axes
+
+
+def _finish_figure(figure: "Figure", axes: "Axes", title: str, note: str) -> None:
+    add_title(figure, title, note)
+    add_legend(figure, axes)
+
+
+def _count_runs(label: str, count: int) -> str:
+    return f"{label} ({count} run{'s' * (count > 1)})"
+
+
+def _draw_curve(axes: "Axes", curve: Curve, style: Mapping[str, Any], label: str) -> None:
+    if len(curve.x) == 1:  # a line or an area of one point is invisible
+        spread = [curve.value - curve.low, curve.high - curve.value]
+        axes.errorbar(curve.x, curve.value, spread, color=style["color"], fmt="o", capsize=4, label=label)
+        return
+    axes.plot(curve.x, curve.value, **style, lw=1.8, label=label)
+    axes.fill_between(curve.x, curve.low, curve.high, color=style["color"], alpha=0.18, lw=0)

@@ -1,0 +1,74 @@
+"""Curves over several runs: on common points, with their pointwise averages, and performance profiles.
+
+A performance profile is the share of runs whose score is above a threshold, over all thresholds (Agarwal et al. 2021,
+arXiv 2108.13264). All intervals are pointwise, from the bootstrap over runs.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float64, Int
+
+from hebbes.contracts.randomness import Purpose, make_generator
+from hebbes.statistics.intervals import Estimate, estimate_intervals
+
+MAX_POINTS = 200
+"""More points than this are not drawn, because each has an interval of its own."""
+
+
+@dataclass(frozen=True)
+class Curve:
+    """A curve, and its 95 % interval at each point."""
+
+    x: Float64[np.ndarray, " points"]
+    value: Float64[np.ndarray, " points"]
+    low: Float64[np.ndarray, " points"]
+    high: Float64[np.ndarray, " points"]
+
+
+def interpolate_runs(
+    xs: Sequence[Float64[np.ndarray, "_points"]], ys: Sequence[Float64[np.ndarray, "_points"]]
+) -> tuple[Float64[np.ndarray, " points"], Float64[np.ndarray, "runs points"]]:
+    """Common points of several runs, and their values there, by linear interpolation; ValueError if there are none.
+
+    The points are those of all runs within the range that all runs have. `xs` increase.
+    """
+    low, high = max(x[0] for x in xs), min(x[-1] for x in xs)
+    if low > high:
+        raise ValueError(f"the runs have no range in common: one begins at {low:g}, and another ends at {high:g}")
+    points = np.unique(np.concatenate(xs))
+    points = points[(points >= low) & (points <= high)]
+    if len(points) > MAX_POINTS:
+        points = np.linspace(low, high, MAX_POINTS)
+    return points, np.array([np.interp(points, x, y) for x, y in zip(xs, ys, strict=True)])
+
+
+def average_runs(
+    points: Float64[np.ndarray, " points"], values: Float64[np.ndarray, "runs points"], statistic: str
+) -> Curve:
+    """The interquartile mean (`statistic` "iqm") or the mean of the runs at each point."""
+    from scipy.stats import trim_mean  # slow to import
+
+    cut = 0.25 if statistic == "iqm" else 0.0
+    return _estimate_points(points, values, lambda drawn: trim_mean(drawn, cut, axis=1))
+
+
+def compute_profile(scores: Float64[np.ndarray, " runs"], thresholds: Float64[np.ndarray, " points"]) -> Curve:
+    """The share of the scores that are above each threshold."""
+    is_above = (scores[:, np.newaxis] > thresholds).astype(np.float64)
+    return _estimate_points(thresholds, is_above, lambda drawn: drawn.mean(axis=1))
+
+
+def _estimate_points(
+    points: Float64[np.ndarray, " points"],
+    values: Float64[np.ndarray, "runs points"],
+    compute: Callable[[Float64[np.ndarray, "resamples runs"]], Float64[np.ndarray, " resamples"]],
+) -> Curve:
+    def compute_statistics(drawn: Int[np.ndarray, "resamples 1 runs"]) -> list[Float64[np.ndarray, " resamples"]]:
+        return [compute(column[drawn[:, 0]]) for column in values.T]
+
+    rng = make_generator(0, Purpose.BOOTSTRAP)
+    found: list[Estimate] = estimate_intervals(compute_statistics, [(1, len(values))], rng)
+    value, low, high = np.array([[each.value, each.low, each.high] for each in found]).T
+    return Curve(points, value, low, high)

@@ -1,0 +1,110 @@
+"""Saved runs: which folders hold them, and what their files say about them. No weights and no simulator are loaded."""
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import NoneType
+from typing import Any
+
+from hebbes.files.checkpoint import FOLDER, CheckpointHeader, read_newest_header
+from hebbes.files.option_file import CONFIG_YAML
+from hebbes.registry.former_names import rename_saved_options
+
+BEST = "best.dat"
+"""The policy file of the best evaluation, in the folder of a run."""
+
+
+_COUNT, _NUMBER = (int, NoneType), (int, float, NoneType)
+_TYPES: Mapping[str, type | tuple[type, ...]] = {
+    **{"environment": str, "seed": int, "env_kwargs": dict, "max_episode_steps": _COUNT},
+    **{"max_env_steps": _COUNT, "generations": _COUNT, "stop_at_return": _NUMBER},
+}
+"""The options of a run that are read without the classes that own them. Not every trainer has all."""
+
+
+@dataclass(frozen=True)
+class SavedRun:
+    """A run as its newest checkpoint describes it."""
+
+    folder: Path
+    header: CheckpointHeader
+    options: Mapping[str, Any]
+    """Those of the checkpoint, with the names of today."""
+
+    @property
+    def environment(self) -> str:
+        """The environment's id."""
+        environment: str = self.options["environment"]
+        return environment
+
+    @property
+    def seed(self) -> int:
+        """The seed of the training."""
+        seed: int = self.options["seed"]
+        return seed
+
+
+def read_saved_run(folder: Path) -> SavedRun:
+    """The run in a folder; ValueError, which names the folder, if it is damaged."""
+    try:
+        header = read_newest_header(folder / FOLDER)
+        options = rename_saved_options(header.config)
+    except (ValueError, TypeError, AttributeError) as error:
+        raise ValueError(f"{folder}: {error}") from error
+    for name, kinds in _TYPES.items():
+        if not isinstance(options.get(name), kinds):
+            raise ValueError(f"{folder}: its checkpoint has a bad or missing option {name}")
+    return SavedRun(folder, header, options)
+
+
+def find_run_folders(top: Path) -> list[Path]:
+    """The folders of all runs in a folder, or the folder itself; ValueError if it holds no run.
+
+    A folder is that of a run if it has checkpoints, or the options of a run without runs in it.
+    """
+    found = list(_walk(top)) if top.is_dir() else []
+    if not found:
+        holds = (
+            "is a file, not the folder of a run"
+            if top.is_file()
+            else "holds no run"
+            if top.exists()
+            else "is not there"
+        )
+        raise ValueError(f"{top} {holds}")
+    return found
+
+
+def _walk(folder: Path) -> Iterator[Path]:
+    try:
+        with os.scandir(folder) as entries:
+            names = {entry.name: entry.is_dir(follow_symlinks=False) for entry in entries}  # a link may lead back here
+    except OSError:  # not to be read, or deleted just now
+        return
+    if names.get(FOLDER):
+        yield folder
+        return
+    below = [name for name, is_folder in names.items() if is_folder and not name.startswith(".")]
+    found = [each for name in sorted(below, key=_order_seeds) for each in _walk(folder / name)]
+    yield from found or ([folder] if CONFIG_YAML in names else [])
+
+
+def _order_seeds(name: str) -> tuple[str, int]:
+    """Sorts seed2 before seed10."""
+    stem = name.rstrip("0123456789")
+    return stem, int(name[len(stem) :] or -1)
+
+
+def list_policy_files(paths: Sequence[str]) -> list[str]:
+    """The paths, with the best policy of each run in a folder instead of the folder; ValueError if a run has none."""
+    found = []
+    for path in paths:
+        if not (path and Path(path).is_dir()):  # the path of an empty text is the current folder
+            found.append(path)
+            continue
+        for folder in find_run_folders(Path(path)):
+            if not (folder / BEST).exists():
+                raise ValueError(f"{folder} has no {BEST}, because the run was not evaluated yet; name a policy file")
+            found.append(str(folder / BEST))
+    return found

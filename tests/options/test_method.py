@@ -1,0 +1,43 @@
+"""The method of a run: what belongs to it, and the labels that tell methods apart."""
+
+from hebbes.options.method import find_method, group_by_method
+from tests.training.scripted_runs import make_config
+
+
+def find(**options):
+    return find_method(make_config(**{"environment": "CartPole-v1", **options}).list_used_options())
+
+
+def test_seed_place_budget_engine_and_printing_are_no_part_of_it():
+    incidental = {
+        **{"seed": 3, "seeds": 2, "folder": "elsewhere", "run_name": "other", "print_every": 7, "checkpoint_every": 3},
+        **{"threads": 1, "chunk_size": 4, "generations": 5, "max_env_steps": 10_000, "test_episodes": 0},
+    }
+    assert find(**incidental) == find()
+    for name, value in {"sigma": 0.3, "eval_episodes": 9, "max_episode_steps": 20, "policy": "linear"}.items():
+        assert find(**{name: value}) != find(), name
+
+
+def test_where_a_search_starts_is_part_of_it():
+    assert find(init_from="a.dat") != find()
+    assert find(init_from="a.dat")["init_from"] == "a.dat"
+
+
+def test_files_of_earlier_versions_name_the_same_options():
+    assert find_method({"popsize_max": 3, "evolution.max_env_steps": 5}) == {"population_size_max": "3"}
+
+
+def test_a_label_is_what_searches_and_what_differs_among_those_of_its_name():
+    small, large, cem = find(sigma=0.05), find(sigma=0.5), find(strategy="cem")
+    assert group_by_method([small, cem, small]) == {"openai_es": [0, 2], "cem": [1]}
+    assert group_by_method([small, large, cem]) == {"openai_es sigma=0.05": [0], "openai_es sigma=0.5": [1], "cem": [2]}
+    linear, gru = find(policy="linear"), find(policy="gru")  # options that only one of the policies has are left out
+    assert list(group_by_method([gru, linear])) == ["openai_es policy=gru", "openai_es policy=linear"]
+
+
+def test_an_option_that_only_one_has_tells_them_apart_where_nothing_else_does():
+    assert list(group_by_method([{"strategy": "cem"}, {"strategy": "cem", "elites": "3"}])) == ["cem", "cem elites=3"]
+
+
+def test_a_method_of_unknown_options_is_called_by_its_policy():
+    assert list(group_by_method([{"policy": "mlp"}, {}])) == ["mlp", "unknown"]

@@ -1,0 +1,158 @@
+"""The program `runs` on real runs in every state."""
+
+import json
+import os
+import pty
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from hebbes.files.folder_lock import is_locked, lock_folder
+from hebbes.programs.list_runs import RunsConfig, find_listed
+from hebbes.training.prepare import prepare
+from hebbes.training.run import execute
+from tests.training.scripted_runs import make_scripted_config, train
+
+ROOT = Path(__file__).parents[2]
+LARGE = ("numba", "torch", "scipy", "gymnasium", "envpool", "matplotlib", "rich")
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """Runs that have ended and stopped, and one with damaged checkpoints."""
+    top = tmp_path_factory.mktemp("weights")
+    for name in ("ended", "damaged"):
+        train(make_scripted_config(top, run_name=name, generations=2))
+    cem = make_scripted_config(top, run_name="stopped", seed=4, strategy="cem", population_size=6, generations=8)
+    (run,) = prepare(cem)
+    execute(run, on_row=lambda row: row["generation"] == 2)
+    for path in (top / "Scripted-v0" / "damaged" / "checkpoint").iterdir():
+        path.write_bytes(path.read_bytes()[:-5])
+    return top
+
+
+def start(*arguments, **options):
+    return subprocess.Popen(
+        [sys.executable, "-m", "hebbes", "runs", *map(str, arguments)], cwd=ROOT, text=True, **options
+    )
+
+
+def run(*arguments):
+    process = start(*arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    out, error = process.communicate(timeout=120)
+    return process.returncode, out, error
+
+
+def find(top, **options):
+    return {each.status.folder.name: each for each in find_listed(RunsConfig(folder=str(top), **options))}
+
+
+def test_each_run_has_a_row_with_its_state(made):
+    status, out, _ = run(made)
+    lines = out.splitlines()
+    assert status == 0 and lines[-1] == "3 runs: 1 ended, 1 stopped, 1 damaged"
+    damaged, ended, stopped = (line.split() for line in lines[1:4])
+    assert damaged[:2] == ["Scripted-v0/damaged", "damaged:"] and "truncated or damaged" in lines[1]
+    assert ended[:7] == [
+        "Scripted-v0/ended",
+        "Scripted-v0",
+        "openai_es",
+        "0",
+        "ended",
+        "90",
+        "100%",
+    ]  # 9 members, 5 env steps, 2 generations
+    assert stopped[2:5] == ["cem", "4", "stopped"] and stopped[6] == "25%"
+    plain = {each["state"]: each for each in json.loads(run(made, "--json")[1])["runs"]}
+    assert plain["stopped"]["of_budget"] == 0.25 and plain["stopped"]["best_score"] is not None
+    assert "bytes" in plain["damaged"]["reason"] and 0 <= plain["ended"]["age"] < 3600
+
+
+def test_a_run_whose_folder_is_locked_is_running_and_is_read_from_its_metrics(made):
+    folder = made / "Scripted-v0" / "stopped"
+    with (folder / "metrics.csv").open("a") as file:
+        row = (folder / "metrics.csv").read_text().splitlines()[-1].split(",")
+        file.write(",".join(["6", "999", *row[2:]]) + "\n7,10")  # the last row is not finished
+    before = find(made)["stopped"].status
+    lock = lock_folder(folder)
+    running = find(made)["stopped"].status
+    os.close(lock)
+    assert (before.state, running.state, find(made)["stopped"].status.state) == ("stopped", "running", "stopped")
+    assert (running.env_steps, running.done) == (999, 0.75) and before.env_steps != 999
+
+
+def test_looking_at_a_folder_does_not_keep_others_from_locking_it(made):
+    assert not is_locked(made)
+    lock = lock_folder(made)
+    assert is_locked(made)
+    os.close(lock)
+
+
+@pytest.mark.parametrize(
+    ("filters", "names"),
+    [
+        ({"state": ("ended", "damaged")}, {"ended", "damaged"}),
+        ({"method": ("cem",)}, {"stopped"}),
+        ({"environment": ("Scripted-v0",)}, {"ended", "stopped"}),
+        ({"environment": ("Ant-v5",)}, set()),
+    ],
+)
+def test_filters(made, filters, names):
+    assert find(made, **filters).keys() == names
+
+
+def test_names_are_printed_as_text(made, tmp_path):
+    shutil.copytree(made / "Scripted-v0" / "ended", tmp_path / "\x1b[31m[red]\n\u202ex")
+    _, out, _ = run(tmp_path)
+    assert r"\x1b[31m[red]\n\u202ex" in out and "\x1b" not in out and "\u202e" not in out
+
+
+def test_a_list_needs_no_simulator(made):
+    code = "import sys; from hebbes.programs.list_runs import RunsConfig, find_listed"
+    code += f"; find_listed(RunsConfig(folder={str(made)!r}))"
+    code += f"; print([name for name in {LARGE} if name in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, cwd=ROOT)
+    assert done.stdout == "[]\n", done.stderr
+
+
+def test_what_cannot_be_listed_is_one_line_and_status_2(made, tmp_path):
+    for arguments, expected in [
+        ([tmp_path], "holds no run"),
+        ([tmp_path / "none"], "is not there"),
+        ([made, "--state", "ending"], "state must be one of running, ended, stopped, damaged"),
+        ([""], "folder must name a folder"),
+        ([made, "--json", "--follow"], "json cannot be used with follow"),
+    ]:
+        status, _, error = run(*arguments)
+        assert (status, len(error.splitlines())) == (2, 1) and expected in error
+
+
+def test_followed_runs_are_printed_again_when_they_change(made, tmp_path):
+    shutil.copytree(made, tmp_path / "w")
+    with start(tmp_path / "w", "--follow", stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
+        first = [process.stdout.readline() for _ in range(4)]
+        lock = lock_folder(tmp_path / "w" / "Scripted-v0" / "ended")
+        again = process.stdout.readline()
+        os.close(lock)
+        process.send_signal(signal.SIGINT)
+    assert first[0].startswith("run ") and "stopped" in first[3]
+    assert again.startswith("Scripted-v0/ended") and " running " in again
+    assert process.returncode == 130
+
+
+def test_on_a_terminal_the_list_is_drawn_again_in_the_same_place(made):
+    terminal, other = pty.openpty()
+    with start(made, "--follow", stdout=other, stderr=subprocess.DEVNULL) as process:
+        os.close(other)
+        shown, deadline = b"", time.monotonic() + 60
+        while shown.count(b"\x1b[H\x1b[2J") < 2 and time.monotonic() < deadline:
+            shown += os.read(terminal, 4096)
+        process.send_signal(signal.SIGINT)
+    os.close(terminal)
+    assert shown.count(b"\x1b[H\x1b[2J") == 2
+    assert max(len(line) for line in shown.decode().split("\x1b[2J")[1].splitlines()) <= 80

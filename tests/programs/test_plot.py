@@ -1,0 +1,100 @@
+"""The program `plot` on real runs."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from hebbes.programs.plot import PlotConfig, make_plot
+from hebbes.recording.metrics import read_metrics
+from tests.training.scripted_runs import make_config, make_scripted_config, train
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory):
+    """A folder with two seeds of openai_es and one run of cem."""
+    top = tmp_path_factory.mktemp("weights")
+    for seed in (1, 2):
+        train(make_scripted_config(top, seed=seed, run_name=f"seed{seed}", generations=4))
+    train(make_scripted_config(top, strategy="cem", population_size=6, run_name="cem", generations=3))
+    return top
+
+
+def make(runs, **options):
+    return make_plot(PlotConfig(runs=(str(runs),), **options))
+
+
+def find_line(figure, label):
+    (line,) = (line for line in figure.axes[0].lines if line.get_label() == label)
+    return line.get_xydata()
+
+
+def test_seeds_of_a_method_are_averaged_against_env_steps(runs):
+    figure = make(runs, statistic="mean")
+    returns = [read_metrics(runs / "Scripted-v0" / f"seed{seed}" / "metrics.csv") for seed in (1, 2)]
+    drawn = find_line(figure, "openai_es (2 runs)")
+    assert drawn[:, 0].tolist() == returns[0]["env_steps"].tolist()
+    assert drawn[:, 1] == pytest.approx(np.mean([each["eval_return"] for each in returns], axis=0))
+    assert figure.get_suptitle() == "Scripted-v0"
+    assert len(find_line(figure, "cem (1 run)")) == 3
+
+
+@pytest.mark.parametrize(("x", "label"), [("unit", "generation"), ("seconds", "wall time of training in seconds")])
+def test_the_horizontal_axis_can_be_chosen(runs, x, label):
+    figure = make(runs, x=x, metric="return_mean")
+    assert (figure.axes[0].get_xlabel(), figure.axes[0].get_ylabel()) == (label, "return_mean")
+
+
+def test_profiles_are_of_the_last_values(runs):
+    last = read_metrics(runs / "Scripted-v0" / "cem" / "metrics.csv")["eval_return"][-1]
+    drawn = find_line(make(runs, profiles=True), "cem (1 run)")
+    assert drawn[drawn[:, 1] == 1, 0].max() < last <= drawn[drawn[:, 1] == 0, 0].min()
+
+
+def test_capped_training_episodes_are_said_on_every_figure(tmp_path):
+    options = {"environment": "CartPole-v1", "folder": str(tmp_path), "generations": 2, "threads": 1, "eval_every": 1}
+    options |= {"policy": "linear", "population_size": 4, "test_episodes": 0}
+    folder = train(make_config(**options, max_episode_steps=50))
+    note = "training episodes end after 50 env steps, evaluations after 500"
+    assert make(folder).axes[0].get_title().replace("\n", " ") == note
+    assert note in make(folder, profiles=True).axes[0].get_title().replace("\n", " ")
+    uncapped = train(make_config(**options, seed=1, max_episode_steps=500))
+    assert make(uncapped).axes[0].get_title() == ""
+
+
+def run(*arguments):
+    command = [sys.executable, "-m", "hebbes", "plot", *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, timeout=120, cwd=ROOT)
+
+
+def test_the_command_writes_png_and_svg(runs, tmp_path):
+    for name, start in {"a.png": b"\x89PNG", "a.svg": b"<?xml"}.items():
+        done = run(runs / "Scripted-v0", "-o", tmp_path / name)
+        assert (done.returncode, done.stdout) == (0, f"plot  {tmp_path / name}\n"), done.stderr
+        assert (tmp_path / name).read_bytes().startswith(start)
+
+
+def test_what_cannot_be_drawn_is_one_line_and_status_2(runs, tmp_path):
+    other = train(make_scripted_config(tmp_path, environment="Pendulum-v1", env_kwargs={}, generations=1))
+    new = tmp_path / "new"
+    (new / "checkpoint").mkdir(parents=True)
+    (new / "checkpoint" / "00000000.ckpt").write_bytes(next((other / "checkpoint").glob("*1.ckpt")).read_bytes())
+    cases = [
+        ([runs, other], "runs of one environment, got Scripted-v0 in .*, Pendulum-v1 in "),
+        ([new], "new has no metrics yet"),
+        ([tmp_path / "nothing"], "nothing is not there"),
+        ([runs, "--metric", "eval_retrun"], "'eval_retrun' is not in .*, did you mean 'eval_return'"),
+        ([runs, "--output", tmp_path / "no" / "a.png"], "the folder .* does not exist"),
+        ([runs, "--x", "time"], "x must be one of env_steps, unit, seconds"),
+        ([""], "runs must name folders of runs"),
+        ([], "runs must name folders of runs"),
+    ]
+    for arguments, expected in cases:
+        done = run(*arguments)
+        assert (done.returncode, len(done.stderr.splitlines())) == (2, 1), done.stderr
+        assert re.search(expected, done.stderr), done.stderr

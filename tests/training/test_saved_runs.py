@@ -1,0 +1,85 @@
+"""The runs that a folder holds, their policy files, and what their checkpoints say."""
+
+import shutil
+from dataclasses import replace
+
+import pytest
+
+from hebbes.files.checkpoint import load_newest_checkpoint, save_checkpoint
+from hebbes.training.run_status import read_status
+from hebbes.training.saved_runs import find_run_folders, list_policy_files, read_saved_run
+from tests.training.scripted_runs import make_scripted_config, train
+
+
+def make_run(folder, *files):
+    (folder / "checkpoint").mkdir(parents=True)
+    for name in files:
+        (folder / name).touch()
+    return folder
+
+
+def test_runs_are_found_in_any_depth_in_the_order_of_their_seeds(tmp_path):
+    (tmp_path / "top").mkdir()
+    (tmp_path / "top" / "config.yaml").touch()
+    seeds = [make_run(tmp_path / "top" / f"seed{seed}", "config.yaml") for seed in (2, 10)]
+    alone = make_run(tmp_path / "alone" / "deep")
+    damaged = tmp_path / "without checkpoints"
+    damaged.mkdir()
+    (damaged / "config.yaml").touch()
+    make_run(tmp_path / ".run.123.tmp")
+    assert find_run_folders(tmp_path) == [alone, *seeds, damaged]
+    assert find_run_folders(seeds[0]) == [seeds[0]]
+
+
+def test_what_holds_no_run_is_named(tmp_path):
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "file").touch()
+    for name, why in {
+        "empty": "holds no run",
+        "file": "is a file, not the folder of a run",
+        "c": "is not there",
+    }.items():
+        with pytest.raises(ValueError, match=f"^{tmp_path / name} {why}$"):
+            find_run_folders(tmp_path / name)
+
+
+def test_a_folder_stands_for_the_best_policy_of_each_run(tmp_path):
+    make_run(tmp_path / "a" / "seed0", "best.dat")
+    make_run(tmp_path / "a" / "seed1", "best.dat")
+    paths = ["x.dat", str(tmp_path / "a")]
+    assert list_policy_files(paths) == ["x.dat", *(str(tmp_path / "a" / f"seed{seed}" / "best.dat") for seed in (0, 1))]
+    make_run(tmp_path / "b")
+    with pytest.raises(ValueError, match=r"b has no best\.dat, because the run was not evaluated yet"):
+        list_policy_files([str(tmp_path / "b")])
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory):
+    return train(make_scripted_config(tmp_path_factory.mktemp("weights"), seed=3, generations=1))
+
+
+def test_a_saved_run_is_read_without_its_weights(trained):
+    run, checkpoint = read_saved_run(trained), load_newest_checkpoint(trained / "checkpoint")[0]
+    assert (run.environment, run.seed, run.options["sigma"]) == ("Scripted-v0", 3, checkpoint.config["sigma"])
+    found = run.header.units, run.header.env_steps, run.header.seconds, run.header.best_score
+    progress = checkpoint.progress
+    assert found == (progress.units, progress.env_steps, progress.seconds, progress.best.score)
+
+
+def test_an_older_checkpoint_takes_the_place_of_a_damaged_one(trained, tmp_path):
+    shutil.copytree(trained, tmp_path / "run")
+    newest, *_ = sorted((tmp_path / "run" / "checkpoint").glob("*.ckpt"), reverse=True)
+    newest.write_bytes(newest.read_bytes()[:-1])
+    assert read_saved_run(tmp_path / "run").header.units == 0
+
+
+@pytest.mark.parametrize(
+    ("option", "value"), [("seed", "x"), ("environment", 3), ("max_env_steps", [1]), ("wrappers", 5), ("env_kwargs", 1)]
+)
+def test_options_that_make_no_sense_are_damage(trained, tmp_path, option, value):
+    checkpoint, _ = load_newest_checkpoint(trained / "checkpoint")
+    (tmp_path / "checkpoint").mkdir()
+    save_checkpoint(tmp_path / "checkpoint", replace(checkpoint, config={**checkpoint.config, option: value}))
+    with pytest.raises(ValueError, match=f"^{tmp_path}: "):
+        read_saved_run(tmp_path)
+    assert read_status(tmp_path).state == "damaged"
