@@ -51,7 +51,7 @@ class Ours:
                 self._learner.train_critics(self._target, rng)
                 if step % 2 == 0:
                     self._learner.train_actors(self._actors, rng)
-                    self._target.rows.lerp_(self._actors.trained.parameters.rows, 0.005)
+                    self._target.rows.lerp_(self._actors.trained.rows, 0.005)
                     self._learner.critics.move_targets()
 
 

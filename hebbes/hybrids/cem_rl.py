@@ -175,6 +175,7 @@ class CEMRL(Algorithm):
         actors = learner.make_actors(rows)
         for _ in range(self._last_env_steps):
             learner.train_actors(actors, rng)
+        actors.fetch_rows()
 
     def _make_context(self, generation: int) -> Context:
         return Context(

@@ -229,7 +229,7 @@ def test_the_log_of_another_run_is_refused(engines, tmp_path):
 
 def test_estimates_that_are_not_finite_end_the_run(engines):
     trainer = make_trainer()
-    trainer.learner.critics.trained.parameters.rows[0, 0] = np.nan
+    trainer.learner.critics.trained.rows[0, 0] = np.nan
     with pytest.raises(FloatingPointError, match="no longer finite"):
         advance(trainer, engines["one thread"], 1000)
 
