@@ -80,7 +80,10 @@ class Trained:
             slopes = differentiate(part, outputs[-1])
             self.network.backward(parameters, inputs[part], outputs, slopes, gradient)
         adam(
-            *([each] for each in (self.rows, self._gradient, self._mean, self._square)),
+            [self.rows],
+            [self._gradient],
+            [self._mean],
+            [self._square],
             [],
             [self._steps],
             fused=True,

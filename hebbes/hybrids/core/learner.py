@@ -157,6 +157,12 @@ def compute_critic_sizes(settings: GradientSettings, policy: MLP) -> tuple[int, 
     return int(np.prod(policy.observation_shape)) + policy.num_outputs, *hidden_sizes, 1
 
 
+def check_device(device: str) -> None:
+    """Raises ValueError if PyTorch has no such device here."""
+    if device == "cuda" and not torch.cuda.is_available():
+        raise ValueError(f"device must be cpu here, because PyTorch {torch.__version__} finds no GPU, got cuda")
+
+
 def check_estimates(*estimates: float) -> None:
     """Raises FloatingPointError if an estimate of the critics is not finite."""
     if not all(map(isfinite, estimates)):
