@@ -2,6 +2,7 @@
 
     pip install -r tests/hybrids/requirements.txt
     python benchmarks/gradient_steps.py --threads 1
+    python benchmarks/gradient_steps.py --device cuda
 
 A step draws a batch of 256 transitions of HalfCheetah's size (17 numbers observed, 6 of an action), and trains both
 critics; every second step also trains the actor and moves the targets. All networks have layers of 400 and 300 ReLUs.
@@ -21,7 +22,7 @@ import torch
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from hebbes.contracts.engine import Transitions
-from hebbes.hybrids.core.learner import Learner
+from hebbes.hybrids.core.learner import Learner, check_device
 from hebbes.hybrids.core.settings import GradientSettings
 from hebbes.policies.mlp import MLP
 
@@ -32,9 +33,13 @@ TRANSITIONS, STEPS, TURNS = 50_000, 200, 5
 class Ours:
     """The gradient steps of `hebbes.hybrids.td3`."""
 
-    def __init__(self, threads: int, transitions: Transitions):
+    def __init__(self, threads: int, device: str, transitions: Transitions):
         settings = GradientSettings(
-            critic_activation="relu", batch_size=BATCH, gradient_threads=threads, replay_size=TRANSITIONS
+            critic_activation="relu",
+            batch_size=BATCH,
+            gradient_threads=threads,
+            replay_size=TRANSITIONS,
+            device=device,
         )
         policy = MLP((OBSERVATION,), ACTION, hidden_sizes=HIDDEN, bias=True, activation="relu")
         self._learner = Learner(settings, policy, -np.ones(ACTION), np.ones(ACTION), 0)
@@ -51,7 +56,8 @@ class Ours:
                 self._learner.train_critics(self._target, rng)
                 if step % 2 == 0:
                     self._learner.train_actors(self._actors, rng)
-                    self._target.rows.lerp_(self._actors.trained.parameters.rows, 0.005)
+                    self._actors.fetch_rows()
+                    self._target.rows.lerp_(self._actors.trained.rows, 0.005)
                     self._learner.critics.move_targets()
 
 
@@ -65,7 +71,7 @@ class Environment(gymnasium.Env):
 class StableBaselines:
     """`stable_baselines3.TD3`."""
 
-    def __init__(self, threads: int, transitions: Transitions):
+    def __init__(self, threads: int, device: str, transitions: Transitions):
         from stable_baselines3 import TD3
         from stable_baselines3.common.logger import configure
 
@@ -75,7 +81,7 @@ class StableBaselines:
             Environment(),
             batch_size=BATCH,
             buffer_size=TRANSITIONS,
-            device="cpu",
+            device=device,
             policy_kwargs={"net_arch": list(HIDDEN)},
         )
         self._model.set_logger(configure(None, []))
@@ -95,21 +101,25 @@ def main() -> None:
     """Prints the steps per second of both, and the ratio."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--threads", type=int, default=1, help="threads of PyTorch (default: 1)")
-    threads = parser.parse_args().threads
+    parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu", help="what takes the steps (default: cpu)")
+    args = parser.parse_args()
+    check_device(args.device)
     rng = np.random.default_rng(0)
     observations = rng.normal(size=(TRANSITIONS, OBSERVATION)).astype(np.float32)
     actions = rng.uniform(-1, 1, (TRANSITIONS, ACTION)).astype(np.float32)
     rewards, terminated = rng.normal(size=TRANSITIONS), np.zeros(TRANSITIONS, np.bool_)
     transitions = Transitions(observations, actions, rewards, terminated, observations)
     trained: dict[str, Ours | StableBaselines] = {
-        "hebbes": Ours(threads, transitions),
-        "stable_baselines3": StableBaselines(threads, transitions),
+        "hebbes": Ours(args.threads, args.device, transitions),
+        "stable_baselines3": StableBaselines(args.threads, args.device, transitions),
     }
     speeds: dict[str, list[float]] = {name: [] for name in trained}
     for _ in range(TURNS + 1):
         for name, each in trained.items():
             started = time.perf_counter()
             each.train(STEPS)
+            if args.device == "cuda":
+                torch.cuda.synchronize()
             speeds[name].append(STEPS / (time.perf_counter() - started))
     medians = {name: median(values[1:]) for name, values in speeds.items()}
     for name, value in medians.items():

@@ -181,6 +181,7 @@ class CEMRL(Algorithm):
         actors = self.learner.make_actors(rows)
         for _ in range(self._last_env_steps):
             self.learner.train_actors(actors, rng)
+        actors.fetch_rows()
 
     def _train_critics(self, rows: Float32[np.ndarray, "individuals params"], rng: np.random.Generator) -> None:
         """Trains the critics with each of these individuals, as they were drawn, as the target actor."""

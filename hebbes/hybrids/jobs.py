@@ -53,7 +53,7 @@ class Setup:
 
     def make_gradients(self, critics: np.ndarray, replay: "ReplayView") -> "Gradients":
         """Gradient steps that start from these rows of the critics."""
-        action_range = core.learner.make_action_range(self.low, self.high)
+        action_range = core.learner.make_action_range(self.settings, self.low, self.high)
         return core.learner.Gradients(self.settings, self.policy, action_range, critics, replay)
 
     def make_batch_generator(self, kind: int, number: int) -> np.random.Generator:
@@ -211,6 +211,7 @@ def _train_actor(
         for _ in range(job.actor_steps):
             evaluator.check_abandoned()
             gradients.train_actors(actors, rng)
+        actors.fetch_rows()
     return rows[0], gradients.q_mean
 
 

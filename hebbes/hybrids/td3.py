@@ -96,7 +96,8 @@ class TD3(Algorithm):
         self.learner.train_critics(self._target, rng)
         if (env_steps - self.settings.start_steps) % self.settings.policy_delay == 0:
             self.learner.train_actors(self._actors, rng)
-            self._target.rows.lerp_(self._actors.trained.parameters.rows, self.settings.target_rate)
+            self._actors.fetch_rows()
+            self._target.rows.lerp_(self._actors.trained.rows, self.settings.target_rate)
             self.learner.critics.move_targets()
 
     def close(self) -> None:
@@ -107,14 +108,15 @@ class TD3(Algorithm):
         """The actor, its target and its optimizer, the critics and the replay."""
         learned = self.learner.get_state()
         actor = {f"actor.{name}": array for name, array in self._actors.trained.get_state().items()}
-        arrays = {**learned.arrays, **actor, "target": self._target.rows.numpy().copy()}
+        arrays = {**learned.arrays, **actor, "target": core.actor_critic.copy_to_host(self._target.rows)}
         return TrainerState(arrays, learned.values, learned.segments)
 
     def set_state(self, state: TrainerState) -> None:
         """Continues from what `get_state` returned."""
         self.learner.set_state(state)
         self._actors.trained.set_state(state.select_arrays("actor"))
-        self._target.rows.numpy()[:] = state.arrays["target"]
+        self._actors.fetch_rows()
+        self._target = self.learner.actor.copy(state.arrays["target"])
 
 
 class _Exploration(TransitionCollector):

@@ -15,6 +15,7 @@ from hebbes.contracts.option import check_options, option
 from hebbes.contracts.policy import Buffers, Policy
 from hebbes.contracts.strategy import SearchMemory
 from hebbes.contracts.trainer import Progress, SearchSize, Trainer, TrainerState, UnitResult
+from hebbes.hybrids import core
 from hebbes.hybrids.algorithm import Algorithm
 from hebbes.hybrids.core.settings import GradientSettings, count_row_bytes, count_slack
 from hebbes.policies.mlp import MLP
@@ -104,6 +105,7 @@ class Hybrid(Trainer):
         """Starts from these weights of the actor."""
         assert isinstance(task.agent.policy, MLP), "HybridOptions allows no other"
         _check_options(config, task.agent.policy)
+        core.learner.check_device(config.settings.device)
         self._buffers = buffers
         name, max_episode_steps = config.choices.method, config.training.max_episode_steps
         arguments = config.settings, task, weights, buffers, max_episode_steps

@@ -33,7 +33,7 @@ def make_td3(actor_row, critic_rows, *, hidden="relu", low=-1.0, high=1.0):
     bounds = ActionRange(torch.full((ACTION,), low), torch.full((ACTION,), high))
     shape = ActorNetwork(actor_network, bounds)
     critics = Critics(critic_network, critic_rows, learning_rate=1e-3, discount=0.99, target_rate=0.005)
-    return shape, Actors(shape, actor_row, 1e-3), critics
+    return shape, Actors(shape, actor_row.numpy(), 1e-3), critics
 
 
 def flatten(parameters):
@@ -87,7 +87,7 @@ def test_a_hundred_updates_equal_those_of_stable_baselines():
         "actor": (actor_rows[0], model.actor),
         "target actor": (target.rows[0], model.actor_target),
         **{f"critic {k}": (critic_rows[k], model.critic.q_networks[k]) for k in (0, 1)},
-        **{f"target critic {k}": (critics.targets.rows[k], model.critic_target.q_networks[k]) for k in (0, 1)},
+        **{f"target critic {k}": (critics.targets[k], model.critic_target.q_networks[k]) for k in (0, 1)},
     }
     for name, (row, module) in peers.items():
         torch.testing.assert_close(row, flatten(module.parameters()), rtol=0, atol=1e-5, msg=name)
@@ -96,12 +96,12 @@ def test_a_hundred_updates_equal_those_of_stable_baselines():
 def test_targets_by_hand():
     """With all weights zero but the last biases, Q is a constant: y = r + gamma (1 - d) min(Q1', Q2')."""
     _, _, critics = make_td3(torch.zeros(1, make_sizes()[0]), torch.zeros(2, make_sizes()[1]))
-    critics.targets.rows[:, -1] = torch.tensor([3.0, 2.0])
+    critics.targets[:, -1] = torch.tensor([3.0, 2.0])
     batch = make_batch(np.random.default_rng(1))
     errors = critics.train(batch, batch.actions)
     expected = -(batch.rewards + 0.99 * batch.continues * 2)
     torch.testing.assert_close(errors, expected.expand(2, -1))
-    moved = critics.trained.parameters.rows[:, -1]  # Adam's first step is the learning rate against the sign
+    moved = critics.trained.rows[:, -1]  # Adam's first step is the learning rate against the sign
     assert moved.tolist() == pytest.approx([-1e-3 * np.sign(errors[k].mean().item()) for k in (0, 1)], rel=1e-4)
 
 

@@ -271,7 +271,7 @@ def test_a_job_that_trains_ends_with_the_engine(kind, engines):
 
 def test_estimates_that_are_not_finite_end_the_run(engines):
     trainer = make_trainer()
-    trainer.learner.critics.trained.parameters.rows[0, 0] = np.nan
+    trainer.learner.critics.trained.rows[0, 0] = np.nan
     with pytest.raises(FloatingPointError, match="no longer finite"):
         advance(trainer, engines["one thread"], 1000)
 

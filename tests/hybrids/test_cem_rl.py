@@ -122,7 +122,7 @@ def test_p_cem_rl_with_one_worker_is_cem_rl(engine):
     for trainer in trainers:
         advance(trainer, engine, 3)
     assert_same(*trainers[:2])
-    rows = [trainer.learner.critics.trained.parameters.rows for trainer in trainers]
+    rows = [trainer.learner.critics.trained.rows for trainer in trainers]
     assert not torch.equal(rows[0], rows[2])
 
 

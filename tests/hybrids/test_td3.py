@@ -116,7 +116,7 @@ def test_estimates_that_are_not_finite_end_the_run_with_a_line(monkeypatch, tmp_
 
     def poison(self, target, rng):
         draw(self, target, rng)
-        self.critics.trained.parameters.rows[0, 0] = np.nan
+        self.critics.trained.rows[0, 0] = np.nan
 
     monkeypatch.setattr(Learner, "train_critics", poison)
     with pytest.raises(RuntimeError, match=r"episode 2: the critics' estimates are no longer finite"):

@@ -8,18 +8,20 @@ algorithm 1. With s, a, r, s' of a transition, d = 1 if it ended in a terminal s
     targets follow   theta' += tau (theta - theta')
 
 Noise and its clip are fractions of half the range of the action. Who trains when, and on whose actions, is decided by
-the algorithms. Both critics, or all actors, are computed at once.
+the algorithms. On a GPU both critics, or all actors, are computed at once.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import torch
 from jaxtyping import Float32
 from torch import Tensor
+from torch.optim.adam import adam
 
-from hebbes.hybrids.core.networks import Network, Parameters, Workspace
+from hebbes.hybrids.core.networks import Network, Parameters
 
 
 @dataclass(frozen=True)
@@ -41,12 +43,12 @@ class ActionRange:
     low: Float32[Tensor, " action"]
     high: Float32[Tensor, " action"]
 
-    @property
+    @cached_property
     def center(self) -> Float32[Tensor, " action"]:
         """The middle of the range."""
         return (self.low + self.high) / 2
 
-    @property
+    @cached_property
     def half(self) -> Float32[Tensor, " action"]:
         """Half the length of the range."""
         return (self.high - self.low) / 2
@@ -57,42 +59,57 @@ class Trained:
 
     def __init__(self, network: Network, rows: Float32[Tensor, "networks params"], learning_rate: float):
         """Trains these rows in place."""
-        self.network, self.parameters = network, network.make_parameters(rows)
-        self._workspace = Workspace()
-        self._gradient = network.make_parameters(torch.zeros_like(rows))
-        self._optimizer = torch.optim.Adam([rows], lr=learning_rate, fused=True)
-        rows.grad = self._gradient.rows
+        self.network, self.rows, self._learning_rate = network, rows, learning_rate
+        self._gradient, self._mean, self._square = (torch.zeros_like(rows) for _ in range(3))
+        self._steps = torch.zeros((), device=rows.device)
+        self._parts = list(
+            zip(cut_networks(rows), make_parts(network, rows), make_parts(network, self._gradient), strict=True)
+        )
 
-    def forward(self, inputs: Float32[Tensor, "networks batch in"]) -> list[Tensor]:
-        """The outputs of each layer."""
-        return self.network.forward(self.parameters, inputs, self._workspace)
+    def descend(
+        self, inputs: Float32[Tensor, "networks batch in"], differentiate: Callable[[slice, Tensor], Tensor]
+    ) -> None:
+        """One step down the gradient of a loss.
 
-    def descend(self, inputs: Float32[Tensor, "networks batch in"], outputs: list[Tensor], gradient: Tensor) -> None:
-        """One step down the gradient of a loss, given by its gradient with respect to the last outputs."""
-        self.network.backward(self.parameters, inputs, outputs, gradient, self._workspace, self._gradient)
-        self._optimizer.step()
+        Args:
+            differentiate: gets the numbers of some networks, and their outputs. It returns the gradient of the loss
+                with respect to these, which is overwritten.
+        """
+        for part, parameters, gradient in self._parts:
+            outputs = self.network.forward(parameters, inputs[part])
+            slopes = differentiate(part, outputs[-1])
+            self.network.backward(parameters, inputs[part], outputs, slopes, gradient)
+        adam(
+            [self.rows],
+            [self._gradient],
+            [self._mean],
+            [self._square],
+            [],
+            [self._steps],
+            fused=True,
+            lr=self._learning_rate,
+            beta1=0.9,
+            beta2=0.999,
+            eps=1e-8,
+            weight_decay=0.0,
+            amsgrad=False,
+            maximize=False,
+        )
 
     def get_state(self) -> dict[str, np.ndarray]:
-        """Named arrays: the rows, and the optimizer's moments and number of steps, 0 before the first."""
-        rows = self.parameters.rows
-        state = self._optimizer.state[rows]
-        zeros = torch.zeros_like(rows)
+        """Named arrays: the rows, and the optimizer's moments and number of steps."""
         return {
-            "rows": rows.numpy().copy(),
-            "adam_mean": state.get("exp_avg", zeros).numpy().copy(),
-            "adam_square": state.get("exp_avg_sq", zeros).numpy().copy(),
-            "adam_steps": np.array([int(state.get("step", 0))], np.int64),
+            "rows": copy_to_host(self.rows),
+            "adam_mean": copy_to_host(self._mean),
+            "adam_square": copy_to_host(self._square),
+            "adam_steps": np.array([int(self._steps)], np.int64),
         }
 
     def set_state(self, state: Mapping[str, np.ndarray]) -> None:
         """Continues from what `get_state` returned."""
-        rows = self.parameters.rows
-        rows.copy_(torch.from_numpy(state["rows"]))
-        self._optimizer.state[rows] = {
-            "step": torch.tensor(float(state["adam_steps"][0])),
-            "exp_avg": torch.tensor(state["adam_mean"]),
-            "exp_avg_sq": torch.tensor(state["adam_square"]),
-        }
+        for array, name in ((self.rows, "rows"), (self._mean, "adam_mean"), (self._square, "adam_square")):
+            array.copy_(torch.from_numpy(state[name]))
+        self._steps.fill_(int(state["adam_steps"][0]))
 
 
 class Critics:
@@ -110,19 +127,24 @@ class Critics:
         """Starts with these rows, and targets equal to them. `target_rate` is tau."""
         self._network, self._discount, self._target_rate = network, discount, target_rate
         self.trained = Trained(network, rows, learning_rate)
-        self.targets = network.make_parameters(rows.clone())
+        self.targets = rows.clone()
+        self._target_parts = list(zip(cut_networks(rows), make_parts(network, self.targets), strict=True))
         self._first = network.make_parameters(rows[:1])
-        self._target_pass, self._actor_pass = Workspace(), Workspace()
 
     def train(self, batch: Batch, next_actions: Float32[Tensor, "batch action"]) -> Float32[Tensor, "2 batch"]:
         """One gradient step on the batch, with the target actor's noisy actions. Returns the errors before it."""
-        following = torch.cat((batch.next_observations, next_actions), 1)
-        estimates = self._network.forward(self.targets, _repeat(following, 2), self._target_pass)[-1].squeeze(2)
+        following = torch.cat((batch.next_observations, next_actions), 1).expand(2, -1, -1)
+        estimates = batch.rewards.new_empty(2, len(batch.rewards))
+        for part, parameters in self._target_parts:
+            estimates[part] = self._network.forward(parameters, following[part])[-1].squeeze(2)
         targets = torch.addcmul(batch.rewards, batch.continues, estimates.amin(0), value=self._discount)
-        inputs = _repeat(torch.cat((batch.observations, batch.actions), 1), 2)
-        outputs = self.trained.forward(inputs)
-        errors = outputs[-1].squeeze(2) - targets
-        self.trained.descend(inputs, outputs, (errors * (2 / len(targets))).unsqueeze(2))
+        errors = torch.empty_like(estimates)
+
+        def differentiate(part: slice, outputs: Tensor) -> Tensor:
+            torch.sub(outputs.squeeze(2), targets, out=errors[part])
+            return (errors[part] * (2 / len(targets))).unsqueeze(2)
+
+        self.trained.descend(torch.cat((batch.observations, batch.actions), 1).expand(2, -1, -1), differentiate)
         return errors
 
     def differentiate(
@@ -130,27 +152,24 @@ class Critics:
     ) -> tuple[Float32[Tensor, "actors batch"], Float32[Tensor, "actors batch action"]]:
         """Q1 of these actions, and its gradient with respect to each action."""
         inputs = torch.cat((observations, actions), 2).flatten(0, 1).unsqueeze(0)
-        outputs = self._network.forward(self._first, inputs, self._actor_pass)
+        outputs = self._network.forward(self._first, inputs)
         ones = torch.ones_like(outputs[-1])
-        gradient = self._network.backward(
-            self._first, inputs, outputs, ones, self._actor_pass, needs_input_gradient=True
-        )
+        gradient = self._network.backward(self._first, inputs, outputs, ones, first_input=observations.shape[2])
         assert gradient is not None
-        shape = actions.shape[:2]
-        return outputs[-1].view(shape), gradient.view(*shape, -1)[:, :, observations.shape[2] :]
+        return outputs[-1].view(actions.shape[:2]), gradient.view(actions.shape)
 
     def move_targets(self) -> None:
         """Moves the targets towards the critics."""
-        self.targets.rows.lerp_(self.trained.parameters.rows, self._target_rate)
+        self.targets.lerp_(self.trained.rows, self._target_rate)
 
     def get_state(self) -> dict[str, np.ndarray]:
         """Named arrays: parameters, targets, the optimizer's state."""
-        return {**self.trained.get_state(), "targets": self.targets.rows.numpy().copy()}
+        return {**self.trained.get_state(), "targets": copy_to_host(self.targets)}
 
     def set_state(self, state: Mapping[str, np.ndarray]) -> None:
         """Continues from what `get_state` returned."""
         self.trained.set_state(state)
-        self.targets.rows.copy_(torch.from_numpy(state["targets"]))
+        self.targets.copy_(torch.from_numpy(state["targets"]))
 
 
 @dataclass(frozen=True)
@@ -159,15 +178,14 @@ class ActorNetwork:
 
     network: Network
     range: ActionRange
-    _workspace: Workspace = field(default_factory=Workspace, repr=False)
 
     def copy(self, rows: Float32[np.ndarray, "actors params"]) -> Parameters:
         """Parameters of actors, with the numbers of these rows."""
-        return self.network.make_parameters(torch.tensor(rows))
+        return self.network.make_parameters(torch.tensor(rows, device=self.range.low.device))
 
     def act(self, parameters: Parameters, observations: Float32[Tensor, "actors batch observation"]) -> Tensor:
         """The actions (actors, batch, action) of these actors, in the environment's units."""
-        outputs = self.network.forward(parameters, observations, self._workspace)
+        outputs = self.network.forward(parameters, observations)
         return torch.addcmul(self.range.center, outputs[-1], self.range.half)
 
     def act_noisily(
@@ -184,21 +202,30 @@ class ActorNetwork:
 class Actors:
     """Actors in training, each with a new optimizer."""
 
-    def __init__(self, shape: ActorNetwork, rows: Float32[Tensor, "actors params"], learning_rate: float):
-        """Trains these rows in place."""
-        self._shape, self.trained = shape, Trained(shape.network, rows, learning_rate)
+    def __init__(self, shape: ActorNetwork, rows: Float32[np.ndarray, "actors params"], learning_rate: float):
+        """Trains these rows. On a CPU they change in place, else with `fetch_rows`."""
+        self._shape, self._host_rows = shape, torch.from_numpy(rows)
+        self.trained = Trained(shape.network, self._host_rows.to(shape.range.low.device), learning_rate)
 
     def train(
         self, observations: Float32[Tensor, "actors batch observation"], critics: Critics
     ) -> Float32[Tensor, "actors batch"]:
         """One gradient step of each actor up its mean Q1 on its observations. Returns Q1 before it."""
-        outputs = self.trained.forward(observations)
         scale = self._shape.range.half
-        values, slopes = critics.differentiate(
-            observations, torch.addcmul(self._shape.range.center, outputs[-1], scale)
-        )
-        self.trained.descend(observations, outputs, slopes * (scale / -observations.shape[1]))
+        values = observations.new_empty(observations.shape[:2])
+
+        def differentiate(part: slice, outputs: Tensor) -> Tensor:
+            actions = torch.addcmul(self._shape.range.center, outputs, scale)
+            values[part], slopes = critics.differentiate(observations[part], actions)
+            return slopes * (scale / -observations.shape[1])
+
+        self.trained.descend(observations, differentiate)
         return values
+
+    def fetch_rows(self) -> None:
+        """Copies the parameters to the rows that training began with, if they are elsewhere."""
+        if self.trained.rows is not self._host_rows:
+            self._host_rows.copy_(self.trained.rows)
 
 
 def draw_target_noise(
@@ -209,5 +236,17 @@ def draw_target_noise(
     return torch.from_numpy(np.clip(noise * np.float32(scale), -clip, clip).astype(np.float32, copy=False))
 
 
-def _repeat(inputs: Float32[Tensor, "batch in"], networks: int) -> Float32[Tensor, "networks batch in"]:
-    return inputs.expand(networks, -1, -1)
+def cut_networks(rows: Float32[Tensor, "networks params"]) -> list[slice]:
+    """Which of these networks are computed at once: on a CPU each alone, because its arrays stay in the cache."""
+    size = 1 if rows.device.type == "cpu" else len(rows)
+    return [slice(first, first + size) for first in range(0, len(rows), size)]
+
+
+def make_parts(network: Network, rows: Float32[Tensor, "networks params"]) -> list[Parameters]:
+    """Views of these rows, for each part of `cut_networks`."""
+    return [network.make_parameters(rows[part]) for part in cut_networks(rows)]
+
+
+def copy_to_host(tensor: Tensor) -> np.ndarray:
+    """A copy, as an array of NumPy."""
+    return tensor.to("cpu", copy=True).numpy()

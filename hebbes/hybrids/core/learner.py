@@ -38,7 +38,7 @@ class Gradients:
         self.actor = ActorNetwork(Network(sizes, policy.activation, "tanh"), action_range)
         self.critics = Critics(
             Network(compute_critic_sizes(settings, policy), settings.critic_activation, "linear"),
-            torch.tensor(critics),
+            torch.tensor(critics, device=settings.device),
             learning_rate=settings.learning_rate,
             discount=settings.discount,
             target_rate=settings.target_rate,
@@ -48,23 +48,23 @@ class Gradients:
     def train_critics(self, target_actor: Parameters, rng: np.random.Generator) -> None:
         """One step of the critics on a fresh batch, with this target actor. Their targets stay."""
         settings = self._settings
-        batch = self._replay.draw(rng, settings.batch_size)
+        batch = self._replay.draw(rng, settings.batch_size, settings.device)
         shape = len(batch.actions), batch.actions.shape[1]
-        noise = draw_target_noise(rng, shape, settings.target_noise, settings.target_noise_clip)
+        noise = draw_target_noise(rng, shape, settings.target_noise, settings.target_noise_clip).to(settings.device)
         errors = self.critics.train(batch, self.actor.act_noisily(target_actor, batch.next_observations, noise))
         self._squared_errors += errors.square().mean(1).sum()
         self._critic_steps += 1
 
     def train_actors(self, actors: Actors, rng: np.random.Generator) -> None:
         """One step of each actor on a fresh batch of its own."""
-        count = len(actors.trained.parameters.rows)
-        batch = self._replay.draw(rng, count * self._settings.batch_size)
+        count = len(actors.trained.rows)
+        batch = self._replay.draw(rng, count * self._settings.batch_size, self._settings.device)
         self._values += actors.train(batch.observations.unflatten(0, (count, -1)), self.critics).mean()
         self._actor_steps += 1
 
     def make_actors(self, rows: Float32[np.ndarray, "actors params"]) -> Actors:
-        """Actors whose parameters are these rows, which training changes in place. Their optimizer is new."""
-        return Actors(self.actor, torch.from_numpy(rows), self._settings.learning_rate)
+        """Actors that start from these rows, and train them. Their optimizer is new."""
+        return Actors(self.actor, rows, self._settings.learning_rate)
 
     @contextmanager
     def use_threads(self) -> Iterator[None]:
@@ -110,7 +110,7 @@ class Gradients:
         return metrics
 
     def _reset_metrics(self) -> None:
-        self._squared_errors, self._values = torch.zeros(()), torch.zeros(())
+        self._squared_errors, self._values = (torch.zeros((), device=self._settings.device) for _ in range(2))
         self._critic_steps = self._actor_steps = 0
 
 
@@ -125,7 +125,7 @@ class Learner(Gradients):
         rng = make_generator(seed, Purpose.INITIAL_PARAMS, member=1)
         layout = Layout(compute_dense_shapes(compute_critic_sizes(settings, policy), bias=True))
         rows = np.stack([pytorch_uniform(layout, rng) for _ in range(2)]).astype(np.float32)
-        super().__init__(settings, policy, make_action_range(self.low, self.high), rows, self.replay)
+        super().__init__(settings, policy, make_action_range(settings, self.low, self.high), rows, self.replay)
 
     def add(self, transitions: Transitions) -> None:
         """Adds transitions to the replay, with actions, in [-1, 1] here, in the environment's units."""
@@ -152,15 +152,23 @@ class Learner(Gradients):
         self.replay.set_segments(state.segments, state.values["transitions"])
 
 
-def make_action_range(low: Float32[np.ndarray, " action"], high: Float32[np.ndarray, " action"]) -> ActionRange:
-    """The range between these bounds."""
-    return ActionRange(torch.from_numpy(low), torch.from_numpy(high))
+def make_action_range(
+    settings: GradientSettings, low: Float32[np.ndarray, " action"], high: Float32[np.ndarray, " action"]
+) -> ActionRange:
+    """The range between these bounds, on the device of the settings."""
+    return ActionRange(*(torch.from_numpy(bound).to(settings.device) for bound in (low, high)))
 
 
 def compute_critic_sizes(settings: GradientSettings, policy: MLP) -> tuple[int, ...]:
     """Numbers of inputs, of the units of each hidden layer, and of outputs of a critic."""
     hidden_sizes = settings.choose_critic_sizes(policy.hidden_sizes)
     return int(np.prod(policy.observation_shape)) + policy.num_outputs, *hidden_sizes, 1
+
+
+def check_device(device: str) -> None:
+    """Raises ValueError if PyTorch has no such device here."""
+    if device == "cuda" and not torch.cuda.is_available():
+        raise ValueError(f"device must be cpu here, because PyTorch {torch.__version__} finds no GPU, got cuda")
 
 
 def check_estimates(*estimates: float) -> None:

@@ -1,14 +1,14 @@
 """Fully connected networks whose gradients are written out, for the few small products of a gradient step.
 
-Several networks of one shape are computed at once, in one batched product a layer. Each has a row of parameters in the
-order of `hebbes.policies.mlp.MLP`, so that an actor's row is the row of a policy. Autograd, with its tape and its many
-small operations, is not used: a layer's gradient follows from its output alone,
+Several networks of one shape may be computed at once, in one batched product a layer. Each has a row of parameters in
+the order of `hebbes.policies.mlp.MLP`, so that an actor's row is the row of a policy. Autograd, with its tape and its
+many small operations, is not used: a layer's gradient follows from its output alone,
 
     dL/dW = d^T x,  dL/db = sum d,  dL/dx = d W,  with d = dL/dy f'(y).
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import TypeAlias
 
@@ -68,25 +68,12 @@ class Parameters:
             start = stop
 
 
-class Workspace:
-    """Arrays that one kind of pass writes in every step. Fresh memory would cost more than writing to it."""
-
-    def __init__(self) -> None:
-        self._arrays: dict[str, Tensor] = {}
-
-    def take(self, name: str, *shape: int) -> Tensor:
-        """The array of this name, of any content."""
-        array = self._arrays.get(name)
-        if array is None or array.shape != shape:
-            array = self._arrays[name] = torch.empty(shape)
-        return array
-
-
 @dataclass(frozen=True)
 class Network:
     """The shape of fully connected networks, and their passes forward and backward.
 
-    Inputs have shape (networks, batch, in); the same inputs for all networks may be an expanded view.
+    Inputs have shape (networks, batch, in); the same inputs for all networks may be an expanded view. All passes write
+    to the same arrays: these stay in the cache, and what a pass has returned is overwritten by the next pass.
     """
 
     sizes: tuple[int, ...]
@@ -95,6 +82,9 @@ class Network:
     """Activation of the hidden layers, a name in `ACTIVATIONS`."""
     output: str
     """Activation of the last layer."""
+    _arrays: dict[tuple[str, int, int, int], Tensor] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
 
     @property
     def num_params(self) -> int:
@@ -105,14 +95,12 @@ class Network:
         """Views of these rows."""
         return Parameters(rows, self.sizes)
 
-    def forward(
-        self, parameters: Parameters, inputs: Float32[Tensor, "networks batch in"], workspace: Workspace
-    ) -> list[Tensor]:
-        """The outputs of each layer, (networks, batch, units), the last layer's last. They are in the workspace."""
+    def forward(self, parameters: Parameters, inputs: Float32[Tensor, "networks batch in"]) -> list[Tensor]:
+        """The outputs of each layer, (networks, batch, units), the last layer's last."""
         outputs: list[Tensor] = []
         for number, (weights, biases) in enumerate(parameters.layers, start=1):
-            sums = workspace.take(f"outputs{number}", *inputs.shape[:2], weights.shape[1])
-            inputs = torch.baddbmm(biases, inputs, weights.transpose(1, 2), out=sums)
+            sums = self._take_array(f"outputs{number}", inputs, weights.shape[1])
+            inputs = torch.bmm(inputs, weights.transpose(1, 2), out=sums).add_(biases)
             self._find_activation(number).apply(inputs)
             outputs.append(inputs)
         return outputs
@@ -123,12 +111,10 @@ class Network:
         inputs: Float32[Tensor, "networks batch in"],
         outputs: Sequence[Tensor],
         gradient: Float32[Tensor, "networks batch out"],
-        workspace: Workspace,
         parameter_gradient: Parameters | None = None,
-        *,
-        needs_input_gradient: bool = False,
-    ) -> Float32[Tensor, "networks batch in"] | None:
-        """The gradient with respect to the inputs, if it is needed.
+        first_input: int | None = None,
+    ) -> Float32[Tensor, "networks batch columns"] | None:
+        """The gradient with respect to the inputs from the first one that is needed; None if that is None.
 
         Args:
             outputs: what `forward` returned for these inputs.
@@ -141,12 +127,21 @@ class Network:
                 weight_gradient, bias_gradient = parameter_gradient.layers[number - 1]
                 torch.bmm(gradient.transpose(1, 2), outputs[number - 2] if number > 1 else inputs, out=weight_gradient)
                 torch.sum(gradient, 1, keepdim=True, out=bias_gradient)
-            if number == 1 and not needs_input_gradient:
-                return None
             weights = parameters.layers[number - 1][0]
-            inner = workspace.take(f"gradient{number}", *gradient.shape[:2], weights.shape[2])
+            if number == 1:
+                if first_input is None:
+                    return None
+                weights = weights[:, :, first_input:]
+            inner = self._take_array(f"gradient{number}", gradient, weights.shape[2])
             gradient = torch.bmm(gradient, weights, out=inner)
         return gradient
+
+    def _take_array(self, name: str, like: Tensor, size: int) -> Tensor:
+        """The array of this name, of any content. Fresh memory would cost more than writing to it."""
+        key = name, like.shape[0], like.shape[1], size
+        if key not in self._arrays:
+            self._arrays[key] = like.new_empty(key[1:])
+        return self._arrays[key]
 
     def _find_activation(self, number: int) -> Activation:
         return ACTIVATIONS[self.hidden if number < len(self.sizes) - 1 else self.output]

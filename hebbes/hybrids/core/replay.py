@@ -42,13 +42,14 @@ class ReplayView:
         """How another process gets it, without the rows."""
         return ReplayView, (self._memory, self._sizes, self._capacity, self.count)
 
-    def draw(self, rng: np.random.Generator, batch_size: int) -> Batch:
-        """A batch of transitions, drawn with replacement. The next draw overwrites it."""
+    def draw(self, rng: np.random.Generator, batch_size: int, device: str = "cpu") -> Batch:
+        """A batch of transitions on this device, drawn with replacement. The next draw overwrites it."""
         if len(self._drawn) != batch_size:
             self._drawn = np.empty((batch_size, self._rows.shape[1]), np.float32)
         oldest = self.count - len(self)
         numbers = oldest + (rng.integers(len(self), size=batch_size) - oldest) % len(self)
-        drawn = torch.from_numpy(self._rows.take(numbers % len(self._rows), axis=0, out=self._drawn, mode="clip"))
+        self._rows.take(numbers % len(self._rows), axis=0, out=self._drawn, mode="clip")
+        drawn = torch.from_numpy(self._drawn).to(device)
         observation, action = self._sizes
         following = observation + action
         return Batch(

@@ -41,6 +41,13 @@ class GradientSettings:
     gradient_threads: int = option(
         1, "threads of PyTorch; results depend on it in their last bits", range=f"in [1, {MAX_THREADS}]"
     )
+    device: str = option(
+        "cpu",
+        "what takes the gradient steps, on networks and batches in its memory; the same seed gives the same bits only "
+        "on cpu",
+        choices=("cpu", "cuda"),
+        changeable=True,
+    )
 
     def __post_init__(self) -> None:
         check_options(self)
