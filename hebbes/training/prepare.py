@@ -7,13 +7,13 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
+from hebbes.execution.provenance import find_conditions
 from hebbes.files import checkpoint as checkpoints
 from hebbes.files.atomic_file import write_atomically
 from hebbes.files.checkpoint import Checkpoint, load_newest_checkpoint
 from hebbes.recording.metrics import METRICS_CSV, cut_metrics
 from hebbes.training.assemble_run import assemble_run
 from hebbes.training.config import TrainConfig
-from hebbes.training.provenance import find_conditions
 from hebbes.training.run_folder import (
     CONFIG_YAML,
     INIT_FROM,

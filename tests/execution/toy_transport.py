@@ -18,11 +18,15 @@ class ToyTransport:
     """
 
     threads_per_worker = capacity = 1
+    starts_at_once = True
 
     def __init__(self, make_host, threads):
         self.num_workers, self.make_host = threads, make_host
         self.fate, self.rng = lambda function, arguments: 0, np.random.default_rng(0)
         self.now, self.made, self.calls, self.alive = 0.0, 0, [], []
+
+    def share(self, value):
+        return value
 
     def start_worker(self):
         self.made += 1
@@ -56,6 +60,6 @@ class ToyWorker:
 
     def receive(self):
         if self.outcome:
-            return None, Loss(f"worker died (exit code {self.outcome})", is_blameless=self.outcome == -SIGKILL)
+            return None, Loss(f"worker died (exit code {self.outcome})", "kill" if self.outcome == -SIGKILL else "call")
         ticket, *call = self.call or (None,)
         return ticket, call_function(self.host, *call) if call else None
