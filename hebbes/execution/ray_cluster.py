@@ -50,9 +50,10 @@ class RayCluster:
     def __init__(self, address: str, allow_mixed_nodes: bool, modules: tuple[str, ...]):
         self._address, self._allow_mixed_nodes, self._modules = address, allow_mixed_nodes, modules
         require_token()
-        try_to_join(address)
+        self._ours = describe_node(modules)
         self.nodes: dict[str, Node] = {}
         """The nodes that may be used, by their ids."""
+        self._has_joined = False
         self._asked: dict[str, tuple[Node, Any]] = {}
         self._refused: set[str] = set()
         self._read_at = 0.0
@@ -60,19 +61,24 @@ class RayCluster:
         self._wait_for_first_nodes()
 
     def join(self) -> None:
-        """Connects to the cluster, unless it is connected."""
+        """Connects to the cluster, unless this process is connected: a user's own program may be."""
+        if "ray" not in sys.modules or not sys.modules["ray"].is_initialized():
+            try_to_join(self._address)
         import ray  # optional; after the environment has been set
 
         self.ray = ray
         if ray.is_initialized():
             return
+        self._has_joined = True
         with _keeping_signal_handlers():
             ray.init(address=self._address, log_to_driver=False, logging_level="ERROR", configure_logging=False)
         self.nodes, self._asked, self._refused, self._read_at = {}, {}, set(), 0.0
 
     def leave(self) -> None:
-        """Disconnects, which ends all workers of this run."""
-        self.ray.shutdown()
+        """Disconnects, unless it was connected before."""
+        if self._has_joined:
+            self.ray.shutdown()
+        self._has_joined = False
 
     def run_on(self, node: Node, function: Any, *arguments: Any) -> Any:
         """Starts a short call on a node, which takes none of its CPUs; the reference of its answer."""
@@ -104,7 +110,7 @@ class RayCluster:
     def _take_description(self, node: Node, answer: Any) -> None:
         """Uses the node if it is like this machine. Else a line says why it does not."""
         try:
-            difference = find_difference(self.ray.get(answer), describe_node(self._modules))
+            difference = find_difference(self.ray.get(answer), self._ours)
         except self.ray.exceptions.RayTaskError as error:  # such as a module that it lacks
             difference = f"it cannot do the work: {describe_error(error.cause or error)}"
         except self.ray.exceptions.RayError:

@@ -148,6 +148,8 @@ class RayTransport:
 
     def close(self) -> None:
         """Ends all workers, and leaves the cluster."""
+        for worker in self._workers:
+            worker.end()
         self._workers.clear()
         self._shared.clear()
         self._cluster.leave()

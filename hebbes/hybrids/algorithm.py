@@ -23,6 +23,8 @@ class Algorithm(ABC):
     """Options of other parts -> the default that they have with this algorithm."""
     unit: ClassVar[str]
     """What a unit is called: an episode, a generation, an individual."""
+    shares_memory: ClassVar[bool] = False
+    """Whether its jobs read memory of the training process, so that they run on the same machine."""
 
     @abstractmethod
     def __init__(

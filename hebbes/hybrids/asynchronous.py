@@ -109,6 +109,7 @@ class Asynchronous(Algorithm):
     Settings: ClassVar[type[AsynchronousSettings]]
     Distribution: ClassVar[type[SearchDistribution]]
     unit = "individual"
+    shares_memory = True
 
     def __init__(
         self,

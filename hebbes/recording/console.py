@@ -51,8 +51,8 @@ _COLUMNS: Mapping[str, tuple[str, int, Callable[[float], str]]] = {
 }
 """Column of a row -> its title, width and format. The first column of a row is shown even if it is not among these."""
 _DROP_ORDER = (
-    *("chunks_outstanding", LEFT, "mean_policy_rank", "nodes", "chunks_sent_again", "env_steps_per_second", "seconds"),
-    *("workers",),
+    *(LEFT, "chunks_outstanding", "mean_policy_rank", "nodes", "chunks_sent_again", "env_steps_per_second"),
+    *("seconds", "workers"),
     *("mean_policy_return", "return_max", "env_steps", "best_score"),
 )
 """Columns that are dropped on a narrow terminal, in this order. The bar also shows the first one."""

@@ -142,7 +142,12 @@ class Hybrid(Trainer):
 
 
 def _check_options(config: TrainConfig, policy: MLP) -> None:
-    """ValueError for options that the gradients do not follow."""
+    """ValueError for options that the gradients do not follow, and for an engine out of reach of shared memory."""
+    if config.engine.engine == "ray" and find_class("algorithm", config.choices.method).shares_memory:
+        raise ValueError(
+            f"--algorithm {config.choices.method} cannot use --engine ray, because its jobs read the replay in the "
+            "memory of the training process; use --engine workers"
+        )
     for name, value, allowed in (
         ("action_bounds", config.environment.action_bounds, ("rescale",)),
         ("bias", policy.bias, (True,)),
