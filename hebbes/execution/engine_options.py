@@ -4,6 +4,7 @@ This module imports no simulator and no compiler, because the command line impor
 """
 
 import os
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -66,6 +67,8 @@ class EngineOptions:
     def __post_init__(self) -> None:
         check_options(self)
         resolve_num_threads(self.threads)
+        if not re.fullmatch(r"auto|.+:\d{1,5}", self.ray_address):
+            raise ValueError(f"ray_address must be auto or HOST:PORT, got {self.ray_address!r}")
         if self.episode_timeout is not None and self.engine != "auto" and not uses_processes(self.engine):
             raise ValueError(
                 f"episode_timeout needs engine=workers or ray, whose simulators can be killed, got {self.engine!r}"

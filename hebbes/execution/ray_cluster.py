@@ -3,6 +3,7 @@
 Nodes join and leave while the run goes on. One is used only after it has said what a run's bits depend on there.
 """
 
+import logging
 import os
 import signal
 import subprocess
@@ -71,7 +72,7 @@ class RayCluster:
             return
         self._has_joined = True
         with _keeping_signal_handlers():
-            ray.init(address=self._address, log_to_driver=False, logging_level="ERROR", configure_logging=False)
+            ray.init(address=self._address, log_to_driver=False, logging_level=logging.ERROR, configure_logging=False)
         self.nodes, self._asked, self._refused, self._read_at = {}, {}, set(), 0.0
 
     def leave(self) -> None:

@@ -166,6 +166,7 @@ class RayEngine(ChunkEngine):
     transport_class = RayTransport
     uses_processes = True
     own_options = ("ray_address", "allow_mixed_nodes")
+    _transport: RayTransport
 
     def __init__(self, task: Task, **options: Any):
         super().__init__(task, **options, modules=list_users_modules(task))

@@ -13,8 +13,8 @@ class ToyTransport:
     """Workers that do their calls when they are asked for the answer.
 
     `fate(function, arguments)` is the outcome of a call, or with (None, ()) of a worker's start: 0 for an answer, an
-    exit code, or HANGS. The random generator draws whose answers come next. `now` is the time of a clock that moves
-    only where everybody hangs. `calls` has the worker's number with each call.
+    exit code, HANGS, or "machine" if that is gone. The random generator draws whose answers come next. `now` is the
+    time of a clock that moves only where everybody hangs. `calls` has the worker's number with each call.
     """
 
     threads_per_worker = capacity = 1
@@ -59,6 +59,8 @@ class ToyWorker:
         self.call, self.outcome = (ticket, function, arguments), self.transport.fate(function, arguments)
 
     def receive(self):
+        if self.outcome == "machine":
+            return None, Loss("its machine is gone", "machine")
         if self.outcome:
             return None, Loss(f"worker died (exit code {self.outcome})", "kill" if self.outcome == -SIGKILL else "call")
         ticket, *call = self.call or (None,)
