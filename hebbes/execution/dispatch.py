@@ -251,11 +251,9 @@ class Dispatch:
 
     def _take_loss(self, seat: Seat, loss: Loss) -> None:
         if loss.cause == "machine":
-            self._free_seat(seat, loss.reason, [])
-        elif loss.cause == "call" and seat.has_started:
-            self._lose_worker(seat, loss.reason, list(seat.jobs.values()))
-        else:
-            self._lose_worker(seat, loss.reason if seat.has_started else f"{loss.reason} at its start", [])
+            return self._free_seat(seat, "", [])
+        blamed = list(seat.jobs.values()) if loss.cause == "call" else []
+        return self._lose_worker(seat, loss.reason if seat.has_started else f"{loss.reason} at its start", blamed)
 
     def _lose_late_worker(self, seat: Seat) -> None:
         if not seat.has_started:
@@ -278,7 +276,10 @@ class Dispatch:
         self._free_seat(seat, reason, blamed)
 
     def _free_seat(self, seat: Seat, reason: str, blamed: Sequence[Job]) -> None:
-        """Frees the place of a lost worker. Its jobs are tried again or given up, unless others do them already."""
+        """Frees the place of a lost worker. Its jobs are tried again or given up, unless others do them already.
+
+        A line says so, unless the reason is empty, because the transport has said that a machine is gone.
+        """
         del self._seats[seat.number]
         self._homes.free(seat)
         self._transport.end_worker(seat.worker)
@@ -287,7 +288,8 @@ class Dispatch:
             if job.ticket not in self._undone or any(job.ticket in other.jobs for other in self._seats.values()):
                 continue
             if job.workers_lost < MAX_TRIES:
-                say(f"a worker was replaced: {reason}")
+                if reason:
+                    say(f"a worker was replaced: {reason}")
                 self.num_sent_again += 1
                 self._waiting.insert(0, job)
             else:

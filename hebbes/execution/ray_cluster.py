@@ -12,6 +12,7 @@ import threading
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
+from importlib.util import find_spec
 from typing import Any
 
 from hebbes.contracts.errors import describe_error, say
@@ -50,6 +51,10 @@ class RayCluster:
 
     def __init__(self, address: str, allow_mixed_nodes: bool, modules: tuple[str, ...]):
         self._address, self._allow_mixed_nodes, self._modules = address, allow_mixed_nodes, modules
+        if find_spec("ray") is None:
+            raise ValueError(
+                "engine ray needs the package ray, which is not installed: pip install 'ray[default]~=2.60'"
+            )
         require_token()
         self._ours = describe_node(modules)
         self.nodes: dict[str, Node] = {}
@@ -171,11 +176,11 @@ def try_to_join(address: str) -> None:
         ends = f"no answer in {JOIN_SECONDS:g} s"
     if "joined" in output.splitlines():
         return
-    if "No module named 'ray'" in output:
-        raise ValueError("engine ray needs the package ray, which is not installed: pip install 'ray[default]~=2.60.0'")
     if "InvalidAuthToken" in output:
         mode = os.environ["RAY_AUTH_MODE"]
         ends = "the cluster has another token" if mode == "token" else "the cluster needs a token"
+    elif "Version mismatch" in output:
+        ends = " ".join(output[output.index("Version mismatch") :].split())
     elif "Could not find any running Ray instance" in output:
         ends = "this machine is part of no Ray cluster; start one with RAY_AUTH_MODE=token ray start --head"
     raise ValueError(f"ray_address {address}: {ends}")

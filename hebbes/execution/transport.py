@@ -23,7 +23,9 @@ class Host(Protocol):
 
 
 Cause: TypeAlias = Literal["call", "kill", "machine"]
-"""Why a worker is gone: one of its calls may have ended it, it was killed from outside, or its machine is gone."""
+"""Why a worker is gone: one of its calls may have ended it, it was killed from outside, or its machine is gone.
+
+A transport says itself that a machine is gone, once for all of its workers."""
 
 
 @dataclass(frozen=True)

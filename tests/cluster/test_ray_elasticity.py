@@ -2,6 +2,7 @@
 
 import os
 import signal
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -61,18 +62,21 @@ def test_when_all_nodes_are_gone_it_waits_for_one(nodes, bits, capfd):
     assert said.count("the work goes on\n") == 1
 
 
-def test_the_job_of_a_worker_that_hangs_is_sent_again(nodes, bits, monkeypatch):
+@pytest.mark.parametrize("what", ["worker", "node"])
+def test_the_job_of_a_worker_or_node_that_is_stopped_is_sent_again(nodes, bits, monkeypatch, what):
     monkeypatch.setattr(stragglers, "PATIENCE_SECONDS", 3.0)
     monkeypatch.setattr(stragglers, "UNKNOWN_SECONDS", 6.0)
     first, _ = nodes.keep((1, 1))
     with working(nodes) as (engine, answers):
         wait_for_workers(engine, 2)
-        (stopped,) = nodes.find_workers(first)
-        os.kill(stopped, signal.SIGSTOP)
+        stopped = nodes.find_workers(first) + [nodes.find_raylet(first).pid] * (what == "node")
+        for process in stopped:
+            os.kill(process, signal.SIGSTOP)
         try:
             assert answers.result(100) == bits
         finally:
-            os.kill(stopped, signal.SIGKILL)
+            for process in stopped:
+                os.kill(process, signal.SIGKILL)
         assert engine.metrics["chunks_sent_again"] >= 1
 
 
@@ -83,6 +87,18 @@ def test_a_worker_that_is_killed_as_when_memory_is_short_changes_nothing(nodes, 
         os.kill(nodes.find_workers(first)[0], signal.SIGKILL)
         assert answers.result(100) == bits
         assert engine.metrics["chunks_sent_again"] >= 1
+
+
+def test_the_cluster_keeps_what_is_shared_as_long_as_the_value_lives(nodes):
+    nodes.keep((1,))
+    engine = make_ray_engine(nodes, build_scripted_task())
+    population = replace(POPULATION, generation=5)
+    first, second = (engine._transport.share(population) for _ in range(2))
+    assert first is second
+    engine.evaluate(population, make_context())
+    del population, first, second
+    assert len(engine._transport._shared) == 1  # what makes the hosts of new workers
+    engine.close()
 
 
 def test_only_the_members_of_a_chunk_that_crashes_fail(nodes):

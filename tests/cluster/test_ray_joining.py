@@ -6,27 +6,29 @@ import shutil
 import subprocess
 import sys
 import time
+from importlib.metadata import version
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from hebbes.execution import ray_worker
+from hebbes.execution import ray_cluster, ray_worker
 from hebbes.execution.ray_cluster import find_difference
 from hebbes.files.policy_file import load_policy
 from tests.cluster.ray_engines import find_bits, make_ray_engine, wait_until
 from tests.execution.test_engines import build_scripted_task, collect_answers
 
 pytestmark = pytest.mark.ray
+OWN, PYTHON = version("ray"), sys.version.split()[0]
 ROOT = Path(__file__).parents[2]
 RUN = ("--environment", "CartPole-v1", "--backend", "gymnasium", "--popsize", "8", "--generations", "4")
 SHORT = (*RUN, "--test_episodes", "0", "--eval_episodes", "1", "--max_episode_steps", "20", "--run_name", "run")
 
 
-def start_training(*arguments, cwd=ROOT, **environment):
+def start_training(*arguments, script="train_static.py", **environment):
     return subprocess.Popen(
-        [sys.executable, "train_static.py", *map(str, arguments)],
-        cwd=cwd,
+        [sys.executable, script, *map(str, arguments)],
+        cwd=ROOT,
         env={**os.environ, "GIT_DIR": os.devnull, **environment},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -41,7 +43,19 @@ def read_refusal(process):
     assert (process.returncode, output) == (2, ""), errors
     assert time.monotonic() - started < 60  # 30 s on a machine that does nothing else
     (line,) = errors.splitlines()
-    return line.removeprefix("train_static.py: error: ")
+    return line.partition(": error: ")[2]
+
+
+def make_other_version(folder):
+    """A folder that makes Ray another version for programs that have it in their path."""
+    (folder / "sitecustomize.py").write_text("import ray\nray.__version__ = '1.2.3'\n")
+    return folder
+
+
+def test_without_the_package_it_says_how_to_install_it(nodes, monkeypatch):
+    monkeypatch.setattr(ray_cluster, "find_spec", lambda name: None)
+    with pytest.raises(ValueError, match=r"not installed: pip install 'ray\[default\]~=2.60'"):
+        make_ray_engine(nodes, build_scripted_task())
 
 
 def test_bad_input_is_refused_in_one_line(nodes, tmp_path):
@@ -51,7 +65,8 @@ def test_bad_input_is_refused_in_one_line(nodes, tmp_path):
         path.touch(mode)
         path.chmod(mode)
         path.write_text(secrets.token_hex(32))
-    joining = (*SHORT, "--folder", tmp_path, "--engine", "ray", "--ray_address")
+    in_folder = ("--folder", tmp_path, "--engine", "ray")
+    joining = (*SHORT, *in_folder, "--ray_address")
     absent = str(tmp_path / "absent")
     expected = {
         start_training(*joining, nodes.address, RAY_AUTH_TOKEN_PATH=str(wrong)): f"ray_address {nodes.address}: the "
@@ -64,6 +79,13 @@ def test_bad_input_is_refused_in_one_line(nodes, tmp_path):
         start_training(*joining, nodes.address, RAY_AUTH_TOKEN_PATH=str(open_to_all)): f"{open_to_all} holds Ray's "
         f"token, and others can read it (mode 0644): chmod 600 {open_to_all}",
         start_training(*joining, "127.0.0.1:9"): "ray_address 127.0.0.1:9: no answer in 15 s",
+        start_training(*joining, nodes.address, PYTHONPATH=str(make_other_version(tmp_path))): f"ray_address "
+        f"{nodes.address}: Version mismatch: The cluster was started with: Ray: {OWN} Python: {PYTHON} This "
+        f"process on node {nodes.address.partition(':')[0]} was started with: Ray: 1.2.3 Python: {PYTHON}",
+        start_training("--environment", "Pendulum-v1", "--algorithm", "aes_rl", *in_folder, script="train_hybrid.py"): (
+            "--algorithm aes_rl cannot use --engine ray, because its jobs read the replay in the memory of the training "
+            "process; use --engine workers"
+        ),
         start_training(*joining, "nonsense"): "ray_address must be auto or HOST:PORT, got 'nonsense'",
         start_training(*SHORT, "--ray_address", nodes.address): "--ray_address is only used with --engine ray",
     }

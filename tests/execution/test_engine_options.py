@@ -41,7 +41,9 @@ def test_an_option_that_makes_no_sense_is_refused(options, message):
 
 
 def test_a_resumed_run_may_change_every_option():
-    assert [each.name for each in list_options(EngineOptions)] == ["engine", "threads", "chunk_size", "episode_timeout"]
+    assert [each.name for each in list_options(EngineOptions)] == [
+        *("engine", "threads", "chunk_size", "episode_timeout", "ray_address", "allow_mixed_nodes"),
+    ]
     assert all(each.metadata["changeable"] for each in list_options(EngineOptions))
 
 
