@@ -57,6 +57,7 @@ class Dispatch:
         self._durations = Durations()
         self._deaths = 0  # workers lost by no job's fault since the last answer
         self._has_warmed_up = False  # whether any worker has ever finished a warm-up
+        self._looks_at = 0.0  # when it looks for stragglers again
         self._is_stranded = False  # whether there was no machine when it last looked
         self.num_sent_again = 0
         """Number of times that a job has been given to a further worker."""
@@ -146,16 +147,15 @@ class Dispatch:
         ticket = next((ticket for ticket in self._answers if ticket in tickets), None)
         return None if ticket is None else (ticket, self._answers.pop(ticket))
 
-    def _start_workers(self) -> None:
-        """Starts the workers that the jobs need, those in place of lost ones, and one for a straggler."""
+    def _start_workers(self, num_stragglers: int) -> None:
+        """Starts the workers that jobs and stragglers need, and those in place of lost ones."""
         num_workers = self._transport.num_workers
         if self._is_stranded != (num_workers < 1):
             self._is_stranded = not self._is_stranded
             say("no machine is left to do the work; waiting for one" if self._is_stranded else "the work goes on")
         num_jobs = len(self._waiting) + sum(len(seat.jobs) for seat in self._seats.values())
-        needed = min(num_workers, num_jobs + (self._find_straggler() is not None))
         for number in count():
-            if len(self._seats) >= needed:
+            if len(self._seats) >= min(num_workers, num_jobs + num_stragglers):
                 return
             if number not in self._seats:
                 self._seats[number] = Seat(number, self._transport.start_worker(), time.monotonic())
@@ -164,28 +164,28 @@ class Dispatch:
         """Gives the workers jobs of their homes and those without a home. Then idle ones may help others."""
         if not self._undone:
             return
-        self._start_workers()
+        stragglers = self._list_stragglers() if helping and not self._waiting else []
+        self._start_workers(len(stragglers))
         seats = sorted(self._seats.values(), key=lambda seat: len(seat.jobs))
         free = [seat for seat in seats if seat.has_started and len(seat.jobs) < self._transport.capacity]
         for seat in free:
             self._fill(seat, [job for job in self._waiting if self._homes.find_owner(job) in (None, seat)])
         for seat in free if helping else ():
             self._fill(seat, self._waiting[::-1])
-        for seat in free if helping and not self._waiting else ():
-            if not seat.jobs and (straggler := self._find_straggler()):
-                self.num_sent_again += 1
-                self._begin(seat, straggler)
+        for seat, job in zip([seat for seat in free if not seat.jobs], stragglers, strict=False):
+            self.num_sent_again += 1
+            self._begin(seat, job)
 
-    def _find_straggler(self) -> Job | None:
-        """The job that is late for longest, if any."""
-        out = {job for seat in self._seats.values() for job in seat.jobs.values() if job.ticket in self._undone}
+    def _list_stragglers(self) -> list[Job]:
+        """The late jobs, those that are late for longest first. It looks once in `POLL_SECONDS`."""
         now = time.monotonic()
-        late = [
-            job
-            for job in out
-            if job.limit is None and now - job.begun > self._durations.estimate_patience(job.function)
-        ]
-        return min(late, key=lambda job: job.begun, default=None)
+        if now < self._looks_at:
+            return []
+        self._looks_at = now + POLL_SECONDS
+        out = {job for seat in self._seats.values() for job in seat.jobs.values() if job.ticket in self._undone}
+        patience = {job.function: self._durations.estimate_patience(job.function) for job in out}
+        late = [job for job in out if job.limit is None and now - job.begun > patience[job.function]]
+        return sorted(late, key=lambda job: job.begun)
 
     def _fill(self, seat: Seat, jobs: Sequence[Job]) -> None:
         """Gives the worker the first of these jobs, as many as it may have."""

@@ -62,7 +62,7 @@ class RayCluster:
         self._has_joined = False
         self._asked: dict[str, tuple[Node, Any]] = {}
         self._refused: set[str] = set()
-        self._read_at = 0.0
+        self._read_at, self._reason = 0.0, ""
         self.join()
         self._wait_for_first_nodes()
 

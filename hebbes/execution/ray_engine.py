@@ -185,4 +185,4 @@ class RayEngine(ChunkEngine):
 def list_users_modules(task: Task) -> tuple[str, ...]:
     """The modules of the user that a task names."""
     named = (*task.environment.imports, type(task.agent.policy).__module__)
-    return tuple(sorted({name for name in named if name.partition(".")[0] != "hebbes"}))
+    return tuple(sorted({name for name in named if name.partition(".")[0] not in ("hebbes", "__main__")}))

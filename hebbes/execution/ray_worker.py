@@ -36,7 +36,10 @@ class RayHost:
 
 def find_crash(log: str) -> str:
     """The line that says why a worker crashed, from its log; empty if it was killed from outside."""
-    lines = Path(log).read_text(errors="replace").splitlines()
+    try:
+        lines = Path(log).read_text(errors="replace").splitlines()
+    except OSError:
+        return ""
     return next((line for line in reversed(lines) if line.startswith(CRASH)), "")
 
 
@@ -51,7 +54,7 @@ def describe_node(modules: tuple[str, ...]) -> dict[str, str]:
 
 
 def _hash_module(name: str) -> str:
-    path = Path(import_module(name).__file__ or "")
+    path = Path(import_module(name).__file__ or __file__)  # a package without a file has no code of its own
     return _hash_files(path.parent if path.name == "__init__.py" else path)
 
 

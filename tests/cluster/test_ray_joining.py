@@ -82,9 +82,11 @@ def test_bad_input_is_refused_in_one_line(nodes, tmp_path):
         start_training(*joining, nodes.address, PYTHONPATH=str(make_other_version(tmp_path))): f"ray_address "
         f"{nodes.address}: Version mismatch: The cluster was started with: Ray: {OWN} Python: {PYTHON} This "
         f"process on node {nodes.address.partition(':')[0]} was started with: Ray: 1.2.3 Python: {PYTHON}",
-        start_training("--environment", "Pendulum-v1", "--algorithm", "aes_rl", *in_folder, script="train_hybrid.py"): (
-            "--algorithm aes_rl cannot use --engine ray, because its jobs read the replay in the memory of the training "
-            "process; use --engine workers"
+        start_training(
+            "--environment", "Pendulum-v1", "--algorithm", "acem_rl", *in_folder, script="train_hybrid.py"
+        ): (
+            "--algorithm acem_rl cannot use --engine ray, because its jobs read the replay in the memory of the "
+            "training process; use --engine workers"
         ),
         start_training(*joining, "nonsense"): "ray_address must be auto or HOST:PORT, got 'nonsense'",
         start_training(*SHORT, "--ray_address", nodes.address): "--ray_address is only used with --engine ray",
