@@ -31,7 +31,7 @@ train: $(RUNTIME) ## evolve a policy: make train ENV=CarRacing-v3 ARGS="--popsiz
 	@$(BIN)/python train_static.py --environment "$$ENV" $(ARGS)
 
 test: $(DEVELOPMENT) ## run the fast tests, some minutes: make test ARGS="-k wrappers"
-	$(PYTEST) -m "not slow" $(ARGS)
+	$(PYTEST) -m "not slow and not ray" $(ARGS)
 
 check: $(DEVELOPMENT) ## lint, format, types, layers, all tests (tests/test_layout.py holds the size limits)
 	$(BIN)/python -m ruff check $(SOURCES)

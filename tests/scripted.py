@@ -138,7 +138,9 @@ class ScriptedGymnasiumEnv(gymnasium.Env):
     - `raise_at`: the env step that raises RuntimeError; `exit_at`: the one that ends the process with status 3;
       `hang_at`: the one that prints "hanging in process PID" and never returns. With `hang_holds_lock` it also keeps
       the interpreter lock.
-    - `only_above`: these three happen only if the sum of the action is above this; None: always.
+    - `crash_at`: the one that ends the process with SIGSEGV.
+    - `pause`: seconds that each reset takes.
+    - `only_above`: these four happen only if the sum of the action is above this; None: always.
     - `raise_in`: which of "constructor", "reset" and "close" raises RuntimeError.
     - `num_actions`: number of Discrete actions; 0 means a Box of shape (2,) in [-1, 1].
     """
@@ -153,6 +155,8 @@ class ScriptedGymnasiumEnv(gymnasium.Env):
         nan_at: int = 0,
         raise_at: int = 0,
         exit_at: int = 0,
+        crash_at: int = 0,
+        pause: float = 0.0,
         hang_at: int = 0,
         hang_holds_lock: bool = False,
         only_above: float | None = None,
@@ -167,6 +171,7 @@ class ScriptedGymnasiumEnv(gymnasium.Env):
         self._rewards = rewards
         self._terminate_at, self._truncate_at = terminate_at, truncate_at
         self._nan_at, self._raise_at, self._exit_at, self._hang_at = nan_at, raise_at, exit_at, hang_at
+        self._crash_at, self._pause = crash_at, pause
         self._hang_holds_lock, self._only_above, self._raise_in = hang_holds_lock, only_above, raise_in
         self._action_weight = action_weight
         self._raise_where("constructor")
@@ -174,6 +179,7 @@ class ScriptedGymnasiumEnv(gymnasium.Env):
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[np.ndarray, dict]:
         super().reset(seed=seed)
         self._raise_where("reset")
+        time.sleep(self._pause)
         self._start = self.np_random.random()
         self._env_step = 0
         return self._observe(), {}
@@ -200,6 +206,8 @@ class ScriptedGymnasiumEnv(gymnasium.Env):
             raise RuntimeError(f"scripted failure at env step {self._env_step}")
         if self._env_step == self._exit_at:
             os._exit(3)
+        if self._env_step == self._crash_at:
+            ctypes.string_at(0)
         if self._env_step == self._hang_at:
             print("hanging in process", os.getpid(), flush=True)
             sleep = ctypes.PyDLL(None).sleep if self._hang_holds_lock else time.sleep

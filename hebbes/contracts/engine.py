@@ -103,6 +103,10 @@ class Engine(Protocol):
     uses_processes: ClassVar[bool]
     """Whether workers are processes, which take memory of their own, and can be ended if a simulator hangs."""
 
+    @property
+    def metrics(self) -> Mapping[str, float]:
+        """Columns for the next row of metrics, the same in every row; empty if there is nothing to tell."""
+
     def evaluate(self, population: Population, context: Context, members: range | None = None) -> Rollouts:
         """The results of the given members, or of all, in their episodes; EngineError if they cannot be had."""
 

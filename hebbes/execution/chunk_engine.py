@@ -1,6 +1,6 @@
 """ChunkEngine: evaluates a population in chunks, on the workers of any transport."""
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from math import ceil
@@ -21,7 +21,8 @@ from hebbes.execution.chunks import (
     cut_into_chunks,
     make_failed_rollouts,
 )
-from hebbes.execution.dispatch import Dispatch, TimeLimit
+from hebbes.execution.dispatch import Dispatch
+from hebbes.execution.jobs import TimeLimit
 from hebbes.execution.join_rollouts import join_rollouts
 from hebbes.execution.noise_sums import PairwiseSum, group_chunks
 from hebbes.execution.transport import Transport
@@ -35,14 +36,19 @@ class ChunkEngine:
         chunk_size: about this many members are evaluated together.
         threads: the largest number of chunks that are evaluated at the same time.
         episode_timeout: a chunk may take this many seconds of wall time for each of its episodes; None: any time.
+        own: what the transport takes in addition.
     """
 
     transport_class: ClassVar[type[Transport[Any]]]
     uses_processes: ClassVar[bool]
+    own_options: ClassVar[Sequence[str]] = ()
+    """Fields of EngineOptions that this engine alone uses."""
 
-    def __init__(self, task: Task, *, chunk_size: int, threads: int, episode_timeout: float | None = None):
+    def __init__(
+        self, task: Task, *, chunk_size: int, threads: int, episode_timeout: float | None = None, **own: Any
+    ) -> None:
         self._task, self._chunk_size, self._episode_timeout = task, chunk_size, episode_timeout
-        self._transport = self.transport_class(partial(ChunkEvaluator, task), threads)
+        self._transport = self.transport_class(partial(ChunkEvaluator, task), threads, **own)
         self._dispatch = Dispatch(self._transport)
 
     def evaluate(self, population: Population, context: Context, members: range | None = None) -> Rollouts:
@@ -53,17 +59,19 @@ class ChunkEngine:
         max_idle = self._count_idle_envs(members)
         num_cases = self._task.count_cases(context)
         shortest = replace(context, episodes=context.episodes[:1], max_episode_steps=1)
+        shared, warm_up = (self._transport.share(each) for each in (context, shortest))
+        everybody = self._transport.share(population)
 
         def limit_time(ids: range) -> TimeLimit | None:
             if self._episode_timeout is None:
                 return None
             seconds = self._episode_timeout * max(map(len, chunks)) * num_cases
-            return TimeLimit(seconds, "episode_timeout", warm_up=(population, ids, shortest, env_threads, max_idle))
+            return TimeLimit(seconds, "episode_timeout", warm_up=(everybody, ids, warm_up, env_threads, max_idle))
 
         tickets = [
             self._dispatch.submit(
                 ChunkEvaluator.evaluate,
-                *(population, ids, context, env_threads, max_idle),
+                *(everybody, ids, shared, env_threads, max_idle),
                 home=number,
                 limit=limit_time(ids),
                 give_up=partial(_fail_members, ids, num_cases, context),
@@ -77,11 +85,12 @@ class ChunkEngine:
         self, population: NoisePopulation, utilities: Float[np.ndarray, "rows members"], powers: Sequence[int]
     ) -> Float64[np.ndarray, "rows params"]:
         """Sums over all members of utility * noise**power, one for each row; those of chunks are added pairwise."""
-        num_threads = self._transport.num_workers * self._transport.threads_per_worker
+        num_threads = self._num_workers * self._transport.threads_per_worker
+        arguments = [self._transport.share(each) for each in (population, utilities)]
         groups = group_chunks(cut_into_chunks(len(population), self._chunk_size), num_threads)
         tickets = {
             self._dispatch.submit(
-                ChunkEvaluator.weighted_noise_sums, population, chunks, utilities, powers, home=number
+                ChunkEvaluator.weighted_noise_sums, arguments[0], chunks, arguments[1], powers, home=number
             ): number
             for number, chunks in enumerate(groups)
         }
@@ -104,6 +113,15 @@ class ChunkEngine:
         """Stops what runs, and frees the workers with their simulators."""
         self._dispatch.close()
 
+    @property
+    def metrics(self) -> Mapping[str, float]:
+        """None. Engines whose workers come and go have some."""
+        return {}
+
+    @property
+    def _num_workers(self) -> int:
+        return max(1, self._transport.num_workers)  # there may be none at the moment
+
     def _count_idle_envs(self, members: range) -> int:
         """The largest number of sub-environments that a worker keeps between evaluations of this purpose.
 
@@ -116,7 +134,7 @@ class ChunkEngine:
             largest = ceil(len(members) / count_chunks(len(members), self._chunk_size))
             kept = IDLE_PER_THREAD * self._transport.threads_per_worker * largest
         else:
-            kept = count_kept_envs(members, self._chunk_size, self._transport.num_workers)
+            kept = count_kept_envs(members, self._chunk_size, self._num_workers)
         return kept * len(environment.morphologies)
 
 

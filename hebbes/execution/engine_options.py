@@ -4,8 +4,9 @@ This module imports no simulator and no compiler, because the command line impor
 """
 
 import os
+import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from hebbes.contracts.option import check_options, option
 from hebbes.registry.lookup import find_class
@@ -29,11 +30,13 @@ class EngineOptions:
     engine: str = option(
         "auto",
         "auto: threads for EnvPool, worker processes for Gymnasium; with --threads 1 simulators run in this process, "
-        "and a crash of one ends it",
+        "and a crash of one ends it; ray: workers on the nodes of a Ray cluster, which may come and go",
         choices=("auto", *ENGINES),
         changeable=True,
     )
-    threads: int = option(-1, "threads or worker processes; -1 means all cores", changeable=True)
+    threads: int = option(
+        -1, "threads or worker processes; -1 means all cores, those of the whole cluster on ray", changeable=True
+    )
     chunk_size: int | None = option(
         None,
         "members evaluated together, approximately; results depend on it in their last bits "
@@ -47,24 +50,40 @@ class EngineOptions:
         range="> 0",
         changeable=True,
     )
+    ray_address: str = option(
+        "auto",
+        "HOST:PORT of the head of a Ray cluster; auto: the cluster that this machine is part of",
+        needs={"engine": ("ray",)},
+        changeable=True,
+    )
+    allow_mixed_nodes: bool = option(
+        False,
+        "use nodes of a Ray cluster that differ from this machine in processor or versions, so that results may depend "
+        "on who does what",
+        needs={"engine": ("ray",)},
+        changeable=True,
+    )
 
     def __post_init__(self) -> None:
         check_options(self)
         resolve_num_threads(self.threads)
+        if not re.fullmatch(r"auto|.+:\d{1,5}", self.ray_address):
+            raise ValueError(f"ray_address must be auto or HOST:PORT, got {self.ray_address!r}")
         if self.episode_timeout is not None and self.engine != "auto" and not uses_processes(self.engine):
             raise ValueError(
-                f"episode_timeout needs engine=workers, whose simulators can be killed, got {self.engine!r}"
+                f"episode_timeout needs engine=workers or ray, whose simulators can be killed, got {self.engine!r}"
             )
 
     def resolve(self, backend: str, observation_shape: Sequence[int]) -> "EngineOptions":
         """The options with all that is left to the environment filled in: engine, number of threads and chunk size."""
         threads, engine = resolve_num_threads(self.threads), self.engine
+        if engine == "ray":
+            threads = self.threads  # the cores are those of the cluster, which may change
         if engine == "auto":
             needs_workers = self.episode_timeout is not None or (backend == "gymnasium" and threads > 1)
             engine = "workers" if needs_workers else "in_process"
-        return EngineOptions(
-            engine, threads, self.chunk_size or _choose_chunk_size(backend, observation_shape), self.episode_timeout
-        )
+        chunk_size = self.chunk_size or _choose_chunk_size(backend, observation_shape)
+        return replace(self, engine=engine, threads=threads, chunk_size=chunk_size)
 
 
 def _choose_chunk_size(backend: str, observation_shape: Sequence[int]) -> int:

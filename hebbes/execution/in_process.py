@@ -67,12 +67,17 @@ class ThreadTransport:
     """One worker, of threads of this process."""
 
     num_workers = 1
+    starts_at_once = True
 
     def __init__(self, make_host: Callable[[], Host], threads: int):
         self.threads_per_worker = threads
         self.capacity = 2 * threads  # so that no thread waits for the dispatch
         self._make_host = make_host
         self._pool: ThreadPool | None = None
+
+    def share(self, value: Any) -> Any:
+        """The value itself."""
+        return value
 
     def start_worker(self) -> ThreadPool:
         """The threads."""

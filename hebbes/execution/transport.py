@@ -6,7 +6,7 @@ simulators. It is made where the calls are done.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeVar
+from typing import Any, Literal, Protocol, TypeAlias, TypeVar
 
 from hebbes.contracts.engine import EngineError
 from hebbes.contracts.errors import describe_with_traceback
@@ -22,13 +22,18 @@ class Host(Protocol):
         """Frees what the host holds. No call is running."""
 
 
+Cause: TypeAlias = Literal["call", "kill", "machine"]
+"""Why a worker is gone: one of its calls may have ended it, it was killed from outside, or its machine is gone.
+
+A transport says itself that a machine is gone, once for all of its workers."""
+
+
 @dataclass(frozen=True)
 class Loss:
     """The last answer of a worker, which is gone."""
 
     reason: str
-    is_blameless: bool
-    """Whether the worker's calls have nothing to do with it, as if an operator killed the worker."""
+    cause: Cause
 
 
 class Worker(Protocol):
@@ -49,18 +54,23 @@ class Transport(Protocol[OwnWorker]):
     """Number of calls that a worker does at the same time."""
     capacity: int
     """Number of calls that a worker may have at the same time, those included that wait for a thread of it."""
+    starts_at_once: bool
+    """Whether a worker that does not start soon is lost. Otherwise it may be waiting for a place."""
 
     def __init__(self, make_host: Callable[[], Host], threads: int) -> None: ...
 
     @property
     def num_workers(self) -> int:
-        """The largest number of workers at a time. It may change, and results never depend on it."""
+        """The largest number of workers at a time. It may change, and be 0. Results never depend on it."""
+
+    def share(self, value: Any) -> Any:
+        """What to give calls as an argument in place of a value that many of them take, so that it is sent seldom."""
 
     def start_worker(self) -> OwnWorker:
-        """A new worker. It may take long until it can do calls."""
+        """A new worker. It may take long until it can do calls, and gets none before."""
 
     def wait(self, workers: Sequence[OwnWorker], timeout: float | None) -> Sequence[tuple[OwnWorker, int | None, Any]]:
-        """Waits until some of these workers have answered; nothing after `timeout` seconds.
+        """Waits until some of these workers have answered; nothing after `timeout` seconds, or earlier.
 
         Each answer is a worker, a ticket and a value: what the call returned, or the exception that it raised. The
         ticket None stands for the worker: it can do calls (its first answer, the value is None), or is gone (a Loss).

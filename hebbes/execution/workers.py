@@ -59,14 +59,15 @@ class ProcessWorker:
             self.process.join(STOP_SECONDS)  # its connection is closed shortly before it ends
             exit_code = self.process.exitcode
             if exit_code == -signal.SIGKILL:
-                return None, Loss("worker was killed from outside", is_blameless=True)
-            return None, Loss(f"worker died (exit code {exit_code})", is_blameless=not self._took_its_call)
+                return None, Loss("worker was killed from outside", "kill")
+            return None, Loss(f"worker died (exit code {exit_code})", "call" if self._took_its_call else "kill")
 
 
 class ProcessTransport:
     """Spawned processes of one thread each, reached through pipes."""
 
     threads_per_worker = capacity = 1
+    starts_at_once = True
 
     def __init__(self, make_host: Callable[[], Host], threads: int):
         self.num_workers = threads
@@ -74,6 +75,10 @@ class ProcessTransport:
         self._make_host = make_host
         # Runs before multiprocessing ends its processes with SIGTERM. Ours ignore it, so that would wait forever.
         Finalize(self, _stop_workers, (self.workers,), exitpriority=0)
+
+    def share(self, value: Any) -> Any:
+        """The value itself."""
+        return value
 
     def start_worker(self) -> ProcessWorker:
         """A new process."""

@@ -50,7 +50,7 @@ class Checkpoint:
     config: Mapping[str, Any]
     """The result of `TrainConfig.as_options`."""
     conditions: Mapping[str, str]
-    """The result of `hebbes.training.provenance.find_conditions`."""
+    """The result of `hebbes.execution.provenance.find_conditions`."""
     progress: Progress
     state: TrainerState
     latest: Snapshot

@@ -54,6 +54,11 @@ class PCEMRLSettings(CEMRLSettings):
         False, "train the critics beside the individuals, on a worker of the engine, with the mean policy's actions"
     )
 
+    @property
+    def shares_memory(self) -> bool:
+        """The critics' job reads the replay."""
+        return self.parallel_critic
+
     def count_batches(self) -> int:
         """The individuals that are trained together."""
         return self.rl_population if self.actor_workers is None else self.actor_workers

@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from hebbes.contracts.option import option
+from hebbes.execution.provenance import find_conditions
 from hebbes.files.output_file import check_output, write_output
 from hebbes.files.policy_file import SavedPolicy
 from hebbes.files.reference_coefficients import convert_reference_coefficients
@@ -22,7 +23,6 @@ from hebbes.programs.continuation import make_train_command
 from hebbes.programs.reference_training import make_reference_training
 from hebbes.training.owners import INCIDENTAL
 from hebbes.training.program_words import list_program_words
-from hebbes.training.provenance import find_conditions
 
 REFERENCE = {"policy": "hebbian", "sharing": "synapse", "modulation": "none", "eligibility": False}
 """Options that are fixed in the reference's code, and that no preset may change."""

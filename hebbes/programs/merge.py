@@ -6,12 +6,12 @@ from typing import Any
 
 from hebbes.contracts.option import check_options, option
 from hebbes.contracts.randomness import Purpose, make_generator
+from hebbes.execution.provenance import find_conditions
 from hebbes.files.output_file import check_output, write_output
 from hebbes.files.policy_file import SavedPolicy, load_policy
 from hebbes.policies.hebbian import Hebbian
 from hebbes.policies.rule_merging import MergeResult, merge_rules
 from hebbes.programs.continuation import make_train_command
-from hebbes.training.provenance import find_conditions
 
 
 @dataclass(frozen=True)

@@ -44,10 +44,15 @@ _COLUMNS: Mapping[str, tuple[str, int, Callable[[float], str]]] = {
     "env_steps_per_second": ("steps/s", 8, _format_count),
     "seconds": ("elapsed", 8, _format_duration),
     LEFT: ("left", 8, _format_duration),
+    "nodes": ("nodes", 5, _format_count),
+    "workers": ("workers", 7, _format_count),
+    "chunks_outstanding": ("out", 4, _format_count),
+    "chunks_sent_again": ("again", 5, _format_count),
 }
 """Column of a row -> its title, width and format. The first column of a row is shown even if it is not among these."""
 _DROP_ORDER = (
-    *(LEFT, "mean_policy_rank", "env_steps_per_second", "seconds"),
+    *(LEFT, "chunks_outstanding", "mean_policy_rank", "nodes", "chunks_sent_again", "env_steps_per_second"),
+    *("seconds", "workers"),
     *("mean_policy_return", "return_max", "env_steps", "best_score"),
 )
 """Columns that are dropped on a narrow terminal, in this order. The bar also shows the first one."""

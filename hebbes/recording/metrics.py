@@ -72,6 +72,10 @@ METRICS: Mapping[str, str] = {
     "best_score": "highest eval_return so far, the score of best.dat; empty before the first evaluation",
     "env_steps_per_second": "environment steps of this generation divided by its wall time, without evaluation",
     "seconds": "wall time of the training so far in seconds, without pauses before a resume",
+    "nodes": "nodes of the Ray cluster that do work",
+    "workers": "workers on them",
+    "chunks_outstanding": "chunks, or other jobs, that are without an answer at the end of the row",
+    "chunks_sent_again": "how often one has gone to a further worker so far, because the first was lost or late",
 }
 """Every column that a training run may write, and its meaning. Some exist only for some trainers or strategies."""
 

@@ -52,7 +52,11 @@ SIMULATOR_WRAPPERS = {
 }
 """Wrappers of single simulators, which are classes of `gymnasium.Wrapper`."""
 
-ENGINES = {"in_process": "hebbes.execution.in_process:InProcess", "workers": "hebbes.execution.workers:Workers"}
+ENGINES = {
+    "in_process": "hebbes.execution.in_process:InProcess",
+    "ray": "hebbes.execution.ray_engine:RayEngine",
+    "workers": "hebbes.execution.workers:Workers",
+}
 
 LOGGERS = {
     "tensorboard": "hebbes.recording.tensorboard:TensorBoard",

@@ -13,13 +13,13 @@ from hebbes.contracts.randomness import Purpose
 from hebbes.contracts.trainer import Counter, SegmentSizeError, UnitResult
 from hebbes.environments.ids import advise_episode_limit
 from hebbes.evaluation.play import play_on
+from hebbes.execution.provenance import find_conditions
 from hebbes.files.checkpoint import Checkpoint
 from hebbes.recording.console import Console
 from hebbes.recording.loggers import Loggers
 from hebbes.recording.metrics import METRICS_CSV, MetricsWriter
 from hebbes.training.advice import TrainingError, advise_new_run
 from hebbes.training.generation_metrics import join_metrics
-from hebbes.training.provenance import find_conditions
 from hebbes.training.run_folder import RunFiles
 from hebbes.training.run_state import Run, capture_checkpoint, make_snapshot
 
@@ -129,6 +129,7 @@ class Lifecycle:
             "best_score": nan if best is None else best.score,
             "env_steps_per_second": result.env_steps / seconds,
             "seconds": self._progress.seconds,
+            **self._run.engine.metrics,
         }
         row = join_metrics(counts, result.metrics, outcome, self._trainer)
         self._record(row)

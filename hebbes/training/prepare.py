@@ -7,6 +7,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
+from hebbes.execution.provenance import find_conditions
 from hebbes.files import checkpoint as checkpoints
 from hebbes.files.atomic_file import write_atomically
 from hebbes.files.checkpoint import Checkpoint, load_newest_checkpoint
@@ -15,7 +16,6 @@ from hebbes.files.option_file import CONFIG_YAML
 from hebbes.recording.metrics import METRICS_CSV, cut_metrics
 from hebbes.training.assemble_run import assemble_run
 from hebbes.training.config import TrainConfig
-from hebbes.training.provenance import find_conditions
 from hebbes.training.run_folder import (
     INIT_FROM,
     choose_folder,

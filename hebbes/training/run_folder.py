@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from hebbes.contracts.trainer import Snapshot
+from hebbes.execution.provenance import find_conditions
 from hebbes.files import checkpoint as checkpoints
 from hebbes.files.atomic_file import delete_leftovers, sync_folder
 from hebbes.files.checkpoint import Checkpoint, save_checkpoint
@@ -24,7 +25,6 @@ from hebbes.files.policy_file import SavedPolicy, save_policy
 from hebbes.training.config import TrainConfig
 from hebbes.training.owners import INCIDENTAL
 from hebbes.training.program_words import list_program_words
-from hebbes.training.provenance import find_conditions
 from hebbes.training.run_state import Run, capture_checkpoint
 from hebbes.training.saved_runs import BEST
 

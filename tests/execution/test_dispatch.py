@@ -13,8 +13,9 @@ import pytest
 
 from hebbes.contracts.engine import EngineError
 from hebbes.execution.chunk_engine import ChunkEngine
-from hebbes.execution.dispatch import Dispatch, TimeLimit
+from hebbes.execution.dispatch import Dispatch
 from hebbes.execution.in_process import InProcess, ThreadTransport
+from hebbes.execution.jobs import TimeLimit
 from hebbes.execution.workers import ProcessTransport, Workers
 from tests.execution.scripted_tasks import POPULATION, make_context, make_task
 from tests.execution.toy_transport import HANGS, ToyTransport
@@ -157,15 +158,18 @@ def test_what_is_done_first_is_collected_first_or_nothing_after_the_timeout(tran
     dispatch.close()
 
 
-@pytest.mark.parametrize("already", [0, 3])
-def test_no_workers_at_all_are_an_error_in_one_line(already):
-    transport = make_even_transport(already)
-    dispatch = Dispatch(transport)
-    tickets = [dispatch.submit(count_up, number) for number in range(already)]
-    transport.num_workers = 0
-    with pytest.raises(EngineError, match="there is no worker to do the work"):
-        dispatch.collect([*tickets, dispatch.submit(count_up, 0)])
-    assert not transport.alive
+def test_without_any_machine_it_waits_for_one_and_says_so(capsys):
+    transport = make_even_transport(0)
+    dispatch, wait, waits = Dispatch(transport), transport.wait, iter(range(100))
+
+    def come_back(workers, timeout):
+        transport.num_workers = int(next(waits) >= 3)
+        return wait(workers, timeout)
+
+    transport.wait = come_back
+    ticket = dispatch.submit(count_up, 7)
+    assert dispatch.collect([ticket])[1] == (7, 1)
+    assert capsys.readouterr().err == "no machine is left to do the work; waiting for one\nthe work goes on\n"
 
 
 def test_a_time_limit_does_not_include_the_wait_for_a_thread():

@@ -16,10 +16,10 @@ HEAVY = {"numba", "torch", "scipy", "gymnasium", "envpool", "safetensors", "rich
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"engine": "thread"}, "engine must be one of auto, in_process, workers, got 'thread'"),
+        ({"engine": "thread"}, "engine must be one of auto, in_process, ray, workers, got 'thread'"),
         (
             {"engine": "worker"},
-            "engine must be one of auto, in_process, workers, got 'worker', did you mean 'workers'?",
+            "engine must be one of auto, in_process, ray, workers, got 'worker', did you mean 'workers'?",
         ),
         ({"threads": 0}, "threads must be from 1 to 1024, or -1 for all cores, got 0"),
         ({"threads": 1025}, "threads must be from 1 to 1024, or -1 for all cores, got 1025"),
@@ -30,7 +30,7 @@ HEAVY = {"numba", "torch", "scipy", "gymnasium", "envpool", "safetensors", "rich
         ({"episode_timeout": float("nan")}, "episode_timeout must be a finite number > 0, got nan"),
         (
             {"episode_timeout": 9.0, "engine": "in_process"},
-            "episode_timeout needs engine=workers, whose simulators can be killed, got 'in_process'",
+            "episode_timeout needs engine=workers or ray, whose simulators can be killed, got 'in_process'",
         ),
     ],
 )
@@ -41,7 +41,9 @@ def test_an_option_that_makes_no_sense_is_refused(options, message):
 
 
 def test_a_resumed_run_may_change_every_option():
-    assert [each.name for each in list_options(EngineOptions)] == ["engine", "threads", "chunk_size", "episode_timeout"]
+    assert [each.name for each in list_options(EngineOptions)] == [
+        *("engine", "threads", "chunk_size", "episode_timeout", "ray_address", "allow_mixed_nodes"),
+    ]
     assert all(each.metadata["changeable"] for each in list_options(EngineOptions))
 
 
@@ -80,7 +82,7 @@ def test_chunks_of_images_are_small(backend, observation_shape, chunk_size):
 
 def test_another_engine_is_a_line_in_the_table(monkeypatch):
     monkeypatch.setitem(ENGINES, "toy", "tests.execution.test_dispatch:Toy")
-    assert [uses_processes(engine) for engine in ENGINES] == [False, True, True]
+    assert [uses_processes(engine) for engine in ENGINES] == [False, True, True, True]
 
 
 def test_reading_the_options_imports_no_simulator_and_no_compiler():

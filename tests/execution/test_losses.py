@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from hebbes.contracts.engine import EngineError
 from hebbes.execution import dispatch as module
-from hebbes.execution.dispatch import Dispatch, TimeLimit
+from hebbes.execution.dispatch import Dispatch
+from hebbes.execution.jobs import TimeLimit
 from tests.execution.toy_transport import HANGS, ToyTransport
 
 JOBS = range(5)

@@ -13,16 +13,20 @@ class ToyTransport:
     """Workers that do their calls when they are asked for the answer.
 
     `fate(function, arguments)` is the outcome of a call, or with (None, ()) of a worker's start: 0 for an answer, an
-    exit code, or HANGS. The random generator draws whose answers come next. `now` is the time of a clock that moves
-    only where everybody hangs. `calls` has the worker's number with each call.
+    exit code, HANGS, or "machine" if that is gone. The random generator draws whose answers come next. `now` is the
+    time of a clock that moves only where everybody hangs. `calls` has the worker's number with each call.
     """
 
     threads_per_worker = capacity = 1
+    starts_at_once = True
 
     def __init__(self, make_host, threads):
         self.num_workers, self.make_host = threads, make_host
         self.fate, self.rng = lambda function, arguments: 0, np.random.default_rng(0)
         self.now, self.made, self.calls, self.alive = 0.0, 0, [], []
+
+    def share(self, value):
+        return value
 
     def start_worker(self):
         self.made += 1
@@ -55,7 +59,9 @@ class ToyWorker:
         self.call, self.outcome = (ticket, function, arguments), self.transport.fate(function, arguments)
 
     def receive(self):
+        if self.outcome == "machine":
+            return None, Loss("its machine is gone", "machine")
         if self.outcome:
-            return None, Loss(f"worker died (exit code {self.outcome})", is_blameless=self.outcome == -SIGKILL)
+            return None, Loss(f"worker died (exit code {self.outcome})", "kill" if self.outcome == -SIGKILL else "call")
         ticket, *call = self.call or (None,)
         return ticket, call_function(self.host, *call) if call else None

@@ -1,0 +1,89 @@
+"""Jobs, and the places of the workers that do them, as the dispatch keeps them."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from math import ceil, inf
+from typing import Any
+
+from hebbes.contracts.engine import EngineError
+from hebbes.execution.transport import Worker
+
+MAX_TRIES = 2
+"""Number of lost workers after which a job is given up."""
+
+
+@dataclass(frozen=True)
+class TimeLimit:
+    """How long a job may take on a worker that has warmed up. It never waits for a thread of the worker."""
+
+    seconds: float
+    reason: str
+    """Why a job that takes longer is given up."""
+    warm_up: Sequence[Any]
+    """Arguments of a shorter call, which a new worker does first: it makes simulators and compiles."""
+
+
+@dataclass(eq=False)
+class Job:
+    """A call that some worker is to do."""
+
+    ticket: int
+    function: Callable[..., Any]
+    arguments: Sequence[Any]
+    home: int | None
+    limit: TimeLimit | None
+    give_up: Callable[[str], Any]
+    deadline: float = inf
+    is_warming_up: bool = False
+    begun: float = 0.0
+    """When it was last given to a worker."""
+    workers_lost: int = 0
+
+
+@dataclass(eq=False)
+class Seat:
+    """The place of a worker. If it is lost, another one gets its place."""
+
+    number: int
+    worker: Worker
+    begun: float
+    jobs: dict[int, Job] = field(default_factory=dict)
+    """What the worker does. Another one may have done it already."""
+    has_started: bool = False
+    has_warmed_up: bool = False
+
+
+def end_dispatch(reason: str) -> Any:
+    """Gives a job up with all others."""
+    raise EngineError(f"{MAX_TRIES} workers were lost in one job, the last one: {reason}")
+
+
+class Homes:
+    """Which worker the jobs of each home prefer: the first that had one of them, as long as it lives."""
+
+    def __init__(self) -> None:
+        self._owners: dict[int, Seat] = {}
+
+    def find_owner(self, job: Job) -> Seat | None:
+        """The worker that the job prefers, if there is one."""
+        return None if job.home is None else self._owners.get(job.home)
+
+    def add(self, job: Job, seat: Seat) -> None:
+        """From now on, jobs of the same home prefer this worker, if they prefer none."""
+        if job.home is not None:
+            self._owners.setdefault(job.home, seat)
+
+    def share_out(self, num_workers: int) -> None:
+        """Frees the homes of each worker above its share, so that one that has started gets some."""
+        share = ceil(len(self._owners) / num_workers)
+        for seat in set(self._owners.values()):
+            for home in self._list(seat)[share:]:
+                del self._owners[home]
+
+    def free(self, seat: Seat) -> None:
+        """Frees the homes of a lost worker."""
+        for home in self._list(seat):
+            del self._owners[home]
+
+    def _list(self, seat: Seat) -> list[int]:
+        return [home for home, owner in self._owners.items() if owner is seat]

@@ -1,0 +1,197 @@
+"""RayCluster: the nodes of a Ray cluster that may do the work of a run.
+
+Nodes join and leave while the run goes on. One is used only after it has said what a run's bits depend on there.
+"""
+
+import logging
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib.util import find_spec
+from typing import Any
+
+from hebbes.contracts.errors import describe_error, say
+from hebbes.execution.ray_token import require_token
+from hebbes.execution.ray_worker import describe_node
+
+JOIN_SECONDS = 15.0
+"""Time in which a cluster must let us in."""
+
+FIRST_SECONDS = 10.0
+"""Time for the first nodes to say what they are like, and for a CPU to become free."""
+
+REFRESH_SECONDS = 1.0
+"""How often the list of nodes is read."""
+
+_TRIAL = "import sys, ray; ray.init(address=sys.argv[1], log_to_driver=False); print('joined')"
+
+
+@dataclass(frozen=True)
+class Node:
+    """A node that may be used."""
+
+    id: str
+    address: str
+    cpus: int
+
+
+class RayCluster:
+    """Joins a cluster, and knows its nodes.
+
+    Args:
+        address: HOST:PORT of its head; auto: the one that this machine is part of.
+        allow_mixed_nodes: whether nodes on which a run may have other bits are used.
+        modules: those of the user that the run names.
+    """
+
+    def __init__(self, address: str, allow_mixed_nodes: bool, modules: tuple[str, ...]):
+        self._address, self._allow_mixed_nodes, self._modules = address, allow_mixed_nodes, modules
+        if find_spec("ray") is None:
+            raise ValueError(
+                "engine ray needs the package ray, which is not installed: pip install 'ray[default]~=2.60'"
+            )
+        require_token()
+        self._ours = describe_node(modules)
+        self.nodes: dict[str, Node] = {}
+        """The nodes that may be used, by their ids."""
+        self._has_joined = False
+        self._asked: dict[str, tuple[Node, Any]] = {}
+        self._refused: set[str] = set()
+        self._read_at, self._reason = 0.0, ""
+        self.join()
+        self._wait_for_first_nodes()
+
+    def join(self) -> None:
+        """Connects to the cluster, unless this process is connected: a user's own program may be."""
+        if "ray" not in sys.modules or not sys.modules["ray"].is_initialized():
+            try_to_join(self._address)
+        import ray  # optional; after the environment has been set
+
+        self.ray = ray
+        if ray.is_initialized():
+            return
+        self._has_joined = True
+        with _keeping_signal_handlers():
+            ray.init(address=self._address, log_to_driver=False, logging_level=logging.ERROR, configure_logging=False)
+        self.nodes, self._asked, self._refused, self._read_at = {}, {}, set(), 0.0
+
+    def leave(self) -> None:
+        """Disconnects, unless it was connected before."""
+        if self._has_joined:
+            self.ray.shutdown()
+        self._has_joined = False
+
+    def run_on(self, node: Node, function: Any, *arguments: Any) -> Any:
+        """Starts a short call on a node, which takes none of its CPUs; the reference of its answer."""
+        task = self.ray.remote(num_cpus=0, max_retries=0)(function)
+        return task.options(scheduling_strategy=self.bind_to(node)).remote(*arguments)
+
+    def bind_to(self, node: Node) -> Any:
+        """The scheduling strategy for this node and no other."""
+        from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy  # optional
+
+        return NodeAffinitySchedulingStrategy(node_id=node.id, soft=False)
+
+    def refresh(self) -> None:
+        """Reads the list of nodes, once in `REFRESH_SECONDS`. New ones are asked what they are like."""
+        if time.monotonic() < self._read_at + REFRESH_SECONDS:
+            return
+        self.join()
+        alive = {node.id: node for node in map(_read_node, self.ray.nodes()) if node is not None}
+        for left in self.nodes.keys() - alive.keys():
+            say(f"node {self.nodes.pop(left).address} is gone")
+        for new in alive.keys() - self.nodes.keys() - self._asked.keys() - self._refused:
+            self._asked[new] = alive[new], self.run_on(alive[new], describe_node, self._modules)
+        for new, (node, answer) in list(self._asked.items()):
+            if self.ray.wait([answer], timeout=0)[0]:
+                del self._asked[new]
+                self._take_description(node, answer)
+        self._read_at = time.monotonic()
+
+    def _take_description(self, node: Node, answer: Any) -> None:
+        """Uses the node if it is like this machine. Else a line says why it does not."""
+        try:
+            difference = find_difference(self.ray.get(answer), self._ours)
+        except self.ray.exceptions.RayTaskError as error:  # such as a module that it lacks
+            difference = f"it cannot do the work: {describe_error(error.cause or error)}"
+        except self.ray.exceptions.RayError:
+            return  # it is gone already, or will be asked again
+        if difference and not (self._allow_mixed_nodes and difference.startswith("differs")):
+            self._refused.add(node.id)
+            say(f"node {node.address} is not used: {difference}")
+            self._reason = f"node {node.address} {difference}"
+            return
+        self.nodes[node.id] = node
+
+    def _wait_for_first_nodes(self) -> None:
+        """ValueError if a first node is refused, or if no CPU is free."""
+        until = time.monotonic() + FIRST_SECONDS
+        while (not self.nodes or self._asked) and time.monotonic() < until:
+            self._read_at = 0.0
+            self.refresh()
+            if self._refused:
+                self.leave()
+                raise ValueError(self._reason)
+            time.sleep(0.05)
+        while not self.ray.available_resources().get("CPU", 0) >= 1:
+            if time.monotonic() > until:
+                total = sum(node.cpus for node in self.nodes.values())
+                self.leave()
+                raise ValueError(f"ray_address {self._address}: none of the cluster's {total} CPUs is free")
+            time.sleep(0.2)
+
+
+def _read_node(entry: Mapping[str, Any]) -> Node | None:
+    """A node of `ray.nodes()`; None if it is dead or has no CPUs for work."""
+    cpus = int(entry["Resources"].get("CPU", 0))
+    return Node(entry["NodeID"], entry["NodeManagerAddress"], cpus) if entry["Alive"] and cpus else None
+
+
+def find_difference(theirs: Mapping[str, str], ours: Mapping[str, str]) -> str:
+    """What differs between a node and this machine, as one phrase; empty if nothing does."""
+    names = [name for name in sorted({**theirs, **ours}) if theirs.get(name) != ours.get(name)]
+    if not names:
+        return ""
+    parts = [f"{name} {theirs.get(name, 'missing')} (here {ours.get(name, 'missing')})" for name in names[:4]]
+    more = f" and {len(names) - 4} more" * (len(names) > 4)
+    return f"differs: {', '.join(parts)}{more}; --allow_mixed_nodes drops the promise of the same bits"
+
+
+def try_to_join(address: str) -> None:
+    """ValueError if the cluster does not let us in.
+
+    Another process tries it, because Ray may try again for minutes, print, or end the process.
+    """
+    try:
+        command = [sys.executable, "-c", _TRIAL, address]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=JOIN_SECONDS)  # noqa: S603
+        output, ends = done.stdout + done.stderr, f"{(done.stderr.splitlines() or ['no reason given'])[-1]}"
+    except subprocess.TimeoutExpired as error:
+        output = b"".join(part for part in (error.stdout, error.stderr) if part).decode(errors="replace")
+        ends = f"no answer in {JOIN_SECONDS:g} s"
+    if "joined" in output.splitlines():
+        return
+    if "InvalidAuthToken" in output:
+        mode = os.environ["RAY_AUTH_MODE"]
+        ends = "the cluster has another token" if mode == "token" else "the cluster needs a token"
+    elif "Version mismatch" in output:
+        ends = " ".join(output[output.index("Version mismatch") :].split())
+    elif "Could not find any running Ray instance" in output:
+        ends = "this machine is part of no Ray cluster; start one with RAY_AUTH_MODE=token ray start --head"
+    raise ValueError(f"ray_address {address}: {ends}")
+
+
+class _keeping_signal_handlers:  # noqa: N801  # used like a function
+    """Ray replaces the handler of SIGTERM. Ours saves the run."""
+
+    def __enter__(self) -> None:
+        self._handler = signal.getsignal(signal.SIGTERM)
+
+    def __exit__(self, *error: object) -> None:
+        if threading.current_thread() is threading.main_thread():
+            signal.signal(signal.SIGTERM, self._handler)

@@ -1,0 +1,42 @@
+"""Engines on the test cluster, and work for them."""
+
+import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+
+from hebbes.execution.in_process import InProcess
+from hebbes.execution.ray_engine import RayEngine
+from tests.execution.test_engines import build_scripted_task, collect_answers
+
+NUM_PARAMS = 4
+PAUSE = 0.1
+"""Seconds that each episode takes at least, so that there is time to disturb it."""
+
+
+def make_ray_engine(nodes, task, **options):
+    settings = {"chunk_size": 4, "threads": -1, "ray_address": nodes.address, "allow_mixed_nodes": False}
+    return RayEngine(task, **{**settings, **options})
+
+
+def find_bits(**script):
+    """The answers of threads."""
+    return collect_answers(InProcess(build_scripted_task(**script), chunk_size=4, threads=1), NUM_PARAMS)
+
+
+def wait_until(condition, seconds=60):
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, "this takes too long"
+        time.sleep(0.05)
+
+
+@contextmanager
+def working(nodes, **options):
+    """An engine that works in another thread, because nodes start in the main one; and the future of its answers."""
+    engine = make_ray_engine(nodes, build_scripted_task(pause=PAUSE), **options)
+    with ThreadPoolExecutor(1) as pool:
+        yield engine, pool.submit(collect_answers, engine, NUM_PARAMS)
+
+
+def wait_for_workers(engine, number):
+    wait_until(lambda: engine.metrics["workers"] >= number and engine.metrics["chunks_outstanding"] > 0)

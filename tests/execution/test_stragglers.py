@@ -1,0 +1,112 @@
+"""Jobs that are late go to a second worker. The workers are scripted objects, and the clock is theirs."""
+
+import pytest
+
+from hebbes.execution import dispatch as module
+from hebbes.execution.dispatch import Dispatch
+from hebbes.execution.jobs import TimeLimit
+from hebbes.execution.stragglers import PATIENCE_SECONDS, UNKNOWN_SECONDS, Durations
+from tests.execution.toy_transport import HANGS, ToyTransport
+
+
+def double(host, number):
+    return 2 * number
+
+
+@pytest.fixture
+def transport(monkeypatch):
+    made = ToyTransport(lambda: None, 2)
+    monkeypatch.setattr(module.time, "monotonic", lambda: made.now)
+    return made
+
+
+def hang_once(transport, number):
+    """The first call with this argument hangs."""
+    outcomes = iter([HANGS])
+    transport.fate = lambda function, arguments: next(outcomes, 0) if arguments == (number,) else 0
+
+
+def test_the_job_of_a_worker_that_hangs_is_done_by_another(transport):
+    hang_once(transport, 2)
+    dispatch = Dispatch(transport)
+    tickets = {dispatch.submit(double, number): number for number in range(5)}
+    answers = {tickets[ticket]: answer for ticket, answer in dispatch.collect_each(list(tickets))}
+    assert answers == {number: 2 * number for number in range(5)}
+    assert dispatch.num_sent_again == 1
+    assert PATIENCE_SECONDS < transport.now < PATIENCE_SECONDS + 3
+
+
+def test_without_experience_it_waits_longer_and_starts_a_worker_for_it(transport):
+    hang_once(transport, 3)
+    dispatch = Dispatch(transport)
+    assert dispatch.collect([dispatch.submit(double, 3)])[1] == 6
+    assert UNKNOWN_SECONDS < transport.now < UNKNOWN_SECONDS + 3
+    assert transport.made == 2
+
+
+def test_the_second_answer_is_ignored_and_its_worker_is_free_again(transport):
+    hang_once(transport, 2)
+    dispatch = Dispatch(transport)
+    tickets = [dispatch.submit(double, number) for number in range(3)]
+    assert len(list(dispatch.collect_each(tickets))) == 3
+    (hung,) = [worker for worker in transport.alive if worker.outcome == HANGS]
+    hung.outcome = 0
+    assert sorted(answer for _, answer in dispatch.collect_each([dispatch.submit(double, n) for n in range(20)])) == [
+        2 * number for number in range(20)
+    ]
+    assert transport.made == 2 and hung.call[2] != (2,)
+    assert dispatch.num_undone == 0
+
+
+def test_a_worker_that_hangs_with_a_job_that_is_done_may_be_lost(transport):
+    hang_once(transport, 2)
+    dispatch = Dispatch(transport)
+    assert len(list(dispatch.collect_each([dispatch.submit(double, number) for number in range(3)]))) == 3
+    (hung,) = [worker for worker in transport.alive if worker.outcome == HANGS]
+    hung.outcome = 3
+    assert len(list(dispatch.collect_each([dispatch.submit(double, number) for number in range(9)]))) == 9
+    assert hung not in transport.alive
+
+
+def test_a_job_with_a_time_limit_is_never_done_twice(transport):
+    hang_once(transport, 2)
+    dispatch, limit = Dispatch(transport), TimeLimit(500.0, "too late", (0,))
+    tickets = [dispatch.submit(double, number, limit=limit) for number in range(3)]
+    assert len(list(dispatch.collect_each(tickets))) == 3
+    assert transport.now > 500
+
+
+def test_patience_is_a_multiple_of_the_median_and_never_short():
+    durations = Durations()
+    assert durations.estimate_patience(double) == UNKNOWN_SECONDS
+    for seconds in (1.0, 1.0, 900.0):
+        durations.add(double, seconds)
+    assert durations.estimate_patience(double) == PATIENCE_SECONDS
+    for _ in range(9):
+        durations.add(double, 50.0)
+    assert durations.estimate_patience(double) == 200.0
+
+
+def test_a_machine_with_many_workers_may_be_lost_without_an_end(transport):
+    """More workers are lost at once than MAX_DEATHS allows."""
+    transport.num_workers, outcomes = 40, iter(["machine"] * 40)
+    transport.fate = lambda function, arguments: next(outcomes, 0) if arguments else 0
+    dispatch = Dispatch(transport)
+    tickets = [dispatch.submit(double, number) for number in range(60)]
+    assert sorted(answer for _, answer in dispatch.collect_each(tickets)) == [2 * number for number in range(60)]
+    assert next(outcomes, None) is None
+
+
+def test_homes_are_shared_out_anew_when_a_worker_joins(transport):
+    transport.num_workers = 1
+    transport.wait = lambda workers, timeout: [(worker, *worker.receive()) for worker in workers]
+    dispatch, done = Dispatch(transport), []
+    for num_workers in (1, 2, 2, 2):
+        transport.num_workers = num_workers
+        transport.calls.clear()
+        tickets = [dispatch.submit(double, number, home=number) for number in range(6)]
+        assert len(list(dispatch.collect_each(tickets))) == 6
+        done.append({arguments[0]: worker for worker, _, arguments in transport.calls})
+    assert set(done[0].values()) == {0}
+    assert sorted(done[2].values()) == [0, 0, 0, 1, 1, 1]
+    assert done[2] == done[3]
