@@ -103,6 +103,9 @@ class Engine(Protocol):
     uses_processes: ClassVar[bool]
     """Whether workers are processes, which take memory of their own, and can be ended if a simulator hangs."""
 
+    shares_memory: ClassVar[bool]
+    """Whether all workers are on this machine, so that they can read its memory."""
+
     @property
     def metrics(self) -> Mapping[str, float]:
         """Columns for the next row of metrics, the same in every row; empty if there is nothing to tell."""
@@ -126,6 +129,12 @@ class Engine(Protocol):
         plays in them and returns the rollouts of these members. A job that computes for long without playing calls
         `evaluator.check_abandoned()` again and again, so that `close` can end it. Jobs of the same home prefer the same
         worker. The function can be imported by its name, and gives the same answer on any worker.
+        """
+
+    def share(self, value: Any) -> Any:
+        """What is given to `submit` in place of an argument that many jobs have. Each machine gets it only once.
+
+        It is only the argument itself, not a part of it, and is kept as long as the value lives.
         """
 
     def collect(self, tickets: Collection[int], timeout: float | None = None) -> tuple[int, Any] | None:

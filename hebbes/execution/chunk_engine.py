@@ -41,6 +41,7 @@ class ChunkEngine:
 
     transport_class: ClassVar[type[Transport[Any]]]
     uses_processes: ClassVar[bool]
+    shares_memory: ClassVar[bool] = True
     own_options: ClassVar[Sequence[str]] = ()
     """Fields of EngineOptions that this engine alone uses."""
 
@@ -104,6 +105,10 @@ class ChunkEngine:
     ) -> int:
         """Adds a job, `function(evaluator, *arguments)` with the worker's ChunkEvaluator, and returns its ticket."""
         return self._dispatch.submit(function, *arguments, home=home, urgent=urgent)
+
+    def share(self, value: Any) -> Any:
+        """What is given to `submit` in place of an argument that many jobs have, see `Engine`."""
+        return self._transport.share(value)
 
     def collect(self, tickets: Collection[int], timeout: float | None = None) -> tuple[int, Any] | None:
         """The ticket and the answer of the first of these jobs that is done; None if none is done in `timeout`."""

@@ -165,6 +165,7 @@ class RayEngine(ChunkEngine):
 
     transport_class = RayTransport
     uses_processes = True
+    shares_memory = False
     own_options = ("ray_address", "allow_mixed_nodes")
     _transport: RayTransport
 

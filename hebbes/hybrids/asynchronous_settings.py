@@ -29,11 +29,6 @@ class AsynchronousSettings(RLShareSettings, GradientSettings):
         changeable=True,
     )
 
-    @property
-    def shares_memory(self) -> bool:
-        """All jobs read the replay."""
-        return True
-
     def count_members(self) -> int:
         """The actor workers."""
         return self.actor_workers

@@ -19,6 +19,7 @@ from hebbes.hybrids.jobs import (
     Setup,
     play_individual,
     play_mean,
+    submit_gradients,
     train_critics,
 )
 
@@ -57,12 +58,13 @@ class Flight:
         if isinstance(job, MeanJob):
             self.ticket = engine.submit(play_mean, setup, job, urgent=True)
             return
-        view = None if job.replay_count is None else learner.replay.make_view(job.replay_count)
-        if isinstance(job, IndividualJob):
-            self.ticket = engine.submit(play_individual, setup, job, view)
-        else:
+        if isinstance(job, CriticsJob):
             critics = learner.critics.get_state()
-            self.ticket = engine.submit(train_critics, setup, job, view, critics, urgent=True)
+            self.ticket = submit_gradients(engine, train_critics, setup, job, learner.replay, critics, urgent=True)
+        elif job.replay_count is None:
+            self.ticket = engine.submit(play_individual, setup, job, None)
+        else:
+            self.ticket = submit_gradients(engine, play_individual, setup, job, learner.replay)
 
     def describe(self) -> dict[str, Any]:
         """What the job is, and the versions of its inputs, for a log."""

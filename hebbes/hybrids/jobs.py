@@ -5,7 +5,7 @@ stays as it was after `replay_count` transitions. So a worker, a thread or a res
 worker learns leaves it only with the answer.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import nan
 from time import perf_counter
@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from jaxtyping import Float32, Int64, Shaped
 
-from hebbes.contracts.engine import Context, Rollouts
+from hebbes.contracts.engine import Context, Engine, Rollouts
 from hebbes.contracts.policy import Buffers
 from hebbes.contracts.randomness import Purpose, make_generator
+from hebbes.contracts.trainer import Segment
 from hebbes.execution.repeated_population import RepeatedPopulation
 from hebbes.execution.transitions import TransitionRecorder
 from hebbes.hybrids import core
@@ -26,7 +27,7 @@ from hebbes.policies.mlp import MLP
 if TYPE_CHECKING:
     from hebbes.execution.chunks import ChunkEvaluator
     from hebbes.hybrids.core.learner import Gradients
-    from hebbes.hybrids.core.replay import ReplayView
+    from hebbes.hybrids.core.replay import Replay, ReplayView
 
 MEAN_EPISODES = 5
 """Episodes of the mean policy for each individual."""
@@ -151,6 +152,37 @@ class CriticsAnswer:
     adam_mean: Float32[np.ndarray, "2 critic_params"]
     adam_square: Float32[np.ndarray, "2 critic_params"]
     adam_steps: Int64[np.ndarray, "1"]
+
+
+def submit_gradients(
+    engine: Engine,
+    function: Callable[..., Any],
+    setup: Setup,
+    job: "IndividualJob | CriticsJob",
+    replay: "Replay",
+    *others: Any,
+    urgent: bool = False,
+) -> int:
+    """The ticket of a job that draws from the replay, `function(evaluator, setup, job, view, *others)`."""
+    assert job.replay_count is not None
+    view = replay.make_view(job.replay_count)
+    if engine.shares_memory:
+        return engine.submit(function, setup, job, view, *others, urgent=urgent)
+    segments = [engine.share(segment) for segment in replay.get_segments().values()]
+    return engine.submit(do_elsewhere, function, setup, job, view.extent, others, *segments, urgent=urgent)
+
+
+def do_elsewhere(
+    evaluator: "ChunkEvaluator",
+    function: Callable[..., Any],
+    setup: Setup,
+    job: "IndividualJob | CriticsJob",
+    extent: tuple[tuple[int, int], int, int],
+    others: Sequence[Any],
+    *segments: Segment,
+) -> Any:
+    """Does a job that draws from a replay on another machine, which is sent only the segments that it lacks."""
+    return function(evaluator, setup, job, core.replay.join_segments(segments, extent), *others)
 
 
 def play_individual(

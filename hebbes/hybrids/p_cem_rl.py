@@ -54,11 +54,6 @@ class PCEMRLSettings(CEMRLSettings):
         False, "train the critics beside the individuals, on a worker of the engine, with the mean policy's actions"
     )
 
-    @property
-    def shares_memory(self) -> bool:
-        """The critics' job reads the replay."""
-        return self.parallel_critic
-
     def count_batches(self) -> int:
         """The individuals that are trained together."""
         return self.rl_population if self.actor_workers is None else self.actor_workers
@@ -117,7 +112,8 @@ class PCEMRL(CEMRL):
         critic_steps = int(critics["adam_steps"][0])
         num_batches = ceil((progress.env_steps - critic_steps) / jobs.CRITIC_STEPS)
         if num_batches > 0:
-            generation, view = progress.units, replay.make_view(replay.count)
-            job = jobs.CriticsJob(generation, generation, replay.count, num_batches * jobs.CRITIC_STEPS, self.actor)
-            self._job = engine.submit(jobs.train_critics, self._setup, job, view, critics, urgent=True), job
+            steps = num_batches * jobs.CRITIC_STEPS
+            job = jobs.CriticsJob(progress.units, progress.units, replay.count, steps, self.actor)
+            submitted = engine, jobs.train_critics, self._setup, job, replay, critics
+            self._job = jobs.submit_gradients(*submitted, urgent=True), job
         return critic_steps

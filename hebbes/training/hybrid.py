@@ -177,11 +177,6 @@ def _has_range(action_space: Any) -> bool:
 
 def _check_options(config: TrainConfig, policy: MLP) -> None:
     """ValueError for options that the gradients do not follow, that would not reach every episode, or leave none."""
-    if config.engine.engine == "ray" and config.settings.shares_memory:
-        raise ValueError(
-            f"--algorithm {config.choices.method} cannot use --engine ray, because its jobs read the replay in the "
-            "memory of the training process; use --engine workers"
-        )
     for name, value, allowed in (
         ("action_bounds", config.environment.action_bounds, ("rescale",)),
         ("bias", policy.bias, (True,)),

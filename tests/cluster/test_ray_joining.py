@@ -25,9 +25,9 @@ RUN = ("--environment", "CartPole-v1", "--backend", "gymnasium", "--popsize", "8
 SHORT = (*RUN, "--test_episodes", "0", "--eval_episodes", "1", "--max_episode_steps", "20", "--run_name", "run")
 
 
-def start_training(*arguments, script="train_static.py", **environment):
+def start_training(*arguments, **environment):
     return subprocess.Popen(
-        [sys.executable, script, *map(str, arguments)],
+        [sys.executable, "train_static.py", *map(str, arguments)],
         cwd=ROOT,
         env={**os.environ, "GIT_DIR": os.devnull, **environment},
         stdout=subprocess.PIPE,
@@ -82,12 +82,6 @@ def test_bad_input_is_refused_in_one_line(nodes, tmp_path):
         start_training(*joining, nodes.address, PYTHONPATH=str(make_other_version(tmp_path))): f"ray_address "
         f"{nodes.address}: Version mismatch: The cluster was started with: Ray: {OWN} Python: {PYTHON} This "
         f"process on node {nodes.address.partition(':')[0]} was started with: Ray: 1.2.3 Python: {PYTHON}",
-        start_training(
-            "--environment", "Pendulum-v1", "--algorithm", "acem_rl", *in_folder, script="train_hybrid.py"
-        ): (
-            "--algorithm acem_rl cannot use --engine ray, because its jobs read the replay in the memory of the "
-            "training process; use --engine workers"
-        ),
         start_training(*joining, "nonsense"): "ray_address must be auto or HOST:PORT, got 'nonsense'",
         start_training(*SHORT, "--ray_address", nodes.address): "--ray_address is only used with --engine ray",
     }

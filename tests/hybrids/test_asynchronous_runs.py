@@ -75,7 +75,8 @@ def test_a_stop_in_the_warm_up_keeps_what_was_done(tmp_path):
     done = read_metrics(metrics)
     assert done["env_steps"][-1] < 2000 and np.isnan(done["mean_policy_return"]).all()
     resumed = hebbes.train({"resume": str(metrics.parent), "max_env_steps": 2600}, trainer="hybrid", quiet=True)
-    np.testing.assert_array_equal(resumed.metrics["return"][: len(done["return"])], done["return"])
+    saved = len(done["return"]) - 1  # the stop may come between the last row and the copy of its state
+    np.testing.assert_array_equal(resumed.metrics["return"][:saved], done["return"][:saved])
     assert np.isfinite(resumed.metrics["mean_policy_return"][-1]) and resumed.metrics["replay_size"][-1] == 1000
 
 

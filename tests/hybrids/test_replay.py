@@ -160,3 +160,19 @@ def test_segments_of_another_replay_are_refused():
         Replay(16, 3, 1).set_segments(replay.get_segments(), 10)
     with pytest.raises(KeyError):
         Replay(16, 2, 1).set_segments({}, 10)
+
+
+@pytest.mark.parametrize("count", [3, 11, 40])
+def test_segments_in_another_place_give_the_same_batches(count):
+    """Also after the ring has turned over, and for the view of a moment before the latest transitions."""
+    replay = Replay(10, 2, 1, slack=5)
+    for added in range(count):
+        replay.get_segments()
+        replay.add(make_transitions(added, 1))
+    for earlier in (0, 2):
+        view = replay.make_view(count - earlier)
+        joined = module.join_segments(pickle.loads(pickle.dumps([*replay.get_segments().values()])), view.extent)
+        drawn, again = (each.draw(np.random.default_rng(1), 64) for each in (view, joined))
+        assert all(
+            bool((mine == its).all()) for mine, its in zip(vars(drawn).values(), vars(again).values(), strict=True)
+        )

@@ -93,7 +93,7 @@ def test_options_of_a_users_classes_are_shown(read_help):
 def test_short_names_choices_and_switches_are_explained(read_help):
     text = " ".join(read_help("--help").split())
     assert "--population_size, --popsize" in text
-    assert "--engine" in text and "[auto, in_process, workers]" in text
+    assert "--engine" in text and "[auto, in_process, ray, workers]" in text
     assert "(default: on; --no_divide_by_sigma turns it off)" in text
 
 

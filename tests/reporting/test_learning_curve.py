@@ -77,5 +77,5 @@ def test_a_run_of_any_name_has_its_curve_and_no_warning(name, tmp_path, recwarn,
 
 def test_a_run_without_a_finite_return_has_a_curve_and_no_warning(tmp_path, recwarn):
     (tmp_path / "metrics.csv").write_text("individual,env_steps,return,eval_return\n1,10,nan,nan\n")
-    plot.plot_learning_curve(tmp_path / "metrics.csv", tmp_path / "curve.png")
+    plot.plot_learning_curve(tmp_path / "metrics.csv", tmp_path / "curve.png", "Pendulum-v1: run")
     assert [str(each.message) for each in recwarn] == []

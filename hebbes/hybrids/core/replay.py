@@ -6,7 +6,7 @@ state, else 1. When the buffer is full, a new row replaces the oldest. Checkpoin
 that a block is written once, not with every checkpoint.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 from weakref import WeakSet
@@ -19,7 +19,7 @@ from hebbes.contracts.engine import Transitions
 from hebbes.contracts.trainer import Segment
 from hebbes.hybrids.core.actor_critic import Batch
 from hebbes.hybrids.core.settings import count_row_bytes
-from hebbes.hybrids.core.shared_array import SharedArray
+from hebbes.hybrids.core.shared_array import ReceivedArray, SharedArray
 
 BLOCK = 2**14
 """Rows of a segment."""
@@ -41,6 +41,11 @@ class ReplayView:
     def __reduce__(self) -> tuple[Any, ...]:
         """How another process gets it, without the rows."""
         return ReplayView, (self._memory, self._sizes, self._capacity, self.count)
+
+    @property
+    def extent(self) -> tuple[tuple[int, int], int, int]:
+        """What a view is made of, in addition to the rows."""
+        return self._sizes, self._capacity, self.count
 
     def draw(self, rng: np.random.Generator, batch_size: int, device: str = "cpu") -> Batch:
         """A batch of transitions on this device, drawn with replacement. The next draw overwrites it."""
@@ -95,12 +100,12 @@ class Replay(ReplayView):
         return self.count + num_added - len(self._rows) <= max(0, count - self._capacity)
 
     def get_segments(self) -> dict[str, Segment]:
-        """The rows, block by block. Blocks that have not changed since the last call are the same objects."""
+        """The rows, block by block in order. Blocks that have not changed since the last call are the same objects."""
         for block in range(-(-self._num_filled // BLOCK)):
             rows = self._rows[block * BLOCK : min((block + 1) * BLOCK, self._num_filled)]
             if block not in self._segments or len(self._segments[block].arrays["rows"]) != len(rows):
                 self._segments[block] = self._make_segment(block, rows)
-        return {f"block{block}": segment for block, segment in self._segments.items()}
+        return {f"block{block}": self._segments[block] for block in sorted(self._segments)}
 
     def set_segments(self, segments: Mapping[str, Segment], count: int) -> None:
         """Continues from what `get_segments` returned, after `count` transitions; ValueError if they do not fit."""
@@ -128,6 +133,11 @@ class Replay(ReplayView):
             self._segments.pop(block, None)
             for segment in self._views.pop(block, ()):
                 segment.arrays = {"rows": segment.arrays["rows"].copy()}
+
+
+def join_segments(segments: Sequence[Segment], extent: tuple[tuple[int, int], int, int]) -> ReplayView:
+    """A view of this extent on another machine, which has the segments of the replay, but not its memory."""
+    return ReplayView(ReceivedArray(np.concatenate([each.arrays["rows"] for each in segments])), *extent)
 
 
 def make_rows(transitions: Transitions) -> Float32[np.ndarray, "steps numbers"]:

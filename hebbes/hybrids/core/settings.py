@@ -56,11 +56,6 @@ class GradientSettings:
         """Units of each hidden layer of the critics, for those of the actor."""
         return actor if self.critic_hidden_sizes is None else self.critic_hidden_sizes
 
-    @property
-    def shares_memory(self) -> bool:
-        """Whether jobs read memory of the training process, so that they must run on the same machine."""
-        return False
-
     def count_members(self) -> int:
         """The largest number of members that are evaluated together."""
         return 1

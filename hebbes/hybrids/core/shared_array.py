@@ -30,11 +30,11 @@ class SharedArray:
         """How the other process gets the array."""
         if hasattr(self, "_descriptor"):
             return _open_array, (f"/proc/{os.getpid()}/fd/{self._descriptor}", self.array.shape)
-        return _Received, (self.array,)
+        return ReceivedArray, (self.array,)
 
 
-class _Received(SharedArray):
-    """The array of another process."""
+class ReceivedArray(SharedArray):
+    """The array of another process, or a copy of it."""
 
     def __init__(self, array: np.ndarray):
         self.array = array
@@ -43,4 +43,4 @@ class _Received(SharedArray):
 def _open_array(path: str, shape: tuple[int, ...]) -> SharedArray:
     with Path(path).open("rb") as file:
         memory = mmap.mmap(file.fileno(), 4 * prod(shape), access=mmap.ACCESS_READ)
-    return _Received(np.ndarray(shape, np.float32, memory))
+    return ReceivedArray(np.ndarray(shape, np.float32, memory))
