@@ -12,7 +12,6 @@ Optuna's asynchronous form. By its bracket, a trial may end at a ninth and at a 
 import fcntl
 import json
 import os
-import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from math import nan
@@ -65,7 +64,7 @@ class Study:
 
         Nobody else may have the lock of the sweep's folder. `facts` is what `describe_sweep` returns.
         """
-        self.folder, self._seed = folder, facts["seed"]
+        self.folder, self._seed, self._budget = folder, facts["seed"], facts["max_env_steps"]
         optuna.logging.set_verbosity(optuna.logging.ERROR)
         is_sqlite = url.startswith("sqlite")
         arguments = {"connect_args": {"timeout": SECONDS_TO_WAIT}} if is_sqlite else {}
@@ -73,8 +72,8 @@ class Study:
         names = optuna.get_all_study_names(self._storage)
         if names not in ([], [STUDY]):
             raise ValueError(f"it holds the study {next(name for name in names if name != STUDY)!r}, not a sweep")
-        budget = facts["max_env_steps"]
-        pruner = optuna.pruners.HyperbandPruner(max(1, budget // REDUCTION**2), max(1, budget), REDUCTION)
+        least = max(1, self._budget // REDUCTION**2)
+        pruner = optuna.pruners.HyperbandPruner(least, self._budget, REDUCTION)
         self._study = optuna.create_study(
             study_name=STUDY, storage=self._storage, direction="maximize", pruner=pruner, load_if_exists=True
         )
@@ -144,16 +143,14 @@ class Study:
             each.space.suggest(trial, each.name)
 
     def report(self, trial: optuna.Trial, value: float, env_steps: int) -> bool:
-        """Saves the return of an evaluation; returns whether the trial is to be pruned, and is told so already."""
+        """Saves the return of an evaluation; returns whether the trial has been pruned, which none is after its budget."""
         if env_steps in self.trials[trial.number].intermediate_values:  # before its process was lost
             return False
         trial.report(value, env_steps)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            should_end = trial.should_prune()
-        if should_end:
+        is_pruned = env_steps < self._budget and trial.should_prune()
+        if is_pruned:
             self.prune(trial)
-        return should_end
+        return is_pruned
 
     def prune(self, trial: optuna.Trial) -> None:
         """Ends a trial before its budget."""
