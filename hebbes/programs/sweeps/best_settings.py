@@ -7,12 +7,12 @@ from typing import Any
 import yaml
 
 from hebbes.files.option_file import MEASURED
-from hebbes.options.presets import read_shared_options
+from hebbes.options.presets import find_preset, read_preset, read_shared_options
 from hebbes.programs.sweeps.finals import Finalist
 from hebbes.programs.sweeps.sweep_options import SearchedOption
 from hebbes.statistics.table import format_number
 from hebbes.training.config import TrainConfig
-from hebbes.training.owners import INCIDENTAL, choose_names
+from hebbes.training.owners import INCIDENTAL, choose_names, list_part_kinds
 
 BEST_YAML = "best.yaml"
 
@@ -26,14 +26,20 @@ def format_preset(finalists: Sequence[Finalist], searched: Sequence[SearchedOpti
 
 
 def _list_options(config: TrainConfig, searched: Sequence[str]) -> dict[str, Any]:
-    """The options that make the method, by name: those that trials varied, and others without their default."""
-    shared, used = read_shared_options(config.environment.id), config.list_used_options(without=INCIDENTAL)
+    """The options that make the method, by name: those those that trials varied or presets set, and non-defaults."""
+    trainer, environment = config.trainer, config.environment.id
+    parts = {kind: config.as_options()[kind] for kind in list_part_kinds(trainer)}
+    preset = read_preset(trainer, find_preset(trainer, environment, None), parts)
+    in_presets = {*read_shared_options(environment), *preset}
     names, values = choose_names(config.options), config.values
     kept = {
         names[each.key]
         for each in config.options
-        if each.key in searched or values[each.key] != each.default or each.short_name in shared
+        if each.key in searched
+        or values[each.key] != each.default
+        or not in_presets.isdisjoint((each.short_name, each.full_name))
     }
+    used = config.list_used_options(without=INCIDENTAL)
     return {name: value for name, value in used.items() if name in kept - {"environment", "import"}}
 
 

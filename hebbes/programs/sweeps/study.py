@@ -143,7 +143,7 @@ class Study:
             each.space.suggest(trial, each.name)
 
     def report(self, trial: optuna.Trial, value: float, env_steps: int) -> bool:
-        """Saves the return of an evaluation; returns whether the trial has been pruned, which none is after its budget."""
+        """Saves the return of an evaluation; returns whether it has pruned the trial, before the end of its budget."""
         if env_steps in self.trials[trial.number].intermediate_values:  # before its process was lost
             return False
         trial.report(value, env_steps)
