@@ -3,8 +3,8 @@
 import re
 import shlex
 import sys
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -49,12 +49,21 @@ def sweep(description: str) -> None:
         from hebbes.programs.sweeps.study import StorageError, convert_storage_errors
 
         try:
-            with convert_storage_errors():
+            with _advise_after_errors(), convert_storage_errors():
                 run_sweep(options, config, searched, study)
         except (EngineError, TrainingError, StorageError, OSError) as error:
-            advice = error.advice if isinstance(error, TrainingError) else RESUME_ADVICE
-            print_line(advice.format(resume="the same command"))
             sys.exit(format_stop_message(error))
+
+
+@contextmanager
+def _advise_after_errors() -> Iterator[None]:
+    """Prints what helps, whatever stops the sweep."""
+    try:
+        yield
+    except BaseException as error:
+        advice = error.advice if isinstance(error, TrainingError) else RESUME_ADVICE
+        print_line(advice.format(resume="the same command"))
+        raise
 
 
 def read_options(arguments: Sequence[str], description: str) -> tuple[SweepOptions, TrainConfig]:

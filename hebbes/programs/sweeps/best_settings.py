@@ -26,7 +26,7 @@ def format_preset(finalists: Sequence[Finalist], searched: Sequence[SearchedOpti
 
 
 def _list_options(config: TrainConfig, searched: Sequence[str]) -> dict[str, Any]:
-    """The options that make the method, by name: those those that trials varied or presets set, and non-defaults."""
+    """The options of the method, by name: those that trials vary or presets set, and those without their default."""
     trainer, environment = config.trainer, config.environment.id
     parts = {kind: config.as_options()[kind] for kind in list_part_kinds(trainer)}
     preset = read_preset(trainer, find_preset(trainer, environment, None), parts)
@@ -50,7 +50,8 @@ def _describe_measurement(best: Finalist, num_rivals: int, num_trials: int) -> s
     rank = "the start, which is better than" if best.is_start else "the best of"
     episodes = max(map(len, best.returns.values()))
     values = ", ".join(format_number(float(returns.mean())) for returns in best.returns.values())
+    seeds = " to ".join(map(str, dict.fromkeys((min(best.returns), max(best.returns)))))
     return (
-        f"IQM {best.summary.iqm} of seeds {min(best.returns)}-{max(best.returns)} ({values}), means over {episodes} "
+        f"IQM {best.summary.iqm} of seeds {seeds} ({values}), means over {episodes} "
         f"test episodes after {budget:,} env steps; {rank} {origin}"
     )
