@@ -92,7 +92,7 @@ def test_the_preset_gives_the_options_of_the_best_and_says_what_was_measured(fin
     measured = yaml.safe_load(best.read_text())["measured"]
     assert "of seeds 1 to 2 (" in measured
     assert "means over 2 test episodes after 6,000 env steps" in measured
-    assert measured.split("; ")[1].startswith(("the best of 1 finalists of 6", "the start, which is better than 1"))
+    assert measured.split("; ")[1].startswith(("the best of 1 finalist of 6", "the start, which is better than 1"))
     results = {name: np.mean(values) for name, values in study.results.items()}
     number = study.best_trials[0].number
     names = ("start", f"final{number}")
