@@ -17,8 +17,8 @@ READ_FIRST = [
     f"hebbes/{name}.py"
     for name in ("__init__", "__main__", "programs/__init__", "programs/commands", "programs/startup")
 ]
-NOT_ALWAYS_NEEDED = {"envpool", "torch"}
-BROUGHT_BY_OTHERS = {"llvmlite"}
+NOT_ALWAYS_NEEDED = {"envpool", "optuna", "torch"}
+BROUGHT_BY_OTHERS = {"llvmlite", "sqlalchemy"}
 
 
 @pytest.fixture

@@ -3,7 +3,8 @@
 An option is a field with a default. It belongs to the class that has the field, its owner, and is a flag of the command
 line and a key of YAML files. `check_options` checks types, ranges and choices, wherever the values come from.
 
-This module imports nothing but the standard library, because every module that declares options imports it.
+This module imports nothing but the standard library and light modules of ours, because every module that declares
+options imports it.
 """
 
 import re
@@ -15,6 +16,7 @@ from numbers import Integral, Real
 from types import NoneType, UnionType
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
+from hebbes.contracts.search_space import SearchSpace
 from hebbes.contracts.suggestion import suggest_name
 
 
@@ -32,6 +34,7 @@ def option(
     saved: bool = True,
     only_start: bool = False,
     advice: str = "",
+    search: SearchSpace | None = None,
 ) -> Any:
     """A dataclass field with its help text.
 
@@ -49,11 +52,12 @@ def option(
         saved: whether files of a run keep it.
         only_start: whether it sets only where a search starts, so that `--init_from` takes files with another value.
         advice: added to the message about a number outside the range.
+        search: the values that a sweep tries.
     """
     metadata = {
         **{"help": text, "range": range, "choices": tuple(choices), "needs": dict(needs or {}), "flag": flag},
         **{"commas": commas, "read": read, "changeable": changeable, "saved": saved, "only_start": only_start},
-        "advice": advice,
+        **{"advice": advice, "search": search},
     }
     if isinstance(default, dict):
         return field(default_factory=lambda: dict(default), metadata=metadata)

@@ -23,6 +23,7 @@ class Purpose(IntEnum):
     GRADIENTS = 8
     EXPLORATION = 9
     RL_SHARE = 10
+    SWEEP = 11
 
 
 def _make_seed_sequence(

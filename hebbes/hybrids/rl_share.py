@@ -16,6 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from hebbes.contracts.option import check_options, option
+from hebbes.contracts.search_space import Uniform
 from hebbes.strategies.core.restoring import copy_matching_arrays
 
 SLOPE = 50
@@ -26,7 +27,10 @@ class RLShareSettings:
     """The target."""
 
     rl_share: float = option(
-        0.5, "share of the individuals that are trained by gradients; 0: pure evolution", range="in [0, 1]"
+        0.5,
+        "share of the individuals that are trained by gradients; 0: pure evolution",
+        range="in [0, 1]",
+        search=Uniform(0.0, 1.0),
     )
 
     def __post_init__(self) -> None:

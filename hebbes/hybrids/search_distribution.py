@@ -14,6 +14,7 @@ import numpy as np
 from jaxtyping import Float32, Float64
 
 from hebbes.contracts.option import check_options, option
+from hebbes.contracts.search_space import LogUniform
 from hebbes.hybrids.variance_rules import MIN_VARIANCE
 from hebbes.strategies.core.adaptive import check_spread, compute_move_metrics
 from hebbes.strategies.core.populations import GaussianPopulation
@@ -25,7 +26,10 @@ class SearchSettings:
     """The start of the search."""
 
     initial_variance: float = option(
-        1e-3, "initial variance of the noise on the weights; it adapts", range=f">= {MIN_VARIANCE:g}"
+        1e-3,
+        "initial variance of the noise on the weights; it adapts",
+        range=f">= {MIN_VARIANCE:g}",
+        search=LogUniform(1e-4, 1e-2),
     )
 
     def __post_init__(self) -> None:

@@ -23,6 +23,7 @@ from hebbes.contracts.environment import EnvStep
 from hebbes.contracts.option import option
 from hebbes.contracts.policy import Buffers
 from hebbes.contracts.randomness import Purpose, make_generator
+from hebbes.contracts.search_space import LogUniform, Uniform
 from hebbes.contracts.trainer import Progress, TrainerState, UnitResult
 from hebbes.execution.transitions import TransitionCollector, find_finite
 from hebbes.hybrids import core
@@ -38,9 +39,14 @@ if TYPE_CHECKING:
 class TD3Settings(GradientSettings):
     """Hyperparameters of TD3."""
 
-    learning_rate: float = option(3e-4, "learning rate of Adam, for critics and actors", range="> 0")
+    learning_rate: float = option(
+        3e-4, "learning rate of Adam, for critics and actors", range="> 0", search=LogUniform(0.0001, 0.01)
+    )
     exploration_noise: float = option(
-        0.1, "standard deviation of the noise on the actor's actions, in units of half their range", range=">= 0"
+        0.1,
+        "standard deviation of the noise on the actor's actions, in units of half their range",
+        range=">= 0",
+        search=Uniform(0.0, 0.3),
     )
     policy_delay: int = option(2, "steps of the critics between steps of the actor and of all targets", range=">= 1")
 

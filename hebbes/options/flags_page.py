@@ -32,7 +32,8 @@ def _explain(option: OwnedOption) -> str:
     metadata = option.field.metadata
     choices = ", ".join(f"`{choice}`" for choice in metadata.get("choices", ()))
     short = [f"short: `--{name}`" for name, current in SHORT_OPTIONS.items() if current == option.short_name]
-    remarks = "; ".join(filter(None, (metadata.get("range", ""), choices, *short)))
+    search = f"sweeps: {metadata['search']}" if metadata.get("search") else ""
+    remarks = "; ".join(filter(None, (metadata.get("range", ""), choices, search, *short)))
     return metadata.get("help", "").replace("|", "\\|") + f" ({remarks})" * bool(remarks)
 
 

@@ -42,6 +42,10 @@ COMMANDS = {
         "hebbes.programs.list_runs:list_runs",
         "Lists the runs in a folder: what they train, whether they are running, and how far they are.",
     ),
+    "sweep": (
+        "hebbes.programs.sweep:sweep",
+        "Searches for settings of a method by trials of it, trains the best with other seeds, and writes a preset.",
+    ),
     "merge": (
         "hebbes.programs.convert:merge_rules",
         "Merges the learning rules of a policy file by k-means, so that its synapses share fewer of them.",

@@ -27,6 +27,7 @@ from jaxtyping import Float32, Float64
 
 from hebbes.contracts.option import option
 from hebbes.contracts.population import Population
+from hebbes.contracts.search_space import Choice, LogUniform
 from hebbes.contracts.strategy import Results
 from hebbes.strategies.core.gaussian_search import GaussianStrategy
 from hebbes.strategies.core.samplers import MIRRORED_SAMPLERS, check_members
@@ -38,17 +39,21 @@ from hebbes.strategies.core.shaping import raw
 class ARSSettings(ScheduledSettings):
     """Hyperparameters; every field is a flag of the command line and a key of a preset."""
 
-    population_size: int = option(64, "perturbed members per generation, two per direction", range=">= 2")
+    population_size: int = option(
+        64, "perturbed members per generation, two per direction", range=">= 2", search=Choice((16, 32, 64, 128, 256))
+    )
     top_directions: int | None = option(
         None,
         "number of directions that make the step: those with the best members, ties included (default: all)",
         range=">= 1",
     )
-    learning_rate: float = option(0.02, "step size", range="> 0")
+    learning_rate: float = option(0.02, "step size", range="> 0", search=LogUniform(0.003, 0.3))
     learning_rate_schedule: str = option(
         "constant", "schedule of the learning rate from its start to its floor", choices=tuple(SCHEDULES)
     )
-    sigma: float = option(0.03, "standard deviation of the noise on the weights", range="> 0")
+    sigma: float = option(
+        0.03, "standard deviation of the noise on the weights", range="> 0", search=LogUniform(0.01, 0.3)
+    )
     sigma_schedule: str = option("constant", "schedule of sigma from its start to its floor", choices=tuple(SCHEDULES))
     sampler: str = option("antithetic", "how the noise of the members is drawn", choices=MIRRORED_SAMPLERS)
 

@@ -29,6 +29,7 @@ from jaxtyping import Float32
 
 from hebbes.contracts.option import check_options, option
 from hebbes.contracts.population import Population
+from hebbes.contracts.search_space import Choice, LogUniform, Uniform
 from hebbes.contracts.strategy import Results
 from hebbes.strategies.core.gaussian_search import GaussianStrategy
 from hebbes.strategies.core.samplers import SAMPLERS, check_members
@@ -41,10 +42,17 @@ class CEMSettings:
     """Hyperparameters; every field is a flag of the command line and a key of a preset."""
 
     population_size: int = option(
-        100, "perturbed members per generation; an even number if they are antithetic pairs", range=">= 2"
+        100,
+        "perturbed members per generation; an even number if they are antithetic pairs",
+        range=">= 2",
+        search=Choice((16, 32, 64, 128, 256)),
     )
-    sigma: float = option(0.1, "initial standard deviation of the noise on the weights", range="> 0")
-    elite_share: float = option(0.5, "fraction of the members that form the elite", range="in (0, 1]")
+    sigma: float = option(
+        0.1, "initial standard deviation of the noise on the weights", range="> 0", search=LogUniform(0.01, 1.0)
+    )
+    elite_share: float = option(
+        0.5, "fraction of the members that form the elite", range="in (0, 1]", search=Uniform(0.2, 0.5)
+    )
     elite_weights: str = option(
         "log", "weights within the elite: equal, or falling with the logarithm of the rank", choices=("equal", "log")
     )
@@ -54,7 +62,12 @@ class CEMSettings:
     divide_variance: bool = option(
         False, "divide the elite's variance by its number of members, before the extra variance is added"
     )
-    extra_variance: float = option(0.0, "initial value of the variance that is added in every generation", range=">= 0")
+    extra_variance: float = option(
+        0.0,
+        "initial value of the variance that is added in every generation",
+        range=">= 0",
+        search=LogUniform(1e-05, 0.01),
+    )
     extra_variance_schedule: str = option(
         "exponential",
         "how the extra variance falls: by a factor down to its floor, or towards it without reaching it",

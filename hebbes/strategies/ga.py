@@ -19,6 +19,7 @@ from jaxtyping import Float32
 
 from hebbes.contracts.option import check_options, option
 from hebbes.contracts.randomness import Purpose, make_generator
+from hebbes.contracts.search_space import Choice, LogUniform
 from hebbes.contracts.strategy import Results, SearchMemory
 from hebbes.strategies.core.adaptive import check_spread, compute_move_metrics
 from hebbes.strategies.core.lineages import LineagePopulation, ParentLineages
@@ -29,11 +30,21 @@ from hebbes.strategies.core.selection import compute_tied_share, sort_best_first
 class GASettings:
     """Hyperparameters; every field is a flag of the command line and a key of a preset."""
 
-    population_size: int = option(200, "mutants per generation, in addition to the elite", range=">= 1")
-    parents: int = option(
-        20, "maximum number of best members, the elite included, from which the next mutants come", range=">= 1"
+    population_size: int = option(
+        200, "mutants per generation, in addition to the elite", range=">= 1", search=Choice((16, 32, 64, 128, 256))
     )
-    sigma: float = option(0.02, "mutation power: standard deviation of the noise on the weights", range="> 0")
+    parents: int = option(
+        20,
+        "maximum number of best members, the elite included, from which the next mutants come",
+        range=">= 1",
+        search=Choice((5, 10, 20, 40)),
+    )
+    sigma: float = option(
+        0.02,
+        "mutation power: standard deviation of the noise on the weights",
+        range="> 0",
+        search=LogUniform(0.002, 0.2),
+    )
 
     def __post_init__(self) -> None:
         check_options(self)

@@ -20,6 +20,7 @@ from jaxtyping import Float32
 
 from hebbes.contracts.option import check_options, option
 from hebbes.contracts.population import Population
+from hebbes.contracts.search_space import LogUniform
 from hebbes.contracts.strategy import Results, SearchMemory
 from hebbes.strategies.core.adaptive import check_spread, compute_move_metrics
 from hebbes.strategies.core.populations import GaussianPopulation
@@ -32,7 +33,12 @@ TARGET_SUCCESS_RATE = 0.2
 class OnePlusOneSettings:
     """Hyperparameters; every field is a flag of the command line and a key of a preset."""
 
-    sigma: float = option(0.1, "initial standard deviation of the noise on the weights; it adapts", range="> 0")
+    sigma: float = option(
+        0.1,
+        "initial standard deviation of the noise on the weights; it adapts",
+        range="> 0",
+        search=LogUniform(0.01, 1.0),
+    )
     sigma_min: float = option(1e-5, "floor of sigma, unless sigma starts below it", range=">= 0")
 
     def __post_init__(self) -> None:

@@ -31,6 +31,7 @@ from jaxtyping import Float32
 from hebbes.contracts.option import option
 from hebbes.contracts.policy import Layout
 from hebbes.contracts.population import NoisePopulation, Population
+from hebbes.contracts.search_space import Choice, LogUniform
 from hebbes.contracts.strategy import Results
 from hebbes.strategies.core.gaussian_search import GaussianStrategy, Part
 from hebbes.strategies.core.low_rank import LowRankPopulation
@@ -46,7 +47,10 @@ class OpenAIESSettings(ScheduledSettings, OptimizerSettings):
     """Hyperparameters; every field is a flag of the command line and a key of a preset."""
 
     population_size: int = option(
-        200, "perturbed members per generation; an even number if they are antithetic pairs", range=">= 2"
+        200,
+        "perturbed members per generation; an even number if they are antithetic pairs",
+        range=">= 2",
+        search=Choice((16, 32, 64, 128, 256)),
     )
     sampler: str = option(
         "antithetic",
@@ -68,9 +72,14 @@ class OpenAIESSettings(ScheduledSettings, OptimizerSettings):
         "divide the weighted noise sum by sigma, as in the gradient; no effect with clip_up unless weight_decay is set",
         needs={"optimizer": ("sgd", "adam"), "weight_decay": ()},
     )
-    weight_decay: float = option(0.0, "coefficient of the decay of the mean towards zero", range=">= 0")
+    weight_decay: float = option(
+        0.0, "coefficient of the decay of the mean towards zero", range=">= 0", search=LogUniform(0.0001, 0.1)
+    )
     weight_penalty: float = option(
-        0.01, "fitness that a member loses per unit of its mean squared weight", range=">= 0"
+        0.01,
+        "fitness that a member loses per unit of its mean squared weight",
+        range=">= 0",
+        search=LogUniform(0.0001, 0.1),
     )
     sigma_adaptation: float = option(
         1.0, "factor on sigma when the mean policy keeps ranking first; 1 turns it off", range="in (0, 1]"

@@ -19,6 +19,7 @@ from jaxtyping import Float32
 
 from hebbes.contracts.option import option
 from hebbes.contracts.population import Population
+from hebbes.contracts.search_space import Choice, LogUniform
 from hebbes.contracts.strategy import Results
 from hebbes.strategies.core.gaussian_search import GaussianStrategy
 from hebbes.strategies.core.optimizers import OPTIMIZERS, OptimizerSettings
@@ -32,13 +33,19 @@ from hebbes.strategies.core.shaping import SHAPINGS, make_shaping
 class PGPESettings(LearningRateSettings, OptimizerSettings):
     """Hyperparameters; every field is a flag of the command line and a key of a preset."""
 
-    population_size: int = option(200, "perturbed members per generation, two per direction", range=">= 2")
-    sigma: float = option(0.1, "initial standard deviation of the noise on the weights", range="> 0")
-    sigma_learning_rate: float = option(0.1, "learning rate of the sigmas", range=">= 0")
+    population_size: int = option(
+        200, "perturbed members per generation, two per direction", range=">= 2", search=Choice((16, 32, 64, 128, 256))
+    )
+    sigma: float = option(
+        0.1, "initial standard deviation of the noise on the weights", range="> 0", search=LogUniform(0.01, 0.5)
+    )
+    sigma_learning_rate: float = option(0.1, "learning rate of the sigmas", range=">= 0", search=LogUniform(0.01, 0.5))
     max_sigma_change: float = option(
         0.2, "largest change of a sigma in a generation, as a share of it", range="in [0, 1)"
     )
-    learning_rate: float = option(0.075, "learning rate of the mean: the step size of clip_up and adam", range="> 0")
+    learning_rate: float = option(
+        0.075, "learning rate of the mean: the step size of clip_up and adam", range="> 0", search=LogUniform(0.01, 0.5)
+    )
     learning_rate_schedule: str = option(
         "constant", "schedule of the learning rate from its start to its floor", choices=tuple(SCHEDULES)
     )

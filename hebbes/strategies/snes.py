@@ -16,6 +16,7 @@ from jaxtyping import Float32
 
 from hebbes.contracts.option import option
 from hebbes.contracts.population import Population
+from hebbes.contracts.search_space import LogUniform
 from hebbes.contracts.strategy import Results
 from hebbes.strategies.core.adaptive import AdaptiveSettings
 from hebbes.strategies.core.gaussian_search import GaussianStrategy
@@ -27,7 +28,9 @@ from hebbes.strategies.core.shaping import nes_utilities
 class SNESSettings(AdaptiveSettings):
     """Hyperparameters; every field is a flag of the command line and a key of a preset."""
 
-    learning_rate: float = option(1.0, "learning rate of the mean: factor on the natural gradient", range="> 0")
+    learning_rate: float = option(
+        1.0, "learning rate of the mean: factor on the natural gradient", range="> 0", search=LogUniform(0.1, 3.0)
+    )
     sigma_learning_rate: float | None = option(
         None, "learning rate of the sigmas (default: (3 + ln d) / (5 sqrt d) for d parameters)", range=">= 0"
     )

@@ -15,6 +15,7 @@ import numpy as np
 from jaxtyping import Float32, Float64
 
 from hebbes.contracts.option import option
+from hebbes.contracts.search_space import LogUniform
 from hebbes.contracts.strategy import Results, SearchMemory
 from hebbes.strategies.core.adaptive import AdaptiveSettings, check_memory, check_spread, compute_move_metrics
 from hebbes.strategies.core.dense import DensePopulation, draw_noise, estimate_dense_memory
@@ -30,7 +31,7 @@ MATRICES = 10
 class XNESSettings(AdaptiveSettings):
     """Hyperparameters; every field is a flag of the command line and a key of a preset."""
 
-    learning_rate: float = option(1.0, "learning rate of the mean", range="> 0")
+    learning_rate: float = option(1.0, "learning rate of the mean", range="> 0", search=LogUniform(0.1, 3.0))
     sigma_learning_rate: float | None = option(
         None, "learning rate of sigma (default: the paper's, from the number of parameters)", range="> 0"
     )

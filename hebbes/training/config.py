@@ -167,6 +167,13 @@ class TrainConfig:
         """The config with other values, as in `config.change(run={"seed": 3})`."""
         return replace(self, **{name: replace(getattr(self, name), **values) for name, values in groups.items()})
 
+    def replace_values(self, values: Mapping[str, Any]) -> "TrainConfig":
+        """The config with other values, by `OwnedOption.key`, of options that choose no parts.
+
+        ValueError if they do not fit together.
+        """
+        return make_config(self.choices, {**self.values, **values}, self.typed)
+
     def resolve_policy(self, policy: str) -> "TrainConfig":
         """The config with the policy that `auto` stands for; ValueError if it lacks an option that was typed."""
         chosen = find_owner("policy", policy)

@@ -53,6 +53,17 @@ def prepare(config: TrainConfig, read_options: Callable[[Path], TrainConfig] | N
         raise
 
 
+def prepare_in(config: TrainConfig, folder: Path) -> Run:
+    """The run in exactly this folder: a new one, or the one that is there, with these options.
+
+    No other process may make the folder at the same time. ValueError if an option is wrong.
+    """
+    if folder.exists():
+        return _resume_run(config, folder)
+    run = assemble_run(config, folder)
+    return replace(run, lock=make_folder_atomically(folder, partial(write_first_files, run=run)))
+
+
 def _begin_run(config: TrainConfig) -> Run:
     """A new run in a new folder."""
     run = assemble_run(config, choose_folder(config))

@@ -34,7 +34,7 @@ INIT_FROM = "init_from.dat"
 
 def choose_folder(config: TrainConfig) -> Path:
     """FOLDER/ENVIRONMENT/RUN_NAME, or one named after what searches, seed and time; ValueError if it exists already."""
-    parent = _find_parent(config)
+    parent = find_parent(config)
     if config.run.run_name is None:
         stem = f"{config.choices.method or config.trainer}-seed{config.run.seed}-{datetime.now(UTC):%Y%m%d-%H%M%S}"
         names = itertools.chain([stem], (f"{stem}-{number}" for number in itertools.count(2)))
@@ -45,7 +45,8 @@ def choose_folder(config: TrainConfig) -> Path:
     return folder
 
 
-def _find_parent(config: TrainConfig) -> Path:
+def find_parent(config: TrainConfig) -> Path:
+    """The folder of all runs in the environment."""
     return Path(config.run.folder).expanduser() / config.environment.id.replace("/", "_")
 
 
@@ -55,7 +56,7 @@ def make_folder(config: TrainConfig, write_files: Callable[[Path], None]) -> tup
     `write_files` writes the first files into the folder that it is given. Processes that make folders in the same
     parent wait for each other. ValueError if the folder exists already.
     """
-    parent = _find_parent(config)
+    parent = find_parent(config)
     with _name_folder_in_errors(parent):
         parent.mkdir(parents=True, exist_ok=True)
         parent_lock = os.open(parent, os.O_RDONLY)

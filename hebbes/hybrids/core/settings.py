@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from hebbes.contracts.option import check_options, option
+from hebbes.contracts.search_space import LogUniform
 from hebbes.contracts.strategy import SearchMemory
 from hebbes.execution.engine_options import MAX_THREADS
 
@@ -20,7 +21,9 @@ class GradientSettings:
     """The option that says how many members are evaluated together."""
     start_steps: int = option(10_000, "env steps before anything is trained by gradients", range=">= 0")
     batch_size: int = option(256, "transitions of a gradient step", range=">= 1")
-    learning_rate: float = option(1e-3, "learning rate of Adam, for critics and actors", range="> 0")
+    learning_rate: float = option(
+        1e-3, "learning rate of Adam, for critics and actors", range="> 0", search=LogUniform(0.0001, 0.01)
+    )
     critic_hidden_sizes: tuple[int, ...] | None = option(
         None, "units of each hidden layer of the critics (default: those of the actor)", range=">= 1"
     )
@@ -28,7 +31,12 @@ class GradientSettings:
         "leaky_relu", "activation of the critics' hidden layers", choices=CRITIC_ACTIVATIONS
     )
     discount: float = option(0.99, "discount factor gamma", range="in [0, 1]")
-    target_rate: float = option(0.005, "tau, the part of the way that the targets move in a step", range="in (0, 1]")
+    target_rate: float = option(
+        0.005,
+        "tau, the part of the way that the targets move in a step",
+        range="in (0, 1]",
+        search=LogUniform(0.001, 0.05),
+    )
     target_noise: float = option(
         0.2, "standard deviation of the noise on the target actor's actions, in units of half their range", range=">= 0"
     )

@@ -10,6 +10,7 @@ import numpy as np
 from jaxtyping import Float32, Float64
 
 from hebbes.contracts.option import check_options, option
+from hebbes.contracts.search_space import Choice, LogUniform
 
 MAX_MATRIX_BYTES = 4 * 2**30
 """Memory limit of a full covariance and the temporaries of its update; above it a generation takes minutes."""
@@ -31,8 +32,14 @@ class AdaptiveSettings:
         None,
         "members per generation (default: 4 + 3 ln of the number of parameters)",
         range=f">= {MIN_POPULATION_SIZE}",
+        search=Choice((16, 32, 64, 128, 256)),
     )
-    sigma: float = option(0.1, "initial standard deviation of the noise on the weights; it adapts", range="> 0")
+    sigma: float = option(
+        0.1,
+        "initial standard deviation of the noise on the weights; it adapts",
+        range="> 0",
+        search=LogUniform(0.01, 1.0),
+    )
 
     def __post_init__(self) -> None:
         check_options(self)

@@ -9,6 +9,7 @@ import numpy as np
 from jaxtyping import Float64
 
 from hebbes.contracts.option import check_options, option
+from hebbes.contracts.search_space import LogUniform
 
 
 @dataclass(frozen=True)
@@ -139,7 +140,10 @@ class LearningRateSettings:
     """The learning rate and its schedule."""
 
     learning_rate: float = option(
-        0.2, "learning rate: factor on the gradient with sgd, step size with the other optimizers", range="> 0"
+        0.2,
+        "learning rate: factor on the gradient with sgd, step size with the other optimizers",
+        range="> 0",
+        search=LogUniform(0.003, 1.0),
     )
     learning_rate_schedule: str = option(
         "exponential", "schedule of the learning rate from its start to its floor", choices=tuple(SCHEDULES)
@@ -184,7 +188,9 @@ class LearningRateSettings:
 class ScheduledSettings(LearningRateSettings):
     """Learning rate and sigma with their schedules."""
 
-    sigma: float = option(0.1, "standard deviation of the noise on the weights", range="> 0")
+    sigma: float = option(
+        0.1, "standard deviation of the noise on the weights", range="> 0", search=LogUniform(0.01, 0.5)
+    )
     sigma_schedule: str = option(
         "exponential", "schedule of sigma from its start to its floor", choices=tuple(SCHEDULES)
     )

@@ -1,0 +1,157 @@
+"""The program `sweep`, which searches for settings of a method by trials of it."""
+
+import re
+import shlex
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from hebbes.contracts.engine import EngineError
+from hebbes.contracts.suggestion import suggest_name
+from hebbes.files.atomic_file import write_atomically
+from hebbes.options.command_line import resolve_config
+from hebbes.options.help import format_help
+from hebbes.options.option_reader import OptionReader
+from hebbes.options.sources import Source, SourceReader
+from hebbes.options.texts import GivenOption, split_arguments
+from hebbes.programs.exit_status import end_cleanly_on_signals, report_errors_in_one_line
+from hebbes.programs.sweeps.sweep_options import (
+    SearchedOption,
+    SweepOptions,
+    check_finals,
+    describe_sweep,
+    find_searched_options,
+    limit_by_env_steps,
+)
+from hebbes.recording.standard_output import format_stop_message, print_line, print_or_exit
+from hebbes.training.advice import RESUME_ADVICE, TrainingError
+from hebbes.training.config import TrainConfig
+from hebbes.training.owners import Owner, list_all_owners, list_owners
+from hebbes.training.program_words import list_program_words
+
+if TYPE_CHECKING:
+    from hebbes.programs.sweeps.study import Study
+
+_OWNER = Owner("sweep", "sweep", (SweepOptions,))
+
+
+def sweep(description: str) -> None:
+    """Parses and checks the options, runs trials and finals, and writes the best settings."""
+    with end_cleanly_on_signals():
+        with report_errors_in_one_line():
+            options, config = read_options(sys.argv[1:], description)
+            searched = find_searched_options(config, options.search)
+            study = open_study(options, config, searched)
+            print_search(searched, study)
+        from hebbes.programs.sweeps.study import StorageError, convert_storage_errors
+
+        try:
+            with _advise_after_errors(), convert_storage_errors():
+                run_sweep(options, config, searched, study)
+        except (EngineError, TrainingError, StorageError, OSError) as error:
+            sys.exit(format_stop_message(error))
+
+
+@contextmanager
+def _advise_after_errors() -> Iterator[None]:
+    """Prints what helps, whatever stops the sweep."""
+    try:
+        yield
+    except BaseException as error:
+        advice = error.advice if isinstance(error, TrainingError) else RESUME_ADVICE
+        print_line(advice.format(resume="the same command"))
+        raise
+
+
+def read_options(arguments: Sequence[str], description: str) -> tuple[SweepOptions, TrainConfig]:
+    """The options of the sweep and those that all trials share; ValueError if one is wrong.
+
+    Ends the program with status 0 after `--help`.
+    """
+    given = split_arguments(arguments)
+    reader = OptionReader([_OWNER], may_be_empty=False)
+    own, others = [[each for each in given if reader.knows(each[0]) == known] for known in (True, False)]
+    values = reader.read(own)
+    options = SweepOptions(**{key.removeprefix("sweep."): value for key, value in values.items()})
+    if {"help", "help_all"} & {name for name, _ in others}:
+        _print_help(options.trainer, others, description)
+    _suggest_own([name for name, _ in others], options.trainer)
+    config = limit_by_env_steps(resolve_config(options.trainer, others))
+    check_finals(options, config)
+    return options, config
+
+
+def _suggest_own(names: Sequence[str], trainer: str) -> None:
+    """ValueError for the first name that no part of a run knows and that resembles an option of the sweep."""
+    known = OptionReader(list_all_owners(trainer))
+    for name in names:
+        if not known.knows(name) and (meant := suggest_name(name, [each.short_name for each in _OWNER.options])):
+            raise ValueError(f"unknown option --{name}{meant}")
+
+
+def _print_help(trainer: str, given: Sequence[GivenOption], description: str) -> None:
+    owners = list_owners(SourceReader(trainer).follow_choices(Source("", given)))
+    print_or_exit(format_help(shlex.join(list_program_words()), description, [_OWNER, *owners]))
+    sys.exit(0)
+
+
+def open_study(options: SweepOptions, config: TrainConfig, searched: Sequence[SearchedOption]) -> "Study":
+    """The study of the sweep, in its folder; ValueError if its trials cannot be run, or if it cannot be kept there."""
+    if find_spec("optuna") is None:
+        raise ValueError("sweep needs the package optuna; pip install 'optuna~=5.0.0'")
+    from hebbes.programs.sweeps.study import StorageError, Study, convert_storage_errors, lock_sweep
+    from hebbes.training.assemble_run import assemble_run
+    from hebbes.training.run_folder import find_parent
+
+    top = find_parent(config) / "sweeps"
+    folder = top / (config.run.run_name or config.choices.method or config.trainer)
+    shown = re.sub(r":[^:@/]*@", ":***@", options.storage or "study.db")  # without its password
+    run = assemble_run(config, folder)  # checks everything that trials need
+    run.trainer.close()
+    run.engine.close()
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with lock_sweep(folder), convert_storage_errors():
+            url = options.storage or f"sqlite:///{folder.absolute() / 'study.db'}"
+            return Study(url, folder, describe_sweep(config, searched))
+    except OSError as error:
+        raise ValueError(f"cannot write to sweep folder {folder}: {error.strerror}") from error
+    except (ValueError, StorageError) as error:
+        with suppress(OSError):
+            folder.rmdir()  # if it is empty
+        raise ValueError(f"storage {shown}: {error}") from error
+
+
+def print_search(searched: Sequence[SearchedOption], study: "Study") -> None:
+    """Prints what is varied, and where."""
+    print_line(f"sweep           {study.folder}, {len(study.trials)} trials so far")
+    width = max(len(each.name) for each in searched)
+    for each in searched:
+        print_line(f"search          {each.name.ljust(width)}  {each.space}")
+
+
+def run_sweep(options: SweepOptions, config: TrainConfig, searched: Sequence[SearchedOption], study: "Study") -> None:
+    """Runs what is left of the trials and the finals, and writes the best settings; TrainingError if there are none."""
+    from hebbes.programs.sweeps.best_settings import BEST_YAML, format_preset
+    from hebbes.programs.sweeps.finals import Finals
+    from hebbes.programs.sweeps.jobs import do_all
+    from hebbes.programs.sweeps.trials import Trials
+
+    do_all(Trials(study, config, searched, options.trials), study.folder)
+    if not options.finalists:
+        return
+    finals = Finals(study, config, searched, num_trials=options.finalists, num_seeds=options.final_seeds)
+    if not study.best_trials:
+        raise TrainingError("no trial was completed", "what helps      other values with --search, or more trials")
+    do_all(finals, study.folder)
+    found = finals.finalists
+    for each in found:
+        print_line(each.name.ljust(16) + f"IQM {each.summary.iqm} over {len(each.returns)} seeds")
+    path = Path(options.output) if options.output else study.folder / BEST_YAML
+    write_atomically(path, format_preset(found, searched, len(study.trials)).encode())
+    train = [*list_program_words(f"train_{config.trainer}"), "--environment", config.environment.id]
+    print_line(f"best settings   {path}")
+    print_line(f"to train        {shlex.join([*train, '--config', str(path)])}")

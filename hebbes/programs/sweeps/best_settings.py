@@ -1,0 +1,58 @@
+"""The best settings of a sweep as a preset."""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+import yaml
+
+from hebbes.files.option_file import MEASURED
+from hebbes.options.presets import find_preset, read_preset, read_shared_options
+from hebbes.programs.sweeps.finals import Finalist
+from hebbes.programs.sweeps.sweep_options import SearchedOption
+from hebbes.statistics.table import format_number
+from hebbes.training.config import TrainConfig
+from hebbes.training.owners import INCIDENTAL, choose_names, list_part_kinds
+
+BEST_YAML = "best.yaml"
+
+
+def format_preset(finalists: Sequence[Finalist], searched: Sequence[SearchedOption], num_trials: int) -> str:
+    """YAML text of the best finalist's options, with what was measured. `--config` reads it, and it can be a preset."""
+    best = max(finalists, key=lambda each: each.score)
+    measured = _describe_measurement(best, len(finalists) - 1, num_trials)
+    options = {MEASURED: measured, **_list_options(best.config, [each.option.key for each in searched])}
+    return str(yaml.safe_dump(options, sort_keys=False, width=10_000))
+
+
+def _list_options(config: TrainConfig, searched: Sequence[str]) -> dict[str, Any]:
+    """The options of the method, by name: those that trials vary or presets set, and those without their default."""
+    trainer, environment = config.trainer, config.environment.id
+    parts = {kind: config.as_options()[kind] for kind in list_part_kinds(trainer)}
+    preset = read_preset(trainer, find_preset(trainer, environment, None), parts)
+    in_presets = {*read_shared_options(environment), *preset}
+    names, values = choose_names(config.options), config.values
+    kept = {
+        names[each.key]
+        for each in config.options
+        if each.key in searched
+        or values[each.key] != each.default
+        or not in_presets.isdisjoint((each.short_name, each.full_name))
+    }
+    used = config.list_used_options(without=INCIDENTAL)
+    return {name: value for name, value in used.items() if name in kept - {"environment", "import"}}
+
+
+def _describe_measurement(best: Finalist, num_rivals: int, num_trials: int) -> str:
+    """What was measured, in one line."""
+    budget, seed = best.config.training.max_env_steps, best.config.run.seed
+    rivals = f"{num_rivals} finalist{'s' * (num_rivals > 1)}"
+    origin = f"{rivals} of {num_trials} trials on seed {seed}, {datetime.now(UTC):%Y-%m-%d}"
+    rank = "the start, which is better than" if best.is_start else "the best of"
+    episodes = max(map(len, best.returns.values()))
+    values = ", ".join(format_number(float(returns.mean())) for returns in best.returns.values())
+    seeds = " to ".join(map(str, dict.fromkeys((min(best.returns), max(best.returns)))))
+    return (
+        f"IQM {best.summary.iqm} of seeds {seeds} ({values}), means over {episodes} "
+        f"test episodes after {budget:,} env steps; {rank} {origin}"
+    )

@@ -1,0 +1,93 @@
+"""The finals of a sweep: runs with the settings of its best trials and of its start, on seeds that chose nothing."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from math import inf, isfinite
+
+import numpy as np
+from jaxtyping import Float64
+
+from hebbes.programs.sweeps.jobs import Job, execute_quietly, hold_lock, prepare_job
+from hebbes.programs.sweeps.study import Study, is_busy
+from hebbes.programs.sweeps.sweep_options import SearchedOption, set_params
+from hebbes.recording.standard_output import print_line
+from hebbes.statistics.intervals import Summary, make_json_number
+from hebbes.statistics.summary_table import summarize_runs
+from hebbes.statistics.table import format_number
+from hebbes.training.config import TrainConfig
+from hebbes.training.run_state import Run
+
+START = "start"
+"""The name of the settings from which a sweep starts."""
+
+
+@dataclass(frozen=True)
+class Finalist:
+    """Settings that are trained again with other seeds."""
+
+    name: str
+    """That of the folder of the runs."""
+    is_start: bool
+    """Whether they are those from which the sweep starts, not those of a trial."""
+    config: TrainConfig
+    returns: Mapping[int, Float64[np.ndarray, " episodes"]]
+    """Those of the test of each run that is done, by seed. One NaN stands for a run that diverged."""
+
+    @property
+    def summary(self) -> Summary:
+        """Statistics over the runs."""
+        return summarize_runs(list(self.returns.values()))
+
+    @property
+    def score(self) -> float:
+        """The interquartile mean over the runs; -inf if one failed."""
+        score = self.summary.iqm.value
+        return score if isfinite(score) else -inf
+
+
+class Finals:
+    """Runs with the finalists' settings as jobs, one for each seed."""
+
+    def __init__(
+        self, study: Study, config: TrainConfig, searched: Sequence[SearchedOption], *, num_trials: int, num_seeds: int
+    ):
+        """`num_trials` is the number of trials that are finalists."""
+        self._study, self._config, self._searched, self._num_trials = study, config, searched, num_trials
+        first = config.run.seed + 1  # the trials have the seed before it
+        self._seeds = range(first, first + num_seeds)
+
+    @property
+    def finalists(self) -> list[Finalist]:
+        """The start and the best trials, the best first, with the returns of the runs that are done."""
+        configs = {START: self._config}
+        for trial in self._study.best_trials[: self._num_trials]:
+            configs[f"final{trial.number}"] = set_params(self._config, self._searched, trial.params)
+        results, found = self._study.results, []
+        for name, config in configs.items():
+            done = {seed: results.get(f"{name} seed {seed}") for seed in self._seeds}
+            returns = {seed: np.array(each, np.float64) for seed, each in done.items() if each is not None}
+            found.append(Finalist(name, name == START, config, returns))
+        return found
+
+    @property
+    def are_done(self) -> bool:
+        """Whether all seeds of all finalists are done."""
+        return all(len(each.returns) == len(self._seeds) for each in self.finalists)
+
+    def take(self) -> Job | None:
+        """The run of a seed of a finalist that no process works on."""
+        for finalist in self.finalists:
+            for seed in self._seeds:
+                folder = self._study.folder / finalist.name / f"seed{seed}"
+                if seed not in finalist.returns and not is_busy(folder):
+                    run = prepare_job(finalist.config.change(run={"seed": seed}), folder)
+                    return partial(self._run, finalist.name, seed, run)
+        return None
+
+    def _run(self, name: str, seed: int, run: Run) -> None:
+        with hold_lock(run):
+            trained = execute_quietly(run)
+            returns = [float("nan")] if trained is None else trained.returns.tolist()
+            self._study.save_result(f"{name} seed {seed}", [make_json_number(each) for each in returns])
+        print_line(name.ljust(16) + f"return {format_number(float(np.mean(returns)))} with seed {seed}")

@@ -1,0 +1,88 @@
+"""Jobs of a sweep, each of which is a run. Several processes take them, one at a time, and do them side by side."""
+
+import os
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, redirect_stdout
+from pathlib import Path
+from typing import Protocol, TypeAlias
+
+from hebbes.programs.sweeps.study import lock_sweep
+from hebbes.recording.standard_output import print_line
+from hebbes.training.advice import RESUME_ADVICE, TrainingError
+from hebbes.training.config import TrainConfig
+from hebbes.training.lifecycle import OnRow
+from hebbes.training.prepare import prepare_in
+from hebbes.training.run import TrainedRun, execute
+from hebbes.training.run_state import Run
+
+PAUSE = 1.0  # seconds between two looks at what other processes do
+
+Job: TypeAlias = Callable[[], None]
+"""Does what a process has taken. Until it is called, its run's folder is locked."""
+
+
+class Jobs(Protocol):
+    """Jobs that processes share."""
+
+    def take(self) -> Job | None:
+        """A job that no other process has; None if there is none now. Called under the lock of the sweep."""
+
+    @property
+    def are_done(self) -> bool:
+        """Whether all are done, by whatever process."""
+
+
+def do_all(jobs: Jobs, folder: Path) -> None:
+    """Does jobs of the sweep in a folder until all are done, by this process or by others.
+
+    If a process is lost, another one takes its job again.
+    """
+    is_waiting = False
+    while True:
+        with lock_sweep(folder):
+            job = jobs.take()
+            are_done = job is None and jobs.are_done
+        if are_done:
+            return
+        if job is not None:
+            job()
+        elif not is_waiting:
+            print_line("waiting for runs of other processes")
+        is_waiting = job is None
+        if is_waiting:
+            time.sleep(PAUSE)
+
+
+def prepare_job(config: TrainConfig, folder: Path) -> Run:
+    """The run in a folder of the sweep, new or resumed; TrainingError if it cannot be prepared."""
+    try:
+        folder.parent.mkdir(exist_ok=True)
+        return prepare_in(config, folder)
+    except (ValueError, TypeError, OSError) as error:
+        raise TrainingError(f"{folder.name}: {' '.join(str(error).split())}") from error
+
+
+@contextmanager
+def hold_lock(run: Run) -> Iterator[None]:
+    """Keeps a run's folder locked until the end of the context, after the run has ended too."""
+    descriptor = None if run.lock is None else os.dup(run.lock)
+    try:
+        yield
+    finally:
+        if descriptor is not None:
+            os.close(descriptor)
+
+
+def execute_quietly(run: Run, on_row: OnRow | None = None) -> TrainedRun | None:
+    """The run's outcome, without a word on standard output; None if it has diverged.
+
+    TrainingError or EngineError if something else stops it.
+    """
+    try:
+        with Path(os.devnull).open("w") as nowhere, redirect_stdout(nowhere):
+            return execute(run, on_row)
+    except TrainingError as error:
+        if error.advice == RESUME_ADVICE:
+            raise
+        return None

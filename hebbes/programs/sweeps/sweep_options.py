@@ -1,0 +1,146 @@
+"""The options of a sweep: its own, those of its trials, and what the trials vary."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from hebbes.contracts.option import check_options, get_hints, option, split_hint
+from hebbes.contracts.search_space import Choice, LogUniform, SearchSpace, Uniform
+from hebbes.contracts.suggestion import suggest_name
+from hebbes.files.atomic_file import check_place
+from hebbes.options.texts import read_texts
+from hebbes.registry.lookup import list_names
+from hebbes.training.config import TrainConfig
+from hebbes.training.owners import INCIDENTAL, OwnedOption, choose_names, find_trainer, list_part_kinds, name_options
+
+NO_LIMIT = 10**9
+"""Generations, where env steps are the budget."""
+
+
+@dataclass(frozen=True)
+class SweepOptions:
+    """Options of a sweep. All others are those of its trials."""
+
+    trainer: str = option("static", "what trains: the programs' train_TRAINER.py", choices=tuple(list_names("trainer")))
+    trials: int = option(30, "trials in total, by all processes; more can be asked for later", range="in [1, 100000]")
+    storage: str | None = option(
+        None, "URL of the database with the trials, as sqlite:///sweep.db (default: study.db in the sweep's folder)"
+    )
+    search: tuple[str, ...] = option(
+        (),
+        "also vary these options, or other values of them: NAME=uniform:LOW:HIGH, NAME=log:LOW:HIGH, NAME=choice:A:B",
+    )
+    finalists: int = option(
+        3, "the best trials, whose settings are trained with other seeds, as are those of the start", range=">= 0"
+    )
+    final_seeds: int = option(
+        5, "seeds for the settings of each finalist and of the start, those that follow --seed", range="in [1, 1000]"
+    )
+    output: str | None = option(
+        None, "the file for the best settings, a preset, also -o (default: best.yaml in the sweep's folder)"
+    )
+
+    def __post_init__(self) -> None:
+        check_options(self)
+        if self.output is not None:
+            check_place("output", Path(self.output))
+
+
+@dataclass(frozen=True)
+class SearchedOption:
+    """An option that the trials of a sweep vary."""
+
+    name: str
+    """As files of a run have it."""
+    option: OwnedOption
+    space: SearchSpace
+
+
+def limit_by_env_steps(config: TrainConfig) -> TrainConfig:
+    """The config with env steps as the only budget, unless generations were typed.
+
+    ValueError without `max_env_steps`, or with several seeds.
+    """
+    if config.training.max_env_steps is None:
+        raise ValueError("a sweep needs max_env_steps, the env steps of a trial")
+    if config.run.seeds > 1:
+        raise ValueError(f"seeds must be 1 in a sweep, got {config.run.seeds}; final_seeds are those of the finalists")
+    if hasattr(config.trainer_options, "generations") and "trainer.generations" not in config.typed:
+        return config.change(trainer_options={"generations": NO_LIMIT})
+    return config
+
+
+def check_finals(options: SweepOptions, config: TrainConfig) -> None:
+    """ValueError if finalists could not be compared."""
+    if options.finalists and not config.run.test_episodes:
+        raise ValueError("test_episodes must be >= 1 in a sweep with finalists, got 0")
+
+
+def find_searched_options(config: TrainConfig, texts: Sequence[str]) -> list[SearchedOption]:
+    """The options that trials vary: those whose declaration says how and that nobody typed, and those of `search`.
+
+    ValueError if there are none, or if one of `search` cannot be varied.
+    """
+    names, unused = choose_names(config.options), config.find_unused()
+    declared = {
+        each.key: SearchedOption(names[each.key], each, each.field.metadata["search"])
+        for each in config.options
+        if each.field.metadata.get("search") and each.key not in (*unused, *config.typed)
+    }
+    found = {**declared, **{each.option.key: each for each in _read_spaces(config, texts, names)}}
+    if not found:
+        method = config.choices.method or config.trainer
+        raise ValueError(f"nothing to vary: {method} declares no search space that is not typed; give search")
+    return list(found.values())
+
+
+def _read_spaces(config: TrainConfig, texts: Sequence[str], names: Mapping[str, str]) -> Iterator[SearchedOption]:
+    """The options in the texts of `search`."""
+    named = name_options(config.owners)
+    for text in texts:
+        name, _, spelled = text.partition("=")
+        if name not in named:
+            raise ValueError(f"search: unknown option {name!r}{suggest_name(name, list(named))}")
+        chosen = named[name][0]
+        if not _may_vary(config, chosen):
+            raise ValueError(f"search: {name} cannot be varied")
+        try:
+            space = _read_space(chosen, spelled)
+        except ValueError as error:
+            raise ValueError(f"search: {error}, in {text!r}") from error
+        yield SearchedOption(names[chosen.key], chosen, space)
+
+
+def _may_vary(config: TrainConfig, searched: OwnedOption) -> bool:
+    """Whether trials may differ in an option: one of the search with a single value that chooses no parts."""
+    kind, is_list, _ = split_hint(get_hints(searched.declared_in)[searched.field.name])
+    kinds = ("trainer", "training", "policy", "wrapper", find_trainer(config.trainer).method_kind)
+    budgets = (*list_part_kinds(config.trainer), "max_env_steps", "generations")
+    return searched.owner.kind in kinds and not is_list and kind is not dict and searched.field.name not in budgets
+
+
+def _read_space(searched: OwnedOption, text: str) -> SearchSpace:
+    """The values in a text such as log:0.01:1; each of them must be one of the option."""
+    kind, *items = text.split(":")
+    values = tuple(read_texts(searched, [item]) for item in items)
+    if kind == "choice":
+        return Choice(values)
+    is_number = all(isinstance(value, int | float) and not isinstance(value, bool) for value in values)
+    if kind not in ("uniform", "log") or len(values) != 2 or not is_number:
+        raise ValueError("a search space is uniform:LOW:HIGH, log:LOW:HIGH or choice:A:B")
+    return (LogUniform if kind == "log" else Uniform)(*values)
+
+
+def set_params(config: TrainConfig, searched: Sequence[SearchedOption], params: Mapping[str, Any]) -> TrainConfig:
+    """The config with a trial's parameters, numbers with three digits; ValueError if they do not fit together."""
+    found = {each.option.key: params[each.name] for each in searched}
+    rounded = {key: float(f"{value:.3g}") if isinstance(value, float) else value for key, value in found.items()}
+    return config.replace_values(rounded)
+
+
+def describe_sweep(config: TrainConfig, searched: Sequence[SearchedOption]) -> dict[str, Any]:
+    """What all processes of a sweep must agree on: the options of its trials and its search space."""
+    varied = {each.name: f"search {each.space}" for each in searched}
+    fixed = {"trainer": config.trainer, "seed": config.run.seed, "init_from": config.run.init_from}
+    return {**fixed, **config.list_used_options(without=INCIDENTAL), **varied}

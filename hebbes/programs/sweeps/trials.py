@@ -1,0 +1,77 @@
+"""The trials of a sweep: runs with sampled settings, pruned by the mean policy's return at its evaluations."""
+
+import time
+from collections.abc import Mapping, Sequence
+from functools import partial
+from math import isfinite
+from typing import Any
+
+import optuna
+
+from hebbes.programs.sweeps.jobs import Job, execute_quietly, hold_lock, prepare_job
+from hebbes.programs.sweeps.study import Study
+from hebbes.programs.sweeps.sweep_options import SearchedOption, set_params
+from hebbes.recording.standard_output import print_line
+from hebbes.statistics.table import format_number
+from hebbes.training.config import TrainConfig
+from hebbes.training.run_state import Run
+
+
+class Trials:
+    """Trials as jobs, in total `most`, whatever process has run them."""
+
+    def __init__(self, study: Study, config: TrainConfig, searched: Sequence[SearchedOption], most: int):
+        self._study, self._searched, self._most = study, searched, most
+        self._config = config.change(run={"test_episodes": 0})
+        values = config.values
+        start = ((each.name, values[each.option.key], each.space) for each in searched)
+        self._start = {name: value for name, value, space in start if space.contains(value)}
+
+    @property
+    def are_done(self) -> bool:
+        """Whether all are completed or pruned."""
+        trials = self._study.trials
+        return len(trials) >= self._most and all(each.state.is_finished() for each in trials)
+
+    def take(self) -> Job | None:
+        """A trial that lost its process, or else a new one."""
+        while (trial := self._study.take_trial(self._start, self._most)) is not None:
+            self._study.sample(trial, self._searched)
+            try:
+                config = set_params(self._config, self._searched, trial.params)
+            except ValueError as error:
+                self._study.prune(trial)
+                self._print(trial, f"left out: {error}")
+                continue
+            return partial(self._run, trial, prepare_job(config, self._study.find_trial_folder(trial.number)))
+        return None
+
+    def _run(self, trial: optuna.Trial, run: Run) -> None:
+        """Trains until the budget is done or the trial is pruned, and tells the study."""
+        started, pruned_at = time.perf_counter(), 0
+
+        def report(row: Mapping[str, float]) -> bool:
+            nonlocal pruned_at
+            value, env_steps = row["eval_return"], int(row["env_steps"])
+            if isfinite(value) and self._study.report(trial, value, env_steps):
+                pruned_at = env_steps
+            return pruned_at > 0
+
+        with hold_lock(run):
+            trained = execute_quietly(run, report)
+            if pruned_at:
+                outcome = f"pruned after {pruned_at:,} env steps"
+            elif trained is None:
+                self._study.prune(trial)
+                outcome = "diverged"
+            else:
+                outcome = f"return {format_number(self._study.complete(trial))}"
+        self._print(trial, f"{outcome}, {time.perf_counter() - started:.0f} s")
+
+    def _print(self, trial: optuna.Trial, outcome: str) -> None:
+        settings = " ".join(f"{name}={_format(value)}" for name, value in trial.params.items())
+        print_line(f"trial {trial.number}".ljust(16) + f"{outcome}: {settings}")
+
+
+def _format(value: Any) -> str:
+    return f"{value:.3g}" if isinstance(value, float) else str(value)

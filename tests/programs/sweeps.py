@@ -1,0 +1,34 @@
+"""Sweeps of short trials for the tests."""
+
+import contextlib
+import io
+
+from optuna.trial import TrialState
+
+from hebbes.programs.sweep import open_study, read_options, run_sweep
+from hebbes.programs.sweeps.sweep_options import find_searched_options
+
+DONE = (TrialState.COMPLETE, TrialState.PRUNED)
+
+
+def make_arguments(folder, **changes):
+    """The command line of a sweep of short trials in CartPole-v1."""
+    options = {"environment": "CartPole-v1", "strategy": "openai_es", "max_env_steps": 6000, "trials": 6}
+    options |= {"folder": folder, "threads": 1, "eval_every": 1, "eval_episodes": 5, "test_episodes": 2}
+    options |= {"finalists": 1, "final_seeds": 2, **changes}
+    return [f"--{name}={value}" for name, value in options.items() if value is not None]
+
+
+def open_sweep(folder, **changes):
+    """What `run_sweep` takes."""
+    options, config = read_options(make_arguments(folder, **changes), "")
+    searched = find_searched_options(config, options.search)
+    return options, config, searched, open_study(options, config, searched)
+
+
+def run(folder, **changes):
+    """Runs a sweep in this process; returns its study and its output."""
+    opened, output = open_sweep(folder, **changes), io.StringIO()
+    with contextlib.redirect_stdout(output):
+        run_sweep(*opened)
+    return opened[-1], output.getvalue()

@@ -1,0 +1,249 @@
+"""The program `sweep` with short trials: what is tried, what is kept, what is refused."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import yaml
+from optuna.trial import TrialState
+
+from hebbes.contracts.option import check_value
+from hebbes.contracts.search_space import Choice, LogUniform, Uniform
+from hebbes.files.option_file import read_yaml
+from hebbes.options.command_line import resolve_config
+from hebbes.programs.sweep import read_options
+from hebbes.programs.sweeps.jobs import execute_quietly, hold_lock, prepare_job
+from hebbes.programs.sweeps.study import is_busy, lock_sweep
+from hebbes.programs.sweeps.sweep_options import find_searched_options, set_params
+from hebbes.recording.metrics import read_metrics
+from hebbes.registry.lookup import list_names
+from hebbes.training.owners import list_all_owners
+from hebbes.training.run_status import read_status
+from tests.programs.sweeps import DONE, make_arguments, open_sweep, run
+
+ROOT = Path(__file__).parents[2]
+DECLARED = [
+    (owner, each)
+    for trainer in list_names("trainer")
+    for owner in list_all_owners(trainer)
+    for each in owner.options
+    if each.field.metadata.get("search")
+]
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+    """The folder of all runs, the study and the output of a sweep that has ended."""
+    top = tmp_path_factory.mktemp("weights")
+    return top, *run(top)
+
+
+def test_every_strategy_and_hybrid_declares_values_that_its_options_can_have():
+    for _, each in DECLARED:
+        space = each.field.metadata["search"]
+        for value in space.values if isinstance(space, Choice) else (space.low, space.high):
+            assert check_value(each.declared_in, each.field, value) == value
+    with_space = {owner.name for owner, _ in DECLARED}
+    assert {*list_names("strategy"), *list_names("algorithm")} <= with_space
+
+
+@pytest.mark.parametrize("strategy", list_names("strategy"))
+def test_the_smallest_and_the_largest_values_of_a_strategy_fit_together(strategy):
+    config = resolve_config("static", [("strategy", [strategy]), ("environment", ["CartPole-v1"])])
+    searched = find_searched_options(config, ())
+    for end in (0, -1):
+        spaces = {each.name: each.space for each in searched}
+        ends = {name: s.values if isinstance(s, Choice) else (s.low, s.high) for name, s in spaces.items()}
+        set_params(config, searched, {name: values[end] for name, values in ends.items()})
+
+
+def test_every_trial_is_a_run_and_the_first_has_the_values_of_the_start(finished):
+    top, study, output = finished
+    assert [each.state in DONE for each in study.trials] == [True] * 6
+    folder = top / "CartPole-v1" / "sweeps" / "openai_es"
+    for each in study.trials:
+        status = read_status(study.find_trial_folder(each.number))
+        assert status.state == ("ended" if each.state == TrialState.COMPLETE else "stopped")
+        for name, value in each.params.items():
+            assert status.run.options[name] == pytest.approx(value, rel=5e-3)
+            assert isinstance(value, int) or status.run.options[name] == float(f"{value:.3g}")
+        metrics = read_metrics(status.folder / "metrics.csv")
+        expected = {int(s): r for s, r in zip(metrics["env_steps"], metrics["eval_return"], strict=True) if r == r}
+        assert each.intermediate_values == expected
+        assert each.value == metrics["eval_return"][-1]
+    assert study.folder == folder
+    first = study.trials[0].params
+    assert (first["learning_rate"], first["sigma"]) == (0.1, 0.1)  # of the preset
+    assert output.count("trial ") == 6
+
+
+def test_some_trials_are_pruned_and_the_best_is_not(finished):
+    states = [each.state for each in finished[1].trials]
+    assert TrialState.PRUNED in states
+    values = [each.value for each in finished[1].trials if each.state == TrialState.COMPLETE]
+    assert finished[1].best_trials[0].value == max(values)
+
+
+def test_the_preset_gives_the_options_of_the_best_and_says_what_was_measured(finished):
+    study = finished[1]
+    best = study.folder / "best.yaml"
+    measured = yaml.safe_load(best.read_text())["measured"]
+    assert "of seeds 1 to 2 (" in measured
+    assert "means over 2 test episodes after 6,000 env steps" in measured
+    assert measured.split("; ")[1].startswith(("the best of 1 finalist of 6", "the start, which is better than 1"))
+    results = {name: np.mean(values) for name, values in study.results.items()}
+    number = study.best_trials[0].number
+    names = ("start", f"final{number}")
+    assert set(results) == {f"{name} seed {seed}" for name in names for seed in (1, 2)}
+    winner = max(names, key=lambda name: np.mean([results[f"{name} seed {seed}"] for seed in (1, 2)]))
+    options = read_status(study.folder / winner / "seed1").run.options
+    given = [("environment", ["CartPole-v1"]), ("config", [str(best)]), ("seed", ["1"])]
+    again = resolve_config("static", given).list_used_options(without=("run", "engine", "logger"))
+    assert {name: options[name] for name in again} == again
+
+
+def test_a_sweep_that_has_ended_runs_nothing_again(finished):
+    top, study, _ = finished
+    written = {path: path.stat().st_mtime_ns for path in study.folder.glob("*/metrics.csv")}
+    _, output = run(top)
+    assert "trial" not in output.replace("trials", "")
+    assert {path: path.stat().st_mtime_ns for path in written} == written
+
+
+def test_the_same_seed_gives_the_same_trials(finished, tmp_path):
+    again, _ = run(tmp_path, finalists=0)
+    assert [each.params for each in again.trials] == [each.params for each in finished[1].trials]
+    assert [each.intermediate_values for each in again.trials] == [
+        each.intermediate_values for each in finished[1].trials
+    ]
+
+
+def test_a_trial_that_lost_its_process_goes_on_where_it_was(finished, tmp_path):
+    _, config, searched, study = open_sweep(tmp_path, trials=1)
+    with lock_sweep(study.folder):
+        trial = study.take_trial({}, 1)
+        study.sample(trial, searched)
+        config = set_params(config, searched, trial.params)
+        lost = prepare_job(config, study.find_trial_folder(0))
+    with hold_lock(lost):
+        execute_quietly(lost, lambda row: study.report(trial, row["eval_return"], int(row["env_steps"])) or True)
+        assert is_busy(lost.folder)
+        assert study.take_trial({}, 1) is None  # not while its process has it
+    ended, _ = run(tmp_path, trials=1, finalists=0)
+    (after,) = ended.trials
+    assert after.state == TrialState.COMPLETE
+    assert after.params == trial.params
+    assert read_metrics(lost.folder / "metrics.csv")["generation"].tolist() == [
+        *range(1, 1 + len(after.intermediate_values))
+    ]
+    assert (lost.folder / "command.txt").read_text().count("hebbes ") == 2
+
+
+def test_options_that_are_typed_are_not_varied_and_search_adds_others(tmp_path):
+    arguments = make_arguments(tmp_path, sigma=0.2, search="episodes_per_member=choice:1:2")
+    _, config = read_options([*arguments, "population_size=uniform:2:9", "weight_decay=log:0.1:1"], "")
+    found = {each.name: each.space for each in find_searched_options(config, ["sigma=uniform:0.1:1"])}
+    assert found["sigma"] == Uniform(0.1, 1.0)
+    options, config = read_options([*arguments, "weight_decay=log:0.1:1"], "")
+    found = {each.name: each.space for each in find_searched_options(config, options.search)}
+    assert "sigma" not in found
+    assert found["episodes_per_member"] == Choice((1, 2))
+    assert found["weight_decay"] == LogUniform(0.1, 1.0)
+    assert found["learning_rate"] == LogUniform(0.003, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        (
+            {"max_env_steps": 7000},
+            "storage study.db: it is that of another sweep: max_env_steps is 6000 there, and 7000",
+        ),
+        ({"strategy": "ars", "run_name": "openai_es"}, "another sweep: strategy is openai_es there, and ars here"),
+        ({"sigma": 0.1}, "another sweep: sigma is search 0.01 to 0.5, log there, and 0.1 here"),
+        ({"environment": "Acrobot-v1", "storage": "{theirs}"}, "another sweep: environment is CartPole-v1 there"),
+        ({"run_name": "mine", "storage": "{theirs}"}, "it is that of a sweep in another folder"),
+        ({"storage": "sqlite:///{top}/new.db"}, "it lacks the trials of the sweep in "),
+        ({"storage": "sqlite:////no/such/folder.db"}, "unable to open database file"),
+        ({"storage": "mysql://me:secret@host/db", "run_name": "mine"}, r"mysql://me:\*\*\*@host/db: "),
+        ({"storage": "nonsense"}, "storage nonsense: Could not parse"),
+        ({"trials": 0}, r"trials must be in \[1, 100000\], got 0"),
+        ({"trails": 1}, "unknown option --trails, did you mean 'trials'?"),
+        ({"max_env_steps": None}, "needs max_env_steps"),
+        ({"seeds": 2}, "seeds must be 1 in a sweep"),
+        ({"test_episodes": 0}, "test_episodes must be >= 1 in a sweep with finalists"),
+        ({"output": "/no/such/folder.yaml"}, "output /no/such/folder.yaml: the folder /no/such does not exist"),
+        ({"folder": "/proc/no"}, "cannot write to sweep folder /proc/no"),
+        ({"search": "sgma=log:1:2"}, "search: unknown option 'sgma', did you mean 'sigma'?"),
+        ({"search": "sigma=log:0:2"}, "search: sigma must be a finite number > 0, got 0.0, in 'sigma=log:0:2'"),
+        ({"search": "sigma=log:2:1"}, "the lower bound must be below the upper one"),
+        ({"search": "sigma=1:2"}, "a search space is uniform:LOW:HIGH, log:LOW:HIGH or choice:A:B"),
+        ({"search": "sigma=choice:1"}, "a choice needs two values or more"),
+        ({"search": "policy=choice:mlp:linear"}, "search: policy cannot be varied"),
+        ({"search": "generations=choice:1:2"}, "search: generations cannot be varied"),
+    ],
+)
+def test_bad_input_is_refused(finished, tmp_path, changes, message):
+    top, study, _ = finished
+    theirs = f"sqlite:///{study.folder / 'study.db'}"
+    changes = {
+        name: str(value).format(theirs=theirs, top=tmp_path) if isinstance(value, str) else value
+        for name, value in changes.items()
+    }
+    with pytest.raises(ValueError, match=message):
+        open_sweep(**{"folder": top, **changes})
+    assert not (top / "CartPole-v1" / "sweeps" / "mine").exists()
+
+
+def test_a_method_without_search_space_is_refused(tmp_path):
+    typed = {"strategy": "one_plus_one", "sigma": 0.1}
+    with pytest.raises(ValueError, match="nothing to vary: one_plus_one declares no search space"):
+        open_sweep(tmp_path, **typed)
+
+
+def test_a_storage_that_is_no_sweeps_is_refused(tmp_path):
+    import optuna
+
+    url = f"sqlite:///{tmp_path}/own.db"
+    optuna.create_study(study_name="mine", storage=url)
+    with pytest.raises(ValueError, match="it holds the study 'mine', not a sweep"):
+        open_sweep(tmp_path, storage=url)
+
+
+def test_without_optuna_a_line_says_how_to_install_it(tmp_path, monkeypatch):
+    monkeypatch.setattr("hebbes.programs.sweep.find_spec", lambda name: None)
+    with pytest.raises(ValueError, match=r"sweep needs the package optuna; pip install 'optuna~=5.0.0'"):
+        open_sweep(tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_help_is_quick_and_has_the_options_of_the_trials_too():
+    program = (
+        "import sys\n"
+        "from hebbes.programs.commands import main\n"
+        "sys.argv = ['hebbes', 'sweep', '--help', '--strategy', 'cem']\n"
+        "try:\n"
+        "    main()\n"
+        "except SystemExit as ended:\n"
+        "    print(ended.code, sorted({'optuna', 'gymnasium', 'numba'} & set(sys.modules)), file=sys.stderr)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120, cwd=ROOT)
+    assert done.stderr == "0 []\n"
+    for flag in ("--trials", "--storage", "--elite_share", "--max_env_steps"):
+        assert f"  {flag} " in done.stdout
+
+
+def test_values_that_do_not_fit_together_end_a_trial_and_not_the_sweep(tmp_path):
+    study, output = run(tmp_path, trials=3, finalists=0, search="population_size=uniform:20:23")
+    assert {each.state for each in study.trials} <= {*DONE}
+    left_out = [each.number for each in study.trials if not study.find_trial_folder(each.number).exists()]
+    assert left_out == [each.number for each in study.trials if each.params["population_size"] % 2]
+    assert output.count("left out: ") == len(left_out) > 0
+
+
+def test_the_file_of_a_sweep_says_what_it_is(finished):
+    found = read_yaml(finished[1].folder / "sweep.yaml")
+    assert (found["environment"], found["max_env_steps"]) == ("CartPole-v1", 6000)
+    assert found["sigma"] == "search 0.01 to 0.5, log"
