@@ -103,6 +103,9 @@ class Engine(Protocol):
     uses_processes: ClassVar[bool]
     """Whether workers are processes, which take memory of their own, and can be ended if a simulator hangs."""
 
+    progress: tuple[int, int]
+    """How many members of the present or last `evaluate` are done, and how many it has. Another thread may read it."""
+
     @property
     def metrics(self) -> Mapping[str, float]:
         """Columns for the next row of metrics, the same in every row; empty if there is nothing to tell."""
