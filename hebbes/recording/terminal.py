@@ -76,7 +76,7 @@ class Terminal:
         if self._is_over.is_set() or not self._is_in_foreground():
             return
         size = find_size(self._stream)
-        lines = list(self._find_lines(size))[: size.lines - 2]
+        lines = list(self._find_lines(size))[: max(0, size.lines - 2)]
         if not (lines or self._is_drawn):
             return
         self._is_drawn = bool(lines)

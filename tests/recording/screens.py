@@ -40,6 +40,12 @@ class Screen:
             else:
                 assert command == "m", command
 
+    def resize(self, columns, lines):
+        """Wraps what no longer fits, as most terminals do."""
+        rows, self.columns, self.lines = self.rows, columns, lines
+        pieces = [[row[at : at + columns] for at in range(0, max(1, len(row)), columns)] for row in rows]
+        self.rows, self.row = [piece for row in pieces for piece in row], sum(map(len, pieces[: self.row]))
+
     def _put(self, character):
         if character == "\r":
             self.column = 0
@@ -87,7 +93,7 @@ class OnTerminal:
 
     def resize(self, columns, lines):
         fcntl.ioctl(self.terminal, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))
-        self.screen.columns, self.screen.lines = columns, lines
+        self.screen.resize(columns, lines)
 
     def read(self, until=lambda screen: False, timeout=60.0):
         """Reads until the screen is so, or the program has ended; returns whether the screen was so."""
