@@ -49,8 +49,10 @@ def test_it_shows_the_newest_row_and_is_gone_at_the_end():
 
 
 def test_it_prints_one_row_a_second_at_most():
+    started = time.monotonic()
     program = begin(60, 0.03)
-    assert 3 <= len(end(program)) <= 8
+    rows = end(program)[1:-1]
+    assert 2 <= len(rows) <= time.monotonic() - started + 2  # the first and the last one come in any case
 
 
 @pytest.mark.parametrize("columns", [20, 40, 80, 200])
@@ -143,7 +145,7 @@ def test_a_shells_job_in_the_background_does_not_draw_it(tmp_path):
 
 def test_a_killed_program_leaves_a_terminal_that_wraps():
     program = begin(1000)
-    assert program.read(shows_view) if VIEW in program.raw else program.read(lambda screen: "members" in screen.below)
+    assert program.read(lambda screen: "members" in screen.below)
     os.kill(program.pid, signal.SIGKILL)
     program.read()
     assert program.screen.wraps
@@ -220,7 +222,7 @@ def test_a_closed_pipe_does_not_end_the_program():
 
 @pytest.mark.slow
 def test_programs_say_what_they_do_from_start_to_end(tmp_path):
-    """Two seeds and an evaluation at 80 x 24. On a machine with time for it the screen changes every two seconds."""
+    """Two seeds and an evaluation at 80 x 24. Each phase is on the screen."""
     flags = ["--environment", "CartPole-v1", "--backend", "gymnasium", "--threads", "2", "--generations", "3"]
     flags += ["--eval_every", "1", "--seeds", "2", "--folder", tmp_path, "--run_name", "a", "--popsize", "4"]
     program, phases = start("train_static.py", *flags), set()
@@ -234,12 +236,11 @@ def test_programs_say_what_they_do_from_start_to_end(tmp_path):
     assert program.status == 0, program.screen.text
     assert {"starting", "seed 2 of 2", "generation ", "final test", "of 20 episodes"} <= phases
     assert program.screen.below == ""
-    started = time.monotonic()
     policies = sorted(tmp_path.glob("CartPole-v1/a/*/best.dat"))
     evaluation = start("evaluate_static.py", "--path_weights", *policies, "--episodes", "300", "--threads", "1")
     assert evaluation.read(lambda screen: "policy 2 of 2   playing: " in screen.below)
     evaluation.read()
-    assert evaluation.status == 0, time.monotonic() - started
+    assert evaluation.status == 0, evaluation.screen.text
     assert evaluation.screen.below == ""
     assert "policy 2 of 2" not in evaluation.screen.text
 
