@@ -37,7 +37,7 @@ def test_the_page_of_flags_is_made_from_the_options_that_the_help_lists():
     "script", ["train_static.py", "train_hebbian.py", "train_hybrid.py", "evaluate_static.py", "evaluate_hebbian.py"]
 )
 def test_help_loads_no_simulator_and_no_compiler(script):
-    heavy = {"numba", "torch", "scipy", "gymnasium", "envpool", "safetensors", "rich", "matplotlib", "cv2"}
+    heavy = {"numba", "torch", "scipy", "gymnasium", "envpool", "safetensors", "matplotlib", "cv2"}
     program = (
         "import runpy, sys\n"
         f"sys.argv = [{script!r}, '--help']\n"

@@ -106,6 +106,9 @@ class Engine(Protocol):
     shares_memory: ClassVar[bool]
     """Whether all workers are on this machine, so that they can read its memory."""
 
+    progress: tuple[int, int]
+    """How many members of the present or last `evaluate` are done, and how many it has. Another thread may read it."""
+
     @property
     def metrics(self) -> Mapping[str, float]:
         """Columns for the next row of metrics, the same in every row; empty if there is nothing to tell."""

@@ -154,7 +154,7 @@ class Trainer(ABC):
     unit: str
     """What a unit is called, such as "generation". It names the first column of metrics.csv."""
     eval_counter: ClassVar[Counter] = "units"
-    """What the option `eval_every` counts."""
+    """What the options `eval_every` and `print_every` count."""
     num_units: int | None = None
     """Number of units after which training ends. None: no such limit."""
     ending: str = ""

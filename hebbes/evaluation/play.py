@@ -20,6 +20,7 @@ from hebbes.execution.engines import make_engine
 from hebbes.execution.episode import Agent, EpisodeResult, run_episode
 from hebbes.execution.repeated_population import RepeatedPopulation
 from hebbes.files.policy_file import SavedPolicy
+from hebbes.recording.console import Console
 from hebbes.wrappers.base import BatchWrapper
 
 ShowFrame: TypeAlias = Callable[[UInt8[np.ndarray, "height width 3"]], None]
@@ -53,16 +54,19 @@ def play(
     threads: int,
     max_episode_steps: int | None = None,
     episode_timeout: float | None = None,
+    console: Console | None = None,
 ) -> Rollouts:
     """The episodes of a policy file, one a member; `fitness` is their returns, averaged over the morphologies.
 
-    Episode k depends only on the seed and k. The policy and its observation statistics do not change.
+    Episode k depends only on the seed and k. The policy and its observation statistics do not change. A console shows
+    how many episodes are done.
     """
     task = Task(Agent(saved.policy, saved.action_head), environment, seed)
     engine = make_engine(task, EngineOptions(threads=threads, episode_timeout=episode_timeout))
     try:
         arrays, cap = (saved.weights, saved.buffers), max_episode_steps
-        return play_on(engine, *arrays, purpose=Purpose.TEST, episodes=episodes, max_episode_steps=cap)
+        with (console or Console()).phase("playing", lambda: engine.progress):
+            return play_on(engine, *arrays, purpose=Purpose.TEST, episodes=episodes, max_episode_steps=cap)
     finally:
         engine.close()
 

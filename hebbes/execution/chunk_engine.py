@@ -51,6 +51,7 @@ class ChunkEngine:
         self._task, self._chunk_size, self._episode_timeout = task, chunk_size, episode_timeout
         self._transport = self.transport_class(partial(ChunkEvaluator, task), threads, **own)
         self._dispatch = Dispatch(self._transport)
+        self.progress = 0, 0
 
     def evaluate(self, population: Population, context: Context, members: range | None = None) -> Rollouts:
         """The results of the given members, or of all, in their episodes; EngineError if they cannot be had."""
@@ -79,7 +80,11 @@ class ChunkEngine:
             )
             for number, ids in enumerate(chunks)
         ]
-        answers = dict(self._dispatch.collect_each(tickets))
+        answers: dict[int, Rollouts] = {}
+        self.progress = done, num_members = 0, len(members)
+        for ticket, answer in self._dispatch.collect_each(tickets):
+            answers[ticket], done = answer, done + len(answer.returns)
+            self.progress = done, num_members
         return join_rollouts([answers[ticket] for ticket in tickets])
 
     def weighted_noise_sums(

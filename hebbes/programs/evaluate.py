@@ -11,6 +11,7 @@ from hebbes.options.evaluation import EvaluateConfig
 from hebbes.options.hebbian_evaluation import HebbianEvaluateConfig
 from hebbes.options.program_options import parse_options
 from hebbes.programs.exit_status import end_cleanly_on_signals, report_errors_in_one_line
+from hebbes.recording.console import Console
 from hebbes.training.program_words import list_program_words
 
 
@@ -46,7 +47,8 @@ def evaluate(owner: type[EvaluateConfig], description: str, positional: str = ""
 
             options["path_weights"] = tuple(list_policy_files(options.get("path_weights", ())))
             config = owner(**options)
-        from hebbes.programs.evaluation_run import run_evaluation
+        with Console(sys.stderr) as console, console.phase("starting"):
+            from hebbes.programs.evaluation_run import run_evaluation
 
         if not run_evaluation(config):
             sys.exit(1)

@@ -17,6 +17,7 @@ from hebbes.options.hebbian_evaluation import HebbianEvaluateConfig
 from hebbes.programs.evaluation_entries import load_entries
 from hebbes.programs.evaluation_report import format_report
 from hebbes.programs.exit_status import report_errors_in_one_line
+from hebbes.recording.console import Console
 from hebbes.recording.standard_output import format_stop_message, reserve_stdout_for_results, try_to_write
 from hebbes.reporting.evaluation_plots import write_plots
 from hebbes.reporting.video import film_episode
@@ -28,23 +29,27 @@ def run_evaluation(config: EvaluateConfig) -> bool:
     If a file cannot be played, or a video or plot cannot be written, the rest is still reported and written.
     """
     with reserve_stdout_for_results() as results:
-        with report_errors_in_one_line():
-            entries = load_entries(config)
-        evaluated = _play_all(config, entries)
+        with Console(sys.stderr) as console:
+            with report_errors_in_one_line(), console.phase("reading policies"):
+                entries = load_entries(config)
+            evaluated = _play_all(config, entries, console)
         text = format_report(config, evaluated)
         printed = try_to_write("results", lambda: print(text, file=results, flush=True))
         notices = sys.stderr if config.json else results  # the output of --json is one object and nothing else
-        filmed = try_to_write("video", lambda: _film(config, evaluated[0], notices))
-        plotted = try_to_write("plots", lambda: _plot(config, evaluated, notices))
+        with Console(sys.stderr) as console, console.phase("filming"):
+            filmed = try_to_write("video", lambda: _film(config, evaluated[0], notices))
+        with Console(sys.stderr) as console, console.phase("plotting"):
+            plotted = try_to_write("plots", lambda: _plot(config, evaluated, notices))
         return printed and filmed and plotted and not any(each.lost for each in evaluated)
 
 
-def _play_all(config: EvaluateConfig, entries: Sequence[Entry]) -> list[EvaluationResult]:
+def _play_all(config: EvaluateConfig, entries: Sequence[Entry], console: Console) -> list[EvaluationResult]:
     """Plays every entry; one whose engine fails is reported, and has only NaN as returns."""
     evaluated = []
-    for entry in entries:
+    for number, entry in enumerate(entries, 1):
         try:
-            evaluated.append(_show_entry(config, entry) if config.render else play_entry(config, entry))
+            with console.phase(f"policy {number} of {len(entries)}"):
+                evaluated.append(_show_entry(config, entry) if config.render else play_entry(config, entry, console))
         except EngineError as error:
             print(format_stop_message(EngineError(f"{entry.path}: {error}")), file=sys.stderr)
             shape = len(config.all_seeds), config.episodes
@@ -53,7 +58,7 @@ def _play_all(config: EvaluateConfig, entries: Sequence[Entry]) -> list[Evaluati
     return evaluated
 
 
-def play_entry(config: EvaluateConfig, entry: Entry) -> EvaluationResult:
+def play_entry(config: EvaluateConfig, entry: Entry, console: Console | None = None) -> EvaluationResult:
     """Plays the episodes of an entry, each seed on an engine of its own."""
     rollouts = [
         play(
@@ -64,6 +69,7 @@ def play_entry(config: EvaluateConfig, entry: Entry) -> EvaluationResult:
             threads=config.threads,
             max_episode_steps=config.max_episode_steps,
             episode_timeout=config.episode_timeout,
+            console=console,
         )
         for seed in config.all_seeds
     ]

@@ -46,7 +46,7 @@ def end_cleanly_on_signals() -> Iterator[None]:
 
     def leave_at_once(number: int, _: object) -> NoReturn:
         if terminal is not None:
-            os.write(terminal, b"\x1b[?25h")  # the cursor, which the progress bar hides
+            os.write(terminal, b"\x1b[J")  # the console's view, which is below the cursor
         os.write(2, b"stopped at once; --resume goes on from the last checkpoint of a training run\n")
         os._exit(128 + number)
 

@@ -1,15 +1,13 @@
 """Training from Python, with the options of the programs as a dictionary."""
 
-import os
 from collections.abc import Callable, Mapping
-from contextlib import ExitStack, redirect_stdout
-from pathlib import Path
 from typing import Any
 
 from hebbes.contracts.option import check_argument
 from hebbes.options.command_line import resolve_config
 from hebbes.options.resuming import resume_config
 from hebbes.options.texts import format_options
+from hebbes.recording.console import Console
 from hebbes.registry.lookup import list_names
 from hebbes.training.config import TrainConfig
 from hebbes.training.prepare import prepare
@@ -37,7 +35,7 @@ def train(
         trainer: "static", "hebbian" or "hybrid". Each has its own presets and defaults.
         on_generation: called with each generation's row of metrics. If it returns something true, training ends after
             that generation, and the run can be resumed. What it raises ends training too, after a checkpoint.
-        quiet: prints no progress. Notices still go to standard error.
+        quiet: the option of this name: prints no progress. Notices still go to standard error.
 
     Raises:
         ValueError: an option is wrong, or they do not fit together; nothing has been written.
@@ -58,23 +56,23 @@ def train(
     if on_generation is not None and not callable(on_generation):
         raise ValueError(f"on_generation must be a function, got {on_generation!r}")
     try:
-        config = _resolve_options(options, trainer)
-        run = prepare(config).prepare(config.run.seed)
+        config = _resolve_options(options, trainer, quiet)
+        console = Console(quiet=config.run.quiet)
+        with console, console.phase("starting"):
+            run = prepare(config).prepare(config.run.seed)
     except SystemExit as error:  # in a module of the caller's, which would end the process without a word
         raise ValueError(f"code that the options name called sys.exit({error.code!r})") from error
-    with ExitStack() as stack:
-        if quiet:
-            nowhere = stack.enter_context(Path(os.devnull).open("w"))
-            stack.enter_context(redirect_stdout(nowhere))
-        return execute(run, on_generation)
+    with console:
+        return execute(run, on_generation, console)
 
 
-def _resolve_options(options: Mapping[str, Any], trainer: str) -> TrainConfig:
+def _resolve_options(options: Mapping[str, Any], trainer: str, quiet: bool) -> TrainConfig:
     """The config of a single run, new or resumed."""
     check_argument("trainer", trainer, str, choices=list_names("trainer"))
     if not isinstance(options, Mapping):
         raise ValueError(f"options must be a mapping of names to values, got {options!r}")
-    given = format_options({name: value for name, value in options.items() if (name, value) not in NOT_GIVEN})
+    own = {**options, "quiet": True} if quiet else options
+    given = format_options({name: value for name, value in own.items() if (name, value) not in NOT_GIVEN})
     is_resumed = options.get("resume") is not None
     config = resume_config(trainer, given) if is_resumed else resolve_config(trainer, given)
     if config.run.seeds > 1:

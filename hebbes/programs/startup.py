@@ -23,7 +23,6 @@ PACKAGES = {
     "cv2": "opencv-python-headless",
     "safetensors": "safetensors",
     "yaml": "PyYAML",
-    "rich": "rich",
     "matplotlib": "matplotlib",
 }
 """Modules that every program needs, and the packages of requirements.txt that contain them."""

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from hebbes.contracts.engine import EngineError
 from hebbes.options.command_line import parse_config
 from hebbes.programs.exit_status import end_cleanly_on_signals, report_errors_in_one_line
+from hebbes.recording.console import Console
 from hebbes.recording.standard_output import format_stop_message
 from hebbes.training.advice import TrainingError
 from hebbes.training.config import TrainConfig
@@ -22,13 +23,13 @@ if TYPE_CHECKING:
 
 def train(trainer: str, description: str) -> None:
     """Parses and checks the options, then trains; `trainer` is a key of `hebbes.registry.tables.TRAINERS`."""
-    with end_cleanly_on_signals():
-        with report_errors_in_one_line():
-            runs = prepare_runs(trainer, sys.argv[1:], description)
+    with end_cleanly_on_signals(), Console() as console:
+        with report_errors_in_one_line(), console.phase("starting"):
+            runs = prepare_runs(trainer, sys.argv[1:], description, console)
         from hebbes.training.run import execute_all
 
         try:
-            all_written = execute_all(runs)
+            all_written = execute_all(runs, console)
         except (EngineError, TrainingError) as error:
             sys.exit(format_stop_message(error))
         if not all_written:
@@ -40,13 +41,14 @@ train_hebbian = partial(train, "hebbian")
 train_hybrid = partial(train, "hybrid")
 
 
-def prepare_runs(trainer: str, arguments: Sequence[str], description: str) -> "Runs":
+def prepare_runs(trainer: str, arguments: Sequence[str], description: str, console: Console) -> "Runs":
     """The runs that a command line describes, the first of them prepared; ValueError if options do not fit together."""
 
     def read_config(folder: Path) -> TrainConfig:
         return parse_config(trainer, [*arguments, "--resume", str(folder)], description)
 
     config = parse_config(trainer, arguments, description)
+    console.is_quiet = config.run.quiet
     from hebbes.training.prepare import prepare
 
     return prepare(config, read_config)

@@ -11,7 +11,8 @@ from hebbes.evaluation.play import make_evaluation_spec, play
 from hebbes.files.atomic_file import write_atomically
 from hebbes.files.policy_file import load_policy
 from hebbes.files.weight_file import open_regular_file
-from hebbes.recording.standard_output import print_line, try_to_write
+from hebbes.recording.console import Console
+from hebbes.recording.standard_output import try_to_write
 from hebbes.statistics.intervals import summarize
 from hebbes.training.advice import TrainingError
 from hebbes.training.run_state import Run
@@ -21,8 +22,8 @@ TEST_JSON = "test.json"
 MAX_FILE_BYTES = 2**26
 
 
-def run_final_test(run: Run) -> tuple[Float64[np.ndarray, " episodes"], bool]:
-    """Returns of `best.dat` on Gymnasium's own environment, which it also prints, and whether they could be saved.
+def run_final_test(run: Run, console: Console) -> tuple[Float64[np.ndarray, " episodes"], bool]:
+    """Returns of `best.dat` on Gymnasium's own environment, which are printed too, and whether they could be saved.
 
     If the folder already has a test of this policy with the same number of episodes, its returns are read instead.
     A return is NaN if its episode failed. TrainingError if `best.dat` cannot be loaded.
@@ -38,11 +39,12 @@ def run_final_test(run: Run) -> tuple[Float64[np.ndarray, " episodes"], bool]:
     if returns is None:
         options: dict[str, Any] = {"seed": run.config.run.seed, "threads": run.config.engine.threads}
         options |= {"episodes": run.config.run.test_episodes, "max_episode_steps": run.evaluation_cap}
-        returns = play(best, environment, **options).fitness
+        with console.phase("final test"):
+            returns = play(best, environment, **options, console=console).fitness
         cells = [None if np.isnan(each) else each for each in returns.tolist()]
         text = json.dumps({**facts, "returns": cells}) + "\n"
         is_saved = try_to_write(TEST_JSON, lambda: write_atomically(path, text.encode()))
-    print_line(f"best policy     {summarize(returns)} on {facts['backend']}, of {unit} {facts[unit]}")
+    console.print_message(f"best policy     {summarize(returns)} on {facts['backend']}, of {unit} {facts[unit]}")
     return returns, is_saved
 
 

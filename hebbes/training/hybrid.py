@@ -97,7 +97,7 @@ class Hybrid(Trainer):
     method_kind = "algorithm"
     defaults: ClassVar[Mapping[str, Any]] = {
         **{"action_bounds": "rescale", "bias": True, "hidden_sizes": (400, 300), "initialization": "pytorch"},
-        **{"max_env_steps": 1_000_000, "eval_every": 5000, "eval_episodes": 10},
+        **{"max_env_steps": 1_000_000, "eval_every": 5000, "eval_episodes": 10, "print_every": 5000},
     }
     eval_counter = "env_steps"
 

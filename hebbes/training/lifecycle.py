@@ -1,6 +1,5 @@
 """The lifecycle of a run: advances its trainer unit by unit, and records, evaluates and saves, whatever is trained."""
 
-import sys
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -18,6 +17,7 @@ from hebbes.files.checkpoint import Checkpoint
 from hebbes.recording.console import Console
 from hebbes.recording.loggers import Loggers
 from hebbes.recording.metrics import METRICS_CSV, MetricsWriter
+from hebbes.recording.progress_table import ProgressTable
 from hebbes.training.advice import TrainingError, advise_new_run
 from hebbes.training.generation_metrics import join_metrics
 from hebbes.training.run_folder import RunFiles
@@ -34,8 +34,8 @@ class Lifecycle:
     never change.
     """
 
-    def __init__(self, run: Run, loggers: Loggers):
-        self._loggers = loggers
+    def __init__(self, run: Run, loggers: Loggers, console: Console):
+        self._loggers, self._console = loggers, console
         self._run, self._trainer, self._options = run, run.trainer, run.config.training
         self._previous = self._progress = run.progress
         self._resumed_at = time.perf_counter() - run.progress.seconds
@@ -51,11 +51,11 @@ class Lifecycle:
 
         TrainingError if training cannot go on or its end cannot be saved.
         """
-        config, folder, unit, units = self._run.config, self._run.folder, self._trainer.unit, self._progress.units
+        unit, units = self._trainer.unit, self._progress.units
         budgets = {unit: self._trainer.num_units, "env_steps": self._options.max_env_steps}
         with (
-            Console(budgets, print_every=config.run.print_every, stream=sys.stdout) as self._console,
-            MetricsWriter(folder / METRICS_CSV, unit) as self._metrics,
+            ProgressTable(self._console, budgets) as self._table,
+            MetricsWriter(self._run.folder / METRICS_CSV, unit) as self._metrics,
         ):
             self._loggers.report = self._console.print_message
             self._introduce()
@@ -72,8 +72,8 @@ class Lifecycle:
                     self._save()
             if self._saved is not self._checkpoint:
                 raise TrainingError(f"{unit} {self._progress.units} could not be saved: {self._save_error}")
-            if self._progress.units > units:
-                self._console.print_message(f"training ended: {self.ending}")
+        if self._progress.units > units:
+            self._console.print_message(f"training ended: {self.ending}")
 
     @property
     def ending(self) -> str:
@@ -106,13 +106,18 @@ class Lifecycle:
 
     def _advance(self) -> UnitResult:
         """Does the next unit; TrainingError if the search has diverged, or made a segment that is too large."""
-        name = f"{self._trainer.unit} {self._progress.units + 1}"
+        name, most = f"{self._trainer.unit} {self._progress.units + 1}", self._trainer.num_units
+        phase = name if most is None else f"{name} of {most}"
         try:
-            return self._trainer.advance(self._progress, self._run.engine)
+            with self._console.phase(phase, self._count_done, "members"):
+                return self._trainer.advance(self._progress, self._run.engine)
         except FloatingPointError as error:
             raise TrainingError(f"{name}: {error}", advise_new_run(self._run.config.settings)) from error
         except SegmentSizeError as error:
             raise TrainingError(f"{name}: {error}") from error
+
+    def _count_done(self) -> tuple[int, int]:
+        return self._run.engine.progress
 
     def _finish_unit(self, result: UnitResult, seconds: float, on_row: OnRow | None) -> None:
         """Counts, evaluates, records, copies and saves after a unit that took so many seconds."""
@@ -134,7 +139,7 @@ class Lifecycle:
         row = join_metrics(counts, result.metrics, outcome, self._trainer)
         self._record(row)
         self._capture()
-        self._console.show(row)
+        self._table.show(row, is_due=self._is_due(self._run.config.run.print_every, self._trainer.eval_counter))
         self._is_stopped = on_row is not None and bool(on_row(row))
         if best is not before.best or self._is_due(self._run.config.run.checkpoint_every):
             self._save()
@@ -164,14 +169,15 @@ class Lifecycle:
     def _evaluate(self) -> float:
         """Mean return of the trainer's policy over fresh episodes. If it is the best score, this is the best policy."""
         units, best = self._progress.units, self._progress.best
-        rollouts = play_on(
-            self._run.engine,
-            *self._trainer.policy,
-            purpose=Purpose.EVALUATION,
-            episodes=self._options.eval_episodes,
-            number=units,
-            max_episode_steps=self._run.evaluation_cap,
-        )
+        with self._console.phase("evaluation", self._count_done):
+            rollouts = play_on(
+                self._run.engine,
+                *self._trainer.policy,
+                purpose=Purpose.EVALUATION,
+                episodes=self._options.eval_episodes,
+                number=units,
+                max_episode_steps=self._run.evaluation_cap,
+            )
         score = float(rollouts.returns.mean())
         if best is None or score > (best.score if isfinite(best.score) else -inf):
             self._progress = replace(self._progress, best=make_snapshot(self._trainer, self._progress, score))
@@ -190,8 +196,9 @@ class Lifecycle:
         """
         name = f"{self._trainer.unit} {self._progress.units}"
         try:
-            self._metrics.sync()
-            self._files.save(self._checkpoint)
+            with self._console.phase("writing a checkpoint"):
+                self._metrics.sync()
+                self._files.save(self._checkpoint)
         except OSError as error:
             # its folder alone, because the file has another name in each save
             reason = f"{error.strerror}: {Path(error.filename).parent}" if error.filename else str(error.strerror)

@@ -11,9 +11,10 @@ from threadpoolctl import threadpool_limits
 
 from hebbes.contracts.engine import EngineError
 from hebbes.environments.ids import describe_episode_cap
+from hebbes.recording.console import Console
 from hebbes.recording.loggers import Loggers
 from hebbes.recording.metrics import METRICS_CSV, read_metrics
-from hebbes.recording.standard_output import make_printable, print_line, try_to_write
+from hebbes.recording.standard_output import make_printable, try_to_write
 from hebbes.reporting.learning_curve import plot_learning_curve
 from hebbes.statistics.summary_table import format_runs_table
 from hebbes.training.advice import RESUME_ADVICE, TrainingError
@@ -62,36 +63,42 @@ class TrainedRun:
         return read_metrics(self.folder / METRICS_CSV)
 
 
-def execute_all(runs: Runs) -> bool:
+def execute_all(runs: Runs, console: Console | None = None) -> bool:
     """Executes the runs one after the other and compares them; returns whether every file could be written.
 
     If one of several runs fails, the others are still executed, and an error at the end says how many failed.
     If a resume is needed, the last line of the output is its command, or says what helps instead.
     """
+    console = console or Console()
     try:
-        is_complete = _execute_each(runs) if runs.top else execute(runs.prepare(runs.seeds.start)).is_complete
+        if runs.top:
+            is_complete = _execute_each(runs, console)
+        else:
+            is_complete = execute(runs.prepare(runs.seeds.start), console=console).is_complete
     except BaseException as error:
         advice = error.advice if isinstance(error, TrainingError) else RESUME_ADVICE
-        print_line(advice.format(resume=runs.resume_command))
+        console.print_message(advice.format(resume=runs.resume_command))
         raise
     finally:
         runs.close()
     if not is_complete:
-        print_line(RESUME_ADVICE.format(resume=runs.resume_command))
+        console.print_message(RESUME_ADVICE.format(resume=runs.resume_command))
     return is_complete
 
 
-def _execute_each(runs: Runs) -> bool:
+def _execute_each(runs: Runs, console: Console) -> bool:
     """Executes the runs of several seeds."""
     returns: dict[str, Float64[np.ndarray, " episodes"]] = {}
     advice: dict[str, None] = {}
     num_stopped, reason, all_complete = 0, "", True
     for number, seed in enumerate(runs.seeds, 1):
-        print_line(f"seed {number} of {len(runs.seeds)}".ljust(16) + f"{seed}, in {runs.find_folder(seed)}")
+        place = f"seed {number} of {len(runs.seeds)}"
+        console.print_message(f"{place.ljust(16)}{seed}, in {runs.find_folder(seed)}")
         try:
-            result = execute(runs.prepare(seed))
+            with console.phase(place):
+                result = execute(runs.prepare(seed), console=console)
         except (EngineError, TrainingError) as error:
-            print_line(f"stopped         {runs.find_folder(seed)}: {error}")
+            console.print_message(f"stopped         {runs.find_folder(seed)}: {error}")
             num_stopped, reason = num_stopped + 1, str(error).partition("\n")[0]
             advice[error.advice if isinstance(error, TrainingError) else RESUME_ADVICE] = None
             continue
@@ -99,29 +106,26 @@ def _execute_each(runs: Runs) -> bool:
         if len(result.returns):
             returns[runs.find_folder(seed).name] = result.returns
     if len(returns) > 1:
-        print_line(format_runs_table(list(returns), list(returns.values())))
+        console.print_message(format_runs_table(list(returns), list(returns.values())))
     if num_stopped:
         helps = RESUME_ADVICE if RESUME_ADVICE in advice or not all_complete else "\n".join(advice)
         raise TrainingError(f"{num_stopped} of {len(runs.seeds)} seeds, the last of them by: {reason}", helps)
     return all_complete
 
 
-def execute(run: Run, on_row: OnRow | None = None) -> TrainedRun:
+def execute(run: Run, on_row: OnRow | None = None, console: Console | None = None) -> TrainedRun:
     """Trains, draws the learning curve, tests `best.dat` and prints where everything is; returns the outcome.
+
+    Without a console it prints plain lines on standard output.
 
     However training is stopped, the finished units are saved. A curve or a test that the folder has already is
     not made again. TrainingError or EngineError if training cannot go on.
     """
+    console = console or Console()
     try:
-        loggers = Loggers(run.config.list_loggers(), run.folder, run.progress.units)
-        with closing(run.trainer), closing(run.engine), closing(loggers):
-            try:
-                with threadpool_limits(limits=1, user_api="blas"):  # more threads change the last bits of a product
-                    Lifecycle(run, loggers).train(on_row)
-            finally:
-                is_drawn = _draw_learning_curve(run)
-        have_logged = loggers.close()
-        returns, is_saved = run_final_test(run) if run.config.run.test_episodes else (np.empty(0), True)
+        with console.phase(run.config.environment.id):
+            have_logged, is_drawn = _train(run, on_row, console)
+            returns, is_saved = run_final_test(run, console) if run.config.run.test_episodes else (np.empty(0), True)
     except OSError as error:
         raise TrainingError(f"{error.strerror or error}: {error.filename or run.folder}") from error
     finally:
@@ -130,7 +134,22 @@ def execute(run: Run, on_row: OnRow | None = None) -> TrainedRun:
     return TrainedRun(run.folder, returns, have_logged and is_drawn and is_saved)
 
 
-def _draw_learning_curve(run: Run) -> bool:
+def _train(run: Run, on_row: OnRow | None, console: Console) -> tuple[bool, bool]:
+    """Trains and draws the learning curve; returns whether loggers have all rows, and whether the curve is drawn."""
+    with console.phase("starting loggers"):
+        loggers = Loggers(run.config.list_loggers(), run.folder, run.progress.units)
+    with closing(run.trainer), closing(run.engine), closing(loggers):
+        try:
+            with threadpool_limits(limits=1, user_api="blas"):  # more threads change the last bits of a product
+                Lifecycle(run, loggers, console).train(on_row)
+        finally:
+            is_drawn = _draw_learning_curve(run, console)
+        with console.phase("closing loggers"):
+            have_logged = loggers.close()
+    return have_logged, is_drawn
+
+
+def _draw_learning_curve(run: Run, console: Console) -> bool:
     """Draws the learning curve if it is older than the metrics, and prints where everything is; False if it cannot."""
     folder, metrics, curve = run.folder, run.folder / METRICS_CSV, run.folder / LEARNING_CURVE
     if not (metrics.exists() and metrics.stat().st_size):
@@ -139,10 +158,11 @@ def _draw_learning_curve(run: Run) -> bool:
     environment, cap = run.config.environment, run.config.training.max_episode_steps
     title = f"{environment.id}: {make_printable('/'.join(folder.absolute().parts[-2:]))}"
     note = describe_episode_cap(environment.id, environment.env_kwargs, cap)
-    is_drawn = is_new or try_to_write("learning curve", lambda: plot_learning_curve(metrics, curve, title, note))
+    with console.phase("drawing the learning curve"):
+        is_drawn = is_new or try_to_write("learning curve", lambda: plot_learning_curve(metrics, curve, title, note))
     for weights in sorted(folder.glob("*.dat")):
-        print_line(f"weights         {weights}")
-    print_line(f"log             {metrics}")
+        console.print_message(f"weights         {weights}")
+    console.print_message(f"log             {metrics}")
     if is_drawn:
-        print_line(f"learning curve  {curve}")
+        console.print_message(f"learning curve  {curve}")
     return is_drawn

@@ -45,6 +45,9 @@ class RunOptions:
     print_every: int = option(
         1, "generations, or what else the trainer counts, between lines of progress", range=">= 1", changeable=True
     )
+    quiet: bool = option(
+        False, "print no progress, only notices and errors, on standard error", saved=False, changeable=True
+    )
     checkpoint_every: int = option(
         10,
         "generations, or the like, between checkpoints with latest.dat; a new best.dat is saved with a checkpoint too",

@@ -11,7 +11,7 @@ from hebbes.environments.environment_options import ACTION_BOUNDS, EnvironmentOp
 from hebbes.policies.action_heads import HEADS
 from hebbes.registry.tables import WRAPPERS
 
-HEAVY = {"gymnasium", "numba", "cv2", "torch", "scipy", "envpool", "mujoco", "safetensors", "rich"}
+HEAVY = {"gymnasium", "numba", "cv2", "torch", "scipy", "envpool", "mujoco", "safetensors"}
 
 
 @pytest.mark.parametrize("module", ["environment_options", "environment_spec", "morphologies", "wrapper_spec"])

@@ -10,7 +10,7 @@ from hebbes.execution.engine_options import EngineOptions, resolve_num_threads, 
 from hebbes.registry.tables import ENGINES
 from tests.shape_checks import unchecked
 
-HEAVY = {"numba", "torch", "scipy", "gymnasium", "envpool", "safetensors", "rich"}
+HEAVY = {"numba", "torch", "scipy", "gymnasium", "envpool", "safetensors"}
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ import hebbes
 from hebbes.files.checkpoint import load_newest_checkpoint
 from hebbes.hybrids import td3
 from hebbes.hybrids.core.learner import Learner
+from hebbes.options.command_line import resolve_config
 from hebbes.recording.metrics import METRICS, read_metrics
 from hebbes.wrappers.base import BatchWrapper
 
@@ -194,3 +195,16 @@ def test_a_resume_by_another_program_is_told_which_one_it_needs(tmp_path):
                 continue
             with pytest.raises(ValueError, match=rf"was made by python train_{maker}.py; resume it with that"):
                 hebbes.train({"resume": str(run.folder)}, trainer=other, quiet=True)
+
+
+def test_lines_of_progress_come_every_so_many_env_steps(tmp_path, capsys):
+    options = {**TINY, "folder": str(tmp_path), "max_env_steps": 1000, "start_steps": 900}
+    hebbes.train({**options, "print_every": 400}, trainer="hybrid")
+    rows = [line.split() for line in capsys.readouterr().out.splitlines() if line.split()[0].isdigit()]
+    assert [row[:2] for row in rows] == [["1", "200"], ["2", "400"], ["4", "800"], ["5", "1,000"]]
+    assert [row[3] == "-" for row in rows] == [True, False, False, False]  # the evaluation
+
+
+def test_by_default_lines_come_as_often_as_evaluations():
+    config = resolve_config("hybrid", [("environment", ["Pendulum-v1"])])
+    assert config.run.print_every == config.training.eval_every == 5000

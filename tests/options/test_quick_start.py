@@ -9,7 +9,7 @@ import pytest
 from hebbes.registry.lookup import list_names
 
 ROOT = Path(__file__).parents[2]
-LARGE = ("numba", "torch", "scipy", "gymnasium", "envpool", "safetensors", "rich")
+LARGE = ("numba", "torch", "scipy", "gymnasium", "envpool", "safetensors")
 CODE = f"""
 import sys
 from hebbes.programs.train import train

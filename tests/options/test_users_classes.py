@@ -7,6 +7,7 @@ import yaml
 
 from hebbes.options.command_line import parse_config
 from hebbes.programs.train import prepare_runs
+from hebbes.recording.console import Console
 from hebbes.training.run import execute_all
 from tests.options.users_classes import Louder, Plain, Scaled
 from tests.training.scripted_runs import make_resumed_config, make_scripted_config, read_outcome, resume, train
@@ -213,11 +214,11 @@ def test_a_resume_finds_its_options_where_a_strategy_has_their_names(tmp_path):
     flags = [f"--{name}={value}" for name, value in {**options, "folder": tmp_path, "run_name": "run"}.items()]
     flags += ["--environment", "tests.scripted:Scripted-v0", "--test_episodes", "0", "--threads", "1"]
     flags += ["--env_kwargs", "{truncate_at: 3}"]
-    execute_all(prepare_runs("static", flags, ""))
+    execute_all(prepare_runs("static", flags, "", Console()))
     resumed = ["--resume", str(tmp_path / "Scripted-v0" / "run"), "--import", "tests", "--generations", "2"]
     config = parse_config("static", resumed, "")
     assert (config.run.seeds, config.settings.seeds, config.engine.chunk_size) == (2, 8, 3)
-    execute_all(prepare_runs("static", resumed, ""))
+    execute_all(prepare_runs("static", resumed, "", Console()))
 
 
 def test_the_classes_get_their_options(tmp_path):

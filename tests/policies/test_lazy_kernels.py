@@ -16,7 +16,7 @@ from hebbes.policies.mlp import MLP
 from hebbes.policies.sharing import SHARINGS, format_table_name
 from hebbes.registry.tables import POLICIES
 
-HEAVY = ("numba", "llvmlite", "scipy", "torch", "gymnasium", "envpool", "safetensors", "rich")
+HEAVY = ("numba", "llvmlite", "scipy", "torch", "gymnasium", "envpool", "safetensors")
 LIGHT = {
     *(f"hebbes.policies.{name}" for name in ("action_heads", "coefficients", "layers", "learning_rules", "kernels")),
     *(place.partition(":")[0] for place in POLICIES.values()),

@@ -19,7 +19,7 @@ from hebbes.training.run import execute
 from tests.training.scripted_runs import make_scripted_config, train
 
 ROOT = Path(__file__).parents[2]
-LARGE = ("numba", "torch", "scipy", "gymnasium", "envpool", "matplotlib", "rich")
+LARGE = ("numba", "torch", "scipy", "gymnasium", "envpool", "matplotlib")
 
 
 @pytest.fixture(scope="module")

@@ -22,7 +22,7 @@ from hebbes.registry.lookup import find_class
 from hebbes.registry.users_classes import check_class
 from tests.recording.events import limit_file_size, list_scalars, read_events
 
-HEAVY = "numba", "torch", "scipy", "gymnasium", "envpool", "safetensors", "rich", "tensorboardX", "matplotlib"
+HEAVY = "numba", "torch", "scipy", "gymnasium", "envpool", "safetensors", "tensorboardX", "matplotlib"
 
 
 @dataclass(eq=False)

@@ -16,7 +16,7 @@ from hebbes.strategies.ga import GASettings
 from hebbes.strategies.openai_es import OpenAIESSettings
 from tests.strategies.every_strategy import each_strategy
 
-SLOW_TO_IMPORT = {"scipy", "cmaes", "crfmnes", "numba", "torch", "gymnasium", "envpool", "safetensors", "rich"}
+SLOW_TO_IMPORT = {"scipy", "cmaes", "crfmnes", "numba", "torch", "gymnasium", "envpool", "safetensors"}
 
 
 @pytest.mark.parametrize("module", sorted(place.partition(":")[0] for place in STRATEGIES.values()))

@@ -54,7 +54,7 @@ def test_a_toy_trainer_has_a_whole_run(toy, tmp_path, capsys):
     assert (np.flatnonzero(np.isfinite(metrics["eval_return"])) + 1).tolist() == due
     assert best.provenance["score"] == np.nanmax(metrics["eval_return"]) == metrics["best_score"][-1]
     said = capsys.readouterr().out
-    assert "\n  try   env steps" in said and "training ended: try 9 of 9 is done" in said
+    assert "\n  try env steps" in said and "training ended: try 9 of 9 is done" in said
     assert "try 4: tried" in said and f"of try {best.provenance['try']}\n" in said
 
 

@@ -11,6 +11,7 @@ from hebbes.files.checkpoint import load_newest_checkpoint
 from hebbes.options.command_line import parse_config
 from hebbes.options.presets import PRESETS
 from hebbes.programs.train import prepare_runs
+from hebbes.recording.console import Console
 from hebbes.recording.metrics import read_metrics
 from hebbes.registry.tables import TRAINERS
 from hebbes.training.memory_check import measure_run_size
@@ -33,15 +34,16 @@ def parse(*arguments):
 
 
 def test_it_is_parsed_trained_and_resumed(tmp_path, capsys):
-    execute_all(prepare_runs("random", [*FLAGS, "--random_search.reach", "0.5", "--folder", str(tmp_path)], ""))
+    flags = [*FLAGS, "--random_search.reach", "0.5", "--folder", str(tmp_path)]
+    execute_all(prepare_runs("random", flags, "", Console()))
     (folder,) = (tmp_path / "Scripted-v0").iterdir()
     assert re.fullmatch(r"random-seed0-\d{8}-\d{6}", folder.name)
     saved = load_newest_checkpoint(folder / "checkpoint")[0]
     assert (saved.config["policy"], saved.config["reach"], "strategy" in saved.config) == ("linear", 0.5, False)
     resume = ["--resume", str(folder), "--import", "tests", "--generations", "4"]
     with pytest.raises(ValueError, match=r"reach cannot change when a run is resumed: it is 0\.5 in"):
-        prepare_runs("random", [*resume, "--reach", "2"], "")
-    execute_all(prepare_runs("random", resume, ""))
+        prepare_runs("random", [*resume, "--reach", "2"], "", Console())
+    execute_all(prepare_runs("random", resume, "", Console()))
     assert read_metrics(folder / "metrics.csv")["try"].tolist() == [1, 2, 3, 4]
     assert "training ended: try 4 of 4 is done" in capsys.readouterr().out
 
@@ -70,7 +72,7 @@ def test_its_owner_is_listed_with_those_of_every_run():
 
 
 def test_the_memory_check_counts_one_member_and_blames_no_population(tmp_path):
-    (run,) = prepare_runs("random", [*FLAGS, "--folder", str(tmp_path)], "")
+    (run,) = prepare_runs("random", [*FLAGS, "--folder", str(tmp_path)], "", Console())
     search = measure_run_size(run.config, run.task.agent, run.task.environment).search
     assert (search.population_size, search.estimate_memory().state, search.options) == (1, 0, {})
 
@@ -87,5 +89,5 @@ def test_the_memory_check_names_an_option_of_the_trainer(tmp_path, monkeypatch):
     size = ReplaySize(population_size=1, replay_size=10**15, options={"replay_size": ("replay_size", 1)})
     monkeypatch.setattr(RandomSearch, "measure_search", lambda config, policy: size)
     with pytest.raises(ValueError, match=r"^replay_size 1000000000000000 would take about .* PB .* at most about \d"):
-        prepare_runs("random", [*FLAGS, "--folder", str(tmp_path)], "")
+        prepare_runs("random", [*FLAGS, "--folder", str(tmp_path)], "", Console())
     assert not list(tmp_path.iterdir())

@@ -11,6 +11,7 @@ from hebbes.files.checkpoint import load_newest_checkpoint
 from hebbes.files.folder_lock import lock_folder
 from hebbes.files.policy_file import load_policy
 from hebbes.programs.train import prepare_runs
+from hebbes.recording.console import Console
 from hebbes.strategies.openai_es import OpenAIES
 from hebbes.training.advice import TrainingError
 from hebbes.training.prepare import prepare
@@ -39,7 +40,7 @@ def find_top(tmp_path):
 
 def prepare_resume(top, *flags):
     """The runs of a folder, to be resumed."""
-    return prepare_runs("static", ["--resume", str(top), *IMPORT, *flags], "")
+    return prepare_runs("static", ["--resume", str(top), *IMPORT, *flags], "", Console())
 
 
 def list_names(folder):

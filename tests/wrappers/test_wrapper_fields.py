@@ -27,7 +27,7 @@ WITH_OPTIONS = {
 }
 SWITCHES = {"atari_42", "fire_reset", "grayscale"}
 IMAGES = Box(0, 255, (8, 6, 3), np.uint8)
-HEAVY = {"gymnasium", "numba", "cv2", "torch", "scipy", "envpool", "mujoco", "safetensors", "rich"}
+HEAVY = {"gymnasium", "numba", "cv2", "torch", "scipy", "envpool", "mujoco", "safetensors"}
 
 
 def list_imports(module):
