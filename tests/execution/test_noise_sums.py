@@ -90,7 +90,7 @@ def test_every_thread_gets_several_groups(monkeypatch):
     population = GaussianPopulation(np.zeros(4, np.float32), 0.5, 3, 4, 999)
     engine.weighted_noise_sums(population, np.ones((1, 1000)), [1])
     engine.close()
-    assert len(groups) == 250
+    assert len(groups) == 63
 
 
 @given(st.integers(1, 100_000), st.integers(1, 20_000))
