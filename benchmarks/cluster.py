@@ -127,11 +127,14 @@ class StandWorker(RayWorker):
 class StandTransport(RayTransport):
     """Ray's transport to the actor."""
 
-    num_workers = WORKERS  # type: ignore[assignment]
-
     def __init__(self, *arguments: Any, **options: Any):
         super().__init__(*arguments, **options)
-        self.stand = self._cluster.ray.remote(num_cpus=0)(Stand).options(max_concurrency=2 * WORKERS).remote()
+        self.stand = self._cluster.ray.remote(num_cpus=0)(Stand).options(max_concurrency=10_000).remote()
+
+    @property
+    def num_workers(self) -> int:
+        """As many as it is told."""
+        return int(self._most)
 
     def share(self, value: Any) -> Any:
         """A reference of the value."""
@@ -173,27 +176,28 @@ def measure_env_step(layers: Sequence[int]) -> float:
     return min(seconds[1:])
 
 
-def measure_driver(members: int, layers: Sequence[int]) -> dict[str, float]:
-    """Processor seconds of the driver and bytes, of a generation."""
+def measure_driver(
+    members: int, layers: Sequence[int], *, workers: int = WORKERS, chunk_size: int = 32
+) -> dict[str, float]:
+    """Processor seconds of the driver, those of its thread alone, and bytes, of a generation."""
     with tempfile.TemporaryDirectory() as folder:
         run = prepare_run(folder, members, layers)
-        chunk_size = run.config.engine.chunk_size
-        assert chunk_size is not None, "`prepare` has chosen it"
         options = {"ray_address": "auto", "allow_mixed_nodes": False}
-        engine, seconds = StandEngine(run.task, chunk_size=chunk_size, threads=WORKERS, **options), []
+        engine, seconds = StandEngine(run.task, chunk_size=chunk_size, threads=workers, **options), []
         for generation in range(GENERATIONS + 2):  # the first one warms up, the last one counts bytes
             TRAFFIC.is_on = generation > GENERATIONS
             TRAFFIC.bytes.clear()
-            started = time.process_time()
+            started = time.process_time(), time.thread_time()
             run.trainer.advance(Progress(generation), engine)
-            seconds.append(time.process_time() - started)
+            seconds.append((time.process_time() - started[0], time.thread_time() - started[1]))
         engine.close()
         run.engine.close()
     counted = dict(TRAFFIC.bytes)
     return {
         "chunks": count_chunks(members + 1, chunk_size),
         "largest_chunk": ceil((members + 1) / count_chunks(members + 1, chunk_size)),
-        "driver_seconds": median(seconds[1:-1]),
+        "driver_seconds": median(whole for whole, _ in seconds[1:-1]),
+        "thread_seconds": median(thread for _, thread in seconds[1:-1]),
         "broadcast_bytes": counted["broadcast"],
         "evaluation_bytes": counted["evaluate"],
         "sum_bytes": counted["weighted_noise_sums"],
@@ -215,7 +219,7 @@ def describe(members: int, weights: int, measured: dict[str, float], env_step: f
     }
 
 
-def start_ray(folder: str) -> None:
+def start_ray(folder: str, num_cpus: int = 2) -> None:
     """A local cluster that needs a token, which nobody else knows."""
     token = Path(folder) / "auth_token"
     token.touch(mode=0o600)
@@ -223,7 +227,7 @@ def start_ray(folder: str) -> None:
     os.environ.update(RAY_AUTH_MODE="token", RAY_AUTH_TOKEN_PATH=str(token), RAY_USAGE_STATS_ENABLED="0")
     import ray  # optional; after the environment has been set
 
-    ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False, object_store_memory=10**9)
+    ray.init(num_cpus=num_cpus, include_dashboard=False, log_to_driver=False, object_store_memory=10**9)
 
 
 def measure(results: dict[str, Any], path: Path | None, members: Sequence[int]) -> None:
