@@ -79,7 +79,7 @@ def make_rollouts(ids: range) -> Rollouts:
 
 
 class Traffic:
-    """Counts bytes, if it is switched on."""
+    """Counts bytes and calls, if it is switched on."""
 
     def __init__(self) -> None:
         self.is_on, self.bytes = False, Counter[str]()
@@ -142,6 +142,11 @@ class StandTransport(RayTransport):
             TRAFFIC.add("broadcast", value)
         return super().share(value)
 
+    def wait(self, workers: Sequence[Any], timeout: float | None) -> Sequence[tuple[Any, int | None, Any]]:
+        """The answers that have come."""
+        TRAFFIC.bytes["looks"] += 1
+        return super().wait(workers, timeout)
+
     def start_worker(self) -> StandWorker:
         """One of the workers."""
         self._workers.append(StandWorker(self))
@@ -182,10 +187,12 @@ def measure_driver(
     """Processor seconds of the driver, those of its thread alone, and bytes, of a generation."""
     with tempfile.TemporaryDirectory() as folder:
         run = prepare_run(folder, members, layers)
-        options = {"ray_address": "auto", "allow_mixed_nodes": False}
-        engine, seconds = StandEngine(run.task, chunk_size=chunk_size, threads=workers, **options), []
+        options: dict[str, Any] = {"ray_address": "auto", "allow_mixed_nodes": False}
+        engine = StandEngine(run.task, chunk_size=chunk_size, threads=workers, **options)
+        seconds, looks = [], []
         for generation in range(GENERATIONS + 2):  # the first one warms up, the last one counts bytes
             TRAFFIC.is_on = generation > GENERATIONS
+            looks.append(TRAFFIC.bytes["looks"])
             TRAFFIC.bytes.clear()
             started = time.process_time(), time.thread_time()
             run.trainer.advance(Progress(generation), engine)
@@ -198,6 +205,7 @@ def measure_driver(
         "largest_chunk": ceil((members + 1) / count_chunks(members + 1, chunk_size)),
         "driver_seconds": median(whole for whole, _ in seconds[1:-1]),
         "thread_seconds": median(thread for _, thread in seconds[1:-1]),
+        "looks": median(looks[2:]),
         "broadcast_bytes": counted["broadcast"],
         "evaluation_bytes": counted["evaluate"],
         "sum_bytes": counted["weighted_noise_sums"],
@@ -227,7 +235,7 @@ def start_ray(folder: str, num_cpus: int = 2) -> None:
     os.environ.update(RAY_AUTH_MODE="token", RAY_AUTH_TOKEN_PATH=str(token), RAY_USAGE_STATS_ENABLED="0")
     import ray  # optional; after the environment has been set
 
-    ray.init(num_cpus=num_cpus, include_dashboard=False, log_to_driver=False, object_store_memory=10**9)
+    ray.init("local", num_cpus=num_cpus, include_dashboard=False, log_to_driver=False, object_store_memory=10**9)
 
 
 def measure(results: dict[str, Any], path: Path | None, members: Sequence[int]) -> None:

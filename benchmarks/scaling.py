@@ -13,199 +13,39 @@ import argparse
 import json
 import sys
 import tempfile
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
-from statistics import median
 from typing import Any
 
 import numpy as np
-from scipy.optimize import nnls
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from benchmarks.cluster import LAYERS, make_rollouts, measure_driver, start_ray
-from benchmarks.scaling_model import NOISE_SUMS, Driver, Network, Prediction, Workload, do_jobs, predict, simulate
-from hebbes.contracts.engine import Context, Rollouts
-from hebbes.contracts.randomness import Purpose
-from hebbes.execution.dispatch import Dispatch
-from hebbes.execution.in_process import InProcess
-from hebbes.execution.join_rollouts import join_rollouts
-from hebbes.execution.ray_engine import RayEngine, RayTransport
-from hebbes.options.command_line import parse_config
+from benchmarks.cluster import start_ray
+from benchmarks.scaling_costs import (
+    ENVIRONMENTS,
+    WHOLE_EPISODE,
+    draw_sleeps,
+    measure_actors,
+    measure_driver_costs,
+    measure_latency,
+    measure_run,
+    measure_workload,
+)
+from benchmarks.scaling_model import Driver, Network, Prediction, Workload, do_jobs, predict, simulate
 from hebbes.reporting.figure import add_legend, make_figure, style_axes, write_figure
-from hebbes.training.evolution import Evolution
-from hebbes.training.prepare import prepare
-from hebbes.training.run_state import Run
 
-ENVIRONMENTS = {"HalfCheetah-v5": 64, "CarRacing-v3": 64, "Humanoid-v5": 128}
-"""Environment -> members of the measured generations."""
-ACTORS, JOBS_PER_ACTOR, SLEEPS = (8, 16, 32, 64), 6, (0.5, 1.5)
+ACTORS = (8, 16, 32, 64)
 CORES = (10, 30, 100, 300, 1_000, 3_000, 10_000)
 POPULATIONS: dict[str, Callable[[int], int]] = {
     "10,000 members": lambda cores: 10_000,
-    "10 a core": lambda cores: 10 * cores,
+    "20 a core": lambda cores: 20 * cores,
 }
-ONE_SECOND = "episodes of 1 s"
+ONE_SECOND, LENGTHS = "episodes of 0.5 to 1.5 s", range(500, 1501)
+"""Episodes of 1 ms an env step, with the weights of CarRacing-v3's network."""
 CPUS_PER_NODE = 64
-DRIVER_SETTINGS = ((2_000, 64, 1), (2_000, 1_000, 1), (10_000, 64, 32), (100, 64, 32))
-"""Members, workers and chunk size with which the driver's costs are measured."""
-TURNS = 3
-
-
-class Sleeper:
-    """The host of an actor that sleeps instead of playing."""
-
-    def abandon(self) -> None:
-        """Nothing can be stopped."""
-
-    def close(self) -> None:
-        """Nothing is kept."""
-
-
-def sleep(host: Sleeper, seconds: float, ids: range) -> Rollouts:
-    """Rollouts of a chunk, after this time."""
-    time.sleep(seconds)
-    return make_rollouts(ids)
-
-
-def answer_at_once(host: Sleeper) -> None:
-    """Nothing."""
-
-
-def draw_sleeps(actors: int) -> list[float]:
-    """Seconds of the jobs of so many actors."""
-    return list(np.random.default_rng(actors).uniform(*SLEEPS, actors * JOBS_PER_ACTOR))
-
-
-def make_run(environment: str, folder: str) -> Run:
-    """A run with the preset of this environment, whose own engine is not used."""
-    flags = {"environment": environment, "folder": folder, "engine": "in_process", "threads": 1}
-    flags |= {"population_size": ENVIRONMENTS[environment], "max_episode_steps": 1000}
-    words = [word for name, value in flags.items() for word in (f"--{name}", str(value))]
-    (run,) = prepare(parse_config("static", words, __doc__))
-    return run
-
-
-def make_context(run: Run, generation: int) -> Context:
-    """A training episode."""
-    _, buffers = run.trainer.policy
-    return Context(
-        purpose=Purpose.TRAINING,
-        generation=generation,
-        episodes=(generation,),
-        independent_seeds=False,
-        max_episode_steps=1000,
-        buffers=buffers,
-        observe_moments=True,
-    )
-
-
-def fit(rows: Sequence[Sequence[float]], seconds: Sequence[float]) -> list[float]:
-    """The costs, none of them negative, whose sums come closest to the measured seconds, relative to these."""
-    matrix = np.array(rows, float) / np.array(seconds)[:, np.newaxis]
-    scale = np.maximum(matrix.max(axis=0), 1e-300)
-    return list(nnls(matrix / scale, np.ones(len(seconds)))[0] / scale)
-
-
-def measure_workload(environment: str) -> dict[str, Any]:
-    """The costs of a worker on one core, as the fields of a Workload."""
-    with tempfile.TemporaryDirectory() as folder:
-        run = make_run(environment, folder)
-        assert isinstance(run.trainer, Evolution) and run.config.engine.chunk_size is not None
-        default, population = run.config.engine.chunk_size, run.trainer.strategy.ask(0)
-        rows, seconds, lengths = [], [], []
-        for chunk_size in sorted({1, 4, default}):
-            engine = InProcess(run.task, chunk_size=chunk_size, threads=1)
-            for members in [range(start, start + chunk_size) for start in range(0, 2 * chunk_size, chunk_size)]:
-                engine.evaluate(population, make_context(run, 0), members)  # makes simulators and compiles
-                for turn in range(1, TURNS + 1):
-                    started = time.perf_counter()
-                    env_steps = engine.evaluate(population, make_context(run, turn), members).env_steps
-                    seconds.append(time.perf_counter() - started)
-                    rows.append((env_steps.sum(), env_steps.max(), chunk_size))
-                    lengths += env_steps.ravel().tolist() if chunk_size == default else []
-            engine.close()
-        started, members = time.process_time(), range(2 * default)
-        population.weighted_noise_sums(members, np.ones((NOISE_SUMS, len(members))), [1] * NOISE_SUMS)  # type: ignore[attr-defined]
-        noise = (time.process_time() - started) / len(members)
-        run.engine.close()
-    env_step, batch_step, member = fit(rows, seconds)
-    return {
-        "name": environment,
-        "num_weights": len(run.trainer.policy[0]),
-        "lengths": lengths,
-        **{"env_step": env_step, "batch_step": batch_step, "member": member, "noise": noise},
-        "default_chunk_size": default,
-    }
-
-
-def measure_driver_costs() -> dict[str, float]:
-    """The fields of a Driver."""
-    rows, seconds = [], []
-    for weights, layers in LAYERS.items():
-        for members, workers, chunk_size in DRIVER_SETTINGS if weights < 10_000 else DRIVER_SETTINGS[2:]:
-            found = measure_driver(members, layers, workers=workers, chunk_size=chunk_size)
-            jobs = found["chunks"] + found["sum_calls"]
-            vectors = 8 * NOISE_SUMS * weights * found["sum_calls"]
-            rows.append((jobs, jobs * workers, members, vectors, weights, 1.0))
-            seconds.append(found["thread_seconds"])
-    names = "job", "job_of_worker", "member", "vector_byte", "weight", "generation"
-    return dict(zip(names, fit(rows, seconds), strict=True))
-
-
-def measure_actors(actors: int) -> float:
-    """Seconds of a generation of jobs that sleep, on real actors."""
-    dispatch = Dispatch(RayTransport(Sleeper, actors, ray_address="auto", allow_mixed_nodes=False))
-    try:
-        while dispatch.num_started < actors:
-            do_sleeps(dispatch, [0.2] * actors)
-        do_sleeps(dispatch, [0.2] * actors)
-        started = time.perf_counter()
-        join_rollouts(do_sleeps(dispatch, draw_sleeps(actors)))
-        return time.perf_counter() - started
-    finally:
-        dispatch.close()
-
-
-def do_sleeps(dispatch: Dispatch, seconds: Sequence[float]) -> list[Rollouts]:
-    """The answers of jobs that sleep so long."""
-    tickets = [dispatch.submit(sleep, each, range(32), home=number) for number, each in enumerate(seconds)]
-    answers = dict(dispatch.collect_each(tickets))
-    return [answers[ticket] for ticket in tickets]
-
-
-def measure_latency() -> float:
-    """Seconds from the driver to a worker or back, on one machine."""
-    dispatch = Dispatch(RayTransport(Sleeper, 1, ray_address="auto", allow_mixed_nodes=False))
-    seconds = []
-    for _ in range(200):
-        started, of_driver = time.perf_counter(), time.thread_time()
-        dispatch.collect([dispatch.submit(answer_at_once)])
-        seconds.append(time.perf_counter() - started - (time.thread_time() - of_driver))
-    dispatch.close()
-    return median(seconds) / 2
-
-
-def measure_run(environment: str, workers: int) -> float:
-    """Seconds of a generation on Ray with so many workers."""
-    with tempfile.TemporaryDirectory() as folder:
-        run = make_run(environment, folder)
-        options = {"ray_address": "auto", "allow_mixed_nodes": False}
-        engine = RayEngine(run.task, chunk_size=run.config.engine.chunk_size, threads=workers, **options)
-        assert isinstance(run.trainer, Evolution)
-        population, seconds = run.trainer.strategy.ask(0), []
-        utilities = np.ones((NOISE_SUMS, len(population)))
-        for turn in range(TURNS + 1):
-            started = time.perf_counter()
-            engine.evaluate(population, make_context(run, turn))
-            engine.weighted_noise_sums(population, utilities, [1] * NOISE_SUMS)  # type: ignore[arg-type]
-            seconds.append(time.perf_counter() - started)
-        engine.close()
-        run.engine.close()
-    return median(seconds[1:])
 
 
 class Benchmark:
@@ -245,8 +85,9 @@ class Benchmark:
         """Measured and simulated seconds of a generation."""
         rows = []
         for actors in self._actors:
-            half = (self._driver.job + self._driver.job_of_worker * actors) / 2
-            seconds = do_jobs(draw_sleeps(actors), actors, send=half, take=half, latency=self._network.latency)
+            half, look = self._driver.job / 2, self._driver.look + self._driver.look_of_worker * actors
+            costs = {"send": half, "look": look, "take": half, "latency": self._network.latency}
+            seconds = do_jobs(draw_sleeps(actors), actors, **costs)
             rows.append(
                 {"what": "sleep", "workers": actors, "measured": self.results[f"actors {actors}"]}
                 | {"simulated": seconds}
@@ -281,10 +122,10 @@ class Benchmark:
     def _list_workloads(self) -> list[Workload]:
         """The environments with the episodes that were seen and with whole ones, and episodes of a second."""
         seen = [Workload(**self.results[f"workload {name}"]) for name in ENVIRONMENTS]
-        whole = [replace(each, name=f"{each.name}, whole episodes", lengths=[1000]) for each in seen]
+        whole = [replace(each, name=f"{each.name}, whole episodes", lengths=[WHOLE_EPISODE]) for each in seen]
         image = seen[list(ENVIRONMENTS).index("CarRacing-v3")]
-        second = replace(image, name=ONE_SECOND, lengths=[1], env_step=1.0, batch_step=0.0, default_chunk_size=1)
-        return [*(each for each in seen if np.mean(each.lengths) < 1000), *whole, second]
+        second = replace(image, name=ONE_SECOND, lengths=LENGTHS, env_step=0.001, batch_step=0.0, default_chunk_size=1)
+        return [*(each for each in seen if min(each.lengths) < WHOLE_EPISODE), *whole, second]
 
 
 def format_checks(rows: Sequence[dict[str, Any]]) -> str:

@@ -2,12 +2,12 @@
 
 `benchmarks/scaling.py` measures the costs, and holds the simulation against real runs.
 
-The driver does one thing after another: it hands out chunks, takes answers, adds up, and updates. A worker plays a
-chunk. Then it waits until the driver has taken the answers before its own, and has handed it the next chunk. When all
-chunks are back, the workers sum noise in groups of chunks, as `hebbes.execution.noise_sums` makes them.
+The driver does one thing after another: it hands out chunks, looks for answers, takes those that have come, adds up,
+and updates. A worker plays a chunk. Then it waits until the driver has handed it the next one. When all chunks are
+back, the workers sum noise in groups of chunks, as `hebbes.execution.noise_sums` makes them.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from heapq import heappop, heappush
 from math import ceil, log2
@@ -27,7 +27,9 @@ class Driver:
 
     job: float
     """To hand out a job and to take its answer. Half of it comes before the job."""
-    job_of_worker: float
+    look: float
+    """To look whether answers have come. It takes all that have."""
+    look_of_worker: float
     """What each worker adds to this."""
     member: float
     """To join a member's results, merge its moments, and rank it."""
@@ -39,7 +41,7 @@ class Driver:
     """The rest."""
 
 
-FREE = Driver(0, 0, 0, 0, 0, 0)
+FREE = Driver(0, 0, 0, 0, 0, 0, 0)
 
 
 @dataclass(frozen=True)
@@ -76,10 +78,12 @@ class Workload:
         """Mean seconds of an episode on one core, in a chunk of the default size."""
         return float(np.mean(self.lengths)) * (self.env_step + self.batch_step / self.default_chunk_size)
 
-    def draw_chunks(self, sizes: Iterable[int], rng: np.random.Generator) -> list[float]:
+    def draw_chunks(self, sizes: Sequence[int], rng: np.random.Generator) -> list[float]:
         """Seconds of chunks of these sizes. Their episodes are drawn from those that were seen."""
-        drawn = (rng.choice(self.lengths, size) for size in sizes)
-        return [len(each) * self.member + each.max() * self.batch_step + each.sum() * self.env_step for each in drawn]
+        members, starts = np.array(sizes), np.cumsum([0, *sizes[:-1]])
+        drawn = rng.choice(self.lengths, members.sum())
+        longest, total = np.maximum.reduceat(drawn, starts), np.add.reduceat(drawn, starts)
+        return list(members * self.member + longest * self.batch_step + total * self.env_step)
 
 
 @dataclass(frozen=True)
@@ -100,7 +104,13 @@ class Generation:
 
 
 def do_jobs(
-    durations: Sequence[float], num_workers: int, *, send: float = 0.0, take: float = 0.0, latency: float = 0.0
+    durations: Sequence[float],
+    num_workers: int,
+    *,
+    send: float = 0.0,
+    look: float = 0.0,
+    take: float = 0.0,
+    latency: float = 0.0,
 ) -> float:
     """Seconds until the driver has all answers. An idle worker gets the next job as soon as the driver has time.
 
@@ -108,7 +118,8 @@ def do_jobs(
         durations: seconds of each job on its worker, in the order in which they are handed out.
         num_workers: all are idle at first.
         send: seconds of the driver to hand out a job.
-        take: seconds of the driver to take an answer.
+        look: seconds of the driver to find the answers that have come.
+        take: seconds of the driver to take one of them.
         latency: seconds from the driver to a worker, and back.
     """
     now, done, waiting = 0.0, list[float](), iter(durations)
@@ -122,8 +133,14 @@ def do_jobs(
     for _ in range(num_workers):
         hand_out()
     while done:
-        now = max(now, heappop(done)) + take
-        hand_out()
+        now = max(now, done[0]) + look
+        count = 0
+        while done and done[0] <= now:
+            heappop(done)
+            count += 1
+        now += take * count
+        for _ in range(count):
+            hand_out()
     return now
 
 
@@ -139,14 +156,14 @@ def simulate(
 ) -> Generation:
     """A generation of so many members on so many workers."""
     chunks = cut_into_chunks(num_members, chunk_size)
-    half = (driver.job + driver.job_of_worker * num_workers) / 2
-    played = workload.draw_chunks(map(len, chunks), rng)
-    evaluation = do_jobs(played, num_workers, send=half, take=half, latency=network.latency)
+    half, look = driver.job / 2, driver.look + driver.look_of_worker * num_workers
+    played = workload.draw_chunks([len(each) for each in chunks], rng)
+    evaluation = do_jobs(played, num_workers, send=half, look=look, take=half, latency=network.latency)
     vector = 8 * NOISE_SUMS * workload.num_weights
     groups = group_chunks(chunks, num_workers)
     summed = [workload.noise * sum(map(len, group)) for group in groups]
     take = half + vector * (driver.vector_byte + 1 / network.bandwidth)
-    sums = do_jobs(summed, num_workers, send=half, take=take, latency=network.latency)
+    sums = do_jobs(summed, num_workers, send=half, look=look, take=take, latency=network.latency)
     num_nodes = ceil(num_workers / network.cpus_per_node)
     broadcast = 4 * workload.num_weights / network.bandwidth * ceil(log2(num_nodes + 1))
     update = driver.member * num_members + driver.weight * workload.num_weights + driver.generation
@@ -154,8 +171,8 @@ def simulate(
 
 
 def simulate_one_core(workload: Workload, driver: Driver, num_members: int, rng: np.random.Generator) -> float:
-    """Seconds of the same generation in one thread of one process: nothing is sent, and chunks have the default size."""
-    alone = replace(driver, job=0.0, job_of_worker=0.0, vector_byte=0.0)
+    """Seconds of the same generation in one thread of one process, without a cluster, in chunks of the default size."""
+    alone = replace(driver, job=0.0, look=0.0, look_of_worker=0.0, vector_byte=0.0)
     network = Network(0.0, np.inf, 1)
     size = workload.default_chunk_size
     made = simulate(workload, alone, network, num_workers=1, num_members=num_members, chunk_size=size, rng=rng)

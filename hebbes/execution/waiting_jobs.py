@@ -36,6 +36,8 @@ class WaitingJobs:
         del self._places[job]
         if job.home is not None:
             self._owners.setdefault(job.home, seat)
+        if not self._places:
+            self._queues.clear()  # entries out of date keep jobs, with their arguments
 
     def find_first(self, seat: Seat) -> Job | None:
         """The first job that prefers this worker, or none."""

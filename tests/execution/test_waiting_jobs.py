@@ -1,7 +1,9 @@
 """Jobs that wait, against a list that is searched from its beginning each time."""
 
+import gc
 from itertools import count
 from math import ceil
+from weakref import ref
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -82,3 +84,16 @@ def test_finding_a_job_does_not_look_at_all_that_wait():
                 if job is not None:
                     waiting.take(job, seat)
     assert next(looks) < 10 * 2 * len(jobs)
+
+
+def test_jobs_that_are_taken_are_forgotten():
+    waiting = WaitingJobs()
+    jobs = [Job(number, print, (), 0, None, end_dispatch) for number in range(3)]
+    forgotten = [ref(job) for job in jobs]
+    for job in jobs:
+        waiting.add(job)
+    del job, jobs
+    while (job := waiting.find_last()) is not None:
+        waiting.take(job, SEATS[0])
+    gc.collect()
+    assert not any(each() for each in forgotten)
