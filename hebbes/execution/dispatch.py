@@ -8,28 +8,27 @@ another worker does its job. What else happens depends on why it was lost:
 - It was killed from outside (SIGKILL by an operator, or by the kernel when memory is short), or it never reported that
   it runs. This counts against no job. But `MAX_DEATHS` such losses without an answer in between end the dispatch.
 - It was ended here because its warm-up took longer than `START_SECONDS`. This counts against the job. Until some worker
-  has finished a warm-up, it also counts as a loss of the second kind. So jobs that all hang in their warm-up end the
-  dispatch after a few times `START_SECONDS`. If only some hang there, only these are given up.
+  has finished a warm-up, it also counts as a loss of the second kind. So jobs that all hang there end the dispatch.
 - Its machine is gone. This counts for nothing. While there is no machine at all, the dispatch waits for one.
 
 A worker may also hang. When no job waits, a job that is late (`hebbes.execution.stragglers`) goes to an idle worker
-too. The first answer counts.
-
-A job with a TimeLimit ends by the clock instead. Only then can a result depend on the wall clock.
+too. The first answer counts. A job with a TimeLimit ends by the clock instead. Only then can a result depend on it.
 """
 
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from itertools import count
 from math import inf
 from typing import Any
 
 from hebbes.contracts.engine import EngineError
 from hebbes.contracts.errors import say
-from hebbes.execution.jobs import MAX_TRIES, Homes, Job, Seat, TimeLimit, end_dispatch
+from hebbes.execution.jobs import MAX_TRIES, Job, Seat, TimeLimit, end_dispatch
 from hebbes.execution.stragglers import Durations
 from hebbes.execution.transport import Loss, Transport
+from hebbes.execution.waiting_jobs import WaitingJobs
 
 MAX_DEATHS = 5
 """Number of workers lost by no job's fault, without an answer in between, that ends the dispatch.
@@ -49,12 +48,12 @@ class Dispatch:
     def __init__(self, transport: Transport[Any]):
         self._transport = transport
         self._seats: dict[int, Seat] = {}
-        self._homes = Homes()
         self._undone: dict[int, Job] = {}
-        self._waiting: list[Job] = []
+        self._waiting = WaitingJobs()
         self._answers: dict[int, Any] = {}
         self._tickets = count()
         self._durations = Durations()
+        self._num_limited = 0  # undone jobs that have a time limit
         self._deaths = 0  # workers lost by no job's fault since the last answer
         self._has_warmed_up = False  # whether any worker has ever finished a warm-up
         self._looks_at = 0.0  # when it looks for stragglers again
@@ -96,9 +95,10 @@ class Dispatch:
         """
         ticket = next(self._tickets)
         job = self._undone[ticket] = Job(ticket, function, arguments, home, limit, give_up)
-        self._waiting.insert(0 if urgent else len(self._waiting), job)
+        self._num_limited += limit is not None
+        owner = self._waiting.add(job, first=urgent)
         with self._closing_on_failure():
-            self._hand_out_jobs()
+            self._hand_out_jobs(self._seats.values() if owner is None else [owner])
         return ticket
 
     def collect(self, tickets: Collection[int], timeout: float | None = None) -> tuple[int, Any] | None:
@@ -112,26 +112,30 @@ class Dispatch:
             "collect needs a job that was submitted and not yet collected"
         )
         with self._closing_on_failure():
-            self._hand_out_jobs(helping=True)
-            while (done := self._take_done(tickets)) is None and not is_over:
+            if (done := self._take_done(tickets)) is None:
+                self._hand_out_jobs(self._seats.values(), helping=True)
+            while done is None and not is_over:
                 self._wait_for_workers(until)
                 is_over = time.monotonic() >= until
-                self._hand_out_jobs(helping=True)
+                self._hand_out_jobs(self._seats.values(), helping=True)
+                done = self._take_done(tickets)
         return done
 
     def collect_each(self, tickets: Collection[int]) -> Iterator[tuple[int, Any]]:
         """The tickets with their answers, in the order in which the jobs are done."""
-        for _ in tickets:
-            done = self.collect(tickets)
+        left = set(tickets)
+        while left:
+            done = self.collect(left)
             assert done is not None, "it has waited"
+            left.remove(done[0])
             yield done
 
     def close(self) -> None:
         """Drops all jobs and ends the workers. New jobs start new ones."""
         self._seats.clear()
-        self._homes = Homes()
         self._undone.clear()
-        self._waiting.clear()
+        self._num_limited = 0
+        self._waiting = WaitingJobs()
         self._answers.clear()
         self._transport.close()
 
@@ -153,6 +157,8 @@ class Dispatch:
         if self._is_stranded != (num_workers < 1):
             self._is_stranded = not self._is_stranded
             say("no machine is left to do the work; waiting for one" if self._is_stranded else "the work goes on")
+        if len(self._seats) >= num_workers:
+            return
         num_jobs = len(self._waiting) + sum(len(seat.jobs) for seat in self._seats.values())
         for number in count():
             if len(self._seats) >= min(num_workers, num_jobs + num_stragglers):
@@ -160,64 +166,57 @@ class Dispatch:
             if number not in self._seats:
                 self._seats[number] = Seat(number, self._transport.start_worker(), time.monotonic())
 
-    def _hand_out_jobs(self, *, helping: bool = False) -> None:
-        """Gives the workers jobs of their homes and those without a home. Then idle ones may help others."""
-        if not self._undone:
-            return
-        stragglers = self._list_stragglers() if helping and not self._waiting else []
+    def _hand_out_jobs(self, seats: Collection[Seat], *, helping: bool = False) -> None:
+        """Gives these workers jobs of their homes and those without a home. Then idle ones may help others."""
+        stragglers = self._find_stragglers() if helping and not self._waiting else []
         self._start_workers(len(stragglers))
-        seats = sorted(self._seats.values(), key=lambda seat: len(seat.jobs))
+        if not self._waiting and not stragglers:
+            return
         free = [seat for seat in seats if seat.has_started and len(seat.jobs) < self._transport.capacity]
-        for seat in free:
-            self._fill(seat, [job for job in self._waiting if self._homes.find_owner(job) in (None, seat)])
+        for seat in sorted(free, key=lambda seat: len(seat.jobs)):
+            self._fill(seat, partial(self._waiting.find_first, seat))
         for seat in free if helping else ():
-            self._fill(seat, self._waiting[::-1])
+            self._fill(seat, self._waiting.find_last)
         for seat, job in zip([seat for seat in free if not seat.jobs], stragglers, strict=False):
             self.num_sent_again += 1
             self._begin(seat, job)
 
-    def _list_stragglers(self) -> list[Job]:
-        """The late jobs, those that are late for longest first. It looks once in `POLL_SECONDS`."""
+    def _find_stragglers(self) -> list[Job]:
+        """The late jobs. It looks once in `POLL_SECONDS`."""
         now = time.monotonic()
         if now < self._looks_at:
             return []
         self._looks_at = now + POLL_SECONDS
         out = {job for seat in self._seats.values() for job in seat.jobs.values() if job.ticket in self._undone}
-        patience = {job.function: self._durations.estimate_patience(job.function) for job in out}
-        late = [job for job in out if job.limit is None and now - job.begun > patience[job.function]]
-        return sorted(late, key=lambda job: job.begun)
+        return self._durations.find_late(out, now)
 
-    def _fill(self, seat: Seat, jobs: Sequence[Job]) -> None:
-        """Gives the worker the first of these jobs, as many as it may have."""
-        for job in jobs:
+    def _fill(self, seat: Seat, find_job: Callable[[], Job | None]) -> None:
+        """Gives the worker the jobs that are found, as many as it may have."""
+        while len(seat.jobs) < self._transport.capacity and (job := find_job()) is not None:
             begins_at_once = job.limit is not None or job.home is None
-            if len(seat.jobs) >= (self._transport.threads_per_worker if begins_at_once else self._transport.capacity):
+            if begins_at_once and len(seat.jobs) >= self._transport.threads_per_worker:
                 return
-            self._waiting.remove(job)
-            self._homes.add(job, seat)
+            self._waiting.take(job, seat)
             job.is_warming_up = job.limit is not None and not seat.has_warmed_up
             self._begin(seat, job)
 
     def _begin(self, seat: Seat, job: Job) -> None:
         """Sends the worker its job, or first a warm-up."""
-        seat.jobs[job.ticket], limit, job.begun = job, job.limit, time.monotonic()
-        arguments, seconds = job.arguments, inf if limit is None else limit.seconds
-        if limit is not None and job.is_warming_up:
-            arguments, seconds = limit.warm_up, START_SECONDS
-        job.deadline = job.begun + seconds
-        seat.worker.send(job.ticket, job.function, arguments)
+        seat.jobs[job.ticket] = job
+        seat.worker.send(job.ticket, job.function, job.begin(START_SECONDS))
 
     def _wait_for_workers(self, until: float) -> None:
         """Takes the next answers, until a time at most. Replaces workers that are lost or late."""
         asked = {seat.worker: seat for seat in self._seats.values() if seat.jobs or not seat.has_started}
         now = time.monotonic()
-        until = min(until, now + POLL_SECONDS, *(self._find_deadline(seat) for seat in asked.values()))
+        with_deadlines = asked.values() if self._num_limited else ()
+        until = min(until, now + POLL_SECONDS, *map(self._find_deadline, with_deadlines))
         answers = self._transport.wait(list(asked), max(0.0, until - now))
         for worker, ticket, answer in answers:
             self._take_answer(asked[worker], ticket, answer)
         if answers:
             return  # more may have come while the caller did something else, so nobody is late yet
-        for seat in asked.values():
+        for seat in with_deadlines:
             if self._find_deadline(seat) < time.monotonic():
                 self._lose_late_worker(seat)
 
@@ -225,7 +224,7 @@ class Dispatch:
         """When the worker is late. One that starts is late only if a job with a time limit waits for it."""
         if seat.has_started:
             return min((job.deadline for job in seat.jobs.values()), default=inf)
-        is_awaited = self._transport.starts_at_once and any(job.limit is not None for job in self._waiting)
+        is_awaited = self._transport.starts_at_once and self._waiting.has_limits()
         return seat.begun + START_SECONDS if is_awaited else inf
 
     def _take_answer(self, seat: Seat, ticket: int | None, answer: Any) -> None:
@@ -238,7 +237,7 @@ class Dispatch:
             self._take_loss(seat, answer)
         elif job is None:
             seat.has_started = True
-            self._homes.share_out(self.num_started)
+            self._waiting.share_out(self.num_started)
         elif job.is_warming_up:
             seat.has_warmed_up = self._has_warmed_up = True
             job.is_warming_up = False
@@ -281,7 +280,7 @@ class Dispatch:
         A line says so, unless the reason is empty, because the transport has said that a machine is gone.
         """
         del self._seats[seat.number]
-        self._homes.free(seat)
+        self._waiting.free(seat)
         self._transport.end_worker(seat.worker)
         for job in seat.jobs.values():
             job.workers_lost += job in blamed
@@ -291,10 +290,11 @@ class Dispatch:
                 if reason:
                     say(f"a worker was replaced: {reason}")
                 self.num_sent_again += 1
-                self._waiting.insert(0, job)
+                self._waiting.add(job, first=True)
             else:
                 self._finish(job, job.give_up(reason))
 
     def _finish(self, job: Job, answer: Any) -> None:
         del self._undone[job.ticket]
+        self._num_limited -= job.limit is not None
         self._answers[job.ticket] = answer

@@ -1,8 +1,9 @@
 """Jobs, and the places of the workers that do them, as the dispatch keeps them."""
 
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from math import ceil, inf
+from math import inf
 from typing import Any
 
 from hebbes.contracts.engine import EngineError
@@ -39,6 +40,14 @@ class Job:
     """When it was last given to a worker."""
     workers_lost: int = 0
 
+    def begin(self, warm_up_seconds: float) -> Sequence[Any]:
+        """Starts the clock. Returns the arguments to send: first those of a warm-up, which may take so long."""
+        self.begun = time.monotonic()
+        if self.limit is None:
+            return self.arguments
+        self.deadline = self.begun + (warm_up_seconds if self.is_warming_up else self.limit.seconds)
+        return self.limit.warm_up if self.is_warming_up else self.arguments
+
 
 @dataclass(eq=False)
 class Seat:
@@ -56,34 +65,3 @@ class Seat:
 def end_dispatch(reason: str) -> Any:
     """Gives a job up with all others."""
     raise EngineError(f"{MAX_TRIES} workers were lost in one job, the last one: {reason}")
-
-
-class Homes:
-    """Which worker the jobs of each home prefer: the first that had one of them, as long as it lives."""
-
-    def __init__(self) -> None:
-        self._owners: dict[int, Seat] = {}
-
-    def find_owner(self, job: Job) -> Seat | None:
-        """The worker that the job prefers, if there is one."""
-        return None if job.home is None else self._owners.get(job.home)
-
-    def add(self, job: Job, seat: Seat) -> None:
-        """From now on, jobs of the same home prefer this worker, if they prefer none."""
-        if job.home is not None:
-            self._owners.setdefault(job.home, seat)
-
-    def share_out(self, num_workers: int) -> None:
-        """Frees the homes of each worker above its share, so that one that has started gets some."""
-        share = ceil(len(self._owners) / num_workers)
-        for seat in set(self._owners.values()):
-            for home in self._list(seat)[share:]:
-                del self._owners[home]
-
-    def free(self, seat: Seat) -> None:
-        """Frees the homes of a lost worker."""
-        for home in self._list(seat):
-            del self._owners[home]
-
-    def _list(self, seat: Seat) -> list[int]:
-        return [home for home, owner in self._owners.items() if owner is seat]

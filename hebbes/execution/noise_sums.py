@@ -13,6 +13,10 @@ from hebbes.contracts.population import NoisePopulation
 GROUPS_PER_THREAD = 16
 """Largest number of groups of chunks for each thread. More share the work more evenly, and move more arrays."""
 
+MAX_GROUPS = 64
+"""Largest number of groups. Each one sends an array as large as the parameters, which one process adds: with more, that
+would take longer than drawing the noise."""
+
 
 class PairwiseSum:
     """Adds arrays 0..count-1 as a tree, in whatever order they arrive.
@@ -57,7 +61,7 @@ def group_chunks(chunks: Sequence[range], num_threads: int) -> list[Sequence[ran
 
 def _choose_group_size(num_chunks: int, num_threads: int) -> int:
     size = 1
-    while num_chunks > GROUPS_PER_THREAD * num_threads * size:
+    while num_chunks > min(MAX_GROUPS, GROUPS_PER_THREAD * num_threads) * size:
         size *= 2
     return size
 

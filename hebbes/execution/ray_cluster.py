@@ -38,6 +38,8 @@ class Node:
     id: str
     address: str
     cpus: int
+    store: int
+    """Bytes of its object store."""
 
 
 class RayCluster:
@@ -148,8 +150,8 @@ class RayCluster:
 
 def _read_node(entry: Mapping[str, Any]) -> Node | None:
     """A node of `ray.nodes()`; None if it is dead or has no CPUs for work."""
-    cpus = int(entry["Resources"].get("CPU", 0))
-    return Node(entry["NodeID"], entry["NodeManagerAddress"], cpus) if entry["Alive"] and cpus else None
+    cpus, store = (int(entry["Resources"].get(name, 0)) for name in ("CPU", "object_store_memory"))
+    return Node(entry["NodeID"], entry["NodeManagerAddress"], cpus, store) if entry["Alive"] and cpus else None
 
 
 def find_difference(theirs: Mapping[str, str], ours: Mapping[str, str]) -> str:

@@ -13,7 +13,7 @@ from weakref import finalize, ref
 import numpy as np
 
 from hebbes.contracts.engine import EngineError
-from hebbes.contracts.errors import describe_error
+from hebbes.contracts.errors import describe_error, say
 from hebbes.execution.chunk_engine import ChunkEngine
 from hebbes.execution.chunks import Task
 from hebbes.execution.ray_cluster import Node, RayCluster
@@ -100,6 +100,7 @@ class RayTransport:
         self._make_host, self._most = make_host, inf if threads == -1 else threads
         self._shared: dict[int, tuple[ref[Any], Any]] = {}
         self._workers: list[RayWorker] = []
+        self._has_small_store = False
 
     @property
     def num_workers(self) -> int:
@@ -119,7 +120,23 @@ class RayTransport:
             self._cluster.join()
             known = self._shared[id(value)] = ref(value), self._cluster.ray.put(value)
             finalize(value, self._shared.pop, id(value), None).atexit = False
+            self._check_stores()
         return known[1]
+
+    def _check_stores(self) -> None:
+        """Says once if what is shared now is larger than the object store of a node. Ray uses files for the rest."""
+        from ray.experimental import get_object_locations  # optional
+
+        found = get_object_locations([reference for _, reference in list(self._shared.values())])
+        size = sum(each["object_size"] or 0 for each in found.values())
+        small = min(self._cluster.nodes.values(), key=lambda node: node.store, default=None)
+        if small is not None and size > small.store and not self._has_small_store:
+            self._has_small_store = True
+            say(
+                f"what a generation shares, {size / 1e6:.0f} MB, does not fit into the object store of node "
+                f"{small.address}, {small.store / 1e6:.0f} MB: Ray writes files, which is slower; "
+                "ray start --object-store-memory=BYTES makes it larger"
+            )
 
     def start_worker(self) -> RayWorker:
         """An actor on the node with most CPUs without a worker."""

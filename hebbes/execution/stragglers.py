@@ -1,9 +1,11 @@
 """Stragglers: when a job is late enough to be given to a second worker, because the first one may hang."""
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from statistics import median
 from typing import Any
+
+from hebbes.execution.jobs import Job
 
 PATIENCE_SECONDS = 10.0
 """No job is a straggler earlier."""
@@ -32,6 +34,12 @@ class Durations:
         """Seconds after which a job of this function is a straggler."""
         known = self._seconds.get(_get_name(function))
         return max(PATIENCE_SECONDS, PATIENCE_FACTOR * median(known)) if known else UNKNOWN_SECONDS
+
+    def find_late(self, jobs: Collection[Job], now: float) -> list[Job]:
+        """The jobs that are stragglers, those that are late for longest first. One with a time limit is never late."""
+        patience = {each: self.estimate_patience(each) for each in {job.function for job in jobs}}
+        late = [job for job in jobs if job.limit is None and now - job.begun > patience[job.function]]
+        return sorted(late, key=lambda job: job.begun)
 
 
 def _get_name(function: Callable[..., Any]) -> str:

@@ -40,3 +40,7 @@ def working(nodes, **options):
 
 def wait_for_workers(engine, number):
     wait_until(lambda: engine.metrics["workers"] >= number and engine.metrics["chunks_outstanding"] > 0)
+
+
+def add_up(evaluator, array):
+    return float(array.sum())

@@ -13,7 +13,7 @@ from hebbes.execution.chunks import Task
 from hebbes.execution.episode import Agent
 from hebbes.execution.in_process import InProcess
 from hebbes.policies.mlp import MLP
-from tests.cluster.ray_engines import find_bits, make_ray_engine, wait_for_workers, wait_until, working
+from tests.cluster.ray_engines import add_up, find_bits, make_ray_engine, wait_for_workers, wait_until, working
 from tests.execution.scripted_tasks import POPULATION, make_context
 from tests.execution.test_engine_faults import find_failing_chunk
 from tests.execution.test_engines import build_scripted_task, collect_answers
@@ -109,3 +109,18 @@ def test_only_the_members_of_a_chunk_that_crashes_fail(nodes):
     assert np.isnan(rollouts.fitness).tolist() == find_failing_chunk().tolist()
     (reason,) = rollouts.faults
     assert "Fatal Python error: Segmentation fault" in reason
+
+
+def test_what_is_larger_than_the_object_store_goes_through_files_and_a_line_says_so(nodes, capfd):
+    nodes.keep((1,))
+    engine = make_ray_engine(nodes, build_scripted_task())
+    large = np.ones(2 * 10**7)
+    for _ in range(2):
+        assert engine.collect([engine.submit(add_up, engine._transport.share(large))])[1] == 2e7
+        large = large.copy()
+    engine.close()
+    (line,) = capfd.readouterr().err.splitlines()
+    assert line.startswith("what a generation shares, 160 MB, does not fit into the object store of node ")
+    assert line.endswith(
+        ", 100 MB: Ray writes files, which is slower; ray start --object-store-memory=BYTES makes it larger"
+    )

@@ -11,6 +11,7 @@ from hebbes.execution.chunks import ChunkEvaluator, cut_into_chunks
 from hebbes.execution.in_process import InProcess
 from hebbes.execution.noise_sums import (
     GROUPS_PER_THREAD,
+    MAX_GROUPS,
     PairwiseSum,
     count_kept_arrays,
     group_chunks,
@@ -89,4 +90,9 @@ def test_every_thread_gets_several_groups(monkeypatch):
     population = GaussianPopulation(np.zeros(4, np.float32), 0.5, 3, 4, 999)
     engine.weighted_noise_sums(population, np.ones((1, 1000)), [1])
     engine.close()
-    assert len(groups) == 250
+    assert len(groups) == 63
+
+
+@given(st.integers(1, 100_000), st.integers(1, 20_000))
+def test_no_population_and_no_number_of_threads_sends_more_arrays(num_chunks, threads):
+    assert min(num_chunks, 2) <= len(group_chunks([range(1)] * num_chunks, threads)) <= MAX_GROUPS
