@@ -63,6 +63,8 @@ def assert_same(first, second):
 class Spy:
     """An engine that keeps the populations that it evaluates."""
 
+    shares_memory = True
+
     def __init__(self, engine):
         self._engine, self.populations = engine, []
         self.weighted_noise_sums = engine.weighted_noise_sums
