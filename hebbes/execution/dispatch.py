@@ -6,7 +6,8 @@ another worker does its job. What else happens depends on why it was lost:
 - It died during its job, or it was ended here because the job took longer than its time limit. A job that loses
   `MAX_TRIES` workers in this way is given up. The others go on, even if many are given up.
 - It was killed from outside (SIGKILL by an operator, or by the kernel when memory is short), or it never reported that
-  it runs. This counts against no job. But `MAX_DEATHS` such losses without an answer in between end the dispatch.
+  it runs. This counts against no job. But many such losses without an answer in between end the dispatch
+  (`hebbes.execution.losses`).
 - It was ended here because its warm-up took longer than `START_SECONDS`. This counts against the job. Until some worker
   has finished a warm-up, it also counts as a loss of the second kind. So jobs that all hang there end the dispatch.
 - Its machine is gone. This counts for nothing. While there is no machine at all, the dispatch waits for one.
@@ -23,17 +24,12 @@ from itertools import count
 from math import inf
 from typing import Any
 
-from hebbes.contracts.engine import EngineError
 from hebbes.contracts.errors import say
 from hebbes.execution.jobs import MAX_TRIES, Job, Seat, TimeLimit, end_dispatch
+from hebbes.execution.losses import DeathCount
 from hebbes.execution.stragglers import Durations
 from hebbes.execution.transport import Loss, Transport
 from hebbes.execution.waiting_jobs import WaitingJobs
-
-MAX_DEATHS = 5
-"""Number of workers lost by no job's fault, without an answer in between, that ends the dispatch.
-
-It is higher if there are more workers, because one cause may kill all of them at once."""
 
 START_SECONDS = 60.0
 """Time for a new worker to start (imports), and again for its warm-up."""
@@ -54,7 +50,7 @@ class Dispatch:
         self._tickets = count()
         self._durations = Durations()
         self._num_limited = 0  # undone jobs that have a time limit
-        self._deaths = 0  # workers lost by no job's fault since the last answer
+        self._deaths = DeathCount()
         self._has_warmed_up = False  # whether any worker has ever finished a warm-up
         self._looks_at = 0.0  # when it looks for stragglers again
         self._is_stranded = False  # whether there was no machine when it last looked
@@ -243,7 +239,7 @@ class Dispatch:
             job.is_warming_up = False
             self._begin(seat, job)
         else:
-            self._deaths = 0
+            self._deaths.reset()
             self._durations.add(job.function, time.monotonic() - job.begun)
             del seat.jobs[job.ticket]
             self._finish(job, answer)
@@ -260,18 +256,14 @@ class Dispatch:
         job = min(seat.jobs.values(), key=lambda job: job.deadline)
         assert job.limit is not None, "others have no deadline"
         if job.is_warming_up:
-            self._deaths += not self._has_warmed_up
+            self._deaths.add(not self._has_warmed_up)
             return self._lose_worker(seat, f"worker did not warm up in {START_SECONDS:g} s", [job])
         return self._lose_worker(seat, job.limit.reason, [job])
 
     def _lose_worker(self, seat: Seat, reason: str, blamed: Sequence[Job]) -> None:
         """Frees the place of a lost worker, as `_free_seat`. EngineError after too many losses."""
-        self._deaths += not blamed
-        if self._deaths >= max(MAX_DEATHS, self._transport.num_workers + 1):
-            raise EngineError(
-                f"{self._deaths} workers were lost without an answer in between, the last one: {reason}; "
-                "memory may be short, or the machine overloaded (fewer --threads need less memory)"
-            )
+        self._deaths.add(not blamed)
+        self._deaths.check(self._transport.num_workers, reason)
         self._free_seat(seat, reason, blamed)
 
     def _free_seat(self, seat: Seat, reason: str, blamed: Sequence[Job]) -> None:
