@@ -3,17 +3,20 @@
 Each job is a call that gives the same answer on any worker, however often it is done. A lost worker is replaced, and
 another worker does its job. What else happens depends on why it was lost:
 
-- It died during its job, or it was ended here because the job took longer than its time limit. A job that loses
-  `MAX_TRIES` workers in this way is given up. The others go on, even if many are given up.
+- It died during its job, or it was ended here because the job took longer than its time limit. A job that loses two
+  workers in this way is given up. The others go on, even if many are given up.
 - It was killed from outside (SIGKILL by an operator, or by the kernel when memory is short), or it never reported that
   it runs. This counts against no job. But `MAX_DEATHS` such losses without an answer in between end the dispatch.
+- It is not known whether it died during its job or was killed. A job that loses five workers in this way is given up.
 - It was ended here because its warm-up took longer than `START_SECONDS`. This counts against the job. Until some worker
   has finished a warm-up, it also counts as a loss of the second kind. So jobs that all hang in their warm-up end the
   dispatch after a few times `START_SECONDS`. If only some hang there, only these are given up.
 - Its machine is gone. This counts for nothing. While there is no machine at all, the dispatch waits for one.
 
-A worker may also hang. When no job waits, a job that is late (`hebbes.execution.stragglers`) goes to an idle worker
-too. The first answer counts.
+A worker may also hang (`hebbes.execution.stragglers`). When no job waits, a job that is late goes to an idle worker
+too. The first answer counts. A worker that needs much longer than the one that was first is replaced, which counts for
+nothing. So is one whose process has been stopped, and this counts as killed from outside. Nobody can tell another
+worker that hangs from one that has a long job, which is left alone.
 
 A job with a TimeLimit ends by the clock instead. Only then can a result depend on the wall clock.
 """
@@ -21,14 +24,15 @@ A job with a TimeLimit ends by the clock instead. Only then can a result depend 
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from itertools import count
 from math import inf
 from typing import Any
 
 from hebbes.contracts.engine import EngineError
 from hebbes.contracts.errors import say
-from hebbes.execution.jobs import MAX_TRIES, Homes, Job, Seat, TimeLimit, end_dispatch
-from hebbes.execution.stragglers import Durations
+from hebbes.execution.jobs import MAX_TRIES, Call, Homes, Job, Seat, TimeLimit, end_dispatch
+from hebbes.execution.stragglers import LOOK_SECONDS, Stragglers, is_hanging
 from hebbes.execution.transport import Loss, Transport
 
 MAX_DEATHS = 5
@@ -40,7 +44,7 @@ START_SECONDS = 60.0
 """Time for a new worker to start (imports), and again for its warm-up."""
 
 POLL_SECONDS = 1.0
-"""How often it looks for stragglers and for new machines while no worker answers."""
+"""How often it looks for new machines while no worker answers."""
 
 
 class Dispatch:
@@ -54,11 +58,10 @@ class Dispatch:
         self._waiting: list[Job] = []
         self._answers: dict[int, Any] = {}
         self._tickets = count()
-        self._durations = Durations()
+        self._stragglers = Stragglers()
         self._deaths = 0  # workers lost by no job's fault since the last answer
         self._has_warmed_up = False  # whether any worker has ever finished a warm-up
-        self._looks_at = 0.0  # when it looks for stragglers again
-        self._is_stranded = False  # whether there was no machine when it last looked
+        self._is_stranded = False  # whether no worker was there when it last looked
         self.num_sent_again = 0
         """Number of times that a job has been given to a further worker."""
 
@@ -149,67 +152,63 @@ class Dispatch:
 
     def _start_workers(self, num_stragglers: int) -> None:
         """Starts the workers that jobs and stragglers need, and those in place of lost ones."""
-        num_workers = self._transport.num_workers
-        if self._is_stranded != (num_workers < 1):
-            self._is_stranded = not self._is_stranded
-            say("no machine is left to do the work; waiting for one" if self._is_stranded else "the work goes on")
-        num_jobs = len(self._waiting) + sum(len(seat.jobs) for seat in self._seats.values())
+        num_jobs = len(self._waiting) + sum(len(seat.calls) for seat in self._seats.values())
+        most = min(self._transport.num_workers, num_jobs + num_stragglers)
         for number in count():
-            if len(self._seats) >= min(num_workers, num_jobs + num_stragglers):
-                return
+            if len(self._seats) >= most:
+                break
             if number not in self._seats:
                 self._seats[number] = Seat(number, self._transport.start_worker(), time.monotonic())
+        self._say_if_stranded()
+
+    def _say_if_stranded(self) -> None:
+        """Says once that no worker is there, because none can be started or none has started for long."""
+        since = min((seat.begun + START_SECONDS for seat in self._seats.values()), default=-inf)
+        is_stranded = since <= time.monotonic() and not any(seat.has_started for seat in self._seats.values())
+        if is_stranded != self._is_stranded:
+            say("no worker has started; waiting for a free CPU" if is_stranded else "the work goes on")
+        self._is_stranded = is_stranded
 
     def _hand_out_jobs(self, *, helping: bool = False) -> None:
         """Gives the workers jobs of their homes and those without a home. Then idle ones may help others."""
         if not self._undone:
             return
-        stragglers = self._list_stragglers() if helping and not self._waiting else []
+        calls = (call for seat in self._seats.values() for call in seat.calls.values())
+        stragglers = self._stragglers.list_jobs(calls) if helping and not self._waiting else []
         self._start_workers(len(stragglers))
-        seats = sorted(self._seats.values(), key=lambda seat: len(seat.jobs))
-        free = [seat for seat in seats if seat.has_started and len(seat.jobs) < self._transport.capacity]
+        seats = sorted(self._seats.values(), key=lambda seat: len(seat.calls))
+        free = [seat for seat in seats if seat.has_started and len(seat.calls) < self._transport.capacity]
         for seat in free:
             self._fill(seat, [job for job in self._waiting if self._homes.find_owner(job) in (None, seat)])
         for seat in free if helping else ():
             self._fill(seat, self._waiting[::-1])
-        for seat, job in zip([seat for seat in free if not seat.jobs], stragglers, strict=False):
+        for seat, job in zip([seat for seat in free if not seat.calls], stragglers, strict=False):
             self.num_sent_again += 1
             self._begin(seat, job)
-
-    def _list_stragglers(self) -> list[Job]:
-        """The late jobs, those that are late for longest first. It looks once in `POLL_SECONDS`."""
-        now = time.monotonic()
-        if now < self._looks_at:
-            return []
-        self._looks_at = now + POLL_SECONDS
-        out = {job for seat in self._seats.values() for job in seat.jobs.values() if job.ticket in self._undone}
-        patience = {job.function: self._durations.estimate_patience(job.function) for job in out}
-        late = [job for job in out if job.limit is None and now - job.begun > patience[job.function]]
-        return sorted(late, key=lambda job: job.begun)
 
     def _fill(self, seat: Seat, jobs: Sequence[Job]) -> None:
         """Gives the worker the first of these jobs, as many as it may have."""
         for job in jobs:
             begins_at_once = job.limit is not None or job.home is None
-            if len(seat.jobs) >= (self._transport.threads_per_worker if begins_at_once else self._transport.capacity):
+            if len(seat.calls) >= (self._transport.threads_per_worker if begins_at_once else self._transport.capacity):
                 return
             self._waiting.remove(job)
             self._homes.add(job, seat)
-            job.is_warming_up = job.limit is not None and not seat.has_warmed_up
-            self._begin(seat, job)
+            self._begin(seat, job, warming_up=not seat.has_warmed_up)
 
-    def _begin(self, seat: Seat, job: Job) -> None:
-        """Sends the worker its job, or first a warm-up."""
-        seat.jobs[job.ticket], limit, job.begun = job, job.limit, time.monotonic()
-        arguments, seconds = job.arguments, inf if limit is None else limit.seconds
-        if limit is not None and job.is_warming_up:
-            arguments, seconds = limit.warm_up, START_SECONDS
-        job.deadline = job.begun + seconds
+    def _begin(self, seat: Seat, job: Job, *, warming_up: bool = False) -> None:
+        """Sends the worker its job. If this has a time limit, a worker may have to warm up first."""
+        arguments, seconds = job.arguments, LOOK_SECONDS if job.limit is None else job.limit.seconds
+        is_warming_up = warming_up and job.limit is not None
+        if job.limit is not None and warming_up:
+            arguments, seconds = job.limit.warm_up, START_SECONDS
+        now = time.monotonic()
+        seat.calls[job.ticket] = Call(job, now, now + seconds, is_warming_up)
         seat.worker.send(job.ticket, job.function, arguments)
 
     def _wait_for_workers(self, until: float) -> None:
-        """Takes the next answers, until a time at most. Replaces workers that are lost or late."""
-        asked = {seat.worker: seat for seat in self._seats.values() if seat.jobs or not seat.has_started}
+        """Takes the next answers, until a time at most. Looks at workers that are late."""
+        asked = {seat.worker: seat for seat in self._seats.values() if seat.calls or not seat.has_started}
         now = time.monotonic()
         until = min(until, now + POLL_SECONDS, *(self._find_deadline(seat) for seat in asked.values()))
         answers = self._transport.wait(list(asked), max(0.0, until - now))
@@ -219,81 +218,79 @@ class Dispatch:
             return  # more may have come while the caller did something else, so nobody is late yet
         for seat in asked.values():
             if self._find_deadline(seat) < time.monotonic():
-                self._lose_late_worker(seat)
+                self._look_at_late_worker(seat)
 
     def _find_deadline(self, seat: Seat) -> float:
         """When the worker is late. One that starts is late only if a job with a time limit waits for it."""
         if seat.has_started:
-            return min((job.deadline for job in seat.jobs.values()), default=inf)
+            return min((call.deadline for call in seat.calls.values()), default=inf)
         is_awaited = self._transport.starts_at_once and any(job.limit is not None for job in self._waiting)
         return seat.begun + START_SECONDS if is_awaited else inf
 
     def _take_answer(self, seat: Seat, ticket: int | None, answer: Any) -> None:
-        job = None if ticket is None else seat.jobs[ticket]
-        if job is not None and job.ticket not in self._undone:
-            del seat.jobs[job.ticket]  # another worker was first
+        call = None if ticket is None else seat.calls[ticket]
+        if call is not None and call.job.seconds is not None:
+            del seat.calls[call.job.ticket]  # another worker was first
         elif isinstance(answer, BaseException):
             raise answer
         elif isinstance(answer, Loss):
-            self._take_loss(seat, answer)
-        elif job is None:
+            reason = answer.reason if seat.has_started else f"{answer.reason} at its start"
+            self._lose_worker(seat, replace(answer, reason=reason), list(seat.calls.values()))
+        elif call is None:
             seat.has_started = True
             self._homes.share_out(self.num_started)
-        elif job.is_warming_up:
+        elif call.is_warming_up:
             seat.has_warmed_up = self._has_warmed_up = True
-            job.is_warming_up = False
-            self._begin(seat, job)
+            self._begin(seat, call.job)
         else:
-            self._deaths = 0
-            self._durations.add(job.function, time.monotonic() - job.begun)
-            del seat.jobs[job.ticket]
-            self._finish(job, answer)
+            del seat.calls[call.job.ticket]
+            self._deaths, call.job.seconds = 0, time.monotonic() - call.begun
+            self._stragglers.add_duration(call.job.function, call.job.seconds)
+            self._finish(call.job, answer)
 
-    def _take_loss(self, seat: Seat, loss: Loss) -> None:
-        if loss.cause == "machine":
-            return self._free_seat(seat, "", [])
-        blamed = list(seat.jobs.values()) if loss.cause == "call" else []
-        return self._lose_worker(seat, loss.reason if seat.has_started else f"{loss.reason} at its start", blamed)
-
-    def _lose_late_worker(self, seat: Seat) -> None:
+    def _look_at_late_worker(self, seat: Seat) -> None:
+        """Replaces a worker that is late. One without a time limit is left alone, unless it is known to hang."""
         if not seat.has_started:
-            return self._lose_worker(seat, f"worker did not start in {START_SECONDS:g} s", [])
-        job = min(seat.jobs.values(), key=lambda job: job.deadline)
-        assert job.limit is not None, "others have no deadline"
-        if job.is_warming_up:
+            return self._lose_worker(seat, Loss(f"worker did not start in {START_SECONDS:g} s", "kill"), [])
+        call, now = min(seat.calls.values(), key=lambda call: call.deadline), time.monotonic()
+        job, waited = call.job, now - call.begun
+        if is_hanging(call, now):
+            reason = f"worker has not answered for {waited:.0f} s, and another one took {job.seconds:.0f} s"
+            return self._lose_worker(seat, Loss(reason, "hang"), [])
+        if job.limit is None:
+            call.deadline = now + waited
+            return seat.worker.end_if_stopped()
+        if call.is_warming_up:
             self._deaths += not self._has_warmed_up
-            return self._lose_worker(seat, f"worker did not warm up in {START_SECONDS:g} s", [job])
-        return self._lose_worker(seat, job.limit.reason, [job])
+            return self._lose_worker(seat, Loss(f"worker did not warm up in {START_SECONDS:g} s", "call"), [call])
+        return self._lose_worker(seat, Loss(job.limit.reason, "call"), [call])
 
-    def _lose_worker(self, seat: Seat, reason: str, blamed: Sequence[Job]) -> None:
-        """Frees the place of a lost worker, as `_free_seat`. EngineError after too many losses."""
-        self._deaths += not blamed
-        if self._deaths >= max(MAX_DEATHS, self._transport.num_workers + 1):
-            raise EngineError(
-                f"{self._deaths} workers were lost without an answer in between, the last one: {reason}; "
-                "memory may be short, or the machine overloaded (fewer --threads need less memory)"
-            )
-        self._free_seat(seat, reason, blamed)
+    def _lose_worker(self, seat: Seat, loss: Loss, blamed: Sequence[Call]) -> None:
+        """Frees the place of a lost worker. Its jobs are tried again or given up, unless others have them or had them.
 
-    def _free_seat(self, seat: Seat, reason: str, blamed: Sequence[Job]) -> None:
-        """Frees the place of a lost worker. Its jobs are tried again or given up, unless others do them already.
-
-        A line says so, unless the reason is empty, because the transport has said that a machine is gone.
+        EngineError after too many losses.
         """
         del self._seats[seat.number]
         self._homes.free(seat)
         self._transport.end_worker(seat.worker)
-        for job in seat.jobs.values():
-            job.workers_lost += job in blamed
-            if job.ticket not in self._undone or any(job.ticket in other.jobs for other in self._seats.values()):
+        if loss.cause != "machine":  # which the transport has said, once for all of its workers
+            say(f"a worker was replaced: {loss.reason}")
+        self._deaths += loss.cause == "kill" or (loss.cause in MAX_TRIES and not blamed)
+        for ticket, call in seat.calls.items():
+            job = call.job
+            job.losses[loss.cause] += call in blamed
+            if job.seconds is not None or any(ticket in other.calls for other in self._seats.values()):
                 continue
-            if job.workers_lost < MAX_TRIES:
-                if reason:
-                    say(f"a worker was replaced: {reason}")
+            if job.losses[loss.cause] < MAX_TRIES.get(loss.cause, inf):
                 self.num_sent_again += 1
                 self._waiting.insert(0, job)
             else:
-                self._finish(job, job.give_up(reason))
+                self._finish(job, job.give_up(loss.reason))
+        if self._deaths >= max(MAX_DEATHS, self._transport.num_workers + 1):
+            raise EngineError(
+                f"{self._deaths} workers were lost without an answer in between, the last one: {loss.reason}; "
+                "memory may be short, or the machine overloaded (fewer --threads need less memory)"
+            )
 
     def _finish(self, job: Job, answer: Any) -> None:
         del self._undone[job.ticket]

@@ -31,13 +31,15 @@ REFRESH_SECONDS = 1.0
 _TRIAL = "import sys, ray; ray.init(address=sys.argv[1], log_to_driver=False); print('joined')"
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class Node:
     """A node that may be used."""
 
     id: str
     address: str
     cpus: int
+    free: int
+    """CPUs that nobody has, when the list of nodes was read. More if a worker has ended since."""
 
 
 class RayCluster:
@@ -62,7 +64,7 @@ class RayCluster:
         self._has_joined = False
         self._asked: dict[str, tuple[Node, Any]] = {}
         self._refused: set[str] = set()
-        self._read_at, self._reason = 0.0, ""
+        self._read_at = 0.0
         self.join()
         self._wait_for_first_nodes()
 
@@ -78,7 +80,7 @@ class RayCluster:
         self._has_joined = True
         with _keeping_signal_handlers():
             ray.init(address=self._address, log_to_driver=False, logging_level=logging.ERROR, configure_logging=False)
-        self.nodes, self._asked, self._refused, self._read_at = {}, {}, set(), 0.0
+        self._asked, self._read_at = {}, 0.0
 
     def leave(self) -> None:
         """Disconnects, unless it was connected before."""
@@ -99,57 +101,68 @@ class RayCluster:
 
     def refresh(self) -> None:
         """Reads the list of nodes, once in `REFRESH_SECONDS`. New ones are asked what they are like."""
-        if time.monotonic() < self._read_at + REFRESH_SECONDS:
-            return
-        self.join()
-        alive = {node.id: node for node in map(_read_node, self.ray.nodes()) if node is not None}
+        if time.monotonic() >= self._read_at + REFRESH_SECONDS:
+            self.join()
+            for refusal in self._read_changes():
+                say(f"{refusal}; it is not used")
+            self._read_at = time.monotonic()
+
+    def _read_changes(self) -> list[str]:
+        """Takes note of nodes that have left, and of those that have answered. Returns why some are refused."""
+        alive = self._read_nodes()
         for left in self.nodes.keys() - alive.keys():
             say(f"node {self.nodes.pop(left).address} is gone")
+        for node in self.nodes.values():
+            node.free = alive[node.id].free
         for new in alive.keys() - self.nodes.keys() - self._asked.keys() - self._refused:
             self._asked[new] = alive[new], self.run_on(alive[new], describe_node, self._modules)
-        for new, (node, answer) in list(self._asked.items()):
-            if self.ray.wait([answer], timeout=0)[0]:
-                del self._asked[new]
-                self._take_description(node, answer)
-        self._read_at = time.monotonic()
+        answered = [new for new, (_, answer) in self._asked.items() if self.ray.wait([answer], timeout=0)[0]]
+        return [refusal for new in answered if (refusal := self._take_description(*self._asked.pop(new)))]
 
-    def _take_description(self, node: Node, answer: Any) -> None:
-        """Uses the node if it is like this machine. Else a line says why it does not."""
+    def _read_nodes(self) -> dict[str, Node]:
+        """The nodes that live and have CPUs for work, by their ids."""
+        from ray._private.state import available_resources_per_node  # Ray has no public function for this
+
+        free, nodes = available_resources_per_node(), {}
+        for entry in self.ray.nodes():
+            cpus, identity = int(entry["Resources"].get("CPU", 0)), entry["NodeID"]
+            if entry["Alive"] and cpus:
+                num_free = int(free.get(identity, {}).get("CPU", 0))
+                nodes[identity] = Node(identity, entry["NodeManagerAddress"], cpus, num_free)
+        return nodes
+
+    def _take_description(self, node: Node, answer: Any) -> str:
+        """Uses the node if it is like this machine. Returns why not, or nothing."""
+        exceptions = self.ray.exceptions
         try:
-            difference = find_difference(self.ray.get(answer), self._ours)
-        except self.ray.exceptions.RayTaskError as error:  # such as a module that it lacks
-            difference = f"it cannot do the work: {describe_error(error.cause or error)}"
-        except self.ray.exceptions.RayError:
-            return  # it is gone already, or will be asked again
-        if difference and not (self._allow_mixed_nodes and difference.startswith("differs")):
-            self._refused.add(node.id)
-            say(f"node {node.address} is not used: {difference}")
-            self._reason = f"node {node.address} {difference}"
-            return
-        self.nodes[node.id] = node
+            reason = find_difference(self.ray.get(answer), self._ours)
+        except (exceptions.RayTaskError, exceptions.RuntimeEnvSetupError) as error:  # such as a module that it lacks
+            reason = f"cannot do the work: {describe_error(getattr(error, 'cause', None) or error)}"
+        except exceptions.RayError:
+            return ""  # it is gone already, or will be asked again
+        else:
+            reason = "" if self._allow_mixed_nodes else reason
+        if not reason:
+            self.nodes[node.id] = node
+            return ""
+        self._refused.add(node.id)
+        return f"node {node.address} {reason}"
 
     def _wait_for_first_nodes(self) -> None:
-        """ValueError if a first node is refused, or if no CPU is free."""
+        """ValueError if a first node is refused, or if no CPU is free. One that is slow to answer may come later."""
         until = time.monotonic() + FIRST_SECONDS
-        while (not self.nodes or self._asked) and time.monotonic() < until:
-            self._read_at = 0.0
-            self.refresh()
-            if self._refused:
-                self.leave()
-                raise ValueError(self._reason)
-            time.sleep(0.05)
-        while not self.ray.available_resources().get("CPU", 0) >= 1:
-            if time.monotonic() > until:
+        while True:
+            refusals, is_free = self._read_changes(), any(node.free for node in self.nodes.values())
+            is_over = time.monotonic() > until
+            if is_over and not is_free and not self._asked:
                 total = sum(node.cpus for node in self.nodes.values())
+                refusals.append(f"ray_address {self._address}: none of the cluster's {total} CPUs is free")
+            if refusals:
                 self.leave()
-                raise ValueError(f"ray_address {self._address}: none of the cluster's {total} CPUs is free")
-            time.sleep(0.2)
-
-
-def _read_node(entry: Mapping[str, Any]) -> Node | None:
-    """A node of `ray.nodes()`; None if it is dead or has no CPUs for work."""
-    cpus = int(entry["Resources"].get("CPU", 0))
-    return Node(entry["NodeID"], entry["NodeManagerAddress"], cpus) if entry["Alive"] and cpus else None
+                raise ValueError(refusals[0])
+            if is_over or (is_free and not self._asked):
+                return
+            time.sleep(0.05)
 
 
 def find_difference(theirs: Mapping[str, str], ours: Mapping[str, str]) -> str:
