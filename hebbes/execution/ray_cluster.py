@@ -10,7 +10,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import Any
@@ -63,6 +63,7 @@ class RayCluster:
         """The nodes that may be used, by their ids."""
         self._has_joined = False
         self._asked: dict[str, tuple[Node, Any]] = {}
+        self._remote: dict[Any, Any] = {}
         self._refused: set[str] = set()
         self._read_at = 0.0
         self.join()
@@ -74,7 +75,7 @@ class RayCluster:
             try_to_join(self._address)
         import ray  # optional; after the environment has been set
 
-        self.ray = ray
+        self.ray: Any = ray
         if ray.is_initialized():
             return
         self._has_joined = True
@@ -90,14 +91,19 @@ class RayCluster:
 
     def run_on(self, node: Node, function: Any, *arguments: Any) -> Any:
         """Starts a short call on a node, which takes none of its CPUs; the reference of its answer."""
-        task = self.ray.remote(num_cpus=0, max_retries=0)(function)
-        return task.options(scheduling_strategy=self.bind_to(node)).remote(*arguments)
+        return self._start(node, function, {"num_cpus": 0, "max_retries": 0}, arguments)
 
-    def bind_to(self, node: Node) -> Any:
-        """The scheduling strategy for this node and no other."""
+    def start_on(self, node: Node, actor_class: Any, *arguments: Any) -> Any:
+        """Starts an actor on a node, with one CPU. Ray does not try again what fails."""
+        return self._start(node, actor_class, {"num_cpus": 1, "max_restarts": 0, "max_task_retries": 0}, arguments)
+
+    def _start(self, node: Node, work: Any, options: Mapping[str, int], arguments: Sequence[Any]) -> Any:
         from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy  # optional
 
-        return NodeAffinitySchedulingStrategy(node_id=node.id, soft=False)
+        if work not in self._remote:  # Ray sends each of these to the nodes
+            self._remote[work] = self.ray.remote(**options)(work)
+        strategy = NodeAffinitySchedulingStrategy(node_id=node.id, soft=False)
+        return self._remote[work].options(scheduling_strategy=strategy).remote(*arguments)
 
     def refresh(self) -> None:
         """Reads the list of nodes, once in `REFRESH_SECONDS`. New ones are asked what they are like."""

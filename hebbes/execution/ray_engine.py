@@ -33,8 +33,7 @@ class RayWorker:
 
     def __init__(self, cluster: RayCluster, node: Node, make_host: Any):
         self.node, self._cluster = node, cluster
-        actor_class = cluster.ray.remote(num_cpus=1, max_restarts=0, max_task_retries=0)(RayHost)
-        self._actor = actor_class.options(scheduling_strategy=cluster.bind_to(node)).remote(make_host)
+        self._actor = cluster.start_on(node, RayHost, make_host)
         self.calls: dict[Any, int | None] = {self._actor.describe.remote(): None}
         """Reference of an answer -> ticket. None: that of its start, or of the reason for its loss."""
         self._process: tuple[int, Path] | None = None
@@ -77,10 +76,8 @@ class RayWorker:
             return [(None, Loss(f"node {self.node.address} is gone", "machine"))]
         if getattr(error, "actor_init_failed", False):
             return [(None, EngineError(f"no worker can start on node {self.node.address}: {describe_error(error)}"))]
-        if self._process is None:
-            return [(None, Loss(f"worker died on node {self.node.address}", "kill"))]
-        self._is_lost = True
-        self.calls = {self._cluster.run_on(self.node, find_loss, self._process[1]): None}
+        self._is_lost, log = True, self._process and self._process[1]
+        self.calls = {self._cluster.run_on(self.node, find_loss, log): None}
         return []
 
     def end(self) -> None:

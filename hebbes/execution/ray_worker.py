@@ -44,20 +44,23 @@ class RayHost:
         return call_function(self._host, function, arguments)
 
 
-def find_loss(log: Path) -> Loss:
-    """Why a worker is gone, from its log. One that was killed and one that has called `os._exit` leave no trace."""
-    try:
-        with log.open("rb") as file:
-            file.seek(max(0, log.stat().st_size - LOG_BYTES))
-            lines = file.read().decode(errors="replace").splitlines()
-    except OSError:
-        lines = []
-    for line in reversed(lines):
+def find_loss(log: Path | None) -> Loss:
+    """Why a worker is gone, from its log, if that is known. A kill and a call of `os._exit` leave no trace there."""
+    for line in [] if log is None else reversed(_read_end(log)):
         if line.startswith(CRASH):
             return Loss(f"worker died: {line}", "call")
         if line == STOPPED:
             return Loss(STOPPED, "kill")
     return Loss("worker died or was killed", "unknown")
+
+
+def _read_end(log: Path) -> list[str]:
+    try:
+        with log.open("rb") as file:
+            file.seek(max(0, log.stat().st_size - LOG_BYTES))
+            return file.read().decode(errors="replace").splitlines()
+    except OSError:
+        return []
 
 
 def end_if_stopped(process_id: int, log: Path) -> None:

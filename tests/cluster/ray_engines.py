@@ -31,12 +31,20 @@ def wait_until(condition, seconds=60):
 
 
 @contextmanager
-def working(nodes, **options):
+def working(nodes):
     """An engine that works in another thread, because nodes start in the main one; and the future of its answers."""
-    engine = make_ray_engine(nodes, build_scripted_task(pause=PAUSE), **options)
+    engine = make_ray_engine(nodes, build_scripted_task(pause=PAUSE))
     with ThreadPoolExecutor(1) as pool:
         yield engine, pool.submit(collect_answers, engine, NUM_PARAMS)
 
 
 def wait_for_workers(engine, number):
     wait_until(lambda: engine.metrics["workers"] >= number and engine.metrics["chunks_outstanding"] > 0)
+
+
+class OtherWork:
+    """Work of somebody else."""
+
+
+def return_seven(evaluator):
+    return 7
