@@ -90,20 +90,22 @@ def test_a_first_node_that_differs_is_refused_unless_mixed_nodes_are_allowed(joi
 
 
 def test_a_node_with_another_copy_of_hebbes_that_joins_is_refused_in_one_line(nodes, tmp_path, monkeypatch):
-    nodes.keep((1,))
-    changed = copy_sources(tmp_path / "changed", "statistics/__init__.py", "", "\n")
-    arguments = (*SHORT, "--generations", "100000", "--folder", tmp_path, "--engine", "ray")
-    joining = ("--ray_address", nodes.address)
-    elsewhere = {"cwd": tmp_path, "script": "-m", "PYTHONPATH": str(ROOT)}  # workers look where the driver's script is
-    training = start_training("hebbes", "train_static", *arguments, *joining, stdout=subprocess.DEVNULL, **elsewhere)
-    wait_until((find_run(tmp_path) / "metrics.csv").exists)
-    monkeypatch.setenv("PYTHONPATH", str(changed))
+    """Each node finds hebbes in its own PYTHONPATH, because the driver's folder and its script's have none."""
+    nodes.keep(())
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
     nodes.add(1)
-    joined = time.monotonic()
+    long = (*SHORT, "--generations", "100000", "--folder", tmp_path, "--engine", "ray", "--ray_address", nodes.address)
+    training = start_training("hebbes", "train_static", *long, script="-m", cwd=tmp_path, stdout=subprocess.DEVNULL)
+    wait_until(lambda: (find_run(tmp_path) / "metrics.csv").exists() or training.poll() is not None)
+    changed = copy_sources(tmp_path / "changed", "statistics/__init__.py", "", "\n")
+    monkeypatch.setenv("PYTHONPATH", str(changed))
+    added, node = time.monotonic(), nodes.add(1)
     line = next(line for line in training.stderr if line.startswith("node "))
+    seconds = time.monotonic() - added
     training.kill()
     training.communicate()
-    assert time.monotonic() - joined < 30
+    nodes.kill(node)
+    assert seconds < 60  # 30 s on a machine that does nothing else
     assert re.fullmatch(
         r"node [\d.]+ differs: hebbes \w{12} \(here \w{12}\); --allow_mixed_nodes drops the promise of the same bits; "
         r"it is not used\n",
