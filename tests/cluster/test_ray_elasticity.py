@@ -104,15 +104,16 @@ def test_while_other_work_has_all_cpus_it_waits_and_says_so(joined, monkeypatch,
     monkeypatch.setattr(ray_cluster, "FIRST_SECONDS", 2.0)
     joined.keep((1,))
     engine = make_ray_engine(joined, build_scripted_task())
-    ray = engine._transport._cluster.ray
-    other = ray.remote(num_cpus=1)(OtherWork).remote()
+    cluster = engine._transport._cluster
+    wait_until(lambda: engine._transport.num_workers == len(cluster.nodes) == 1)  # nodes of other tests are gone
+    other = cluster.start_on(*cluster.nodes.values(), OtherWork)
     wait_until(lambda: engine._transport.num_workers == 0)
     with pytest.raises(ValueError, match=r"none of the cluster's 1 CPUs is free"):
         make_ray_engine(joined, build_scripted_task())
     ticket = engine.submit(return_seven)
     assert engine.collect([ticket], timeout=2) is None
     assert capfd.readouterr().err == "no worker has started; waiting for a free CPU\n"
-    ray.kill(other)
+    cluster.ray.kill(other)
     assert engine.collect([ticket]) == (ticket, 7)
     assert capfd.readouterr().err == "the work goes on\n"
     engine.close()
