@@ -60,25 +60,22 @@ class ChunkEngine:
         env_threads = max(1, self._transport.threads_per_worker // len(chunks))
         max_idle = self._count_idle_envs(members)
         num_cases = self._task.count_cases(context)
-        shortest = replace(context, episodes=context.episodes[:1], max_episode_steps=1)
-        shared, warm_up = (self._transport.share(each) for each in (context, shortest))
-        everybody = self._transport.share(population)
-
-        def limit_time(ids: range) -> TimeLimit | None:
-            if self._episode_timeout is None:
-                return None
+        everybody, shared = (self._transport.share(each) for each in (population, context))
+        limits: list[TimeLimit | None] = [None] * len(chunks)
+        if self._episode_timeout is not None:
             seconds = self._episode_timeout * max(map(len, chunks)) * num_cases
-            return TimeLimit(seconds, "episode_timeout", warm_up=(everybody, ids, warm_up, env_threads, max_idle))
-
+            shortest = replace(context, episodes=context.episodes[:1], max_episode_steps=1)
+            first_calls = [(everybody, ids, self._transport.share(shortest), env_threads, max_idle) for ids in chunks]
+            limits = [TimeLimit(seconds, "episode_timeout", warm_up=call) for call in first_calls]
         tickets = [
             self._dispatch.submit(
                 ChunkEvaluator.evaluate,
                 *(everybody, ids, shared, env_threads, max_idle),
                 home=number,
-                limit=limit_time(ids),
+                limit=limit,
                 give_up=partial(_fail_members, ids, num_cases, context),
             )
-            for number, ids in enumerate(chunks)
+            for number, (ids, limit) in enumerate(zip(chunks, limits, strict=True))
         ]
         answers: dict[int, Rollouts] = {}
         self.progress = done, num_members = 0, len(members)

@@ -3,31 +3,35 @@
 Each job is a call that gives the same answer on any worker, however often it is done. A lost worker is replaced, and
 another worker does its job. What else happens depends on why it was lost:
 
-- It died during its job, or it was ended here because the job took longer than its time limit. A job that loses
-  `MAX_TRIES` workers in this way is given up. The others go on, even if many are given up.
+- It died during its job, or it was ended here because the job took longer than its time limit. A job that loses two
+  workers in this way is given up. The others go on, even if many are given up.
 - It was killed from outside (SIGKILL by an operator, or by the kernel when memory is short), or it never reported that
   it runs. This counts against no job. But many such losses without an answer in between end the dispatch
   (`hebbes.execution.losses`).
+- It is not known whether it died during its job or was killed. A job that loses five workers in this way is given up.
 - It was ended here because its warm-up took longer than `START_SECONDS`. This counts against the job. Until some worker
   has finished a warm-up, it also counts as a loss of the second kind. So jobs that all hang there end the dispatch.
 - Its machine is gone. This counts for nothing. While there is no machine at all, the dispatch waits for one.
 
-A worker may also hang. When no job waits, a job that is late (`hebbes.execution.stragglers`) goes to an idle worker
-too. The first answer counts. A job with a TimeLimit ends by the clock instead. Only then can a result depend on it.
+A worker may also hang (`hebbes.execution.stragglers`). When no job waits, a job that is late goes to an idle worker
+too. The first answer counts. A worker that needs much longer than the one that was first is replaced, which counts for
+nothing. So is one whose process has been stopped, and this counts as killed from outside. Others are left alone: they
+may have a long job. A job with a TimeLimit ends by the clock instead. Only then can a result depend on it.
 """
 
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 from itertools import count
 from math import inf
 from typing import Any
 
 from hebbes.contracts.errors import say
-from hebbes.execution.jobs import MAX_TRIES, Job, Seat, TimeLimit, end_dispatch
+from hebbes.execution.jobs import MAX_TRIES, Call, Job, Seat, TimeLimit, end_dispatch
 from hebbes.execution.losses import DeathCount
-from hebbes.execution.stragglers import Durations
+from hebbes.execution.stragglers import LOOK_SECONDS, Stragglers, is_hanging
 from hebbes.execution.transport import Loss, Transport
 from hebbes.execution.waiting_jobs import WaitingJobs
 
@@ -35,7 +39,7 @@ START_SECONDS = 60.0
 """Time for a new worker to start (imports), and again for its warm-up."""
 
 POLL_SECONDS = 1.0
-"""How often it looks for stragglers and for new machines while no worker answers."""
+"""How often it looks at workers without a time limit, and for new machines while no worker answers."""
 
 
 class Dispatch:
@@ -48,12 +52,12 @@ class Dispatch:
         self._waiting = WaitingJobs()
         self._answers: dict[int, Any] = {}
         self._tickets = count()
-        self._durations = Durations()
+        self._stragglers = Stragglers()
         self._num_limited = 0  # undone jobs that have a time limit
         self._deaths = DeathCount()
         self._has_warmed_up = False  # whether any worker has ever finished a warm-up
-        self._looks_at = 0.0  # when it looks for stragglers again
-        self._is_stranded = False  # whether there was no machine when it last looked
+        self._looks_at = 0.0  # when it looks at workers without a time limit again
+        self._is_stranded = False  # whether no worker was there when it last looked
         self.num_sent_again = 0
         """Number of times that a job has been given to a further worker."""
 
@@ -150,141 +154,144 @@ class Dispatch:
     def _start_workers(self, num_stragglers: int) -> None:
         """Starts the workers that jobs and stragglers need, and those in place of lost ones."""
         num_workers = self._transport.num_workers
-        if self._is_stranded != (num_workers < 1):
-            self._is_stranded = not self._is_stranded
-            say("no machine is left to do the work; waiting for one" if self._is_stranded else "the work goes on")
-        if len(self._seats) >= num_workers:
-            return
-        num_jobs = len(self._waiting) + sum(len(seat.jobs) for seat in self._seats.values())
-        for number in count():
-            if len(self._seats) >= min(num_workers, num_jobs + num_stragglers):
-                return
-            if number not in self._seats:
-                self._seats[number] = Seat(number, self._transport.start_worker(), time.monotonic())
+        if len(self._seats) < num_workers:
+            num_jobs = len(self._waiting) + sum(len(seat.calls) for seat in self._seats.values())
+            for number in count():
+                if len(self._seats) >= min(num_workers, num_jobs + num_stragglers):
+                    break
+                if number not in self._seats:
+                    self._seats[number] = Seat(number, self._transport.start_worker(), time.monotonic())
+        self._say_if_stranded()
+
+    def _say_if_stranded(self) -> None:
+        """Says once that no worker is there, because none can be started or none has started for long."""
+        since = time.monotonic() - START_SECONDS
+        is_stranded = all(seat.begun <= since and not seat.has_started for seat in self._seats.values())
+        if is_stranded != self._is_stranded:
+            say("no worker has started; waiting for a free CPU" if is_stranded else "the work goes on")
+        self._is_stranded = is_stranded
 
     def _hand_out_jobs(self, seats: Collection[Seat], *, helping: bool = False) -> None:
         """Gives these workers jobs of their homes and those without a home. Then idle ones may help others."""
-        stragglers = self._find_stragglers() if helping and not self._waiting else []
+        if not self._undone:
+            return
+        calls = (call for seat in self._seats.values() for call in seat.calls.values())
+        stragglers = self._stragglers.list_jobs(calls) if helping and not self._waiting else []
         self._start_workers(len(stragglers))
         if not self._waiting and not stragglers:
             return
-        free = [seat for seat in seats if seat.has_started and len(seat.jobs) < self._transport.capacity]
-        for seat in sorted(free, key=lambda seat: len(seat.jobs)):
+        free = [seat for seat in seats if seat.has_started and len(seat.calls) < self._transport.capacity]
+        for seat in sorted(free, key=lambda seat: len(seat.calls)):
             self._fill(seat, partial(self._waiting.find_first, seat))
         for seat in free if helping else ():
             self._fill(seat, self._waiting.find_last)
-        for seat, job in zip([seat for seat in free if not seat.jobs], stragglers, strict=False):
+        for seat, job in zip([seat for seat in free if not seat.calls], stragglers, strict=False):
             self.num_sent_again += 1
             self._begin(seat, job)
 
-    def _find_stragglers(self) -> list[Job]:
-        """The late jobs. It looks once in `POLL_SECONDS`."""
-        now = time.monotonic()
-        if now < self._looks_at:
-            return []
-        self._looks_at = now + POLL_SECONDS
-        out = {job for seat in self._seats.values() for job in seat.jobs.values() if job.ticket in self._undone}
-        return self._durations.find_late(out, now)
-
     def _fill(self, seat: Seat, find_job: Callable[[], Job | None]) -> None:
         """Gives the worker the jobs that are found, as many as it may have."""
-        while len(seat.jobs) < self._transport.capacity and (job := find_job()) is not None:
+        while len(seat.calls) < self._transport.capacity and (job := find_job()) is not None:
             begins_at_once = job.limit is not None or job.home is None
-            if begins_at_once and len(seat.jobs) >= self._transport.threads_per_worker:
+            if begins_at_once and len(seat.calls) >= self._transport.threads_per_worker:
                 return
             self._waiting.take(job, seat)
-            job.is_warming_up = job.limit is not None and not seat.has_warmed_up
-            self._begin(seat, job)
+            self._begin(seat, job, warming_up=not seat.has_warmed_up)
 
-    def _begin(self, seat: Seat, job: Job) -> None:
-        """Sends the worker its job, or first a warm-up."""
-        seat.jobs[job.ticket] = job
-        seat.worker.send(job.ticket, job.function, job.begin(START_SECONDS))
+    def _begin(self, seat: Seat, job: Job, *, warming_up: bool = False) -> None:
+        """Sends the worker its job. If this has a time limit, a worker may have to warm up first."""
+        arguments, seconds = job.arguments, LOOK_SECONDS if job.limit is None else job.limit.seconds
+        is_warming_up = warming_up and job.limit is not None
+        if job.limit is not None and warming_up:
+            arguments, seconds = job.limit.warm_up, START_SECONDS
+        now = time.monotonic()
+        seat.calls[job.ticket] = Call(job, now, now + seconds, is_warming_up)
+        seat.worker.send(job.ticket, job.function, arguments)
 
     def _wait_for_workers(self, until: float) -> None:
-        """Takes the next answers, until a time at most. Replaces workers that are lost or late."""
-        asked = {seat.worker: seat for seat in self._seats.values() if seat.jobs or not seat.has_started}
+        """Takes the next answers, until a time at most. Looks at workers that are late."""
+        asked = {seat.worker: seat for seat in self._seats.values() if seat.calls or not seat.has_started}
         now = time.monotonic()
-        with_deadlines = asked.values() if self._num_limited else ()
-        until = min(until, now + POLL_SECONDS, *map(self._find_deadline, with_deadlines))
+        watched = asked.values() if self._num_limited or now >= self._looks_at else ()
+        self._looks_at = now + POLL_SECONDS if watched else self._looks_at
+        until = min(until, now + POLL_SECONDS, *map(self._find_deadline, watched))
         answers = self._transport.wait(list(asked), max(0.0, until - now))
         for worker, ticket, answer in answers:
             self._take_answer(asked[worker], ticket, answer)
         if answers:
             return  # more may have come while the caller did something else, so nobody is late yet
-        for seat in with_deadlines:
+        for seat in watched:
             if self._find_deadline(seat) < time.monotonic():
-                self._lose_late_worker(seat)
+                self._look_at_late_worker(seat)
 
     def _find_deadline(self, seat: Seat) -> float:
         """When the worker is late. One that starts is late only if a job with a time limit waits for it."""
         if seat.has_started:
-            return min((job.deadline for job in seat.jobs.values()), default=inf)
+            return min((call.deadline for call in seat.calls.values()), default=inf)
         is_awaited = self._transport.starts_at_once and self._waiting.has_limits()
         return seat.begun + START_SECONDS if is_awaited else inf
 
     def _take_answer(self, seat: Seat, ticket: int | None, answer: Any) -> None:
-        job = None if ticket is None else seat.jobs[ticket]
-        if job is not None and job.ticket not in self._undone:
-            del seat.jobs[job.ticket]  # another worker was first
+        call = None if ticket is None else seat.calls[ticket]
+        if call is not None and call.job.seconds is not None:
+            del seat.calls[call.job.ticket]  # another worker was first
         elif isinstance(answer, BaseException):
             raise answer
         elif isinstance(answer, Loss):
-            self._take_loss(seat, answer)
-        elif job is None:
+            reason = answer.reason if seat.has_started else f"{answer.reason} at its start"
+            self._lose_worker(seat, replace(answer, reason=reason), list(seat.calls.values()))
+        elif call is None:
             seat.has_started = True
             self._waiting.share_out(self.num_started)
-        elif job.is_warming_up:
+        elif call.is_warming_up:
             seat.has_warmed_up = self._has_warmed_up = True
-            job.is_warming_up = False
-            self._begin(seat, job)
+            self._begin(seat, call.job)
         else:
+            del seat.calls[call.job.ticket]
             self._deaths.reset()
-            self._durations.add(job.function, time.monotonic() - job.begun)
-            del seat.jobs[job.ticket]
-            self._finish(job, answer)
+            call.job.seconds = time.monotonic() - call.begun
+            self._stragglers.add_duration(call.job.function, call.job.seconds)
+            self._finish(call.job, answer)
 
-    def _take_loss(self, seat: Seat, loss: Loss) -> None:
-        if loss.cause == "machine":
-            return self._free_seat(seat, "", [])
-        blamed = list(seat.jobs.values()) if loss.cause == "call" else []
-        return self._lose_worker(seat, loss.reason if seat.has_started else f"{loss.reason} at its start", blamed)
-
-    def _lose_late_worker(self, seat: Seat) -> None:
+    def _look_at_late_worker(self, seat: Seat) -> None:
+        """Replaces a worker that is late. One without a time limit is left alone, unless it is known to hang."""
         if not seat.has_started:
-            return self._lose_worker(seat, f"worker did not start in {START_SECONDS:g} s", [])
-        job = min(seat.jobs.values(), key=lambda job: job.deadline)
-        assert job.limit is not None, "others have no deadline"
-        if job.is_warming_up:
+            return self._lose_worker(seat, Loss(f"worker did not start in {START_SECONDS:g} s", "kill"), [])
+        call, now = min(seat.calls.values(), key=lambda call: call.deadline), time.monotonic()
+        job, waited = call.job, now - call.begun
+        if is_hanging(call, now):
+            reason = f"worker has not answered for {waited:.0f} s, and another one took {job.seconds:.0f} s"
+            return self._lose_worker(seat, Loss(reason, "hang"), [])
+        if job.limit is None:
+            call.deadline = now + waited
+            return seat.worker.end_if_stopped()
+        if call.is_warming_up:
             self._deaths.add(not self._has_warmed_up)
-            return self._lose_worker(seat, f"worker did not warm up in {START_SECONDS:g} s", [job])
-        return self._lose_worker(seat, job.limit.reason, [job])
+            return self._lose_worker(seat, Loss(f"worker did not warm up in {START_SECONDS:g} s", "call"), [call])
+        return self._lose_worker(seat, Loss(job.limit.reason, "call"), [call])
 
-    def _lose_worker(self, seat: Seat, reason: str, blamed: Sequence[Job]) -> None:
-        """Frees the place of a lost worker, as `_free_seat`. EngineError after too many losses."""
-        self._deaths.add(not blamed)
-        self._deaths.check(self._transport.num_workers, reason)
-        self._free_seat(seat, reason, blamed)
+    def _lose_worker(self, seat: Seat, loss: Loss, blamed: Sequence[Call]) -> None:
+        """Frees the place of a lost worker. Its jobs are tried again or given up, unless others have them or had them.
 
-    def _free_seat(self, seat: Seat, reason: str, blamed: Sequence[Job]) -> None:
-        """Frees the place of a lost worker. Its jobs are tried again or given up, unless others do them already.
-
-        A line says so, unless the reason is empty, because the transport has said that a machine is gone.
+        EngineError after too many losses.
         """
         del self._seats[seat.number]
         self._waiting.free(seat)
         self._transport.end_worker(seat.worker)
-        for job in seat.jobs.values():
-            job.workers_lost += job in blamed
-            if job.ticket not in self._undone or any(job.ticket in other.jobs for other in self._seats.values()):
+        if loss.cause != "machine":  # which the transport has said, once for all of its workers
+            say(f"a worker was replaced: {loss.reason}")
+        self._deaths.add(loss.cause == "kill" or (loss.cause in MAX_TRIES and not blamed))
+        for ticket, call in seat.calls.items():
+            job = call.job
+            job.losses[loss.cause] += call in blamed
+            if job.seconds is not None or any(ticket in other.calls for other in self._seats.values()):
                 continue
-            if job.workers_lost < MAX_TRIES:
-                if reason:
-                    say(f"a worker was replaced: {reason}")
+            if job.losses[loss.cause] < MAX_TRIES.get(loss.cause, inf):
                 self.num_sent_again += 1
                 self._waiting.add(job, first=True)
             else:
-                self._finish(job, job.give_up(reason))
+                self._finish(job, job.give_up(loss.reason))
+        self._deaths.check(self._transport.num_workers, loss.reason)
 
     def _finish(self, job: Job, answer: Any) -> None:
         del self._undone[job.ticket]

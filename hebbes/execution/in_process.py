@@ -39,6 +39,9 @@ class ThreadPool:
         """Sends a call."""
         self._calls.put((ticket, function, arguments))
 
+    def end_if_stopped(self) -> None:
+        """Does nothing: this process is not stopped."""
+
     def close(self) -> None:
         """Drops the calls that have not begun, and waits a little for the others."""
         with suppress(Empty):

@@ -1,16 +1,16 @@
 """Jobs, and the places of the workers that do them, as the dispatch keeps them."""
 
-import time
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import inf
 from typing import Any
 
 from hebbes.contracts.engine import EngineError
-from hebbes.execution.transport import Worker
+from hebbes.execution.transport import Cause, Worker
 
-MAX_TRIES = 2
-"""Number of lost workers after which a job is given up."""
+MAX_TRIES: Mapping[Cause, int] = {"call": 2, "unknown": 5}
+"""Number of workers that a job may lose in this way, the last of which gives it up. Other losses never do."""
 
 
 @dataclass(frozen=True)
@@ -34,19 +34,21 @@ class Job:
     home: int | None
     limit: TimeLimit | None
     give_up: Callable[[str], Any]
-    deadline: float = inf
-    is_warming_up: bool = False
-    begun: float = 0.0
-    """When it was last given to a worker."""
-    workers_lost: int = 0
+    losses: Counter[Cause] = field(default_factory=Counter)
+    """Number of workers that were lost with it."""
+    seconds: float | None = None
+    """How long it took. None: it is not done."""
 
-    def begin(self, warm_up_seconds: float) -> Sequence[Any]:
-        """Starts the clock. Returns the arguments to send: first those of a warm-up, which may take so long."""
-        self.begun = time.monotonic()
-        if self.limit is None:
-            return self.arguments
-        self.deadline = self.begun + (warm_up_seconds if self.is_warming_up else self.limit.seconds)
-        return self.limit.warm_up if self.is_warming_up else self.arguments
+
+@dataclass(eq=False)
+class Call:
+    """A job that a worker has been given. Others may have the same job."""
+
+    job: Job
+    begun: float
+    deadline: float = inf
+    """When to look whether the worker hangs, or when it is lost because the job has a time limit."""
+    is_warming_up: bool = False
 
 
 @dataclass(eq=False)
@@ -56,12 +58,12 @@ class Seat:
     number: int
     worker: Worker
     begun: float
-    jobs: dict[int, Job] = field(default_factory=dict)
-    """What the worker does. Another one may have done it already."""
+    calls: dict[int, Call] = field(default_factory=dict)
+    """What the worker does, by ticket. Another one may have done it already."""
     has_started: bool = False
     has_warmed_up: bool = False
 
 
 def end_dispatch(reason: str) -> Any:
     """Gives a job up with all others."""
-    raise EngineError(f"{MAX_TRIES} workers were lost in one job, the last one: {reason}")
+    raise EngineError(f"a job has lost too many workers, the last one: {reason}")

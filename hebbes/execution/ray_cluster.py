@@ -10,7 +10,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import Any
@@ -31,7 +31,7 @@ REFRESH_SECONDS = 1.0
 _TRIAL = "import sys, ray; ray.init(address=sys.argv[1], log_to_driver=False); print('joined')"
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class Node:
     """A node that may be used."""
 
@@ -40,6 +40,8 @@ class Node:
     cpus: int
     store: int
     """Bytes of its object store."""
+    free: int
+    """CPUs that nobody has, when the list of nodes was read. More if a worker has ended since."""
 
 
 class RayCluster:
@@ -63,8 +65,9 @@ class RayCluster:
         """The nodes that may be used, by their ids."""
         self._has_joined = False
         self._asked: dict[str, tuple[Node, Any]] = {}
+        self._remote: dict[Any, Any] = {}
         self._refused: set[str] = set()
-        self._read_at, self._reason = 0.0, ""
+        self._read_at = 0.0
         self.join()
         self._wait_for_first_nodes()
 
@@ -74,13 +77,13 @@ class RayCluster:
             try_to_join(self._address)
         import ray  # optional; after the environment has been set
 
-        self.ray = ray
+        self.ray: Any = ray
         if ray.is_initialized():
             return
         self._has_joined = True
         with _keeping_signal_handlers():
             ray.init(address=self._address, log_to_driver=False, logging_level=logging.ERROR, configure_logging=False)
-        self.nodes, self._asked, self._refused, self._read_at = {}, {}, set(), 0.0
+        self._asked, self._read_at = {}, 0.0
 
     def leave(self) -> None:
         """Disconnects, unless it was connected before."""
@@ -90,68 +93,85 @@ class RayCluster:
 
     def run_on(self, node: Node, function: Any, *arguments: Any) -> Any:
         """Starts a short call on a node, which takes none of its CPUs; the reference of its answer."""
-        task = self.ray.remote(num_cpus=0, max_retries=0)(function)
-        return task.options(scheduling_strategy=self.bind_to(node)).remote(*arguments)
+        return self._start(node, function, {"num_cpus": 0, "max_retries": 0}, arguments)
 
-    def bind_to(self, node: Node) -> Any:
-        """The scheduling strategy for this node and no other."""
+    def start_on(self, node: Node, actor_class: Any, *arguments: Any) -> Any:
+        """Starts an actor on a node, with one CPU. Ray does not try again what fails."""
+        return self._start(node, actor_class, {"num_cpus": 1, "max_restarts": 0, "max_task_retries": 0}, arguments)
+
+    def _start(self, node: Node, work: Any, options: Mapping[str, int], arguments: Sequence[Any]) -> Any:
         from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy  # optional
 
-        return NodeAffinitySchedulingStrategy(node_id=node.id, soft=False)
+        if work not in self._remote:  # Ray sends each of these to the nodes
+            self._remote[work] = self.ray.remote(**options)(work)
+        strategy = NodeAffinitySchedulingStrategy(node_id=node.id, soft=False)
+        return self._remote[work].options(scheduling_strategy=strategy).remote(*arguments)
 
     def refresh(self) -> None:
         """Reads the list of nodes, once in `REFRESH_SECONDS`. New ones are asked what they are like."""
-        if time.monotonic() < self._read_at + REFRESH_SECONDS:
-            return
-        self.join()
-        alive = {node.id: node for node in map(_read_node, self.ray.nodes()) if node is not None}
+        if time.monotonic() >= self._read_at + REFRESH_SECONDS:
+            self.join()
+            for refusal in self._read_changes():
+                say(f"{refusal}; it is not used")
+            self._read_at = time.monotonic()
+
+    def _read_changes(self) -> list[str]:
+        """Takes note of nodes that have left, and of those that have answered. Returns why some are refused."""
+        alive = self._read_nodes()
         for left in self.nodes.keys() - alive.keys():
             say(f"node {self.nodes.pop(left).address} is gone")
+        for node in self.nodes.values():
+            node.free = alive[node.id].free
         for new in alive.keys() - self.nodes.keys() - self._asked.keys() - self._refused:
             self._asked[new] = alive[new], self.run_on(alive[new], describe_node, self._modules)
-        for new, (node, answer) in list(self._asked.items()):
-            if self.ray.wait([answer], timeout=0)[0]:
-                del self._asked[new]
-                self._take_description(node, answer)
-        self._read_at = time.monotonic()
+        answered = [new for new, (_, answer) in self._asked.items() if self.ray.wait([answer], timeout=0)[0]]
+        return [refusal for new in answered if (refusal := self._take_description(*self._asked.pop(new)))]
 
-    def _take_description(self, node: Node, answer: Any) -> None:
-        """Uses the node if it is like this machine. Else a line says why it does not."""
+    def _read_nodes(self) -> dict[str, Node]:
+        """The nodes that live and have CPUs for work, by their ids."""
+        from ray._private.state import available_resources_per_node  # Ray has no public function for this
+
+        free, nodes = available_resources_per_node(), {}
+        for entry in self.ray.nodes():
+            cpus, store = (int(entry["Resources"].get(name, 0)) for name in ("CPU", "object_store_memory"))
+            if entry["Alive"] and cpus:
+                identity = entry["NodeID"]
+                num_free = int(free.get(identity, {}).get("CPU", 0))
+                nodes[identity] = Node(identity, entry["NodeManagerAddress"], cpus, store, num_free)
+        return nodes
+
+    def _take_description(self, node: Node, answer: Any) -> str:
+        """Uses the node if it is like this machine. Returns why not, or nothing."""
+        exceptions = self.ray.exceptions
         try:
-            difference = find_difference(self.ray.get(answer), self._ours)
-        except self.ray.exceptions.RayTaskError as error:  # such as a module that it lacks
-            difference = f"it cannot do the work: {describe_error(error.cause or error)}"
-        except self.ray.exceptions.RayError:
-            return  # it is gone already, or will be asked again
-        if difference and not (self._allow_mixed_nodes and difference.startswith("differs")):
-            self._refused.add(node.id)
-            say(f"node {node.address} is not used: {difference}")
-            self._reason = f"node {node.address} {difference}"
-            return
-        self.nodes[node.id] = node
+            reason = find_difference(self.ray.get(answer), self._ours)
+        except (exceptions.RayTaskError, exceptions.RuntimeEnvSetupError) as error:  # such as a module that it lacks
+            reason = f"cannot do the work: {describe_error(getattr(error, 'cause', None) or error)}"
+        except exceptions.RayError:
+            return ""  # it is gone already, or will be asked again
+        else:
+            reason = "" if self._allow_mixed_nodes else reason
+        if not reason:
+            self.nodes[node.id] = node
+            return ""
+        self._refused.add(node.id)
+        return f"node {node.address} {reason}"
 
     def _wait_for_first_nodes(self) -> None:
-        """ValueError if a first node is refused, or if no CPU is free."""
+        """ValueError if a first node is refused, or if no CPU is free. One that is slow to answer may come later."""
         until = time.monotonic() + FIRST_SECONDS
-        while (not self.nodes or self._asked) and time.monotonic() < until:
-            self._read_at = 0.0
-            self.refresh()
-            if self._refused:
-                self.leave()
-                raise ValueError(self._reason)
-            time.sleep(0.05)
-        while not self.ray.available_resources().get("CPU", 0) >= 1:
-            if time.monotonic() > until:
+        while True:
+            refusals, is_free = self._read_changes(), any(node.free for node in self.nodes.values())
+            is_over = time.monotonic() > until
+            if is_over and not is_free and not self._asked:
                 total = sum(node.cpus for node in self.nodes.values())
+                refusals.append(f"ray_address {self._address}: none of the cluster's {total} CPUs is free")
+            if refusals:
                 self.leave()
-                raise ValueError(f"ray_address {self._address}: none of the cluster's {total} CPUs is free")
-            time.sleep(0.2)
-
-
-def _read_node(entry: Mapping[str, Any]) -> Node | None:
-    """A node of `ray.nodes()`; None if it is dead or has no CPUs for work."""
-    cpus, store = (int(entry["Resources"].get(name, 0)) for name in ("CPU", "object_store_memory"))
-    return Node(entry["NodeID"], entry["NodeManagerAddress"], cpus, store) if entry["Alive"] and cpus else None
+                raise ValueError(refusals[0])
+            if is_over or (is_free and not self._asked):
+                return
+            time.sleep(0.05)
 
 
 def find_difference(theirs: Mapping[str, str], ours: Mapping[str, str]) -> str:

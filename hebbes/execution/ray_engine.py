@@ -1,12 +1,15 @@
 """RayEngine: the engine that evaluates chunks on the nodes of a Ray cluster.
 
-A worker is an actor with one CPU and one thread, bound to the node that has most CPUs without one. Ray itself tries
+A worker is an actor with one CPU and one thread, bound to the node that has most free CPUs. Ray itself tries
 nothing again: the dispatch does. What many calls share is stored once, and each node fetches it once.
 """
 
 import time
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from math import inf
+from pathlib import Path
 from typing import Any
 from weakref import finalize, ref
 
@@ -17,8 +20,9 @@ from hebbes.contracts.errors import describe_error, say
 from hebbes.execution.chunk_engine import ChunkEngine
 from hebbes.execution.chunks import Task
 from hebbes.execution.ray_cluster import Node, RayCluster
-from hebbes.execution.ray_worker import RayHost, find_crash
+from hebbes.execution.ray_worker import RayHost, end_if_stopped, find_loss
 from hebbes.execution.transport import Host, Loss
+from hebbes.registry.lookup import is_ours
 
 POLL_SECONDS = 0.5
 """How often it looks for new nodes while no worker answers."""
@@ -28,16 +32,26 @@ class RayWorker:
     """An actor on a node."""
 
     def __init__(self, cluster: RayCluster, node: Node, make_host: Any):
-        self.node, self._cluster, self._log = node, cluster, ""
-        actor_class = cluster.ray.remote(num_cpus=1, max_restarts=0, max_task_retries=0)(RayHost)
-        self._actor = actor_class.options(scheduling_strategy=cluster.bind_to(node)).remote(make_host)
-        self.calls: dict[Any, int | None] = {self._actor.find_log.remote(): None}
+        self.node, self._cluster = node, cluster
+        self._actor = cluster.start_on(node, RayHost, make_host)
+        self.calls: dict[Any, int | None] = {self._actor.describe.remote(): None}
         """Reference of an answer -> ticket. None: that of its start, or of the reason for its loss."""
+        self._process: tuple[int, Path] | None = None
         self._is_lost = False
+
+    @property
+    def has_started(self) -> bool:
+        """Whether it can do calls, or could until it was lost."""
+        return self._process is not None
 
     def send(self, ticket: int, function: Callable[..., Any], arguments: Sequence[Any]) -> None:
         """Sends a call."""
         self.calls[self._actor.call.remote(function, *arguments)] = ticket
+
+    def end_if_stopped(self) -> None:
+        """Has its node look, and kill the process if it has been stopped."""
+        assert self._process is not None, "it has a call"
+        self._cluster.run_on(self.node, end_if_stopped, *self._process)
 
     def receive(self, answer: Any) -> list[tuple[int | None, Any]]:
         """The ticket and the answer that have arrived. After a loss, nothing until its reason is known."""
@@ -48,10 +62,10 @@ class RayWorker:
             return [(ticket, EngineError(describe_error(error.cause or error)))]
         except exceptions.RayError as error:
             return self._take_loss(error)
-        if self._is_lost:
-            return [(None, Loss(f"{self._reason}; {value}" if value else self._reason, "call" if value else "kill"))]
+        if isinstance(value, Loss):
+            return [(None, replace(value, reason=f"{value.reason} on node {self.node.address}"))]
         if ticket is None:
-            self._log = value
+            self._process = value
             return [(None, None)]
         return [(ticket, _own(value))]
 
@@ -62,10 +76,8 @@ class RayWorker:
             return [(None, Loss(f"node {self.node.address} is gone", "machine"))]
         if getattr(error, "actor_init_failed", False):
             return [(None, EngineError(f"no worker can start on node {self.node.address}: {describe_error(error)}"))]
-        if not self._log:
-            return [(None, Loss(f"worker on node {self.node.address} died", "kill"))]
-        self._is_lost, self._reason = True, f"worker on node {self.node.address} died"
-        self.calls = {self._cluster.run_on(self.node, find_crash, self._log): None}
+        self._is_lost, log = True, self._process and self._process[1]
+        self.calls = {self._cluster.run_on(self.node, find_loss, log): None}
         return []
 
     def end(self) -> None:
@@ -104,9 +116,9 @@ class RayTransport:
 
     @property
     def num_workers(self) -> int:
-        """The CPUs of the nodes that are used."""
+        """The workers, and the CPUs that are free for more of them."""
         self._cluster.refresh()
-        return int(min(self._most, sum(node.cpus for node in self._cluster.nodes.values())))
+        return int(min(self._most, len(self._workers) + sum(self._count_free_cpus().values())))
 
     @property
     def num_nodes(self) -> int:
@@ -139,12 +151,15 @@ class RayTransport:
             )
 
     def start_worker(self) -> RayWorker:
-        """An actor on the node with most CPUs without a worker."""
-        nodes = self._cluster.nodes.values()
-        taken = {node.id: sum(worker.node.id == node.id for worker in self._workers) for node in nodes}
-        node = max(nodes, key=lambda node: node.cpus - taken[node.id])
-        self._workers.append(RayWorker(self._cluster, node, self.share(self._make_host)))
+        """An actor on the node with most free CPUs."""
+        ((node, _),) = self._count_free_cpus().most_common(1)
+        self._workers.append(RayWorker(self._cluster, self._cluster.nodes[node], self.share(self._make_host)))
         return self._workers[-1]
+
+    def _count_free_cpus(self) -> Counter[str]:
+        """The free CPUs of each node, by its id. Those that workers are to have which are starting are not free."""
+        starting = Counter(worker.node.id for worker in self._workers if not worker.has_started)
+        return Counter({node.id: max(0, node.free - starting[node.id]) for node in self._cluster.nodes.values()})
 
     def wait(self, workers: Sequence[RayWorker], timeout: float | None) -> Sequence[tuple[RayWorker, int | None, Any]]:
         """The answers that have come; none after `timeout` seconds, or earlier."""
@@ -162,6 +177,7 @@ class RayTransport:
         """Kills the actor."""
         worker.end()
         self._workers.remove(worker)
+        worker.node.free += 1
 
     def close(self) -> None:
         """Ends all workers, and leaves the cluster."""
@@ -202,5 +218,8 @@ class RayEngine(ChunkEngine):
 
 def list_users_modules(task: Task) -> tuple[str, ...]:
     """The modules of the user that a task names."""
-    named = (*task.environment.imports, type(task.agent.policy).__module__)
-    return tuple(sorted({name for name in named if name.partition(".")[0] not in ("hebbes", "__main__")}))
+    spec = task.environment
+    wrappers = [wrapper.name for wrapper in (*spec.gymnasium_wrappers, *spec.wrappers, *spec.training_wrappers)]
+    named = [name.partition(":")[0] for name in wrappers if ":" in name and not is_ours(name)]
+    modules = {*spec.imports, type(task.agent.policy).__module__, *named}
+    return tuple(sorted(name for name in modules if name.partition(".")[0] not in ("hebbes", "__main__")))

@@ -1,11 +1,12 @@
-"""Stragglers: when a job is late enough to be given to a second worker, because the first one may hang."""
+"""Stragglers: when a job is late enough to be given to a second worker, and when the first one is taken to hang."""
 
+import time
 from collections import deque
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Iterable
 from statistics import median
 from typing import Any
 
-from hebbes.execution.jobs import Job
+from hebbes.execution.jobs import Call, Job
 
 PATIENCE_SECONDS = 10.0
 """No job is a straggler earlier."""
@@ -19,15 +20,25 @@ UNKNOWN_SECONDS = 60.0
 NUM_DURATIONS = 256
 """Latest jobs of a function that count."""
 
+LOOK_SECONDS = 60.0
+"""A worker that has had a job for so long is looked at, then after twice this time, four times and so on."""
 
-class Durations:
-    """How long jobs take. Nothing but the choice of stragglers depends on it."""
+POLL_SECONDS = 1.0
+"""How often it looks for stragglers."""
+
+HANG_FACTOR = 10.0
+"""A worker hangs if it takes more than this many times as long as another one that has done its job."""
+
+
+class Stragglers:
+    """Which jobs are late. It knows how long jobs take. Nothing but this choice depends on that."""
 
     def __init__(self) -> None:
         self._seconds: dict[str, deque[float]] = {}
+        self._looks_at = 0.0
 
-    def add(self, function: Callable[..., Any], seconds: float) -> None:
-        """Adds a job of this function."""
+    def add_duration(self, function: Callable[..., Any], seconds: float) -> None:
+        """A job of this function has taken so long."""
         self._seconds.setdefault(_get_name(function), deque(maxlen=NUM_DURATIONS)).append(seconds)
 
     def estimate_patience(self, function: Callable[..., Any]) -> float:
@@ -35,11 +46,25 @@ class Durations:
         known = self._seconds.get(_get_name(function))
         return max(PATIENCE_SECONDS, PATIENCE_FACTOR * median(known)) if known else UNKNOWN_SECONDS
 
-    def find_late(self, jobs: Collection[Job], now: float) -> list[Job]:
-        """The jobs that are stragglers, those that are late for longest first. One with a time limit is never late."""
-        patience = {each: self.estimate_patience(each) for each in {job.function for job in jobs}}
-        late = [job for job in jobs if job.limit is None and now - job.begun > patience[job.function]]
-        return sorted(late, key=lambda job: job.begun)
+    def list_jobs(self, calls: Iterable[Call]) -> list[Job]:
+        """The jobs that are late on every worker that has them, those that are late for longest first.
+
+        A job with a time limit is none. It looks once in `POLL_SECONDS`; in between there are none.
+        """
+        now = time.monotonic()
+        if now < self._looks_at:
+            return []
+        self._looks_at = now + POLL_SECONDS
+        in_order = sorted(calls, key=lambda call: call.begun)
+        latest = {call.job: call.begun for call in in_order if call.job.seconds is None and call.job.limit is None}
+        patience = {job.function: self.estimate_patience(job.function) for job in latest}
+        late = [job for job, begun in latest.items() if now - begun > patience[job.function]]
+        return sorted(late, key=lambda job: latest[job])
+
+
+def is_hanging(call: Call, now: float) -> bool:
+    """Whether the worker of this call hangs, because another one has done the job in much less time."""
+    return call.job.seconds is not None and now - call.begun > HANG_FACTOR * call.job.seconds
 
 
 def _get_name(function: Callable[..., Any]) -> str:

@@ -22,8 +22,9 @@ class Host(Protocol):
         """Frees what the host holds. No call is running."""
 
 
-Cause: TypeAlias = Literal["call", "kill", "machine"]
-"""Why a worker is gone: one of its calls may have ended it, it was killed from outside, or its machine is gone.
+Cause: TypeAlias = Literal["call", "kill", "unknown", "hang", "machine"]
+"""Why a worker is gone: one of its calls ended it, it was killed from outside, either of these, it hangs, or its
+machine is gone.
 
 A transport says itself that a machine is gone, once for all of its workers."""
 
@@ -41,6 +42,9 @@ class Worker(Protocol):
 
     def send(self, ticket: int, function: Callable[..., Any], arguments: Sequence[Any]) -> None:
         """Sends a call. If the worker is gone, its next answer is a Loss."""
+
+    def end_if_stopped(self) -> None:
+        """Ends a worker whose process has been stopped (SIGSTOP). Its next answer is a Loss then."""
 
 
 OwnWorker = TypeVar("OwnWorker", bound=Worker)

@@ -19,6 +19,7 @@ from hebbes.contracts.engine import EngineError
 from hebbes.contracts.errors import describe_with_traceback
 from hebbes.execution.chunk_engine import ChunkEngine
 from hebbes.execution.parents_signals import PARENTS_SIGNALS
+from hebbes.execution.stopped_process import is_stopped
 from hebbes.execution.transport import Host, Loss, call_function
 
 STOP_SECONDS = 1.0
@@ -35,7 +36,7 @@ class ProcessWorker:
         self.connection, child = context.Pipe()
         dies_with_thread = threading.current_thread() is threading.main_thread()
         self.process = context.Process(target=_serve, args=(child, make_host, dies_with_thread), daemon=True)
-        self._took_its_call = True
+        self._took_its_call, self._was_stopped = True, False
         resource_tracker.ensure_running()  # if it started within the next lines, it would unblock the signals
         blocked = signal.pthread_sigmask(signal.SIG_BLOCK, PARENTS_SIGNALS)  # the process inherits this mask
         try:
@@ -51,6 +52,12 @@ class ProcessWorker:
         except OSError:
             self._took_its_call = False
 
+    def end_if_stopped(self) -> None:
+        """Kills the process if it has been stopped, because no other signal reaches it."""
+        if self.process.pid is not None and is_stopped(self.process.pid):
+            self._was_stopped = True
+            self.process.kill()
+
     def receive(self) -> tuple[int | None, Any]:
         """The ticket and the answer that have arrived."""
         try:
@@ -59,7 +66,7 @@ class ProcessWorker:
             self.process.join(STOP_SECONDS)  # its connection is closed shortly before it ends
             exit_code = self.process.exitcode
             if exit_code == -signal.SIGKILL:
-                return None, Loss("worker was killed from outside", "kill")
+                return None, Loss(f"worker was {'stopped' if self._was_stopped else 'killed'} from outside", "kill")
             return None, Loss(f"worker died (exit code {exit_code})", "call" if self._took_its_call else "kill")
 
 

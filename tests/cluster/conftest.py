@@ -2,7 +2,9 @@
 
 import os
 import secrets
-from contextlib import suppress
+import signal
+import time
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -12,6 +14,9 @@ CLUSTER_SETTINGS = {
     **{"RAY_health_check_failure_threshold": "3", "RAY_health_check_initial_delay_ms": "0"},
     **{"RAY_AUTH_MODE": "token", "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0", "RAY_USAGE_STATS_ENABLED": "0"},
 }
+
+HEAD = {"object_store_memory": 10**8, "dashboard_agent_listen_port": None}
+"""Any free port, because other clusters may run on this machine."""
 
 
 @pytest.fixture(scope="session")
@@ -24,23 +29,48 @@ def token(tmp_path_factory):
     return path
 
 
+def list_processes(session):
+    """Names by process id, of all processes that have a file of this session open, as its logs are. Not this one."""
+    found = {}
+    for folder in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            if any(str(file.readlink()).startswith(session) for file in (folder / "fd").iterdir()):
+                found[int(folder.name)] = (folder / "cmdline").read_bytes().replace(b"\0", b" ").decode()
+    found.pop(os.getpid(), None)
+    return found
+
+
+@contextmanager
+def starting_cluster(token, **head):
+    """A cluster. In the end no process of it is left, nor of a run on it."""
+    from ray.cluster_utils import Cluster
+
+    cluster = Cluster(initialize_head=True, head_node_args={**HEAD, **head})
+    yield cluster
+    session = cluster.head_node.get_session_dir_path()
+    cluster.shutdown()
+    until = time.monotonic() + 20
+    while (left := list_processes(session)) and time.monotonic() < until:
+        time.sleep(0.1)
+    for process in left:
+        os.kill(process, signal.SIGKILL)
+    assert left == {}
+
+
 class Nodes:
     """Nodes of a cluster. The head does no work, so that all others may go."""
 
-    def __init__(self):
-        from ray.cluster_utils import Cluster
-
-        self.cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 0, "include_dashboard": False})
-        self.address = self.cluster.address
-        self.started = list(self.cluster.head_node.live_processes())
+    def __init__(self, cluster):
+        self.cluster, self.address, self.sizes = cluster, cluster.address, {}
 
     def add(self, num_cpus=1):
         node = self.cluster.add_node(num_cpus=num_cpus, object_store_memory=10**8)
-        self.started += node.live_processes()
+        self.sizes[node] = num_cpus
         return node
 
     def kill(self, node):
         """SIGKILL to the raylet and all its workers."""
+        del self.sizes[node]
         self.cluster.remove_node(node, allow_graceful=False)
 
     def find_raylet(self, node):
@@ -57,20 +87,30 @@ class Nodes:
         return found
 
     def keep(self, num_cpus=(1, 1)):
-        """Exactly these nodes, of those that live and new ones."""
-        for node in list(self.cluster.worker_nodes):
-            self.cluster.remove_node(node, allow_graceful=False)
-        return [self.add(number) for number in num_cpus]
+        """Exactly nodes of these numbers of CPUs, of those that are there and new ones."""
+        kept = []
+        for number in num_cpus:
+            same = [node for node, cpus in self.sizes.items() if cpus == number and node not in kept]
+            kept.append(same[0] if same else self.add(number))
+        for node in self.sizes.keys() - set(kept):
+            self.kill(node)
+        return kept
 
 
 @pytest.fixture(scope="session")
 def nodes(token):
-    made = Nodes()
-    yield made
-    made.cluster.shutdown()
-    for _, process in made.started:
-        process.kill()
-        process.wait(10)
+    with starting_cluster(token, num_cpus=0, include_dashboard=False) as cluster:
+        yield Nodes(cluster)
+
+
+@pytest.fixture(scope="session")
+def joined(nodes):
+    """This process is part of the cluster, as a user's own program may be, so that engines need not join it."""
+    import ray
+
+    ray.init(address=nodes.address, log_to_driver=False, logging_level="ERROR")
+    yield nodes
+    ray.shutdown()
 
 
 @pytest.fixture(autouse=True)

@@ -31,9 +31,9 @@ def wait_until(condition, seconds=60):
 
 
 @contextmanager
-def working(nodes, **options):
+def working(nodes):
     """An engine that works in another thread, because nodes start in the main one; and the future of its answers."""
-    engine = make_ray_engine(nodes, build_scripted_task(pause=PAUSE), **options)
+    engine = make_ray_engine(nodes, build_scripted_task(pause=PAUSE))
     with ThreadPoolExecutor(1) as pool:
         yield engine, pool.submit(collect_answers, engine, NUM_PARAMS)
 
@@ -44,3 +44,11 @@ def wait_for_workers(engine, number):
 
 def add_up(evaluator, array):
     return float(array.sum())
+
+
+class OtherWork:
+    """Work of somebody else."""
+
+
+def return_seven(evaluator):
+    return 7

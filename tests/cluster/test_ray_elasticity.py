@@ -8,13 +8,25 @@ import numpy as np
 import pytest
 
 from hebbes.environments.environment_spec import EnvironmentSpec
-from hebbes.execution import stragglers
+from hebbes.environments.wrapper_spec import WrapperSpec
+from hebbes.execution import dispatch, jobs, ray_cluster
 from hebbes.execution.chunks import Task
 from hebbes.execution.episode import Agent
 from hebbes.execution.in_process import InProcess
+from hebbes.execution.ray_engine import list_users_modules
+from hebbes.execution.ray_worker import describe_node
 from hebbes.policies.mlp import MLP
-from tests.cluster.ray_engines import add_up, find_bits, make_ray_engine, wait_for_workers, wait_until, working
-from tests.execution.scripted_tasks import POPULATION, make_context
+from tests.cluster.ray_engines import (
+    OtherWork,
+    add_up,
+    find_bits,
+    make_ray_engine,
+    return_seven,
+    wait_for_workers,
+    wait_until,
+    working,
+)
+from tests.execution.scripted_tasks import POPULATION, make_context, make_task
 from tests.execution.test_engine_faults import find_failing_chunk
 from tests.execution.test_engines import build_scripted_task, collect_answers
 
@@ -31,45 +43,42 @@ def make_half_cheetah_task():
 
 
 @pytest.mark.parametrize("make_task", [make_half_cheetah_task, build_scripted_task], ids=["HalfCheetah", "Gymnasium"])
-def test_the_same_bits_as_in_threads(nodes, make_task):
-    nodes.keep((1, 1))
+def test_the_same_bits_as_in_threads(joined, make_task):
+    joined.keep((1, 1))
     num_params = make_task().agent.policy.layout.num_params
     alone = collect_answers(InProcess(make_task(), chunk_size=4, threads=1), num_params)
-    assert collect_answers(make_ray_engine(nodes, make_task()), num_params) == alone
+    assert collect_answers(make_ray_engine(joined, make_task()), num_params) == alone
 
 
-def test_a_node_that_is_killed_and_one_that_joins_change_nothing(nodes, bits):
-    _, second = nodes.keep((1, 1))
-    with working(nodes) as (engine, answers):
+def test_a_node_that_is_killed_and_one_that_joins_change_nothing(joined, bits):
+    _, second = joined.keep((1, 1))
+    with working(joined) as (engine, answers):
         wait_for_workers(engine, 2)
-        nodes.kill(second)
+        joined.kill(second)
         wait_until(lambda: engine.metrics["nodes"] == 1)
-        nodes.add(1)
+        joined.add(1)
         wait_until(lambda: engine.metrics["nodes"] == 2)
         assert answers.result(100) == bits
 
 
-def test_when_all_nodes_are_gone_it_waits_for_one(nodes, bits, capfd):
-    (only,) = nodes.keep((1,))
-    with working(nodes) as (engine, answers):
+def test_when_all_nodes_are_gone_it_waits_for_one(joined, bits, capfd):
+    (only,) = joined.keep((1,))
+    with working(joined) as (engine, answers):
         wait_for_workers(engine, 1)
-        nodes.kill(only)
+        joined.kill(only)
         wait_until(lambda: engine.metrics["nodes"] == 0)
-        nodes.add(1)
+        joined.add(1)
         assert answers.result(100) == bits
     said = capfd.readouterr().err
-    assert said.count("no machine is left to do the work; waiting for one\n") == 1
+    assert said.count("no worker has started; waiting for a free CPU\n") == 1
     assert said.count("the work goes on\n") == 1
 
 
-@pytest.mark.parametrize("what", ["worker", "node"])
-def test_the_job_of_a_worker_or_node_that_is_stopped_is_sent_again(nodes, bits, monkeypatch, what):
-    monkeypatch.setattr(stragglers, "PATIENCE_SECONDS", 3.0)
-    monkeypatch.setattr(stragglers, "UNKNOWN_SECONDS", 6.0)
-    first, _ = nodes.keep((1, 1))
-    with working(nodes) as (engine, answers):
+def test_a_node_that_is_stopped_is_lost_and_changes_nothing(joined, bits):
+    first, _ = joined.keep((1, 1))
+    with working(joined) as (engine, answers):
         wait_for_workers(engine, 2)
-        stopped = nodes.find_workers(first) + [nodes.find_raylet(first).pid] * (what == "node")
+        stopped = [joined.find_raylet(first).pid, *joined.find_workers(first)]
         for process in stopped:
             os.kill(process, signal.SIGSTOP)
         try:
@@ -77,21 +86,52 @@ def test_the_job_of_a_worker_or_node_that_is_stopped_is_sent_again(nodes, bits, 
         finally:
             for process in stopped:
                 os.kill(process, signal.SIGKILL)
+            joined.kill(first)
         assert engine.metrics["chunks_sent_again"] >= 1
 
 
-def test_a_worker_that_is_killed_as_when_memory_is_short_changes_nothing(nodes, bits):
-    first, _ = nodes.keep((1, 1))
-    with working(nodes) as (engine, answers):
+def test_workers_that_are_stopped_are_replaced_even_if_they_are_all(joined, bits, monkeypatch, capfd):
+    monkeypatch.setattr(dispatch, "LOOK_SECONDS", 3.0)
+    (only,) = joined.keep((2,))
+    with working(joined) as (engine, answers):
         wait_for_workers(engine, 2)
-        os.kill(nodes.find_workers(first)[0], signal.SIGKILL)
+        for process in joined.find_workers(only):
+            os.kill(process, signal.SIGSTOP)
+        assert answers.result(100) == bits
+    assert capfd.readouterr().err.count("a worker was replaced: worker was stopped from outside on node") == 2
+
+
+def test_while_other_work_has_all_cpus_it_waits_and_says_so(joined, monkeypatch, capfd):
+    monkeypatch.setattr(ray_cluster, "FIRST_SECONDS", 2.0)
+    joined.keep((1,))
+    engine = make_ray_engine(joined, build_scripted_task())
+    cluster = engine._transport._cluster
+    wait_until(lambda: engine._transport.num_workers == len(cluster.nodes) == 1)  # nodes of other tests are gone
+    other = cluster.start_on(*cluster.nodes.values(), OtherWork)
+    wait_until(lambda: engine._transport.num_workers == 0)
+    with pytest.raises(ValueError, match=r"none of the cluster's 1 CPUs is free"):
+        make_ray_engine(joined, build_scripted_task())
+    ticket = engine.submit(return_seven)
+    assert engine.collect([ticket], timeout=2) is None
+    assert capfd.readouterr().err == "no worker has started; waiting for a free CPU\n"
+    cluster.ray.kill(other)
+    assert engine.collect([ticket]) == (ticket, 7)
+    assert capfd.readouterr().err == "the work goes on\n"
+    engine.close()
+
+
+def test_a_worker_that_is_killed_as_when_memory_is_short_changes_nothing(joined, bits):
+    first, _ = joined.keep((1, 1))
+    with working(joined) as (engine, answers):
+        wait_for_workers(engine, 2)
+        os.kill(joined.find_workers(first)[0], signal.SIGKILL)
         assert answers.result(100) == bits
         assert engine.metrics["chunks_sent_again"] >= 1
 
 
-def test_the_cluster_keeps_what_is_shared_as_long_as_the_value_lives(nodes):
-    nodes.keep((1,))
-    engine = make_ray_engine(nodes, build_scripted_task())
+def test_the_cluster_keeps_what_is_shared_as_long_as_the_value_lives(joined):
+    joined.keep((1,))
+    engine = make_ray_engine(joined, build_scripted_task())
     population = replace(POPULATION, generation=5)
     first, second = (engine._transport.share(population) for _ in range(2))
     assert first is second
@@ -101,19 +141,34 @@ def test_the_cluster_keeps_what_is_shared_as_long_as_the_value_lives(nodes):
     engine.close()
 
 
-def test_only_the_members_of_a_chunk_that_crashes_fail(nodes):
-    nodes.keep((2,))
-    engine = make_ray_engine(nodes, build_scripted_task(crash_at=2, only_above=1.4))
+@pytest.mark.parametrize(
+    ("script", "reason"), [("crash_at", "Fatal Python error: Segmentation fault"), ("exit_at", "died or was killed")]
+)
+def test_only_the_members_of_a_chunk_that_ends_its_workers_fail(joined, monkeypatch, script, reason):
+    monkeypatch.setitem(jobs.MAX_TRIES, "unknown", 2)  # which takes less time than five
+    joined.keep((2,))
+    engine = make_ray_engine(joined, build_scripted_task(**{script: 2}, only_above=1.4))
     rollouts = engine.evaluate(POPULATION, make_context())
     engine.close()
     assert np.isnan(rollouts.fitness).tolist() == find_failing_chunk().tolist()
-    (reason,) = rollouts.faults
-    assert "Fatal Python error: Segmentation fault" in reason
+    (found,) = rollouts.faults
+    assert reason in found
 
 
-def test_what_is_larger_than_the_object_store_goes_through_files_and_a_line_says_so(nodes, capfd):
-    nodes.keep((1,))
-    engine = make_ray_engine(nodes, build_scripted_task())
+def test_users_code_that_a_run_names_is_hashed():
+    wrapper = WrapperSpec("tests.hybrids.test_asynchronous_runs:Fragile")
+    task = make_task()
+    environment = replace(task.environment, gymnasium_wrappers=(wrapper, WrapperSpec("gymnasium.wrappers:TimeLimit")))
+    assert list_users_modules(replace(task, environment=environment)) == (
+        "tests.hybrids.test_asynchronous_runs",
+        "tests.scripted",
+    )
+    assert describe_node(("json.decoder",))["json.decoder"] == describe_node(("json",))["json"]
+
+
+def test_what_is_larger_than_the_object_store_goes_through_files_and_a_line_says_so(joined, capfd):
+    joined.keep((1,))
+    engine = make_ray_engine(joined, build_scripted_task())
     large = np.ones(2 * 10**7)
     for _ in range(2):
         assert engine.collect([engine.submit(add_up, engine._transport.share(large))])[1] == 2e7

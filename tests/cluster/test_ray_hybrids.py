@@ -20,12 +20,12 @@ def small_blocks(monkeypatch):
     monkeypatch.setattr(jobs, "CRITIC_STEPS", 40)
 
 
-def test_an_asynchronous_hybrid_is_repeated_by_threads(nodes, tmp_path):
+def test_an_asynchronous_hybrid_is_repeated_by_threads(joined, tmp_path):
     """A replay of 70 turns over, while jobs still draw from its older transitions."""
-    nodes.keep((1, 1))
+    joined.keep((1, 1))
     changes = {"completion_log": str(tmp_path / "log"), "replay_size": 70}
     first = asynchronous.make_trainer(AESRL, **changes)
-    engine = make_ray_engine(nodes, asynchronous.make_task())
+    engine = make_ray_engine(joined, asynchronous.make_task())
     on_ray, _ = asynchronous.advance(first, engine, 14)
     engine.close()
     assert {0, 1} == {row["is_rl"] for row in on_ray}
@@ -39,10 +39,10 @@ def test_an_asynchronous_hybrid_is_repeated_by_threads(nodes, tmp_path):
         assert (states[0][name] == states[1][name]).all(), name
 
 
-def test_parallel_critics_have_the_bits_of_threads(nodes):
-    nodes.keep((1, 1))
+def test_parallel_critics_have_the_bits_of_threads(joined):
+    joined.keep((1, 1))
     trainers = [cem_rl.make_trainer(PCEMRL, parallel_critic=True) for _ in range(2)]
-    engines = [make_ray_engine(nodes, cem_rl.make_task()), InProcess(cem_rl.make_task(), chunk_size=4, threads=1)]
+    engines = [make_ray_engine(joined, cem_rl.make_task()), InProcess(cem_rl.make_task(), chunk_size=4, threads=1)]
     for trainer, engine in zip(trainers, engines, strict=True):
         cem_rl.advance(trainer, engine, 4)
         engine.close()

@@ -1,39 +1,23 @@
 """Who is let into a cluster and who is not: each refusal is one line, with status 2, and comes soon."""
 
-import os
+import re
 import secrets
-import shutil
 import subprocess
 import sys
 import time
 from importlib.metadata import version
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 from hebbes.execution import ray_cluster, ray_worker
 from hebbes.execution.ray_cluster import find_difference
-from hebbes.files.policy_file import load_policy
 from tests.cluster.ray_engines import find_bits, make_ray_engine, wait_until
+from tests.cluster.ray_programs import ROOT, SHORT, copy_sources, find_run, finish, read_weights, start_training
 from tests.execution.test_engines import build_scripted_task, collect_answers
 
 pytestmark = pytest.mark.ray
 OWN, PYTHON = version("ray"), sys.version.split()[0]
-ROOT = Path(__file__).parents[2]
-RUN = ("--environment", "CartPole-v1", "--backend", "gymnasium", "--popsize", "8", "--generations", "4")
-SHORT = (*RUN, "--test_episodes", "0", "--eval_episodes", "1", "--max_episode_steps", "20", "--run_name", "run")
-
-
-def start_training(*arguments, **environment):
-    return subprocess.Popen(
-        [sys.executable, "train_static.py", *map(str, arguments)],
-        cwd=ROOT,
-        env={**os.environ, "GIT_DIR": os.devnull, **environment},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
 
 
 def read_refusal(process):
@@ -89,24 +73,38 @@ def test_bad_input_is_refused_in_one_line(nodes, tmp_path):
     assert not (tmp_path / "CartPole-v1").exists()
 
 
-def test_a_cluster_without_a_free_cpu_is_refused(nodes):
-    nodes.keep((1,))
-    engine = make_ray_engine(nodes, build_scripted_task())
-    engine._transport.start_worker()
-    wait_until(lambda: not engine._transport._cluster.ray.available_resources().get("CPU"))
-    with pytest.raises(ValueError, match=r"none of the cluster's 1 CPUs is free"):
-        make_ray_engine(nodes, build_scripted_task())
-    engine.close()
-
-
-def test_a_node_that_differs_is_refused_unless_mixed_nodes_are_allowed(nodes, monkeypatch):
-    nodes.keep((1,))
+def test_a_first_node_that_differs_is_refused_unless_mixed_nodes_are_allowed(joined, monkeypatch):
+    joined.keep((1,))
     ours = ray_worker.find_conditions()
     monkeypatch.setattr(ray_worker, "find_conditions", lambda: {**ours, "numpy": "1.0", "libc": "musl"})
     message = rf"node [\d.]+ differs: libc .* \(here musl\), numpy {np.__version__} \(here 1.0\); --allow_mixed_nodes"
     with pytest.raises(ValueError, match=message):
-        make_ray_engine(nodes, build_scripted_task())
-    assert collect_answers(make_ray_engine(nodes, build_scripted_task(), allow_mixed_nodes=True), 4) == find_bits()
+        make_ray_engine(joined, build_scripted_task())
+    assert collect_answers(make_ray_engine(joined, build_scripted_task(), allow_mixed_nodes=True), 4) == find_bits()
+
+
+def test_a_node_with_another_copy_of_hebbes_that_joins_is_refused_in_one_line(nodes, tmp_path, monkeypatch):
+    """Each node finds hebbes in its own PYTHONPATH, because the driver's folder and its script's have none."""
+    nodes.keep(())
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    nodes.add(1)
+    long = (*SHORT, "--generations", "100000", "--folder", tmp_path, "--engine", "ray", "--ray_address", nodes.address)
+    training = start_training("hebbes", "train_static", *long, script="-m", cwd=tmp_path, stdout=subprocess.DEVNULL)
+    wait_until(lambda: (find_run(tmp_path) / "metrics.csv").exists() or training.poll() is not None)
+    changed = copy_sources(tmp_path / "changed", "statistics/__init__.py", "", "\n")
+    monkeypatch.setenv("PYTHONPATH", str(changed))
+    added, node = time.monotonic(), nodes.add(1)
+    line = next(line for line in training.stderr if line.startswith("node "))
+    seconds = time.monotonic() - added
+    training.kill()
+    training.communicate()
+    nodes.kill(node)
+    assert seconds < 60  # 30 s on a machine that does nothing else
+    assert re.fullmatch(
+        r"node [\d.]+ differs: hebbes \w{12} \(here \w{12}\); --allow_mixed_nodes drops the promise of the same bits; "
+        r"it is not used\n",
+        line,
+    )
 
 
 def test_a_difference_names_what_differs():
@@ -121,40 +119,12 @@ def test_a_driver_that_is_killed_leaves_no_worker_and_is_resumed(nodes, tmp_path
     (node,) = nodes.keep((1,))
     on_ray = ("--engine", "ray", "--ray_address", nodes.address)
     killed = start_training(*SHORT, "--generations", "4000", "--folder", tmp_path / "ray", *on_ray)
-    metrics = tmp_path / "ray" / "CartPole-v1" / "run" / "metrics.csv"
+    metrics = find_run(tmp_path / "ray") / "metrics.csv"
     wait_until(lambda: metrics.exists() and metrics.read_text().count("\n") > 3)
     killed.kill()
     killed.communicate()
     wait_until(lambda: not nodes.find_workers(node))
     goal = metrics.read_text().count("\n") + 2
-    resumed = start_training("--resume", metrics.parent, "--generations", goal)
-    alone = start_training(*SHORT, "--generations", goal, "--folder", tmp_path / "alone", "--threads", "1")
-    for process in (resumed, alone):
-        _, errors = process.communicate(timeout=100)
-        assert process.returncode == 0, errors
-    found = [load_policy(tmp_path / each / "CartPole-v1" / "run" / "latest.dat") for each in ("ray", "alone")]
-    assert found[0].weights.tobytes() == found[1].weights.tobytes()
-
-
-JOB = """
-import sys, ray
-ray.init(address="auto", runtime_env={"working_dir": "."}, log_to_driver=False)
-from hebbes.programs.commands import run_command
-run_command("train_static")
-"""
-
-
-def test_a_job_with_a_flat_working_directory(nodes, tmp_path):
-    nodes.keep((1,))
-    flat = tmp_path / "flat"
-    flat.mkdir()
-    shutil.copytree(ROOT / "hebbes", flat / "hebbes", ignore=shutil.ignore_patterns("__pycache__"))
-    (flat / "job.py").write_text(JOB)
-    command = [sys.executable, "job.py", *SHORT, "--folder", str(tmp_path / "ray"), "--engine", "ray"]
-    environment = {**os.environ, "RAY_ADDRESS": nodes.address, "GIT_DIR": os.devnull}
-    done = subprocess.run(command, cwd=flat, env=environment, capture_output=True, text=True, timeout=120)
-    assert done.returncode == 0, done.stderr
-    alone = start_training(*SHORT, "--folder", tmp_path / "alone", "--threads", "1")
-    assert alone.wait(100) == 0
-    found = [load_policy(tmp_path / each / "CartPole-v1" / "run" / "latest.dat") for each in ("ray", "alone")]
-    assert found[0].weights.tobytes() == found[1].weights.tobytes()
+    finish(start_training("--resume", metrics.parent, "--generations", goal))
+    finish(start_training(*SHORT, "--generations", goal, "--folder", tmp_path / "alone", "--threads", "1"))
+    assert read_weights(tmp_path / "ray") == read_weights(tmp_path / "alone")

@@ -1,6 +1,8 @@
 """Submit and collect, on a transport of a few lines, in threads and in processes."""
 
 import operator
+import os
+import signal
 import sys
 import time
 from functools import partial
@@ -43,6 +45,14 @@ def count_up(host, number):
 def sleep(host, seconds):
     time.sleep(seconds)
     return seconds
+
+
+def stop_once(host, file):
+    """Stops its process, unless the file is there."""
+    if not file.exists():
+        file.touch()
+        os.kill(os.getpid(), signal.SIGSTOP)
+    return "done"
 
 
 def leave(host):
@@ -169,7 +179,7 @@ def test_without_any_machine_it_waits_for_one_and_says_so(capsys):
     transport.wait = come_back
     ticket = dispatch.submit(count_up, 7)
     assert dispatch.collect([ticket])[1] == (7, 1)
-    assert capsys.readouterr().err == "no machine is left to do the work; waiting for one\nthe work goes on\n"
+    assert capsys.readouterr().err == "no worker has started; waiting for a free CPU\nthe work goes on\n"
 
 
 def test_a_time_limit_does_not_include_the_wait_for_a_thread():
@@ -230,6 +240,16 @@ def test_a_worker_that_hangs_keeps_only_the_job_that_it_has():
     dispatch = Dispatch(transport)
     tickets = [dispatch.submit(count_up, number, home=0) for number in range(5)]
     assert sorted(dispatch.collect(tickets[1:])[1][0] for _ in range(4)) == [1, 2, 3, 4]
+
+
+@pytest.mark.parametrize("num_workers", [1, 2])
+def test_a_process_that_is_stopped_is_replaced_even_if_there_is_no_other(num_workers, tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr("hebbes.execution.dispatch.LOOK_SECONDS", 1.0)
+    dispatch = Dispatch(ProcessTransport(Counter, num_workers))
+    tickets = [dispatch.submit(stop_once, tmp_path / str(number)) for number in range(num_workers)]
+    assert [answer for _, answer in dispatch.collect_each(tickets)] == ["done"] * num_workers
+    dispatch.close()
+    assert capsys.readouterr().err == "a worker was replaced: worker was stopped from outside\n" * num_workers
 
 
 def test_the_number_of_workers_may_change():

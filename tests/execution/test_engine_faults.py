@@ -139,7 +139,7 @@ def test_a_policy_that_crashes_the_simulator_fails_its_chunk_and_the_run_goes_on
     first = np.flatnonzero(blamed)[0]
     last = first + blamed.sum() - 1
     assert capfd.readouterr().err.splitlines() == [
-        "a worker was replaced: worker died (exit code 3)",
+        *["a worker was replaced: worker died (exit code 3)"] * 2,
         f"members {first} to {last} failed in training at generation 4: worker died (exit code 3)",
     ]
 

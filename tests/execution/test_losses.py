@@ -11,7 +11,7 @@ from hebbes.contracts.engine import EngineError
 from hebbes.execution import dispatch as module
 from hebbes.execution.dispatch import Dispatch
 from hebbes.execution.jobs import TimeLimit
-from tests.execution.toy_transport import HANGS, ToyTransport
+from tests.execution.toy_transport import HANGS, UNKNOWN, ToyTransport
 
 JOBS = range(5)
 
@@ -79,6 +79,22 @@ def test_kills_from_outside_change_nothing(victim, kills, size, seed):
     scripted = ScriptedDispatch(lambda phase, number: next(outcomes, 0) if number == victim else 0, size, seed)
     assert not find_given_up(scripted.do_jobs())
     assert next(outcomes, None) is None
+
+
+@given(bad=some, **orders)
+def test_jobs_that_cost_five_workers_for_no_known_reason_are_given_up_however_many_they_are(bad, size, seed):
+    scripted = ScriptedDispatch(lambda phase, number: UNKNOWN if number in bad else 0, size, seed)
+    answers = scripted.do_jobs()
+    assert find_given_up(answers) == bad
+    assert {answers[number] for number in bad} <= {"worker died (exit code unknown)"}
+    assert scripted.transport.made <= size + 5 * len(bad)
+
+
+@given(victim=st.sampled_from(JOBS), losses=st.integers(1, 4), **orders)
+def test_few_losses_for_no_known_reason_change_nothing(victim, losses, size, seed):
+    outcomes = iter([UNKNOWN] * losses)
+    scripted = ScriptedDispatch(lambda phase, number: next(outcomes, 0) if number == victim else 0, size, seed)
+    assert not find_given_up(scripted.do_jobs())
 
 
 def test_kills_from_outside_with_answers_in_between_change_nothing():

@@ -1,12 +1,14 @@
-"""Jobs that are late go to a second worker. The workers are scripted objects, and the clock is theirs."""
+"""Late jobs and workers that hang. The workers are scripted objects, and the clock is theirs."""
+
+import re
 
 import pytest
 
 from hebbes.execution import dispatch as module
 from hebbes.execution.dispatch import Dispatch
 from hebbes.execution.jobs import TimeLimit
-from hebbes.execution.stragglers import PATIENCE_SECONDS, UNKNOWN_SECONDS, Durations
-from tests.execution.toy_transport import HANGS, ToyTransport
+from hebbes.execution.stragglers import HANG_FACTOR, LOOK_SECONDS, PATIENCE_SECONDS, UNKNOWN_SECONDS, Stragglers
+from tests.execution.toy_transport import HANGS, STOPPED, ToyTransport
 
 
 def double(host, number):
@@ -68,6 +70,76 @@ def test_a_worker_that_hangs_with_a_job_that_is_done_may_be_lost(transport):
     assert hung not in transport.alive
 
 
+def do_jobs(dispatch, number):
+    answers = dispatch.collect_each([dispatch.submit(double, number) for number in range(number)])
+    assert sorted(answer for _, answer in answers) == [2 * number for number in range(number)]
+
+
+def do_jobs_with_a_worker_that_hangs(transport, seconds):
+    """Some jobs, one of which hangs and is done by another worker, in this time. Then another one hangs. The worker."""
+    transport.num_workers = 3
+    hang_once(transport, 2)
+    dispatch = Dispatch(transport)
+    do_jobs(dispatch, 3)
+    (hung,) = [worker for worker in transport.alive if worker.outcome == HANGS]
+    for seat in dispatch._seats.values():
+        for call in seat.calls.values():
+            call.job.seconds = seconds
+    transport.now = LOOK_SECONDS + 1
+    hang_once(transport, 4)  # so that nobody answers for a while
+    do_jobs(dispatch, 9)
+    return hung
+
+
+def test_a_worker_that_hangs_with_a_job_that_is_done_is_replaced(transport, capsys):
+    assert do_jobs_with_a_worker_that_hangs(transport, 5.0) not in transport.alive
+    message = r"a worker was replaced: worker has not answered for 6\d s, and another one took 5 s\n"
+    assert re.fullmatch(message, capsys.readouterr().err)
+
+
+def test_a_slow_worker_is_left_alone_where_the_other_one_took_long_too(transport):
+    assert do_jobs_with_a_worker_that_hangs(transport, 2 * LOOK_SECONDS / HANG_FACTOR) in transport.alive
+
+
+@pytest.mark.parametrize("num_workers", [1, 3])
+def test_workers_that_are_stopped_are_replaced_even_if_they_are_all(transport, num_workers):
+    transport.num_workers, outcomes = num_workers, iter([STOPPED] * num_workers)
+    transport.fate = lambda function, arguments: next(outcomes, 0) if arguments else 0
+    do_jobs(Dispatch(transport), 6)
+    assert LOOK_SECONDS < transport.now < LOOK_SECONDS + 3
+    assert transport.made == 2 * num_workers
+
+
+@pytest.mark.parametrize("num_workers", [1, 2])
+def test_workers_with_a_long_job_are_left_alone(transport, num_workers):
+    """The only one, or two that have the same job."""
+    transport.num_workers = num_workers
+    transport.fate = lambda function, arguments: HANGS if arguments else 0
+    finish_at(transport, 9000.0)
+    do_jobs(Dispatch(transport), 1)
+    assert transport.now > 9000 and transport.made == num_workers
+
+
+def finish_at(transport, seconds):
+    """All that hangs goes on at this time."""
+    wait = transport.wait
+
+    def wait_or_finish(workers, timeout):
+        for worker in transport.alive if transport.now > seconds else ():
+            worker.outcome = 0
+        return wait(workers, timeout)
+
+    transport.wait = wait_or_finish
+
+
+def test_when_no_worker_starts_for_long_it_says_so(transport, capsys):
+    transport.starts_at_once, transport.fate = False, lambda function, arguments: 0 if arguments else HANGS
+    finish_at(transport, 500.0)
+    do_jobs(Dispatch(transport), 3)
+    assert transport.made == 2
+    assert capsys.readouterr().err == "no worker has started; waiting for a free CPU\nthe work goes on\n"
+
+
 def test_a_job_with_a_time_limit_is_never_done_twice(transport):
     hang_once(transport, 2)
     dispatch, limit = Dispatch(transport), TimeLimit(500.0, "too late", (0,))
@@ -77,14 +149,14 @@ def test_a_job_with_a_time_limit_is_never_done_twice(transport):
 
 
 def test_patience_is_a_multiple_of_the_median_and_never_short():
-    durations = Durations()
-    assert durations.estimate_patience(double) == UNKNOWN_SECONDS
+    stragglers = Stragglers()
+    assert stragglers.estimate_patience(double) == UNKNOWN_SECONDS
     for seconds in (1.0, 1.0, 900.0):
-        durations.add(double, seconds)
-    assert durations.estimate_patience(double) == PATIENCE_SECONDS
+        stragglers.add_duration(double, seconds)
+    assert stragglers.estimate_patience(double) == PATIENCE_SECONDS
     for _ in range(9):
-        durations.add(double, 50.0)
-    assert durations.estimate_patience(double) == 200.0
+        stragglers.add_duration(double, 50.0)
+    assert stragglers.estimate_patience(double) == 200.0
 
 
 def test_a_machine_with_many_workers_may_be_lost_without_an_end(transport):

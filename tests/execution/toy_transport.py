@@ -6,15 +6,16 @@ import numpy as np
 
 from hebbes.execution.transport import Loss, call_function
 
-HANGS = "hangs"
+HANGS, STOPPED, UNKNOWN = "hangs", "stopped", "unknown"
 
 
 class ToyTransport:
     """Workers that do their calls when they are asked for the answer.
 
     `fate(function, arguments)` is the outcome of a call, or with (None, ()) of a worker's start: 0 for an answer, an
-    exit code, HANGS, or "machine" if that is gone. The random generator draws whose answers come next. `now` is the
-    time of a clock that moves only where everybody hangs. `calls` has the worker's number with each call.
+    exit code, HANGS, STOPPED, UNKNOWN if it is gone for no known reason, or "machine" if that is gone. The random
+    generator draws whose answers come next. `now` is the time of a clock that moves only where everybody hangs. `calls`
+    has the worker's number with each call.
     """
 
     threads_per_worker = capacity = 1
@@ -35,7 +36,7 @@ class ToyTransport:
         return self.alive[-1]
 
     def wait(self, workers, timeout):
-        ready = [worker for worker in workers if worker.outcome != HANGS]
+        ready = [worker for worker in workers if worker.outcome not in (HANGS, STOPPED)]
         if not ready:
             self.now += timeout + 0.001
             return []
@@ -58,10 +59,15 @@ class ToyWorker:
         self.transport.calls.append((self.number, function, arguments))
         self.call, self.outcome = (ticket, function, arguments), self.transport.fate(function, arguments)
 
+    def end_if_stopped(self):
+        if self.outcome == STOPPED:
+            self.outcome = -SIGKILL
+
     def receive(self):
         if self.outcome == "machine":
             return None, Loss("its machine is gone", "machine")
         if self.outcome:
-            return None, Loss(f"worker died (exit code {self.outcome})", "kill" if self.outcome == -SIGKILL else "call")
+            cause = {-SIGKILL: "kill", UNKNOWN: UNKNOWN}.get(self.outcome, "call")
+            return None, Loss(f"worker died (exit code {self.outcome})", cause)
         ticket, *call = self.call or (None,)
         return ticket, call_function(self.host, *call) if call else None
