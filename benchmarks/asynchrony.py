@@ -3,9 +3,11 @@
     python -m benchmarks.asynchrony --results asynchrony.json --figure docs/figures/asynchrony.png
 
 With one and with two workers it is measured, by short runs with equal settings (layers of 400 and 300 units, batches of
-256) and short episodes, after the warm-up. With five and nine it is simulated (`benchmarks/asynchrony_model.py`), from
-the seconds of an env step, of the gradient steps and of a tell, which are measured in the same program. The simulation
-is held against the measured runs first. Then it goes on with whole episodes.
+256) and short episodes, after the warm-up. There the critics' jobs of AES-RL have as many steps as an episode, which is
+so with whole ones too (1000). The first job would outlast the measurement otherwise. With five and nine it is simulated
+(`benchmarks/asynchrony_model.py`), from the seconds of an env step, of the gradient steps and of a tell, which are
+measured in the same program. The simulation is held against the measured runs first. Then it goes on with whole
+episodes.
 
 AES-RL has one worker process for each worker, with one thread. They train its critics too. CEM-RL and P-CEM-RL take
 their gradient steps in the program's process, with as many threads as workers, and evaluate on worker processes.
@@ -30,6 +32,7 @@ import hebbes
 from benchmarks.asynchrony_model import (
     POPULATION,
     RL_POPULATION,
+    SEED,
     Costs,
     Moment,
     extrapolate_costs,
@@ -87,6 +90,7 @@ class Benchmark:
             **{"hidden_sizes": self._arguments.hidden_sizes, "max_episode_steps": self._arguments.episode_length},
             **{"start_steps": generation - 1, "max_env_steps": 4 * generation, "eval_every": 10**9},
             **{"engine": "workers", "chunk_size": -(-POPULATION // workers), "eval_episodes": 1, "test_episodes": 0},
+            "seed": SEED,
         }
         if algorithm == "aes_rl":
             return {**options, "actor_workers": workers}
@@ -94,6 +98,7 @@ class Benchmark:
 
     def _measure_run(self, algorithm: str, workers: int) -> float:
         """Seconds for an env step of the third and fourth generation, or of as many env steps."""
+        jobs.CRITIC_STEPS = self._arguments.episode_length
         with tempfile.TemporaryDirectory() as folder:
             options = {**self._make_options(algorithm, workers), "folder": folder}
             metrics = hebbes.train(options, trainer="hybrid", quiet=True).metrics
@@ -189,6 +194,7 @@ class Benchmark:
         generation = POPULATION * episode_length
         options = {"episode_length": episode_length, "env_steps": generations * generation}
         if algorithm == "aes_rl":
+            options["critic_job_steps"] = episode_length
             return simulate_aes_rl(costs, workers, **options, start_steps=generation - 1)
         return simulate_generations(costs, workers, **options, is_parallel=algorithm == "p_cem_rl")
 

@@ -11,10 +11,13 @@ from typing import Any
 
 import numpy as np
 
+from hebbes.contracts.randomness import Purpose, make_generator
 from hebbes.hybrids.jobs import CRITIC_STEPS, MEAN_EPISODES
 from hebbes.hybrids.rl_share import RLShare, RLShareSettings
 
 POPULATION, RL_POPULATION, NUM_LENGTHS = 10, 5, 10
+SEED = 0
+"""The same individuals are trained as in a run with this seed."""
 
 
 @dataclass(frozen=True)
@@ -106,23 +109,30 @@ def simulate_generations(
 
 
 def simulate_aes_rl(
-    costs: Costs, num_workers: int, *, episode_length: int, env_steps: int, start_steps: int
+    costs: Costs,
+    num_workers: int,
+    *,
+    episode_length: int,
+    env_steps: int,
+    start_steps: int,
+    critic_job_steps: int = CRITIC_STEPS,
 ) -> list[Moment]:
     """AES-RL with as many individuals under way as workers, which train the critics too. Nobody waits for the others.
 
     The moments are those at which an individual is told.
     """
-    return _AESRL(costs, num_workers, episode_length, start_steps).advance(env_steps)
+    return _AESRL(costs, num_workers, episode_length, start_steps, critic_job_steps).advance(env_steps)
 
 
 class _AESRL:
     """What `hebbes.hybrids.asynchronous` decides, with jobs that only take time."""
 
-    def __init__(self, costs: Costs, num_workers: int, episode_length: int, start_steps: int):
+    def __init__(self, costs: Costs, num_workers: int, episode_length: int, start_steps: int, critic_job_steps: int):
         self._costs, self._episode_length, self._start_steps = costs, episode_length, start_steps
+        self._critic_job_steps = critic_job_steps
         self._workers, self._num_individuals = Workers(num_workers), num_workers
-        self._share, self._rng = RLShare(RLShareSettings()), np.random.default_rng(0)
-        self._env_steps = self._critic_steps = self._num_episodes = self._under_way = 0
+        self._share = RLShare(RLShareSettings())
+        self._env_steps = self._critic_steps = self._num_started = self._num_episodes = self._under_way = 0
         self._trains_critics = False
 
     def advance(self, env_steps: int) -> list[Moment]:
@@ -132,7 +142,7 @@ class _AESRL:
             self._start_jobs()
             job = self._workers.collect()
             if job == "critics":
-                self._critic_steps += CRITIC_STEPS
+                self._critic_steps += self._critic_job_steps
                 self._trains_critics = False
             elif job == "mean":
                 self._workers.now += self._costs.tell
@@ -148,11 +158,13 @@ class _AESRL:
             self._start_individual()
         if self._critic_steps < self._env_steps >= self._start_steps and not self._trains_critics:
             self._trains_critics = True
-            self._workers.submit("critics", CRITIC_STEPS * self._costs.critic_job_step, urgent=True)
+            self._workers.submit("critics", self._critic_job_steps * self._costs.critic_job_step, urgent=True)
 
     def _start_individual(self) -> None:
         seconds = self._episode_length * self._costs.env_step
-        is_rl = self._share.draw(self._rng) and self._critic_steps > 0
+        rng = make_generator(SEED, Purpose.RL_SHARE, generation=self._num_started)
+        is_rl = self._share.draw(rng) and self._critic_steps > 0
+        self._num_started += 1
         if self._env_steps < self._start_steps:
             self._workers.submit("random", seconds)
             return
