@@ -48,14 +48,14 @@ from hebbes.hybrids.core.learner import Learner
 from hebbes.options.command_line import resolve_config
 from hebbes.options.texts import format_options
 from hebbes.policies.mlp import MLP
-from hebbes.reporting.figure import make_figure, style_axes
+from hebbes.reporting.figure import COLORS, add_legend, make_figure, style_axes, write_figure
 from hebbes.training.assemble_run import assemble_run
 
 ENVIRONMENT, WHOLE_EPISODE, TRANSITIONS = "HalfCheetah-v5", 1000, 20_000
 MEASURED, SIMULATED = (1, 2), (1, 2, 5, 9)
 NAMES = {"aes_rl": "AES-RL", "p_cem_rl": "P-CEM-RL", "cem_rl": "CEM-RL"}
-STYLES = {"aes_rl": ("#0072b2", "o", "-"), "p_cem_rl": ("#d55e00", "s", "--"), "cem_rl": ("#009e73", "^", ":")}
-"""Color, marker and line. Okabe and Ito's colors, which most people can tell apart."""
+STYLES = {"aes_rl": (COLORS[0], "o", "-"), "p_cem_rl": (COLORS[1], "s", "--"), "cem_rl": (COLORS[2], "^", ":")}
+"""Color, marker and line."""
 
 
 class Benchmark:
@@ -230,7 +230,7 @@ def format_table(rows: list[dict[str, Any]]) -> str:
 
 def draw(rows: list[dict[str, Any]], episode_length: int, png: Path) -> None:
     """Draws the simulation against the measured runs, and whole episodes on more workers."""
-    figure = make_figure(7, 3.2)
+    figure = make_figure(7, 3.6)
     short, whole = figure.subplots(1, 2)
     for place, algorithm in enumerate(NAMES):
         color, marker, line = STYLES[algorithm]
@@ -248,7 +248,8 @@ def draw(rows: list[dict[str, Any]], episode_length: int, png: Path) -> None:
     for axes in (short, whole):
         axes.set(xlabel="workers", ylabel="seconds for 1000 env steps", ylim=(0, None))
         style_axes(axes)
-    figure.savefig(png, dpi=200)
+    add_legend(figure, short)
+    write_figure(figure, png)
 
 
 def main() -> None:
