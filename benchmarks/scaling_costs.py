@@ -8,6 +8,7 @@ from typing import Any, cast
 
 import numpy as np
 from scipy.optimize import nnls
+from threadpoolctl import threadpool_limits
 
 from benchmarks.cluster import LAYERS, make_rollouts, measure_driver
 from benchmarks.scaling_model import NOISE_SUMS
@@ -92,6 +93,7 @@ def fit(rows: Sequence[Sequence[float]], seconds: Sequence[float]) -> list[float
     return list(nnls(matrix / scale, np.ones(len(seconds)))[0] / scale)
 
 
+@threadpool_limits.wrap(limits=1, user_api="blas")  # as in workers
 def measure_workload(environment: str) -> dict[str, Any]:
     """The costs of a worker on one core, as the fields of a Workload."""
     with tempfile.TemporaryDirectory() as folder:
