@@ -23,8 +23,8 @@ from hebbes.files.policy_file import SavedPolicy
 from hebbes.recording.console import Console
 from hebbes.wrappers.base import BatchWrapper
 
-ShowFrame: TypeAlias = Callable[[UInt8[np.ndarray, "height width 3"]], None]
-"""A function that takes each frame of an episode as soon as it is rendered."""
+ShowFrame: TypeAlias = Callable[[UInt8[np.ndarray, "height width 3"], float], None]
+"""A function that takes each frame of an episode as soon as it is rendered, and the return so far."""
 
 
 def make_evaluation_spec(
@@ -144,14 +144,16 @@ class _FilmedEnv(BatchWrapper):
 
     def __init__(self, env: Any, show_frame: ShowFrame):
         super().__init__(env)
-        self._show_frame = show_frame
+        self._show_frame, self._return = show_frame, 0.0
 
     def start(self, episode: int) -> Shaped[np.ndarray, "envs ..."]:
         observations = super().start(episode)
-        self._show_frame(self.render())
+        self._return = 0.0
+        self._show_frame(self.render(), self._return)
         return observations
 
     def step(self, actions: Shaped[np.ndarray, "active ..."], active: Int[np.ndarray, " active"]) -> EnvStep:
         stepped = super().step(actions, active)
-        self._show_frame(self.render())
+        self._return += float(stepped.rewards[0])
+        self._show_frame(self.render(), self._return)
         return stepped

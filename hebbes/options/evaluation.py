@@ -47,7 +47,8 @@ class EvaluateConfig(ReferenceOptions):
     training_wrappers: bool = option(False, "also apply the wrappers meant for training, such as early stopping")
     render: bool = option(False, "show the episodes of one file and one seed on the screen, one after another")
     video: str | None = option(
-        None, "write a video of the first episode of one file, intact on its first morphology, to this .mp4 file"
+        None,
+        "write a video of the first episode of one file, intact on its first morphology, to this .mp4 or .gif file",
     )
     json: bool = option(False, "print one JSON object and nothing else")
     imports: tuple[str, ...] = option((), "packages to import first; the files may then name their code", flag="import")

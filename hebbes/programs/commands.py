@@ -38,6 +38,10 @@ COMMANDS = {
         "hebbes.programs.plot:plot",
         "Draws learning curves of runs, with the seeds of a method together, or performance profiles.",
     ),
+    "film": (
+        "hebbes.programs.film:film",
+        "Films an episode of each policy that a run has kept, in one video with captions.",
+    ),
     "runs": (
         "hebbes.programs.list_runs:list_runs",
         "Lists the runs in a folder: what they train, whether they are running, and how far they are.",

@@ -32,7 +32,7 @@ from hebbes.training.memory_check import check_evaluation_memory
 def load_entries(config: EvaluateConfig) -> list[Entry]:
     """Each file on each morphology, first intact, then its variants; ValueError if one cannot be played or filmed."""
     if config.video is not None:
-        check_video_path(Path(config.video))
+        check_video_path("--video", Path(config.video))
     loaded = _load_torch_files(config) if config.policy is not None else _load_policy_files(config)
     by_path = dict(zip(config.path_weights, loaded, strict=True))
     config.check_policies({path: saved.policy for path, saved in by_path.items()})

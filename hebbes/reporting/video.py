@@ -1,4 +1,4 @@
-"""Videos of episodes: H.264 in .mp4 files, which every browser plays. Needs no display.
+"""Videos of episodes: H.264 in .mp4 files, which every browser plays, or .gif files. Needs no display.
 
 PyAV is imported with the first frame, because that takes a while, and because its libraries print a warning on macOS
 if OpenCV's are loaded, too.
@@ -22,6 +22,7 @@ from hebbes.files.policy_file import SavedPolicy
 
 if TYPE_CHECKING:
     from av.video.frame import VideoFrame
+    from av.video.stream import VideoStream
 
 FRAMES_PER_SECOND = 50.0
 """Close to real time for most simulated robots."""
@@ -30,37 +31,37 @@ _BT601, _LIMITED_RANGE = 6, 1
 """FFmpeg's numbers for the colors that its conversion from RGB makes. Without them, some players assume others."""
 
 
-def check_video_path(path: Path) -> None:
+def check_video_path(option: str, path: Path) -> None:
     """Raises ValueError if no video can be written to the path. Called before any episode is played."""
-    if path.suffix != ".mp4":
-        raise ValueError(f"--video must name an .mp4 file, not {str(path)!r}")
-    check_place("--video", path)
+    if path.suffix not in (".mp4", ".gif"):
+        raise ValueError(f"{option} must name an .mp4 or .gif file, not {str(path)!r}")
+    check_place(option, path)
     if find_spec("av") is None:
-        raise ValueError("--video needs the package av, which is not installed: pip install av")
+        raise ValueError(f"{option} needs the package av, which is not installed: pip install av")
 
 
 class VideoWriter:
-    """Writes frames to an .mp4 file as they come. Use it as a context manager.
+    """Writes frames to an .mp4 or .gif file as they come. Use it as a context manager.
 
     The complete file appears at the end of the context. If the context raises, or gets no frame, no file appears. A
     frame of odd height or width gets its last row or column twice, because H.264 stores colors of two by two pixels.
     """
 
     def __init__(self, path: Path, fps: float) -> None:
-        check_video_path(path)
+        check_video_path("--video", path)
         if not (isfinite(fps) and fps > 0):
             raise ValueError(f"frames per second must be positive and finite, not {fps}")
         self.num_frames = 0
         """Number of frames written so far."""
         self._path = path
-        self._fps = fps
+        self._seconds_a_frame = 1 / Fraction(fps).limit_denominator(1000)
         self._shape: tuple[int, ...] | None = None
         self._open_files = ExitStack()
 
     @property
     def seconds(self) -> float:
         """Playing time of the frames written so far."""
-        return self.num_frames / self._fps
+        return float(self.num_frames * self._seconds_a_frame)
 
     def write(self, frame: UInt8[np.ndarray, "height width 3"]) -> None:
         """Appends one RGB frame of the first frame's size. Raises OSError if it cannot be written."""
@@ -76,7 +77,7 @@ class VideoWriter:
             if self._shape is None:
                 self._open(even.shape)
                 self._shape = frame.shape
-            self._encode(VideoFrame.from_ndarray(even, format="rgb24"))
+            self._write_frame(VideoFrame.from_ndarray(even, format="rgb24"))
         except (FFmpegError, OSError) as error:
             raise self._make_error(error) from error
         self.num_frames += 1
@@ -85,13 +86,22 @@ class VideoWriter:
         import av
 
         temporary = self._open_files.enter_context(replace_file(self._path))
-        options = {"movflags": "faststart"}  # a web page can play the beginning before it has the end
-        self._container = self._open_files.enter_context(av.open(str(temporary), "w", "mp4", options=options))
-        self._stream = self._container.add_stream("libx264", rate=Fraction(self._fps).limit_denominator(1000))
+        kind = self._path.suffix.removeprefix(".")
+        options = {"movflags": "faststart"} if kind == "mp4" else {}  # a web page can play the beginning at once
+        self._container = self._open_files.enter_context(av.open(str(temporary), "w", kind, options=options))
+        self._stream = self._container.add_stream("libx264" if kind == "mp4" else "gif", rate=1 / self._seconds_a_frame)
         self._stream.height, self._stream.width, _ = shape
-        self._stream.pix_fmt = "yuv420p"  # the pixel format that browsers play
-        self._stream.codec_context.colorspace = _BT601
-        self._stream.codec_context.color_range = _LIMITED_RANGE
+        self._palette = _PaletteFilter(self._stream, self._seconds_a_frame) if kind == "gif" else None
+        if kind == "mp4":
+            self._stream.pix_fmt = "yuv420p"  # the pixel format that browsers play
+            self._stream.codec_context.colorspace = _BT601
+            self._stream.codec_context.color_range = _LIMITED_RANGE
+
+    def _write_frame(self, frame: "VideoFrame") -> None:
+        if self._palette is not None:
+            frame.pts, frame.time_base = self.num_frames, self._seconds_a_frame
+            frame = self._palette.apply(frame)
+        self._encode(frame)
 
     def _encode(self, frame: "VideoFrame | None") -> None:
         """Encodes a frame. None encodes the frames that the encoder still holds, a few dozen at most."""
@@ -123,6 +133,31 @@ class VideoWriter:
             raise self._make_error(failure) from failure
 
 
+class _PaletteFilter:
+    """Gives each frame of a GIF its own palette of 256 colors."""
+
+    def __init__(self, stream: "VideoStream", seconds_a_frame: Fraction):
+        from av import VideoFormat
+        from av.filter import Graph
+
+        stream.pix_fmt = "pal8"
+        self._graph = graph = Graph()
+        kind = VideoFormat("rgb24", stream.width, stream.height)
+        source = graph.add_buffer(width=stream.width, height=stream.height, format=kind, time_base=seconds_a_frame)
+        split, sink = graph.add("split"), graph.add("buffersink")
+        make, use = graph.add("palettegen", "stats_mode=single"), graph.add("paletteuse", "new=1")
+        for first, second, output, place in ((split, use, 0, 0), (split, make, 1, 0), (make, use, 0, 1)):
+            first.link_to(second, output, place)
+        source.link_to(split)
+        use.link_to(sink)
+        graph.configure()
+
+    def apply(self, frame: "VideoFrame") -> "VideoFrame":
+        """The frame with its palette."""
+        self._graph.push(frame)
+        return self._graph.vpull()
+
+
 def film_episode(
     path: Path, saved: SavedPolicy, environment: EnvironmentSpec, *, seed: int, max_episode_steps: int | None
 ) -> VideoWriter:
@@ -138,6 +173,6 @@ def film_episode(
             seed=seed,
             max_episode_steps=max_episode_steps,
             render_mode="rgb_array",
-            show_frame=video.write,
+            show_frame=lambda frame, _: video.write(frame),
         )
     return video

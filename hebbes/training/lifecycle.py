@@ -19,6 +19,7 @@ from hebbes.recording.loggers import Loggers
 from hebbes.recording.metrics import METRICS_CSV, MetricsWriter
 from hebbes.recording.progress_table import ProgressTable
 from hebbes.training.advice import TrainingError, advise_new_run
+from hebbes.training.background_films import BackgroundFilms
 from hebbes.training.generation_metrics import join_metrics
 from hebbes.training.run_folder import RunFiles
 from hebbes.training.run_state import Run, capture_checkpoint, make_snapshot
@@ -34,8 +35,8 @@ class Lifecycle:
     never change.
     """
 
-    def __init__(self, run: Run, loggers: Loggers, console: Console):
-        self._loggers, self._console = loggers, console
+    def __init__(self, run: Run, loggers: Loggers, films: BackgroundFilms, console: Console):
+        self._loggers, self._films, self._console = loggers, films, console
         self._run, self._trainer, self._options = run, run.trainer, run.config.training
         self._previous = self._progress = run.progress
         self._resumed_at = time.perf_counter() - run.progress.seconds
@@ -141,8 +142,10 @@ class Lifecycle:
         self._capture()
         self._table.show(row, is_due=self._is_due(self._run.config.run.print_every, self._trainer.eval_counter))
         self._is_stopped = on_row is not None and bool(on_row(row))
-        if best is not before.best or self._is_due(self._run.config.run.checkpoint_every):
+        saves_every = self._run.config.run.checkpoint_every, *self._run.config.run.keeps_every
+        if best is not before.best or any(map(self._is_due, saves_every)):
             self._save()
+        self._films.advance()
 
     def _record(self, row: Mapping[str, float]) -> None:
         """Gives the row to metrics.csv and the loggers."""

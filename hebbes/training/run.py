@@ -18,6 +18,7 @@ from hebbes.recording.standard_output import make_printable, try_to_write
 from hebbes.reporting.learning_curve import plot_learning_curve
 from hebbes.statistics.summary_table import format_runs_table
 from hebbes.training.advice import RESUME_ADVICE, TrainingError
+from hebbes.training.background_films import BackgroundFilms
 from hebbes.training.final_test import run_final_test
 from hebbes.training.lifecycle import Lifecycle, OnRow
 from hebbes.training.run_state import Run
@@ -138,12 +139,14 @@ def _train(run: Run, on_row: OnRow | None, console: Console) -> tuple[bool, bool
     """Trains and draws the learning curve; returns whether loggers have all rows, and whether the curve is drawn."""
     with console.phase("starting loggers"):
         loggers = Loggers(run.config.list_loggers(), run.folder, run.progress.units)
-    with closing(run.trainer), closing(run.engine), closing(loggers):
+    films = BackgroundFilms(run, console)
+    with closing(run.trainer), closing(run.engine), closing(loggers), closing(films):
         try:
             with threadpool_limits(limits=1, user_api="blas"):  # more threads change the last bits of a product
-                Lifecycle(run, loggers, console).train(on_row)
+                Lifecycle(run, loggers, films, console).train(on_row)
         finally:
             is_drawn = _draw_learning_curve(run, console)
+        films.finish()
         with console.phase("closing loggers"):
             have_logged = loggers.close()
     return have_logged, is_drawn

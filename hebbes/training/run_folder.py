@@ -26,7 +26,7 @@ from hebbes.training.config import TrainConfig
 from hebbes.training.owners import INCIDENTAL
 from hebbes.training.program_words import list_program_words
 from hebbes.training.run_state import Run, capture_checkpoint
-from hebbes.training.saved_runs import BEST
+from hebbes.training.saved_runs import BEST, KEPT
 
 INIT_FROM = "init_from.dat"
 """Copy of the file `--init_from` for several seeds. The file itself may change before the last run starts."""
@@ -192,11 +192,15 @@ class RunFiles:
             self._best = best
         if checkpoint.progress.units:
             self._save_policy("latest.dat", checkpoint.latest, checkpoint.conditions)
+        if any(checkpoint.progress.units % every == 0 for every in self._run.config.run.keeps_every):
+            (self._run.folder / KEPT).mkdir(exist_ok=True)
+            self._save_policy(f"{KEPT}/{checkpoint.progress.units:08}.dat", checkpoint.latest, checkpoint.conditions)
 
     def _save_policy(self, name: str, snapshot: Snapshot, conditions: Mapping[str, str]) -> None:
         config, task = self._run.config, self._run.task
         provenance: dict[str, Any] = {
             "seed": config.run.seed,
+            "unit": self._run.trainer.unit,
             self._run.trainer.unit: snapshot.units,
             "env_steps": snapshot.env_steps,
             "score": snapshot.score,

@@ -54,6 +54,20 @@ class RunOptions:
         range=">= 1",
         changeable=True,
     )
+    keep_every: int | None = option(
+        None,
+        "generations, or the like, between policies that are kept in the folder kept, and can be filmed (default: none "
+        "is kept)",
+        range=">= 1",
+        changeable=True,
+    )
+    video_every: int | None = option(
+        None,
+        "generations, or the like, between policies that are kept, and of which another process films an episode "
+        "meanwhile, in the folder videos (default: none is filmed)",
+        range=">= 1",
+        changeable=True,
+    )
     test_episodes: int = option(
         20,
         "episodes of best.dat on Gymnasium's own environment after training; 0 for none",
@@ -67,6 +81,11 @@ class RunOptions:
         read=read_wrapper,
         changeable=True,
     )
+
+    @property
+    def keeps_every(self) -> tuple[int, ...]:
+        """Numbers of units. The policy is kept after each multiple of one of them."""
+        return tuple(filter(None, (self.keep_every, self.video_every)))
 
     def __post_init__(self) -> None:
         check_options(self)

@@ -14,6 +14,8 @@ from hebbes.registry.former_names import rename_saved_options
 BEST = "best.dat"
 """The policy file of the best evaluation, in the folder of a run."""
 
+KEPT = "kept"
+"""The folder of the policies that are kept along the way, in the folder of a run. Each is named after its unit."""
 
 _COUNT, _NUMBER = (int, NoneType), (int, float, NoneType)
 _TYPES: Mapping[str, type | tuple[type, ...]] = {
@@ -94,6 +96,11 @@ def _order_seeds(name: str) -> tuple[str, int]:
     """Sorts seed2 before seed10."""
     stem = name.rstrip("0123456789")
     return stem, int(name[len(stem) :] or -1)
+
+
+def list_kept_files(folder: Path) -> list[Path]:
+    """The policy files that a run has kept along the way, in their order."""
+    return sorted((folder / KEPT).glob("*.dat"))
 
 
 def list_policy_files(paths: Sequence[str]) -> list[str]:

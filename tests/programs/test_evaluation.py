@@ -92,7 +92,7 @@ def test_a_filmed_episode_is_the_one_that_is_played(tmp_path):
     saved = make_policy()
     with VideoWriter(tmp_path / "film.mp4", 30) as video:
         environment = make_evaluation_spec(saved.environment)
-        shown = {"seed": 3, "render_mode": "rgb_array", "show_frame": video.write}
+        shown = {"seed": 3, "render_mode": "rgb_array", "show_frame": lambda frame, _: video.write(frame)}
         filmed = [play_episode(saved, environment, episode=k, **shown).returns[0] for k in range(4)]
     assert filmed == pytest.approx(play_policy(saved), rel=1e-12)
 

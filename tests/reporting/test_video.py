@@ -70,7 +70,7 @@ def test_browsers_play_the_file_whatever_the_size_of_its_frames(size, written, t
 @pytest.mark.parametrize(
     ("name", "fps", "complaint"),
     [
-        ("episode.avi", 30, r"must name an \.mp4 file"),
+        ("episode.avi", 30, r"must name an \.mp4 or \.gif file"),
         ("episode.mp4", 0, "positive and finite, not 0"),
         ("episode.mp4", float("nan"), "positive and finite, not nan"),
         ("missing/episode.mp4", 30, "missing does not exist"),

@@ -1,0 +1,120 @@
+"""The program `film`, which shows how a run learned: an episode of each policy that it kept, in one video."""
+
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from hebbes.contracts.option import check_options, option
+from hebbes.options.hebbian_evaluation import HebbianEvaluateConfig
+from hebbes.options.program_options import parse_options
+from hebbes.programs.exit_status import end_cleanly_on_signals, report_errors_in_one_line
+from hebbes.recording.console import Console
+from hebbes.recording.standard_output import format_stop_message, print_or_exit
+from hebbes.training.saved_runs import BEST, find_run_folders, list_kept_files
+
+if TYPE_CHECKING:
+    from hebbes.reporting.film import Scene
+
+
+@dataclass(frozen=True)
+class FilmConfig:
+    """Options of a film."""
+
+    runs: tuple[str, ...] = option(
+        (), "folders of runs, of which the kept policies (--keep_every) and best.dat are filmed, or policy files"
+    )
+    output: str = option("film.mp4", "the .mp4 or .gif file to write, also -o")
+    seed: int = option(0, "seed of the start state, which all episodes share", range=">= 0")
+    max_episode_steps: int | None = option(
+        None, "cap on the env steps of an episode (default: the environment's)", range=">= 1"
+    )
+    frame_every: int = option(1, "env steps between frames", range=">= 1")
+    frames_per_second: float = option(50.0, "frames that are shown in a second", range="in [1, 100]")
+    damage: tuple[str, ...] = option(
+        (), "morphologies to film: none, left, right, FILE.xml; all is the first three (default: those of the training)"
+    )
+    lesion: tuple[float, ...] = option(
+        (), "film plastic policies also with this fraction of each hidden layer silenced", range="in [0, 1]"
+    )
+    imports: tuple[str, ...] = option((), "packages to import first; the files may then name their code", flag="import")
+
+    def __post_init__(self) -> None:
+        check_options(self)
+        if not self.runs or not all(self.runs):
+            raise ValueError("runs must name folders of runs or policy files")
+
+
+def film(description: str) -> None:
+    """Parses the options, films the policies and prints the path of the video."""
+    with end_cleanly_on_signals():
+        with report_errors_in_one_line():
+            config = FilmConfig(**parse_options(FilmConfig, sys.argv[1:], description, "runs"))
+            files = list(_list_files(config.runs))
+        with Console(sys.stderr) as console:
+            with report_errors_in_one_line(), console.phase("reading policies"):
+                from hebbes.reporting.film import film_scenes  # imports Gymnasium
+                from hebbes.reporting.video import check_video_path
+
+                check_video_path("output", Path(config.output))
+                scenes = make_scenes(config, files)
+            try:
+                video = film_scenes(
+                    Path(config.output),
+                    scenes,
+                    seed=config.seed,
+                    max_episode_steps=config.max_episode_steps,
+                    every=config.frame_every,
+                    fps=config.frames_per_second,
+                    console=console,
+                )
+            except (OSError, ValueError, NotImplementedError) as error:  # of the simulator, or of a full disk
+                sys.exit(format_stop_message(error))
+        shown = f"{len(scenes)} episodes, {video.num_frames} frames, {video.seconds:.2f} s"
+        print_or_exit(f"film  {config.output}  {shown}")
+
+
+def _list_files(paths: Sequence[str]) -> Iterator[str]:
+    """The policy files, in the order of the film; ValueError if a folder holds no run, or a run no policy yet."""
+    for path in paths:
+        if not Path(path).is_dir():
+            yield path
+            continue
+        for folder in find_run_folders(Path(path)):
+            kept, best = list_kept_files(folder), folder / BEST
+            if not (kept or best.exists()):
+                raise ValueError(f"{folder} has no policy yet")
+            if not kept:
+                print(f"{folder} has kept no policies (--keep_every), so only {BEST} is filmed", file=sys.stderr)
+            yield from map(str, [*kept, *([best] if best.exists() else [])])
+
+
+def make_scenes(config: FilmConfig, files: Sequence[str]) -> list["Scene"]:
+    """A scene for each file, morphology and lesion; ValueError for what cannot be filmed."""
+    from hebbes.programs.evaluation_entries import load_entries
+    from hebbes.reporting.film import Scene, describe_policy
+
+    evaluation = HebbianEvaluateConfig(
+        path_weights=tuple(files),
+        seed=config.seed,
+        max_episode_steps=config.max_episode_steps,
+        damage=config.damage,
+        lesion=config.lesion,
+        imports=config.imports,
+        threads=1,
+        episodes=1,
+    )
+    entries = load_entries(evaluation)
+    environments = {entry.environment.environment: entry.path for entry in reversed(entries)}
+    if len(environments) > 1:
+        named = ", ".join(f"{name} in {path}" for name, path in reversed(environments.items()))
+        raise ValueError(f"a film has policies of one environment, got {named}")
+    scenes = []
+    for entry in entries:
+        if entry.environment.backend != "gymnasium":
+            raise ValueError(f"film needs the gymnasium back end, which {entry.environment.environment} does not have")
+        parts = [describe_policy(entry.saved), "best" * (Path(entry.path).name == BEST), entry.variant]
+        parts.insert(2, Path(entry.morphology).name if len({each.morphology for each in entries}) > 1 else "")
+        scenes.append(Scene("  ".join(filter(None, parts)), entry.saved, entry.environment))
+    return scenes

@@ -1,0 +1,119 @@
+"""Videos of the policies that a run keeps, which another process makes while training goes on."""
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from hebbes.contracts.engine import EngineError
+from hebbes.evaluation.play import make_evaluation_spec
+from hebbes.execution.dispatch import Dispatch
+from hebbes.execution.workers import ProcessTransport
+from hebbes.files.atomic_file import delete_leftovers
+from hebbes.files.policy_file import load_policy
+from hebbes.recording.console import Console
+from hebbes.reporting.film import Scene, describe_policy, film_scenes
+from hebbes.reporting.video import FRAMES_PER_SECOND
+from hebbes.training.run_state import Run
+from hebbes.training.saved_runs import list_kept_files
+
+VIDEOS = "videos"
+"""The folder of the videos, in the folder of a run. Each has the name of its policy file."""
+
+_NICENESS, _FRAME_EVERY = 10, 2
+"""Half the frames take half the time, and show the episode as fast."""
+
+
+class LowPriority:
+    """The host of a process that runs when others leave it time."""
+
+    def __init__(self) -> None:
+        os.nice(_NICENESS)
+
+    def abandon(self) -> None:
+        """A video goes on."""
+
+    def close(self) -> None:
+        """Nothing is kept."""
+
+
+class BackgroundFilms:
+    """Films the kept policies of a run that are due, one after another. What is missing is filmed after a resume.
+
+    A video that cannot be made costs one line, and is the last one.
+    """
+
+    def __init__(self, run: Run, console: Console):
+        self._run, self._console = run, console
+        self._every = run.config.run.video_every
+        self._folder = run.folder / VIDEOS
+        self._dispatch = Dispatch(ProcessTransport(LowPriority, 1))
+        self._ticket: int | None = None
+        if self._folder.is_dir():
+            delete_leftovers(self._folder)
+
+    def advance(self) -> None:
+        """Begins with the next video if none is being made."""
+        if self._every is not None and not self._is_busy():
+            self._begin_next()
+
+    def finish(self) -> None:
+        """Makes all videos that are missing."""
+        with self._console.phase("filming", self._count_done, "kept policies"):
+            while self._every is not None and (self._ticket is not None or self._begin_next()):
+                self._is_busy(timeout=None)
+
+    def close(self) -> None:
+        """Ends the process, whatever it does."""
+        self._dispatch.close()
+
+    def _is_busy(self, timeout: float | None = 0.0) -> bool:
+        """Whether a video is being made. It waits at most so long for its end."""
+        if self._ticket is None:
+            return False
+        try:
+            if self._dispatch.collect([self._ticket], timeout) is None:
+                return True
+        except EngineError as error:
+            self._give_up(str(error))
+        self._ticket = None
+        return False
+
+    def _begin_next(self) -> bool:
+        """Begins with the first video that is missing. Returns whether there is one."""
+        policy = next((each for each in self._list_due() if not self._name_video(each).exists()), None)
+        if policy is None:
+            return False
+        try:
+            self._folder.mkdir(exist_ok=True)
+        except OSError as error:
+            self._give_up(f"{error.strerror}: {self._folder}")
+            return False
+        config = self._run.config
+        arguments = policy, self._name_video(policy), config.run.seed, self._run.evaluation_cap
+        self._ticket = self._dispatch.submit(film_policy, *arguments, tuple(self._run.task.environment.imports))
+        return True
+
+    def _list_due(self) -> list[Path]:
+        every = self._every
+        return [each for each in list_kept_files(self._run.folder) if every and int(each.stem) % every == 0]
+
+    def _count_done(self) -> tuple[int, int]:
+        due = self._list_due()
+        return sum(self._name_video(each).exists() for each in due), len(due)
+
+    def _name_video(self, policy: Path) -> Path:
+        return self._folder / f"{policy.stem}.mp4"
+
+    def _give_up(self, reason: str) -> None:
+        self._console.print_message(f"training goes on without videos: {reason.partition(chr(10))[0]}")
+        self._every = None
+
+
+def film_policy(
+    host: LowPriority, policy: Path, video: Path, seed: int, max_episode_steps: int | None, imports: Sequence[str]
+) -> None:
+    """Films an episode of a policy file. It is called in the other process."""
+    saved = load_policy(policy, imports)
+    scene = Scene(describe_policy(saved), saved, make_evaluation_spec(saved.environment))
+    fps = FRAMES_PER_SECOND / _FRAME_EVERY
+    film_scenes(video, [scene], seed=seed, max_episode_steps=max_episode_steps, every=_FRAME_EVERY, fps=fps)

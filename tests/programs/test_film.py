@@ -1,0 +1,150 @@
+"""The program `film`, and the videos that are made while a run trains."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import av
+import numpy as np
+import pytest
+
+from hebbes.files.policy_file import load_policy
+from hebbes.programs.film import FilmConfig, make_scenes
+from hebbes.reporting.film import MIN_WIDTH, add_caption, film_scenes
+from tests.training.scripted_runs import make_config, make_scripted_config, resume, train
+
+ROOT = Path(__file__).parents[2]
+OPTIONS = {
+    **{"environment": "CartPole-v1", "backend": "gymnasium", "generations": 4, "threads": 1, "population_size": 4},
+    **{"max_episode_steps": 20, "eval_every": 2, "eval_episodes": 1, "test_episodes": 0, "checkpoint_every": 100},
+}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    top = tmp_path_factory.mktemp("weights")
+    return train(make_config(**OPTIONS, folder=str(top), run_name="run", keep_every=2, video_every=3))
+
+
+def list_names(folder):
+    return sorted(path.name for path in folder.iterdir())
+
+
+def read_frames(path):
+    with av.open(str(path)) as file:
+        return [frame.to_ndarray(format="rgb24") for frame in file.decode(video=0)]
+
+
+def test_policies_are_kept_and_filmed_while_a_run_trains(folder):
+    assert list_names(folder / "kept") == ["00000000.dat", "00000002.dat", "00000003.dat", "00000004.dat"]
+    kept, latest = load_policy(folder / "kept" / "00000004.dat"), load_policy(folder / "latest.dat")
+    assert (kept.weights == latest.weights).all() and kept.provenance["generation"] == 4
+    assert list_names(folder / "videos") == ["00000000.mp4", "00000003.mp4"]
+    assert len(read_frames(folder / "videos" / "00000003.mp4")) > 3
+
+
+def test_a_video_that_is_missing_is_made_after_a_resume(folder):
+    lost = folder / "videos" / "00000003.mp4"
+    before = read_frames(lost)
+    lost.unlink()
+    resume(folder, generations=5)
+    assert np.abs(np.subtract(read_frames(lost), before, dtype=float)).mean() < 1  # the encoder may differ in last bits
+    assert list_names(folder / "kept")[-1] == "00000004.dat"
+
+
+@pytest.mark.parametrize(
+    ("damage", "reason"),
+    [
+        (lambda folder: (folder / "videos").write_text(""), "File exists: .*videos"),
+        (lambda folder: (folder / "kept" / "00000000.dat").write_text(""), "00000000.dat"),
+    ],
+    ids=["no folder", "damaged policy"],
+)
+def test_a_video_that_cannot_be_made_costs_one_line(tmp_path, capfd, damage, reason):
+    folder = train(make_scripted_config(tmp_path, generations=2, keep_every=1))
+    damage(folder)
+    capfd.readouterr()
+    resume(folder, generations=3, video_every=1)
+    said = capfd.readouterr().out.splitlines()
+    (line,) = (line for line in said if line.startswith("training goes on without videos: "))
+    assert re.search(reason, line), line
+    assert list_names(folder / "kept")[-1] == "00000003.dat"
+
+
+def test_each_kept_policy_is_a_scene_and_the_best_one_the_last(folder):
+    files = [*map(str, sorted((folder / "kept").iterdir())), str(folder / "best.dat")]
+    captions = [scene.caption for scene in make_scenes(FilmConfig(runs=(str(folder),)), files)]
+    assert captions[:4] == ["generation 0", "generation 2", "generation 3", "generation 4"]
+    assert re.fullmatch(r"generation [245]  best", captions[4])
+
+
+def test_damaged_bodies_and_lesions_are_scenes_of_their_own(tmp_path):
+    options = {**OPTIONS, "environment": "Ant-v5", "policy": "hebbian", "hidden_sizes": (8,), "generations": 1}
+    folder = train(make_config("hebbian", **options, folder=str(tmp_path)))
+    config = FilmConfig(runs=(str(folder),), damage=("none", "left"), lesion=(0.5,))
+    scenes = make_scenes(config, [str(folder / "best.dat")])
+    assert [scene.caption for scene in scenes] == [
+        "generation 1  best  none",
+        "generation 1  best  none  lesion 0.5 (4 of 8 neurons)",
+        "generation 1  best  left",
+        "generation 1  best  left  lesion 0.5 (4 of 8 neurons)",
+    ]
+    assert [scene.environment.morphologies for scene in scenes] == [("none",), ("none",), ("left",), ("left",)]
+
+
+def test_every_so_many_frames_and_the_last_one_are_shown(folder, tmp_path):
+    scenes = make_scenes(FilmConfig(runs=(str(folder),)), [str(folder / "best.dat")])
+    options = {"seed": 0, "max_episode_steps": 9}
+    shown = [film_scenes(tmp_path / "a.mp4", scenes, **options, every=every).num_frames for every in (1, 3, 4, 100)]
+    assert shown == [10, 4, 4, 2]  # frames 0 to 9: each; 0, 3, 6, 9; 0, 4, 8, 9; 0, 9
+
+
+def test_the_caption_is_below_the_frame_and_fits():
+    frame = np.random.default_rng(0).integers(0, 256, (40, 160, 3), np.uint8)
+    shown = add_caption(frame, "generation 12  \N{GREEK SMALL LETTER ALPHA}" * 9, 1234.5)
+    assert shown.shape == (80 + 32, MIN_WIDTH, 3)
+    assert np.array_equal(shown[:80:2, ::2], frame)
+    band = shown[80:].max(axis=2)
+    assert band[:, :8].max() == band[:, -8:].max() == 24 < band.max()
+    assert not np.array_equal(shown, add_caption(frame, "generation 12  \N{GREEK SMALL LETTER ALPHA}" * 9, 1234.6))
+
+
+def run(*arguments):
+    command = [sys.executable, "-m", "hebbes", "film", *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, timeout=120, cwd=ROOT)
+
+
+@pytest.mark.parametrize("name", ["a.mp4", "a.gif"])
+def test_the_command_films_the_folder_of_a_run(folder, tmp_path, name):
+    flags = "--max_episode_steps", "5", "--frames_per_second", "25"
+    done = run(folder, "-o", tmp_path / name, *flags)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == f"film  {tmp_path / name}  5 episodes, 30 frames, 1.20 s\n"
+    frames = read_frames(tmp_path / name)
+    assert (len(frames), frames[0].shape) == (30, (432, 600, 3))
+    np.testing.assert_allclose(frames[0][420:].mean(), 24, atol=30)
+    assert frames[0][:100].mean() > 250
+
+
+def test_what_cannot_be_filmed_is_one_line_and_status_2(folder, tmp_path):
+    other = train(make_scripted_config(tmp_path, generations=1))
+    (tmp_path / "empty").mkdir()
+    cases = [
+        ([folder, "-o", tmp_path / "a.avi"], r"output must name an \.mp4 or \.gif file, not '.*a\.avi'"),
+        ([folder, "-o", tmp_path / "no" / "a.mp4"], "output .*: the folder .*no does not exist"),
+        (
+            [folder, other, "--import", "tests.scripted"],
+            "a film has policies of one environment, got CartPole-v1 in .*, ",
+        ),
+        ([tmp_path / "empty"], "empty holds no run"),
+        ([folder, "--damage", "left"], "left"),
+        ([folder, "--lesion", "0.5"], "lesion is for plastic policies"),
+        ([folder, "--frames_per_second", "0"], r"frames_per_second must be in \[1, 100\], got 0"),
+        ([], "runs must name folders of runs or policy files"),
+    ]
+    for arguments, expected in cases:
+        done = run(*arguments)
+        lines = [line for line in done.stderr.splitlines() if "error" in line]
+        assert (done.returncode, len(lines)) == (2, 1), done.stderr
+        assert re.search(expected, lines[0]), done.stderr
