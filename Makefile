@@ -23,7 +23,7 @@ RUNTIME := .venv/.requirements-installed
 DEVELOPMENT := .venv/.requirements-dev-installed
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z%-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' Makefile
 
 setup: $(RUNTIME) ## create .venv and install requirements.txt
 
@@ -46,6 +46,9 @@ reliability: $(DEVELOPMENT) ## kill, stop, starve and damage real runs, and prin
 	$(BIN)/python -m pytest -q tests/reliability tests/reliability/thorough_*.py \
 	  tests/training/test_resume.py tests/training/test_resume_odd.py tests/training/test_faults.py tests/files/test_hostile_files.py \
 	  tests/execution/test_engine_faults.py tests/execution/test_losses.py tests/environments/test_simulator_faults.py tests/test_signals.py $(ARGS)
+
+results-%: $(RUNTIME) ## repeat results of docs/protocol.md, hours: make results-hybrids ARGS="--jobs 2"
+	$(BIN)/python -m benchmarks.results $* $(ARGS)
 
 clean: ## remove .venv and caches, never weights
 	rm -rf .venv build hebbes.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
