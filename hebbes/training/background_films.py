@@ -11,7 +11,6 @@ from hebbes.execution.workers import ProcessTransport
 from hebbes.files.atomic_file import delete_leftovers
 from hebbes.files.policy_file import load_policy
 from hebbes.recording.console import Console
-from hebbes.reporting.film import Scene, describe_policy, film_scenes
 from hebbes.reporting.video import FRAMES_PER_SECOND
 from hebbes.training.run_state import Run
 from hebbes.training.saved_runs import list_kept_files
@@ -113,6 +112,8 @@ def film_policy(
     host: LowPriority, policy: Path, video: Path, seed: int, max_episode_steps: int | None, imports: Sequence[str]
 ) -> None:
     """Films an episode of a policy file. It is called in the other process."""
+    from hebbes.reporting.film import Scene, describe_policy, film_scenes  # imports OpenCV
+
     saved = load_policy(policy, imports)
     scene = Scene(describe_policy(saved), saved, make_evaluation_spec(saved.environment))
     fps = FRAMES_PER_SECOND / _FRAME_EVERY
