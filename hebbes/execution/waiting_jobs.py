@@ -3,6 +3,7 @@
 To find the next job takes the same time however many wait, because a generation may have ten thousand.
 """
 
+from collections.abc import Sequence
 from heapq import heappop, heappush
 from itertools import count
 from math import ceil
@@ -55,15 +56,17 @@ class WaitingJobs:
     def share_out(self, num_workers: int) -> None:
         """Frees the homes of each worker above its share, so that one that has started gets some."""
         share = ceil(len(self._owners) / num_workers)
-        for seat in set(self._owners.values()):
-            self._free_homes(seat, share)
+        homes: dict[Seat, list[int]] = {}
+        for home, owner in self._owners.items():
+            homes.setdefault(owner, []).append(home)
+        for seat, own in homes.items():
+            self._free_homes(seat, own[share:])
 
     def free(self, seat: Seat) -> None:
         """Frees the homes of a lost worker."""
-        self._free_homes(seat, 0)
+        self._free_homes(seat, [home for home, owner in self._owners.items() if owner is seat])
 
-    def _free_homes(self, seat: Seat, kept: int) -> None:
-        homes = [home for home, owner in self._owners.items() if owner is seat][kept:]
+    def _free_homes(self, seat: Seat, homes: Sequence[int]) -> None:
         for home in homes:
             del self._owners[home]
         for _, job in self._queues.pop(seat, []) if homes else ():
