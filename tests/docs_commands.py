@@ -10,8 +10,8 @@ import torch
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted(ROOT.glob("docs/*.md"))]
 
-_TRAIN = "--generations 2 --max_episode_steps 20 --test_episodes 1 --eval_episodes 1 --threads 1"
-_EVALUATE = "--episodes 2 --max_episode_steps 20 --threads 1"
+_TRAIN = "--generations 2 --eval_every 1 --max_episode_steps 20 --test_episodes 1 --eval_episodes 1 --threads 1"
+_EVALUATE = "--episodes 2 --max_episode_steps 120 --threads 1"
 _TRAIN_HYBRID = (
     "--max_env_steps 60 --start_steps 20 --max_episode_steps 10 --test_episodes 1 --eval_episodes 1 --threads 1"
 )
@@ -32,8 +32,8 @@ _CHANGEABLE = {"--generations", "--threads", "--test_episodes"}
 
 BEFORE = {
     "compare": [
-        "python train_static.py --environment HalfCheetah-v5 --run_name openai --seeds 2",
-        "python train_static.py --environment HalfCheetah-v5 --run_name cem --seeds 2 --strategy cem",
+        "python train_static.py --environment HalfCheetah-v5 --run_name openai",
+        "python train_static.py --environment HalfCheetah-v5 --run_name cem --strategy cem",
     ],
     "reliability": ["python train_static.py --environment CartPole-v1 --run_name my_run"],
 }
