@@ -53,7 +53,9 @@ def render_frame(policy: LoadedPolicy, env_step: int) -> UInt8[np.ndarray, "h w 
             session.reward(reward)
             if terminated or truncated:
                 break
-        return env.render()
+        frame = env.render()
+        assert frame is not None  # the render mode is rgb_array
+        return frame
     finally:
         env.close()
 

@@ -10,7 +10,9 @@ import torch
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted(ROOT.glob("docs/*.md"))]
 
-_TRAIN = "--generations 2 --eval_every 1 --max_episode_steps 20 --test_episodes 1 --eval_episodes 1 --threads 1"
+_TRAIN = (
+    "--generations 2 --eval_every 1 --max_episode_steps 20 --test_episodes 1 --eval_episodes 1 --threads 1 --seeds? 2"
+)
 _EVALUATE = "--episodes 2 --max_episode_steps 120 --threads 1"
 _TRAIN_HYBRID = (
     "--max_env_steps 60 --start_steps 20 --max_episode_steps 10 --test_episodes 1 --eval_episodes 1 --threads 1"
@@ -18,6 +20,7 @@ _TRAIN_HYBRID = (
 _SWEEP = (
     "--trials 2 --max_env_steps 800 --max_episode_steps 20 --eval_every 1 --finalists 1 --final_seeds 1 --threads 1"
 )
+RESUME = "--generations? 3 --test_episodes 1 --threads 1"
 SHORT = {
     **dict.fromkeys(("train_static", "train_hebbian"), _TRAIN),
     **dict.fromkeys(("evaluate_static", "evaluate_hebbian", "compare"), _EVALUATE),
@@ -25,10 +28,7 @@ SHORT = {
     "sweep": _SWEEP,
     "examples.t_maze": "--seeds 1 --generations 2 --popsize 8 --eval_episodes 8",
 }
-"""Program -> flags that make it quick. They replace the command's own."""
-
-_RESUME = "--generations 3 --threads 1 --test_episodes 1"
-_CHANGEABLE = {"--generations", "--threads", "--test_episodes"}
+"""Program -> flags that make it quick. They replace the command's own. Those with a question mark are not added."""
 
 BEFORE = {
     "compare": [
@@ -71,16 +71,15 @@ def find_program(words: list[str]) -> str:
 
 def shorten(words: list[str], folder: Path) -> list[str]:
     """The command with fewer generations and episodes, and with files in the folder for its <placeholders>."""
-    program = find_program(words)
-    resumes = program.startswith("train_") and "--resume" in words
-    flags = iter(_RESUME.split() if resumes else SHORT.get(program, "").split())
+    flags = iter((RESUME if "--resume" in words else SHORT.get(find_program(words), "")).split())
     words = [word for word in words if word != "--follow"]
     if words[0] == "hebbes":
         words = ["python", "-m", *words]
     for flag, value in zip(flags, flags, strict=True):
-        if flag in words:
-            words[words.index(flag) + 1] = value
-        elif not resumes or (flag in _CHANGEABLE and "hybrid" not in program):
+        name = flag.removesuffix("?")
+        if name in words:
+            words[words.index(name) + 1] = value
+        elif name == flag:
             words += [flag, value]
     return [fill_placeholder(word, folder) for word in words]
 
