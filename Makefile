@@ -3,7 +3,7 @@ SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := help
-.PHONY: help setup train test check clean
+.PHONY: help setup train test docs check clean
 
 PYTHON ?= python3
 # Not `?=`: shells know an environment variable ENV of their own.
@@ -33,7 +33,11 @@ train: $(RUNTIME) ## evolve a policy: make train ENV=CarRacing-v3 ARGS="--popsiz
 test: $(DEVELOPMENT) ## run the fast tests, some minutes: make test ARGS="-k wrappers"
 	$(PYTEST) -m "not slow and not ray" $(ARGS)
 
-check: $(DEVELOPMENT) ## lint, format, types, layers, all tests (tests/test_layout.py holds the size limits)
+# Not --quiet: it would hide the warnings that --strict counts. The variable silences one that every build would have.
+docs: $(DEVELOPMENT) ## build the pages of docs in site/, and fail on a broken link
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
+
+check: $(DEVELOPMENT) docs ## lint, format, types, layers, site, all tests (tests/test_layout.py holds the size limits)
 	$(BIN)/python -m ruff check $(SOURCES)
 	$(BIN)/python -m ruff format --check $(SOURCES)
 	$(BIN)/python -m mypy
@@ -51,7 +55,7 @@ results-%: $(RUNTIME) ## repeat results of docs/protocol.md, hours: make results
 	$(BIN)/python -m benchmarks.results $* $(ARGS)
 
 clean: ## remove .venv and caches, never weights
-	rm -rf .venv build hebbes.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf .venv build site hebbes.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # A .venv without a working pip was interrupted, or its Python is gone: make it anew.

@@ -1,13 +1,18 @@
-"""The pages of docs name files, functions and classes that are there, and can be found."""
+"""The pages of docs name files, functions and classes that are there, and can be found. README is short and true."""
 
 import ast
 import re
+import tomllib
 from pathlib import Path
 
 import pytest
+import yaml
+
+from hebbes.registry.tables import ALGORITHMS, STRATEGIES
 
 ROOT = Path(__file__).parent.parent
 PAGES = sorted(ROOT.glob("docs/*.md"))
+README = (ROOT / "README.md").read_text()
 FILE = r"(?:hebbes|tests|benchmarks|examples|docs)/[\w./-]*"
 
 
@@ -48,3 +53,36 @@ def test_every_room_is_in_the_architecture():
     text = (ROOT / "docs" / "architecture.md").read_text()
     rooms = {path.name for path in (ROOT / "hebbes").iterdir() if path.is_dir() and path.name != "__pycache__"}
     assert rooms == set(re.findall(r"^\|[^|]*\| `(\w+)/` \|", text, re.MULTILINE))
+
+
+def test_the_readme_is_short():
+    assert len(README.splitlines()) <= 140
+    assert len(README.split()) < 1200
+
+
+@pytest.mark.parametrize("page", ["README.md", "CONTRIBUTING.md"])
+def test_the_files_that_it_links_to_exist(page):
+    links = re.findall(r"\]\(([^)#]+)\)", (ROOT / page).read_text())
+    assert links and [link for link in links if not (ROOT / link).exists()] == []
+
+
+def test_the_scores_in_the_readme_are_those_of_the_presets():
+    rows = re.findall(r"^\| (\S+-v\d)(, plastic)? \| `(\w+)` \| (\S+) \|", README, re.MULTILINE)
+    assert len(rows) > 10
+    for environment, plastic, strategy, score in rows:
+        preset = f"hebbes/presets/{'hebbian' if plastic else 'static'}/{environment}.yaml"
+        options = yaml.safe_load((ROOT / preset).read_text())
+        assert re.match(rf"(median )?{score} (of|on each of) seeds ", str(options["measured"])), preset
+        assert options.get("strategy", "openai_es") == strategy
+
+
+def test_the_readme_names_all_strategies_and_algorithms():
+    table = README[README.index("## Strategies") : README.index("## Environments")]
+    assert {*STRATEGIES, *ALGORITHMS} <= set(re.findall(r"`(\w+)`", table))
+
+
+def test_the_citation_has_the_version_of_the_package():
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text())
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    assert (citation["version"], citation["license"]) == (project["version"], project["license"])
+    assert {"cff-version", "message", "title", "authors"} <= citation.keys()

@@ -1,8 +1,9 @@
-"""The parts in docs/extending.md can be copied into a file and used with the commands beside them."""
+"""The parts in docs/extending.md can be copied into a file, or into hebbes, and used with the commands beside them."""
 
 import os
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -11,16 +12,43 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 PAGE = (ROOT / "docs" / "extending.md").read_text()
+BLOCKS = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
+PLACE = re.compile(r"# (hebbes/\S+\.py)(?:, in (\w+))?\n")
+"""The first line of a block that belongs into hebbes: the file, and the table in it if it is a line of one."""
 COMMANDS = [line for block in re.findall(r"```sh\n(.*?)```", PAGE, re.DOTALL) for line in block.splitlines()]
+WITH_MY_PARTS = [line for line in COMMANDS if "my_parts" in line]
+WITHIN_HEBBES = [line for line in COMMANDS if "my_parts" not in line]
 SMALL = ["--test_episodes", "0", "--threads", "1", "--run_name", "run", "--max_episode_steps", "50"]
 
 
 @pytest.fixture(scope="module")
 def parts(tmp_path_factory):
-    """A folder with my_parts.py, which holds all the page's Python in order."""
+    """A folder with my_parts.py, which holds all of the page's own parts in order."""
     folder = tmp_path_factory.mktemp("parts")
-    (folder / "my_parts.py").write_text("\n\n".join(re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)))
+    (folder / "my_parts.py").write_text("\n\n".join(block for block in BLOCKS if not PLACE.match(block)))
     return folder
+
+
+@pytest.fixture(scope="module")
+def clone(tmp_path_factory):
+    """A copy of hebbes, to which the page's other parts have been added."""
+    folder = tmp_path_factory.mktemp("clone")
+    shutil.copytree(ROOT / "hebbes", folder / "hebbes", ignore=shutil.ignore_patterns("__pycache__"))
+    for script in ROOT.glob("train_*.py"):
+        shutil.copy(script, folder)
+    for block in BLOCKS:
+        if place := PLACE.match(block):
+            (file, table), text = place.groups(), block[place.end() :]
+            if table:
+                begin, end = re.split(rf"(?<=\n)(?={table}\b)", (folder / file).read_text())
+                opening, lines = end.split("{\n", 1)
+                text = f"{begin}{opening}{{\n{text}{lines}"
+            (folder / file).write_text(text)
+    return folder
+
+
+def test_recipes_are_short():
+    assert max(len(PLACE.sub("", block).splitlines()) for block in BLOCKS) <= 40
 
 
 def run(parts, *arguments):
@@ -29,26 +57,39 @@ def run(parts, *arguments):
 
 
 def test_the_page_has_a_command_for_each_kind_of_part():
-    assert [re.search(r"--(\w+) my_parts:", line)[1] for line in COMMANDS] == [
-        *("policy", "strategy", "wrappers", "loggers", "algorithm")
+    assert [re.search(r"--(\w+) my_parts", line)[1] for line in WITH_MY_PARTS] == [
+        *("policy", "policy", "strategy", "wrappers", "import", "loggers", "algorithm")
+    ]
+    assert [re.search("hebb_rule|engine|trainer", line)[0] for line in WITHIN_HEBBES] == [
+        *("hebb_rule", "engine", "trainer")
     ]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("command", WITH_MY_PARTS)
 def test_each_command_trains_and_keeps_the_options_of_the_part(command, parts, tmp_path):
     words = shlex.split(command)
     done = run(parts, *words[1:], "--folder", str(tmp_path), *SMALL)
     assert done.returncode == 0, done.stderr
     folder = tmp_path / words[words.index("--environment") + 1] / "run"
-    (place,) = (number for number, word in enumerate(words) if word.startswith("my_parts:"))
+    (place,) = (number for number, word in enumerate(words) if word.startswith("my_parts"))
     option = words[place + 1].removeprefix("--")
-    assert f"\n{option}: " in (folder / "config.yaml").read_text()
+    assert f"\n{option}: " in f"\n{(folder / 'config.yaml').read_text()}"
     budget, so_far = words[-2:]
     again = run(parts, words[1], "--resume", str(folder), "--import", "my_parts", budget, str(int(so_far) + 1))
     assert again.returncode == 0, again.stderr
     if "JSONLines" in command:
         assert len((folder / "metrics.jsonl").read_text().splitlines()) == 2
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("command", WITHIN_HEBBES)
+def test_each_command_within_hebbes_trains(command, clone):
+    words = [sys.executable, *shlex.split(command)[1:]]
+    environment = {**os.environ, "PYTHONPATH": str(clone)}
+    done = subprocess.run(words, cwd=clone, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert "best policy" in done.stdout
 
 
 @pytest.mark.parametrize(

@@ -26,7 +26,7 @@ from hebbes.statistics.intervals import Summary, summarize
 class Evaluation:
     """The episodes of one policy. Printed, it is one line.
 
-    Example:
+    Examples:
         >>> import hebbes
         >>> found = hebbes.evaluate("cartpole.dat", episodes=3, max_episode_steps=50, threads=1)
         >>> found.returns, found.env_steps
@@ -90,7 +90,7 @@ def evaluate(
         ValueError: an argument or the file cannot be used, or the episodes cannot be played. An episode that fails
             raises nothing: its return is NaN.
 
-    Example:
+    Examples:
         >>> import hebbes
         >>> print(hebbes.evaluate("cartpole.dat", episodes=20, seed=0, threads=1))
         mean 500 [500, 500], IQM 500 [500, 500], median 500 [500, 500], std 0.00, min 500, max 500 over 20 episodes

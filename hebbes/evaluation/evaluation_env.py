@@ -18,7 +18,7 @@ class EvaluationEnv(gymnasium.Env):
     Observations and actions are those of the outermost wrapper, and the spaces are its spaces. Each episode has a new
     simulator, so that nothing is left of the previous one.
 
-    Example:
+    Examples:
         >>> import hebbes
         >>> env = hebbes.load_policy("cartpole.dat").make_env(seed=0)
         >>> observation, info = env.reset()

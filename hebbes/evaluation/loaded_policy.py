@@ -33,7 +33,7 @@ def load_policy(path: str | Path, *, imports: Sequence[str] = ()) -> "LoadedPoli
     Raises:
         ValueError: the file is missing, damaged or newer, or it names code that is unknown or not in `imports`.
 
-    Example:
+    Examples:
         >>> import hebbes
         >>> policy = hebbes.load_policy("cartpole.dat")
         >>> policy
@@ -51,7 +51,7 @@ class LoadedPolicy:
 
     `act` is for policies without a state in an episode. `start` is for every policy, plastic and recurrent ones too.
 
-    Example:
+    Examples:
         >>> import hebbes
         >>> policy = hebbes.load_policy("cartpole.dat")
         >>> env = policy.make_env(seed=0)
@@ -151,7 +151,7 @@ class LoadedPolicy:
 class Session:
     """A policy within one episode: `act` on each observation, and `reward` after each env step.
 
-    Example:
+    Examples:
         >>> import hebbes
         >>> session = hebbes.load_policy("cartpole.dat").start(seed=0, episode=3)
         >>> session.act([0.0, 0.1, 0.02, 0.3])

@@ -41,7 +41,7 @@ def train(
         ValueError: an option is wrong, or they do not fit together; nothing has been written.
         RuntimeError: training cannot go on. The finished generations are saved.
 
-    Example:
+    Examples:
         >>> import hebbes
         >>> seen = []
         >>> options = {"environment": "CartPole-v1", "policy": "linear", "population_size": 8, "seed": 1}

@@ -35,14 +35,15 @@ class Search:
     Raises:
         ValueError: there is no such strategy or setting, or a value is not allowed. The message says what is.
 
-    >>> import numpy as np
-    >>> from hebbes.strategies.search import Search
-    >>> search = Search("cma_es", initial_mean=np.zeros(3), seed=0, sigma=0.5, population_size=16)
-    >>> for _ in range(40):
-    ...     candidates = search.ask()
-    ...     metrics = search.tell(-np.square(candidates - 3).sum(axis=1))
-    >>> [round(float(number), 2) for number in search.mean]
-    [3.0, 3.0, 3.0]
+    Examples:
+        >>> import numpy as np
+        >>> import hebbes
+        >>> search = hebbes.Search("cma_es", initial_mean=np.zeros(3), seed=0, sigma=0.5, population_size=16)
+        >>> for _ in range(40):
+        ...     candidates = search.ask()
+        ...     metrics = search.tell(-np.square(candidates - 3).sum(axis=1))
+        >>> [round(float(number), 2) for number in search.mean]
+        [3.0, 3.0, 3.0]
     """
 
     def __init__(
@@ -72,10 +73,11 @@ class Search:
     def strategy(self) -> Strategy:
         """The strategy itself.
 
-        >>> import numpy as np
-        >>> from hebbes.strategies.search import Search
-        >>> type(Search("snes", initial_mean=np.zeros(2)).strategy).__name__
-        'SNES'
+        Examples:
+            >>> import numpy as np
+            >>> import hebbes
+            >>> type(hebbes.Search("snes", initial_mean=np.zeros(2)).strategy).__name__
+            'SNES'
         """
         return self._strategy
 
@@ -83,10 +85,11 @@ class Search:
     def mean(self) -> Float32[np.ndarray, " params"]:
         """The mean of the search distribution: the search's answer so far.
 
-        >>> import numpy as np
-        >>> from hebbes.strategies.search import Search
-        >>> Search("snes", initial_mean=np.ones(2)).mean
-        array([1., 1.], dtype=float32)
+        Examples:
+            >>> import numpy as np
+            >>> import hebbes
+            >>> hebbes.Search("snes", initial_mean=np.ones(2)).mean
+            array([1., 1.], dtype=float32)
         """
         return np.array(self._strategy.mean, np.float32)
 
@@ -94,12 +97,13 @@ class Search:
     def generation(self) -> int:
         """The number of generations so far: how often `tell` was called.
 
-        >>> import numpy as np
-        >>> from hebbes.strategies.search import Search
-        >>> search = Search("snes", initial_mean=np.zeros(2))
-        >>> metrics = search.tell(-np.square(search.ask()).sum(axis=1))
-        >>> search.generation
-        1
+        Examples:
+            >>> import numpy as np
+            >>> import hebbes
+            >>> search = hebbes.Search("snes", initial_mean=np.zeros(2))
+            >>> metrics = search.tell(-np.square(search.ask()).sum(axis=1))
+            >>> search.generation
+            1
         """
         return self._generation
 
@@ -109,11 +113,12 @@ class Search:
         Until `tell` is called, it returns the same candidates again. Raises FloatingPointError when the search cannot
         go on, because it has converged or diverges.
 
-        >>> import numpy as np
-        >>> from hebbes.strategies.search import Search
-        >>> search = Search("openai_es", initial_mean=np.zeros(5), population_size=20)
-        >>> search.ask().shape
-        (21, 5)
+        Examples:
+            >>> import numpy as np
+            >>> import hebbes
+            >>> search = hebbes.Search("openai_es", initial_mean=np.zeros(5), population_size=20)
+            >>> search.ask().shape
+            (21, 5)
         """
         population = self._strategy.ask(self._generation)
         weights = population.weights(range(len(population)))
@@ -131,16 +136,17 @@ class Search:
         Raises:
             ValueError: the candidates were not asked for, or the fitness does not fit them.
 
-        >>> import numpy as np
-        >>> from hebbes.strategies.search import Search
-        >>> search = Search("ga", initial_mean=np.zeros(4), population_size=30, parents=5, sigma=0.1)
-        >>> for _ in range(60):
-        ...     candidates = search.ask()
-        ...     metrics = search.tell(-np.square(candidates - 1).sum(axis=1))
-        >>> round(float(np.abs(search.mean - 1).max()))
-        0
-        >>> sorted(metrics)
-        ['mean_norm', 'sigma', 'tied_share', 'update_norm', 'update_over_sigma']
+        Examples:
+            >>> import numpy as np
+            >>> import hebbes
+            >>> search = hebbes.Search("ga", initial_mean=np.zeros(4), population_size=30, parents=5, sigma=0.1)
+            >>> for _ in range(60):
+            ...     candidates = search.ask()
+            ...     metrics = search.tell(-np.square(candidates - 1).sum(axis=1))
+            >>> round(float(np.abs(search.mean - 1).max()))
+            0
+            >>> sorted(metrics)
+            ['mean_norm', 'sigma', 'tied_share', 'update_norm', 'update_over_sigma']
         """
         if self._asked is None:
             raise ValueError("tell needs candidates: call ask before each tell")
@@ -159,10 +165,11 @@ class Search:
     def state_dict(self) -> dict[str, np.ndarray]:
         """Everything that changes, as named arrays, for an exact resume. `numpy.savez` can write them.
 
-        >>> import numpy as np
-        >>> from hebbes.strategies.search import Search
-        >>> sorted(Search("one_plus_one", initial_mean=np.zeros(2)).state_dict())
-        ['generation', 'strategy.parent', 'strategy.sigma']
+        Examples:
+            >>> import numpy as np
+            >>> import hebbes
+            >>> sorted(hebbes.Search("one_plus_one", initial_mean=np.zeros(2)).state_dict())
+            ['generation', 'strategy.parent', 'strategy.sigma']
         """
         own = {f"{_PREFIX}{name}": np.array(array) for name, array in self._strategy.state_dict().items()}
         return {"generation": np.array(self._generation), **own}
@@ -173,13 +180,14 @@ class Search:
         What follows has the same bits as without the interruption. Candidates that were asked for but not told must be
         asked for again. Raises ValueError or KeyError for the state of another strategy.
 
-        >>> import numpy as np
-        >>> from hebbes.strategies.search import Search
-        >>> first, second = (Search("snes", initial_mean=np.zeros(2), seed=7) for _ in range(2))
-        >>> metrics = first.tell(-np.square(first.ask() - 1).sum(axis=1))
-        >>> second.load_state_dict(first.state_dict())
-        >>> np.array_equal(first.ask(), second.ask())
-        True
+        Examples:
+            >>> import numpy as np
+            >>> import hebbes
+            >>> first, second = (hebbes.Search("snes", initial_mean=np.zeros(2), seed=7) for _ in range(2))
+            >>> metrics = first.tell(-np.square(first.ask() - 1).sum(axis=1))
+            >>> second.load_state_dict(first.state_dict())
+            >>> np.array_equal(first.ask(), second.ask())
+            True
         """
         count = copy_matching_arrays({"generation": np.array(0)}, {"generation": state["generation"]})["generation"]
         if count < 0:

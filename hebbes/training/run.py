@@ -32,7 +32,7 @@ LEARNING_CURVE = "learning_curve.png"
 class TrainedRun:
     """A run that has ended normally.
 
-    Example:
+    Examples:
         >>> import hebbes
         >>> run = hebbes.train({"environment": "CartPole-v1", "generations": 2, "threads": 1}, quiet=True)
         >>> run.folder.parent.name, run.best.name
