@@ -24,6 +24,7 @@ RESUME = "--generations? 3 --test_episodes 1 --threads 1"
 SHORT = {
     **dict.fromkeys(("train_static", "train_hebbian"), _TRAIN),
     **dict.fromkeys(("evaluate_static", "evaluate_hebbian", "compare"), _EVALUATE),
+    "film": "--max_episode_steps 20",
     "train_hybrid": _TRAIN_HYBRID,
     "sweep": _SWEEP,
     "examples.t_maze": "--seeds 1 --generations 2 --popsize 8 --eval_episodes 8",
