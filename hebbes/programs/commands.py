@@ -38,6 +38,10 @@ COMMANDS = {
         "hebbes.programs.plot:plot",
         "Draws learning curves of runs, with the seeds of a method together, or performance profiles.",
     ),
+    "report": (
+        "hebbes.programs.report:report",
+        "Writes a web page about runs: options, curves, comparisons of methods, diagnostics, plasticity, videos.",
+    ),
     "runs": (
         "hebbes.programs.list_runs:list_runs",
         "Lists the runs in a folder: what they train, whether they are running, and how far they are.",
