@@ -75,7 +75,7 @@ def _compare_returns(first: EvaluationResult, second: EvaluationResult) -> Compa
     return compare(first.returns, second.returns, make_generator(0, Purpose.BOOTSTRAP))
 
 
-def find_methods(group: Group) -> dict[str, list[int]]:
+def _find_methods(group: Group) -> dict[str, list[int]]:
     """Label of each method -> the numbers of its files."""
     intact = select_intact(group)
     found = group_by_method([find_policy_method(each.entry.path, each.entry.saved) for each in intact.values()])
@@ -108,7 +108,7 @@ def _format_group(config: EvaluateConfig, label: str, group: Group) -> str:
     episodes = f"{config.episodes} episodes" + (" each" if first != last else "")
     names = {number: make_printable(each.entry.path) for number, each in intact.items()}
     rows = {_format_row_name(*key): format_row(summarize(each.returns), each.faults) for key, each in group.items()}
-    methods = find_methods(group) if len(intact) > 1 else {}
+    methods = _find_methods(group) if len(intact) > 1 else {}
     returns = {name: {number: intact[number].returns for number in runs} for name, runs in methods.items()}
     pairs = {
         f"{one} over {other}, by {name_unit(methods, one, other)}": explain_failure(group, methods, one, other) or found
@@ -172,7 +172,7 @@ def _format_morphology_tables(groups: Mapping[str, Group]) -> list[str]:
 def _make_json_object(
     config: EvaluateConfig, evaluated: Sequence[EvaluationResult], groups: Mapping[str, Group]
 ) -> dict[str, Any]:
-    methods = {label: find_methods(group) for label, group in groups.items()}
+    methods = {label: _find_methods(group) for label, group in groups.items()}
     return {
         "seeds": list(config.all_seeds),
         "episodes": config.episodes,

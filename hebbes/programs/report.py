@@ -10,7 +10,7 @@ from hebbes.contracts.option import check_options, option
 from hebbes.options.program_options import parse_options
 from hebbes.programs.exit_status import end_cleanly_on_signals, report_errors_in_one_line
 from hebbes.recording.console import Console
-from hebbes.recording.standard_output import print_or_exit, reserve_stdout_for_results
+from hebbes.recording.standard_output import make_printable, print_or_exit, reserve_stdout_for_results
 from hebbes.reporting.page.write_page import check_page_path, write_page
 from hebbes.training.run_options import MAX_EPISODES
 
@@ -51,8 +51,7 @@ def report(description: str) -> None:
             sections, is_complete = make_sections(config, console)
             with console.phase("writing"):
                 try:
-                    subtitle = f"{', '.join(config.runs)}"
-                    write_page(Path(config.output), "Report on runs", subtitle, sections)
+                    write_page(Path(config.output), "Report on runs", make_printable(", ".join(config.runs)), sections)
                 except OSError as error:
                     raise ValueError(f"output {config.output}: {error.strerror}") from error
         print_or_exit(f"report  {config.output}")
@@ -102,22 +101,27 @@ def _play(config: ReportConfig, runs: "Sequence[ReportedRun]", console: Console)
     from hebbes.programs.reports.plasticity_sections import make_plasticity_section
     from hebbes.training.saved_runs import BEST
 
-    names = {str(path): run.name for run in runs if (path := run.saved.folder / BEST).exists()}
-    if not names or not config.episodes:
+    by_path = {str(path): run for run in runs if (path := run.saved.folder / BEST).exists()}
+    if not by_path or not config.episodes:
         return [], True
-    options = {"episodes": config.episodes, "seed": config.seed, "threads": config.threads, "imports": config.imports}
-    evaluation = EvaluateConfig(path_weights=tuple(names), **options)
+    evaluation = EvaluateConfig(
+        path_weights=tuple(by_path),
+        episodes=config.episodes,
+        seed=config.seed,
+        threads=config.threads,
+        imports=config.imports,
+    )
     with console.phase("reading policies"):
         entries = load_entries(evaluation)
     evaluated = play_all(evaluation, entries, console)
-    best = choose_best_runs(evaluation, evaluated)
-    sections = [make_evaluation_section(evaluation, evaluated, names)]
+    best = choose_best_runs(evaluation, evaluated, by_path)
+    sections = [make_evaluation_section(evaluation, evaluated, by_path)]
     with console.phase("recording weights"):
-        plasticity = make_plasticity_section(evaluation, best, names)
+        plasticity = make_plasticity_section(evaluation, best, by_path)
         sections += [plasticity] if plasticity.sections else []
     is_filmed = True
     if config.video:
         with console.phase("filming"):
-            videos, is_filmed = make_video_section(evaluation, best, names)
+            videos, is_filmed = make_video_section(evaluation, best, by_path)
             sections.append(videos)
     return sections, is_filmed and not any(each.lost for each in evaluated)

@@ -13,12 +13,12 @@ from hebbes.programs.evaluation_report import (
     Methods,
     compare_all_methods,
     explain_failure,
-    find_methods,
     group_by_environment,
     name_unit,
     select_intact,
     warn_of_equal_seeds,
 )
+from hebbes.programs.reports.run_sections import ReportedRun
 from hebbes.recording.standard_output import try_to_write
 from hebbes.reporting.method_plots import choose_thresholds
 from hebbes.reporting.page.charts import make_intervals_chart
@@ -33,13 +33,13 @@ _STATISTICS = ("mean", "IQM", "median", "std", "min", "max")
 
 
 def make_evaluation_section(
-    config: EvaluateConfig, evaluated: Sequence[EvaluationResult], names: Mapping[str, str]
+    config: EvaluateConfig, evaluated: Sequence[EvaluationResult], runs: Mapping[str, ReportedRun]
 ) -> Section:
-    """The returns of the policies. `names` has what the report calls the run of each policy file."""
+    """The returns of the policies. `runs` has the run of each policy file."""
     sections = []
     for label, group in group_by_environment(config, evaluated).items():
-        methods, intact = find_methods(group), select_intact(group)
-        returns = {names[each.entry.path]: each for each in intact.values()}
+        methods, intact = _find_methods(group, runs), select_intact(group)
+        returns = {runs[each.entry.path].name: each for each in intact.values()}
         rows = [(name, *format_row(summarize(each.returns), each.faults)) for name, each in returns.items()]
         means = {name: summarize(each.returns).mean for name, each in returns.items()}
         blocks: list[Block] = [
@@ -47,7 +47,7 @@ def make_evaluation_section(
                 f"Return of each run, {label}", "Mean of the episodes; the interval is over episodes.", "return", means
             ),
             Table(f"Returns of each run in {label}, over episodes", ("run", *_STATISTICS), rows),
-            *_show_methods(group, methods, names, label),
+            *_show_methods(group, methods, runs, label),
             *_compare_methods(group, methods, label),
         ]
         sections.append(Section(label, blocks))
@@ -58,7 +58,15 @@ def make_evaluation_section(
     return Section("Evaluation", [Text(intro)], sections)
 
 
-def _show_methods(group: Group, methods: Methods, names: Mapping[str, str], label: str) -> Iterator[Block]:
+def _find_methods(group: Group, runs: Mapping[str, ReportedRun]) -> dict[str, list[int]]:
+    """Label of each method -> the numbers of its files."""
+    found: dict[str, list[int]] = {}
+    for number, each in select_intact(group).items():
+        found.setdefault(runs[each.entry.path].method, []).append(number)
+    return found
+
+
+def _show_methods(group: Group, methods: Methods, reported: Mapping[str, ReportedRun], label: str) -> Iterator[Block]:
     """The methods over their runs, if any has several runs."""
     if all(len(numbers) == 1 for numbers in methods.values()):
         return
@@ -69,7 +77,8 @@ def _show_methods(group: Group, methods: Methods, names: Mapping[str, str], labe
         for method, each in summaries.items()
     ]
     circles = {
-        method: {names[each.entry.path]: float(each.returns.mean()) for each in found} for method, found in runs.items()
+        method: {reported[each.entry.path].name: float(each.returns.mean()) for each in found}
+        for method, found in runs.items()
     }
     estimates = {method: each.iqm for method, each in summaries.items()}
     note = "Interquartile mean of the runs; the interval is over runs. Circles: each run."
@@ -84,20 +93,12 @@ def _compare_methods(group: Group, methods: Methods, label: str) -> Iterator[Blo
     """Each method over each other one, and their performance profiles."""
     if len(methods) < 2:
         return
-    compared = compare_all_methods(group, methods)
-    found = {f"{one} over {other}": each for (one, other), each in compared.items()}
-    rows = [
-        (f"{one} over {other}", name_unit(methods, one, other), failure)
-        if (failure := explain_failure(group, methods, one, other))
-        else (
-            f"{one} over {other}",
-            name_unit(methods, one, other),
-            str(each.probability_of_improvement),
-            str(each.mean_difference),
-        )
-        for (one, other), each in compared.items()
-    ]
-    probabilities = {name: each.probability_of_improvement for name, each in found.items()}
+    rows, probabilities = [], {}
+    for number, ((one, other), found) in enumerate(compare_all_methods(group, methods).items(), 1):
+        name, failure = f"{number}  {one} over {other}", explain_failure(group, methods, one, other)
+        probabilities[name] = found.probability_of_improvement
+        cells = [failure] if failure else [str(found.probability_of_improvement), str(found.mean_difference)]
+        rows.append((name, name_unit(methods, one, other), *cells))
     note = "How often a run of the first method has the higher return than one of the second. 0.5: neither is better."
     what = "probability of improvement"
     yield make_intervals_chart(f"Comparisons, {label}", note, what, probabilities, reference=0.5)
@@ -119,11 +120,13 @@ def _draw_profiles(group: Group, methods: Methods, label: str) -> Iterator[Chart
     yield make_curves_chart(title, note, labels, lines, table, max_points=len(thresholds))
 
 
-def choose_best_runs(config: EvaluateConfig, evaluated: Sequence[EvaluationResult]) -> dict[str, EvaluationResult]:
+def choose_best_runs(
+    config: EvaluateConfig, evaluated: Sequence[EvaluationResult], runs: Mapping[str, ReportedRun]
+) -> dict[str, EvaluationResult]:
     """The run with the highest mean return of each method in each environment, by what a heading calls it."""
     found = {}
     for label, group in group_by_environment(config, evaluated).items():
-        for method, numbers in find_methods(group).items():
+        for method, numbers in _find_methods(group, runs).items():
             played = [group[number, ""] for number in numbers if np.isfinite(group[number, ""].returns).all()]
             if played:
                 found[f"{method} in {label}"] = max(played, key=lambda each: each.returns.mean())
@@ -131,13 +134,13 @@ def choose_best_runs(config: EvaluateConfig, evaluated: Sequence[EvaluationResul
 
 
 def make_video_section(
-    config: EvaluateConfig, best: Mapping[str, EvaluationResult], names: Mapping[str, str]
+    config: EvaluateConfig, best: Mapping[str, EvaluationResult], runs: Mapping[str, ReportedRun]
 ) -> tuple[Section, bool]:
     """The first episode of the best run of each method, and whether all could be filmed."""
     blocks: list[Block] = []
     with TemporaryDirectory() as folder:
         for number, (label, each) in enumerate(best.items()):
-            path, title = Path(folder) / f"{number}.mp4", f"{label}: first episode of {names[each.entry.path]}"
+            path, title = Path(folder) / f"{number}.mp4", f"{label}: first episode of {runs[each.entry.path].name}"
 
             def film(path: Path = path, each: EvaluationResult = each) -> None:
                 film_episode(

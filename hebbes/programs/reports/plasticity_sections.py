@@ -9,6 +9,7 @@ from hebbes.evaluation.weight_recording import MAX_ENV_STEPS, WeightRecording, r
 from hebbes.options.evaluation import EvaluateConfig
 from hebbes.policies.coefficients import read_coefficients_by_name
 from hebbes.policies.hebbian import Hebbian
+from hebbes.programs.reports.run_sections import ReportedRun
 from hebbes.reporting.evaluation_plots import NUM_EPISODES
 from hebbes.reporting.method_plots import RunCurve
 from hebbes.reporting.page.charts import make_histogram_chart, make_paths_chart
@@ -20,7 +21,7 @@ _MAX_POINTS = 500
 
 
 def make_plasticity_section(
-    config: EvaluateConfig, best: Mapping[str, EvaluationResult], names: Mapping[str, str]
+    config: EvaluateConfig, best: Mapping[str, EvaluationResult], runs: Mapping[str, ReportedRun]
 ) -> Section:
     """The plastic ones among the best runs of the methods. It has no sections if none is."""
     sections = []
@@ -37,7 +38,7 @@ def make_plasticity_section(
             max_env_steps=MAX_ENV_STEPS,
         )
         charts = [*_draw_weights(recordings), *_draw_changes(recordings), *_draw_coefficients(each, policy)]
-        sections.append(Section(label, [Text(f"Of {names[entry.path]}."), *charts]))
+        sections.append(Section(label, [Text(f"Of {runs[entry.path].name}."), *charts]))
     return Section("Plasticity", [], sections)
 
 
@@ -64,7 +65,8 @@ def _draw_changes(recordings: Sequence[WeightRecording]) -> Iterator[Chart]:
         title, labels = "Learning in episode 1", ("env step", "change of weight")
         description = "Mean absolute change of a layer's weights from one env step to the next."
         table = make_runs_table(title, labels, lines)
-        yield make_curves_chart(title, description, labels, lines, table, max_points=_MAX_POINTS)
+        is_log = bool((changes > 0).all())
+        yield make_curves_chart(title, description, labels, lines, table, max_points=_MAX_POINTS, is_log=is_log)
 
 
 def _draw_coefficients(each: EvaluationResult, policy: Hebbian) -> Iterator[Chart]:

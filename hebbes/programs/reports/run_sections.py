@@ -1,5 +1,6 @@
 """The runs of a report, and how their options differ."""
 
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,30 +23,27 @@ _MAX_COMMANDS = 20_000
 
 @dataclass(frozen=True)
 class ReportedRun:
-    """A run that can be read, with its number in the report."""
+    """A run that can be read."""
 
-    number: int
+    name: str
+    """What the report calls it."""
     saved: SavedRun
     method: str
     """The label of its method among those in its environment."""
     metrics: Mapping[str, Float64[np.ndarray, " units"]]
     """Empty if it has none yet."""
 
-    @property
-    def name(self) -> str:
-        """Its number and its folder."""
-        return name_run(self.number, self.saved.folder)
-
-
-def name_run(number: int, folder: Path) -> str:
-    """What the report calls a run."""
-    return f"{number}  {make_printable(str(folder))}"
-
 
 def read_runs(listed: Sequence[Listed]) -> list[ReportedRun]:
-    """The runs of the list that are not damaged, numbered as in the list."""
+    """The runs of the list that are not damaged, called by their number in the list and their path in what has all."""
+    common = os.path.commonpath([each.status.folder.absolute().parent for each in listed]) if listed else ""
     return [
-        ReportedRun(number, each.status.run, make_printable(each.method), _read_metrics(each.status.folder))
+        ReportedRun(
+            f"{number}  {make_printable(os.path.relpath(each.status.folder.absolute(), common))}",
+            each.status.run,
+            make_printable(each.method),
+            _read_metrics(each.status.folder),
+        )
         for number, each in enumerate(listed, 1)
         if each.status.run is not None
     ]
@@ -68,13 +66,12 @@ def group_runs(runs: Sequence[ReportedRun]) -> dict[str, dict[str, list[Reported
 
 def make_runs_section(listed: Sequence[Listed], runs: Sequence[ReportedRun]) -> Section:
     """All runs with their states, and the commands that started them."""
-    rows = [format_run(name_run(number, each.status.folder), each) for number, each in enumerate(listed, 1)]
-    empty = [str(run.number) for run in runs if not run.metrics]
+    rows = [format_run(f"{number}  {each.status.folder}", each) for number, each in enumerate(listed, 1)]
+    empty = [run.name for run in runs if not run.metrics]
     remarks = [Text(f"Without metrics that can be read: {', '.join(empty)}.")] if empty else []
-    commands = [
-        Text(text, title=f"Commands and versions of {run.name}") for run in runs if (text := _read_commands(run))
-    ]
-    return Section("Runs", [Table("State of the runs", HEADER, rows), *remarks, *commands])
+    commands = "\n\n".join(f"{run.name}\n{_read_commands(run)}" for run in runs)
+    table = Table("State of the runs", HEADER, rows)
+    return Section("Runs", [table, *remarks, Text(commands, title="Commands and versions")])
 
 
 def _read_commands(run: ReportedRun) -> str:

@@ -27,7 +27,7 @@ from hebbes.statistics.intervals import Estimate
 from hebbes.statistics.table import format_number
 
 _MAX_PATH_POINTS = 300
-_LABEL_WIDTH = 150  # pixels
+_NAME_WIDTH, _ROW_HEIGHT = 340, 48  # pixels
 
 
 def make_intervals_chart(
@@ -57,24 +57,36 @@ def make_intervals_chart(
         },
     }
     x = encode_number("value", label)
-    y = {"field": "name", "type": "nominal", "sort": None, "title": None, "axis": {"labelLimit": _LABEL_WIDTH}}
+    y: dict[str, Any] = {"field": "name", "type": "nominal", "sort": None, "axis": None}
     name, number = {"field": "name", "title": "of"}, list_tooltips({"value": label})
     interval = {"tooltip": [name, *number, *list_tooltips({"low": "95 % interval from", "high": "to"})]}
     bar = {"y": y, "x": {**x, "field": "low"}, "x2": {"field": "high"}, **interval}
     dot = {"type": "point", "filled": True, "size": 110, "color": COLORS[0], "opacity": 1}
+    # names beside the rows would leave no room on a phone
+    above: dict[str, Any] = {
+        "type": "text",
+        "align": "left",
+        "dy": -14,
+        "color": INK,
+        "limit": _NAME_WIDTH,
+        **MARK,
+        "clip": False,
+    }
     circle = {"type": "point", "color": COLORS[1], "size": 40, "yOffset": 10}
     run = {"tooltip": [name, {"field": "run", "title": "run"}, *number]}
     layers: list[dict[str, Any]] = [
         {"mark": {"type": "rule", "strokeWidth": 3, "color": COLORS[0]}, "encoding": bar},
         {"mark": dot, "encoding": {"y": y, "x": x, **interval}},
-        {"data": {"name": "runs"}, "mark": circle, "encoding": {"y": y, "x": x, **run}},
+        {"mark": above, "encoding": {"y": y, "x": {"value": 0}, "text": {"field": "name"}}},
     ]
+    if circles:  # Vega warns of layers without data
+        layers.append({"data": {"name": "runs"}, "mark": circle, "encoding": {"y": y, "x": x, **run}})
     if reference is not None:
         line = {"type": "rule", "strokeDash": [4, 4], "color": INK, **MARK}
         layers.append({"mark": line, "encoding": {"x": {"datum": reference}}})
     rows = [(name, *map(format_number, (each.value, each.low, each.high))) for name, each in estimates.items()]
     table = Table(title, ("", label, "95 % interval from", "to"), rows)
-    return Chart(title, description, make_spec("estimates", layers, height={"step": 38}), data, table)
+    return Chart(title, description, make_spec("estimates", layers, height=_ROW_HEIGHT * len(known)), data, table)
 
 
 def make_histogram_chart(
@@ -88,9 +100,10 @@ def make_histogram_chart(
         "x": encode_number("x", title),
         "x2": {"field": "end"},
         "y": {"field": "y", "type": "quantitative", "title": "number", "axis": {"tickCount": 4}},
+        "y2": {"datum": 0},
         "tooltip": list_tooltips({"x": "from", "end": "to", "y": "number"}),
     }
-    layers = [{"mark": {"type": "bar", "color": COLORS[0], "binSpacing": 0.5, **MARK}, "encoding": encoding}]
+    layers = [{"mark": {"type": "rect", "color": COLORS[0], **MARK}, "encoding": encoding}]
     rows = [
         (format_number(start), format_number(end), str(count))
         for start, end, count in zip(starts, ends, counts.tolist(), strict=True)
@@ -115,7 +128,7 @@ def make_paths_chart(
     numbers = list_tooltips({"step": "env step", "x": axis_labels[0], "y": axis_labels[1]})
     hovered = {"opacity": ONLY_HOVERED, "tooltip": [{"field": "line", "title": "of"}, *numbers]}
     shape = {"field": "end", "legend": None, "scale": {"domain": ["start", "end"], "range": ["circle", "square"]}}
-    layers = [
+    layers: list[dict[str, Any]] = [
         {
             "mark": {"type": "line", "strokeWidth": 1, **MARK},
             "encoding": {**position, "strokeDash": dash, "order": {"field": "step"}},
@@ -161,12 +174,16 @@ def make_scatter_chart(
     x: dict[str, Any] = {"field": "x", "type": "nominal", "title": axis_labels[0], "axis": {"labelAngle": 0}}
     first = [{"field": "x", "title": axis_labels[0]}]
     if is_number:
-        x = encode_number("x", axis_labels[0], scale={"type": "log" if is_log else "linear", "zero": False})
+        x = encode_number("x", axis_labels[0], scale={"padding": 8, **({"type": "log"} if is_log else {"zero": False})})
         first = list_tooltips({"x": axis_labels[0]})
     tooltip = [{"field": "name", "title": "of"}, *first, *list_tooltips({"y": axis_labels[1]})]
     layer: dict[str, Any] = {
         "mark": {"type": "point", "filled": True, "size": 60, "color": COLORS[0], "opacity": 0.8, "clip": True},
-        "encoding": {"x": x, "y": encode_number("y", axis_labels[1]), "tooltip": tooltip},
+        "encoding": {
+            "x": x,
+            "y": encode_number("y", axis_labels[1], scale={"zero": False, "padding": 8}),
+            "tooltip": tooltip,
+        },
     }
     if is_number:
         layer["params"] = [ZOOM]

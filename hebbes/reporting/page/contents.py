@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, TypeAlias
 
 
@@ -15,6 +16,12 @@ class Table:
     """A row with fewer cells than the header ends with a remark, which takes the rest of the row."""
     is_folded: bool = False
     """Whether the reader has to open it."""
+
+    @cached_property
+    def numeric_columns(self) -> set[int]:
+        """The columns whose cells all begin as numbers do, or are empty. The first one has names."""
+        columns = enumerate(zip(*(row for row in self.rows if len(row) == len(self.header)), strict=True))
+        return {number for number, cells in columns if number and all(cell[:1] in "-0123456789" for cell in cells)}
 
 
 @dataclass(frozen=True)

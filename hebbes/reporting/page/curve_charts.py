@@ -49,13 +49,17 @@ def make_curves_chart(
     table: Table,
     *,
     max_points: int,
+    is_log: bool = False,
 ) -> Chart:
-    """Curves of runs, each with at most `max_points`, and thick ones of averages with their intervals."""
+    """Curves of runs, each with at most `max_points`, and thick ones of averages with their intervals.
+
+    With `is_log` the axis of y is logarithmic.
+    """
     columns = _collect_points(lines, max_points)
     styles = style_lines([line.label for line in lines])
     color, dash = encode_styles(styles)
     x = encode_number("x", axis_labels[0], axis={"format": "~s", "tickCount": 5})
-    y = encode_number("y", axis_labels[1])
+    y = encode_number("y", axis_labels[1], scale={"type": "log"} if is_log else {"zero": False})
     has_averages = any(line.average for line in lines)
     thin = {"strokeWidth": 1, "opacity": 0.5} if has_averages else {"strokeWidth": 1.5}
     is_run = [{"filter": "datum.run"}]
@@ -67,25 +71,27 @@ def make_curves_chart(
     position, style = {"x": x, "y": y, "color": color}, {"strokeDash": dash}
     band = {"x": x, "y": {**y, "field": "low"}, "y2": {"field": "high"}, "color": color}
     dots = {"value": 1} if len(columns["x"]) <= _FEW_POINTS else ONLY_HOVERED
-    layers: list[dict[str, Any]] = [
+    of_averages = [
         {"transform": is_average, "mark": {"type": "area", "opacity": 0.18, **MARK}, "encoding": band},
-        {
-            "transform": is_run,
-            "mark": {"type": "line", **thin, **MARK},
-            "encoding": {**position, **style, "detail": {"field": "run"}},
-        },
         {
             "transform": is_average,
             "mark": {"type": "line", "strokeWidth": 2.5, **MARK},
             "encoding": {**position, **style},
         },
-        {
-            "params": [HOVER, ZOOM],
-            "mark": {"type": "point", "filled": True, "size": 40, **MARK},
-            "encoding": {**position, "opacity": dots, "tooltip": tooltip},
-        },
     ]
-    spec = make_spec("points", layers)
+    of_runs = {
+        "transform": is_run,
+        "mark": {"type": "line", **thin, **MARK},
+        "encoding": {**position, **style, "detail": {"field": "run"}},
+    }
+    hovered = {
+        "params": [HOVER, ZOOM],
+        "mark": {"type": "point", "filled": True, "size": 40, **MARK},
+        "encoding": {**position, "opacity": dots, "tooltip": tooltip},
+    }
+    # Vega warns of layers without data
+    drawn = [*[of_runs] * any(line.runs for line in lines), *of_averages * has_averages, hovered]
+    spec = make_spec("points", drawn)
     return Chart(title, description, spec, {"points": columns}, table, styles, can_zoom=True)
 
 

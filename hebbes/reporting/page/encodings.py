@@ -15,7 +15,7 @@ from hebbes.reporting.page.contents import LegendEntry
 
 INK = "currentColor"
 """The color of text, on light and dark pages. It stands for black among the colors of lines."""
-MARK = {"clip": True, "aria": False}
+MARK: Mapping[str, Any] = {"clip": True, "aria": False}
 """Of marks too many for a screen reader, which gets the chart's description and table instead."""
 ZOOM = {
     "name": "zoom",
