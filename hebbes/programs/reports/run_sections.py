@@ -85,20 +85,20 @@ def _read_commands(run: ReportedRun) -> str:
 def make_options_section(runs: Sequence[ReportedRun]) -> Section:
     """The options in which methods differ, those in which runs of a method differ, and those that all runs have."""
     texts = {run.name: _format_texts(run) for run in runs}
-    names = list(dict.fromkeys(name for found in texts.values() for name in found))
-    shared = {
-        name: found.pop() for name in names if len(found := {each.get(name, "-") for each in texts.values()}) == 1
-    }
+    names = dict.fromkeys(name for found in texts.values() for name in found)
+    values = {name: list(dict.fromkeys(each[name] for each in texts.values() if name in each)) for name in names}
     blocks: list[Block] = []
     for environment, methods in group_runs(runs).items():
         blocks += _compare_methods(environment, {label: found[0] for label, found in methods.items()})
     of_methods = {name for run in runs for name in find_method(run.saved.options)}
-    others = [name for name in names if name not in of_methods and name not in shared]
+    others = [name for name, found in values.items() if len(found) > 1 and name not in of_methods]
     if others:
         rows = [(run, *(found.get(name, "-") for name in others)) for run, found in texts.items()]
         blocks.append(Table("Other options that differ between runs", ("run", *others), rows))
-    which = "all runs have" if len(runs) > 1 else "the run has"
-    blocks.append(Table(f"Options that {which}", ("option", "value"), list(shared.items()), is_folded=True))
+    shared = [(name, *found) for name, found in values.items() if len(found) == 1]
+    blocks.append(
+        Table("Options with one value in all runs that have them", ("option", "value"), shared, is_folded=True)
+    )
     return Section("Configuration", blocks)
 
 

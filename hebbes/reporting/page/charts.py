@@ -60,7 +60,7 @@ def make_intervals_chart(
     y: dict[str, Any] = {"field": "name", "type": "nominal", "sort": None, "axis": None}
     name, number = {"field": "name", "title": "of"}, list_tooltips({"value": label})
     interval = {"tooltip": [name, *number, *list_tooltips({"low": "95 % interval from", "high": "to"})]}
-    bar = {"y": y, "x": {**x, "field": "low"}, "x2": {"field": "high"}, **interval}
+    bar: dict[str, Any] = {"y": y, "x": {**x, "field": "low"}, "x2": {"field": "high"}, **interval}
     dot = {"type": "point", "filled": True, "size": 110, "color": COLORS[0], "opacity": 1}
     # names beside the rows would leave no room on a phone
     above: dict[str, Any] = {
