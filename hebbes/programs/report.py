@@ -10,7 +10,7 @@ from hebbes.contracts.option import check_options, option
 from hebbes.options.program_options import parse_options
 from hebbes.programs.exit_status import end_cleanly_on_signals, report_errors_in_one_line
 from hebbes.recording.console import Console
-from hebbes.recording.standard_output import make_printable, print_or_exit, reserve_stdout_for_results
+from hebbes.recording.standard_output import make_printable, reserve_stdout_for_results, try_to_write
 from hebbes.reporting.page.write_page import check_page_path, write_page
 from hebbes.training.run_options import MAX_EPISODES
 
@@ -47,15 +47,18 @@ def report(description: str) -> None:
     with end_cleanly_on_signals():
         with report_errors_in_one_line():
             config = ReportConfig(**parse_options(ReportConfig, sys.argv[1:], description, "runs"))
-        with reserve_stdout_for_results(), Console(sys.stderr) as console, report_errors_in_one_line():
-            sections, is_complete = make_sections(config, console)
-            with console.phase("writing"):
-                try:
-                    write_page(Path(config.output), "Report on runs", make_printable(", ".join(config.runs)), sections)
-                except OSError as error:
-                    raise ValueError(f"output {config.output}: {error.strerror}") from error
-        print_or_exit(f"report  {config.output}")
-        if not is_complete:
+        with reserve_stdout_for_results() as results:
+            with Console(sys.stderr) as console, report_errors_in_one_line():
+                sections, is_complete = make_sections(config, console)
+                with console.phase("writing"):
+                    try:
+                        title = make_printable(", ".join(config.runs))
+                        write_page(Path(config.output), "Report on runs", title, sections)
+                    except OSError as error:
+                        raise ValueError(f"output {config.output}: {error.strerror}") from error
+            line = f"report  {config.output}"
+            printed = try_to_write("output", lambda: print(line, file=results, flush=True))
+        if not (printed and is_complete):
             sys.exit(1)
 
 
@@ -99,6 +102,7 @@ def _play(config: ReportConfig, runs: "Sequence[ReportedRun]", console: Console)
         make_video_section,
     )
     from hebbes.programs.reports.plasticity_sections import make_plasticity_section
+    from hebbes.reporting.video import check_video_path
     from hebbes.training.saved_runs import BEST
 
     by_path = {str(path): run for run in runs if (path := run.saved.folder / BEST).exists()}
@@ -111,6 +115,8 @@ def _play(config: ReportConfig, runs: "Sequence[ReportedRun]", console: Console)
         threads=config.threads,
         imports=config.imports,
     )
+    if config.video:
+        check_video_path(Path(config.output).with_suffix(".mp4"))
     with console.phase("reading policies"):
         entries = load_entries(evaluation)
     evaluated = play_all(evaluation, entries, console)

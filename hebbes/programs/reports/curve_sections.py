@@ -54,7 +54,8 @@ def make_learning_section(runs: Sequence[ReportedRun]) -> Section:
         notes = ["Return of the mean policy at its evaluations."]
         if any(line.runs for line in lines):
             notes.append(f"Thick: {STATISTICS[STATISTIC]} of the runs with its 95 % interval. Thin: each run.")
-        notes += [f"{cap.capitalize()}." for cap in filter(None, [describe_caps([run.saved for run in runs])])]
+        if cap := describe_caps([run.saved for found in methods.values() for run in found]):
+            notes.append(f"{cap.capitalize()}.")
         labels = (X_LABELS[X], "return")
         blocks += [] if lines else [Text(f"No run in {environment} has been evaluated yet.")]
         blocks += _draw_averages(f"Learning in {environment}", " ".join(notes), labels, lines)

@@ -43,7 +43,7 @@ def _show_sweep(folder: Path, trials: Sequence[ReportedRun]) -> Section:
     }
     settings = {trial.name: _read_settings(trial, spaces) for trial in trials}
     curves = select_curves(trials, SCORE)
-    ended = sorted(trials, key=lambda trial: curves[trial.name].y[-1] if trial.name in curves else -float("inf"))[::-1]
+    ranked = sorted(trials, key=lambda trial: curves[trial.name].y[-1] if trial.name in curves else -float("inf"))[::-1]
     rows = [
         (
             trial.saved.folder.name,
@@ -51,7 +51,7 @@ def _show_sweep(folder: Path, trials: Sequence[ReportedRun]) -> Section:
             format_number(curves[trial.name].y[-1]) if trial.name in curves else "-",
             f"{trial.saved.header.env_steps:,}",
         )
-        for trial in ended
+        for trial in ranked
     ]
     title = make_printable(str(folder))
     blocks: list[Block] = [
