@@ -209,10 +209,8 @@ def test_scripts_and_styles_of_others_are_refused(open_page):
 
 def test_charts_have_descriptions_for_screen_readers(page):
     charts = page.locator(".chart")
-    labels, roles = (
-        charts.evaluate_all(f"(all) => all.map((each) => each.getAttribute('{name}'))")
-        for name in ("aria-label", "role")
-    )
+    found = charts.evaluate_all("(all) => all.map((each) => [each.getAttribute('aria-label'), each.role])")
+    labels, roles = zip(*found, strict=True)
     assert labels[0].startswith("Learning in CartPole-v1. Return of the mean policy") and all(labels)
     assert set(roles) == {"graphics-document"}
 

@@ -56,6 +56,13 @@ def make_intervals_chart(
             "value": shorten_numbers([value for _, _, value in circles]),
         },
     }
+    layers = _list_interval_layers(label, has_circles=bool(circles), reference=reference)
+    rows = [(name, *map(format_number, (each.value, each.low, each.high))) for name, each in estimates.items()]
+    table = Table(title, ("", label, "95 % interval from", "to"), rows)
+    return Chart(title, description, make_spec("estimates", layers, height=_ROW_HEIGHT * len(known)), data, table)
+
+
+def _list_interval_layers(label: str, *, has_circles: bool, reference: float | None) -> list[dict[str, Any]]:
     x = encode_number("value", label)
     y: dict[str, Any] = {"field": "name", "type": "nominal", "sort": None, "axis": None}
     name, number = {"field": "name", "title": "of"}, list_tooltips({"value": label})
@@ -79,14 +86,12 @@ def make_intervals_chart(
         {"mark": dot, "encoding": {"y": y, "x": x, **interval}},
         {"mark": above, "encoding": {"y": y, "x": {"value": 0}, "text": {"field": "name"}}},
     ]
-    if circles:  # Vega warns of layers without data
+    if has_circles:  # Vega warns of layers without data
         layers.append({"data": {"name": "runs"}, "mark": circle, "encoding": {"y": y, "x": x, **run}})
     if reference is not None:
         line = {"type": "rule", "strokeDash": [4, 4], "color": INK, **MARK}
         layers.append({"mark": line, "encoding": {"x": {"datum": reference}}})
-    rows = [(name, *map(format_number, (each.value, each.low, each.high))) for name, each in estimates.items()]
-    table = Table(title, ("", label, "95 % interval from", "to"), rows)
-    return Chart(title, description, make_spec("estimates", layers, height=_ROW_HEIGHT * len(known)), data, table)
+    return layers
 
 
 def make_histogram_chart(

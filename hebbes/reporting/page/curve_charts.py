@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Float64
 
 from hebbes.reporting.method_plots import RunCurve
-from hebbes.reporting.page.contents import Chart, Table
+from hebbes.reporting.page.contents import Chart, LegendEntry, Table
 from hebbes.reporting.page.encodings import (
     HOVER,
     MARK,
@@ -57,42 +57,47 @@ def make_curves_chart(
     """
     columns = _collect_points(lines, max_points)
     styles = style_lines([line.label for line in lines])
+    of_runs, of_averages, hovered = _list_layers(axis_labels, styles, is_log=is_log)
+    has_averages = any(line.average for line in lines)
+    if has_averages:
+        of_runs["mark"] |= {"strokeWidth": 1, "opacity": 0.5}
+    if len(columns["x"]) > _FEW_POINTS:
+        hovered["encoding"]["opacity"] = ONLY_HOVERED
+    # Vega warns of layers without data
+    layers = [*[of_runs] * any(line.runs for line in lines), *of_averages * has_averages, hovered]
+    spec = make_spec("points", layers)
+    return Chart(title, description, spec, {"points": columns}, table, styles, can_zoom=True)
+
+
+def _list_layers(
+    axis_labels: tuple[str, str], styles: Sequence[LegendEntry], *, is_log: bool
+) -> tuple[dict[str, Any], list[dict[str, Any]], dict[str, Any]]:
+    """The lines of runs, the intervals and lines of averages, and the points under the pointer."""
     color, dash = encode_styles(styles)
     x = encode_number("x", axis_labels[0], axis={"format": "~s", "tickCount": 5})
     y = encode_number("y", axis_labels[1], scale={"type": "log"} if is_log else {"zero": False})
-    has_averages = any(line.average for line in lines)
-    thin = {"strokeWidth": 1, "opacity": 0.5} if has_averages else {"strokeWidth": 1.5}
-    is_run = [{"filter": "datum.run"}]
-    is_average = [{"filter": "!datum.run"}]
+    position, style = {"x": x, "y": y, "color": color}, {"strokeDash": dash}
+    band = {"x": x, "y": {**y, "field": "low"}, "y2": {"field": "high"}, "color": color}
     tooltip = [
         *({"field": name, "title": title} for name, title in {"line": "method", "run": "run"}.items()),
         *list_tooltips({"x": axis_labels[0], "y": axis_labels[1], "low": "95 % interval from", "high": "to"}),
     ]
-    position, style = {"x": x, "y": y, "color": color}, {"strokeDash": dash}
-    band = {"x": x, "y": {**y, "field": "low"}, "y2": {"field": "high"}, "color": color}
-    dots = {"value": 1} if len(columns["x"]) <= _FEW_POINTS else ONLY_HOVERED
-    of_averages = [
-        {"transform": is_average, "mark": {"type": "area", "opacity": 0.18, **MARK}, "encoding": band},
-        {
-            "transform": is_average,
-            "mark": {"type": "line", "strokeWidth": 2.5, **MARK},
-            "encoding": {**position, **style},
-        },
-    ]
     of_runs = {
-        "transform": is_run,
-        "mark": {"type": "line", **thin, **MARK},
+        "transform": [{"filter": "datum.run"}],
+        "mark": {"type": "line", "strokeWidth": 1.5, **MARK},
         "encoding": {**position, **style, "detail": {"field": "run"}},
     }
+    marks = [
+        ({"type": "area", "opacity": 0.18, **MARK}, band),
+        ({"type": "line", "strokeWidth": 2.5, **MARK}, {**position, **style}),
+    ]
+    of_averages = [{"transform": [{"filter": "!datum.run"}], "mark": mark, "encoding": each} for mark, each in marks]
     hovered = {
         "params": [HOVER, ZOOM],
         "mark": {"type": "point", "filled": True, "size": 40, **MARK},
-        "encoding": {**position, "opacity": dots, "tooltip": tooltip},
+        "encoding": {**position, "opacity": {"value": 1}, "tooltip": tooltip},
     }
-    # Vega warns of layers without data
-    drawn = [*[of_runs] * any(line.runs for line in lines), *of_averages * has_averages, hovered]
-    spec = make_spec("points", drawn)
-    return Chart(title, description, spec, {"points": columns}, table, styles, can_zoom=True)
+    return of_runs, of_averages, hovered
 
 
 def _collect_points(lines: Sequence[Line], max_points: int) -> dict[str, list[Any]]:
