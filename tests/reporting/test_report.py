@@ -11,7 +11,7 @@ import pytest
 from hebbes.evaluation.evaluate import evaluate
 from hebbes.files.policy_file import load_policy
 from hebbes.policies.coefficients import read_coefficients_by_name
-from hebbes.programs.reports.curve_sections import GROUPS, SCORE, X
+from hebbes.programs.reports.curve_sections import GROUPS, SCORE, X, limit_points
 from hebbes.recording.metrics import METRICS, read_metrics
 from hebbes.reporting.page.contents import Chart, Table, Video
 from hebbes.reporting.page.write_page import make_page
@@ -82,9 +82,17 @@ def test_hybrids_have_their_own_diagnostics(report):
     assert {"critic_loss, Pendulum-v1", "q_mean, Pendulum-v1"} <= {chart.title for chart in group.blocks}
 
 
-def test_curves_are_thinned_to_keep_the_page_small(report):
-    for chart in list_blocks(report["Diagnostics"], Chart).values():
-        assert len(chart.data["points"]["x"]) <= 500 * 5
+def test_curves_are_thinned_to_keep_the_page_small(runs, tmp_path):
+    assert [limit_points(curves) for curves in (0, 1, 20, 10_000)] == [500, 500, 250, 20]
+    shutil.copytree(runs / "CartPole-v1" / "seed1", tmp_path / "long")
+    columns, *_, last = (tmp_path / "long" / "metrics.csv").read_text().splitlines()
+    cells = last.split(",")[2:]
+    rows = [",".join([str(number), str(50 * number), str(number % 7), *cells[1:]]) for number in range(1, 3001)]
+    (tmp_path / "long" / "metrics.csv").write_text("\n".join([columns, *rows, ""]))
+    sections, _ = make_report(tmp_path / "long", episodes=0)
+    (chart,) = (chart for chart in list_blocks(sections[-1], Chart).values() if chart.title == columns.split(",")[2])
+    points = chart.data["points"]["x"]
+    assert (len(points), points[0], points[-1]) == (500, 50, 150_000)
 
 
 def test_the_statistics_are_those_of_the_evaluation(report, runs):

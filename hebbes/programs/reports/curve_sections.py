@@ -37,8 +37,8 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
     ),
 }
 """Heading of a group of charts -> columns of metrics.csv. Other columns have a group of their own."""
-MAX_POINTS, MAX_POINTS_OF_PAGE = 500, 60_000
-"""Of a curve, and of all curves together, so that the page stays small and quick."""
+_MAX_POINTS, _MAX_POINTS_OF_CHART, _MAX_POINTS_OF_PAGE = 500, 5_000, 30_000
+"""Of a curve, of a chart, and of all charts of diagnostics together, so that the page stays small and quick."""
 
 
 def make_learning_section(runs: Sequence[ReportedRun]) -> Section:
@@ -75,7 +75,13 @@ def _average(label: str, curves: Mapping[str, RunCurve]) -> tuple[Line, str]:
 def _draw_averages(title: str, description: str, labels: tuple[str, str], lines: Sequence[Line]) -> Iterator[Chart]:
     if lines:
         table = make_averages_table(title, labels, [line for line in lines if line.average is not None])
-        yield make_curves_chart(title, description, labels, lines, table, max_points=MAX_POINTS)
+        max_points = limit_points(sum(len(line.runs) for line in lines))
+        yield make_curves_chart(title, description, labels, lines, table, max_points=max_points)
+
+
+def limit_points(curves: int, budget: int = _MAX_POINTS_OF_CHART) -> int:
+    """The points that each of so many curves of a chart may have; at least 20."""
+    return min(_MAX_POINTS, max(20, min(budget, _MAX_POINTS_OF_CHART) // max(1, curves)))
 
 
 def make_diagnostics_section(runs: Sequence[ReportedRun]) -> Section:
@@ -89,8 +95,8 @@ def make_diagnostics_section(runs: Sequence[ReportedRun]) -> Section:
         for heading, names in groups.items()
     }
     constant = [name for name in columns if not _is_variable(name, runs)]
-    count = sum(map(len, shown.values())) * len(runs)
-    max_points = min(MAX_POINTS, max(20, MAX_POINTS_OF_PAGE // max(1, count)))
+    charts = sum(map(len, shown.values()))
+    max_points = limit_points(len(runs), _MAX_POINTS_OF_PAGE // max(1, charts))
     sections = [
         Section(
             heading,

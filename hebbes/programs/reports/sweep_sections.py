@@ -8,7 +8,7 @@ from typing import TypeAlias
 from hebbes.files.option_file import read_yaml
 from hebbes.options.texts import format_options
 from hebbes.programs.plot import X_LABELS
-from hebbes.programs.reports.curve_sections import MAX_POINTS, SCORE, X, select_curves
+from hebbes.programs.reports.curve_sections import SCORE, X, limit_points, select_curves
 from hebbes.programs.reports.run_sections import ReportedRun
 from hebbes.programs.sweeps.sweep_options import SEARCHED, SWEEP_YAML, TRIAL
 from hebbes.recording.standard_output import make_printable
@@ -73,7 +73,9 @@ def _draw_trials(title: str, curves: _Curves) -> Iterator[Chart]:
         labels, lines = (X_LABELS[X], "return"), [Line("trials", curves)]
         table = make_runs_table(f"Trials of {title}", labels, lines)
         description = "Evaluations of each trial. Those that end early were stopped because others did better."
-        yield make_curves_chart(f"Trials of {title}", description, labels, lines, table, max_points=MAX_POINTS)
+        yield make_curves_chart(
+            f"Trials of {title}", description, labels, lines, table, max_points=limit_points(len(curves))
+        )
 
 
 def _draw_settings(
