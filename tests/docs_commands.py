@@ -25,17 +25,20 @@ SHORT = {
     **dict.fromkeys(("train_static", "train_hebbian"), _TRAIN),
     **dict.fromkeys(("evaluate_static", "evaluate_hebbian", "compare"), _EVALUATE),
     "film": "--max_episode_steps 20",
+    "report": "--episodes 2",
     "train_hybrid": _TRAIN_HYBRID,
     "sweep": _SWEEP,
     "examples.t_maze": "--seeds 1 --generations 2 --popsize 8 --eval_episodes 8",
 }
 """Program -> flags that make it quick. They replace the command's own. Those with a question mark are not added."""
 
+_TWO_METHODS = [
+    "python train_static.py --environment HalfCheetah-v5 --run_name openai",
+    "python train_static.py --environment HalfCheetah-v5 --run_name cem --strategy cem",
+]
 BEFORE = {
-    "compare": [
-        "python train_static.py --environment HalfCheetah-v5 --run_name openai",
-        "python train_static.py --environment HalfCheetah-v5 --run_name cem --strategy cem",
-    ],
+    "compare": _TWO_METHODS,
+    "report": _TWO_METHODS,
     "reliability": ["python train_static.py --environment CartPole-v1 --run_name my_run"],
 }
 """Page -> commands for the runs that it takes for granted."""

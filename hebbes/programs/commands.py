@@ -42,6 +42,10 @@ COMMANDS = {
         "hebbes.programs.film:film",
         "Films an episode of each policy that a run has kept, in one video with captions.",
     ),
+    "report": (
+        "hebbes.programs.report:report",
+        "Writes a web page about runs: options, curves, comparisons of methods, diagnostics, plasticity, videos.",
+    ),
     "runs": (
         "hebbes.programs.list_runs:list_runs",
         "Lists the runs in a folder: what they train, whether they are running, and how far they are.",

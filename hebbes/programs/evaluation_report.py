@@ -40,14 +40,20 @@ Methods: TypeAlias = Mapping[str, Sequence[int]]
 
 def format_report(config: EvaluateConfig, evaluated: Sequence[EvaluationResult]) -> str:
     """The tables, or the JSON object if the config has `json`."""
-    groups: dict[str, dict[tuple[int, str], EvaluationResult]] = {}
-    for each in evaluated:
-        number = config.path_weights.index(each.entry.path) + 1
-        groups.setdefault(describe_environment(each.entry.environment), {})[number, each.entry.variant] = each
+    groups = group_by_environment(config, evaluated)
     if config.json:
         return json.dumps(_make_json_object(config, evaluated, groups))
     tables = [_format_group(config, label, group) for label, group in groups.items()]
     return "\n\n".join([*tables, *_format_morphology_tables(groups)])
+
+
+def group_by_environment(config: EvaluateConfig, evaluated: Sequence[EvaluationResult]) -> dict[str, Group]:
+    """Description of each environment -> the results in it."""
+    groups: dict[str, dict[tuple[int, str], EvaluationResult]] = {}
+    for each in evaluated:
+        number = config.path_weights.index(each.entry.path) + 1
+        groups.setdefault(describe_environment(each.entry.environment), {})[number, each.entry.variant] = each
+    return dict(groups)
 
 
 def describe_environment(spec: EnvironmentSpec) -> str:
@@ -60,7 +66,8 @@ def describe_environment(spec: EnvironmentSpec) -> str:
     return " ".join([spec.environment, *options, *wrappers, *damaged])
 
 
-def _select_intact(group: Group) -> dict[int, EvaluationResult]:
+def select_intact(group: Group) -> dict[int, EvaluationResult]:
+    """The results of the intact policies, by number of the file."""
     return {number: each for (number, variant), each in group.items() if not variant}
 
 
@@ -70,12 +77,12 @@ def _compare_returns(first: EvaluationResult, second: EvaluationResult) -> Compa
 
 def _find_methods(group: Group) -> dict[str, list[int]]:
     """Label of each method -> the numbers of its files."""
-    intact = _select_intact(group)
+    intact = select_intact(group)
     found = group_by_method([find_policy_method(each.entry.path, each.entry.saved) for each in intact.values()])
     return {make_printable(label): [list(intact)[place] for place in places] for label, places in found.items()}
 
 
-def _compare_methods(group: Group, methods: Methods) -> dict[tuple[str, str], Comparison]:
+def compare_all_methods(group: Group, methods: Methods) -> dict[tuple[str, str], Comparison]:
     """Comparisons of each method with each of those after it."""
     returns = {label: np.stack([group[number, ""].returns for number in runs]) for label, runs in methods.items()}
     return {
@@ -96,7 +103,7 @@ def _compare_with_intact(group: Group) -> dict[tuple[int, str], Comparison]:
 def _format_group(config: EvaluateConfig, label: str, group: Group) -> str:
     first, last = config.all_seeds[0], config.all_seeds[-1]
     seeds = f"seed {first}" if first == last else f"seeds {first} to {last}"
-    intact = _select_intact(group)
+    intact = select_intact(group)
     backend = next(iter(intact.values())).entry.environment.backend
     episodes = f"{config.episodes} episodes" + (" each" if first != last else "")
     names = {number: make_printable(each.entry.path) for number, each in intact.items()}
@@ -104,23 +111,22 @@ def _format_group(config: EvaluateConfig, label: str, group: Group) -> str:
     methods = _find_methods(group) if len(intact) > 1 else {}
     returns = {name: {number: intact[number].returns for number in runs} for name, runs in methods.items()}
     pairs = {
-        f"{one} over {other}, by {_name_unit(methods, one, other)}": _explain_failure(group, methods, one, other)
-        or found
-        for (one, other), found in _compare_methods(group, methods).items()
+        f"{one} over {other}, by {name_unit(methods, one, other)}": explain_failure(group, methods, one, other) or found
+        for (one, other), found in compare_all_methods(group, methods).items()
     }
     variants = {_format_row_name(*key): found for key, found in _compare_with_intact(group).items()}
     return "\n".join(
         [
             f"{label} on {backend}, {seeds}, {episodes}; 95 % intervals in brackets",
             format_summary_table(names, rows, returns),
-            *_warn_of_equal_seeds(group, methods),
+            *warn_of_equal_seeds(group, methods),
             *([format_comparison_table("method over method", pairs)] if pairs else []),
             *([format_comparison_table("versus the intact policy", variants)] if variants else []),
         ]
     )
 
 
-def _warn_of_equal_seeds(group: Group, methods: Methods) -> Iterator[str]:
+def warn_of_equal_seeds(group: Group, methods: Methods) -> Iterator[str]:
     """A line for each method with files of the same seed of training, such as two files of one run."""
     for label, runs in methods.items():
         seeds = [group[number, ""].entry.saved.provenance.get("seed") for number in runs]
@@ -135,12 +141,12 @@ def _format_row_name(number: int, variant: str) -> str:
     return f"{number} {variant}".rstrip()
 
 
-def _name_unit(methods: Methods, one: str, other: str) -> str:
+def name_unit(methods: Methods, one: str, other: str) -> str:
     """The unit of the probability of improvement, see `compare_methods`."""
     return "episode" if len(methods[one]) == len(methods[other]) == 1 else "run"
 
 
-def _explain_failure(group: Group, methods: Methods, one: str, other: str) -> str:
+def explain_failure(group: Group, methods: Methods, one: str, other: str) -> str:
     """Why two methods cannot be compared. Empty if they can."""
     numbers = (*methods[one], *methods[other])
     failed = [str(number) for number in numbers if not np.isfinite(group[number, ""].returns).all()]
@@ -181,11 +187,11 @@ def _make_json_object(
                 "environment": label,
                 "first": first,
                 "second": second,
-                "unit": _name_unit(methods[label], first, second),
+                "unit": name_unit(methods[label], first, second),
                 **_make_comparison_object(found),
             }
             for label, group in groups.items()
-            for (first, second), found in _compare_methods(group, methods[label]).items()
+            for (first, second), found in compare_all_methods(group, methods[label]).items()
         ],
         "interventions": [
             {"environment": label, "path": group[key].entry.path, "variant": key[1], **_make_comparison_object(found)}

@@ -32,7 +32,7 @@ def run_evaluation(config: EvaluateConfig) -> bool:
         with Console(sys.stderr) as console:
             with report_errors_in_one_line(), console.phase("reading policies"):
                 entries = load_entries(config)
-            evaluated = _play_all(config, entries, console)
+            evaluated = play_all(config, entries, console)
         text = format_report(config, evaluated)
         printed = try_to_write("results", lambda: print(text, file=results, flush=True))
         notices = sys.stderr if config.json else results  # the output of --json is one object and nothing else
@@ -43,7 +43,7 @@ def run_evaluation(config: EvaluateConfig) -> bool:
         return printed and filmed and plotted and not any(each.lost for each in evaluated)
 
 
-def _play_all(config: EvaluateConfig, entries: Sequence[Entry], console: Console) -> list[EvaluationResult]:
+def play_all(config: EvaluateConfig, entries: Sequence[Entry], console: Console) -> list[EvaluationResult]:
     """Plays every entry; one whose engine fails is reported, and has only NaN as returns."""
     evaluated = []
     for number, entry in enumerate(entries, 1):

@@ -22,7 +22,7 @@ from hebbes.training.saved_runs import find_run_folders
 PAUSE = 2.0  # seconds
 CLEAR = "\x1b[H\x1b[2J"
 """Tells a terminal to begin again at the top of an empty screen."""
-_HEADER = ("run", "environment", "method", "seed", "state", "env steps", "of budget", "best score", "age")
+HEADER = ("run", "environment", "method", "seed", "state", "env steps", "of budget", "best score", "age")
 _UNITS_OF_TIME = {"d": 86_400, "h": 3_600, "min": 60}
 
 
@@ -75,18 +75,22 @@ def list_runs(description: str) -> None:
 
 def find_listed(config: RunsConfig) -> list[Listed]:
     """The runs in the folder that the filters let through; ValueError if it holds none."""
-    statuses = [read_status(folder) for folder in find_run_folders(Path(config.folder))]
+    listed = label_runs([read_status(folder) for folder in find_run_folders(Path(config.folder))])
+    return [each for each in listed if _is_wanted(config, each)]
+
+
+def label_runs(statuses: Sequence[RunStatus]) -> list[Listed]:
+    """The runs with the labels of their methods among those in the same environment."""
     methods = {status.folder: find_method(status.run.options) for status in statuses if status.run is not None}
     labels: dict[Path, str] = {}
     for environment in dict.fromkeys(status.run.environment for status in statuses if status.run is not None):
         folders = [each.folder for each in statuses if each.run is not None and each.run.environment == environment]
         for label, positions in group_by_method([methods[folder] for folder in folders]).items():
             labels |= {folders[position]: label for position in positions}
-    listed = [
+    return [
         Listed(status, labels[status.folder], get_name(methods[status.folder])) if status.run else Listed(status)
         for status in statuses
     ]
-    return [each for each in listed if _is_wanted(config, each)]
 
 
 def _is_wanted(config: RunsConfig, each: Listed) -> bool:
@@ -103,13 +107,17 @@ def _format_lines(config: RunsConfig, found: Sequence[Listed]) -> list[str]:
     states = [each.status.state for each in found]
     counts = ", ".join(f"{states.count(state)} {state}" for state in STATES if state in states)
     rows = [_format_row(config, each) for each in found]
-    return [*format_table(_HEADER, rows).splitlines(), f"{len(found)} run{'s' * (len(found) != 1)}: {counts or 'none'}"]
+    return [*format_table(HEADER, rows).splitlines(), f"{len(found)} run{'s' * (len(found) != 1)}: {counts or 'none'}"]
 
 
 def _format_row(config: RunsConfig, each: Listed) -> list[str]:
-    """The cells of a run; of a damaged one its folder and why."""
-    status, top = each.status, Path(config.folder)
-    name = make_printable(str(status.folder.relative_to(top)) if status.folder != top else str(top))
+    top, folder = Path(config.folder), each.status.folder
+    return format_run(str(folder.relative_to(top)) if folder != top else str(top), each)
+
+
+def format_run(name: str, each: Listed) -> list[str]:
+    """The cells of a run called `name`, below `HEADER`; of a damaged one its name and why."""
+    status, name = each.status, make_printable(name)
     if status.run is None:
         return [name, f"damaged: {make_printable(status.reason)}"]
     share = f"{status.done:.0%}" if isfinite(status.done) else "-"
@@ -157,7 +165,7 @@ def _print_changes(config: RunsConfig) -> None:
         rows = {each.status.folder: _format_row(config, each) for each in _find_again(config)}
         changed = [row for folder, row in rows.items() if before.get(folder, [])[:-1] != row[:-1]]
         if changed or not before:
-            lines = format_table(_HEADER, changed).splitlines()
+            lines = format_table(HEADER, changed).splitlines()
             print_or_exit("\n".join(lines[1:] if before else lines))
         before = rows
         time.sleep(PAUSE)

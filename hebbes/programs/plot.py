@@ -70,7 +70,7 @@ def make_plot(config: PlotConfig) -> "Figure":
         make_printable(label): [curves[position] for position in positions]
         for label, positions in group_by_method([find_method(run.options) for run in runs]).items()
     }
-    note = _describe_caps(runs)
+    note = describe_caps(runs)
     if config.profiles:
         scores = {label: np.array([curve.y[-1] for curve in curves]) for label, curves in methods.items()}
         return make_profiles_figure(title, note, f"the last {config.metric}", scores)
@@ -86,7 +86,7 @@ def _check_environment(runs: Sequence[SavedRun]) -> str:
     return make_printable(runs[0].environment)
 
 
-def _describe_caps(runs: Sequence[SavedRun]) -> str:
+def describe_caps(runs: Sequence[SavedRun]) -> str:
     """How training episodes are shorter than evaluations. Empty if they are not."""
     from hebbes.environments.ids import describe_episode_cap, register  # imports Gymnasium
 
@@ -110,14 +110,15 @@ def _read_curves(runs: Sequence[SavedRun], config: PlotConfig) -> tuple[list[Run
         if config.metric not in metrics:
             hint = suggest_name(config.metric, list(metrics)) or f"; it has {', '.join(metrics)}"
             raise ValueError(f"metric {config.metric!r} is not in {run.folder}{hint}")
-        curves.append(_select(metrics, unit if config.x == "unit" else config.x, config.metric, run.folder))
+        curves.append(select_known(metrics, unit if config.x == "unit" else config.x, config.metric, run.folder))
     if config.x == "unit" and len(units) > 1:
         named = ", ".join(f"{unit} in {folder}" for unit, folder in units.items())
         raise ValueError(f"x unit needs runs that count the same, got {named}")
     return curves, next(iter(units))
 
 
-def _select(metrics: Mapping[str, Float64[np.ndarray, " units"]], x: str, y: str, folder: Path) -> RunCurve:
+def select_known(metrics: Mapping[str, Float64[np.ndarray, " units"]], x: str, y: str, folder: Path) -> RunCurve:
+    """The column y over the column x, where both have values; ValueError if nowhere."""
     is_known = np.isfinite(metrics[y]) & np.isfinite(metrics[x])
     if not is_known.any():
         raise ValueError(f"{folder} has no value of {y} yet")

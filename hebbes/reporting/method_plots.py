@@ -58,15 +58,20 @@ def make_profiles_figure(
 ) -> "Figure":
     """The share of each method's runs whose score is above a threshold, over all thresholds, with intervals."""
     figure, axes = _begin_figure((f"threshold of {score}", "share of runs above it"))
-    everything = np.concatenate(list(methods.values()))
-    margin = 0.05 * (np.ptp(everything) or 1.0)
-    thresholds = np.linspace(everything.min() - margin, everything.max() + margin, _THRESHOLDS)
+    thresholds = choose_thresholds(methods)
     for number, (label, scores) in enumerate(methods.items()):
         profile = compute_profile(scores, thresholds)
         _draw_curve(axes, profile, get_line_style(number), _count_runs(label, len(scores)))
     axes.set_ylim(-0.03, 1.03)
     _finish_figure(figure, axes, title, "; ".join(filter(None, ("performance profiles with 95 % intervals", note))))
     return figure
+
+
+def choose_thresholds(methods: Mapping[str, Float64[np.ndarray, " _runs"]]) -> Float64[np.ndarray, " thresholds"]:
+    """The thresholds of performance profiles of these scores: from below all of them to above all of them."""
+    everything = np.concatenate(list(methods.values()))
+    margin = 0.05 * (np.ptp(everything) or 1.0)
+    return np.linspace(everything.min() - margin, everything.max() + margin, _THRESHOLDS)
 
 
 def _begin_figure(axis_labels: tuple[str, str]) -> tuple["Figure", "Axes"]:

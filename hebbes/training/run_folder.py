@@ -28,6 +28,9 @@ from hebbes.training.program_words import list_program_words
 from hebbes.training.run_state import Run, capture_checkpoint
 from hebbes.training.saved_runs import BEST, KEPT
 
+COMMAND_TXT = "command.txt"
+"""The file of a run's command lines, with commit and versions."""
+
 INIT_FROM = "init_from.dat"
 """Copy of the file `--init_from` for several seeds. The file itself may change before the last run starts."""
 
@@ -170,7 +173,7 @@ def find_seed_folders(top: Path, seeds: range) -> list[Path]:
 def record_command(folder: Path) -> None:
     """Adds this command line, the commit, the package versions and the processor to command.txt."""
     facts = "".join(f"{name} {value}\n" for name, value in find_conditions().items())
-    with (folder / "command.txt").open("a") as file:
+    with (folder / COMMAND_TXT).open("a") as file:
         file.write(f"{shlex.join([*list_program_words(), *sys.argv[1:]])}\n{facts}")
 
 

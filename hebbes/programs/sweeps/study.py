@@ -29,12 +29,10 @@ from hebbes.contracts.randomness import Purpose, derive_simulator_seed
 from hebbes.files.atomic_file import write_atomically
 from hebbes.files.folder_lock import is_locked
 from hebbes.files.option_file import read_yaml
-from hebbes.programs.sweeps.sweep_options import SearchedOption
+from hebbes.programs.sweeps.sweep_options import SWEEP_YAML, TRIAL, SearchedOption
 
 STUDY = "hebbes"
 """The name of the study. A storage holds one sweep."""
-SWEEP_YAML = "sweep.yaml"
-"""The file in a sweep's folder that says what its trials are. Its id is in the storage too."""
 REDUCTION = 3
 STARTUP_TRIALS = 5
 """Trials of a bracket that are drawn at random before the sampler learns. Optuna's 10 suit sweeps of 100 trials."""
@@ -83,7 +81,7 @@ class Study:
         """ValueError if the study has been made with other facts, or in another folder; a new study gets these."""
         known, path = self._study.user_attrs.get("sweep"), self.folder / SWEEP_YAML
         if known is None:
-            if self.trials or any(self.folder.glob("trial*")):
+            if self.trials or any(self.folder.glob(f"{TRIAL}*")):
                 raise ValueError(f"it lacks the trials of the sweep in {self.folder}")
             known = {"id": uuid4().hex, **facts}
             write_atomically(path, yaml.safe_dump(known, sort_keys=False).encode())
@@ -115,7 +113,7 @@ class Study:
 
     def find_trial_folder(self, number: int) -> Path:
         """The folder of a trial's run."""
-        return self.folder / f"trial{number}"
+        return self.folder / f"{TRIAL}{number}"
 
     def take_trial(self, start: Mapping[str, Any], most: int) -> optuna.Trial | None:
         """A trial that lost its process or, if there are fewer than `most`, a new one; None if all are taken.

@@ -14,6 +14,12 @@ from hebbes.registry.lookup import list_names
 from hebbes.training.config import TrainConfig
 from hebbes.training.owners import INCIDENTAL, OwnedOption, choose_names, find_trainer, list_part_kinds, name_options
 
+SWEEP_YAML = "sweep.yaml"
+"""The file in a sweep's folder that says what its trials are. Its id is in the storage too."""
+TRIAL = "trial"
+"""The name of a trial's folder, before its number."""
+SEARCHED = "search "
+"""What begins the text of an option's search space in that file."""
 NO_LIMIT = 10**9
 """Generations, where env steps are the budget."""
 
@@ -141,6 +147,6 @@ def set_params(config: TrainConfig, searched: Sequence[SearchedOption], params: 
 
 def describe_sweep(config: TrainConfig, searched: Sequence[SearchedOption]) -> dict[str, Any]:
     """What all processes of a sweep must agree on: the options of its trials and its search space."""
-    varied = {each.name: f"search {each.space}" for each in searched}
+    varied = {each.name: f"{SEARCHED}{each.space}" for each in searched}
     fixed = {"trainer": config.trainer, "seed": config.run.seed, "init_from": config.run.init_from}
     return {**fixed, **config.list_used_options(without=INCIDENTAL), **varied}

@@ -1,0 +1,156 @@
+"""What the best policies of a report's runs do when they are played: returns, comparisons of methods, videos."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+
+from hebbes.evaluation.entries import EvaluationResult
+from hebbes.options.evaluation import EvaluateConfig
+from hebbes.programs.evaluation_report import (
+    Group,
+    Methods,
+    compare_all_methods,
+    explain_failure,
+    group_by_environment,
+    name_unit,
+    select_intact,
+    warn_of_equal_seeds,
+)
+from hebbes.programs.reports.run_sections import ReportedRun
+from hebbes.recording.standard_output import try_to_write
+from hebbes.reporting.method_plots import choose_thresholds
+from hebbes.reporting.page.charts import make_intervals_chart
+from hebbes.reporting.page.contents import Block, Chart, Section, Table, Text, Video
+from hebbes.reporting.page.curve_charts import Line, make_averages_table, make_curves_chart
+from hebbes.reporting.video import film_episode
+from hebbes.statistics.curves import compute_profile
+from hebbes.statistics.intervals import summarize
+from hebbes.statistics.summary_table import FEW_RUNS, format_row, summarize_runs
+
+_STATISTICS = ("mean", "IQM", "median", "std", "min", "max")
+
+
+def make_evaluation_section(
+    config: EvaluateConfig, evaluated: Sequence[EvaluationResult], runs: Mapping[str, ReportedRun]
+) -> Section:
+    """The returns of the policies. `runs` has the run of each policy file."""
+    sections = []
+    for label, group in group_by_environment(config, evaluated).items():
+        methods, intact = _find_methods(group, runs), select_intact(group)
+        returns = {runs[each.entry.path].name: each for each in intact.values()}
+        rows = [(name, *format_row(summarize(each.returns), each.faults)) for name, each in returns.items()]
+        means = {name: summarize(each.returns).mean for name, each in returns.items()}
+        blocks: list[Block] = [
+            make_intervals_chart(
+                f"Return of each run, {label}", "Mean of the episodes; the interval is over episodes.", "return", means
+            ),
+            Table(f"Returns of each run in {label}, over episodes", ("run", *_STATISTICS), rows),
+            *_show_methods(group, methods, runs, label),
+            *_compare_methods(group, methods, label),
+        ]
+        sections.append(Section(label, blocks))
+    intro = (
+        f"best.dat of each run, on the same {config.episodes} start states (seed {config.seed}). Intervals hold 95 %, "
+        "from the bootstrap. best.dat was chosen by its score in training, on other start states."
+    )
+    return Section("Evaluation", [Text(intro)], sections)
+
+
+def _find_methods(group: Group, runs: Mapping[str, ReportedRun]) -> dict[str, list[int]]:
+    """Label of each method -> the numbers of its files."""
+    found: dict[str, list[int]] = {}
+    for number, each in select_intact(group).items():
+        found.setdefault(runs[each.entry.path].method, []).append(number)
+    return found
+
+
+def _show_methods(group: Group, methods: Methods, reported: Mapping[str, ReportedRun], label: str) -> Iterator[Block]:
+    """The methods over their runs, if any has several runs."""
+    if all(len(numbers) == 1 for numbers in methods.values()):
+        return
+    runs = {method: [group[number, ""] for number in numbers] for method, numbers in methods.items()}
+    summaries = {method: summarize_runs([each.returns for each in found]) for method, found in runs.items()}
+    rows = [
+        (f"{method} ({each.units} run{'s' * (each.units > 1)})", *format_row(each, {}, "runs"))
+        for method, each in summaries.items()
+    ]
+    circles = {
+        method: {reported[each.entry.path].name: float(each.returns.mean()) for each in found}
+        for method, found in runs.items()
+    }
+    estimates = {method: each.iqm for method, each in summaries.items()}
+    note = "Interquartile mean of the runs; the interval is over runs. Circles: each run."
+    yield make_intervals_chart(f"Return of each method, {label}", note, "return", estimates, runs=circles)
+    yield Table(f"Returns of each method in {label}, each run as one value", ("method", *_STATISTICS), rows)
+    if any(len(found) < FEW_RUNS for found in runs.values()):
+        yield Text(f"With fewer than {FEW_RUNS} runs of a method, an interval over them is not reliable.")
+    yield from map(Text, warn_of_equal_seeds(group, methods))
+
+
+def _compare_methods(group: Group, methods: Methods, label: str) -> Iterator[Block]:
+    """Each method over each other one, and their performance profiles."""
+    if len(methods) < 2:
+        return
+    rows, probabilities = [], {}
+    for number, ((one, other), found) in enumerate(compare_all_methods(group, methods).items(), 1):
+        name, failure = f"{number}  {one} over {other}", explain_failure(group, methods, one, other)
+        probabilities[name] = found.probability_of_improvement
+        cells = [failure] if failure else [str(found.probability_of_improvement), str(found.mean_difference)]
+        rows.append((name, name_unit(methods, one, other), *cells))
+    note = "How often a run of the first method has the higher return than one of the second. 0.5: neither is better."
+    what = "probability of improvement"
+    yield make_intervals_chart(f"Comparisons, {label}", note, what, probabilities, reference=0.5)
+    yield Table(f"Comparisons in {label}", ("method over method", "by", what, "mean difference"), rows)
+    yield from _draw_profiles(group, methods, label)
+
+
+def _draw_profiles(group: Group, methods: Methods, label: str) -> Iterator[Chart]:
+    scores = {
+        method: np.array([group[number, ""].returns.mean() for number in numbers])
+        for method, numbers in methods.items()
+    }
+    if not all(np.isfinite(each).all() for each in scores.values()):
+        return
+    thresholds = choose_thresholds(scores)
+    lines = [Line(method, average=compute_profile(each, thresholds)) for method, each in scores.items()]
+    title, labels = f"Performance profiles, {label}", ("threshold of the return", "share of runs above it")
+    note, table = "With 95 % intervals over runs.", make_averages_table(title, labels, lines)
+    yield make_curves_chart(title, note, labels, lines, table, max_points=len(thresholds))
+
+
+def choose_best_runs(
+    config: EvaluateConfig, evaluated: Sequence[EvaluationResult], runs: Mapping[str, ReportedRun]
+) -> dict[str, EvaluationResult]:
+    """The run with the highest mean return of each method in each environment, by what a heading calls it."""
+    found = {}
+    for label, group in group_by_environment(config, evaluated).items():
+        for method, numbers in _find_methods(group, runs).items():
+            played = [group[number, ""] for number in numbers if np.isfinite(group[number, ""].returns).all()]
+            if played:
+                found[f"{method} in {label}"] = max(played, key=lambda each: each.returns.mean())
+    return found
+
+
+def make_video_section(
+    config: EvaluateConfig, best: Mapping[str, EvaluationResult], runs: Mapping[str, ReportedRun]
+) -> tuple[Section, bool]:
+    """The first episode of the best run of each method, and whether all could be filmed."""
+    blocks: list[Block] = []
+    with TemporaryDirectory() as folder:
+        for number, (label, each) in enumerate(best.items()):
+            path, title = Path(folder) / f"{number}.mp4", f"{label}: first episode of {runs[each.entry.path].name}"
+
+            def film(path: Path = path, each: EvaluationResult = each) -> None:
+                film_episode(
+                    path,
+                    each.entry.saved,
+                    each.entry.environment,
+                    seed=config.seed,
+                    max_episode_steps=config.max_episode_steps,
+                )
+
+            is_filmed = try_to_write(f"video of {each.entry.path}", film)
+            blocks.append(Video(title, path.read_bytes()) if is_filmed else Text(f"{title} could not be filmed."))
+    return Section("Videos", blocks), all(isinstance(block, Video) for block in blocks)

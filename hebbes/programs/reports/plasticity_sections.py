@@ -1,0 +1,77 @@
+"""The weights of plastic networks within an episode, and their coefficients, as `evaluate_hebbian` plots them."""
+
+from collections.abc import Iterator, Mapping, Sequence
+
+import numpy as np
+
+from hebbes.evaluation.entries import EvaluationResult
+from hebbes.evaluation.weight_recording import MAX_ENV_STEPS, WeightRecording, record_weights
+from hebbes.options.evaluation import EvaluateConfig
+from hebbes.policies.coefficients import read_coefficients_by_name
+from hebbes.policies.hebbian import Hebbian
+from hebbes.programs.reports.run_sections import ReportedRun
+from hebbes.reporting.evaluation_plots import NUM_EPISODES
+from hebbes.reporting.method_plots import RunCurve
+from hebbes.reporting.page.charts import make_histogram_chart, make_paths_chart
+from hebbes.reporting.page.contents import Chart, Section, Text
+from hebbes.reporting.page.curve_charts import Line, make_curves_chart, make_runs_table
+from hebbes.reporting.plasticity_plots import NUM_BINS, project_on_principal_components
+
+_MAX_POINTS = 500
+
+
+def make_plasticity_section(
+    config: EvaluateConfig, best: Mapping[str, EvaluationResult], runs: Mapping[str, ReportedRun]
+) -> Section:
+    """The plastic ones among the best runs of the methods. It has no sections if none is."""
+    sections = []
+    for label, each in best.items():
+        policy, entry = each.entry.saved.policy, each.entry
+        if not isinstance(policy, Hebbian):
+            continue
+        recordings = record_weights(
+            entry.saved,
+            policy,
+            entry.environment,
+            episodes=min(config.episodes, NUM_EPISODES),
+            seed=config.seed,
+            max_env_steps=MAX_ENV_STEPS,
+        )
+        charts = [*_draw_weights(recordings), *_draw_changes(recordings), *_draw_coefficients(each, policy)]
+        sections.append(Section(label, [Text(f"Of {runs[entry.path].name}."), *charts]))
+    return Section("Plasticity", [], sections)
+
+
+def _draw_weights(recordings: Sequence[WeightRecording]) -> Iterator[Chart]:
+    """The weights of each layer, in the plane in which all episodes together vary most."""
+    for layer in range(len(recordings[0].trajectories)) if recordings else ():
+        paths, shares = project_on_principal_components([each.trajectories[layer] for each in recordings])
+        yield make_paths_chart(
+            f"Weights of layer {layer + 1}",
+            "Their first two principal components in each env step. Circles are starts, squares are ends.",
+            (f"PC 1, {shares[0]:.0%} of variance", f"PC 2, {shares[1]:.0%} of variance"),
+            {f"episode {number}": path for number, path in enumerate(paths, 1)},
+        )
+
+
+def _draw_changes(recordings: Sequence[WeightRecording]) -> Iterator[Chart]:
+    """How fast the weights change in the first episode."""
+    if recordings and len(changes := recordings[0].changes):
+        steps = np.arange(1.0, len(changes) + 1)
+        lines = [
+            Line(f"layer {number}", {"episode 1": RunCurve(steps, column)})
+            for number, column in enumerate(changes.T, 1)
+        ]
+        title, labels = "Learning in episode 1", ("env step", "change of weight")
+        description = "Mean absolute change of a layer's weights from one env step to the next."
+        table = make_runs_table(title, labels, lines)
+        is_log = bool((changes > 0).all())
+        yield make_curves_chart(title, description, labels, lines, table, max_points=_MAX_POINTS, is_log=is_log)
+
+
+def _draw_coefficients(each: EvaluationResult, policy: Hebbian) -> Iterator[Chart]:
+    """How the sets of coefficients are distributed, all on the same edges."""
+    coefficients = read_coefficients_by_name(policy, each.entry.saved.weights)
+    edges = np.histogram_bin_edges(np.concatenate(list(coefficients.values())), NUM_BINS)
+    for name, values in coefficients.items():
+        yield make_histogram_chart(f"Coefficient {name}", f"Of {len(values)} sets.", edges, values)

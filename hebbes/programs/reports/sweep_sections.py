@@ -1,0 +1,100 @@
+"""The trials of sweeps. Their settings and results are read from their folders, wherever a sweep keeps its storage."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TypeAlias
+
+from hebbes.files.option_file import read_yaml
+from hebbes.options.texts import format_options
+from hebbes.programs.plot import X_LABELS
+from hebbes.programs.reports.curve_sections import SCORE, X, limit_points, select_curves
+from hebbes.programs.reports.run_sections import ReportedRun
+from hebbes.programs.sweeps.sweep_options import SEARCHED, SWEEP_YAML, TRIAL
+from hebbes.recording.standard_output import make_printable
+from hebbes.reporting.method_plots import RunCurve
+from hebbes.reporting.page.charts import make_scatter_chart
+from hebbes.reporting.page.contents import Block, Chart, Section, Table, Text
+from hebbes.reporting.page.curve_charts import Line, make_curves_chart, make_runs_table
+from hebbes.statistics.table import format_number
+
+_RESULT = "return of the last evaluation"
+_Curves: TypeAlias = Mapping[str, RunCurve]
+
+
+def is_trial(folder: Path) -> bool:
+    """Whether the folder is that of a sweep's trial."""
+    return bool(re.fullmatch(rf"{TRIAL}\d+", folder.name)) and (folder.parent / SWEEP_YAML).is_file()
+
+
+def make_sweep_section(trials: Sequence[ReportedRun]) -> Section:
+    """The trials of each sweep: what varies, what came of it."""
+    sweeps: dict[Path, list[ReportedRun]] = {}
+    for trial in trials:
+        sweeps.setdefault(trial.saved.folder.parent, []).append(trial)
+    return Section("Sweeps", [], [_show_sweep(folder, found) for folder, found in sweeps.items()])
+
+
+def _show_sweep(folder: Path, trials: Sequence[ReportedRun]) -> Section:
+    spaces = {
+        make_printable(name): make_printable(text.removeprefix(SEARCHED))
+        for name, text in read_yaml(folder / SWEEP_YAML).items()
+        if isinstance(text, str) and text.startswith(SEARCHED)
+    }
+    settings = {trial.name: _read_settings(trial, spaces) for trial in trials}
+    curves = select_curves(trials, SCORE)
+    ranked = sorted(trials, key=lambda trial: curves[trial.name].y[-1] if trial.name in curves else -float("inf"))[::-1]
+    rows = [
+        (
+            trial.saved.folder.name,
+            *settings[trial.name].values(),
+            format_number(curves[trial.name].y[-1]) if trial.name in curves else "-",
+            f"{trial.saved.header.env_steps:,}",
+        )
+        for trial in ranked
+    ]
+    title = make_printable(str(folder))
+    blocks: list[Block] = [
+        Text(f"Varied: {'; '.join(f'{name} {space}' for name, space in spaces.items())}."),
+        Table(f"Trials of {title}, the best first", ("trial", *spaces, _RESULT, "env steps"), rows),
+        *_draw_trials(title, curves),
+    ]
+    return Section(title, [*blocks, *_draw_settings(spaces, settings, curves)])
+
+
+def _read_settings(trial: ReportedRun, spaces: Mapping[str, str]) -> dict[str, str]:
+    texts = {name: make_printable(" ".join(values)) for name, values in format_options(trial.saved.options)}
+    return {name: texts.get(name, "-") for name in spaces}
+
+
+def _draw_trials(title: str, curves: _Curves) -> Iterator[Chart]:
+    """The evaluations of all trials."""
+    if curves:
+        labels, lines = (X_LABELS[X], "return"), [Line("trials", curves)]
+        table = make_runs_table(f"Trials of {title}", labels, lines)
+        description = "Evaluations of each trial. Those that end early were stopped because others did better."
+        yield make_curves_chart(
+            f"Trials of {title}", description, labels, lines, table, max_points=limit_points(len(curves))
+        )
+
+
+def _draw_settings(
+    spaces: Mapping[str, str], settings: Mapping[str, Mapping[str, str]], curves: _Curves
+) -> Iterator[Chart]:
+    """The results over each option that varies."""
+    for name, space in spaces.items():
+        values = {trial: settings[trial][name] for trial in curves}
+        numbers = {trial: number for trial, text in values.items() if (number := _read_number(text)) is not None}
+        is_number = len(numbers) == len(values)
+        results = {trial: float(curve.y[-1]) for trial, curve in curves.items()}
+        points = {trial: (numbers[trial] if is_number else values[trial], results[trial]) for trial in curves}
+        if points:
+            is_log = space.endswith(", log") and is_number
+            yield make_scatter_chart(name, "Each dot is a trial.", (name, _RESULT), points, is_log=is_log)
+
+
+def _read_number(text: str) -> float | None:
+    try:
+        return float(text)
+    except ValueError:
+        return None

@@ -1,0 +1,194 @@
+"""The program `report` on real runs."""
+
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from hebbes.evaluation.evaluate import evaluate
+from hebbes.files.policy_file import load_policy
+from hebbes.policies.coefficients import read_coefficients_by_name
+from hebbes.programs.reports.curve_sections import GROUPS, SCORE, X, limit_points
+from hebbes.recording.metrics import METRICS, read_metrics
+from hebbes.reporting.page.contents import Chart, Table, Video
+from hebbes.reporting.page.write_page import make_page
+from tests.reporting.reports import make_report
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture(scope="module")
+def report(runs):
+    """The sections of a report on all runs, by title."""
+    sections, is_complete = make_report(runs)
+    assert is_complete
+    return {section.title: section for section in sections}
+
+
+def list_blocks(section, kind):
+    """The blocks of this class in a section and its parts, by title or caption."""
+    blocks = [*section.blocks, *(block for part in section.sections for block in part.blocks)]
+    found = [block for block in blocks if isinstance(block, kind)]
+    return {getattr(block, "caption", None) or getattr(block, "title", ""): block for block in found}
+
+
+def test_a_report_on_all_kinds_of_runs_has_all_sections(report):
+    names = ["Runs", "Configuration", "Learning curves", "Diagnostics", "Sweeps", "Evaluation", "Plasticity"]
+    assert list(report) == names
+    assert len(make_page("a", "b", list(report.values()))) < 5_000_000
+
+
+def test_runs_are_listed_with_state_and_commands(report):
+    table, commands = report["Runs"].blocks
+    assert [row[0].split("  ")[0] for row in table.rows] == ["1", "2", "3", "4", "5"]  # trials are in their own section
+    assert {row[4] for row in table.rows} == {"ended"}
+    assert any("<script>alert(1)</script>" in row[0] for row in table.rows)
+    assert "numpy" in commands.text
+
+
+def test_options_that_differ_are_set_side_by_side(report):
+    tables = list_blocks(report["Configuration"], Table)
+    methods = tables["Options in which methods differ, CartPole-v1"]
+    cells = {row[0]: row[1:] for row in methods.rows}
+    assert set(cells["strategy"]) == {"cem", "openai_es"} and set(cells["policy"]) == {"linear", "hebbian"}
+    assert all(len(set(values)) > 1 for values in cells.values())
+    others = tables["Other options that differ between runs"]
+    assert {"seed", "run_name"} <= set(others.header) and "strategy" not in others.header
+    assert "threads" in [name for name, _ in tables["Options with one value in all runs that have them"].rows]
+
+
+def test_learning_curves_show_each_run_and_the_average_of_each_method(report, runs):
+    points = list_blocks(report["Learning curves"], Chart)["Learning in CartPole-v1"].data["points"]
+    scores = [read_metrics(runs / "CartPole-v1" / f"seed{seed}" / "metrics.csv")[SCORE] for seed in (1, 2)]
+    drawn = {
+        run: [y for y, name in zip(points["y"], points["run"], strict=True) if name == run] for run in points["run"]
+    }
+    found = [values for run, values in drawn.items() if "seed" in run]
+    assert found == [pytest.approx(each) for each in scores]
+    assert {line for line, run in zip(points["line"], points["run"], strict=True) if not run} >= {"cem (1 run)"}
+
+
+def test_every_column_of_the_metrics_has_one_place():
+    grouped = [name for names in GROUPS.values() for name in names]
+    assert len(set(grouped)) == len(grouped)
+    assert {*grouped, X, SCORE, "generation", "episode", "individual"} == set(METRICS)
+
+
+def test_hybrids_have_their_own_diagnostics(report):
+    (group,) = (part for part in report["Diagnostics"].sections if part.title == "Gradients and evolution")
+    assert {"critic_loss, Pendulum-v1", "q_mean, Pendulum-v1"} <= {chart.title for chart in group.blocks}
+
+
+def test_curves_are_thinned_to_keep_the_page_small(runs, tmp_path):
+    assert [limit_points(curves) for curves in (0, 1, 20, 10_000)] == [500, 500, 250, 20]
+    shutil.copytree(runs / "CartPole-v1" / "seed1", tmp_path / "long")
+    columns, *_, last = (tmp_path / "long" / "metrics.csv").read_text().splitlines()
+    cells = last.split(",")[2:]
+    rows = [",".join([str(number), str(50 * number), str(number % 7), *cells[1:]]) for number in range(1, 3001)]
+    (tmp_path / "long" / "metrics.csv").write_text("\n".join([columns, *rows, ""]))
+    sections, _ = make_report(tmp_path / "long", episodes=0)
+    (chart,) = (chart for chart in list_blocks(sections[-1], Chart).values() if chart.title == columns.split(",")[2])
+    points = chart.data["points"]["x"]
+    assert (len(points), points[0], points[-1]) == (500, 50, 150_000)
+
+
+def test_the_statistics_are_those_of_the_evaluation(report, runs):
+    tables = list_blocks(report["Evaluation"], Table)
+    rows = {row[0]: row[1:] for row in tables["Returns of each run in CartPole-v1, over episodes"].rows}
+    (mine,) = (cells for name, cells in rows.items() if name.endswith("seed1"))
+    path = runs / "CartPole-v1" / "seed1" / "best.dat"
+    assert mine[0] == str(evaluate(path, episodes=3, threads=1).summary.mean)
+    compared = tables["Comparisons in CartPole-v1"]
+    assert len(compared.rows) == 3 and {row[1] for row in compared.rows} == {"run", "episode"}
+
+
+def read_policy(folder):
+    saved = load_policy(folder / "best.dat", ())
+    return saved.policy, saved.weights
+
+
+def test_plastic_policies_have_their_figures(report, runs):
+    (part,) = report["Plasticity"].sections
+    titles = [chart.title for chart in part.blocks if isinstance(chart, Chart)]
+    assert titles[:3] == ["Weights of layer 1", "Weights of layer 2", "Learning in episode 1"]
+    coefficients = read_coefficients_by_name(*read_policy(runs / "CartPole-v1" / "hebbian"))
+    drawn = {chart.title: chart.data["bars"]["y"] for chart in part.blocks if "bars" in getattr(chart, "data", ())}
+    assert {title: sum(counts) for title, counts in drawn.items()} == {
+        f"Coefficient {name}": len(values) for name, values in coefficients.items()
+    }
+
+
+def test_sweeps_show_their_trials_the_best_first(report):
+    (part,) = report["Sweeps"].sections
+    (table,) = (block for block in part.blocks if isinstance(block, Table))
+    results = [float(row[-2]) for row in table.rows]
+    assert sorted(row[0] for row in table.rows) == ["trial0", "trial1", "trial2"]
+    assert results == sorted(results, reverse=True)
+    charts = [chart.title for chart in part.blocks if isinstance(chart, Chart)]
+    assert "sigma" in charts and set(charts[1:]) == set(table.header[1:-2])
+    sigma = next(chart for chart in part.blocks if getattr(chart, "title", "") == "sigma")
+    assert sorted(sigma.data["points"]["y"]) == pytest.approx(sorted(results), rel=1e-2)
+
+
+def test_a_trial_that_is_named_is_a_run(runs):
+    sections, _ = make_report(runs / "CartPole-v1" / "sweeps" / "sweep" / "trial0", episodes=0)
+    assert [section.title for section in sections] == ["Runs", "Configuration", "Learning curves", "Diagnostics"]
+
+
+def test_videos_are_in_the_page(runs):
+    sections, is_complete = make_report(runs / "CartPole-v1" / "seed1", video=True)
+    (video,) = sections[-1].blocks
+    assert is_complete and isinstance(video, Video) and b"ftyp" in video.data[:32]
+
+
+def run(*arguments):
+    command = [sys.executable, "-m", "hebbes", "report", *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, timeout=120, cwd=ROOT)
+
+
+def test_the_command_writes_the_page_and_damaged_runs_do_not_stop_it(runs, tmp_path):
+    for name in ("good", "damaged"):
+        shutil.copytree(runs / "CartPole-v1" / "seed1", tmp_path / name)
+    for path in (tmp_path / "damaged" / "checkpoint").iterdir():
+        path.write_bytes(path.read_bytes()[:-5])
+    done = run(tmp_path, "-o", tmp_path / "a.html", "--episodes", 0)
+    assert (done.returncode, done.stdout) == (0, f"report  {tmp_path / 'a.html'}\n"), done.stderr
+    assert re.search(r"damaged</th><td[^>]*>damaged: ", (tmp_path / "a.html").read_text())
+    shutil.rmtree(tmp_path / "good")
+    done = run(tmp_path, "-o", tmp_path / "a.html")
+    assert done.returncode == 2 and re.search("no run can be read: .*truncated or damaged", done.stderr)
+
+
+def test_bad_input_is_one_line_and_status_2(runs, tmp_path):
+    (tmp_path / "empty").mkdir()
+    cases = [
+        ([tmp_path / "empty"], "empty holds no run"),
+        ([tmp_path / "nothing"], "nothing is not there"),
+        ([runs, "-o", tmp_path / "no" / "a.html"], "the folder .* does not exist"),
+        ([runs, "-o", tmp_path / "a.pdf"], "output must name an .html file"),
+        ([runs, "--episodes", 0, "--video"], "video needs episodes >= 1"),
+        ([], "runs must name folders of runs"),
+    ]
+    for arguments, expected in cases:
+        done = run(*arguments)
+        assert (done.returncode, len(done.stderr.splitlines())) == (2, 1), done.stderr
+        assert re.search(expected, done.stderr), done.stderr
+
+
+def test_without_what_films_it_is_said_before_any_episode(runs, monkeypatch):
+    monkeypatch.setattr("hebbes.reporting.video.find_spec", lambda name: None)
+    with pytest.raises(ValueError, match="--video needs the package av, which is not installed: pip install av"):
+        make_report(runs / "CartPole-v1" / "seed1", video=True)
+
+
+def test_a_run_that_cannot_be_filmed_is_said_in_the_page(runs, monkeypatch, capsys):
+    def fail(*_, **__):
+        raise ValueError("no rendering")
+
+    monkeypatch.setattr("hebbes.programs.reports.evaluation_sections.film_episode", fail)
+    sections, is_complete = make_report(runs / "CartPole-v1" / "seed1", video=True)
+    assert not is_complete and "could not be filmed" in sections[-1].blocks[0].text
+    assert "no rendering" in capsys.readouterr().err
