@@ -57,7 +57,7 @@ def film(description: str) -> None:
                 from hebbes.reporting.film import film_scenes  # imports Gymnasium
                 from hebbes.reporting.video import check_video_path
 
-                check_video_path("output", Path(config.output))
+                check_video_path("--output", Path(config.output))
                 scenes = make_scenes(config, files)
             try:
                 video = film_scenes(

@@ -116,7 +116,7 @@ def _play(config: ReportConfig, runs: "Sequence[ReportedRun]", console: Console)
         imports=config.imports,
     )
     if config.video:
-        check_video_path("video", Path(config.output).with_suffix(".mp4"))
+        check_video_path("--video", Path(config.output).with_suffix(".mp4"))
     with console.phase("reading policies"):
         entries = load_entries(evaluation)
     evaluated = play_all(evaluation, entries, console)

@@ -131,8 +131,8 @@ def test_what_cannot_be_filmed_is_one_line_and_status_2(folder, tmp_path):
     other = train(make_scripted_config(tmp_path, generations=1))
     (tmp_path / "empty").mkdir()
     cases = [
-        ([folder, "-o", tmp_path / "a.avi"], r"output must name an \.mp4 or \.gif file, not '.*a\.avi'"),
-        ([folder, "-o", tmp_path / "no" / "a.mp4"], "output .*: the folder .*no does not exist"),
+        ([folder, "-o", tmp_path / "a.avi"], r"--output must name an \.mp4 or \.gif file, not '.*a\.avi'"),
+        ([folder, "-o", tmp_path / "no" / "a.mp4"], "--output .*: the folder .*no does not exist"),
         (
             [folder, other, "--import", "tests.scripted"],
             "a film has policies of one environment, got CartPole-v1 in .*, ",
