@@ -62,8 +62,8 @@ def plot(description: str) -> None:
 
 def make_plot(config: PlotConfig) -> "Figure":
     """The figure; ValueError if a run has nothing to draw, or the runs do not fit together."""
-    folders = dict.fromkeys(folder for path in config.runs for folder in find_run_folders(Path(path)))
-    runs = [read_saved_run(folder) for folder in folders]
+    found = [folder for path in config.runs for folder in find_run_folders(Path(path))]
+    runs = [read_saved_run(folder) for folder in {each.resolve(): each for each in found}.values()]
     title = _check_environment(runs)
     curves, unit = _read_curves(runs, config)
     methods = {

@@ -44,6 +44,12 @@ def test_seeds_of_a_method_are_averaged_against_env_steps(runs):
     assert len(find_line(figure, "cem (1 run)")) == 3
 
 
+def test_a_run_that_is_named_in_two_ways_counts_once(runs, monkeypatch):
+    monkeypatch.chdir(runs)
+    figure = make_plot(PlotConfig(runs=("Scripted-v0/cem", str(runs / "Scripted-v0" / "cem"))))
+    assert len(find_line(figure, "cem (1 run)")) == 3
+
+
 @pytest.mark.parametrize(("x", "label"), [("unit", "generation"), ("seconds", "wall time of training in seconds")])
 def test_the_horizontal_axis_can_be_chosen(runs, x, label):
     figure = make(runs, x=x, metric="return_mean")
