@@ -14,6 +14,7 @@ from hebbes.contracts.suggestion import suggest_name
 from hebbes.options.method import find_method, group_by_method
 from hebbes.options.program_options import parse_options
 from hebbes.programs.exit_status import end_cleanly_on_signals, report_errors_in_one_line
+from hebbes.recording.console import Console
 from hebbes.recording.metrics import read_all_metrics
 from hebbes.recording.standard_output import make_printable, print_or_exit
 from hebbes.reporting.figure import check_figure_path, write_figure
@@ -49,8 +50,8 @@ class PlotConfig:
 
 def plot(description: str) -> None:
     """Parses the options, draws the figure and prints its path."""
-    with end_cleanly_on_signals():
-        with report_errors_in_one_line():
+    with end_cleanly_on_signals(), Console() as console:
+        with report_errors_in_one_line(), console.phase("drawing"):
             config = PlotConfig(**parse_options(PlotConfig, sys.argv[1:], description, "runs"))
             figure = make_plot(config)
             try:

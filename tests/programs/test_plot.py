@@ -10,6 +10,7 @@ import pytest
 
 from hebbes.programs.plot import PlotConfig, make_plot
 from hebbes.recording.metrics import read_metrics
+from tests.recording.screens import start
 from tests.training.scripted_runs import make_config, make_scripted_config, train
 
 ROOT = Path(__file__).parents[2]
@@ -79,10 +80,18 @@ def run(*arguments):
 
 
 def test_the_command_writes_png_and_svg(runs, tmp_path):
-    for name, start in {"a.png": b"\x89PNG", "a.svg": b"<?xml"}.items():
+    for name, first_bytes in {"a.png": b"\x89PNG", "a.svg": b"<?xml"}.items():
         done = run(runs / "Scripted-v0", "-o", tmp_path / name)
         assert (done.returncode, done.stdout) == (0, f"plot  {tmp_path / name}\n"), done.stderr
-        assert (tmp_path / name).read_bytes().startswith(start)
+        assert (tmp_path / name).read_bytes().startswith(first_bytes)
+
+
+def test_a_terminal_shows_that_it_is_drawing(runs, tmp_path):
+    program = start("-m", "hebbes", "plot", runs, "-o", tmp_path / "a.png")
+    assert program.read(lambda screen: "drawing" in screen.below)
+    program.read()
+    assert (program.status, program.screen.below) == (0, "")
+    assert "".join(program.screen.text.split()) == f"plot{tmp_path}/a.png"
 
 
 def test_what_cannot_be_drawn_is_one_line_and_status_2(runs, tmp_path):
