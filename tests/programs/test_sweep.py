@@ -238,6 +238,7 @@ def test_the_help_is_quick_and_has_the_options_of_the_trials_too():
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120, cwd=ROOT)
     assert done.stderr == "0 []\n"
+    assert "\nsweep:\n" in done.stdout
     for flag in ("--trials", "--storage", "--elite_share", "--max_env_steps"):
         assert f"  {flag} " in done.stdout
 
