@@ -15,6 +15,7 @@ from hebbes.options.method import find_method, get_name, group_by_method
 from hebbes.options.program_options import parse_options
 from hebbes.programs.exit_status import end_cleanly_on_signals, report_errors_in_one_line
 from hebbes.recording.standard_output import make_printable, print_or_exit
+from hebbes.recording.terminal import can_draw
 from hebbes.statistics.table import format_number, format_table
 from hebbes.training.run_status import STATES, RunStatus, read_status
 from hebbes.training.saved_runs import find_run_folders
@@ -70,7 +71,7 @@ def list_runs(description: str) -> None:
             print_or_exit(json.dumps({"runs": [_make_object(each) for each in found]}))
         elif not config.follow:
             print_or_exit("\n".join(_format_lines(config, found)))
-        elif sys.stdout.isatty():
+        elif can_draw(sys.stdout):
             _redraw(config)
         else:
             _print_changes(config)

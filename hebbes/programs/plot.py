@@ -121,5 +121,5 @@ def _read_curves(runs: Sequence[SavedRun], config: PlotConfig) -> tuple[list[Run
 def _select(metrics: Mapping[str, Float64[np.ndarray, " units"]], x: str, y: str, folder: Path) -> RunCurve:
     is_known = np.isfinite(metrics[y]) & np.isfinite(metrics[x])
     if not is_known.any():
-        raise ValueError(f"{folder} has no value of {y} yet")
+        raise ValueError(f"metric {y!r} has no value in {folder} yet")
     return RunCurve(metrics[x][is_known], metrics[y][is_known])

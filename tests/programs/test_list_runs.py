@@ -161,7 +161,9 @@ def test_followed_runs_are_printed_again_when_they_change(made, tmp_path):
 
 def test_on_a_terminal_the_list_is_drawn_again_in_the_same_place(made):
     terminal, other = pty.openpty()
-    with start(made, "--follow", stdout=other, stderr=subprocess.DEVNULL) as process:
+    with start(
+        made, "--follow", stdout=other, stderr=subprocess.DEVNULL, env={**os.environ, "TERM": "xterm"}
+    ) as process:
         os.close(other)
         shown, deadline = b"", time.monotonic() + 60
         while shown.count(b"\x1b[H\x1b[2J") < 2 and time.monotonic() < deadline:
@@ -170,3 +172,17 @@ def test_on_a_terminal_the_list_is_drawn_again_in_the_same_place(made):
     os.close(terminal)
     assert shown.count(b"\x1b[H\x1b[2J") == 2
     assert max(len(line) for line in shown.decode().split("\x1b[2J")[1].splitlines()) <= 80
+
+
+def test_a_dumb_terminal_gets_plain_lines(made):
+    terminal, other = pty.openpty()
+    with start(
+        made, "--follow", stdout=other, stderr=subprocess.DEVNULL, env={**os.environ, "TERM": "dumb"}
+    ) as process:
+        os.close(other)
+        shown = b""
+        while shown.count(b"\n") < 4:
+            shown += os.read(terminal, 4096)
+        process.send_signal(signal.SIGINT)
+    os.close(terminal)
+    assert shown.startswith(b"state ") and b"\x1b" not in shown

@@ -74,6 +74,13 @@ def test_capped_training_episodes_are_said_on_every_figure(tmp_path):
     assert make(uncapped).axes[0].get_title() == ""
 
 
+def test_a_column_without_values_is_refused(tmp_path):
+    options = {"environment": "CartPole-v1", "folder": str(tmp_path), "generations": 1, "threads": 1}
+    folder = train(make_config(**options, policy="linear", population_size=4, test_episodes=0))
+    with pytest.raises(ValueError, match=r"^metric 'saturated_actions' has no value in .* yet$"):
+        make(folder, metric="saturated_actions")  # there are none, because actions are whole numbers
+
+
 def run(*arguments):
     command = [sys.executable, "-m", "hebbes", "plot", *map(str, arguments)]
     return subprocess.run(command, capture_output=True, text=True, timeout=120, cwd=ROOT)
