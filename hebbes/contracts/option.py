@@ -19,6 +19,9 @@ from typing import Any, Union, get_args, get_origin, get_type_hints
 from hebbes.contracts.search_space import SearchSpace
 from hebbes.contracts.suggestion import suggest_name
 
+MAX_INTEGER = 2**63 - 1
+"""The largest integer that NumPy and the simulators can hold."""
+
 
 def option(
     default: Any,
@@ -157,9 +160,11 @@ def check_argument(
             meant = suggest_name(str(item), choices)
             raise ValueError(f"{name} must be one of {', '.join(choices)}, got {item!r}{meant}")
         is_infinite = isinstance(item, float) and not isfinite(item)
+        shown = list(value) if isinstance(value, tuple | list) else value
         if is_infinite or (range and not parse_range(range).contains(item)):
-            shown = list(value) if isinstance(value, tuple | list) else value
             raise ValueError(f"{name} must be {_describe_range(item, range)}, got {shown}{advice}")
+        if isinstance(item, int) and abs(item) > MAX_INTEGER:
+            raise ValueError(f"{name} must be between -2^63 and 2^63, got {shown}")
     return converted
 
 

@@ -109,11 +109,7 @@ def load_newest_checkpoint(folder: Path) -> tuple[Checkpoint, list[str]]:
     damaged: list[str] = []
     for path in reversed(_list_paths(folder)):
         try:
-            with open_regular_file(path, MAX_FILE_BYTES, "no checkpoint is that large") as file:
-                checkpoint = _decode_checkpoint(file.read(), folder)
-            if checkpoint.progress.units != int(path.stem):
-                raise ValueError(f"of another name: it holds the state after {checkpoint.progress.units}")
-            return checkpoint, damaged
+            return _load_checkpoint(path), damaged
         except NewerFormatError as error:
             raise ValueError(f"{path}: {error}") from error
         except OSError as error:
@@ -124,14 +120,24 @@ def load_newest_checkpoint(folder: Path) -> tuple[Checkpoint, list[str]]:
     raise ValueError("; ".join([f"{folder} has no checkpoint that can be used: {helps}", *damaged]))
 
 
-def read_newest_header(folder: Path) -> CheckpointHeader:
+def _load_checkpoint(path: Path) -> Checkpoint:
+    with open_regular_file(path, MAX_FILE_BYTES, "no checkpoint is that large") as file:
+        checkpoint = _decode_checkpoint(file.read(), path.parent)
+    if checkpoint.progress.units != int(path.stem):
+        raise ValueError(f"of another name: it holds the state after {checkpoint.progress.units}")
+    return checkpoint
+
+
+def read_newest_header(folder: Path, *, check: bool = False) -> CheckpointHeader:
     """The header of the newest checkpoint that has a header and the right size; ValueError if there is none.
 
-    It is quick, because neither arrays nor the checksum are read.
+    It is quick, because neither arrays nor the checksum are read, unless `check` says so.
     """
     damaged = []
     for path in reversed(_list_paths(folder)):
         try:
+            if check:
+                _load_checkpoint(path)
             return _read_header(path)
         except (OSError, ValueError, LookupError, TypeError, RecursionError) as error:
             damaged.append(f"{path.name}: {' '.join(str(error).split())}")

@@ -33,7 +33,8 @@ def run_evaluation(config: EvaluateConfig) -> bool:
             with report_errors_in_one_line(), console.phase("reading policies"):
                 entries = load_entries(config)
             evaluated = play_all(config, entries, console)
-        text = format_report(config, evaluated)
+            with console.phase("computing intervals"):
+                text = format_report(config, evaluated)
         printed = try_to_write("results", lambda: print(text, file=results, flush=True))
         notices = sys.stderr if config.json else results  # the output of --json is one object and nothing else
         with Console(sys.stderr) as console, console.phase("filming"):

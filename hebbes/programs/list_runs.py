@@ -15,6 +15,7 @@ from hebbes.options.method import find_method, get_name, group_by_method
 from hebbes.options.program_options import parse_options
 from hebbes.programs.exit_status import end_cleanly_on_signals, report_errors_in_one_line
 from hebbes.recording.standard_output import make_printable, print_or_exit
+from hebbes.recording.terminal import can_draw
 from hebbes.statistics.table import format_number, format_table
 from hebbes.training.run_status import STATES, RunStatus, read_status
 from hebbes.training.saved_runs import find_run_folders
@@ -22,7 +23,9 @@ from hebbes.training.saved_runs import find_run_folders
 PAUSE = 2.0  # seconds
 CLEAR = "\x1b[H\x1b[2J"
 """Tells a terminal to begin again at the top of an empty screen."""
-HEADER = ("run", "environment", "method", "seed", "state", "env steps", "of budget", "best score", "age")
+TEXTS = "run", "environment", "method"
+HEADER = ("state", "env steps", "of budget", "best score", "age", "seed", *TEXTS)
+"""Names may be long, and a narrow terminal cuts lines off."""
 _UNITS_OF_TIME = {"d": 86_400, "h": 3_600, "min": 60}
 
 
@@ -34,6 +37,7 @@ class RunsConfig:
     environment: tuple[str, ...] = option((), "list only runs in these environments")
     method: tuple[str, ...] = option((), "list only these methods, by name or as the list calls them")
     state: tuple[str, ...] = option((), "list only runs in these states", choices=STATES)
+    check: bool = option(False, "also read the arrays of checkpoints, to notice damage in them")
     json: bool = option(False, "print one JSON object and nothing else")
     follow: bool = option(
         False, "list again every two seconds: on a terminal in the same place, elsewhere the runs that have changed"
@@ -67,7 +71,7 @@ def list_runs(description: str) -> None:
             print_or_exit(json.dumps({"runs": [_make_object(each) for each in found]}))
         elif not config.follow:
             print_or_exit("\n".join(_format_lines(config, found)))
-        elif sys.stdout.isatty():
+        elif can_draw(sys.stdout):
             _redraw(config)
         else:
             _print_changes(config)
@@ -75,7 +79,7 @@ def list_runs(description: str) -> None:
 
 def find_listed(config: RunsConfig) -> list[Listed]:
     """The runs in the folder that the filters let through; ValueError if it holds none."""
-    listed = label_runs([read_status(folder) for folder in find_run_folders(Path(config.folder))])
+    listed = label_runs([read_status(folder, check=config.check) for folder in find_run_folders(Path(config.folder))])
     return [each for each in listed if _is_wanted(config, each)]
 
 
@@ -107,7 +111,10 @@ def _format_lines(config: RunsConfig, found: Sequence[Listed]) -> list[str]:
     states = [each.status.state for each in found]
     counts = ", ".join(f"{states.count(state)} {state}" for state in STATES if state in states)
     rows = [_format_row(config, each) for each in found]
-    return [*format_table(HEADER, rows).splitlines(), f"{len(found)} run{'s' * (len(found) != 1)}: {counts or 'none'}"]
+    return [
+        *format_table(HEADER, rows, TEXTS).splitlines(),
+        f"{len(found)} run{'s' * (len(found) != 1)}: {counts or 'none'}",
+    ]
 
 
 def _format_row(config: RunsConfig, each: Listed) -> list[str]:
@@ -119,11 +126,11 @@ def format_run(name: str, each: Listed) -> list[str]:
     """The cells of a run called `name`, below `HEADER`; of a damaged one its name and why."""
     status, name = each.status, make_printable(name)
     if status.run is None:
-        return [name, f"damaged: {make_printable(status.reason)}"]
+        return [status.state, f"{name}: {make_printable(status.reason)}"]
     share = f"{status.done:.0%}" if isfinite(status.done) else "-"
-    described = [make_printable(text) for text in (status.run.environment, each.method)]
     numbers = [f"{status.env_steps:,}", share, format_number(status.best_score), _format_age(status.age)]
-    return [name, *described, str(status.run.seed), status.state, *numbers]
+    described = [make_printable(text) for text in (status.run.environment, each.method)]
+    return [status.state, *numbers, str(status.run.seed), name, *described]
 
 
 def _format_age(seconds: float) -> str:
@@ -163,12 +170,17 @@ def _print_changes(config: RunsConfig) -> None:
     before: dict[Path, list[str]] = {}
     while True:
         rows = {each.status.folder: _format_row(config, each) for each in _find_again(config)}
-        changed = [row for folder, row in rows.items() if before.get(folder, [])[:-1] != row[:-1]]
+        changed = [row for folder, row in rows.items() if _drop_age(before.get(folder, [])) != _drop_age(row)]
         if changed or not before:
-            lines = format_table(HEADER, changed).splitlines()
+            lines = format_table(HEADER, changed, TEXTS).splitlines()
             print_or_exit("\n".join(lines[1:] if before else lines))
         before = rows
         time.sleep(PAUSE)
+
+
+def _drop_age(row: Sequence[str]) -> list[str]:
+    place = HEADER.index("age")
+    return [*row[:place], *row[place + 1 :]]
 
 
 def _find_again(config: RunsConfig) -> list[Listed]:

@@ -14,6 +14,7 @@ from hebbes.contracts.suggestion import suggest_name
 from hebbes.options.method import find_method, group_by_method
 from hebbes.options.program_options import parse_options
 from hebbes.programs.exit_status import end_cleanly_on_signals, report_errors_in_one_line
+from hebbes.recording.console import Console
 from hebbes.recording.metrics import read_all_metrics
 from hebbes.recording.standard_output import make_printable, print_or_exit
 from hebbes.reporting.figure import check_figure_path, write_figure
@@ -49,8 +50,8 @@ class PlotConfig:
 
 def plot(description: str) -> None:
     """Parses the options, draws the figure and prints its path."""
-    with end_cleanly_on_signals():
-        with report_errors_in_one_line():
+    with end_cleanly_on_signals(), Console() as console:
+        with report_errors_in_one_line(), console.phase("drawing"):
             config = PlotConfig(**parse_options(PlotConfig, sys.argv[1:], description, "runs"))
             figure = make_plot(config)
             try:
@@ -62,8 +63,8 @@ def plot(description: str) -> None:
 
 def make_plot(config: PlotConfig) -> "Figure":
     """The figure; ValueError if a run has nothing to draw, or the runs do not fit together."""
-    folders = dict.fromkeys(folder for path in config.runs for folder in find_run_folders(Path(path)))
-    runs = [read_saved_run(folder) for folder in folders]
+    found = [folder for path in config.runs for folder in find_run_folders(Path(path))]
+    runs = [read_saved_run(folder) for folder in {each.resolve(): each for each in found}.values()]
     title = _check_environment(runs)
     curves, unit = _read_curves(runs, config)
     methods = {
@@ -121,5 +122,5 @@ def select_known(metrics: Mapping[str, Float64[np.ndarray, " units"]], x: str, y
     """The column y over the column x, where both have values; ValueError if nowhere."""
     is_known = np.isfinite(metrics[y]) & np.isfinite(metrics[x])
     if not is_known.any():
-        raise ValueError(f"{folder} has no value of {y} yet")
+        raise ValueError(f"metric {y!r} has no value in {folder} yet")
     return RunCurve(metrics[x][is_known], metrics[y][is_known])

@@ -26,7 +26,8 @@ from hebbes.programs.sweeps.sweep_options import (
     find_searched_options,
     limit_by_env_steps,
 )
-from hebbes.recording.standard_output import format_stop_message, print_line, print_or_exit
+from hebbes.recording.console import Console
+from hebbes.recording.standard_output import format_stop_message, print_or_exit
 from hebbes.training.advice import RESUME_ADVICE, TrainingError
 from hebbes.training.config import TrainConfig
 from hebbes.training.owners import Owner, list_all_owners, list_owners
@@ -35,34 +36,36 @@ from hebbes.training.program_words import list_program_words
 if TYPE_CHECKING:
     from hebbes.programs.sweeps.study import Study
 
+STUDY_DB = "study.db"
 _OWNER = Owner("sweep", "sweep", (SweepOptions,))
 
 
 def sweep(description: str) -> None:
     """Parses and checks the options, runs trials and finals, and writes the best settings."""
-    with end_cleanly_on_signals():
-        with report_errors_in_one_line():
+    with end_cleanly_on_signals(), Console() as console:
+        with report_errors_in_one_line(), console.phase("starting"):
             options, config = read_options(sys.argv[1:], description)
+            console.is_quiet = config.run.quiet
             searched = find_searched_options(config, options.search)
             study = open_study(options, config, searched)
-            print_search(searched, study)
+            print_search(searched, study, console)
         from hebbes.programs.sweeps.study import StorageError, convert_storage_errors
 
         try:
-            with _advise_after_errors(), convert_storage_errors():
-                run_sweep(options, config, searched, study)
+            with _advise_after_errors(console), convert_storage_errors():
+                run_sweep(options, config, searched, study, console)
         except (EngineError, TrainingError, StorageError, OSError) as error:
             sys.exit(format_stop_message(error))
 
 
 @contextmanager
-def _advise_after_errors() -> Iterator[None]:
+def _advise_after_errors(console: Console) -> Iterator[None]:
     """Prints what helps, whatever stops the sweep."""
     try:
         yield
     except BaseException as error:
         advice = error.advice if isinstance(error, TrainingError) else RESUME_ADVICE
-        print_line(advice.format(resume="the same command"))
+        console.print_message(advice.format(resume="the same command"))
         raise
 
 
@@ -108,15 +111,15 @@ def open_study(options: SweepOptions, config: TrainConfig, searched: Sequence[Se
 
     top = find_parent(config) / "sweeps"
     folder = top / (config.run.run_name or config.choices.method or config.trainer)
-    shown = re.sub(r":[^:@/]*@", ":***@", options.storage or "study.db")  # without its password
+    storage = f"sqlite:///{folder.absolute() / STUDY_DB}" if options.storage is None else options.storage
+    shown = STUDY_DB if options.storage is None else re.sub(r":[^:@/]*@", ":***@", storage)  # without its password
     run = assemble_run(config, folder)  # checks everything that trials need
     run.trainer.close()
     run.engine.close()
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with lock_sweep(folder), convert_storage_errors():
-            url = options.storage or f"sqlite:///{folder.absolute() / 'study.db'}"
-            return Study(url, folder, describe_sweep(config, searched))
+            return Study(storage, folder, describe_sweep(config, searched))
     except OSError as error:
         raise ValueError(f"cannot write to sweep folder {folder}: {error.strerror}") from error
     except (ValueError, StorageError) as error:
@@ -125,33 +128,39 @@ def open_study(options: SweepOptions, config: TrainConfig, searched: Sequence[Se
         raise ValueError(f"storage {shown}: {error}") from error
 
 
-def print_search(searched: Sequence[SearchedOption], study: "Study") -> None:
+def print_search(searched: Sequence[SearchedOption], study: "Study", console: Console) -> None:
     """Prints what is varied, and where."""
-    print_line(f"sweep           {study.folder}, {len(study.trials)} trials so far")
+    console.print_message(f"sweep           {study.folder}, {len(study.trials)} trials so far")
     width = max(len(each.name) for each in searched)
     for each in searched:
-        print_line(f"search          {each.name.ljust(width)}  {each.space}")
+        console.print_message(f"search          {each.name.ljust(width)}  {each.space}")
 
 
-def run_sweep(options: SweepOptions, config: TrainConfig, searched: Sequence[SearchedOption], study: "Study") -> None:
+def run_sweep(
+    options: SweepOptions,
+    config: TrainConfig,
+    searched: Sequence[SearchedOption],
+    study: "Study",
+    console: Console,
+) -> None:
     """Runs what is left of the trials and the finals, and writes the best settings; TrainingError if there are none."""
     from hebbes.programs.sweeps.best_settings import BEST_YAML, format_preset
     from hebbes.programs.sweeps.finals import Finals
     from hebbes.programs.sweeps.jobs import do_all
     from hebbes.programs.sweeps.trials import Trials
 
-    do_all(Trials(study, config, searched, options.trials), study.folder)
+    do_all(Trials(study, config, searched, console, most=options.trials), study.folder, console)
     if not options.finalists:
         return
-    finals = Finals(study, config, searched, num_trials=options.finalists, num_seeds=options.final_seeds)
+    finals = Finals(study, config, searched, console, num_trials=options.finalists, num_seeds=options.final_seeds)
     if not study.best_trials:
         raise TrainingError("no trial was completed", "what helps      other values with --search, or more trials")
-    do_all(finals, study.folder)
-    found = finals.finalists
+    do_all(finals, study.folder, console)
+    found, seeds = finals.finalists, f"{options.final_seeds} seed{'s' * (options.final_seeds > 1)}"
     for each in found:
-        print_line(each.name.ljust(16) + f"IQM {each.summary.iqm} over {len(each.returns)} seeds")
-    path = Path(options.output) if options.output else study.folder / BEST_YAML
+        console.print_message(f"{each.name.ljust(16)}IQM {each.summary.iqm} over {seeds}")
+    path = Path(options.output) if options.output is not None else study.folder / BEST_YAML
     write_atomically(path, format_preset(found, searched, len(study.trials)).encode())
     train = [*list_program_words(f"train_{config.trainer}"), "--environment", config.environment.id]
-    print_line(f"best settings   {path}")
-    print_line(f"to train        {shlex.join([*train, '--config', str(path)])}")
+    console.print_message(f"best settings   {path}")
+    console.print_message(f"to train        {shlex.join([*train, '--config', str(path)])}")

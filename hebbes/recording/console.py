@@ -30,6 +30,14 @@ class _Phase:
         return f"{self.what}: {done:,} of {total:,} {self.counted}" if done < total else self.what
 
 
+@dataclass
+class _View:
+    """What is shown on a terminal."""
+
+    phases: list[_Phase] = field(default_factory=list)
+    find_details: Callable[[int], Sequence[str]] = lambda width: ()
+
+
 class Console:
     """Prints lines on a stream. On a terminal it also shows a view below them, while it is entered: what is being done.
 
@@ -41,12 +49,20 @@ class Console:
         """`stream` is standard output by default."""
         self._stream = sys.stdout if stream is None else stream
         self.is_quiet = quiet
-        self._phases: list[_Phase] = []
+        self._view = _View()
         self._terminal: Terminal | None = None
         self.has_unicode = shows_unicode(self._stream)
         self.has_colors = not os.environ.get("NO_COLOR")
-        self.find_details: Callable[[int], Sequence[str]] = lambda width: ()
-        """Returns further lines of the view, for a terminal of so many columns. It is called by another thread."""
+
+    def make_silent(self) -> "Console":
+        """A console that prints nothing, and whose phases are shown in the view of this one."""
+        silent = Console(self._stream, quiet=True)
+        silent._view = self._view
+        return silent
+
+    def show_details(self, find_details: Callable[[int], Sequence[str]]) -> None:
+        """Adds lines to the view, which the function returns for a terminal of so many columns, in another thread."""
+        self._view.find_details = find_details
 
     @property
     def is_live(self) -> bool:
@@ -84,11 +100,11 @@ class Console:
         `count` returns how many of the things that are `counted` are done, and how many there are. Another thread calls
         it.
         """
-        self._phases.append(_Phase(make_printable(what), count, counted))
+        self._view.phases.append(_Phase(make_printable(what), count, counted))
         try:
             yield
         finally:
-            self._phases.pop()
+            self._view.phases.pop()
 
     def paint(self, text: str, color: int) -> str:
         """The text in a color, given by its number in escape sequences."""
@@ -97,10 +113,12 @@ class Console:
     def _find_lines(self, size: os.terminal_size) -> list[str]:
         if self.is_quiet:
             return []
-        phases = list(self._phases)
+        phases = list(self._view.phases)
         seconds = time.monotonic() - phases[-1].begun if phases else 0.0
         texts = [phase.describe() for phase in phases] + [f"{seconds:.0f} s"] * (seconds >= PHASE_SECONDS)
-        return [self.paint(line, 1) for line in fill_lines(texts, size.columns)] + list(self.find_details(size.columns))
+        return [self.paint(line, 1) for line in fill_lines(texts, size.columns)] + list(
+            self._view.find_details(size.columns)
+        )
 
     def __enter__(self) -> Self:
         if can_draw(self._stream):

@@ -168,11 +168,11 @@ class ProgressTable:
         return lines
 
     def __enter__(self) -> Self:
-        self._console.find_details = self._draw
+        self._console.show_details(self._draw)
         return self
 
     def __exit__(self, *error: object) -> None:
-        self._console.find_details = lambda width: ()
+        self._console.show_details(lambda width: ())
         if self._unprinted is not None:
             self._print_row(self._unprinted)
 

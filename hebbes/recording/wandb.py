@@ -22,8 +22,6 @@ ID_FILE = "wandb_id.txt"
 """File in the run's folder with the run's id at Weights & Biases, so that a resume continues the same run there."""
 MEDIA = {".png": "Image", ".gif": "Video", ".mp4": "Video"}
 """Suffixes of files in the run's folder that are uploaded at the end -> wandb's class for them."""
-
-
 INIT_SECONDS = 30.0
 """Time for the server to answer when a run starts."""
 

@@ -25,7 +25,7 @@ class Comparison:
     """How the first policy compares with the second. Both estimates are NaN if an episode of either failed."""
 
     probability_of_improvement: Estimate
-    """Probability that an episode of the first has the higher return; ties count half."""
+    """Probability that an episode, or a run, of the first has the higher return; ties count half."""
     mean_difference: Estimate
     """Mean return of the first minus that of the second."""
 

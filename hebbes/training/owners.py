@@ -57,7 +57,7 @@ class Owner:
     @property
     def title(self) -> str:
         """What messages call it."""
-        return self.name if self.kind in FIXED else f"{self.kind} {self.name}"
+        return self.name if self.kind in (*FIXED, self.name) else f"{self.kind} {self.name}"
 
     @property
     def options(self) -> list["OwnedOption"]:

@@ -34,11 +34,14 @@ class RunStatus:
     """Share of the budget that is done, of the one that comes first; NaN without a budget."""
 
 
-def read_status(folder: Path) -> RunStatus:
-    """The state of the run in a folder, from its newest checkpoint, or from its metrics while it is running."""
+def read_status(folder: Path, *, check: bool = False) -> RunStatus:
+    """The state of the run in a folder, from its newest checkpoint, or from its metrics while it is running.
+
+    With `check` the arrays of the checkpoint are read too, and a damaged one is passed over.
+    """
     age = _measure_age(folder)
     try:
-        run, is_running = read_saved_run(folder), is_locked(folder)
+        run, is_running = read_saved_run(folder, check=check), is_locked(folder)
         units, env_steps, best_score = run.header.units, run.header.env_steps, run.header.best_score
         if is_running and (row := read_last_row(folder / METRICS_CSV)):
             units, env_steps = int(next(iter(row.values()))), int(row.get("env_steps", env_steps))

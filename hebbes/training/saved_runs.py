@@ -47,10 +47,10 @@ class SavedRun:
         return seed
 
 
-def read_saved_run(folder: Path) -> SavedRun:
-    """The run in a folder; ValueError, which names the folder, if it is damaged."""
+def read_saved_run(folder: Path, *, check: bool = False) -> SavedRun:
+    """The run in a folder; ValueError, which names the folder, if it is damaged. See `read_newest_header`."""
     try:
-        header = read_newest_header(folder / FOLDER)
+        header = read_newest_header(folder / FOLDER, check=check)
         options = rename_saved_options(header.config)
     except (ValueError, TypeError, AttributeError) as error:
         raise ValueError(f"{folder}: {error}") from error

@@ -41,9 +41,9 @@ def make_context(generation):
     return Context(Purpose.TRAINING, generation, (generation,), False, None, {}, False)
 
 
-def advance(trainer, engine, generations, progress=Progress()):  # noqa: B008  # it is frozen
+def advance(trainer, engine, units, progress=Progress()):  # noqa: B008  # it is frozen
     rows = []
-    for _ in range(generations):
+    for _ in range(units):
         result = trainer.advance(progress, engine)
         progress = replace(progress, units=progress.units + 1, env_steps=progress.env_steps + result.env_steps)
         rows.append(result.metrics)

@@ -22,6 +22,7 @@ from hebbes.hybrids.aes_rl import AESRL
 from hebbes.hybrids.one_plus_one_rl import OnePlusOneRL
 from hebbes.policies.mlp import MLP
 from hebbes.recording.metrics import METRICS
+from tests.hybrids.cem_rl_trainers import advance
 
 LENGTH = 20
 SHORT = WrapperSpec("gymnasium.wrappers:TimeLimit", {"max_episode_steps": LENGTH})
@@ -59,15 +60,6 @@ def engines():
 @pytest.fixture(autouse=True)
 def few_critic_steps(monkeypatch):
     monkeypatch.setattr(jobs, "CRITIC_STEPS", 40)
-
-
-def advance(trainer, engine, individuals, progress=Progress()):  # noqa: B008  # it is frozen
-    rows = []
-    for _ in range(individuals):
-        result = trainer.advance(progress, engine)
-        progress = replace(progress, units=progress.units + 1, env_steps=progress.env_steps + result.env_steps)
-        rows.append(result.metrics)
-    return rows, progress
 
 
 def advance_until(is_enough, trainer, engine, progress=Progress()):  # noqa: B008  # it is frozen

@@ -7,6 +7,7 @@ from optuna.trial import TrialState
 
 from hebbes.programs.sweep import open_study, read_options, run_sweep
 from hebbes.programs.sweeps.sweep_options import find_searched_options
+from hebbes.recording.console import Console
 
 DONE = (TrialState.COMPLETE, TrialState.PRUNED)
 
@@ -30,5 +31,5 @@ def run(folder, **changes):
     """Runs a sweep in this process; returns its study and its output."""
     opened, output = open_sweep(folder, **changes), io.StringIO()
     with contextlib.redirect_stdout(output):
-        run_sweep(*opened)
+        run_sweep(*opened, Console())
     return opened[-1], output.getvalue()

@@ -57,17 +57,10 @@ def test_each_run_has_a_row_with_its_state(made):
     lines = out.splitlines()
     assert status == 0 and lines[-1] == "3 runs: 1 ended, 1 stopped, 1 damaged"
     damaged, ended, stopped = (line.split() for line in lines[1:4])
-    assert damaged[:2] == ["Scripted-v0/damaged", "damaged:"] and "truncated or damaged" in lines[1]
-    assert ended[:7] == [
-        "Scripted-v0/ended",
-        "Scripted-v0",
-        "openai_es",
-        "0",
-        "ended",
-        "90",
-        "100%",
-    ]  # 9 members, 5 env steps, 2 generations
-    assert stopped[2:5] == ["cem", "4", "stopped"] and stopped[6] == "25%"
+    assert damaged[:2] == ["damaged", "Scripted-v0/damaged:"] and "truncated or damaged" in lines[1]
+    assert ended[:3] == ["ended", "90", "100%"]  # 9 members, 5 env steps, 2 generations
+    assert ended[-4:] == ["0", "Scripted-v0/ended", "Scripted-v0", "openai_es"]
+    assert (stopped[0], stopped[2], stopped[-4], stopped[-1]) == ("stopped", "25%", "4", "cem")
     plain = {each["state"]: each for each in json.loads(run(made, "--json")[1])["runs"]}
     assert plain["stopped"]["of_budget"] == 0.25 and plain["stopped"]["best_score"] is not None
     assert "bytes" in plain["damaged"]["reason"] and 0 <= plain["ended"]["age"] < 3600
@@ -106,6 +99,27 @@ def test_filters(made, filters, names):
     assert find(made, **filters).keys() == names
 
 
+def test_a_narrow_terminal_has_room_for_state_env_steps_and_score(made):
+    assert run(made)[1][:42].split() == ["state", "env", "steps", "of", "budget", "best", "score"]
+
+
+def test_flipped_bits_are_noticed_if_arrays_are_read(made, tmp_path):
+    shutil.copytree(made / "Scripted-v0" / "ended", tmp_path / "run")
+    *others, newest = sorted((tmp_path / "run" / "checkpoint").glob("*.ckpt"))
+    flip_last_bit(newest)
+    assert find(tmp_path)["run"].status.run.header.units == 2
+    status = find(tmp_path, check=True)["run"].status
+    assert (status.state, status.run.header.units) == ("stopped", int(others[-1].stem))
+    for path in others:
+        flip_last_bit(path)
+    assert find(tmp_path, check=True)["run"].status.state == "damaged"
+
+
+def flip_last_bit(path):
+    *start, last = path.read_bytes()
+    path.write_bytes(bytes([*start, last ^ 1]))
+
+
 def test_names_are_printed_as_text(made, tmp_path):
     shutil.copytree(made / "Scripted-v0" / "ended", tmp_path / "\x1b[31m[red]\n\u202ex")
     _, out, _ = run(tmp_path)
@@ -140,14 +154,16 @@ def test_followed_runs_are_printed_again_when_they_change(made, tmp_path):
         again = process.stdout.readline()
         os.close(lock)
         process.send_signal(signal.SIGINT)
-    assert first[0].startswith("run ") and "stopped" in first[3]
-    assert again.startswith("Scripted-v0/ended") and " running " in again
+    assert first[0].startswith("state ") and first[3].startswith("stopped ")
+    assert again.startswith("running ") and " Scripted-v0/ended " in again
     assert process.returncode == 130
 
 
 def test_on_a_terminal_the_list_is_drawn_again_in_the_same_place(made):
     terminal, other = pty.openpty()
-    with start(made, "--follow", stdout=other, stderr=subprocess.DEVNULL) as process:
+    with start(
+        made, "--follow", stdout=other, stderr=subprocess.DEVNULL, env={**os.environ, "TERM": "xterm"}
+    ) as process:
         os.close(other)
         shown, deadline = b"", time.monotonic() + 60
         while shown.count(b"\x1b[H\x1b[2J") < 2 and time.monotonic() < deadline:
@@ -156,3 +172,17 @@ def test_on_a_terminal_the_list_is_drawn_again_in_the_same_place(made):
     os.close(terminal)
     assert shown.count(b"\x1b[H\x1b[2J") == 2
     assert max(len(line) for line in shown.decode().split("\x1b[2J")[1].splitlines()) <= 80
+
+
+def test_a_dumb_terminal_gets_plain_lines(made):
+    terminal, other = pty.openpty()
+    with start(
+        made, "--follow", stdout=other, stderr=subprocess.DEVNULL, env={**os.environ, "TERM": "dumb"}
+    ) as process:
+        os.close(other)
+        shown = b""
+        while shown.count(b"\n") < 4:
+            shown += os.read(terminal, 4096)
+        process.send_signal(signal.SIGINT)
+    os.close(terminal)
+    assert shown.startswith(b"state ") and b"\x1b" not in shown

@@ -10,6 +10,7 @@ import pytest
 
 from hebbes.programs.plot import PlotConfig, make_plot
 from hebbes.recording.metrics import read_metrics
+from tests.recording.screens import start
 from tests.training.scripted_runs import make_config, make_scripted_config, train
 
 ROOT = Path(__file__).parents[2]
@@ -44,6 +45,12 @@ def test_seeds_of_a_method_are_averaged_against_env_steps(runs):
     assert len(find_line(figure, "cem (1 run)")) == 3
 
 
+def test_a_run_that_is_named_in_two_ways_counts_once(runs, monkeypatch):
+    monkeypatch.chdir(runs)
+    figure = make_plot(PlotConfig(runs=("Scripted-v0/cem", str(runs / "Scripted-v0" / "cem"))))
+    assert len(find_line(figure, "cem (1 run)")) == 3
+
+
 @pytest.mark.parametrize(("x", "label"), [("unit", "generation"), ("seconds", "wall time of training in seconds")])
 def test_the_horizontal_axis_can_be_chosen(runs, x, label):
     figure = make(runs, x=x, metric="return_mean")
@@ -67,16 +74,31 @@ def test_capped_training_episodes_are_said_on_every_figure(tmp_path):
     assert make(uncapped).axes[0].get_title() == ""
 
 
+def test_a_column_without_values_is_refused(tmp_path):
+    options = {"environment": "CartPole-v1", "folder": str(tmp_path), "generations": 1, "threads": 1}
+    folder = train(make_config(**options, policy="linear", population_size=4, test_episodes=0))
+    with pytest.raises(ValueError, match=r"^metric 'saturated_actions' has no value in .* yet$"):
+        make(folder, metric="saturated_actions")  # there are none, because actions are whole numbers
+
+
 def run(*arguments):
     command = [sys.executable, "-m", "hebbes", "plot", *map(str, arguments)]
     return subprocess.run(command, capture_output=True, text=True, timeout=120, cwd=ROOT)
 
 
 def test_the_command_writes_png_and_svg(runs, tmp_path):
-    for name, start in {"a.png": b"\x89PNG", "a.svg": b"<?xml"}.items():
+    for name, first_bytes in {"a.png": b"\x89PNG", "a.svg": b"<?xml"}.items():
         done = run(runs / "Scripted-v0", "-o", tmp_path / name)
         assert (done.returncode, done.stdout) == (0, f"plot  {tmp_path / name}\n"), done.stderr
-        assert (tmp_path / name).read_bytes().startswith(start)
+        assert (tmp_path / name).read_bytes().startswith(first_bytes)
+
+
+def test_a_terminal_shows_that_it_is_drawing(runs, tmp_path):
+    program = start("-m", "hebbes", "plot", runs, "-o", tmp_path / "a.png")
+    assert program.read(lambda screen: "drawing" in screen.below)
+    program.read()
+    assert (program.status, program.screen.below) == (0, "")
+    assert "".join(program.screen.text.split()) == f"plot{tmp_path}/a.png"
 
 
 def test_what_cannot_be_drawn_is_one_line_and_status_2(runs, tmp_path):

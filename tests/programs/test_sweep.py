@@ -14,14 +14,17 @@ from hebbes.contracts.search_space import Choice, LogUniform, Uniform
 from hebbes.files.option_file import read_yaml
 from hebbes.options.command_line import resolve_config
 from hebbes.programs.sweep import read_options
-from hebbes.programs.sweeps.jobs import execute_quietly, hold_lock, prepare_job
+from hebbes.programs.sweeps import jobs
+from hebbes.programs.sweeps.jobs import execute_briefly, hold_lock, prepare_job
 from hebbes.programs.sweeps.study import is_busy, lock_sweep
 from hebbes.programs.sweeps.sweep_options import find_searched_options, set_params
+from hebbes.recording.console import Console
 from hebbes.recording.metrics import read_metrics
 from hebbes.registry.lookup import list_names
 from hebbes.training.owners import list_all_owners
 from hebbes.training.run_status import read_status
 from tests.programs.sweeps import DONE, make_arguments, open_sweep, run
+from tests.recording.screens import start
 
 ROOT = Path(__file__).parents[2]
 DECLARED = [
@@ -128,7 +131,9 @@ def test_a_trial_that_lost_its_process_goes_on_where_it_was(finished, tmp_path):
         config = set_params(config, searched, trial.params)
         lost = prepare_job(config, study.find_trial_folder(0))
     with hold_lock(lost):
-        execute_quietly(lost, lambda row: study.report(trial, row["eval_return"], int(row["env_steps"])) or True)
+        execute_briefly(
+            lost, "lost", Console(), lambda row: study.report(trial, row["eval_return"], int(row["env_steps"])) or True
+        )
         assert is_busy(lost.folder)
         assert study.take_trial({}, 1) is None  # not while its process has it
     ended, _ = run(tmp_path, trials=1, finalists=0)
@@ -168,6 +173,8 @@ def test_options_that_are_typed_are_not_varied_and_search_adds_others(tmp_path):
         ({"storage": "sqlite:///{top}/new.db"}, "it lacks the trials of the sweep in "),
         ({"storage": "sqlite:////no/such/folder.db"}, "unable to open database file"),
         ({"storage": "mysql://me:secret@host/db", "run_name": "mine"}, r"mysql://me:\*\*\*@host/db: "),
+        ({"storage": ""}, "storage : Could not parse"),
+        ({"output": ""}, "output .: no file can be written there"),
         ({"storage": "nonsense"}, "storage nonsense: Could not parse"),
         ({"trials": 0}, r"trials must be in \[1, 100000\], got 0"),
         ({"trails": 1}, "unknown option --trails, did you mean 'trials'?"),
@@ -231,6 +238,7 @@ def test_the_help_is_quick_and_has_the_options_of_the_trials_too():
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120, cwd=ROOT)
     assert done.stderr == "0 []\n"
+    assert "\nsweep:\n" in done.stdout
     for flag in ("--trials", "--storage", "--elite_share", "--max_env_steps"):
         assert f"  {flag} " in done.stdout
 
@@ -241,6 +249,39 @@ def test_values_that_do_not_fit_together_end_a_trial_and_not_the_sweep(tmp_path)
     left_out = [each.number for each in study.trials if not study.find_trial_folder(each.number).exists()]
     assert left_out == [each.number for each in study.trials if each.params["population_size"] % 2]
     assert output.count("left out: ") == len(left_out) > 0
+
+
+def test_no_line_of_a_sweep_but_the_command_is_wider_than_80_columns(finished):
+    lines = finished[2].splitlines()
+    assert [line for line in lines if len(line) > 80 and not line.startswith(("best settings", "to train"))] == []
+    assert len([line for line in lines if line.startswith("trial ")]) == 6
+
+
+def test_a_long_trial_says_where_it_is_once_in_a_while(tmp_path, monkeypatch):
+    monkeypatch.setattr(jobs, "LINE_SECONDS", 0.0)
+    study, output = run(tmp_path, trials=1, finalists=0)
+    rows = read_metrics(study.find_trial_folder(0) / "metrics.csv")["env_steps"]
+    assert output.splitlines()[: len(rows)] == [f"trial 0         {steps:,.0f} of 6,000 env steps" for steps in rows]
+
+
+def test_a_sweep_on_a_terminal_shows_what_it_does(tmp_path):
+    seen = set()
+    program = start("-m", "hebbes", "sweep", *make_arguments(tmp_path, trials=1, final_seeds=1, max_env_steps=60_000))
+
+    def collect(screen):
+        seen.update(word for word in ("starting", "trial 0   CartPole-v1", "seed 1   Car") if word in screen.below)
+        return False
+
+    program.read(collect)
+    assert program.status == 0, program.screen.text
+    assert seen == {"starting", "trial 0   CartPole-v1", "seed 1   Car"}
+    assert program.screen.below == ""
+
+
+def test_a_quiet_sweep_prints_nothing(tmp_path):
+    command = [sys.executable, "-m", "hebbes", "sweep", *make_arguments(tmp_path, trials=1, finalists=0), "--quiet"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, cwd=ROOT)
+    assert (done.returncode, done.stdout) == (0, "")
 
 
 def test_the_file_of_a_sweep_says_what_it_is(finished):

@@ -6,8 +6,11 @@ import time
 import warnings
 
 from hebbes.contracts.errors import say
+from hebbes.recording import terminal
 from hebbes.recording.console import Console
 from hebbes.recording.progress_table import ProgressTable
+
+terminal.REFRESH_SECONDS = 0.02
 
 
 def main(generations, seconds, *events):

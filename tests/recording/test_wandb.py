@@ -13,7 +13,7 @@ import hebbes
 from hebbes.environments.wrapper_spec import WrapperSpec
 from hebbes.recording.loggers import check_logger
 from hebbes.recording.metrics import read_metrics
-from hebbes.recording.wandb import ID_FILE
+from hebbes.recording.wandb import ID_FILE, WandB
 from tests.recording.wandb_files import list_runs, list_steps, read_records
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -45,6 +45,17 @@ def test_a_run_leaves_its_options_its_rows_and_its_learning_curve(tmp_path):
     assert len(steps) == 2
     (uploaded,) = run.folder.glob("wandb/offline-run-*/files/media/images/learning_curve*.png")
     assert uploaded.read_bytes() == (run.folder / "learning_curve.png").read_bytes()
+
+
+def test_videos_in_the_folder_are_uploaded_at_the_end(tmp_path):
+    (tmp_path / "config.yaml").write_text("environment: CartPole-v1\n")
+    logger = WandB(tmp_path, 0)
+    (tmp_path / "film.mp4").write_bytes(b"frames")
+    logger.close()
+    (uploaded,) = tmp_path.glob("wandb/offline-run-*/files/media/videos/film*.mp4")
+    assert uploaded.read_bytes() == b"frames"
+    (step,) = list_steps(read_records(tmp_path))
+    assert step["film._type"] == "video-file"
 
 
 @pytest.mark.slow

@@ -26,3 +26,12 @@ def test_columns_are_aligned_and_remarks_may_be_long():
         "2        a remark that is longer than its column",
         "10 runs               5   80",
     ]
+
+
+def test_columns_of_texts_are_aligned_left():
+    rows = [("ended", "7", "a/b", "cem"), ("stopped", "12", "a long name", "ars")]
+    assert format_table(("state", "steps", "run", "method"), rows, ("run", "method")).splitlines() == [
+        "state    steps  run          method",
+        "ended        7  a/b          cem",
+        "stopped     12  a long name  ars",
+    ]

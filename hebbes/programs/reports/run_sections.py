@@ -66,11 +66,11 @@ def group_runs(runs: Sequence[ReportedRun]) -> dict[str, dict[str, list[Reported
 
 def make_runs_section(listed: Sequence[Listed], runs: Sequence[ReportedRun]) -> Section:
     """All runs with their states, and the commands that started them."""
-    rows = [format_run(f"{number}  {each.status.folder}", each) for number, each in enumerate(listed, 1)]
+    rows = [[str(number), *format_run(str(each.status.folder), each)] for number, each in enumerate(listed, 1)]
     empty = [run.name for run in runs if not run.metrics]
     remarks = [Text(f"Without metrics that can be read: {', '.join(empty)}.")] if empty else []
     commands = "\n\n".join(f"{run.name}\n{_read_commands(run)}" for run in runs)
-    table = Table("State of the runs", HEADER, rows)
+    table = Table("State of the runs", ("number", *HEADER), rows)
     return Section("Runs", [table, *remarks, Text(commands, title="Commands and versions")])
 
 

@@ -8,10 +8,10 @@ from math import inf, isfinite
 import numpy as np
 from jaxtyping import Float64
 
-from hebbes.programs.sweeps.jobs import Job, execute_quietly, hold_lock, prepare_job
+from hebbes.programs.sweeps.jobs import Job, execute_briefly, hold_lock, prepare_job
 from hebbes.programs.sweeps.study import Study, is_busy
 from hebbes.programs.sweeps.sweep_options import SearchedOption, set_params
-from hebbes.recording.standard_output import print_line
+from hebbes.recording.console import Console
 from hebbes.statistics.intervals import Summary, make_json_number
 from hebbes.statistics.summary_table import summarize_runs
 from hebbes.statistics.table import format_number
@@ -50,10 +50,18 @@ class Finals:
     """Runs with the finalists' settings as jobs, one for each seed."""
 
     def __init__(
-        self, study: Study, config: TrainConfig, searched: Sequence[SearchedOption], *, num_trials: int, num_seeds: int
+        self,
+        study: Study,
+        config: TrainConfig,
+        searched: Sequence[SearchedOption],
+        console: Console,
+        *,
+        num_trials: int,
+        num_seeds: int,
     ):
         """`num_trials` is the number of trials that are finalists."""
-        self._study, self._config, self._searched, self._num_trials = study, config, searched, num_trials
+        self._study, self._config, self._searched, self._console = study, config, searched, console
+        self._num_trials = num_trials
         first = config.run.seed + 1  # the trials have the seed before it
         self._seeds = range(first, first + num_seeds)
 
@@ -87,7 +95,8 @@ class Finals:
 
     def _run(self, name: str, seed: int, run: Run) -> None:
         with hold_lock(run):
-            trained = execute_quietly(run)
+            trained = execute_briefly(run, f"{name} seed {seed}", self._console)
             returns = [float("nan")] if trained is None else trained.returns.tolist()
             self._study.save_result(f"{name} seed {seed}", [make_json_number(each) for each in returns])
-        print_line(name.ljust(16) + f"return {format_number(float(np.mean(returns)))} with seed {seed}")
+        outcome = f"return {format_number(float(np.mean(returns)))} with seed {seed}"
+        self._console.print_message(name.ljust(16) + outcome)

@@ -2,13 +2,13 @@
 
 import os
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, redirect_stdout
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Protocol, TypeAlias
 
 from hebbes.programs.sweeps.study import lock_sweep
-from hebbes.recording.standard_output import print_line
+from hebbes.recording.console import Console
 from hebbes.training.advice import RESUME_ADVICE, TrainingError
 from hebbes.training.config import TrainConfig
 from hebbes.training.lifecycle import OnRow
@@ -17,6 +17,8 @@ from hebbes.training.run import TrainedRun, execute
 from hebbes.training.run_state import Run
 
 PAUSE = 1.0  # seconds between two looks at what other processes do
+LINE_SECONDS = 60.0
+"""Time between two lines on a run that goes on, where there is no view."""
 
 Job: TypeAlias = Callable[[], None]
 """Does what a process has taken. Until it is called, its run's folder is locked."""
@@ -33,14 +35,14 @@ class Jobs(Protocol):
         """Whether all are done, by whatever process."""
 
 
-def do_all(jobs: Jobs, folder: Path) -> None:
+def do_all(jobs: Jobs, folder: Path, console: Console) -> None:
     """Does jobs of the sweep in a folder until all are done, by this process or by others.
 
     If a process is lost, another one takes its job again.
     """
     is_waiting = False
     while True:
-        with lock_sweep(folder):
+        with console.phase("preparing a run"), lock_sweep(folder):
             job = jobs.take()
             are_done = job is None and jobs.are_done
         if are_done:
@@ -48,10 +50,11 @@ def do_all(jobs: Jobs, folder: Path) -> None:
         if job is not None:
             job()
         elif not is_waiting:
-            print_line("waiting for runs of other processes")
+            console.print_message("waiting for runs of other processes")
         is_waiting = job is None
         if is_waiting:
-            time.sleep(PAUSE)
+            with console.phase("waiting for runs of other processes"):
+                time.sleep(PAUSE)
 
 
 def prepare_job(config: TrainConfig, folder: Path) -> Run:
@@ -74,14 +77,23 @@ def hold_lock(run: Run) -> Iterator[None]:
             os.close(descriptor)
 
 
-def execute_quietly(run: Run, on_row: OnRow | None = None) -> TrainedRun | None:
-    """The run's outcome, without a word on standard output; None if it has diverged.
+def execute_briefly(run: Run, name: str, console: Console, on_row: OnRow = lambda row: False) -> TrainedRun | None:
+    """The run's outcome; None if it has diverged. It is shown in the view or, without one, by a line each minute.
 
     TrainingError or EngineError if something else stops it.
     """
+    printed_at, most = time.monotonic(), run.config.training.max_env_steps
+
+    def report(row: Mapping[str, float]) -> object:
+        nonlocal printed_at
+        if not console.is_live and time.monotonic() - printed_at >= LINE_SECONDS:
+            printed_at = time.monotonic()
+            console.print_message(f"{name.ljust(16)}{row['env_steps']:,.0f} of {most:,} env steps")
+        return on_row(row)
+
     try:
-        with Path(os.devnull).open("w") as nowhere, redirect_stdout(nowhere):
-            return execute(run, on_row)
+        with console.phase(name):
+            return execute(run, report, console.make_silent())
     except TrainingError as error:
         if error.advice == RESUME_ADVICE:
             raise

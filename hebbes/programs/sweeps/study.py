@@ -89,7 +89,8 @@ class Study:
         for name in dict.fromkeys((*facts, *known)):
             there, here = known.get(name, "none"), facts.get(name, "none")
             if name != "id" and there != here:
-                raise ValueError(f"it is that of another sweep: {name} is {there} there, and {here} here")
+                differs = f"{name} is {there} there, and {here} here"
+                raise ValueError(f"it is that of another sweep: {differs}; a sweep with another run_name is new")
         if not path.exists() or read_yaml(path).get("id") != known["id"]:
             raise ValueError(f"it is that of a sweep in another folder than {self.folder}")
 

@@ -1,5 +1,6 @@
 """The trials of a sweep: runs with sampled settings, pruned by the mean policy's return at its evaluations."""
 
+import textwrap
 import time
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -8,10 +9,10 @@ from typing import Any
 
 import optuna
 
-from hebbes.programs.sweeps.jobs import Job, execute_quietly, hold_lock, prepare_job
+from hebbes.programs.sweeps.jobs import Job, execute_briefly, hold_lock, prepare_job
 from hebbes.programs.sweeps.study import Study
 from hebbes.programs.sweeps.sweep_options import SearchedOption, set_params
-from hebbes.recording.standard_output import print_line
+from hebbes.recording.console import Console
 from hebbes.statistics.table import format_number
 from hebbes.training.config import TrainConfig
 from hebbes.training.run_state import Run
@@ -20,8 +21,10 @@ from hebbes.training.run_state import Run
 class Trials:
     """Trials as jobs, in total `most`, whatever process has run them."""
 
-    def __init__(self, study: Study, config: TrainConfig, searched: Sequence[SearchedOption], most: int):
-        self._study, self._searched, self._most = study, searched, most
+    def __init__(
+        self, study: Study, config: TrainConfig, searched: Sequence[SearchedOption], console: Console, *, most: int
+    ):
+        self._study, self._searched, self._console, self._most = study, searched, console, most
         self._config = config.change(run={"test_episodes": 0})
         values = config.values
         start = ((each.name, values[each.option.key], each.space) for each in searched)
@@ -58,7 +61,7 @@ class Trials:
             return pruned_at > 0
 
         with hold_lock(run):
-            trained = execute_quietly(run, report)
+            trained = execute_briefly(run, f"trial {trial.number}", self._console, report)
             if pruned_at:
                 outcome = f"pruned after {pruned_at:,} env steps"
             elif trained is None:
@@ -70,7 +73,9 @@ class Trials:
 
     def _print(self, trial: optuna.Trial, outcome: str) -> None:
         settings = " ".join(f"{name}={_format(value)}" for name, value in trial.params.items())
-        print_line(f"trial {trial.number}".ljust(16) + f"{outcome}: {settings}")
+        lines = textwrap.wrap(f"{outcome}: {settings}", 64, break_long_words=False, break_on_hyphens=False)
+        indented = textwrap.indent("\n".join(lines), 16 * " ").lstrip()
+        self._console.print_message(f"trial {trial.number}".ljust(16) + indented)
 
 
 def _format(value: Any) -> str:
