@@ -109,7 +109,8 @@ def parse_arguments() -> argparse.Namespace:
 def main() -> None:
     """Measures what is missing, and prints the table."""
     arguments = parse_arguments()
-    signal.signal(signal.SIGTERM, _leave)
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, _leave)
     peers, seconds = choose_peers(arguments.peer), 60 * arguments.minutes
     turns = product(range(arguments.seeds), peers)
     plans = [Plan(name, arguments.environment, seed, seconds, arguments.cores) for seed, name in turns]

@@ -20,6 +20,7 @@ from hebbes.policies.action_heads import HEADS
 from hebbes.recording.console import Console
 from hebbes.registry.lookup import find_class
 from hebbes.training.config import TrainConfig
+from hebbes.training.owners import INCIDENTAL
 from hebbes.training.prepare import prepare
 from hebbes.training.run import execute
 from hebbes.training.run_state import Run
@@ -29,8 +30,8 @@ ENDLESS = {"generations": 10**9, "max_env_steps": 10**15, "eval_every": 10**9, "
 
 
 def find_settings(environment: str) -> Mapping[str, Any]:
-    """All options that the preset leads to."""
-    return make_config(environment).list_used_options()
+    """The options of the method, which the preset sets."""
+    return make_config(environment).list_used_options(without=INCIDENTAL)
 
 
 def make_config(environment: str, **options: Any) -> TrainConfig:
@@ -43,7 +44,9 @@ def train(environment: str, seed: int, cores: int, keep: Keep) -> None:
     env = gymnasium.make(environment)
     with tempfile.TemporaryDirectory() as folder:
         run = prepare(make_config(environment, seed=seed, threads=cores, folder=folder)).prepare(seed)
-        execute(run, lambda row: keep(int(row["env_steps"]), make_act(run, env)), Console(quiet=True))
+        act = make_act(run, env)
+        keep(0, act)
+        execute(run, lambda row: keep(int(row["env_steps"]), act), Console(quiet=True))
 
 
 class OneObservation:
@@ -70,15 +73,14 @@ class OneObservation:
 
 
 def make_act(run: Run, env: gymnasium.Env) -> Act:
-    """The present policy in its wrappers. Policies and wrappers without a state only, as the presets have them."""
-    agent, (weights, buffers) = run.task.agent, run.trainer.policy
-    inner = OneObservation(env)
+    """The trainer's present policy in its wrappers, for policies and wrappers without a state, as the presets have."""
+    agent, inner = run.task.agent, OneObservation(env)
     wrapped: BatchEnv = inner
     for wrapper in run.task.environment.wrappers:
         wrapped = find_class("wrapper", wrapper.name)(wrapped, **wrapper.kwargs)
 
     def act(observation: np.ndarray) -> np.ndarray:
-        inner.observation = observation
+        inner.observation, (weights, buffers) = observation, run.trainer.policy
         outputs = agent.policy.act(weights[np.newaxis], wrapped.start(0), np.zeros(1, np.float32), None, buffers)
         wrapped.step(HEADS[agent.action_head](outputs), np.zeros(1, np.int64))
         return inner.action
