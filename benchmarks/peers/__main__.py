@@ -1,0 +1,137 @@
+"""Trains the same task with hebbes and with other programs, for the same time on the same cores, and compares them.
+
+    pip install -r benchmarks/peers/requirements.txt
+    python -m benchmarks.peers --environment HalfCheetah-v5 --minutes 15 --seeds 5 --results peers \
+        --figure half_cheetah.png
+
+One run follows another, by turns: every peer with the first seed, then with the next one. Each result is written to a
+file of its own when its run ends, and is not measured again: take a new folder after a change of a program. Nothing
+else should run meanwhile. What is equal and what is not: docs/peers.md.
+"""
+
+import argparse
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import asdict
+from importlib.util import find_spec
+from itertools import product
+from pathlib import Path
+from typing import Any, NoReturn
+
+import gymnasium
+
+from benchmarks.peers.measure import Plan
+from benchmarks.peers.report import draw, format_results
+from hebbes.reporting.figure import check_figure_path
+
+ROOT = Path(__file__).resolve().parents[2]
+ENVIRONMENTS = ("HalfCheetah-v5", "Hopper-v5", "CartPole-v1", "CarRacing-v3")
+PEERS = {
+    "ours": "hebbes",
+    "sb3_ars": "sb3_contrib",
+    "evotorch_pgpe": "evotorch",
+    "es_torch": "torch",
+    "reference": "torch",
+}
+"""Module -> the package that it needs."""
+
+
+def run(plan: Plan, path: Path) -> bool:
+    """Measures in a process of its own, which leaves no other process behind; returns whether there is a result."""
+    command = [sys.executable, "-m", "benchmarks.peers.measure", json.dumps(asdict(plan)), str(path.absolute())]
+    with path.with_suffix(".log").open("wb") as log:
+        options: dict[str, Any] = {"cwd": ROOT, "env": {**os.environ, "OMP_NUM_THREADS": "1"}, "stdout": log}
+        process = subprocess.Popen(command, stderr=log, start_new_session=True, **options)  # noqa: S603
+        try:
+            return process.wait() == 0
+        finally:
+            for number in (signal.SIGINT, signal.SIGKILL):
+                with suppress(ProcessLookupError, subprocess.TimeoutExpired):
+                    os.killpg(process.pid, number)
+                    process.wait(timeout=10)
+
+
+def measure_missing(plans: Sequence[Plan], folder: Path) -> bool:
+    """Measures what the folder lacks; returns whether nothing failed."""
+    folder.mkdir(parents=True, exist_ok=True)
+    is_complete = True
+    for plan in plans:
+        path = folder / plan.file_name
+        if path.exists():
+            continue
+        print(f"measures {path}", flush=True)
+        if not run(plan, path):
+            is_complete = False
+            print(f"failed   {path}, see {path.with_suffix('.log').name}", flush=True)
+    return is_complete
+
+
+def choose_peers(wanted: Sequence[str]) -> list[str]:
+    """Those whose packages are installed. A line is printed for each of the others."""
+    missing = [name for name in wanted if find_spec(PEERS[name]) is None]
+    for name in missing:
+        print(f"{name} is left out: {PEERS[name]} is not installed, see benchmarks/peers/requirements.txt", flush=True)
+    return [name for name in wanted if name not in missing]
+
+
+def parse_arguments() -> argparse.Namespace:
+    """The arguments, checked."""
+    parser = argparse.ArgumentParser(
+        "python -m benchmarks.peers", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--environment", choices=ENVIRONMENTS, default=ENVIRONMENTS[0])
+    parser.add_argument("--minutes", type=float, default=15.0, help="of training, for each run (default: 15)")
+    parser.add_argument("--seeds", type=int, default=5, help="0, 1, ... (default: 5)")
+    parser.add_argument("--cores", type=int, default=2, help="for all processes of a run together (default: 2)")
+    parser.add_argument("--results", type=Path, required=True, help="folder of the results")
+    parser.add_argument("--peer", nargs="+", choices=PEERS, default=list(PEERS), help="default: all")
+    parser.add_argument("--score", type=float, help="for the time until it is reached (default: Gymnasium's threshold)")
+    parser.add_argument("--figure", type=Path, help="PNG or SVG file for the learning curves")
+    arguments = parser.parse_args()
+    available = len(os.sched_getaffinity(0))
+    if not 1 <= arguments.cores <= available:
+        parser.error(f"--cores must be in [1, {available}], got {arguments.cores}")
+    if arguments.seeds < 1 or not 0 < arguments.minutes < float("inf"):
+        parser.error(f"--seeds must be >= 1 and --minutes > 0, got {arguments.seeds} and {arguments.minutes}")
+    try:
+        if arguments.figure is not None:
+            check_figure_path("--figure", arguments.figure)
+    except ValueError as error:
+        parser.error(str(error))
+    return arguments
+
+
+def main() -> None:
+    """Measures what is missing, and prints the table."""
+    arguments = parse_arguments()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, _leave)
+    peers, seconds = choose_peers(arguments.peer), 60 * arguments.minutes
+    turns = product(range(arguments.seeds), peers)
+    plans = [Plan(name, arguments.environment, seed, seconds, arguments.cores) for seed, name in turns]
+    is_complete = measure_missing(plans, arguments.results)
+    results: dict[str, list[Any]] = {name: [] for name in peers}
+    for plan in plans:
+        if (path := arguments.results / plan.file_name).exists():
+            results[plan.peer].append(json.loads(path.read_text()))
+    if any(results.values()):
+        threshold = gymnasium.spec(arguments.environment).reward_threshold
+        score = threshold if arguments.score is None else arguments.score
+        assert score is not None
+        print(format_results(results, score))
+        if arguments.figure is not None:
+            draw(results, arguments.environment, arguments.figure)
+    sys.exit(0 if is_complete else 1)
+
+
+def _leave(number: int, _: object) -> NoReturn:
+    raise SystemExit(128 + number)
+
+
+if __name__ == "__main__":
+    main()
