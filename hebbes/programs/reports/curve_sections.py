@@ -117,8 +117,8 @@ def make_diagnostics_section(runs: Sequence[ReportedRun]) -> Section:
 def _draw_runs(
     name: str, environment: str, methods: Mapping[str, Sequence[ReportedRun]], max_points: int
 ) -> Iterator[Chart]:
-    lines = [Line(label, curves) for label, runs in methods.items() if (curves := select_curves(runs, name))]
-    if lines:
+    lines = [Line(label, select_curves(runs, name)) for label, runs in methods.items()]  # each method keeps its color
+    if any(line.runs for line in lines):
         labels, title = (X_LABELS[X], name), f"{name}{', ' * bool(environment)}{environment}"
         meaning = METRICS.get(name, "")
         description = f"{meaning[:1].upper()}{meaning[1:]}{'.' * bool(meaning)}"

@@ -101,7 +101,7 @@ def _compare_methods(group: Group, methods: Methods, label: str) -> Iterator[Blo
         rows.append((name, name_unit(methods, one, other), *cells))
     note = "How often a run of the first method has the higher return than one of the second. 0.5: neither is better."
     what = "probability of improvement"
-    yield make_intervals_chart(f"Comparisons, {label}", note, what, probabilities, reference=0.5)
+    yield make_intervals_chart(f"Comparisons, {label}", note, what, probabilities, are_probabilities=True)
     yield Table(f"Comparisons in {label}", ("method over method", "by", what, "mean difference"), rows)
     yield from _draw_profiles(group, methods, label)
 

@@ -37,9 +37,12 @@ def make_intervals_chart(
     estimates: Mapping[str, Estimate],
     *,
     runs: Mapping[str, Mapping[str, float]] | None = None,
-    reference: float | None = None,
+    are_probabilities: bool = False,
 ) -> Chart:
-    """Values with their intervals, one below the other, those of runs as circles, and a line at `reference`."""
+    """Values with their intervals, one below the other, and those of runs as circles.
+
+    The axis of probabilities goes from 0 to 1, with a line at 0.5.
+    """
     known = {name: each for name, each in estimates.items() if isfinite(each.value)}
     circles = [(name, run, value) for name, each in (runs or {}).items() for run, value in each.items()]
     data: dict[str, dict[str, list[Any]]] = {
@@ -56,19 +59,20 @@ def make_intervals_chart(
             "value": shorten_numbers([value for _, _, value in circles]),
         },
     }
-    layers = _list_interval_layers(label, has_circles=bool(circles), reference=reference)
+    layers = _list_interval_layers(label, has_circles=bool(circles), are_probabilities=are_probabilities)
     rows = [(name, *map(format_number, (each.value, each.low, each.high))) for name, each in estimates.items()]
     table = Table(title, ("", label, "95 % interval from", "to"), rows)
     return Chart(title, description, make_spec("estimates", layers, height=_ROW_HEIGHT * len(known)), data, table)
 
 
-def _list_interval_layers(label: str, *, has_circles: bool, reference: float | None) -> list[dict[str, Any]]:
-    x = encode_number("value", label)
+def _list_interval_layers(label: str, *, has_circles: bool, are_probabilities: bool) -> list[dict[str, Any]]:
+    fixed = {"scale": {"domain": [0, 1]}, "axis": {"values": [0, 0.25, 0.5, 0.75, 1], "format": ".2~f"}}
+    x = encode_number("value", label, **fixed if are_probabilities else {})
     y: dict[str, Any] = {"field": "name", "type": "nominal", "sort": None, "axis": None}
     name, number = {"field": "name", "title": "of"}, list_tooltips({"value": label})
     interval = {"tooltip": [name, *number, *list_tooltips({"low": "95 % interval from", "high": "to"})]}
     bar: dict[str, Any] = {"y": y, "x": {**x, "field": "low"}, "x2": {"field": "high"}, **interval}
-    dot = {"type": "point", "filled": True, "size": 110, "color": COLORS[0], "opacity": 1}
+    dot = {"type": "point", "filled": True, "size": 110, "color": INK, "opacity": 1}  # colors are those of methods
     # names beside the rows would leave no room on a phone
     above: dict[str, Any] = {
         "type": "text",
@@ -79,18 +83,18 @@ def _list_interval_layers(label: str, *, has_circles: bool, reference: float | N
         **MARK,
         "clip": False,
     }
-    circle = {"type": "point", "color": COLORS[1], "size": 40, "yOffset": 10}
+    circle = {"type": "point", "color": INK, "opacity": 0.6, "size": 40, "yOffset": 10}
     run = {"tooltip": [name, {"field": "run", "title": "run"}, *number]}
     layers: list[dict[str, Any]] = [
-        {"mark": {"type": "rule", "strokeWidth": 3, "color": COLORS[0]}, "encoding": bar},
+        {"mark": {"type": "rule", "strokeWidth": 3, "color": INK}, "encoding": bar},
         {"mark": dot, "encoding": {"y": y, "x": x, **interval}},
         {"mark": above, "encoding": {"y": y, "x": {"value": 0}, "text": {"field": "name"}}},
     ]
     if has_circles:  # Vega warns of layers without data
         layers.append({"data": {"name": "runs"}, "mark": circle, "encoding": {"y": y, "x": x, **run}})
-    if reference is not None:
+    if are_probabilities:
         line = {"type": "rule", "strokeDash": [4, 4], "color": INK, **MARK}
-        layers.append({"mark": line, "encoding": {"x": {"datum": reference}}})
+        layers.append({"mark": line, "encoding": {"x": {"datum": 0.5}}})
     return layers
 
 
