@@ -168,9 +168,9 @@ def test_report_of_variants_and_morphologies():
     assert morphologies == [
         "Scripted-v0, mean return by morphology; * seen in training",
         "                             none               right  left",
-        "1              4.00 [4.00, 4.00]*  3.00 [3.00, 3.00]*    - ",
-        "1 freeze_at 0  1.00 [1.00, 1.00]*                  -     - ",
-        "2              2.00 [2.00, 2.00]*  9.00 [9.00, 9.00]     - ",
+        "1              4.00 [4.00, 4.00]*  3.00 [3.00, 3.00]*    -",
+        "1 freeze_at 0  1.00 [1.00, 1.00]*                  -     -",
+        "2              2.00 [2.00, 2.00]*  9.00 [9.00, 9.00]     -",
     ]
 
 
