@@ -27,7 +27,8 @@ def find_class(kind: str, name: str) -> type[Any]:
     if name not in table:
         theirs = GYMNASIUM_WRAPPERS if kind == "wrapper" else ()
         hint = suggest_name(name, [*table, *sorted(theirs)]) or ","
-        raise ValueError(f"unknown {kind} {name!r}{hint} known: {', '.join(table)}")
+        own = "; a class of yours is package.module:Class" * ("." in name)
+        raise ValueError(f"unknown {kind} {name!r}{hint} known: {', '.join(table)}{own}")
     return _import_class(kind, table[name])
 
 

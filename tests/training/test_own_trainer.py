@@ -57,6 +57,7 @@ def test_its_options_are_checked_and_no_strategy_has_any(capsys):
         ("--strategy", "ga"): "unknown option --strategy",
         ("--population_size", "8"): "unknown option --population_size",
         ("--policy", "nope"): "unknown policy 'nope'",
+        ("--policy", "parts.Loop"): "; a class of yours is package.module:Class",
     }.items():
         with pytest.raises(ValueError, match=re.escape(message)):
             parse(*flags)
