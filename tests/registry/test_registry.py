@@ -45,7 +45,7 @@ def test_an_unknown_name_gets_a_suggestion_and_the_known_ones(gadget):
 
 @pytest.mark.parametrize("name", ["base", "copy_cat", "__init__", "big_wheel.BigWheel", "", "sys"])
 def test_only_the_table_has_names(gadget, name):
-    with pytest.raises(ValueError, match=r"^unknown gadget .* known: big_wheel(; a class of yours is package.module:Class)?$"):
+    with pytest.raises(ValueError, match=r"^unknown gadget .* known: big_wheel(; a class of yours is .*)?$"):
         find_class(gadget, name)
 
 
