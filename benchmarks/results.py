@@ -47,7 +47,7 @@ class Study:
     """Those of all runs."""
     seeds: Sequence[int]
     minutes: float
-    """Of one core, for a run, as measured on an Intel Xeon of 2.6 GHz."""
+    """Of one core, for a run. An estimate: CEM-RL takes 20 ms an env step (docs/measurements.md), td3 less."""
 
 
 STUDIES = {
