@@ -12,6 +12,7 @@ from hebbes.contracts.randomness import Purpose
 from hebbes.contracts.trainer import Counter, SegmentSizeError, UnitResult
 from hebbes.environments.ids import advise_episode_limit
 from hebbes.evaluation.play import play_on
+from hebbes.execution.parents_signals import delay_signals
 from hebbes.execution.provenance import find_conditions
 from hebbes.files.checkpoint import Checkpoint
 from hebbes.recording.console import Console
@@ -138,8 +139,9 @@ class Lifecycle:
             **self._run.engine.metrics,
         }
         row = join_metrics(counts, result.metrics, outcome, self._trainer)
-        self._record(row)
-        self._capture()
+        with delay_signals():  # a resume would give loggers a row again that is not in the checkpoint
+            self._record(row)
+            self._capture()
         self._table.show(row, is_due=self._is_due(self._run.config.run.print_every, self._trainer.eval_counter))
         self._is_stopped = on_row is not None and bool(on_row(row))
         saves_every = self._run.config.run.checkpoint_every, *self._run.config.run.keeps_every
