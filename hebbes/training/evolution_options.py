@@ -20,7 +20,9 @@ class EvolutionOptions:
         "auto", "policy by name, or package.module:Class; auto is cnn for images of 16 x 16 pixels or more, else mlp"
     )
     strategy: str = option("openai_es", "strategy by name, or package.module:Class")
-    generations: int = option(300, "generations to run", range=">= 1", changeable=True)
+    generations: int | None = option(
+        300, "generations to run; none: until another limit, such as max_env_steps", range=">= 1", changeable=True
+    )
     observation_normalization: bool = option(
         False, "normalize observations by the running mean and standard deviation of all those seen in training"
     )

@@ -106,6 +106,7 @@ def test_a_run_stops_at_the_return_asked_for_and_says_so(tmp_path, capsys):
     ("budget", "reason"),
     [
         ({"generations": 2}, "generation 2 of 2 is done"),
+        ({"generations": None, "max_env_steps": 500}, "540 of 500 env steps are done"),
         ({"max_env_steps": 50}, "90 of 50 env steps are done"),
     ],
 )

@@ -20,8 +20,6 @@ TRIAL = "trial"
 """The name of a trial's folder, before its number."""
 SEARCHED = "search "
 """What begins the text of an option's search space in that file."""
-NO_LIMIT = 10**9
-"""Generations, where env steps are the budget."""
 
 
 @dataclass(frozen=True)
@@ -73,7 +71,7 @@ def limit_by_env_steps(config: TrainConfig) -> TrainConfig:
     if config.run.seeds > 1:
         raise ValueError(f"seeds must be 1 in a sweep, got {config.run.seeds}; final_seeds are those of the finalists")
     if hasattr(config.trainer_options, "generations") and "trainer.generations" not in config.typed:
-        return config.change(trainer_options={"generations": NO_LIMIT})
+        return config.change(trainer_options={"generations": None})
     return config
 
 
