@@ -1,5 +1,6 @@
 """For all tests: checked shapes, no limits of time, and the programs behind the scripts, called in this process."""
 
+import os
 import signal
 import sys
 from functools import partial
@@ -16,6 +17,9 @@ from hebbes.execution.parents_signals import PARENTS_SIGNALS  # noqa: E402
 from hebbes.options.evaluation import EvaluateConfig  # noqa: E402
 from hebbes.programs.evaluate import evaluate  # noqa: E402
 from hebbes.programs.train import train  # noqa: E402
+
+os.fsync = lambda descriptor: None
+"""No test cuts the power, and waiting for the disk would take a tenth of their time."""
 
 hypothesis.settings.register_profile("patient", deadline=None)
 hypothesis.settings.load_profile("patient")

@@ -117,6 +117,7 @@ def run_benchmark(*flags):
     return subprocess.run(command, capture_output=True, text=True, cwd=ROOT)
 
 
+@pytest.mark.slow
 def test_results_that_the_file_has_are_not_measured_again(tmp_path):
     results, figure = tmp_path / "results.json", tmp_path / "figure.png"
     costs = make_costs(env_step=1e-3, critic_step=2e-3, actor_step=1e-3, group_step=4e-3)

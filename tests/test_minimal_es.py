@@ -38,6 +38,7 @@ def test_runs_and_prints_a_line_a_generation(tmp_path):
     assert lines != run_example("--generations", "2", "--seed", "4", cwd=tmp_path)
 
 
+@pytest.mark.slow
 def test_solves_cartpole(tmp_path):
     last = run_example("--generations", "20", cwd=tmp_path)[-1]
     assert float(last.split()[-1]) >= 475

@@ -128,6 +128,7 @@ def find_results(tmp_path):
     return sorted(path.name for path in (tmp_path / "results").glob("*.json"))
 
 
+@pytest.mark.slow
 def test_what_is_there_is_not_measured_again(tmp_path, harness):
     broken = harness(BREAKS="1")
     said, _ = broken.communicate(timeout=120)

@@ -31,6 +31,7 @@ def find_runs(folder):
     return sorted(path.parent for path in folder.glob("small/CartPole-v1/*/config.yaml"))
 
 
+@pytest.mark.slow
 def test_a_study_goes_on_where_it_was_stopped_and_is_done_once(tmp_path):
     stopped = start(tmp_path, 30)
     assert stopped.stdout.readline() == "4 of 4 runs are left, 0.0 hours of one core, 0.0 hours with 2 at once\n"
@@ -56,6 +57,7 @@ def test_a_study_goes_on_where_it_was_stopped_and_is_done_once(tmp_path):
     assert "begins" not in third.communicate(timeout=60)[0] and third.returncode == 0
 
 
+@pytest.mark.slow
 def test_a_run_that_fails_is_said_and_the_others_go_on(tmp_path):
     (tmp_path / "small" / "CartPole-v1").mkdir(parents=True)
     (tmp_path / "small" / "CartPole-v1" / "cem-seed0").touch()  # where a folder should be

@@ -81,6 +81,7 @@ def test_files_are_compared_on_common_start_states(folder):
     assert (method["method"], method["count"], method["paths"]) == ("openai_es", 2, [latest, best])
 
 
+@pytest.mark.slow
 def test_an_evaluation_whose_episodes_fail_says_why_and_ends_with_status_0(tmp_path):
     spec = EnvironmentSpec("Scripted-v0", "gymnasium", {"truncate_at": 3, "raise_at": 2}, ("tests.scripted",))
     saved = SavedPolicy(Linear((2,), 2), "linear", np.zeros(4, np.float32), {}, "identity", spec, {})
@@ -90,6 +91,7 @@ def test_an_evaluation_whose_episodes_fail_says_why_and_ends_with_status_0(tmp_p
     assert done.stdout.splitlines()[-1] == "1  2 of 2 episodes failed: RuntimeError: scripted failure at env step 2 (2)"
 
 
+@pytest.mark.slow
 def test_a_file_that_cannot_be_played_is_reported_beside_the_others_with_status_1(folder):
     program = (
         "import hebbes.programs.evaluation_run as programs\n"
@@ -151,6 +153,7 @@ def test_weights_are_plain_safetensors(folder):
         assert json.loads(file.metadata()["hebbes"])["environment"]["environment"] == "CartPole-v1"
 
 
+@pytest.mark.slow
 def test_output_to_a_file_has_no_control_characters(folder):
     done = run("train_static.py", "--environment", "CartPole-v1", "--folder", folder, "--print_every", 2, *TINY)
     assert done.stdout.replace("\n", "").isprintable()
@@ -158,6 +161,7 @@ def test_output_to_a_file_has_no_control_characters(folder):
     assert [line.split()[0] for line in lines[1:4]] == ["gen", "1", "2"]
 
 
+@pytest.mark.slow
 def test_the_config_of_a_run_makes_the_same_run(folder, tmp_path):
     again = run("train_static.py", "--config", folder / "config.yaml", "--folder", tmp_path)
     assert again.returncode == 0, again.stderr
@@ -231,6 +235,7 @@ def test_a_truncated_file_is_refused(folder, tmp_path, refusal):
     assert str(half) in refusal("evaluate_static.py", "--path_weights", half)
 
 
+@pytest.mark.slow
 def test_a_users_own_environment_policy_and_wrapper(tmp_path):
     (tmp_path / "mine.py").write_text(
         "import gymnasium\n"

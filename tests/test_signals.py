@@ -149,6 +149,7 @@ if "PHASE" == "drawing":
 """A module that waits in a phase of a run."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("phase", ["preparation", "drawing", "test"])
 def test_ctrl_c_before_and_after_the_training(phase, tmp_path, monkeypatch):
     folder, waiting = tmp_path / "Patient-v0" / "a", tmp_path / "waiting"

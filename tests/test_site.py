@@ -28,6 +28,7 @@ def site(tmp_path_factory):
     return folder
 
 
+@pytest.mark.slow
 def test_its_pages_fetch_nothing_from_the_network(site):
     fetched = r"<(?:script|link|img|iframe|source)\b[^>]*\b(?:src|href)=\"?((?:https?:)?//[^\s\">]*)"
     pages = list(site.glob("*.html"))
@@ -36,6 +37,7 @@ def test_its_pages_fetch_nothing_from_the_network(site):
     assert not re.findall(r"url\([\"']?(?:https?:)?//", "".join(css.read_text() for css in site.rglob("*.css")))
 
 
+@pytest.mark.slow
 def test_a_broken_link_a_missing_anchor_and_an_unlisted_page_end_the_build(tmp_path):
     shutil.copytree(ROOT / "docs", tmp_path / "docs")
     shutil.copy(ROOT / "mkdocs.yml", tmp_path)

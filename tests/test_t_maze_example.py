@@ -40,6 +40,7 @@ def test_lives_too_short_to_draw_are_refused_before_training(tmp_path, draw, cap
     assert not (tmp_path / "runs").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("env_kwargs", [{}, {"delay": 2}])
 def test_who_always_goes_left_is_rewarded_by_the_other_lives_after_the_change(env_kwargs):
     spec = EnvironmentSpec("TMaze-v0", "gymnasium", env_kwargs)

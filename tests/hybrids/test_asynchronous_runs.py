@@ -44,6 +44,7 @@ def start(options):
     return subprocess.Popen([sys.executable, ROOT / "train_hybrid.py", *flags], stdout=subprocess.DEVNULL)
 
 
+@pytest.mark.slow
 def test_a_run_that_is_killed_goes_on_as_its_log_says(tmp_path):
     log, copy = tmp_path / "log", tmp_path / "copy"
     options = {**TINY, "folder": str(tmp_path / "runs"), "completion_log": str(log), "threads": 2, "engine": "workers"}
@@ -65,6 +66,7 @@ def test_a_run_that_is_killed_goes_on_as_its_log_says(tmp_path):
     assert np.array_equal(*(hebbes.load_policy(run.best).weights for run in (resumed, again)))
 
 
+@pytest.mark.slow
 def test_a_stop_in_the_warm_up_keeps_what_was_done(tmp_path):
     options = {**TINY, "folder": str(tmp_path), "start_steps": 2000, "threads": 2, "run_name": "a"}
     process = start(options)
@@ -93,6 +95,7 @@ class Fragile(gymnasium.Wrapper):
         return super().step(action)
 
 
+@pytest.mark.slow
 def test_after_a_job_has_lost_two_workers_the_run_goes_on_from_what_was_done(tmp_path):
     file, rows = tmp_path / "file", []
     options = {**TINY, "folder": str(tmp_path), "max_env_steps": 3000, "threads": 2, "engine": "workers"}
@@ -132,6 +135,7 @@ def test_a_simulator_that_fails_later_costs_only_its_episode(tmp_path, capsys):
     assert "an individual failed: " in said and "the mean policy failed: " in said
 
 
+@pytest.mark.slow
 def test_a_run_of_two_seeds_has_one_log(tmp_path):
     log, options = tmp_path / "log", {**TINY, "folder": str(tmp_path), "max_env_steps": 1000, "threads": 1, "seeds": 2}
     process = start({**options, "completion_log": str(log), "run_name": "a"})

@@ -57,6 +57,7 @@ def test_parallel_critics_pause_at_their_bound(engine, monkeypatch):
     assert [row["actor_steps"] for row in rows] == [0, 0, 4 * LENGTH, 4 * LENGTH, 4 * LENGTH]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("transport", [InProcess, Workers])
 def test_a_generation_with_parallel_critics_does_not_depend_on_the_workers(transport, engine, monkeypatch):
     monkeypatch.setattr(jobs, "CRITIC_STEPS", 50)

@@ -91,7 +91,7 @@ def try_to_resolve(options):
         return None
 
 
-@settings(max_examples=50)
+@settings(max_examples=15)
 @given(make_options())
 def test_texts_yaml_and_arguments_give_the_same_options(options):
     config = try_to_resolve(options)

@@ -70,6 +70,7 @@ def test_a_missing_compiler_is_named():
     assert run_python(code) == "numba"
 
 
+@pytest.mark.slow
 def test_threads_may_act_first_at_the_same_time():
     code = (
         "from concurrent.futures import ThreadPoolExecutor; from threading import Barrier; import numpy as np\n"

@@ -34,6 +34,7 @@ def train_cartpole(tmp_path, *flags):
     return run.folder
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("threads", [1, 3])
 def test_a_population_that_has_grown_is_the_population_of_that_size(threads, tmp_path):
     """An episode has 5 env steps: 8 members take 40, 12 take 60, and the mean policy takes 5 more."""
@@ -47,6 +48,7 @@ def test_a_population_that_has_grown_is_the_population_of_that_size(threads, tmp
     assert load_metrics(grown)["env_steps"].tolist() == [65, 130, 195, 260]
 
 
+@pytest.mark.slow
 def test_a_run_whose_population_grows_is_resumed_exactly(tmp_path):
     changes = {"population_size": 4, "num_interactions": 41, "population_size_max": 12}
     whole = train(make_scripted_config(tmp_path, run_name="whole", generations=4, **changes))

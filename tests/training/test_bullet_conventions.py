@@ -46,6 +46,7 @@ def compute_our_length(rewards, streak, grace):
     raise AssertionError("the series must end with a long streak")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("rule", "grace"), [("bullet", 201), ("car", 0)])
 def test_300_random_series_end_where_the_sources_do(rule, grace):
     rng, lengths = np.random.default_rng(0), set()

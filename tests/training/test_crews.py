@@ -64,12 +64,14 @@ def make_growing_lstm_config(folder, **crew):
     )
 
 
+@pytest.mark.slow
 def test_low_rank_noise_on_a_recurrent_policy_in_a_population_that_grows(tmp_path):
     (alone, *others), run = collect_outcomes(make_growing_lstm_config, tmp_path)
     assert all(other == alone for other in others)
     assert read_metrics(run / "metrics.csv")["num_members"].max() > 4
 
 
+@pytest.mark.slow
 def test_linear_algebra_has_one_thread_wherever_members_are_evaluated(tmp_path):
     def configure(folder, **crew):
         rewards = {

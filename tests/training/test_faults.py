@@ -42,6 +42,7 @@ def test_failed_members_are_counted_named_once_and_the_run_goes_on(tmp_path, cap
     assert len(said) <= np.count_nonzero(metrics["failed_members"])
 
 
+@pytest.mark.slow
 def test_when_every_member_fails_the_run_stops_and_can_go_on_in_a_mended_environment(tmp_path, monkeypatch):
     whole = read_outcome(train(make_scripted_config(tmp_path, run_name="whole")))
     (run,) = prepare(make_scripted_config(tmp_path))

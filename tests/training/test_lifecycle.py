@@ -123,7 +123,9 @@ def test_between_two_checkpoints_no_segment_is_read(tmp_path, monkeypatch):
     assert len(set(read)) == 4  # when the folder is made, and after 0, 5 and 9 units
 
 
-@pytest.mark.parametrize("damage", ["gone", "cut", "flipped", "empty"])
+@pytest.mark.parametrize(
+    "damage", ["flipped", *(pytest.param(each, marks=pytest.mark.slow) for each in ("gone", "cut", "empty"))]
+)
 def test_a_checkpoint_without_its_segments_is_passed_over(damage, tmp_path, capsys):
     whole = read_outcome(train(make_scripted_config(tmp_path, "replay", run_name="whole")))
     folder = train(make_scripted_config(tmp_path, "replay", generations=7, checkpoint_every=1))

@@ -30,6 +30,7 @@ def test_a_run_stopped_and_resumed_is_the_run_never_stopped(tmp_path):
     assert read_outcome(resume(cut_short)) == read_outcome(whole)
 
 
+@pytest.mark.slow
 def test_the_number_of_threads_and_workers_changes_nothing(tmp_path):
     crews = {"one": (1, "in_process"), "three": (3, "in_process"), "workers": (2, "workers")}
     runs = {

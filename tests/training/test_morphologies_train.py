@@ -120,6 +120,7 @@ def test_members_and_the_mean_policy_are_evaluated_in_every_morphology(tmp_path,
     assert row["env_steps"] == training.env_steps.sum() == 5 * 2 * 6
 
 
+@pytest.mark.slow
 def test_a_resumed_run_is_the_run_never_stopped_in_the_same_morphologies(whole, tmp_path, capsys):
     flags = ["--morphologies", "none,right", "--observation_normalization"]
     expected = read_outcome(train(parse(tmp_path / "whole", *flags)))

@@ -28,7 +28,7 @@ def flip_a_bit(path):
     path.write_bytes(data)
 
 
-@pytest.mark.parametrize("stop", [1, 4, 8])
+@pytest.mark.parametrize("stop", [4, *(pytest.param(each, marks=pytest.mark.slow) for each in (1, 8))])
 def test_a_run_stopped_and_resumed_is_the_run_never_stopped(stop, whole, tmp_path):
     folder = train(make_scripted_config(tmp_path, generations=stop))
     assert load_newest_checkpoint(folder / "checkpoint")[0].progress.units == stop

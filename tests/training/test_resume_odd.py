@@ -93,7 +93,7 @@ def test_a_wrapper_of_ours_by_its_full_name_resumes_too(tmp_path):
     assert (wrapper.name, wrapper.kwargs["negative_streak"], wrapper.kwargs["grace_steps"]) == ("early_stop", 3, 0)
 
 
-@pytest.mark.parametrize("name", ["InPlace", "Growing"])
+@pytest.mark.parametrize("name", ["InPlace", pytest.param("Growing", marks=pytest.mark.slow)])
 def test_a_users_strategy_resumes_too(name, tmp_path):
     config = make_scripted_config(tmp_path, strategy=f"{__name__}:{name}", eval_every=4)
     whole = train(change(config, run_name="whole"))
@@ -104,6 +104,7 @@ def test_a_users_strategy_resumes_too(name, tmp_path):
     assert read_outcome(resume(folder, **allowed)) == before
 
 
+@pytest.mark.slow
 def test_a_plastic_policy_resumes_too(tmp_path):
     plastic = {"policy": "hebbian", "hidden_sizes": (3,), "update_every": 2}
     config = make_config("hebbian", **{**OPTIONS, **SETTINGS, **plastic, "folder": str(tmp_path)})
@@ -117,7 +118,7 @@ def test_a_plastic_policy_resumes_too(tmp_path):
 
 
 @pytest.mark.parametrize("purpose", [Purpose.TRAINING, Purpose.EVALUATION])
-@pytest.mark.parametrize("generation", [0, 3, 8])
+@pytest.mark.parametrize("generation", [3, *(pytest.param(each, marks=pytest.mark.slow) for each in (0, 8))])
 def test_interrupted_in_the_middle_of_a_generation(generation, purpose, tmp_path):
     config = make_scripted_config(tmp_path, eval_every=4, checkpoint_every=100)
     whole = read_outcome(train(change(config, run_name="whole")))

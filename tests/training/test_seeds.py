@@ -55,6 +55,7 @@ def alone(tmp_path_factory):
     return [read_outcome(train(config)) for config in configs]
 
 
+@pytest.mark.slow
 def test_each_begins_in_its_turn_and_is_what_it_would_be_alone(alone, tmp_path):
     runs = prepare(make_scripted_config(tmp_path, seed=9, seeds=3, generations=3))
     top = find_top(tmp_path)

@@ -102,6 +102,7 @@ def test_every_space_of_the_table_is_trained():
     assert {actions for _, actions, *_ in CASES.values()} == set(ACTIONS) - {"endless", "huge", "dict"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("actions", ["multi", "binary"])
 def test_the_best_of_whole_numbers_are_learned(actions, tmp_path):
     """The reward is the sum of the action, whose maximum is known from the space."""
