@@ -44,6 +44,7 @@ def test_the_actor_is_an_ordinary_policy(whole):
     assert np.isfinite(hebbes.evaluate(whole.best, episodes=2, threads=1).mean)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stop", [400, 800])
 def test_a_resumed_run_has_the_same_bits(stop, whole, tmp_path):
     first = train(tmp_path, max_env_steps=stop)

@@ -200,6 +200,7 @@ def test_they_are_written_to_the_config_and_survive_a_resume(options, tmp_path):
     assert (folder / "diary.txt").read_text() == "toldtold\n" * 9
 
 
+@pytest.mark.slow
 def test_a_logger_may_be_added_and_changed_in_a_resume(tmp_path):
     folder = train(make_scripted_config(tmp_path, generations=2))
     resume(folder, generations=4, loggers=CLASSES["loggers"], word="new")
@@ -208,6 +209,7 @@ def test_a_logger_may_be_added_and_changed_in_a_resume(tmp_path):
     assert (folder / "diary.txt").read_text() == "new\nnew\nnewer\n"
 
 
+@pytest.mark.slow
 def test_a_resume_finds_its_options_where_a_strategy_has_their_names(tmp_path):
     shadow = {"strategy": f"{MINE}:Shadow", "evolution.policy": "linear", "run.seeds": 2, "Shadow.seeds": 8}
     options = {**shadow, "engine.chunk_size": 3, "generations": 1, "population_size": 4}

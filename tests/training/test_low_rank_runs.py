@@ -22,6 +22,7 @@ def test_cartpole_is_learned(tmp_path):
     assert metrics["return_mean"][-1] > 120  # at most 200
 
 
+@pytest.mark.slow
 def test_a_run_stopped_and_resumed_is_the_run_never_stopped(tmp_path):
     whole = train(make_scripted_config(tmp_path / "whole", sampler="low_rank"))
     dense = train(make_scripted_config(tmp_path / "dense"))

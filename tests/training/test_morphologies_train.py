@@ -85,6 +85,7 @@ def whole(tmp_path_factory):
     return train(parse(tmp_path_factory.mktemp("whole"), "--morphologies", "none,right"))
 
 
+@pytest.mark.slow
 def test_the_policy_file_names_the_morphologies_and_play_is_the_mean_over_them(whole):
     saved = load_policy(whole / "best.dat")
     assert saved.environment.morphologies == ("none", "right")

@@ -162,6 +162,7 @@ def test_a_checkpoint_of_a_newer_version_is_refused_and_kept(tmp_path, monkeypat
     assert sorted(path.read_bytes() for path in (folder / "checkpoint").iterdir()) == before
 
 
+@pytest.mark.slow
 def test_a_checkpoint_under_another_number_is_passed_over(tmp_path, capsys):
     whole = read_outcome(train(make_scripted_config(tmp_path, run_name="whole")))
     folder = train(make_scripted_config(tmp_path, generations=3))
@@ -170,6 +171,7 @@ def test_a_checkpoint_under_another_number_is_passed_over(tmp_path, capsys):
     assert "00000008.ckpt: of another name: it holds the state after 3" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_a_checkpoint_of_another_run_is_refused_until_it_is_moved_away(tmp_path):
     whole = read_outcome(train(make_scripted_config(tmp_path, run_name="whole")))
     other = train(make_scripted_config(tmp_path, run_name="other", seed=5, generations=4))

@@ -92,6 +92,7 @@ def test_those_that_are_finished_are_compared_without_being_played_again(tmp_pat
     assert [path.stat().st_ino for path in played] == before
 
 
+@pytest.mark.slow
 def test_no_run_is_kept_after_its_turn(tmp_path):
     runs = prepare(make_scripted_config(tmp_path, seeds=3, generations=1))
     references = []
@@ -112,6 +113,7 @@ def test_as_many_seeds_as_there_may_be_cost_nothing_before_their_turn(tmp_path):
     assert len(prepare_resume(find_top(tmp_path)).seeds) == 10_000
 
 
+@pytest.mark.slow
 def test_all_of_them_go_on_where_one_is_finished_one_interrupted_and_one_never_began(alone, tmp_path):
     runs = prepare(make_scripted_config(tmp_path, seed=9, seeds=3, generations=3))
     execute(runs.prepare(9))
@@ -179,6 +181,7 @@ def test_each_resumes_with_its_own_options(tmp_path):
         prepare_resume(top, "--seeds", "3")
 
 
+@pytest.mark.slow
 def test_a_missing_run_begins_anew_and_a_damaged_one_is_named(alone, tmp_path):
     execute_all(prepare(make_scripted_config(tmp_path, seed=9, seeds=3, generations=3)))
     top = find_top(tmp_path)

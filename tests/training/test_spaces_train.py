@@ -123,6 +123,7 @@ def test_the_best_of_whole_numbers_are_learned(actions, tmp_path):
     assert returns.mean() >= 0.9 * 4 * greatest
 
 
+@pytest.mark.slow
 def test_two_workers_find_the_same(tmp_path):
     """They import the package that the name brought in."""
     found = []
