@@ -14,20 +14,30 @@ MEASURED = "measured"
 COMMAND_LINE_ONLY = {"config", "resume", "print_config", "help"}
 
 
+class _Loader(yaml.SafeLoader):
+    """PyYAML's safe loader, without aliases: a few can expand to gigabytes."""
+
+    def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
+        if self.check_event(yaml.AliasEvent):
+            raise yaml.MarkedYAMLError(None, None, "aliases (*name) are refused here", self.peek_event().start_mark)
+        return super().compose_node(parent, index)
+
+
 def read_yaml(path: Path) -> dict[str, Any]:
     """The options in a YAML file, without the preset's measured score. Raises ValueError that names the file."""
     try:
-        text = path.read_text()
-        if any(isinstance(event, yaml.AliasEvent) for event in yaml.parse(text, Loader=yaml.SafeLoader)):
-            raise ValueError(f"{path}: YAML aliases (*name) are refused, because a few can expand to gigabytes")
-        root, found = yaml.compose(text, Loader=yaml.SafeLoader), yaml.safe_load(text)
+        loader = _Loader(path.read_text())
+        root = loader.get_single_node()
+        if not isinstance(root, yaml.MappingNode):
+            raise ValueError(f"{path} must hold a mapping of options")
+        given = [key.value for key, _ in root.value]
+        found: dict[str, Any] = loader.construct_document(root)
     except OSError as error:
         raise ValueError(f"cannot read {path}: {error.strerror}") from error
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
+    except (yaml.YAMLError, UnicodeDecodeError, RecursionError) as error:
         raise ValueError(f"{path} is not valid YAML: {' '.join(str(error).split())}") from error
-    if not isinstance(root, yaml.MappingNode) or not all(isinstance(key, str) for key in found):
+    if not all(isinstance(key, str) for key in found):
         raise ValueError(f"{path} must hold a mapping of options")
-    given = [key.value for key, _ in root.value]
     if repeated := {key for key in given if given.count(key) > 1}:  # YAML itself would use the last one
         raise ValueError(f"{path}: {', '.join(sorted(repeated))} given more than once")
     if not COMMAND_LINE_ONLY.isdisjoint(found):
