@@ -49,7 +49,7 @@ def test_the_wheel_is_what_is_imported_and_it_has_every_preset_and_released_poli
         packed = {path.relative_to(package) for path in package.glob(pattern)}
         assert packed == {path.relative_to(ROOT / "hebbes") for path in (ROOT / "hebbes").glob(pattern)} != set()
     played = call(tmp_path, environment / "hebbes", "evaluate_static", "--path_weights", "zoo:CartPole-v1")
-    assert "mean 500 [500, 500]" in played.stdout, played.stderr
+    assert "1  500 [500, 500]" in played.stdout, played.stderr
 
 
 def test_the_installed_command_trains_evaluates_and_resumes_from_another_folder(environment, tmp_path):
