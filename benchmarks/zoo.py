@@ -85,14 +85,14 @@ def release(run: Path, zoo: Path = ZOO) -> str:
 
 def describe_test(returns: Float64[np.ndarray, " episodes"]) -> dict[str, Any]:
     """The score: mean with its 95 % interval, spread, and the lowest mean with which the check passes."""
-    mean, std = summarize(returns).mean, summarize(returns).std
+    summary = summarize(returns)
     drawn = make_generator(0, Purpose.BOOTSTRAP).choice(returns, (RESAMPLES, CHECK_EPISODES))
     lowest = float(np.quantile(drawn.mean(axis=1), FALSE_ALARM))
     return {
         "episodes": len(returns),
-        "mean": round(mean.value, 2),
-        "interval": [round(mean.low, 2), round(mean.high, 2)],
-        "std": round(std, 2),
+        "mean": round(summary.mean.value, 2),
+        "interval": [round(summary.mean.low, 2), round(summary.mean.high, 2)],
+        "std": round(summary.std, 2),
         "lowest_mean": math.floor(100 * lowest) / 100,  # equal returns may differ from their mean in its last bit
     }
 
