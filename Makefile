@@ -51,6 +51,10 @@ reliability: $(DEVELOPMENT) ## kill, stop, starve and damage real runs, and prin
 	  tests/training/test_resume.py tests/training/test_resume_odd.py tests/training/test_faults.py tests/files/test_hostile_files.py \
 	  tests/execution/test_engine_faults.py tests/execution/test_losses.py tests/environments/test_simulator_faults.py tests/test_signals.py $(ARGS)
 
+.PHONY: zoo
+zoo: $(RUNTIME) ## play the released policies, and fail if one is worse than its test
+	$(BIN)/python -m benchmarks.zoo check
+
 results-%: $(RUNTIME) ## repeat results of docs/protocol.md, hours: make results-hybrids ARGS="--jobs 2"
 	$(BIN)/python -m benchmarks.results $* $(ARGS)
 

@@ -41,14 +41,15 @@ def call(folder, *command):
     return subprocess.run(list(map(str, command)), cwd=folder, capture_output=True, text=True, timeout=600)
 
 
-def test_the_wheel_is_what_is_imported_and_it_has_every_preset(environment, tmp_path):
+def test_the_wheel_is_what_is_imported_and_it_has_every_preset_and_released_policy(environment, tmp_path):
     done = call(tmp_path, environment / "python", "-c", "import hebbes; print(hebbes.__file__)")
     package = Path(done.stdout.strip()).parent
     assert environment.parent in package.parents, done.stderr
-    presets = {path.relative_to(package) for path in package.glob("presets/*/*.yaml")}
-    assert (
-        presets == {path.relative_to(ROOT / "hebbes") for path in (ROOT / "hebbes").glob("presets/*/*.yaml")} != set()
-    )
+    for pattern in ("presets/*/*.yaml", "zoo/*"):
+        packed = {path.relative_to(package) for path in package.glob(pattern)}
+        assert packed == {path.relative_to(ROOT / "hebbes") for path in (ROOT / "hebbes").glob(pattern)} != set()
+    played = call(tmp_path, environment / "hebbes", "evaluate_static", "--path_weights", "zoo:CartPole-v1")
+    assert "1  500 [500, 500]" in played.stdout, played.stderr
 
 
 def test_the_installed_command_trains_evaluates_and_resumes_from_another_folder(environment, tmp_path):

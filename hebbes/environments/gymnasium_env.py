@@ -193,8 +193,12 @@ def _make_simulator(environment: str, env_kwargs: Mapping[str, Any], render_mode
     try:
         if find_atari_game(environment) is not None:
             return _make_atari(environment, env_kwargs, render_mode)
-        quieten(str(gymnasium.spec(environment).entry_point), render_mode)
-        return gymnasium.make(environment, disable_env_checker=True, **_make_render_options(render_mode), **env_kwargs)
+        entry_point = str(gymnasium.spec(environment).entry_point)
+        quieten(entry_point, render_mode)
+        arguments = {**_make_render_options(render_mode), **env_kwargs}
+        if render_mode is not None and entry_point.startswith("gymnasium.envs.mujoco") and "camera_id" not in arguments:
+            arguments.setdefault("camera_name", "track")  # else Gymnasium 1.4 looks at where HalfCheetah-v5 started
+        return gymnasium.make(environment, disable_env_checker=True, **arguments)
     except Exception as error:  # whatever a constructor raises, a user's own included
         options = f" with options {dict(env_kwargs)}" if env_kwargs else ""
         reason = f"{type(error).__name__}: {error}"

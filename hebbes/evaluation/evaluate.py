@@ -76,7 +76,7 @@ def evaluate(
     """The returns of a policy file's episodes, as `evaluate_static.py` plays them: the same numbers.
 
     Args:
-        path: the policy file.
+        path: the policy file, or "zoo:NAME" for a released one.
         episodes: how many to play.
         seed: of the start states; episode k depends only on the seed and k.
         environment: another environment than the one in the file, by its id.

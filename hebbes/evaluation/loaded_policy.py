@@ -27,7 +27,7 @@ def load_policy(path: str | Path, *, imports: Sequence[str] = ()) -> "LoadedPoli
     """The policy in a file that the toolkit wrote. Loading runs no code that the file contains or chooses.
 
     Args:
-        path: the policy file, such as `best.dat` of a run.
+        path: the policy file, such as `best.dat` of a run, or "zoo:NAME" for a released one.
         imports: packages of your own that the file may name, for example for its environment. They are imported.
 
     Raises:
@@ -40,6 +40,8 @@ def load_policy(path: str | Path, *, imports: Sequence[str] = ()) -> "LoadedPoli
         <LoadedPolicy linear for CartPole-v1, 8 parameters>
         >>> policy.act([0.0, 0.1, 0.02, 0.3])
         1
+        >>> hebbes.load_policy("zoo:HalfCheetah-v5")
+        <LoadedPolicy linear for HalfCheetah-v5, 102 parameters>
     """
     allowed, path = check_imports(imports), as_path(path)
     with convert_errors(path):

@@ -24,6 +24,7 @@ from hebbes.files.checksummed_file import MAX_HEADER_BYTES, EntryTypes, Header, 
 from hebbes.files.torch_file import is_torch_file
 from hebbes.files.weight_file import WeightFileError as WeightFileError
 from hebbes.files.weight_file import as_path, open_regular_file, wrap_file_errors
+from hebbes.files.zoo import find_in_zoo
 from hebbes.policies.action_heads import HEADS
 from hebbes.registry.former_names import find_current_class_name, rename_options
 from hebbes.registry.lookup import check_allowed, find_class, is_ours
@@ -73,9 +74,9 @@ def save_policy(path: str | Path, saved: SavedPolicy) -> None:
 
 
 def load_policy(path: str | Path, allow_imports: Sequence[str] = ()) -> SavedPolicy:
-    """The policy that `save_policy` wrote. `allow_imports` names the user's packages that it may import from.
+    """The policy that `save_policy` wrote, or the released one that `zoo:NAME` names.
 
-    The header is checked before any array is read.
+    `allow_imports` names the user's packages that it may import from. The header is checked before any array is read.
 
     Raises:
         WeightFileError: the file is missing, damaged, of another format or newer, or it names code that is unknown or
@@ -83,6 +84,7 @@ def load_policy(path: str | Path, allow_imports: Sequence[str] = ()) -> SavedPol
     """
     path = as_path(path)
     with wrap_file_errors(path):
+        path = find_in_zoo(path)
         if is_torch_file(path):
             raise ValueError(
                 "written by torch.save, which keeps only numbers: give --environment and --policy with it; "

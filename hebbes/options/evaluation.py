@@ -21,7 +21,8 @@ class EvaluateConfig(ReferenceOptions):
     """Options of an evaluation."""
 
     path_weights: tuple[str, ...] = option(
-        (), "the policy files to evaluate, or folders of runs, of each of which best.dat is taken"
+        (),
+        "the policy files to evaluate, released ones by zoo:NAME, or folders of runs, of which best.dat is taken",
     )
     environment: str | None = option(None, "Gymnasium id (default: the one in the file)")
     policy: str | None = option(

@@ -31,7 +31,8 @@ class RunOptions:
         None, "resume the run, or the runs of several seeds, in this folder", saved=False, changeable=True
     )
     init_from: str | None = option(
-        None, "start from the weights of this policy file, or of a file that the reference saved with torch.save"
+        None,
+        "start from the weights of this policy file, or zoo:NAME, or a file that the reference saved with torch.save",
     )
     seed: int = option(0, "seed of every random stream", range=">= 0")
     seeds: int = option(

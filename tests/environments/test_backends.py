@@ -263,3 +263,18 @@ def test_sub_environment_zero_is_rendered(name, shape):
     env.close()
     with pytest.raises(ValueError, match="render_mode 'rgb_array', got None"):
         make("gymnasium", "CartPole-v1", [0]).render()
+
+
+def test_the_camera_follows_a_robot_of_mujoco():
+    env = GymnasiumEnv("HalfCheetah-v5", [0], {}, render_mode="rgb_array")
+    env.start(0)
+    simulator = env._envs[0].unwrapped
+
+    def count_orange():
+        frame = env.render().astype(int)
+        return np.count_nonzero(frame[..., 0] - frame[..., 2] > 40)
+
+    at_start = count_orange()
+    simulator.set_state(np.array([30.0, *simulator.data.qpos[1:]]), simulator.data.qvel)
+    assert count_orange() > at_start / 2 > 0
+    env.close()
