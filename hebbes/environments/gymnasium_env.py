@@ -9,6 +9,7 @@ from typing import Any
 import gymnasium
 import numpy as np
 from gymnasium.spaces import Discrete
+from gymnasium.utils.seeding import np_random
 from gymnasium.wrappers import AtariPreprocessing, TimeLimit
 from jaxtyping import Int, Shaped, UInt8
 
@@ -54,7 +55,7 @@ class GymnasiumEnv:
         render_mode: str | None = None,
     ) -> None:
         self.num_envs = len(seeds)
-        self._seeds = tuple(seeds)
+        self.seeds = tuple(seeds)
         self._environment, self._env_kwargs, self._wrappers = environment, env_kwargs, tuple(wrappers)
         self._morphology, self._render_mode = morphology, render_mode
         self._envs: list[gymnasium.Env] = []
@@ -72,7 +73,7 @@ class GymnasiumEnv:
         check_episode(episode)
         while self._broken:
             self._renew(self._broken.pop())
-        self._first = self._reset(derive_episode_seeds(self._seeds, episode))
+        self._first = self._reset(derive_episode_seeds(self.seeds, episode))
         self._guard.begin_episodes()
         self._elapsed[:] = 0
         return self._first
@@ -123,7 +124,7 @@ class GymnasiumEnv:
         self._guard = SteppingGuard(self.num_envs, self.action_space, np.dtype(self.action_space.dtype))
         self._elapsed = np.zeros(self.num_envs, np.int32)
         # PyBullet's first episode after loading differs in the last bits from later ones with the same seed.
-        self._first = self._reset(self._seeds)
+        self._first = self._reset(self.seeds)
 
     def _make_env(self, index: int, morphology: Path | None) -> gymnasium.Env:
         def make(**options: Any) -> gymnasium.Env:
@@ -144,9 +145,12 @@ class GymnasiumEnv:
         _close(self._envs[index])
         with provide_morphology_file(self._environment, self._morphology) as path:
             self._envs[index] = self._make_env(index, path)
-            self._envs[index].reset(seed=self._seeds[index])
+            self._envs[index].reset(seed=self.seeds[index])
 
     def _reset(self, seeds: Sequence[int]) -> Shaped[np.ndarray, "envs ..."]:
+        if self._wrappers:  # they draw from the environment's generator, and `reset` need not begin it anew
+            for env, seed in zip(self._envs, seeds, strict=True):
+                env.unwrapped.np_random, _ = np_random(seed)
         results = [env.reset(seed=seed) for env, seed in zip(self._envs, seeds, strict=True)]
         if not all(isinstance(result, tuple) and len(result) == 2 for result in results):
             raise ValueError("reset must return two things, the observation and a mapping of info")
