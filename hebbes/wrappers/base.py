@@ -9,10 +9,10 @@ does nothing. Random numbers come from `np_random` alone. Importing the module o
 compiler and no Gymnasium: what a wrapper needs of these is imported when it is made.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import ClassVar, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 from jaxtyping import Bool, Int, Shaped
@@ -68,6 +68,11 @@ class BatchWrapper:
     def step(self, actions: Actions, active: Active) -> EnvStep:
         """Steps the sub-environments `active`; row k of `actions` is for `active[k]`."""
         return self.env.step(actions, active)
+
+    @property
+    def metadata(self) -> Mapping[str, Any]:
+        """How the inner environment can be rendered, as Gymnasium describes it; empty if it cannot."""
+        return getattr(self.env, "metadata", {})
 
     def render(self) -> Shaped[np.ndarray, "..."]:
         """The picture that the inner environment renders; TypeError if it cannot render."""
