@@ -48,7 +48,7 @@ class ScriptedEnv:
         observation_space: Space | None = None,
         action_space: Space | None = None,
     ) -> None:
-        self.num_envs = num_envs
+        self.num_envs, self.seeds = num_envs, tuple(range(num_envs))
         vectors, unit_square = Box(-np.inf, np.inf, (3,), np.float32), Box(-1.0, 1.0, (2,), np.float32)
         self.observation_space = vectors if observation_space is None else observation_space
         self.action_space = unit_square if action_space is None else action_space

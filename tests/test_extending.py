@@ -97,11 +97,11 @@ def test_each_command_within_hebbes_trains(command, clone):
     [
         ("--policy my_parts:Fourier --frequency 0", "frequency must be a finite number > 0, got 0"),
         ("--strategy my_parts:RandomSearch --population_size 1", "population_size must be >= 2, got 1"),
-        ("--wrappers my_parts:NoisyReward --drift much", "drift must be a number, got 'much'"),
+        ("--wrappers my_parts:NoisyReward --reward_noise -1", "reward_noise must be a finite number >= 0, got -1"),
         ("--loggers my_parts:JSONLines --every 0", "every must be >= 1, got 0"),
         ("--algorithm my_parts:ApproachRL --pull 0", "pull must be in (0, 1], got 0.0"),
         ("--algorithm my_parts:RandomSearch", "algorithm 'my_parts:RandomSearch' is not an algorithm: it must inherit"),
-        ("--drift 0.1", "unknown option --drift"),
+        ("--reward_noise 0.1", "unknown option --reward_noise"),
     ],
 )
 def test_the_options_of_a_part_are_checked(flags, line, parts):

@@ -52,7 +52,7 @@ def train(environment: str, seed: int, cores: int, keep: Keep) -> None:
 class OneObservation:
     """A batch of one sub-environment, which passes its wrappers an observation, and gets the action from them."""
 
-    num_envs = 1
+    num_envs, seeds = 1, (0,)
 
     def __init__(self, env: gymnasium.Env):
         self.observation_space: Space = env.observation_space

@@ -16,6 +16,10 @@ class EngineError(RuntimeError):
     """The work could not be done: a simulator cannot be made or started, or workers keep dying."""
 
 
+NONFINITE_OUTPUT = "non-finite output"
+"""Reason of failure if a policy's outputs are not finite, because its weights or its observations are too large."""
+
+
 @dataclass(frozen=True)
 class Context:
     """How to evaluate: everything that is the same for all members."""

@@ -1,6 +1,6 @@
 """BatchEnv: many sub-environments of one kind, stepped together."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -54,10 +54,14 @@ class BatchEnv(Protocol):
     action_space: Space
     """Of one sub-environment."""
 
+    @property
+    def seeds(self) -> Sequence[int]:
+        """One of each sub-environment, in [0, 2^31)."""
+
     def start(self, episode: int) -> Shaped[np.ndarray, "envs ..."]:
         """The first observations of a new episode in every sub-environment.
 
-        The start states depend only on the seeds of the sub-environments and the episode number (>= 0).
+        The start states, and all that is drawn in the episode, depend only on `seeds` and the episode number (>= 0).
         """
 
     def step(self, actions: Shaped[np.ndarray, "active ..."], active: Int[np.ndarray, " active"]) -> EnvStep:

@@ -24,6 +24,7 @@ class Purpose(IntEnum):
     EXPLORATION = 9
     RL_SHARE = 10
     SWEEP = 11
+    WRAPPERS = 12
 
 
 def _make_seed_sequence(

@@ -87,7 +87,7 @@ class EnvPoolEnv:
         morphology: str = INTACT,
     ) -> None:
         self.num_envs = len(seeds)
-        self._seeds = tuple(seeds)
+        self.seeds = tuple(seeds)
         self._task, options = _translate_options(environment, env_kwargs)
         self._family = registry.specs[self._task][0]
         self._config = {
@@ -106,9 +106,9 @@ class EnvPoolEnv:
         """The first observations of a new episode in every sub-environment."""
         check_episode(episode)
         if self._restart == "rebuild":
-            self._build(derive_episode_seeds(self._seeds, episode))
+            self._build(derive_episode_seeds(self.seeds, episode))
         elif self._pool is None or (self._restart == "replay" and self._resets > episode):
-            self._build(self._seeds)
+            self._build(self.seeds)
         resets = episode + 1 - self._resets if self._restart == "replay" else 1
         for _ in range(resets):
             self._pool._reset(self._all)

@@ -8,7 +8,9 @@ from typing import Any
 
 import gymnasium
 import numpy as np
+from gymnasium.envs.registration import load_env_creator
 from gymnasium.spaces import Discrete
+from gymnasium.utils.seeding import np_random
 from gymnasium.wrappers import AtariPreprocessing, TimeLimit
 from jaxtyping import Int, Shaped, UInt8
 
@@ -54,11 +56,13 @@ class GymnasiumEnv:
         render_mode: str | None = None,
     ) -> None:
         self.num_envs = len(seeds)
-        self._seeds = tuple(seeds)
+        self.seeds = tuple(seeds)
         self._environment, self._env_kwargs, self._wrappers = environment, env_kwargs, tuple(wrappers)
         self._morphology, self._render_mode = morphology, render_mode
         self._envs: list[gymnasium.Env] = []
         self._broken: set[int] = set()
+        if render_mode is not None:
+            _check_render_mode(environment, render_mode)
         self._has_lives = find_atari_game(environment) is not None
         try:
             with provide_morphology_file(environment, morphology) as path:
@@ -72,7 +76,7 @@ class GymnasiumEnv:
         check_episode(episode)
         while self._broken:
             self._renew(self._broken.pop())
-        self._first = self._reset(derive_episode_seeds(self._seeds, episode))
+        self._first = self._reset(derive_episode_seeds(self.seeds, episode))
         self._guard.begin_episodes()
         self._elapsed[:] = 0
         return self._first
@@ -97,6 +101,11 @@ class GymnasiumEnv:
         if self._has_lives:
             info["lives"] = np.array([info.get("lives", 0) for info in rows.infos], np.int32)
         return EnvStep(rows.observations, rows.rewards, rows.terminated, rows.truncated, info, faults)
+
+    @property
+    def metadata(self) -> Mapping[str, Any]:
+        """Gymnasium's, of sub-environment 0: how it can be rendered."""
+        return self._envs[0].metadata
 
     def render(self) -> UInt8[np.ndarray, "height width 3"]:
         """The image of sub-environment 0, which needs `render_mode="rgb_array"`; OSError if it cannot be rendered."""
@@ -123,7 +132,7 @@ class GymnasiumEnv:
         self._guard = SteppingGuard(self.num_envs, self.action_space, np.dtype(self.action_space.dtype))
         self._elapsed = np.zeros(self.num_envs, np.int32)
         # PyBullet's first episode after loading differs in the last bits from later ones with the same seed.
-        self._first = self._reset(self._seeds)
+        self._first = self._reset(self.seeds)
 
     def _make_env(self, index: int, morphology: Path | None) -> gymnasium.Env:
         def make(**options: Any) -> gymnasium.Env:
@@ -144,9 +153,12 @@ class GymnasiumEnv:
         _close(self._envs[index])
         with provide_morphology_file(self._environment, self._morphology) as path:
             self._envs[index] = self._make_env(index, path)
-            self._envs[index].reset(seed=self._seeds[index])
+            self._envs[index].reset(seed=self.seeds[index])
 
     def _reset(self, seeds: Sequence[int]) -> Shaped[np.ndarray, "envs ..."]:
+        if self._wrappers:  # they draw from the environment's generator, and `reset` need not begin it anew
+            for env, seed in zip(self._envs, seeds, strict=True):
+                env.unwrapped.np_random, _ = np_random(seed)
         results = [env.reset(seed=seed) for env, seed in zip(self._envs, seeds, strict=True)]
         if not all(isinstance(result, tuple) and len(result) == 2 for result in results):
             raise ValueError("reset must return two things, the observation and a mapping of info")
@@ -188,6 +200,25 @@ def _close(env: gymnasium.Env) -> None:
         show_once("an environment failed to close", error)
 
 
+def _check_render_mode(environment: str, render_mode: str) -> None:
+    """ValueError for a mode that the metadata of the environment's class do not name. Gymnasium only warns."""
+    entry_point = gymnasium.spec(_find_gymnasium_id(environment)).entry_point
+    creator = load_env_creator(entry_point) if isinstance(entry_point, str) else entry_point
+    metadata = getattr(creator, "metadata", None)
+    modes = metadata.get("render_modes") if isinstance(metadata, Mapping) else None
+    if modes is None or render_mode in modes or (render_mode == "human" and "rgb_array" in modes):
+        return  # Gymnasium can show images in a window
+    raise ValueError(
+        f"environment {environment!r} has no render mode {render_mode!r} in its metadata; "
+        f"it has {', '.join(modes) or 'none'}"
+    )
+
+
+def _find_gymnasium_id(environment: str) -> str:
+    """Gymnasium's id for a current one."""
+    return environment if find_atari_game(environment) is None else f"ALE/{environment}"
+
+
 def _make_simulator(environment: str, env_kwargs: Mapping[str, Any], render_mode: str | None) -> gymnasium.Env:
     """One simulator; ValueError if the id, an option or a package is at fault."""
     try:
@@ -213,7 +244,7 @@ def _make_atari(environment: str, env_kwargs: Mapping[str, Any], render_mode: st
         raise ValueError(f"frameskip of {environment!r} must be an integer >= 1, got {frameskip!r}")
     quieten("ale_py", render_mode)
     fixed: dict[str, Any] = {"disable_env_checker": True, "frameskip": 1, "max_num_frames_per_episode": None}
-    env = gymnasium.make(f"ALE/{environment}", **fixed, **_make_render_options(render_mode), **options)
+    env = gymnasium.make(_find_gymnasium_id(environment), **fixed, **_make_render_options(render_mode), **options)
     env = AtariPreprocessing(env, noop_max=1, frame_skip=frameskip, screen_size=ATARI_SCREEN, grayscale_obs=False)
     return TimeLimit(env, ATARI_FRAMES // frameskip)
 

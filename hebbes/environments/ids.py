@@ -45,7 +45,7 @@ _ATARI_OPTIONS: dict[str, dict[str, Any]] = {
     "{}": {},
 }
 
-_OWN = "if it is registered by a package of yours, add --import PACKAGE"
+_OWN = "if a package of yours registers it, add --import PACKAGE"
 
 _CONTINUOUS_LANDER = re.compile(r"LunarLanderContinuous(-v[0-3])?")
 
@@ -199,8 +199,8 @@ def _refuse_unknown(name: str, imports: Sequence[str]) -> ResolvedId:
     hint = f", did you mean {suggestion!r}?" if suggestion else suggest_name(name, _list_current_ids())
     missing = [package for package in REGISTERED_ON_IMPORT if not find_spec(package)]
     absent = f" ({' and '.join(missing)}, which may have it, cannot be found: not installed)" if missing else ""
-    own = f"{' and '.join(imports)} did not register it" if imports else _OWN
-    raise ValueError(f"unknown environment {name!r}{hint}{absent}{' ' if hint else '; '}{own}")
+    own = f"{' and '.join(imports)} did not register it" if imports else f"{_OWN}{'; otherwise' * bool(hint)}"
+    raise ValueError(f"unknown environment {name!r}{absent}; {own}{hint}")
 
 
 def _list_current_ids() -> list[str]:

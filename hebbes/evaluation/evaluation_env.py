@@ -33,10 +33,10 @@ class EvaluationEnv(gymnasium.Env):
     """
 
     def __init__(self, spec: EnvironmentSpec, *, seed: int = 0, render_mode: str | None = None) -> None:
-        self.metadata = {"render_modes": ["human", "rgb_array"]}
         self.render_mode = render_mode
         self._spec, self._seed, self._next = spec, seed, 0
         self._env = self._make(0)
+        self.metadata = {"render_modes": [], **getattr(self._env, "metadata", {})}
         self._fresh: int | None = 0  # number of the episode for which the simulator was made, if it is still unused
         self.observation_space, self.action_space = self._env.observation_space, self._env.action_space
 

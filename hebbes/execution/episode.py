@@ -14,6 +14,7 @@ from time import perf_counter
 import numpy as np
 from jaxtyping import Bool, Float, Float64, Int, Shaped
 
+from hebbes.contracts.engine import NONFINITE_OUTPUT
 from hebbes.contracts.environment import BatchEnv, EnvStep
 from hebbes.contracts.policy import Buffers, LowRankWeights, Policy, State, Weights
 from hebbes.execution.kernels import env_steps
@@ -24,6 +25,8 @@ from hebbes.policies.action_heads import HEADS
 
 OVERFLOWED = "return overflowed"
 """Reason of failure if finite rewards have an infinite sum, or returns an infinite mean."""
+
+_OBSERVATION = "non-finite observation"
 
 
 class AbandonedError(Exception):
@@ -158,12 +161,12 @@ class _LiveMembers:
     def compute_outputs(self, policy: Policy, buffers: Buffers) -> Float[np.ndarray, "live outputs"]:
         """The policy's outputs. Members with a non-finite output fail and are left out."""
         outputs = policy.act(self.weights, self.observations, self.rewards, self.state, buffers)
-        return outputs if _is_all_finite(outputs) else outputs[self.drop_nonfinite("output", outputs)]
+        return outputs if _is_all_finite(outputs) else outputs[self.drop_nonfinite(NONFINITE_OUTPUT, outputs)]
 
-    def drop_nonfinite(self, what: str, array: Shaped[np.ndarray, "rows ..."]) -> Bool[np.ndarray, " rows"]:
+    def drop_nonfinite(self, reason: str, array: Shaped[np.ndarray, "rows ..."]) -> Bool[np.ndarray, " rows"]:
         """Fails and removes the members whose row has a number that is not finite; returns which rows are left."""
         failed = _find_nonfinite_rows(array)
-        self.record_failure(failed, f"non-finite {what}")
+        self.record_failure(failed, reason)
         self.drop_rows(failed)
         return ~failed
 
@@ -187,9 +190,9 @@ class _LiveMembers:
             row = self.members == member
             self.record_failure(row, reason)
             failed |= row
-        for what, array in (("observation", env_step.observations), ("reward", env_step.rewards)):
+        for reason, array in ((_OBSERVATION, env_step.observations), ("non-finite reward", env_step.rewards)):
             broken = _find_nonfinite_rows(array) & ~failed
-            self.record_failure(broken, f"non-finite {what}")
+            self.record_failure(broken, reason)
             failed |= broken
         return failed
 
@@ -223,7 +226,7 @@ def run_episode(
     head = HEADS[agent.action_head]
     observations = env.start(episode)
     live = _LiveMembers(weights, observations, agent.policy.initial_state(weights, rngs, buffers))
-    live.drop_nonfinite("observation", observations)
+    live.drop_nonfinite(_OBSERVATION, observations)
     tallies = Tallies(env)
     with tallies.explain_errors():
         while len(live.members) and live.num_env_steps != max_env_steps:

@@ -31,7 +31,9 @@ class FilmConfig:
         None, "cap on the env steps of an episode (default: the environment's)", range=">= 1"
     )
     frame_every: int = option(1, "env steps between frames", range=">= 1")
-    frames_per_second: float = option(50.0, "frames that are shown in a second", range="in [1, 100]")
+    frames_per_second: float | None = option(
+        None, "frames that are shown in a second (default: as many as real time takes)", range="in [1, 100]"
+    )
     damage: tuple[str, ...] = option(
         (), "morphologies to film: none, left, right, FILE.xml; all is the first three (default: those of the training)"
     )

@@ -2,11 +2,12 @@
 
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from hebbes.contracts.errors import convert_foreign_exits, describe_error, say
 from hebbes.contracts.logger import Logger
+from hebbes.contracts.notices import Notices
 from hebbes.contracts.option import check_value, list_options
 from hebbes.environments.wrapper_spec import WrapperSpec
 from hebbes.recording.base import RunLogger
@@ -33,8 +34,7 @@ class _Running:
 
     name: str
     logger: Logger
-    problem: str = ""
-    """The last reason for which it refused a row."""
+    notices: Notices = field(default_factory=Notices)
 
     @convert_foreign_exits()
     def write(self, row: Mapping[str, float]) -> None:
@@ -55,8 +55,8 @@ class _Running:
 class Loggers:
     """Writes each row to every logger.
 
-    A logger that raises OSError keeps the row and gets the next one too. A line is printed when the reason is new. A
-    logger that raises anything else, or calls `sys.exit`, is closed after one line, and the others go on.
+    A logger that raises OSError keeps the row and gets the next one too. A line is printed, twice for a reason at most.
+    A logger that raises anything else, or calls `sys.exit`, is closed after one line, and the others go on.
     """
 
     def __init__(
@@ -68,7 +68,9 @@ class Loggers:
 
         A user's own logger that cannot be made costs one line. Raises OSError if one of ours cannot make its file.
         """
-        self.report, self._has_lost_rows = report, False
+        self.report = report
+        self.losses: list[str] = []
+        """Which rows are lost, a line for each logger that has failed."""
         self._running: list[_Running] = []
         try:
             for each in specs:
@@ -76,7 +78,7 @@ class Loggers:
                 try:
                     made = make_instance("loggers", each.name, find_class("logger", each.name), **arguments)
                 except ValueError as error:  # of a user's own class
-                    self._has_lost_rows = True
+                    self.losses.append(f"all rows of logger {each.name!r}")
                     self.report(f"training goes on without logger {each.name!r}: {error}")
                     continue
                 self._running.append(_Running(each.name, made))
@@ -88,13 +90,15 @@ class Loggers:
     def write(self, row: Mapping[str, float]) -> None:
         """Gives each logger its own copy of a row. A logger's failure is reported, never raised."""
         name, count = next(iter(row.items()))
+        unit = f"{name} {int(count)}"
         for running in list(self._running):
             try:
                 running.write(dict(row))
+                running.notices.limit("", "")
             except OSError as error:
-                self._report_refusal(running, f"{name} {int(count)}", describe_error(error))
+                self._report_refusal(running, unit, describe_error(error))
             except Exception as error:  # whatever a user's logger raises
-                self._drop(running, f"{name} {int(count)}", describe_error(error))
+                self._drop(running, unit, describe_error(error))
 
     def close(self) -> bool:
         """Closes the loggers and returns whether none has failed. A second call does nothing, with the same result."""
@@ -103,18 +107,17 @@ class Loggers:
             try:
                 running.close()
             except Exception as error:  # whatever a user's logger raises
-                self._has_lost_rows = True
+                self.losses.append(f"rows of logger {running.name!r}")
                 say(f"logger {running.name!r} has lost rows: {describe_error(error)}")
-        return not self._has_lost_rows
+        return not self.losses
 
     def _report_refusal(self, running: _Running, unit: str, reason: str) -> None:
-        if reason != running.problem:
-            again = "it tries again with each row"
-            self.report(f"{unit}: not written by logger {running.name!r} ({reason}); {again}")
-        running.problem = reason
+        line = f"{unit}: not written by logger {running.name!r} ({reason}); it tries again with each row"
+        if line := running.notices.limit(reason, line):
+            self.report(line)
 
     def _drop(self, running: _Running, unit: str, reason: str) -> None:
-        self._has_lost_rows = True
+        self.losses.append(f"rows of logger {running.name!r} from {unit} on")
         self._running.remove(running)
         self.report(f"{unit}: training goes on without logger {running.name!r} ({reason})")
         running.close_quietly()

@@ -13,7 +13,7 @@ from hebbes.environments.environment_spec import EnvironmentSpec
 from hebbes.evaluation.play import play_episode
 from hebbes.files.policy_file import SavedPolicy
 from hebbes.recording.console import Console
-from hebbes.reporting.video import FRAMES_PER_SECOND, VideoWriter
+from hebbes.reporting.video import VideoWriter, find_frame_rate
 
 MIN_WIDTH = 320
 """Narrower frames are enlarged by a whole factor, so that the text is legible."""
@@ -48,15 +48,16 @@ def film_scenes(
     seed: int,
     max_episode_steps: int | None = None,
     every: int = 1,
-    fps: float = FRAMES_PER_SECOND,
+    fps: float | None = None,
     console: Console | None = None,
 ) -> VideoWriter:
     """Writes the first episode of `evaluation.play.play` of each scene, with every so many frames, and the last one.
 
-    Returns the writer, which knows the length. Raises OSError, ValueError or NotImplementedError if that fails.
+    It is shown in real time, or with `fps` frames per second. Returns the writer, which knows the length. Raises
+    OSError, ValueError or NotImplementedError if that fails.
     """
     console = console or Console(quiet=True)
-    with VideoWriter(path, fps) as video:
+    with VideoWriter(path, find_frame_rate(scenes[0].environment) / every if fps is None else fps) as video:
         for number, scene in enumerate(scenes, 1):
             with console.phase(f"scene {number} of {len(scenes)}, {scene.caption}"):
                 _film_scene(video, scene, seed, max_episode_steps, every)

@@ -1,7 +1,7 @@
 """Figures of methods: their learning curves, and performance profiles of their scores."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -25,6 +25,8 @@ class RunCurve:
 
     x: Float64[np.ndarray, " points"]
     y: Float64[np.ndarray, " points"]
+    gaps: Float64[np.ndarray, " gaps"] = field(default_factory=lambda: np.empty(0))
+    """Values of `x` at which there is no `y`, so that no line may be drawn across them."""
 
 
 def make_curves_figure(

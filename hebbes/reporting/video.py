@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 from jaxtyping import UInt8
 
+from hebbes.contracts.option import check_argument
 from hebbes.environments.environment_spec import EnvironmentSpec
-from hebbes.evaluation.play import play_episode
+from hebbes.evaluation.play import make_episode_env, play_episode
 from hebbes.files.atomic_file import check_place, replace_file
 from hebbes.files.policy_file import SavedPolicy
 
@@ -25,7 +26,10 @@ if TYPE_CHECKING:
     from av.video.stream import VideoStream
 
 FRAMES_PER_SECOND = 50.0
-"""Close to real time for most simulated robots."""
+"""Of an environment that does not say how many there are in real time."""
+
+MOST_IN_GIF = 100
+"""Frames per second that the format can hold."""
 
 _BT601, _LIMITED_RANGE = 6, 1
 """FFmpeg's numbers for the colors that its conversion from RGB makes. Without them, some players assume others."""
@@ -43,8 +47,9 @@ def check_video_path(option: str, path: Path) -> None:
 class VideoWriter:
     """Writes frames to an .mp4 or .gif file as they come. Use it as a context manager.
 
-    The complete file appears at the end of the context. If the context raises, or gets no frame, no file appears. A
-    frame of odd height or width gets its last row or column twice, because H.264 stores colors of two by two pixels.
+    A .gif file shows at most 100 frames in a second. The complete file appears at the end of the context. If the
+    context raises, or gets no frame, no file appears. A frame of odd height or width gets its last row or column twice,
+    because H.264 stores colors of two by two pixels.
     """
 
     def __init__(self, path: Path, fps: float) -> None:
@@ -54,7 +59,8 @@ class VideoWriter:
         self.num_frames = 0
         """Number of frames written so far."""
         self._path = path
-        self._seconds_a_frame = 1 / Fraction(fps).limit_denominator(1000)
+        most = MOST_IN_GIF if path.suffix == ".gif" else fps
+        self._seconds_a_frame = Fraction(1 / min(fps, most)).limit_denominator(100_000)
         self._shape: tuple[int, ...] | None = None
         self._open_files = ExitStack()
 
@@ -158,6 +164,21 @@ class _PaletteFilter:
         return self._graph.vpull()
 
 
+def find_frame_rate(environment: EnvironmentSpec) -> float:
+    """Frames per second in real time: `render_fps` of the environment, or `FRAMES_PER_SECOND` if it does not say.
+
+    ValueError if the environment cannot be made, or has no images.
+    """
+    env = make_episode_env(environment, episode=0, seed=0, render_mode="rgb_array")
+    try:
+        said = getattr(env, "metadata", {}).get("render_fps")
+        return float(check_argument("render_fps", said, float, range="in [0.01, 1000]"))
+    except ValueError:
+        return FRAMES_PER_SECOND
+    finally:
+        env.close()
+
+
 def film_episode(
     path: Path, saved: SavedPolicy, environment: EnvironmentSpec, *, seed: int, max_episode_steps: int | None
 ) -> VideoWriter:
@@ -165,7 +186,7 @@ def film_episode(
 
     Raises OSError, ValueError or NotImplementedError if that fails.
     """
-    with VideoWriter(path, FRAMES_PER_SECOND) as video:
+    with VideoWriter(path, find_frame_rate(environment)) as video:
         play_episode(
             saved,
             environment,

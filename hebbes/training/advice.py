@@ -1,11 +1,16 @@
 """The error that stops a run, and the last line of its output, which says what helps."""
 
+from collections.abc import Container
 from typing import Any
 
+from hebbes.contracts.engine import NONFINITE_OUTPUT
 from hebbes.contracts.option import map_flags
 
 RESUME_ADVICE = "to go on        {resume}"
 """Advice where a resume helps. `{resume}` stands for its command line."""
+
+METRICS_ADVICE = "what helps      metrics.csv, which has every row: a resume of a finished run writes none again"
+"""Advice where a run is finished, but loggers have lost rows."""
 
 STEP_SIZES = ("learning_rate", "lr", "sigma", "initial_variance")
 """Options of strategies, users' own ones included."""
@@ -28,10 +33,10 @@ def advise_new_run(settings: Any) -> str:
     return f"what helps      a new run with {other}; a resume would meet the same numbers again"
 
 
-def advise_environment_fix(settings: Any) -> str:
-    """Advice for a run whose members all failed: they would fail again in the same environment."""
-    other = _describe_other_settings(settings)
-    return f"what helps      mend the environment, then {{resume}}; or a new run with {other}"
+def advise_environment_fix(reasons: Container[str], settings: Any) -> str:
+    """Advice for a run whose members all failed for these reasons: they would fail again in the same environment."""
+    other = f"; or a new run with {_describe_other_settings(settings)}" if NONFINITE_OUTPUT in reasons else ""
+    return f"what helps      mend the environment, then {{resume}}{other}"
 
 
 def _describe_other_settings(settings: Any) -> str:

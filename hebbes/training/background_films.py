@@ -11,7 +11,6 @@ from hebbes.execution.workers import ProcessTransport
 from hebbes.files.atomic_file import delete_leftovers
 from hebbes.files.policy_file import load_policy
 from hebbes.recording.console import Console
-from hebbes.reporting.video import FRAMES_PER_SECOND
 from hebbes.training.run_state import Run
 from hebbes.training.saved_runs import list_kept_files
 
@@ -116,5 +115,4 @@ def film_policy(
 
     saved = load_policy(policy, imports)
     scene = Scene(describe_policy(saved), saved, make_evaluation_spec(saved.environment))
-    fps = FRAMES_PER_SECOND / _FRAME_EVERY
-    film_scenes(video, [scene], seed=seed, max_episode_steps=max_episode_steps, every=_FRAME_EVERY, fps=fps)
+    film_scenes(video, [scene], seed=seed, max_episode_steps=max_episode_steps, every=_FRAME_EVERY)

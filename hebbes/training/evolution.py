@@ -11,6 +11,7 @@ import numpy as np
 from jaxtyping import Float32, Float64
 
 from hebbes.contracts.engine import Context, Engine, Moments, Rollouts
+from hebbes.contracts.notices import Notices
 from hebbes.contracts.policy import Buffers, Layout, Policy
 from hebbes.contracts.population import NoisePopulation, Population
 from hebbes.contracts.randomness import Purpose
@@ -55,7 +56,7 @@ class Evolution(Trainer):
         self._constants = {name: array for name, array in buffers.items() if name not in NORMALIZATION_BUFFERS}
         self._moments = read_moments(buffers)
         self._episode_length: float | None = None  # mean of the last generation, in env steps
-        self._last_problem = ""
+        self._notices = Notices()
 
     def __str__(self) -> str:
         return f"strategy {self._options.strategy!r}"
@@ -170,12 +171,12 @@ class Evolution(Trainer):
     def _find_problem(
         self, generation: int, fitness: Float64[np.ndarray, " members"], faults: Mapping[str, int]
     ) -> str:
-        """A line, once per kind, if members failed or all tie; TrainingError if all members failed."""
+        """A line if members failed or all tie, twice a kind at most; TrainingError if all members failed."""
         failed, ranked = int(np.isnan(fitness).sum()), fitness[:-1][~np.isnan(fitness[:-1])]  # the mean policy is last
         reasons = ", ".join(f"{reason} in {count} episodes" for reason, count in Counter(faults).most_common())
         if not len(ranked) and (len(fitness) > 2 or failed == 2):  # a single candidate may fail if its parent does not
             by_the_clock = self._config.engine.episode_timeout is not None
-            advice = RESUME_ADVICE if by_the_clock else advise_environment_fix(self._config.settings)
+            advice = RESUME_ADVICE if by_the_clock else advise_environment_fix(faults, self._config.settings)
             raise TrainingError(f"every member of generation {generation} failed: {reasons}", advice)
         kind, line = "", ""
         if failed:
@@ -184,8 +185,7 @@ class Evolution(Trainer):
         elif len(ranked) > 1 and (ranked == ranked[0]).all():
             kind = "tied"
             line = f"all members have the same fitness, {ranked[0]:g}: it says nothing about the weights"
-        is_new, self._last_problem = kind != self._last_problem, kind
-        return line if is_new else ""
+        return self._notices.limit(kind, line)
 
 
 class HebbianEvolution(Evolution):

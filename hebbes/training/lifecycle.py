@@ -8,6 +8,7 @@ from math import inf, isfinite, nan
 from pathlib import Path
 from typing import TypeAlias
 
+from hebbes.contracts.notices import Notices
 from hebbes.contracts.randomness import Purpose
 from hebbes.contracts.trainer import Counter, SegmentSizeError, UnitResult
 from hebbes.environments.ids import advise_episode_limit
@@ -44,7 +45,7 @@ class Lifecycle:
         self._conditions = find_conditions()
         self._files = RunFiles(run)
         self._saved: Checkpoint | None = None
-        self._save_error = ""
+        self._save_error, self._notices = "", Notices()
         self._is_stopped = False
         self._capture()
 
@@ -197,7 +198,7 @@ class Lifecycle:
     def _save(self) -> None:
         """Writes the last finished unit. If that fails, the previous checkpoint remains, and the next save tries again.
 
-        A line says so, once per kind of error. TrainingError for a state that no disk would hold.
+        A line says so, twice for each kind of error at most. TrainingError for a state that no disk would hold.
         """
         name = f"{self._trainer.unit} {self._progress.units}"
         try:
@@ -207,10 +208,11 @@ class Lifecycle:
         except OSError as error:
             # its folder alone, because the file has another name in each save
             reason = f"{error.strerror}: {Path(error.filename).parent}" if error.filename else str(error.strerror)
-            if reason != self._save_error:
-                self._console.print_message(f"{name} not saved ({reason}); training goes on")
+            if line := self._notices.limit(reason, f"{name} not saved ({reason}); training goes on"):
+                self._console.print_message(line)
             self._save_error = reason
         except ValueError as error:
             raise TrainingError(f"{name} cannot be saved: {error}") from error
         else:
             self._saved, self._save_error = self._checkpoint, ""
+            self._notices.limit("", "")

@@ -2,8 +2,8 @@
 
 Some owners are parts of every run, such as the engine. Others are chosen: one policy, any wrappers and loggers, and one
 method where the trainer has one, such as a strategy. An option is named by itself, `sigma`, where no other part of the
-run has an option of this name, and always together with its owner, `openai_es.sigma`. Where a chosen part has an option
-with the name of one that every run has, the name alone means the latter.
+run has an option of this name, and always together with its owner, `openai_es.sigma`. No chosen part may have an
+option with the name of one that every run has.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -162,11 +162,27 @@ def find_method_owner(choices: Choices) -> list[Owner]:
 
 
 def list_owners(choices: Choices) -> list[Owner]:
-    """The owners of a run: those that every run has, and the chosen ones, with the defaults of trainer and method."""
-    found, owners = find_trainer(choices.trainer), [*list_fixed_owners(choices.trainer), *list_chosen_owners(choices)]
+    """The owners of a run: those that every run has, and the chosen ones, with the defaults of trainer and method.
+
+    ValueError if a chosen one has an option with the name of one that every run has.
+    """
+    fixed, chosen = list_fixed_owners(choices.trainer), list_chosen_owners(choices)
+    _check_names(fixed, chosen)
+    found, owners = find_trainer(choices.trainer), [*fixed, *chosen]
     method = find_class(found.method_kind, choices.method) if choices.method else None
     defaults = {**found.defaults, **getattr(method, "defaults", {})}
     return [_change_defaults(owner, defaults) for owner in owners] if defaults else owners
+
+
+def _check_names(fixed: Iterable[Owner], chosen: Iterable[Owner]) -> None:
+    owned = {each.short_name: owner for owner in fixed for each in owner.options}
+    for owner in chosen:
+        for each in owner.options:
+            if other := owned.get(each.short_name):
+                raise ValueError(
+                    f"{owner.title}: its option {each.short_name} needs another name, because every run has an option "
+                    f"of this name, --{other.name}.{each.short_name}"
+                )
 
 
 def _change_defaults(owner: Owner, defaults: Mapping[str, Any]) -> Owner:
@@ -202,17 +218,12 @@ def list_all_owners(trainer: str) -> list[Owner]:
 def name_options(owners: Iterable[Owner]) -> dict[str, list[OwnedOption]]:
     """Each name, with and without the owner -> the options that it may mean.
 
-    The parts of every run own the short names of their options. Several options in one slot are one option, as those
-    of the policies that `auto` can stand for.
+    Several options in one slot are one option, as those of the policies that `auto` can stand for.
     """
     named: dict[str, list[OwnedOption]] = {}
     for each in (each for owner in owners for each in owner.options):
         named.setdefault(each.full_name, []).append(each)
-        same = named.setdefault(each.short_name, [])
-        if each.owner.kind in FIXED:
-            same[:] = [each]
-        elif not any(other.owner.kind in FIXED for other in same):
-            same.append(each)
+        named.setdefault(each.short_name, []).append(each)
     return named
 
 

@@ -17,7 +17,7 @@ from hebbes.recording.metrics import METRICS_CSV, read_metrics
 from hebbes.recording.standard_output import make_printable, try_to_write
 from hebbes.reporting.learning_curve import plot_learning_curve
 from hebbes.statistics.summary_table import format_runs_table
-from hebbes.training.advice import RESUME_ADVICE, TrainingError
+from hebbes.training.advice import METRICS_ADVICE, RESUME_ADVICE, TrainingError
 from hebbes.training.background_films import BackgroundFilms
 from hebbes.training.final_test import run_final_test
 from hebbes.training.lifecycle import Lifecycle, OnRow
@@ -45,8 +45,13 @@ class TrainedRun:
     """The run's folder."""
     returns: Float64[np.ndarray, " episodes"]
     """Returns of the test of the best policy; empty with `test_episodes` 0."""
-    is_complete: bool
-    """Whether every file could be written."""
+    advice: str
+    """What helps if a file is missing or a logger has lost rows; empty otherwise. `{resume}` stands for a command."""
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether every file could be written, and no logger has lost rows."""
+        return not self.advice
 
     @property
     def best(self) -> Path:
@@ -65,7 +70,7 @@ class TrainedRun:
 
 
 def execute_all(runs: Runs, console: Console | None = None) -> bool:
-    """Executes the runs one after the other and compares them; returns whether every file could be written.
+    """Executes the runs one after the other and compares them; returns whether all are complete.
 
     If one of several runs fails, the others are still executed, and an error at the end says how many failed.
     If a resume is needed, the last line of the output is its command, or says what helps instead.
@@ -73,25 +78,25 @@ def execute_all(runs: Runs, console: Console | None = None) -> bool:
     console = console or Console()
     try:
         if runs.top:
-            is_complete = _execute_each(runs, console)
+            advice = _execute_each(runs, console)
         else:
-            is_complete = execute(runs.prepare(runs.seeds.start), console=console).is_complete
+            advice = execute(runs.prepare(runs.seeds.start), console=console).advice
     except BaseException as error:
         advice = error.advice if isinstance(error, TrainingError) else RESUME_ADVICE
         console.print_message(advice.format(resume=runs.resume_command))
         raise
     finally:
         runs.close()
-    if not is_complete:
-        console.print_message(RESUME_ADVICE.format(resume=runs.resume_command))
-    return is_complete
+    if advice:
+        console.print_message(advice.format(resume=runs.resume_command))
+    return not advice
 
 
-def _execute_each(runs: Runs, console: Console) -> bool:
-    """Executes the runs of several seeds."""
+def _execute_each(runs: Runs, console: Console) -> str:
+    """Executes the runs of several seeds; returns what helps, as `TrainedRun.advice`."""
     returns: dict[str, Float64[np.ndarray, " episodes"]] = {}
     advice: dict[str, None] = {}
-    num_stopped, reason, all_complete = 0, "", True
+    num_stopped, reason = 0, ""
     for number, seed in enumerate(runs.seeds, 1):
         place = f"seed {number} of {len(runs.seeds)}"
         console.print_message(f"{place.ljust(16)}{seed}, in {runs.find_folder(seed)}")
@@ -103,15 +108,16 @@ def _execute_each(runs: Runs, console: Console) -> bool:
             num_stopped, reason = num_stopped + 1, str(error).partition("\n")[0]
             advice[error.advice if isinstance(error, TrainingError) else RESUME_ADVICE] = None
             continue
-        all_complete &= result.is_complete
+        if result.advice:
+            advice[result.advice] = None
         if len(result.returns):
             returns[runs.find_folder(seed).name] = result.returns
     if len(returns) > 1:
         console.print_message(format_runs_table(list(returns), list(returns.values())))
+    helps = RESUME_ADVICE if RESUME_ADVICE in advice else "\n".join(advice)
     if num_stopped:
-        helps = RESUME_ADVICE if RESUME_ADVICE in advice or not all_complete else "\n".join(advice)
         raise TrainingError(f"{num_stopped} of {len(runs.seeds)} seeds, the last of them by: {reason}", helps)
-    return all_complete
+    return helps
 
 
 def execute(run: Run, on_row: OnRow | None = None, console: Console | None = None) -> TrainedRun:
@@ -125,18 +131,21 @@ def execute(run: Run, on_row: OnRow | None = None, console: Console | None = Non
     console = console or Console()
     try:
         with console.phase(run.config.environment.id):
-            have_logged, is_drawn = _train(run, on_row, console)
+            losses, is_drawn = _train(run, on_row, console)
             returns, is_saved = run_final_test(run, console) if run.config.run.test_episodes else (np.empty(0), True)
     except OSError as error:
         raise TrainingError(f"{error.strerror or error}: {error.filename or run.folder}") from error
     finally:
         if run.lock is not None:
             os.close(run.lock)
-    return TrainedRun(run.folder, returns, have_logged and is_drawn and is_saved)
+    for loss in losses:
+        console.print_message(f"lost            {loss}")
+    advice = METRICS_ADVICE * bool(losses) if is_drawn and is_saved else RESUME_ADVICE
+    return TrainedRun(run.folder, returns, advice)
 
 
-def _train(run: Run, on_row: OnRow | None, console: Console) -> tuple[bool, bool]:
-    """Trains and draws the learning curve; returns whether loggers have all rows, and whether the curve is drawn."""
+def _train(run: Run, on_row: OnRow | None, console: Console) -> tuple[list[str], bool]:
+    """Trains and draws the learning curve; returns which rows loggers have lost, and whether the curve is drawn."""
     with console.phase("starting loggers"):
         loggers = Loggers(run.config.list_loggers(), run.folder, run.progress.units)
     films = BackgroundFilms(run, console)
@@ -148,8 +157,8 @@ def _train(run: Run, on_row: OnRow | None, console: Console) -> tuple[bool, bool
             is_drawn = _draw_learning_curve(run, console)
         films.finish()
         with console.phase("closing loggers"):
-            have_logged = loggers.close()
-    return have_logged, is_drawn
+            loggers.close()
+    return loggers.losses, is_drawn
 
 
 def _draw_learning_curve(run: Run, console: Console) -> bool:

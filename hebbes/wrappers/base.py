@@ -5,18 +5,21 @@ A wrapper is a BatchEnv around a BatchEnv. Row k of the arrays that it takes and
 inner environment in place, because that may still use them.
 
 A wrapper with options is a dataclass, and its options are keyword-only fields with `option()`. With their defaults it
-does nothing. Importing the module of a wrapper imports no simulator, no compiler and no Gymnasium: what a wrapper needs
-of these is imported when it is made.
+does nothing. Random numbers come from `np_random` alone. Importing the module of a wrapper imports no simulator, no
+compiler and no Gymnasium: what a wrapper needs of these is imported when it is made.
 """
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar, TypeAlias
+from functools import cached_property
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 from jaxtyping import Bool, Int, Shaped
 
 from hebbes.contracts.environment import BatchEnv, EnvStep
 from hebbes.contracts.option import check_options
+from hebbes.contracts.randomness import Purpose, derive_simulator_seed, make_generator
 
 Actions: TypeAlias = Shaped[np.ndarray, "active ..."]
 Active: TypeAlias = Int[np.ndarray, " active"]
@@ -39,14 +42,37 @@ class BatchWrapper:
         self.num_envs = self.env.num_envs
         self.observation_space = self.env.observation_space
         self.action_space = self.env.action_space
+        self._episode: int | None = None
+        self._generators: list[np.random.Generator] = []
+
+    @cached_property
+    def seeds(self) -> Sequence[int]:
+        """One of each sub-environment, made from that of the inner environment: two wrappers draw different numbers."""
+        made = {seed: derive_simulator_seed(seed, Purpose.WRAPPERS) for seed in self.env.seeds}
+        return [made[seed] for seed in self.env.seeds]
+
+    @property
+    def np_random(self) -> Sequence[np.random.Generator]:
+        """The generator of each sub-environment, which depends only on its seed and on the episode."""
+        if self._episode is None:
+            raise RuntimeError("np_random is begun anew by super().start(episode), which start must call")
+        if not self._generators:
+            self._generators = [make_generator(seed, Purpose.WRAPPERS, episode=self._episode) for seed in self.seeds]
+        return self._generators
 
     def start(self, episode: int) -> Observations:
-        """Begins one episode in every sub-environment and returns the first observations."""
+        """Begins one episode in every sub-environment, and `np_random` anew. Returns the first observations."""
+        self._episode, self._generators = episode, []
         return self.env.start(episode)
 
     def step(self, actions: Actions, active: Active) -> EnvStep:
         """Steps the sub-environments `active`; row k of `actions` is for `active[k]`."""
         return self.env.step(actions, active)
+
+    @property
+    def metadata(self) -> Mapping[str, Any]:
+        """How the inner environment can be rendered, as Gymnasium describes it; empty if it cannot."""
+        return getattr(self.env, "metadata", {})
 
     def render(self) -> Shaped[np.ndarray, "..."]:
         """The picture that the inner environment renders; TypeError if it cannot render."""
@@ -69,7 +95,7 @@ class ObservationWrapper(BatchWrapper):
 
     def start(self, episode: int) -> Observations:
         """Begins one episode in every sub-environment and returns the first observations, transformed."""
-        return self.transform(self.env.start(episode))
+        return self.transform(super().start(episode))
 
     def step(self, actions: Actions, active: Active) -> EnvStep:
         """Steps the sub-environments `active` and transforms their observations."""

@@ -55,7 +55,7 @@ class EarlyStop(BatchWrapper):
         """Begins one episode in every sub-environment and resets the streaks."""
         self._streak[:] = 0
         self._env_steps[:] = 0
-        return self.env.start(episode)
+        return super().start(episode)
 
     def step(self, actions: Actions, active: Active) -> EnvStep:
         """Steps the sub-environments `active` and truncates hopeless episodes."""

@@ -41,7 +41,7 @@ class FrameStack(BatchWrapper):
 
     def start(self, episode: int) -> Observations:
         """Begins one episode in every sub-environment and returns the first observations, each repeated."""
-        self._frames[:] = np.moveaxis(self.env.start(episode), -1, 1)[:, np.newaxis]
+        self._frames[:] = np.moveaxis(super().start(episode), -1, 1)[:, np.newaxis]
         return self._stack_frames(np.arange(self.num_envs))
 
     def step(self, actions: Actions, active: Active) -> EnvStep:

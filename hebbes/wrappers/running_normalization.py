@@ -37,7 +37,7 @@ class RunningNormalization(BatchWrapper):
     def start(self, episode: int) -> Observations:
         """Begins one episode in every sub-environment and resets the averages."""
         self._means[:] = self._deviations[:] = self._counts[:] = 0
-        return self._normalize(self.env.start(episode), np.arange(self.num_envs))
+        return self._normalize(super().start(episode), np.arange(self.num_envs))
 
     def step(self, actions: Actions, active: Active) -> EnvStep:
         """Steps the sub-environments `active` and normalizes their observations."""

@@ -30,5 +30,5 @@ class Settle(StartActions):
     def start(self, episode: int) -> Observations:
         """Begins one episode in every sub-environment and returns the observations after the zero actions."""
         if self.num_steps == 0:
-            return self.env.start(episode)
+            return super().start(episode)
         return self.play(episode, self._zero, self.num_steps).observations

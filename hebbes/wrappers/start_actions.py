@@ -23,7 +23,7 @@ class StartActions(BatchWrapper):
 
     def play(self, episode: int, action: Shaped[np.ndarray, "..."], repeats: int) -> EnvStep:
         """Begins an episode, repeats `action` in every sub-environment and returns the last env step of each."""
-        self.env.start(episode)
+        super().start(episode)
         actions = np.repeat(action[np.newaxis], self.num_envs, axis=0)
         env_step = self.env.step(actions, np.arange(self.num_envs))
         for _ in range(repeats - 1):

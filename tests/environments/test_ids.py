@@ -8,7 +8,7 @@ import pytest
 from hebbes.environments import ids as environment_ids
 from hebbes.environments.ids import advise_episode_limit, find_atari_game, register, resolve
 
-HINT = "if it is registered by a package of yours, add --import PACKAGE"
+HINT = "if a package of yours registers it, add --import PACKAGE"
 
 TODAYS = [
     *("CartPole-v1", "CartPole-v0", "Pendulum-v1", "CarRacing-v3", "LunarLander-v3", "FrozenLake8x8-v1"),
@@ -69,13 +69,17 @@ def test_other_names_become_current_ids_with_one_line_of_notice(name, expected):
     ],
 )
 def test_an_unknown_id_gets_a_suggestion(name, suggestion):
-    with pytest.raises(ValueError, match=f"^unknown environment '{name}', did you mean '{suggestion}'\\? {HINT}$"):
+    with pytest.raises(
+        ValueError, match=f"^unknown environment '{name}'; {HINT}; otherwise, did you mean '{suggestion}'\\?$"
+    ):
         resolve(name)
 
 
 @pytest.mark.parametrize(("name", "suggestion"), [("Pongg", "Pong-v5"), ("breakout", "Breakout-v5")])
 def test_a_short_name_gets_a_suggestion_too(name, suggestion):
-    with pytest.raises(ValueError, match=f"^unknown environment '{name}', did you mean '{suggestion}'\\? {HINT}$"):
+    with pytest.raises(
+        ValueError, match=f"^unknown environment '{name}'; {HINT}; otherwise, did you mean '{suggestion}'\\?$"
+    ):
         resolve(name)
 
 
@@ -142,7 +146,7 @@ def test_a_name_may_bring_its_package(my_arm):
         (":Mine-v0", "^--environment :Mine-v0: '' is not the name of a module"),
         (
             "my_arms:my/Leg-v2",
-            "^unknown environment 'my/Leg-v2', did you mean 'my/Arm-v2'\\? my_arms did not register it$",
+            "^unknown environment 'my/Leg-v2'; my_arms did not register it, did you mean 'my/Arm-v2'\\?$",
         ),
         ("my_arms:", "^unknown environment ''; my_arms did not register it$"),
     ],

@@ -231,12 +231,30 @@ def test_a_reset_that_returns_another_shape_is_refused():
 class Undrawable(Rubbish):
     """Cannot be rendered."""
 
+    metadata = {"render_modes": ["rgb_array"]}  # noqa: RUF012
+
     def __init__(self, render_mode=None):
         super().__init__()
         self.render_mode = render_mode
 
     def render(self):
         raise RuntimeError("no OpenGL here\nat all")
+
+
+@pytest.mark.parametrize(
+    ("environment", "mode", "has"),
+    [
+        ("CartPole-v1", "ansi", "human, rgb_array"),
+        ("Rubbish-v0", "human", "none"),
+        ("Pong-v5", "gif", "human, rgb_array"),
+    ],
+)
+def test_a_render_mode_that_an_environment_lacks_is_refused_with_those_that_it_has(environment, mode, has, monkeypatch):
+    monkeypatch.setitem(gymnasium.registry, "Rubbish-v0", gymnasium.envs.registration.EnvSpec("Rubbish-v0", Rubbish))
+    line = f"environment '{environment}' has no render mode '{mode}' in its metadata; it has {has}"
+    with pytest.raises(ValueError) as refused:
+        GymnasiumEnv(environment, [0], {}, render_mode=mode)
+    assert str(refused.value) == line
 
 
 def test_a_simulator_that_cannot_be_rendered_is_an_error_of_one_line(monkeypatch):

@@ -98,7 +98,11 @@ def test_returns_are_averaged_over_morphologies(tmp_path):
         ({"threads": "all"}, "threads must be a whole number, got 'all'"),
         ({"max_episode_steps": 0}, "max_episode_steps must be >= 1, got 0"),
         ({"backend": "mujoco"}, "backend must be one of auto, envpool, gymnasium, got 'mujoco'"),
-        ({"environment": "CartPol-v1"}, "unknown environment 'CartPol-v1', did you mean 'CartPole-v1'"),
+        (
+            {"environment": "CartPol-v1"},
+            "unknown environment 'CartPol-v1'; if a package of yours registers it, add --import PACKAGE; "
+            "otherwise, did you mean 'CartPole-v1'",
+        ),
         ({"imports": "tests"}, "imports must be a list of names of packages, such as"),
         ({"imports": ["no_such_package"]}, "unknown|cannot import 'no_such_package'"),
     ],

@@ -198,6 +198,7 @@ def test_training_wrappers_are_left_out_and_a_failing_simulator_ends_the_episode
 
 def test_images_are_rendered_on_request(balancing):
     env = hebbes.load_policy(balancing).make_env(render_mode="rgb_array")
+    assert env.metadata == {"render_modes": ["human", "rgb_array"], "render_fps": 50}
     env.reset()
     assert env.render().shape == (400, 600, 3)
     env.close()

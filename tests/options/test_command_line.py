@@ -232,7 +232,11 @@ def test_an_option_given_twice_in_a_file_is_refused(presets):
         (["--run_name", "../up"], "run_name must be a plain folder name"),
         (["--strategy", "openai_e"], "unknown strategy 'openai_e', did you mean 'openai_es'"),
         (["--preset", "no"], "preset must be one of none for CartPole-v1, got 'no'"),
-        (["--environment", "CartPol-v1"], "unknown environment 'CartPol-v1', did you mean 'CartPole-v1'"),
+        (
+            ["--environment", "CartPol-v1"],
+            "unknown environment 'CartPol-v1'; if a package of yours registers it, add --import PACKAGE; "
+            "otherwise, did you mean 'CartPole-v1'",
+        ),
         (["--import", "no_such_package"], "cannot import 'no_such_package'"),
         (["--config", "/no/such/file.yaml"], "cannot read /no/such/file.yaml: No such file"),
     ],

@@ -6,9 +6,6 @@ import pytest
 import yaml
 
 from hebbes.options.command_line import parse_config
-from hebbes.programs.train import prepare_runs
-from hebbes.recording.console import Console
-from hebbes.training.run import execute_all
 from tests.options.users_classes import Louder, Plain, Scaled
 from tests.training.scripted_runs import make_resumed_config, make_scripted_config, read_outcome, resume, train
 
@@ -116,7 +113,6 @@ def test_two_classes_of_one_name_have_arguments_in_the_list_alone(tmp_path, monk
         ("--wrappers {mine}:Louder --Louder.volume 0", "volume must be a finite number > 0, got 0.0"),
         ("--wrappers {mine}:Louder --steps 1 0", "steps must be >= 1, got [1, 0]"),
         ("--loggers {mine}:Diary --times -1", "times must be >= 0, got -1"),
-        ("--strategy {mine}:Search --Search.seed -1", "Search.seed must be >= 0, got -1"),
         (
             "--policy {mine}:Scaled --hidden_sizes 3",
             "hidden_sizes is not an option of policy Scaled; it belongs to",
@@ -157,14 +153,21 @@ def test_a_name_of_two_chosen_parts_is_refused_with_both_full_names(tmp_path):
         parse_file(tmp_path, {"strategy": CLASSES["strategy"], "loggers": [f"{MINE}:Greedy"], "greed": 0.3})
 
 
-def test_the_options_of_every_run_own_their_short_names(tmp_path):
-    config = parse("--strategy", CLASSES["strategy"], "--seed", "3", "--Search.seed", "4")
-    assert (config.run.seed, config.settings.seed) == (3, 4)
-    options = config.as_options()
-    assert (options["seed"], options["Search.seed"]) == (3, 4)
-    assert parse_file(tmp_path, options).as_options() == options
-    again = parse_file(tmp_path, {"strategy": CLASSES["strategy"], "run.seed": 5, "Search.seed": 6})
-    assert (again.run.seed, again.settings.seed) == (5, 6)
+@pytest.mark.parametrize(
+    ("kind", "name", "other"),
+    [
+        ("strategy", "Seeded", "run.seed"),
+        ("policy", "Threaded", "engine.threads"),
+        ("wrappers", "Capped", "training.max_episode_steps"),
+        ("loggers", "Quiet", "run.quiet"),
+    ],
+)
+def test_the_name_of_an_option_of_every_run_is_refused_with_its_owner(kind, name, other):
+    expected = (
+        f"{kind.removesuffix('s')} {name}: its option {other.partition('.')[2]} needs another name, because every run "
+        f"has an option of this name, --{other}"
+    )
+    assert get_refusal(f"--{kind}", f"{MINE}:{name}") == expected
 
 
 def test_the_full_name_of_an_option_of_ours_always_works(tmp_path):
@@ -180,7 +183,7 @@ def test_the_full_name_of_an_option_of_ours_always_works(tmp_path):
 
 @pytest.fixture
 def options(tmp_path):
-    own = {**OWN, "steps": tuple(OWN["steps"]), "seed": 4, "Search.seed": 6}
+    own = {**OWN, "steps": tuple(OWN["steps"])}
     return {**CLASSES, "wrappers": WRAPPERS, **own, "population_size": 8, "optimizer": "adam"}
 
 
@@ -189,10 +192,7 @@ def test_they_are_written_to_the_config_and_survive_a_resume(options, tmp_path):
     folder = train(make_scripted_config(tmp_path, **options, generations=4))
     written = yaml.safe_load((folder / "config.yaml").read_text())
     assert {name: written[name] for name in OWN} == OWN
-    assert (written["seed"], written["Search.seed"]) == (4, 6)
-    config = make_resumed_config(folder)
-    check_all(config)
-    assert (config.run.seed, config.settings.seed) == (4, 6)
+    check_all(make_resumed_config(folder))
     with pytest.raises(ValueError, match=re.escape("gain cannot change when a run is resumed: it is 3.0 in")):
         make_resumed_config(folder, gain=4)
     assert make_resumed_config(folder, gain=3).policy_options["gain"] == 3.0
@@ -207,20 +207,6 @@ def test_a_logger_may_be_added_and_changed_in_a_resume(tmp_path):
     assert (folder / "diary.txt").read_text() == "new\n" * 2
     resume(folder, generations=5, loggers=({f"{MINE}:Diary": {"word": "newer"}},))
     assert (folder / "diary.txt").read_text() == "new\nnew\nnewer\n"
-
-
-@pytest.mark.slow
-def test_a_resume_finds_its_options_where_a_strategy_has_their_names(tmp_path):
-    shadow = {"strategy": f"{MINE}:Shadow", "evolution.policy": "linear", "run.seeds": 2, "Shadow.seeds": 8}
-    options = {**shadow, "engine.chunk_size": 3, "generations": 1, "population_size": 4}
-    flags = [f"--{name}={value}" for name, value in {**options, "folder": tmp_path, "run_name": "run"}.items()]
-    flags += ["--environment", "tests.scripted:Scripted-v0", "--test_episodes", "0", "--threads", "1"]
-    flags += ["--env_kwargs", "{truncate_at: 3}"]
-    execute_all(prepare_runs("static", flags, "", Console()))
-    resumed = ["--resume", str(tmp_path / "Scripted-v0" / "run"), "--import", "tests", "--generations", "2"]
-    config = parse_config("static", resumed, "")
-    assert (config.run.seeds, config.settings.seeds, config.engine.chunk_size) == (2, 8, 3)
-    execute_all(prepare_runs("static", resumed, "", Console()))
 
 
 def test_the_classes_get_their_options(tmp_path):

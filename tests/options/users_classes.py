@@ -11,7 +11,6 @@ from hebbes.wrappers.base import BatchWrapper
 
 @dataclass(frozen=True)
 class SearchSettings(OpenAIESSettings):
-    seed: int = option(5, "has the name of an option of every run", range=">= 0")
     greed: float = option(0.5, "an option of its own", range="in [0, 1]")
 
 
@@ -20,17 +19,22 @@ class Search(OpenAIES):
 
 
 @dataclass(frozen=True)
-class ShadowSettings(OpenAIESSettings):
-    policy: str = option("mine", "has the name of an option on which others depend")
-    wrappers: tuple[str, ...] = option((), "has the name of an option that lists classes")
-    seeds: int = option(7, "has the name of an option that a resume reads first")
-    chunk_size: int = option(9, "has the name of an option of the engine")
+class SeededSettings(OpenAIESSettings):
+    seed: int = option(5, "has the name of an option of the run")
 
 
-class Shadow(OpenAIES):
-    """A strategy whose options have the names of those that a resume reads."""
+class Seeded(OpenAIES):
+    Settings = SeededSettings
 
-    Settings = ShadowSettings
+
+@dataclass(frozen=True)
+class Threaded(Linear):
+    threads: int = 1  # an option too, because it has a default
+
+
+@dataclass(eq=False, kw_only=True)
+class Capped(BatchWrapper):
+    cap: int = option(5, "has the name of an option of training", flag="max_episode_steps")
 
 
 @dataclass(frozen=True)
@@ -67,6 +71,11 @@ class Diary(RunLogger):
     def write(self, row):
         with (self.folder / "diary.txt").open("a") as file:
             file.write(self.word * self.times + "\n")
+
+
+@dataclass(eq=False)
+class Quiet(Diary):
+    quiet: bool = option(False, "has the name of an option of the run")
 
 
 @dataclass(eq=False)

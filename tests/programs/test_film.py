@@ -8,6 +8,7 @@ from pathlib import Path
 import av
 import numpy as np
 import pytest
+from gymnasium.envs.classic_control import CartPoleEnv
 
 from hebbes.files.policy_file import load_policy
 from hebbes.programs.film import FilmConfig, make_scenes
@@ -98,6 +99,17 @@ def test_every_so_many_frames_and_the_last_one_are_shown(folder, tmp_path):
     options = {"seed": 0, "max_episode_steps": 9}
     shown = [film_scenes(tmp_path / "a.mp4", scenes, **options, every=every).num_frames for every in (1, 3, 4, 100)]
     assert shown == [10, 4, 4, 2]  # frames 0 to 9: each; 0, 3, 6, 9; 0, 4, 8, 9; 0, 9
+
+
+@pytest.mark.parametrize(("said", "rate"), [(30, 30), (0, 50), ("30", 50), (None, 50)])
+def test_a_film_is_in_real_time(folder, tmp_path, monkeypatch, said, rate):
+    monkeypatch.setitem(CartPoleEnv.metadata, "render_fps", said)
+    scenes = make_scenes(FilmConfig(runs=(str(folder),)), [str(folder / "best.dat")])
+    options = {"seed": 0, "max_episode_steps": 8}
+    for every, frames in ((1, 9), (2, 5)):
+        film = film_scenes(tmp_path / "a.mp4", scenes, **options, every=every)
+        assert (film.num_frames, film.seconds) == (frames, pytest.approx(frames * every / rate))
+    assert film_scenes(tmp_path / "a.mp4", scenes, **options, fps=10).seconds == pytest.approx(0.9)
 
 
 def test_the_caption_is_below_the_frame_and_fits():

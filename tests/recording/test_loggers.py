@@ -193,11 +193,10 @@ def test_a_row_that_is_refused_is_reported_once_for_each_reason_and_the_logger_g
     loggers = Loggers([choose(FAILING)], tmp_path, 0, lines.append)
     write_rows(loggers, range(1, 7))
     assert loggers.close()
-    reasons = [(1, "ConnectionError: gone"), (4, "OSError: [Errno 28] No space left on device")]
-    reasons.append((5, "ConnectionError: gone"))
+    gone, full = "ConnectionError: gone", "OSError: [Errno 28] No space left on device"
     assert lines == [
-        f"generation {number}: not written by logger '{FAILING}' ({reason}); it tries again with each row"
-        for number, reason in reasons
+        f"generation {number}: not written by logger '{FAILING}' ({reason}); it tries again with each row{last}"
+        for number, reason, last in [(1, gone, ""), (4, full, ""), (5, gone, "; this is not said again")]
     ]
     assert made[0].rows == [1, 2, 3, 4, 5, 6]
 

@@ -83,6 +83,14 @@ def test_what_cannot_be_written_is_refused_before_the_first_frame(tmp_path, name
         VideoWriter(tmp_path / name, fps)
 
 
+def test_a_gif_has_at_most_a_hundred_frames_per_second(tmp_path):
+    with VideoWriter(tmp_path / "episode.gif", 125) as video:
+        video.write(np.zeros((8, 8, 3), np.uint8))
+        video.write(np.zeros((8, 8, 3), np.uint8))
+    assert video.seconds == 0.02
+    assert (tmp_path / "episode.gif").exists()
+
+
 def test_a_missing_encoder_is_an_error_that_says_what_to_install(tmp_path, monkeypatch):
     monkeypatch.setattr(sys, "path", [])
     monkeypatch.setattr(sys, "path_importer_cache", {})

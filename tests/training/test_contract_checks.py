@@ -47,7 +47,7 @@ UNFIT = {
     "(2, 1)",
     "--policy unfit_classes:ActRaises": "cannot be used: RuntimeError: scripted",
     "--wrappers collections:OrderedDict": "is not a wrapper: it lacks num_envs, observation_space, action_space, "
-    "start, step, close (inherit from hebbes.wrappers.base.BatchWrapper, or see hebbes/contracts/environment.py)",
+    "seeds, start, step, close (inherit from hebbes.wrappers.base.BatchWrapper, or see ",
     "--wrappers unfit_classes:WrapsNothing": "is not a wrapper: it lacks num_envs, observation_space, action_space",
     "--wrappers unfit_classes:WrapperRaises": "cannot be used: RuntimeError: scripted",
     "--wrappers unfit_classes:StartRaises": "cannot be used: RuntimeError: scripted",

@@ -77,6 +77,23 @@ def test_when_all_members_tie_the_returns_change_nothing_and_it_is_said_once(tmp
     assert metrics["update_norm"].tolist() == [0, 0, 0, 0]
 
 
+def test_ties_that_come_and_go_are_said_twice(tmp_path, monkeypatch, capsys):
+    (run,) = prepare(make_scripted_config(tmp_path))
+    evaluate = run.engine.evaluate
+
+    def tie_at_times(population, context):
+        rollouts = evaluate(population, context)
+        if context.purpose is Purpose.TRAINING and context.generation % 3:
+            rollouts.returns[:] = 7
+        return rollouts
+
+    monkeypatch.setattr(run.engine, "evaluate", tie_at_times)
+    execute(run)
+    line = "all members have the same fitness, 7: it says nothing about the weights"
+    said = [each for each in capsys.readouterr().out.splitlines() if line in each]
+    assert said == [f"generation 2: {line}", f"generation 5: {line}; this is not said again"]
+
+
 def test_a_learning_rate_that_blows_up_stops_at_the_last_finite_weights(tmp_path, recwarn):
     rate = {"learning_rate": 1e39, "learning_rate_decay": 1.0}
     config = make_scripted_config(tmp_path, **rate, observation_normalization=False)

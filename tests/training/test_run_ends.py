@@ -1,12 +1,15 @@
 """How runs end: which files are listed or made again, and what the last line advises."""
 
 import os
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
+from hebbes.contracts.engine import NONFINITE_OUTPUT
 from hebbes.files.policy_file import load_policy
-from hebbes.training.advice import TrainingError
+from hebbes.recording.base import RunLogger
+from hebbes.training.advice import METRICS_ADVICE, RESUME_ADVICE, TrainingError, advise_environment_fix
 from hebbes.training.prepare import prepare
 from hebbes.training.run import execute, execute_all
 from hebbes.training.run_folder import RunFiles
@@ -22,7 +25,7 @@ def config(tmp_path):
 def test_what_could_not_be_written_is_not_listed(config, capsys):
     (prepared,) = prepare(config)
     (prepared.folder / "learning_curve.png").mkdir()
-    assert not execute(prepared).is_complete
+    assert execute(prepared).advice == RESUME_ADVICE
     said = capsys.readouterr()
     assert "no learning curve: " in said.err and "learning_curve.png" not in said.out
     listed = [line.split()[-1] for line in said.out.splitlines() if line.startswith(("weights ", "log "))]
@@ -32,7 +35,7 @@ def test_what_could_not_be_written_is_not_listed(config, capsys):
 def test_a_test_that_cannot_be_saved_is_reported(config, capsys):
     (prepared,) = prepare(change(config, test_episodes=1, generations=1))
     (prepared.folder / "test.json").mkdir()
-    assert not execute(prepared).is_complete
+    assert execute(prepared).advice == RESUME_ADVICE
     said = capsys.readouterr()
     assert "no test.json: " in said.err and "best policy     mean " in said.out
 
@@ -48,6 +51,8 @@ def test_what_helps_is_the_last_line_of_a_run_that_was_stopped(config, capsys):
     stops = {
         "learning_rate": {"population_size": 4, "learning_rate": 1e39, "learning_rate_decay": 1.0},
         "nan": {"env_kwargs": {"nan_at": 2, "truncate_at": 5}},
+        "raise": {"env_kwargs": {"raise_at": 2, "truncate_at": 5}},
+        "nan_reward": {"env_kwargs": {"rewards": [1e308], "truncate_at": 5}},
         "clock": {"env_kwargs": {"nan_at": 2, "truncate_at": 5}, "threads": 2, "episode_timeout": 50.0},
     }
     found = {}
@@ -57,9 +62,29 @@ def test_what_helps_is_the_last_line_of_a_run_that_was_stopped(config, capsys):
         found[name] = capsys.readouterr().out.splitlines()[-1]
     steps = "a new run with other step sizes (--learning_rate, --sigma)"
     assert found["learning_rate"] == f"what helps      {steps}; a resume would meet the same numbers again"
-    assert found["nan"].startswith("what helps      mend the environment, then python ")
-    assert found["nan"].endswith(f"nan --import tests.scripted; or {steps}")
+    for name in ("nan", "raise", "nan_reward"):  # of the environment: other step sizes would not help
+        assert found[name].startswith("what helps      mend the environment, then python ")
+        assert found[name].endswith(f"{name} --import tests.scripted")
+    either = advise_environment_fix({NONFINITE_OUTPUT: 3}, config.settings)
+    assert either == f"what helps      mend the environment, then {{resume}}; or {steps}"
     assert found["clock"].startswith("to go on        python ")
+
+
+@dataclass(eq=False)
+class Fragile(RunLogger):
+    """Fails in generation 2."""
+
+    def write(self, row):
+        if row["generation"] == 2:
+            raise RuntimeError("scripted")
+
+
+def test_a_finished_run_whose_logger_failed_says_which_rows_are_lost(config, capsys):
+    name = f"{__name__}:Fragile"
+    assert not execute_all(prepare(change(config, loggers=(name,))))
+    said = capsys.readouterr().out.splitlines()
+    assert said[-2:] == [f"lost            rows of logger {name!r} from generation 2 on", METRICS_ADVICE]
+    assert not [line for line in said if line.startswith("to go on")]
 
 
 @pytest.fixture

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 
 import numpy as np
 
@@ -117,7 +118,7 @@ def make_diagnostics_section(runs: Sequence[ReportedRun]) -> Section:
 def _draw_runs(
     name: str, environment: str, methods: Mapping[str, Sequence[ReportedRun]], max_points: int
 ) -> Iterator[Chart]:
-    lines = [Line(label, select_curves(runs, name)) for label, runs in methods.items()]  # each method keeps its color
+    lines = [Line(label, _select_with_gaps(runs, name)) for label, runs in methods.items()]  # a color for each method
     if any(line.runs for line in lines):
         labels, title = (X_LABELS[X], name), f"{name}{', ' * bool(environment)}{environment}"
         meaning = METRICS.get(name, "")
@@ -134,6 +135,14 @@ def select_curves(runs: Sequence[ReportedRun], name: str) -> dict[str, RunCurve]
             with suppress(ValueError):  # it has no value yet
                 found[run.name] = select_known(run.metrics, X, name, run.saved.folder)
     return found
+
+
+def _select_with_gaps(runs: Sequence[ReportedRun], name: str) -> dict[str, RunCurve]:
+    """The curves of a column that belongs to every row: a row without a value is a gap."""
+    curves, metrics = select_curves(runs, name), {run.name: run.metrics for run in runs}
+    return {
+        run: replace(curve, gaps=metrics[run][X][~np.isfinite(metrics[run][name])]) for run, curve in curves.items()
+    }
 
 
 def _is_variable(name: str, runs: Sequence[ReportedRun]) -> bool:

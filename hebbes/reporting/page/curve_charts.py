@@ -51,7 +51,7 @@ def make_curves_chart(
     max_points: int,
     is_log: bool = False,
 ) -> Chart:
-    """Curves of runs, each with at most `max_points`, and thick ones of averages with their intervals.
+    """Curves of runs, each with at most `max_points`, interrupted at gaps, and thick ones of averages with intervals.
 
     With `is_log` the axis of y is logarithmic.
     """
@@ -84,7 +84,7 @@ def _list_layers(
     ]
     of_runs = {
         "transform": [{"filter": "datum.run"}],
-        "mark": {"type": "line", "strokeWidth": 1.5, **MARK},
+        "mark": {"type": "line", "strokeWidth": 1.5, "strokeCap": "round", **MARK},  # a point between gaps is a dot
         "encoding": {**position, **style, "detail": {"field": "run"}},
     }
     marks = [
@@ -112,11 +112,22 @@ def _collect_points(lines: Sequence[Line], max_points: int) -> dict[str, list[An
 
     for line in lines:
         for run, curve in line.runs.items():
-            places = choose_places(len(curve.x), max_points)
-            add(line.label, run, curve.x[places], curve.y[places], *[np.full(len(places), np.nan)] * 2)
+            x, y = _choose_points(curve, max_points)
+            add(line.label, run, x, y, *[np.full(len(x), np.nan)] * 2)
         if line.average is not None:
             add(line.label, "", line.average.x, line.average.value, line.average.low, line.average.high)
     return columns
+
+
+def _choose_points(
+    curve: RunCurve, max_points: int
+) -> tuple[Float64[np.ndarray, " points"], Float64[np.ndarray, " points"]]:
+    """At most that many points of a curve, and one more, whose y is NaN, between two that have a gap between them."""
+    places = choose_places(len(curve.x), max_points)
+    x, y = curve.x[places], curve.y[places]
+    behind = np.unique(np.searchsorted(x, curve.gaps))
+    behind = behind[(behind > 0) & (behind < len(x))]
+    return np.insert(x, behind, x[behind]), np.insert(y, behind, np.nan)
 
 
 def make_averages_table(caption: str, axis_labels: tuple[str, str], lines: Sequence[Line]) -> Table:

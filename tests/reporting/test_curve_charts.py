@@ -1,0 +1,26 @@
+"""Curves on a page: lines end where a run has no value."""
+
+import numpy as np
+
+from hebbes.reporting.method_plots import RunCurve
+from hebbes.reporting.page.curve_charts import Line, make_curves_chart, make_runs_table
+
+
+def draw(curve, max_points=500):
+    """The points of the chart of a curve."""
+    lines, labels = [Line("openai_es", {"run": curve})], ("env steps", "gradient_agreement")
+    table = make_runs_table("", labels, lines)
+    chart = make_curves_chart("", "", labels, lines, table, max_points=max_points)
+    return list(zip(chart.data["points"]["x"], chart.data["points"]["y"], strict=True))
+
+
+def test_a_line_is_interrupted_where_rows_have_no_value():
+    x, gaps = np.array([2.0, 3.0, 6.0, 8.0]), np.array([1.0, 4.0, 5.0, 7.0, 9.0])
+    assert draw(RunCurve(x, x / 10, gaps)) == [(2, 0.2), (3, 0.3), (6, None), (6, 0.6), (8, None), (8, 0.8)]
+    assert draw(RunCurve(x, x / 10)) == [(2, 0.2), (3, 0.3), (6, 0.6), (8, 0.8)]
+
+
+def test_a_line_with_few_of_its_points_is_interrupted_too():
+    x = np.arange(100.0)
+    drawn = draw(RunCurve(x[x != 50], np.ones(99), np.array([50.0])), max_points=4)
+    assert [y for _, y in drawn] == [1, 1, None, 1, 1]
