@@ -3,6 +3,7 @@
 import shlex
 import sys
 from collections.abc import Sequence
+from dataclasses import fields
 from typing import Any
 
 from hebbes.options.help import format_help
@@ -26,8 +27,15 @@ def parse_options(owner: type, arguments: Sequence[str], description: str, posit
         words = shlex.join(list_program_words()) + f" {positional.upper()} ..." * bool(positional)
         print_or_exit(format_help(words, description, [options]))
         sys.exit(0)
+    if positional and arguments and all(name != positional for name, _ in given) and _is_needed(owner, positional):
+        raise ValueError(f"{positional} must be named first, before {arguments[0]}")
     reader = OptionReader([options], may_be_empty=False)
     values = reader.read(given)
     for notice in reader.notices:
         print(notice, file=sys.stderr)
     return {key.removeprefix("options."): value for key, value in values.items()}
+
+
+def _is_needed(owner: type, name: str) -> bool:
+    """Whether an option has no default but an empty list."""
+    return any(each.name == name and each.default == () for each in fields(owner))

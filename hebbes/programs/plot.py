@@ -15,11 +15,11 @@ from hebbes.options.method import find_method, group_by_method
 from hebbes.options.program_options import parse_options
 from hebbes.programs.exit_status import end_cleanly_on_signals, report_errors_in_one_line
 from hebbes.recording.console import Console
-from hebbes.recording.metrics import read_all_metrics
+from hebbes.recording.metrics import METRICS_CSV, read_all_metrics, read_last_row
 from hebbes.recording.standard_output import make_printable, print_or_exit
 from hebbes.reporting.figure import check_figure_path, write_figure
 from hebbes.reporting.method_plots import STATISTICS, RunCurve, make_curves_figure, make_profiles_figure
-from hebbes.training.saved_runs import SavedRun, find_run_folders, read_saved_run
+from hebbes.training.saved_runs import SavedRun, find_usable_runs, read_saved_run
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -63,7 +63,13 @@ def plot(description: str) -> None:
 
 def make_plot(config: PlotConfig) -> "Figure":
     """The figure; ValueError if a run has nothing to draw, or the runs do not fit together."""
-    found = [folder for path in config.runs for folder in find_run_folders(Path(path))]
+    found = [
+        folder
+        for path in config.runs
+        for folder in find_usable_runs(
+            Path(path), lambda run: read_last_row(run / METRICS_CSV), "it has no metrics yet"
+        )
+    ]
     runs = [read_saved_run(folder) for folder in {each.resolve(): each for each in found}.values()]
     title = _check_environment(runs)
     curves, unit = _read_curves(runs, config)

@@ -59,7 +59,8 @@ def check_allowed(modules: Iterable[str], allowed: Sequence[str]) -> None:
         which, them = (f"module{'s' * (len(missing) > 1)}", "them" if len(missing) > 1 else "it")
         flag = f"--import {' '.join(dict.fromkeys((*allowed, *missing)))}"
         raise ValueError(
-            f"needs code from the {which} {', '.join(map(repr, missing))}; if you trust {them}, give {flag}"
+            f"needs code from the {which} {', '.join(map(repr, missing))}; if you trust {them}, "
+            f"give imports=[...] in Python, else {flag}"
         )
 
 

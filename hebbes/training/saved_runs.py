@@ -1,7 +1,8 @@
 """Saved runs: which folders hold them, and what their files say about them. No weights and no simulator are loaded."""
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import NoneType
@@ -9,6 +10,7 @@ from typing import Any
 
 from hebbes.files.checkpoint import FOLDER, CheckpointHeader, read_newest_header
 from hebbes.files.option_file import CONFIG_YAML
+from hebbes.recording.standard_output import make_printable
 from hebbes.registry.former_names import rename_saved_options
 
 BEST = "best.dat"
@@ -78,6 +80,20 @@ def find_run_folders(top: Path) -> list[Path]:
     return found
 
 
+def find_usable_runs(top: Path, is_usable: Callable[[Path], object], lack: str) -> list[Path]:
+    """The same, without the runs of a folder that lack something. A line on standard error names them.
+
+    If all lack it, all are returned: what needs it says so.
+    """
+    folders = find_run_folders(top)
+    usable = [folder for folder in folders if is_usable(folder)]
+    if usable:
+        for folder in folders:
+            if folder not in usable:
+                print(f"left out  {make_printable(str(folder))}: {lack}", file=sys.stderr)
+    return usable or folders
+
+
 def _walk(folder: Path) -> Iterator[Path]:
     try:
         with os.scandir(folder) as entries:
@@ -110,7 +126,7 @@ def list_policy_files(paths: Sequence[str]) -> list[str]:
         if not (path and Path(path).is_dir()):  # the path of an empty text is the current folder
             found.append(path)
             continue
-        for folder in find_run_folders(Path(path)):
+        for folder in find_usable_runs(Path(path), lambda run: (run / BEST).exists(), f"it has no {BEST} yet"):
             if not (folder / BEST).exists():
                 raise ValueError(f"{folder} has no {BEST}, because the run was not evaluated yet; name a policy file")
             found.append(str(folder / BEST))

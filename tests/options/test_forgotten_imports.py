@@ -40,7 +40,9 @@ def read_advice(use, given):
     """The modules that the error says to give to --import."""
     with pytest.raises(ValueError) as refused:
         use(given)
-    found = re.search(r"needs code from the modules .*; if you trust them, give --import (.*)$", str(refused.value))
+    found = re.search(
+        r"needs code from the modules .*; if you trust them, give .*, else --import (.*)$", str(refused.value)
+    )
     assert found, refused.value
     return tuple(found[1].split())
 

@@ -115,6 +115,7 @@ def test_what_cannot_be_drawn_is_one_line_and_status_2(runs, tmp_path):
         ([runs, "--x", "time"], "x must be one of env_steps, unit, seconds"),
         ([""], "runs must name folders of runs"),
         ([], "runs must name folders of runs"),
+        (["--columns", runs], "runs must be named first, before --columns"),
     ]
     for arguments, expected in cases:
         done = run(*arguments)

@@ -43,11 +43,14 @@ def test_what_holds_no_run_is_named(tmp_path):
             find_run_folders(tmp_path / name)
 
 
-def test_a_folder_stands_for_the_best_policy_of_each_run(tmp_path):
+def test_a_folder_stands_for_the_best_policy_of_each_run(tmp_path, capsys):
     make_run(tmp_path / "a" / "seed0", "best.dat")
     make_run(tmp_path / "a" / "seed1", "best.dat")
     paths = ["x.dat", str(tmp_path / "a")]
     assert list_policy_files(paths) == ["x.dat", *(str(tmp_path / "a" / f"seed{seed}" / "best.dat") for seed in (0, 1))]
+    make_run(tmp_path / "a" / "seed2")
+    assert len(list_policy_files(paths)) == 3
+    assert capsys.readouterr().err == f"left out  {tmp_path}/a/seed2: it has no best.dat yet\n"
     make_run(tmp_path / "b")
     with pytest.raises(ValueError, match=r"b has no best\.dat, because the run was not evaluated yet"):
         list_policy_files([str(tmp_path / "b")])
