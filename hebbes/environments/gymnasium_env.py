@@ -227,8 +227,10 @@ def _make_simulator(environment: str, env_kwargs: Mapping[str, Any], render_mode
 def _check_render_mode(environment: str, metadata: Any, render_mode: str | None) -> None:
     """ValueError for a mode that the metadata of an environment do not name. Gymnasium only warns."""
     modes = metadata.get("render_modes") if isinstance(metadata, Mapping) else None
-    if None in (modes, render_mode) or render_mode in modes or (render_mode == "human" and "rgb_array" in modes):
-        return  # Gymnasium can show images in a window
+    if modes is None or render_mode is None or render_mode in modes:
+        return
+    if render_mode == "human" and "rgb_array" in modes:  # Gymnasium can show images in a window
+        return
     raise ValueError(
         f"environment {environment!r} has no render mode {render_mode!r} in its metadata; "
         f"it has {', '.join(modes) or 'none'}"
