@@ -41,6 +41,14 @@ def test_a_name_that_no_policy_has_is_refused_with_the_nearest_one_and_all(refus
         load_policy("zoo:../zoo/CartPole-v1")
 
 
+def test_a_file_of_the_users_own_comes_first(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name in ("zoo:mine", "zoo:CartPole-v1", "zoo:runs/best.dat"):
+        Path(name).parent.mkdir(exist_ok=True)
+        save_balancing_policy(Path(name), weights=np.full(8, 3, np.float32))
+        assert (load_policy(name).weights == 3).all()
+
+
 def test_programs_take_a_name_for_a_policy_file():
     (name,) = list_policy_files(["zoo:CartPole-v1"])
     assert hebbes.evaluate(name, episodes=2, threads=1).mean == 500

@@ -29,6 +29,9 @@ ATARI_SCREEN = 160, 210
 ATARI_FRAMES = 108_000
 """Longest Atari episode, in frames of the game: half an hour of play."""
 
+ATARI_FRAMES_PER_SECOND = 60
+"""Of the game. An env step of ours takes several of them."""
+
 
 class GymnasiumEnv:
     """A BatchEnv over `gymnasium.make`; `info` has `elapsed_step`, and `lives` for Atari.
@@ -61,8 +64,6 @@ class GymnasiumEnv:
         self._morphology, self._render_mode = morphology, render_mode
         self._envs: list[gymnasium.Env] = []
         self._broken: set[int] = set()
-        if render_mode is not None:
-            _check_render_mode(environment, render_mode)
         self._has_lives = find_atari_game(environment) is not None
         try:
             with provide_morphology_file(environment, morphology) as path:
@@ -200,40 +201,59 @@ def _close(env: gymnasium.Env) -> None:
         show_once("an environment failed to close", error)
 
 
-def _check_render_mode(environment: str, render_mode: str) -> None:
-    """ValueError for a mode that the metadata of the environment's class do not name. Gymnasium only warns."""
-    entry_point = gymnasium.spec(_find_gymnasium_id(environment)).entry_point
-    creator = load_env_creator(entry_point) if isinstance(entry_point, str) else entry_point
-    metadata = getattr(creator, "metadata", None)
-    modes = metadata.get("render_modes") if isinstance(metadata, Mapping) else None
-    if modes is None or render_mode in modes or (render_mode == "human" and "rgb_array" in modes):
-        return  # Gymnasium can show images in a window
-    raise ValueError(
-        f"environment {environment!r} has no render mode {render_mode!r} in its metadata; "
-        f"it has {', '.join(modes) or 'none'}"
-    )
-
-
 def _find_gymnasium_id(environment: str) -> str:
     """Gymnasium's id for a current one."""
     return environment if find_atari_game(environment) is None else f"ALE/{environment}"
 
 
 def _make_simulator(environment: str, env_kwargs: Mapping[str, Any], render_mode: str | None) -> gymnasium.Env:
-    """One simulator; ValueError if the id, an option or a package is at fault."""
+    """One simulator; ValueError if the id, an option, a package or the render mode is at fault."""
+    make = _make_with_gymnasium if find_atari_game(environment) is None else _make_atari
     try:
-        if find_atari_game(environment) is not None:
-            return _make_atari(environment, env_kwargs, render_mode)
-        entry_point = str(gymnasium.spec(environment).entry_point)
-        quieten(entry_point, render_mode)
-        arguments = {**_make_render_options(render_mode), **env_kwargs}
-        if render_mode is not None and entry_point.startswith("gymnasium.envs.mujoco") and "camera_id" not in arguments:
-            arguments.setdefault("camera_name", "track")  # else Gymnasium 1.4 looks at where HalfCheetah-v5 started
-        return gymnasium.make(environment, disable_env_checker=True, **arguments)
+        env = make(environment, env_kwargs, render_mode)
     except Exception as error:  # whatever a constructor raises, a user's own included
+        _check_render_mode(environment, _find_class_metadata(environment), render_mode)
         options = f" with options {dict(env_kwargs)}" if env_kwargs else ""
         reason = f"{type(error).__name__}: {error}"
         raise ValueError(f"environment {environment!r} cannot be made{options}: {reason}") from error
+    try:
+        _check_render_mode(environment, env.metadata, render_mode)
+    except ValueError:
+        _close(env)
+        raise
+    return env
+
+
+def _check_render_mode(environment: str, metadata: Any, render_mode: str | None) -> None:
+    """ValueError for a mode that the metadata of an environment do not name. Gymnasium only warns."""
+    modes = metadata.get("render_modes") if isinstance(metadata, Mapping) else None
+    if modes is None or render_mode is None or render_mode in modes:
+        return
+    if render_mode == "human" and "rgb_array" in modes:  # Gymnasium can show images in a window
+        return
+    raise ValueError(
+        f"environment {environment!r} has no render mode {render_mode!r} in its metadata; "
+        f"it has {', '.join(modes) or 'none'}"
+    )
+
+
+def _find_class_metadata(environment: str) -> Any:
+    """The metadata of the class of an environment that cannot be made; None if it has no class, or cannot be loaded."""
+    try:
+        entry_point = gymnasium.spec(_find_gymnasium_id(environment)).entry_point
+        creator = load_env_creator(entry_point) if isinstance(entry_point, str) else entry_point
+    except Exception:  # whatever the module raises; the error of the constructor says it
+        return None
+    return getattr(creator, "metadata", None)
+
+
+def _make_with_gymnasium(environment: str, env_kwargs: Mapping[str, Any], render_mode: str | None) -> gymnasium.Env:
+    entry_point = str(gymnasium.spec(environment).entry_point)
+    quieten(entry_point, render_mode)
+    arguments = {**_make_render_options(render_mode), **env_kwargs}
+    if render_mode is not None and entry_point.startswith("gymnasium.envs.mujoco") and "camera_id" not in arguments:
+        arguments.setdefault("camera_name", "track")  # else Gymnasium 1.4 looks at where HalfCheetah-v5 started
+    return gymnasium.make(environment, disable_env_checker=True, **arguments)
 
 
 def _make_atari(environment: str, env_kwargs: Mapping[str, Any], render_mode: str | None) -> gymnasium.Env:
@@ -246,6 +266,7 @@ def _make_atari(environment: str, env_kwargs: Mapping[str, Any], render_mode: st
     fixed: dict[str, Any] = {"disable_env_checker": True, "frameskip": 1, "max_num_frames_per_episode": None}
     env = gymnasium.make(_find_gymnasium_id(environment), **fixed, **_make_render_options(render_mode), **options)
     env = AtariPreprocessing(env, noop_max=1, frame_skip=frameskip, screen_size=ATARI_SCREEN, grayscale_obs=False)
+    env.metadata = {**env.metadata, "render_fps": ATARI_FRAMES_PER_SECOND / frameskip}
     return TimeLimit(env, ATARI_FRAMES // frameskip)
 
 

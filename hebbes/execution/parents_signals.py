@@ -31,9 +31,9 @@ def delay_signals() -> Iterator[None]:
         for number, handler in handlers.items():
             signal.signal(number, handler)
 
-    for number in handlers:
-        signal.signal(number, delay)
     try:
+        for number in handlers:
+            signal.signal(number, delay)
         yield
     finally:
         restore()

@@ -15,12 +15,18 @@ COMMAND_LINE_ONLY = {"config", "resume", "print_config", "help"}
 
 
 class _Loader(yaml.SafeLoader):
-    """PyYAML's safe loader, without aliases: a few can expand to gigabytes."""
+    """PyYAML's safe loader, without aliases: a few can expand to gigabytes. All that it raises says in which line."""
 
     def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
         if self.check_event(yaml.AliasEvent):
             raise yaml.MarkedYAMLError(None, None, "aliases (*name) are refused here", self.peek_event().start_mark)
         return super().compose_node(parent, index)
+
+    def construct_object(self, node: yaml.Node, deep: bool = False) -> Any:
+        try:
+            return super().construct_object(node, deep)
+        except (ValueError, KeyError, AttributeError) as error:  # PyYAML does not check dates and tagged values
+            raise yaml.MarkedYAMLError(None, None, "not a value of its type", node.start_mark) from error
 
 
 def read_yaml(path: Path) -> dict[str, Any]:

@@ -9,11 +9,11 @@ PREFIX = "zoo:"
 
 
 def find_in_zoo(path: Path) -> Path:
-    """The file of the released policy that `zoo:NAME` names. Any other path is returned as it is.
+    """The file of the released policy that `zoo:NAME` names. Any other path, and one that exists, is returned as it is.
 
     Raises ValueError for a name that no released policy has.
     """
-    if not str(path).startswith(PREFIX):
+    if not str(path).startswith(PREFIX) or path.exists():
         return path
     name, files = str(path).removeprefix(PREFIX), {file.stem: file for file in ZOO.glob("*.dat")}
     if name not in files:

@@ -55,8 +55,9 @@ class _Running:
 class Loggers:
     """Writes each row to every logger.
 
-    A logger that raises OSError keeps the row and gets the next one too. A line is printed, twice for a reason at most.
-    A logger that raises anything else, or calls `sys.exit`, is closed after one line, and the others go on.
+    A logger that raises OSError keeps the row and gets the next one too. A line is printed, twice at most for errors of
+    one kind, whose texts may differ. A logger that raises anything else, or calls `sys.exit`, is closed after one line,
+    and the others go on.
     """
 
     def __init__(
@@ -96,7 +97,7 @@ class Loggers:
                 running.write(dict(row))
                 running.notices.limit("", "")
             except OSError as error:
-                self._report_refusal(running, unit, describe_error(error))
+                self._report_refusal(running, unit, error)
             except Exception as error:  # whatever a user's logger raises
                 self._drop(running, unit, describe_error(error))
 
@@ -111,9 +112,10 @@ class Loggers:
                 say(f"logger {running.name!r} has lost rows: {describe_error(error)}")
         return not self.losses
 
-    def _report_refusal(self, running: _Running, unit: str, reason: str) -> None:
+    def _report_refusal(self, running: _Running, unit: str, error: OSError) -> None:
+        kind, reason = f"{type(error).__name__} {error.errno}", describe_error(error)
         line = f"{unit}: not written by logger {running.name!r} ({reason}); it tries again with each row"
-        if line := running.notices.limit(reason, line):
+        if line := running.notices.limit(kind, line):
             self.report(line)
 
     def _drop(self, running: _Running, unit: str, reason: str) -> None:

@@ -180,7 +180,7 @@ class Evolution(Trainer):
             raise TrainingError(f"every member of generation {generation} failed: {reasons}", advice)
         kind, line = "", ""
         if failed:
-            kind = ", ".join(sorted(faults))
+            kind = ", ".join(sorted({reason.partition(":")[0] for reason in faults}))  # texts may have numbers in them
             line = f"{failed} of {len(fitness)} members failed: {reasons}"
         elif len(ranked) > 1 and (ranked == ranked[0]).all():
             kind = "tied"

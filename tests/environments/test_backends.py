@@ -265,6 +265,13 @@ def test_sub_environment_zero_is_rendered(name, shape):
         make("gymnasium", "CartPole-v1", [0]).render()
 
 
+def test_atari_in_real_time_has_sixty_frames_of_the_game_in_a_second():
+    for frameskip in (4, 2):
+        env = make("gymnasium", "Pong-v5", [0], {"frameskip": frameskip})
+        assert env.metadata["render_fps"] == 60 / frameskip
+        env.close()
+
+
 def test_the_camera_follows_a_robot_of_mujoco():
     env = GymnasiumEnv("HalfCheetah-v5", [0], {}, render_mode="rgb_array")
     env.start(0)

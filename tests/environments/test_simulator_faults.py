@@ -257,6 +257,28 @@ def test_a_render_mode_that_an_environment_lacks_is_refused_with_those_that_it_h
     assert str(refused.value) == line
 
 
+class Late(Undrawable):
+    """Says only when it is made how it can be rendered."""
+
+    metadata = Rubbish.metadata
+
+    def __init__(self, render_mode=None):
+        super().__init__(render_mode)
+        self.metadata = Undrawable.metadata
+
+
+def test_the_metadata_of_the_environment_count_more_than_those_of_its_class(monkeypatch):
+    monkeypatch.setitem(gymnasium.registry, "Late-v0", gymnasium.envs.registration.EnvSpec("Late-v0", Late))
+    with pytest.warns(UserWarning, match="render_mode='rgb_array' that is not in the possible render_modes"):
+        env = GymnasiumEnv("Late-v0", [0], {}, render_mode="rgb_array")
+    assert env.metadata == Undrawable.metadata
+    env.close()
+    spec = gymnasium.envs.registration.EnvSpec("Absent-v0", "no_such_module:Absent")
+    monkeypatch.setitem(gymnasium.registry, "Absent-v0", spec)
+    with pytest.raises(ValueError, match="'Absent-v0' cannot be made: ModuleNotFoundError: "):
+        GymnasiumEnv("Absent-v0", [0], {}, render_mode="rgb_array")
+
+
 def test_a_simulator_that_cannot_be_rendered_is_an_error_of_one_line(monkeypatch):
     monkeypatch.setitem(
         gymnasium.registry, "Undrawable-v0", gymnasium.envs.registration.EnvSpec("Undrawable-v0", Undrawable)

@@ -160,11 +160,12 @@ def test_a_name_of_two_chosen_parts_is_refused_with_both_full_names(tmp_path):
         ("policy", "Threaded", "engine.threads"),
         ("wrappers", "Capped", "training.max_episode_steps"),
         ("loggers", "Quiet", "run.quiet"),
+        ("loggers", "Helpful", "help"),
     ],
 )
 def test_the_name_of_an_option_of_every_run_is_refused_with_its_owner(kind, name, other):
     expected = (
-        f"{kind.removesuffix('s')} {name}: its option {other.partition('.')[2]} needs another name, because every run "
+        f"{kind.removesuffix('s')} {name}: its option {other.rpartition('.')[2]} needs another name, because every run "
         f"has an option of this name, --{other}"
     )
     assert get_refusal(f"--{kind}", f"{MINE}:{name}") == expected

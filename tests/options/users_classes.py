@@ -79,6 +79,11 @@ class Quiet(Diary):
 
 
 @dataclass(eq=False)
+class Helpful(Diary):
+    help: bool = option(False, "has the name of an option of every program")
+
+
+@dataclass(eq=False)
 class Greedy(Diary):
     """A logger with the name of a strategy's option."""
 

@@ -186,9 +186,9 @@ def test_a_logger_that_fails_is_closed_after_one_line_and_the_others_go_on(made,
     assert (tmp_path / "return_mean.txt").read_text() == "1 0\n2 1\n3 1\n"
 
 
-def test_a_row_that_is_refused_is_reported_once_for_each_reason_and_the_logger_goes_on(made, tmp_path):
+def test_a_row_that_is_refused_is_reported_once_for_each_kind_and_the_logger_goes_on(made, tmp_path):
     gone, full = ConnectionError("gone"), OSError(28, "No space left on device")
-    FailingLogger.raises["write"] = [gone, gone, None, full, gone]
+    FailingLogger.raises["write"] = [gone, ConnectionError("gone at 12:01"), None, full, gone]
     lines = []
     loggers = Loggers([choose(FAILING)], tmp_path, 0, lines.append)
     write_rows(loggers, range(1, 7))

@@ -94,6 +94,23 @@ def test_ties_that_come_and_go_are_said_twice(tmp_path, monkeypatch, capsys):
     assert said == [f"generation 2: {line}", f"generation 5: {line}; this is not said again"]
 
 
+def test_failures_of_one_kind_are_said_twice_whatever_their_texts(tmp_path, monkeypatch, capsys):
+    (run,) = prepare(make_scripted_config(tmp_path))
+    evaluate = run.engine.evaluate
+
+    def fail_at_times(population, context):
+        rollouts = evaluate(population, context)
+        if context.purpose is Purpose.TRAINING and context.generation != 3:
+            rollouts.returns[0] = np.nan
+            rollouts.faults[f"ValueError: number {context.generation}"] = 1
+        return rollouts
+
+    monkeypatch.setattr(run.engine, "evaluate", fail_at_times)
+    execute(run)
+    said = [each for each in capsys.readouterr().out.splitlines() if "members failed" in each]
+    assert [each.partition(":")[0] for each in said] == ["generation 1", "generation 5"]
+
+
 def test_a_learning_rate_that_blows_up_stops_at_the_last_finite_weights(tmp_path, recwarn):
     rate = {"learning_rate": 1e39, "learning_rate_decay": 1.0}
     config = make_scripted_config(tmp_path, **rate, observation_normalization=False)
