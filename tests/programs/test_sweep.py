@@ -22,9 +22,11 @@ from hebbes.recording.console import Console
 from hebbes.recording.metrics import read_metrics
 from hebbes.registry.lookup import list_names
 from hebbes.training.owners import list_all_owners
+from hebbes.training.prepare import prepare
 from hebbes.training.run_status import read_status
 from tests.programs.sweeps import DONE, make_arguments, open_sweep, run
 from tests.recording.screens import start
+from tests.training.scripted_runs import make_scripted_config
 
 ROOT = Path(__file__).parents[2]
 DECLARED = [
@@ -262,6 +264,13 @@ def test_a_long_trial_says_where_it_is_once_in_a_while(tmp_path, monkeypatch):
     study, output = run(tmp_path, trials=1, finalists=0)
     rows = read_metrics(study.find_trial_folder(0) / "metrics.csv")["env_steps"]
     assert output.splitlines()[: len(rows)] == [f"trial 0         {steps:,.0f} of 6,000 env steps" for steps in rows]
+
+
+def test_the_name_of_a_final_is_apart_from_its_env_steps(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(jobs, "LINE_SECONDS", 0.0)
+    (prepared,) = prepare(make_scripted_config(tmp_path, max_env_steps=45))
+    execute_briefly(prepared, "final12 seed 101", Console())
+    assert "final12 seed 101 45 of 45 env steps" in capsys.readouterr().out
 
 
 def test_a_sweep_on_a_terminal_shows_what_it_does(tmp_path):

@@ -88,7 +88,7 @@ def execute_briefly(run: Run, name: str, console: Console, on_row: OnRow = lambd
         nonlocal printed_at
         if not console.is_live and time.monotonic() - printed_at >= LINE_SECONDS:
             printed_at = time.monotonic()
-            console.print_message(f"{name.ljust(16)}{row['env_steps']:,.0f} of {most:,} env steps")
+            console.print_message(f"{name:15} {row['env_steps']:,.0f} of {most:,} env steps")
         return on_row(row)
 
     try:
