@@ -271,7 +271,8 @@ def test_a_file_cannot_choose_what_is_imported(tmp_path, monkeypatch, edit):
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.delitem(sys.modules, "users_code", raising=False)
     path = write_forged_file(tmp_path / "best.dat", make_saved_policy(), edit)
-    assert expect_refusal(path) == "needs code from the module 'users_code'; if you trust it, give --import users_code"
+    advice = "if you trust it, give imports=[...] in Python, else --import users_code"
+    assert expect_refusal(path) == f"needs code from the module 'users_code'; {advice}"
     assert expect_refusal(path, allow_imports=["users"]).startswith("needs code")
     assert not (tmp_path / "users_code.imported").exists()
     assert load_policy(path, allow_imports=["users_code"]).policy_name in ("mlp", "users_code:Net")
