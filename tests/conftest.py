@@ -19,7 +19,7 @@ from hebbes.programs.evaluate import evaluate  # noqa: E402
 from hebbes.programs.train import train  # noqa: E402
 
 os.fsync = lambda descriptor: None
-"""No test cuts the power, and waiting for the disk would take a tenth of their time."""
+"""No test cuts the power, so none waits for the disk."""
 
 hypothesis.settings.register_profile("patient", deadline=None)
 hypothesis.settings.load_profile("patient")

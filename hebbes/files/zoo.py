@@ -5,7 +5,9 @@ from pathlib import Path
 from hebbes.contracts.suggestion import suggest_name
 
 ZOO = Path(__file__).resolve().parent.parent / "zoo"
+"""The folder of the released policies."""
 PREFIX = "zoo:"
+"""What begins a path that names one of them."""
 
 
 def find_in_zoo(path: Path) -> Path:

@@ -81,7 +81,7 @@ def find_run_folders(top: Path) -> list[Path]:
 
 
 def find_usable_runs(top: Path, is_usable: Callable[[Path], object], lack: str) -> list[Path]:
-    """The same, without the runs of a folder that lack something. A line on standard error names them.
+    """The folders that `find_run_folders` returns, without those that lack something, which standard error names.
 
     If all lack it, all are returned: what needs it says so.
     """

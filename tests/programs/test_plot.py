@@ -121,3 +121,12 @@ def test_what_cannot_be_drawn_is_one_line_and_status_2(runs, tmp_path):
         done = run(*arguments)
         assert (done.returncode, len(done.stderr.splitlines())) == (2, 1), done.stderr
         assert re.search(expected, done.stderr), done.stderr
+
+
+def test_a_run_of_a_folder_that_has_no_metrics_yet_is_left_out(tmp_path, capsys):
+    folder = train(make_scripted_config(tmp_path, generations=1))
+    new = folder.with_name("without metrics")
+    (new / "checkpoint").mkdir(parents=True)
+    (new / "checkpoint" / "00000000.ckpt").write_bytes(next((folder / "checkpoint").glob("*1.ckpt")).read_bytes())
+    make_plot(PlotConfig(runs=(str(folder.parent),)))
+    assert capsys.readouterr().err == f"left out  {new}: it has no metrics yet\n"
