@@ -6,29 +6,46 @@ a length of 2 and a type of 1 (1: whole; 2, 3, 4: first, middle and last part).
 
 import json
 import struct
+import time
 from pathlib import Path
 
 HEADER, BLOCK, FRAME = 7, 2**15, struct.Struct("<IHB")
 
 
 def read_records(folder: Path):
-    """Every record of the runs in a folder, in the order in which they were started."""
-    from wandb.proto.wandb_internal_pb2 import Record
+    """Every record of the ended runs in a folder, in the order in which they were started.
 
+    wandb's own process writes on after `finish` has returned, so the record that ends a run is waited for.
+    """
     records = []
     for path in sorted(folder.glob("wandb/offline-run-*/run-*.wandb"), key=lambda each: each.stat().st_mtime_ns):
-        data, position, parts = path.read_bytes(), HEADER, b""
-        assert data.startswith(b":W&B")
-        while position < len(data):
-            if BLOCK - position % BLOCK < FRAME.size:
-                position += BLOCK - position % BLOCK
-                continue
-            _, length, kind = FRAME.unpack_from(data, position)
-            parts += data[position + FRAME.size : position + FRAME.size + length]
-            position += FRAME.size + length
-            if kind in (1, 4):
-                records.append(Record.FromString(parts))
-                parts = b""
+        deadline = time.monotonic() + 60
+        while not (of_run := _read_log(path)) or not of_run[-1].HasField("exit"):
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+        records += of_run
+    return records
+
+
+def _read_log(path: Path):
+    """The records that a file holds whole."""
+    from wandb.proto.wandb_internal_pb2 import Record
+
+    records, data, position, parts = [], path.read_bytes(), HEADER, b""
+    while position < len(data):
+        if BLOCK - position % BLOCK < FRAME.size:
+            position += BLOCK - position % BLOCK
+            continue
+        if position + FRAME.size > len(data):
+            break
+        _, length, kind = FRAME.unpack_from(data, position)
+        position += FRAME.size + length
+        if position > len(data):
+            break
+        parts += data[position - length : position]
+        if kind in (1, 4):
+            records.append(Record.FromString(parts))
+            parts = b""
     return records
 
 
