@@ -1,15 +1,13 @@
 """The shapes and types in annotations are checked while the tests run.
 
 jaxtyping's import hook wraps the functions and the dataclasses of hebbes. A call with an array of another shape, of
-another type of numbers, or with axes that contradict each other then raises `jaxtyping.TypeCheckError`. Where no array
-is in a signature, nothing is checked: mypy checks plain types, our own code checks options, and the suite would take
-much longer. Worker processes, and programs that a test starts, import the modules without the hook: there they run as
-for a user.
+another type of numbers, or with axes that contradict each other then raises `jaxtyping.TypeCheckError`. Of a list of
+arrays one is checked, by chance. Nothing else is checked: mypy checks plain types, and our own code checks options.
+Worker processes, and programs that a test starts, import the modules without the hook: there they run as for a user.
 """
 
 import inspect
 import sys
-from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import wraps
@@ -17,8 +15,9 @@ from pathlib import Path
 from typing import Any
 
 import jaxtyping
+from beartype import beartype
+from beartype.roar import BeartypeCallHintViolation
 from jaxtyping import jaxtyped
-from typeguard import typechecked
 
 ROOT = Path(__file__).parent.parent
 CHECKED_ROOMS = sorted(file.parent.name for file in (ROOT / "hebbes").glob("*/__init__.py"))
@@ -28,61 +27,33 @@ REFUSALS: list[str] = []
 """What the checks have refused since a test began. Code that expects a TypeError could swallow a refusal: so a test
 fails if there are any (see conftest.py)."""
 
-CALLS: Counter[Callable] = Counter()
-"""Calls of each function since a test began."""
-
-MOST_CALLS = 100
-"""Checks of a function in one test. Thousands would take longer than everything else."""
-
 
 def has_arrays(item: Callable | type) -> bool:
     """Whether an array is in the signature of a function, or among the fields of a dataclass."""
     owners = item.__mro__ if isinstance(item, type) else (item,)
-    return any("ndarray" in str(hint) for owner in owners for hint in inspect.get_annotations(owner).values())
+    return any(map(find_arrays, owners))
+
+
+def find_arrays(owner: Callable | type) -> dict[str, Any]:
+    """The annotations with an array in them."""
+    return {name: hint for name, hint in inspect.get_annotations(owner).items() if "ndarray" in str(hint)}
 
 
 def wrap_arrays(*, typechecker: Callable) -> Callable:
-    """`jaxtyping.jaxtyped`, but only for what has arrays, and only for the first `MOST_CALLS` of a test."""
-
-    def wrap(item: Callable | type) -> Callable | type:
-        if not has_arrays(item):
-            return item
-        if not isinstance(item, type):
-            return check_first_calls(item, jaxtyped(item, typechecker=typechecker))
-        made: Any = item
-        plain, made = made.__init__, jaxtyped(made, typechecker=typechecker)
-        made.__init__ = check_first_calls(plain, made.__init__)
-        return made
-
-    return wrap
-
-
-def check_first_calls(plain: Callable, checked: Callable) -> Callable:
-    """A function that is `checked` the first `MOST_CALLS` times in a test, and `plain` after these."""
-
-    @wraps(plain)
-    def call(*args: Any, **kwargs: Any) -> Any:
-        CALLS[plain] += 1
-        return (checked if CALLS[plain] <= MOST_CALLS else plain)(*args, **kwargs)
-
-    return call
-
-
-def begin_test() -> None:
-    """Forgets refusals and calls. Called before each test."""
-    REFUSALS.clear()
-    CALLS.clear()
+    """`jaxtyping.jaxtyped`, but only for what has arrays."""
+    return lambda item: jaxtyped(item, typechecker=typechecker) if has_arrays(item) else item
 
 
 def check_types(function: Callable) -> Callable:
-    """The function with its types checked."""
-    checked = typechecked(function)
+    """The function with its arrays checked."""
+    function.__annotations__ = find_arrays(function)
+    checked = beartype(function)
 
     @wraps(function)
     def check(*args: Any, **kwargs: Any) -> Any:
         try:
             return checked(*args, **kwargs)
-        except TypeError as refusal:
+        except BeartypeCallHintViolation as refusal:
             REFUSALS.append(str(refusal))
             raise
 

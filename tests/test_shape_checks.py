@@ -8,17 +8,13 @@ import pytest
 from jaxtyping import TypeCheckError
 
 from hebbes.contracts.engine import Rollouts
-from hebbes.contracts.policy import Layout
 from hebbes.evaluation.weight_recording import WeightRecording
-from hebbes.execution.chunks import count_chunks
 from hebbes.execution.noise_sums import PairwiseSum
 from hebbes.statistics.intervals import select_units
 from hebbes.strategies.core.shaping import raw
 from tests.shape_checks import (
     CHECKED_ROOMS,
-    MOST_CALLS,
     REFUSALS,
-    begin_test,
     has_arrays,
     list_checked_modules,
     unchecked,
@@ -30,7 +26,7 @@ DRAWN = np.zeros((5, 2, 3), np.int64)
 @pytest.fixture(autouse=True)
 def no_refusal_is_swallowed():
     """Instead of the fixture for all other tests: here refusals are what is tested."""
-    begin_test()
+    REFUSALS.clear()
 
 
 @pytest.mark.parametrize(
@@ -51,23 +47,15 @@ def test_a_result_of_another_shape_is_refused():
         _ = sums.total
 
 
-def test_every_item_of_a_list_is_checked():
-    for place in range(5):
-        trajectories = [np.zeros((2, 3), np.float32) for _ in range(5)]
-        trajectories[place] = np.zeros((2, 3))
-        with pytest.raises(TypeCheckError, match="'trajectories'"):
-            WeightRecording(trajectories, np.zeros((1, 5)))
+def test_an_item_of_a_list_is_checked():
+    WeightRecording([np.zeros((2, 3), np.float32)], np.zeros((1, 5)))
+    with pytest.raises(TypeCheckError, match="'trajectories'"):
+        WeightRecording([np.zeros((2, 3))], np.zeros((1, 5)))
 
 
 def test_the_fields_of_a_dataclass_fit_each_other():
     with pytest.raises(TypeCheckError, match="'env_steps'"):
         Rollouts(np.zeros((2, 1)), np.zeros((3, 1), np.int64), np.zeros(2), (None, None))
-
-
-def test_plain_types_are_checked_beside_an_array_only():
-    with pytest.raises(TypeCheckError, match="'name'"):
-        Layout({"bias": (2,)}).view(np.zeros((1, 2)), b"bias")
-    assert count_chunks(8.0, 2) == 4
 
 
 def test_refusals_are_remembered_even_if_they_are_swallowed():
@@ -82,14 +70,6 @@ def test_nothing_is_checked_where_a_test_says_so():
         assert select_units(np.zeros((2, 3), np.float32), DRAWN).dtype == np.float32
     with pytest.raises(TypeCheckError):
         select_units(np.zeros((2, 3), np.float32), DRAWN)
-
-
-def test_the_first_calls_of_a_function_are_checked():
-    for _ in range(MOST_CALLS - 1):
-        raw(np.zeros(3))
-    with pytest.raises(TypeCheckError):
-        raw(np.zeros(3, np.float32))
-    assert raw(np.zeros(3, np.float32)).dtype == np.float32
 
 
 @pytest.mark.parametrize("room", CHECKED_ROOMS)
