@@ -15,13 +15,16 @@ from pathlib import Path
 from typing import Any
 
 import jaxtyping
-from beartype import beartype
+from beartype import BeartypeConf, beartype
 from beartype.roar import BeartypeCallHintViolation
 from jaxtyping import jaxtyped
 
 ROOT = Path(__file__).parent.parent
 CHECKED_ROOMS = sorted(file.parent.name for file in (ROOT / "hebbes").glob("*/__init__.py"))
 """Folders of hebbes whose modules are checked: all of them."""
+
+CHECK = beartype(conf=BeartypeConf(is_pep484_tower=True))
+"""As typing has it, an int is a float."""
 
 REFUSALS: list[str] = []
 """What the checks have refused since a test began. Code that expects a TypeError could swallow a refusal: so a test
@@ -47,7 +50,7 @@ def wrap_arrays(*, typechecker: Callable) -> Callable:
 def check_types(function: Callable) -> Callable:
     """The function with its arrays checked."""
     function.__annotations__ = find_arrays(function)
-    checked = beartype(function)
+    checked = CHECK(function)
 
     @wraps(function)
     def check(*args: Any, **kwargs: Any) -> Any:

@@ -203,7 +203,7 @@ class Asynchronous(Algorithm):
 
     def _take_critics(self, job: CriticsJob, answer: CriticsAnswer) -> None:
         core.learner.check_estimates(answer.loss)
-        self.learner.critics.set_state(vars(answer))
+        self.learner.critics.set_state(answer.critics)
         self._tally.add_critics(job, answer)
         self._counters.critics_version += 1
         self._counters.critic_steps += job.critic_steps

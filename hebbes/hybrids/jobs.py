@@ -153,6 +153,11 @@ class CriticsAnswer:
     adam_square: Float32[np.ndarray, "2 critic_params"]
     adam_steps: Int64[np.ndarray, "1"]
 
+    @property
+    def critics(self) -> dict[str, np.ndarray]:
+        """Their state, without the figures."""
+        return {name: value for name, value in vars(self).items() if isinstance(value, np.ndarray)}
+
 
 def submit_gradients(
     engine: Engine,

@@ -103,7 +103,7 @@ class PCEMRL(CEMRL):
             (ticket, job), self._job = self._job, None
             done = engine.collect([ticket])
             assert done is not None, "it has waited"
-            self.learner.take_critics(vars(done[1]), done[1].loss, job.critic_steps)
+            self.learner.take_critics(done[1].critics, done[1].loss, job.critic_steps)
         return rollouts
 
     def _start_critics(self, progress: Progress, engine: Engine) -> int:

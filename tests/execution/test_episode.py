@@ -1,6 +1,6 @@
 """The episode loop, which sums rewards and counts env steps, with scripted environments."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from threading import Event
 
 import numpy as np
@@ -17,6 +17,8 @@ class Echo:
     """Outputs its one parameter twice. Counts its acts in its state. Outputs NaN in act `nan_at`."""
 
     nan_at: int = 0
+    seen: list = field(default_factory=list)
+    """For each act, the counts, draws and previous rewards."""
 
     def initial_state(self, weights, rngs, buffers):
         return {"acts": np.zeros(len(weights)), "draw": (np.array([rng.random() for rng in rngs]),), "none": None}
@@ -24,16 +26,15 @@ class Echo:
     def act(self, weights, observations, previous_rewards, state, buffers):
         state["acts"] += 1
         outputs = np.repeat(weights, 2, axis=1)
-        if "seen" in buffers:
-            buffers["seen"].append((state["acts"].copy(), state["draw"][0].copy(), previous_rewards.copy()))
+        self.seen.append((state["acts"].copy(), state["draw"][0].copy(), previous_rewards.copy()))
         outputs[(state["acts"] == self.nan_at) & (weights[:, 0] > 0.5)] = np.nan
         return outputs
 
 
-def run(env, *, policy=Echo(), values=None, buffers=None, **options):
+def run(env, *, policy=Echo(), values=None, **options):
     weights = np.zeros((env.num_envs, 1), np.float32) if values is None else np.array(values, np.float32)[:, None]
     rngs = [make_generator(0, Purpose.TRAINING, member=k) for k in range(env.num_envs)]
-    return run_episode(Agent(policy, "identity"), env, weights, 7, rngs, buffers=buffers or {}, **options)
+    return run_episode(Agent(policy, "identity"), env, weights, 7, rngs, buffers={}, **options)
 
 
 def test_the_terminal_reward_counts_once_and_nothing_after_it():
@@ -192,10 +193,10 @@ def test_an_abandoned_episode_ends_at_the_next_env_step():
 
 
 def test_state_and_previous_rewards_stay_with_their_member():
-    seen = []
+    policy = Echo()
     env = ScriptedEnv(3, rewards=[[1.0, 2.0, 3.0], [10.0, 20.0, 30.0], [100.0, 200.0, 300.0]], terminate_at=[3, 1, 2])
-    run(env, buffers={"seen": seen})
-    draws = seen[0][1]
+    run(env, policy=policy)
+    seen, draws = policy.seen, policy.seen[0][1]
     assert [(acts.tolist(), rewards.tolist()) for acts, _, rewards in seen] == [
         ([1, 1, 1], [0, 0, 0]),
         ([2, 2], [1, 100]),

@@ -59,7 +59,7 @@ def test_the_layers_asked_for_are_drawn_each_in_its_own_axes():
 
 
 def test_each_coefficient_has_a_histogram_of_its_own_on_the_same_scale():
-    figure = make_coefficients_figure("Ant-v5: a.dat", {"A": [0, 0, 1], "learning_rate": [2]})
+    figure = make_coefficients_figure("Ant-v5: a.dat", {"A": np.array([0.0, 0, 1]), "learning_rate": np.array([2.0])})
     assert {axes.get_title(): axes.patches[0].get_xy()[:, 1].max() for axes in figure.axes} == {
         "A": 2,
         "learning_rate": 1,
