@@ -122,7 +122,7 @@ class SearchSize:
     @property
     def advice(self) -> str:
         """What helps if none of the options saves enough memory."""
-        return "a smaller policy needs less"
+        return "a smaller policy (policy, hidden_sizes) needs less"
 
     def estimate_memory(self) -> SearchMemory:
         """The memory of the search itself, without the engine's and that of segments."""

@@ -29,6 +29,11 @@ class _Loader(yaml.SafeLoader):
             raise yaml.MarkedYAMLError(None, None, "not a value of its type", node.start_mark) from error
 
 
+def parse_yaml(text: str) -> Any:
+    """The value of a text in YAML. Raises yaml.YAMLError, or RecursionError if it is nested too deeply."""
+    return _Loader(text).get_single_data()
+
+
 def read_yaml(path: Path) -> dict[str, Any]:
     """The options in a YAML file, without the preset's measured score. Raises ValueError that names the file."""
     try:

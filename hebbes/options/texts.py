@@ -11,6 +11,7 @@ import numpy as np
 import yaml
 
 from hebbes.contracts.option import check_value, describe_type, get_hints, split_hint
+from hebbes.files.option_file import parse_yaml
 from hebbes.training.owners import OwnedOption
 
 GivenOption: TypeAlias = tuple[str, list[str]]
@@ -122,12 +123,12 @@ def _read_text(kind: Any, text: str, read: Callable[[str], Any] | None, name: st
             raise ValueError(f"{name}: {error}; got {text!r}") from error
     try:
         return _READERS.get(kind, str)(text)
-    except (ValueError, KeyError, yaml.YAMLError) as error:
+    except (ValueError, KeyError, RecursionError, yaml.YAMLError) as error:
         raise ValueError(f"{name} must be {describe_type(kind)}, got {text!r}") from error
 
 
 def _read_mapping(text: str) -> dict[str, Any]:
-    value = yaml.safe_load(text)
+    value = parse_yaml(text)
     if not isinstance(value, dict):
         raise ValueError(text)
     return value

@@ -27,7 +27,7 @@ class EvolutionSize(SearchSize):
     def advice(self) -> str:
         """Names a strategy without a matrix, if this one has one."""
         has_matrix = self.estimate_memory().state >= 8 * self.num_params**2 > 8 * self.num_params
-        return "sep_cma_es keeps only a diagonal" if has_matrix else super().advice
+        return f"sep_cma_es keeps only a diagonal, or {super().advice}" if has_matrix else super().advice
 
     def estimate_memory(self) -> SearchMemory:
         """What the class of the strategy says, or a guess for a user's own that does not say it."""

@@ -16,7 +16,7 @@ from hebbes.contracts.trainer import Trainer
 from hebbes.environments.environment_options import EnvironmentOptions
 from hebbes.environments.wrapper_spec import Entry, WrapperSpec, make_wrapper_spec
 from hebbes.execution.engine_options import EngineOptions
-from hebbes.files.option_file import COMMAND_LINE_ONLY
+from hebbes.files.option_file import COMMAND_LINE_ONLY, MEASURED
 from hebbes.registry.former_names import find_current_option_name
 from hebbes.registry.lookup import find_class, list_names
 from hebbes.registry.tables import SIMULATOR_WRAPPERS
@@ -178,13 +178,12 @@ def list_owners(choices: Choices) -> list[Owner]:
 def _check_names(fixed: Iterable[Owner], chosen: Iterable[Owner]) -> None:
     owned = dict(zip(COMMAND_LINE_ONLY, COMMAND_LINE_ONLY, strict=True))
     owned |= {each.short_name: each.full_name for owner in fixed for each in owner.options}
+    taken = {name: f"every run has an option of this name, --{other}" for name, other in owned.items()}
+    taken[MEASURED] = "files of options keep a score under it"
     for owner in chosen:
         for each in owner.options:
-            if other := owned.get(each.short_name):
-                raise ValueError(
-                    f"{owner.title}: its option {each.short_name} needs another name, because every run has an option "
-                    f"of this name, --{other}"
-                )
+            if reason := taken.get(each.short_name):
+                raise ValueError(f"{owner.title}: its option {each.short_name} needs another name, because {reason}")
 
 
 def _change_defaults(owner: Owner, defaults: Mapping[str, Any]) -> Owner:

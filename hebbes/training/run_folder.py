@@ -39,7 +39,8 @@ def choose_folder(config: TrainConfig) -> Path:
     """FOLDER/ENVIRONMENT/RUN_NAME, or one named after what searches, seed and time; ValueError if it exists already."""
     parent = find_parent(config)
     if config.run.run_name is None:
-        stem = f"{config.choices.method or config.trainer}-seed{config.run.seed}-{datetime.now(UTC):%Y%m%d-%H%M%S}"
+        method = (config.choices.method or config.trainer).replace(":", ".")  # scp takes HOST:PATH for a place
+        stem = f"{method}-seed{config.run.seed}-{datetime.now(UTC):%Y%m%d-%H%M%S}"
         names = itertools.chain([stem], (f"{stem}-{number}" for number in itertools.count(2)))
         return next(parent / name for name in names if not (parent / name).exists())
     folder = parent / config.run.run_name

@@ -55,6 +55,15 @@ def test_other_threads_handle_none():
     assert entered
 
 
+@pytest.fixture
+def ctrl_c():
+    """Ctrl-C raises KeyboardInterrupt here, even if the tests run in the background of a shell, which turns it off."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("ctrl_c")
 def test_after_ctrl_c_a_resume_gives_loggers_no_row_twice(tmp_path, monkeypatch):
     rows = []
 

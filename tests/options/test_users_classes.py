@@ -6,6 +6,7 @@ import pytest
 import yaml
 
 from hebbes.options.command_line import parse_config
+from hebbes.training.run_folder import choose_folder
 from tests.options.users_classes import Louder, Plain, Scaled
 from tests.training.scripted_runs import make_resumed_config, make_scripted_config, read_outcome, resume, train
 
@@ -169,6 +170,17 @@ def test_the_name_of_an_option_of_every_run_is_refused_with_its_owner(kind, name
         f"has an option of this name, --{other}"
     )
     assert get_refusal(f"--{kind}", f"{MINE}:{name}") == expected
+
+
+def test_the_default_name_of_a_run_has_no_colon():
+    assert choose_folder(parse("--strategy", CLASSES["strategy"])).name.startswith(
+        CLASSES["strategy"].replace(":", ".")
+    )
+
+
+def test_an_option_that_files_would_lose_is_refused():
+    expected = "logger Scored: its option measured needs another name, because files of options keep a score under it"
+    assert get_refusal("--loggers", f"{MINE}:Scored") == expected
 
 
 def test_the_full_name_of_an_option_of_ours_always_works(tmp_path):

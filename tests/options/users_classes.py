@@ -84,6 +84,11 @@ class Helpful(Diary):
 
 
 @dataclass(eq=False)
+class Scored(Diary):
+    measured: str = option("", "has the name of the score in a file of options")
+
+
+@dataclass(eq=False)
 class Greedy(Diary):
     """A logger with the name of a strategy's option."""
 

@@ -102,7 +102,7 @@ def test_a_covariance_that_does_not_fit_names_the_policy(refusal, tmp_path):
     for strategy in ("cma_es", "xnes"):
         line = refusal("train_static.py", *MOUNTAIN_CAR, *network, strategy, "--folder", tmp_path)
         assert "the policy's 9,015,000 parameters would take about" in line
-        assert line.endswith("; sep_cma_es keeps only a diagonal")
+        assert "; sep_cma_es keeps only a diagonal, or a smaller policy (policy, hidden_sizes)" in line
 
 
 @pytest.mark.usefixtures("limited_memory")
@@ -199,7 +199,7 @@ def test_the_option_that_takes_most_is_blamed():
 
 def test_a_policy_that_fits_with_no_option_is_blamed_itself():
     run = replace(RUN, network=Network(10**9, 4 * 10**9))
-    with pytest.raises(ValueError, match=r"^the policy's 1,000,000,000 parameters .* a smaller policy needs less$"):
+    with pytest.raises(ValueError, match=r"^the policy's 1,000,000,000 parameters .* a smaller policy "):
         check_memory(run, [make_population_knob(run)], 1_000_000_000)
 
 

@@ -76,7 +76,7 @@ def check_memory(strategy: str, num_params: int, population_size: int, fixed: in
         raise CovarianceTooLargeError(
             f"strategy {strategy} would need {needed / 2**30:,.1f} GiB of memory for the covariance of {num_params} "
             f"parameters and the temporaries of its update, and {MAX_MATRIX_BYTES / 2**30:g} GiB are allowed; "
-            "sep_cma_es keeps only the diagonal"
+            "sep_cma_es keeps only the diagonal, or a smaller policy (policy, hidden_sizes) needs less"
         )
 
 
