@@ -4,10 +4,13 @@ import pickle
 import subprocess
 import sys
 
+import pytest
+
 from tests.files.hostile_files import load_all_in_fresh_process, write_corpus
 from tests.files.hostile_pickles import make_exploits
 
 
+@pytest.mark.slow
 def test_every_hostile_file_is_refused_at_little_cost_and_runs_nothing(tmp_path):
     folder, marker = tmp_path / "files", tmp_path / "exploited"
     folder.mkdir()

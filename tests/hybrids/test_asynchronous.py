@@ -281,6 +281,7 @@ def test_refuses_what_it_cannot_use(kind, settings, message):
         kind.Settings(**settings)
 
 
+@pytest.mark.slow
 def test_a_checkpoint_holds_the_flights_of_the_most_workers(engines):
     trainer = make_trainer(actor_workers=256)
     advance(trainer, engines["one thread"], 1)

@@ -117,6 +117,7 @@ def test_a_sweep_that_has_ended_runs_nothing_again(finished):
     assert {path: path.stat().st_mtime_ns for path in written} == written
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_trials(finished, tmp_path):
     again, _ = run(tmp_path, finalists=0)
     assert [each.params for each in again.trials] == [each.params for each in finished[1].trials]
