@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 from jaxtyping import Float32, Float64
 
-from hebbes.contracts.engine import Context, Engine, EngineError, Rollouts
+from hebbes.contracts.engine import Context, Engine, EnvironmentFailedError, Rollouts
 from hebbes.contracts.option import option
 from hebbes.contracts.policy import Buffers
 from hebbes.contracts.randomness import Purpose, make_generator
@@ -143,7 +143,8 @@ class CEMRL(Algorithm):
         population = TrainedPopulation(asked, self._train(asked, progress, engine))
         rollouts = self._evaluate(population, progress.units, engine)
         if np.isnan(rollouts.fitness).all():
-            raise EngineError(f"every member of generation {progress.units + 1} failed: {', '.join(rollouts.faults)}")
+            faults = ", ".join(rollouts.faults)
+            raise EnvironmentFailedError(f"every member of generation {progress.units + 1} failed: {faults}")
         for transitions in rollouts.transitions:
             if transitions is not None:
                 self.learner.add(transitions)

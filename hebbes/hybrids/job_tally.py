@@ -5,7 +5,7 @@ from math import nan
 
 import numpy as np
 
-from hebbes.contracts.engine import EngineError
+from hebbes.contracts.engine import EnvironmentFailedError
 from hebbes.hybrids.jobs import CriticsAnswer, CriticsJob
 
 
@@ -29,9 +29,9 @@ class JobTally:
         self.critic_steps += job.critic_steps
 
     def add_failure(self, who: str, problem: str, *, is_hopeless: bool) -> None:
-        """Notes why an episode failed, if `problem` says so. EngineError if no episode will be better."""
+        """Notes why an episode failed, if `problem` says so. EnvironmentFailedError if no episode will be better."""
         if problem and is_hopeless:
-            raise EngineError(f"{who} failed in the first env step: {problem}")
+            raise EnvironmentFailedError(f"{who} failed in the first env step: {problem}")
         if problem:
             self.notices.append(f"{who} failed: {problem}")
 

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from jaxtyping import Float32, Int, Shaped
 
-from hebbes.contracts.engine import Engine, EngineError
+from hebbes.contracts.engine import Engine, EnvironmentFailedError
 from hebbes.contracts.environment import EnvStep
 from hebbes.contracts.option import option
 from hebbes.contracts.policy import Buffers
@@ -89,7 +89,7 @@ class TD3(Algorithm):
             played = self._episodes.play(self._row, self._buffers, progress.units, exploration, self._max_episode_steps)
         env_steps, problem = int(played.env_steps[0]), ", ".join(played.faults)
         if problem and env_steps <= 1:
-            raise EngineError(f"episode {progress.units + 1} failed in its first env step: {problem}")
+            raise EnvironmentFailedError(f"episode {progress.units + 1} failed in its first env step: {problem}")
         metrics = {
             "return": float(played.returns[0]),
             "episode_length": env_steps,

@@ -28,7 +28,7 @@ from hebbes.programs.sweeps.sweep_options import (
 )
 from hebbes.recording.console import Console
 from hebbes.recording.standard_output import format_stop_message, print_or_exit
-from hebbes.training.advice import RESUME_ADVICE, TrainingError
+from hebbes.training.advice import TrainingError, find_advice
 from hebbes.training.config import TrainConfig
 from hebbes.training.owners import Owner, list_all_owners, list_owners
 from hebbes.training.program_words import list_program_words
@@ -64,8 +64,7 @@ def _advise_after_errors(console: Console) -> Iterator[None]:
     try:
         yield
     except BaseException as error:
-        advice = error.advice if isinstance(error, TrainingError) else RESUME_ADVICE
-        console.print_message(advice.format(resume="the same command"))
+        console.print_message(find_advice(error).format(resume="the same command"))
         raise
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Container
 from typing import Any
 
-from hebbes.contracts.engine import NONFINITE_OUTPUT
+from hebbes.contracts.engine import NONFINITE_OUTPUT, EnvironmentFailedError
 from hebbes.contracts.option import map_flags
 
 RESUME_ADVICE = "to go on        {resume}"
@@ -25,6 +25,13 @@ class TrainingError(RuntimeError):
     def __init__(self, reason: str, advice: str = RESUME_ADVICE):
         super().__init__(reason)
         self.advice = advice
+
+
+def find_advice(error: BaseException) -> str:
+    """The line that says what helps after an error that has stopped a run."""
+    if isinstance(error, EnvironmentFailedError):
+        return advise_environment_fix((), None)
+    return error.advice if isinstance(error, TrainingError) else RESUME_ADVICE
 
 
 def advise_new_run(settings: Any) -> str:

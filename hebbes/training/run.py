@@ -17,7 +17,7 @@ from hebbes.recording.metrics import METRICS_CSV, read_metrics
 from hebbes.recording.standard_output import make_printable, try_to_write
 from hebbes.reporting.learning_curve import plot_learning_curve
 from hebbes.statistics.summary_table import format_runs_table
-from hebbes.training.advice import METRICS_ADVICE, RESUME_ADVICE, TrainingError
+from hebbes.training.advice import METRICS_ADVICE, RESUME_ADVICE, TrainingError, find_advice
 from hebbes.training.background_films import BackgroundFilms
 from hebbes.training.final_test import run_final_test
 from hebbes.training.lifecycle import Lifecycle, OnRow
@@ -82,7 +82,7 @@ def execute_all(runs: Runs, console: Console | None = None) -> bool:
         else:
             advice = execute(runs.prepare(runs.seeds.start), console=console).advice
     except BaseException as error:
-        advice = error.advice if isinstance(error, TrainingError) else RESUME_ADVICE
+        advice = find_advice(error)
         console.print_message(advice.format(resume=runs.resume_command))
         raise
     finally:
@@ -106,7 +106,7 @@ def _execute_each(runs: Runs, console: Console) -> str:
         except (EngineError, TrainingError) as error:
             console.print_message(f"stopped         {runs.find_folder(seed)}: {error}")
             num_stopped, reason = num_stopped + 1, str(error).partition("\n")[0]
-            advice[error.advice if isinstance(error, TrainingError) else RESUME_ADVICE] = None
+            advice[find_advice(error)] = None
             continue
         if result.advice:
             advice[result.advice] = None

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from hebbes.contracts.engine import EngineError, Rollouts
+from hebbes.contracts.engine import EnvironmentFailedError, Rollouts
 from hebbes.contracts.randomness import Purpose, make_generator
 from hebbes.contracts.strategy import Results
 from hebbes.execution.in_process import InProcess
@@ -193,7 +193,7 @@ def test_a_generation_in_which_all_tie_moves_nothing_but_the_critics():
 
 def test_a_generation_in_which_all_fail_ends_the_run():
     trainer, engine = make_scripted({"rewards": [float("nan")], "truncate_at": 4})
-    with pytest.raises(EngineError, match="every member of generation 1 failed: "):
+    with pytest.raises(EnvironmentFailedError, match="every member of generation 1 failed: "):
         advance(trainer, engine, 1)
 
 

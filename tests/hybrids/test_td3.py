@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import hebbes
+from hebbes.contracts.engine import EnvironmentFailedError
 from hebbes.files.checkpoint import load_newest_checkpoint
 from hebbes.hybrids import td3
 from hebbes.hybrids.core.learner import Learner
@@ -132,7 +133,7 @@ SCRIPTED = {"environment": "tests.scripted:Scripted-v0", "start_steps": 10, "eva
 
 def test_a_simulator_that_fails_at_once_ends_the_run_with_a_line(tmp_path):
     script = {"truncate_at": 4, "raise_at": 1}
-    with pytest.raises(RuntimeError, match=r"episode 1 failed in its first env step: "):
+    with pytest.raises(EnvironmentFailedError, match=r"episode 1 failed in its first env step: "):
         train(tmp_path, **SCRIPTED, env_kwargs=script, max_env_steps=40)
 
 
