@@ -36,6 +36,15 @@ def pytest_addoption(parser):
 
 
 @pytest.fixture(autouse=True)
+def restored_signals():
+    """A program that was called in this process ends with signals ignored; later tests, and what they start, are not."""
+    actions = {number: signal.getsignal(number) for number in PARENTS_SIGNALS}
+    yield
+    for number, action in actions.items():
+        signal.signal(number, action)
+
+
+@pytest.fixture(autouse=True)
 def no_refusal_is_swallowed():
     """A test cannot pass because the checks of shapes refused what our own code should refuse, or compute."""
     REFUSALS.clear()
@@ -53,7 +62,6 @@ PROGRAMS = {
 @pytest.fixture
 def refusal(capfd, monkeypatch):
     """A function: a program's only line after bad input, with which it exits with status 2."""
-    actions = {number: signal.getsignal(number) for number in PARENTS_SIGNALS}
     monkeypatch.chdir(Path(__file__).parent.parent)
 
     def call(script, *arguments):
@@ -66,6 +74,4 @@ def refusal(capfd, monkeypatch):
         assert line.startswith(f"{script}: error: ")
         return line
 
-    yield call
-    for number, action in actions.items():
-        signal.signal(number, action)
+    return call

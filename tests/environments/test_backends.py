@@ -244,7 +244,7 @@ def test_rebuilding_leaks_neither_threads_nor_memory():
     for episode in range(1000):
         env.start(episode)
     threads_after, mebibytes_after = resources()
-    assert threads_after == threads
+    assert threads_after <= threads
     assert mebibytes_after - mebibytes < 10
 
 
