@@ -37,7 +37,7 @@ def pytest_addoption(parser):
 
 @pytest.fixture(autouse=True)
 def restored_signals():
-    """A program that was called in this process ends with signals ignored; later tests, and what they start, are not."""
+    """A program that a test calls in this process leaves signals ignored, which later tests must not inherit."""
     actions = {number: signal.getsignal(number) for number in PARENTS_SIGNALS}
     yield
     for number, action in actions.items():
