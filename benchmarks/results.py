@@ -3,8 +3,9 @@
     make results-hybrids
     python -m benchmarks.results hybrids --folder results --jobs 2
 
-It says first how long it will take. Each run is a process with one thread for linear algebra. After a stop, whatever
-its reason, the same command goes on. The table shows the runs that have ended so far, with the values of all seeds.
+It says first how long it will take. Each run is a process with one thread for linear algebra. After Ctrl-C,
+SIGTERM or SIGHUP no process is left, and the same command goes on. The table shows the runs that have ended so far,
+with the values of all seeds.
 """
 
 import argparse
@@ -14,12 +15,13 @@ import shlex
 import signal
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
 from statistics import fmean
+from tempfile import NamedTemporaryFile
 from threading import Lock
 from typing import IO, Any, NoReturn
 
@@ -27,47 +29,17 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
+from benchmarks.studies import NUM_RULES, STUDIES, Study
+from hebbes.files.atomic_file import write_atomically
 from hebbes.statistics.intervals import summarize
 from hebbes.statistics.table import format_table
 from hebbes.training.run_status import read_status
 
 ROOT = Path(__file__).resolve().parent.parent
-HYBRIDS = ("td3", "cem_rl", "p_cem_rl", "acem_rl", "one_plus_one_rl", "aes_rl")
-
-
-@dataclass(frozen=True)
-class Study:
-    """Runs of several methods in several environments, with several seeds each."""
-
-    program: str
-    environments: Sequence[str]
-    methods: Mapping[str, Mapping[str, str]]
-    """Name -> its options."""
-    options: Mapping[str, str]
-    """Those of all runs."""
-    seeds: Sequence[int]
-    minutes: float
-    """Of one core, for a run. An estimate: CEM-RL takes 20 ms an env step (docs/measurements.md), td3 less."""
-
-
-STUDIES = {
-    "hybrids": Study(
-        program="train_hybrid.py",
-        environments=("HalfCheetah-v5", "Swimmer-v5"),
-        methods={name: {"algorithm": name} for name in HYBRIDS},
-        options={"max_env_steps": "100000", "threads": "1"},
-        seeds=range(5),
-        minutes=30,
-    ),
-    "hybrids_long": Study(
-        program="train_hybrid.py",
-        environments=("HalfCheetah-v5",),
-        methods={name: {"algorithm": name} for name in ("td3", "cem_rl", "aes_rl")},
-        options={"max_env_steps": "1000000", "threads": "1"},
-        seeds=range(3),
-        minutes=300,
-    ),
-}
+MORPHOLOGIES_JSON = "morphologies.json"
+MORPHOLOGY_EPISODES = 100
+MERGED = ".merged.dat"
+STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 @dataclass(frozen=True)
@@ -79,68 +51,145 @@ class PlannedRun:
     folder: Path
     command: Sequence[str]
     """Begins it."""
+    morphologies: Sequence[str]
+    """In which the policy is played after training."""
+    source: "PlannedRun | None" = None
+    """The run whose rules are merged for this one."""
+
+    @property
+    def tests(self) -> Path:
+        """The file of the returns: the test at the end of training, or the episodes in all morphologies."""
+        return self.folder / (MORPHOLOGIES_JSON if self.morphologies else "test.json")
+
+    @property
+    def is_trained(self) -> bool:
+        """Whether its training has ended normally."""
+        return self.folder.is_dir() and read_status(self.folder).state == "ended"
 
     @property
     def is_done(self) -> bool:
-        """Whether it has ended and was tested."""
-        return (self.folder / "test.json").exists() and read_status(self.folder).state == "ended"
+        """Whether it is trained and tested."""
+        return self.is_trained and self.tests.exists()
+
+    def read_scores(self) -> dict[str, float]:
+        """Environment, with the morphology if there are several -> mean return. Empty if the run is not done."""
+        if not self.is_done:
+            return {}
+        tests = json.loads(self.tests.read_text())
+        if not self.morphologies:
+            return {self.environment: fmean(tests["returns"])}
+        return {f"{self.environment} {each['morphology']}": each["mean"] for each in tests["files"]}
 
     @property
-    def score(self) -> float:
-        """The mean return of its test."""
-        return fmean(json.loads((self.folder / "test.json").read_text())["returns"])
+    def needs_training(self) -> bool:
+        """Whether its training, or the test at the end of it, is left."""
+        return not (self.is_trained if self.morphologies else self.is_done)
 
-    def find_command(self) -> Sequence[str]:
-        """Begins it, or goes on with it."""
+    def find_training(self) -> Sequence[str]:
+        """The command that begins the training, or goes on with it."""
         return [*self.command[:2], "--resume", str(self.folder)] if self.folder.is_dir() else self.command
+
+    @property
+    def merged(self) -> Path:
+        """The policy file with merged rules from which it begins, if it has a source."""
+        return self.folder.with_suffix(MERGED)
+
+    def make_merge(self) -> Sequence[str]:
+        """The command that merges the rules of its source."""
+        assert self.source
+        options = ["--path_weights", str(self.source.folder / "best.dat"), "--num_rules", str(NUM_RULES)]
+        return [sys.executable, "-m", "hebbes", "merge", *options, "--output", str(self.merged)]
+
+    def make_test(self) -> Sequence[str]:
+        """The command that plays the policy in all morphologies, with start states that no training has."""
+        program = self.command[1].replace("train", "evaluate")
+        options = ["--episodes", str(MORPHOLOGY_EPISODES), "--seed", "1000", "--json", "--threads", "1"]
+        return [
+            sys.executable,
+            program,
+            "--path_weights",
+            str(self.folder / "best.dat"),
+            *options,
+            "--damage",
+            *self.morphologies,
+        ]
 
 
 def plan(study: Study, folder: Path) -> list[PlannedRun]:
-    """The runs of a study, seed by seed, so that a part of them shows all methods."""
-    runs = []
-    for seed, environment, method in product(study.seeds, study.environments, study.methods):
-        name = f"{method}-seed{seed}"
-        options = {"environment": environment, **study.options, **study.methods[method], "seed": str(seed)}
-        options |= {"folder": str(folder), "run_name": name, "print_every": "10"}
+    """The runs of a study, seed by seed, so that a part of them shows all methods. A source comes before its user."""
+    runs: dict[Path, PlannedRun] = {}
+    for seed, environment, (name, method) in product(study.seeds, study.minutes, study.methods.items()):
+        options = {"environment": environment, **study.options, **method.options, "seed": str(seed)}
+        own = folder / environment / f"{name}-seed{seed}"
+        source = None
+        if method.merged_from:
+            source = runs[folder / environment / f"{method.merged_from}-seed{seed}"]
+            options |= {"sharing": "clusters", "num_rules": str(NUM_RULES), "init_from": str(own.with_suffix(MERGED))}
+        options |= {"folder": str(folder), "run_name": own.name, "print_every": "10"}
         words = [word for option, value in options.items() for word in (f"--{option}", value)]
-        command = [sys.executable, study.program, *words]
-        runs.append(PlannedRun(environment, method, folder / environment / name, command))
-    return runs
+        command = [sys.executable, method.program, *words]
+        runs[own] = PlannedRun(environment, name, own, command, study.morphologies, source)
+    return list(runs.values())
 
 
 class Trainings:
-    """Trains runs, several at once."""
+    """Trains and tests runs, several at once."""
 
     def __init__(self, num_jobs: int):
         self._num_jobs, self._is_over, self._lock = num_jobs, False, Lock()
         self._processes: set[subprocess.Popen[bytes]] = set()
 
     def do(self, runs: Sequence[PlannedRun]) -> bool:
-        """Trains the runs; returns whether all have ended normally. However this ends, no process is left."""
+        """Trains and tests the runs; returns whether all have ended normally. It leaves no process."""
         with ThreadPoolExecutor(self._num_jobs) as pool:
             try:
-                return all(list(pool.map(self._train, runs)))
+                futures: dict[Path, Future[bool]] = {}
+                for run in sorted(runs, key=lambda run: run.source is not None):  # those that wait come last
+                    source = futures.get(run.source.folder) if run.source else None
+                    futures[run.folder] = pool.submit(self._do, run, source)
+                ended = [future.result() for future in futures.values()]
+                return all(ended)
             finally:
+                for number in STOPPING:
+                    signal.signal(number, signal.SIG_IGN)
                 with self._lock:
                     self._is_over = True
                     for process in self._processes:
                         process.terminate()  # it saves its last unit
 
-    def _train(self, run: PlannedRun) -> bool:
-        run.folder.parent.mkdir(parents=True, exist_ok=True)
-        with run.folder.with_suffix(".log").open("ab") as log:
-            process = self._start(run, log)
-            if process is None:
-                return False
-            print(f"begins   {run.folder}", flush=True)
-            status = process.wait()
-        with self._lock:
-            self._processes.discard(process)
-        print(f"{'ended' if status == 0 else f'status {status}':8} {run.folder}", flush=True)
-        return status == 0
+    def _do(self, run: PlannedRun, source: "Future[bool] | None") -> bool:
+        """Merges, trains and tests, as far as that is left; returns whether all went well."""
+        if source and not source.result():
+            return False
+        try:
+            run.folder.parent.mkdir(parents=True, exist_ok=True)
+            with run.folder.with_suffix(".log").open("ab") as log:
+                if (
+                    run.source
+                    and not run.merged.exists()
+                    and not self._call("merges", run.merged, run.make_merge(), log, log)
+                ):
+                    return False
+                if run.needs_training and not self._call("begins", run.folder, run.find_training(), log, log):
+                    return False
+                return run.is_done or self._test(run, log)
+        except OSError as error:
+            print(f"failed   {run.folder}: {error}", flush=True)
+            return False
 
-    def _start(self, run: PlannedRun, log: IO[bytes]) -> "subprocess.Popen[bytes] | None":
-        """Starts the process of a run, which Ctrl-C does not reach. None once everything is over."""
+    def _test(self, run: PlannedRun, log: IO[bytes]) -> bool:
+        """Plays the policy in all morphologies."""
+        with NamedTemporaryFile(dir=run.folder) as output:
+            if not self._call("tests", run.folder, run.make_test(), output, log):
+                return False
+            write_atomically(run.tests, Path(output.name).read_bytes())
+        return True
+
+    def _call(self, verb: str, path: Path, command: Sequence[str], output: IO[bytes], log: IO[bytes]) -> bool:
+        """Runs a process, which Ctrl-C does not reach; returns whether it ended normally.
+
+        Once everything is over, none is started.
+        """
         options: dict[str, Any] = {
             "cwd": ROOT,
             "env": {**os.environ, "OMP_NUM_THREADS": "1"},
@@ -148,10 +197,15 @@ class Trainings:
         }
         with self._lock:
             if self._is_over:
-                return None
-            process = subprocess.Popen(run.find_command(), stdout=log, stderr=log, **options)  # noqa: S603
+                return False
+            process = subprocess.Popen(command, stdout=output, stderr=log, **options)  # noqa: S603
             self._processes.add(process)
-            return process
+        print(f"{verb:8} {path}", flush=True)
+        status = process.wait()
+        with self._lock:
+            self._processes.discard(process)
+        print(f"{'ended' if status == 0 else f'status {status}':8} {path}", flush=True)
+        return status == 0
 
 
 def format_results(runs: Sequence[PlannedRun]) -> str:
@@ -159,9 +213,11 @@ def format_results(runs: Sequence[PlannedRun]) -> str:
     rows = []
     for environment, method in dict.fromkeys((run.environment, run.method) for run in runs):
         own = [run for run in runs if (run.environment, run.method) == (environment, method)]
-        scores = [run.score for run in own if run.is_done]
-        iqm = f"{summarize(np.array(scores)).iqm.value:.0f}" if scores else "-"
-        rows.append((environment, method, f"{len(scores)} of {len(own)}", iqm, " ".join(f"{x:.0f}" for x in scores)))
+        done = [scores for scores in (run.read_scores() for run in own) if scores]
+        for case in done[0] if done else [environment]:
+            values = [scores[case] for scores in done]
+            iqm = f"{summarize(np.array(values)).iqm.value:.0f}" if values else "-"
+            rows.append((case, method, f"{len(values)} of {len(own)}", iqm, " ".join(f"{x:.0f}" for x in values)))
     return format_table(("environment", "method", "seeds", "IQM", "mean return of each seed"), rows)
 
 
@@ -180,11 +236,13 @@ def main() -> None:
     left = [run for run in runs if not run.is_done]
     is_complete = True
     if left and not arguments.table:
-        hours = len(left) * study.minutes / 60
+        hours = sum(study.minutes[run.environment] for run in left) / 60
         print(f"{len(left)} of {len(runs)} runs are left, {hours:.1f} hours of one core", end="", flush=True)
         print(f", {hours / arguments.jobs:.1f} hours with {arguments.jobs} at once", flush=True)
         print("such as  " + shlex.join(left[0].command), flush=True)
-        signal.signal(signal.SIGTERM, _leave)
+        for number in STOPPING:
+            if signal.getsignal(number) != signal.SIG_IGN:  # nohup ignores SIGHUP
+                signal.signal(number, _leave)
         is_complete = Trainings(arguments.jobs).do(left)
     print(format_results(runs))
     sys.exit(0 if is_complete else 1)

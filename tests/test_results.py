@@ -9,15 +9,33 @@ import time
 from pathlib import Path
 from statistics import fmean
 
+import numpy as np
 import pytest
+
+from benchmarks.results import plan
+from benchmarks.studies import STUDIES
+from hebbes.files.policy_file import load_policy
+from hebbes.options.command_line import resolve_config
+from hebbes.options.texts import split_arguments
 
 ROOT = Path(__file__).parents[1]
 SMALL = """
 import sys
 from benchmarks import results
+from benchmarks.studies import Method, Study
 options = {"generations": "%s", "population_size": "4", "threads": "1", "test_episodes": "2", "backend": "gymnasium"}
-methods = {"cem": {"strategy": "cem"}, "ga": {"strategy": "ga"}}
-results.STUDIES = {"small": results.Study("train_static.py", ("CartPole-v1",), methods, options, range(2), 0.5)}
+methods = {name: Method("train_static.py", {"strategy": name}) for name in ("cem", "ga")}
+results.STUDIES = {"small": Study({"CartPole-v1": 0.5}, methods, options, range(2))}
+results.main()
+"""
+MERGED = """
+from benchmarks import results
+from benchmarks.studies import Method, Study
+methods = {"plastic": Method("train_hebbian.py"), "merged": Method("train_hebbian.py", merged_from="plastic")}
+options = {"generations": "1", "population_size": "4", "max_episode_steps": "60", "test_episodes": "0", "threads": "1"}
+bodies = ("none", "left")
+results.MORPHOLOGY_EPISODES = 2
+results.STUDIES = {"small": Study({"AntBulletEnv-v0": 0.5}, methods, options, (0,), bodies)}
 results.main()
 """
 
@@ -55,6 +73,10 @@ def test_a_study_goes_on_where_it_was_stopped_and_is_done_once(tmp_path):
         assert row.split() == cells.split()
     third = start(tmp_path, 30)
     assert "begins" not in third.communicate(timeout=60)[0] and third.returncode == 0
+    (find_runs(tmp_path)[2] / "test.json").unlink()  # as after a stop in the test
+    tested = start(tmp_path, 30)
+    assert "2 of 2" in tested.communicate(timeout=120)[0] and tested.returncode == 0
+    assert (find_runs(tmp_path)[2] / "test.json").exists()
 
 
 @pytest.mark.slow
@@ -66,6 +88,50 @@ def test_a_run_that_fails_is_said_and_the_others_go_on(tmp_path):
     assert failed.returncode == 1
     assert re.search(r"^status 2 .*cem-seed0$", said, re.MULTILINE)
     assert len(find_runs(tmp_path)) == 3 and " 1 of 2 " in said
+
+
+@pytest.mark.slow
+def test_merged_rules_are_trained_on_and_played_in_every_morphology(tmp_path):
+    command = [sys.executable, "-c", MERGED, "small", "--folder", str(tmp_path), "--jobs", "2"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=600)
+    assert done.returncode == 0, done.stderr
+    folder = tmp_path / "small" / "AntBulletEnv-v0"
+    plastic, merged = (load_policy(folder / f"{name}-seed0" / "best.dat") for name in ("plastic", "merged"))
+    assert (plastic.weights.size, merged.weights.size) == (61440, 160)
+    table = load_policy(folder / "merged-seed0.merged.dat").buffers["rule_table.dense1"]
+    assert np.array_equal(merged.buffers["rule_table.dense1"], table)
+    again = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120)
+    assert again.returncode == 0 and again.stdout == done.stdout[done.stdout.rindex("environment  ") :]
+    (folder / "merged-seed0" / "morphologies.json").unlink()
+    tested = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120)
+    assert "begins" not in tested.stdout and f"tests    {folder / 'merged-seed0'}\n" in tested.stdout
+    for name in ("plastic", "merged"):
+        played = json.loads((folder / f"{name}-seed0" / "morphologies.json").read_text())["files"]
+        assert [(each["morphology"], len(each["returns"][0])) for each in played] == [("none", 2), ("left", 2)]
+        for each in played:
+            row = f"AntBulletEnv-v0 {each['morphology']} {name} 1 of 1 {each['mean']:.0f} {each['mean']:.0f}"
+            assert row.split() in [line.split() for line in done.stdout.splitlines()]
+
+
+@pytest.mark.slow
+def test_a_run_whose_source_fails_is_not_begun(tmp_path):
+    (tmp_path / "small" / "AntBulletEnv-v0").mkdir(parents=True)
+    (tmp_path / "small" / "AntBulletEnv-v0" / "plastic-seed0").touch()  # where a folder should be
+    command = [sys.executable, "-c", MERGED, "small", "--folder", str(tmp_path), "--jobs", "2"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 1
+    assert "status 2" in done.stdout and "merges" not in done.stdout and "merged-seed0" not in done.stdout
+
+
+@pytest.mark.parametrize("study", STUDIES)
+def test_the_programs_take_the_options_of_every_run(tmp_path, study):
+    runs = plan(STUDIES[study], tmp_path)
+    assert len({run.folder for run in runs}) == len(runs)
+    first = {(run.environment, run.method): run for run in reversed(runs)}
+    for run in first.values():
+        words = [word for word in run.command[2:] if not word.endswith(".merged.dat") and word != "--init_from"]
+        trainer = Path(run.command[1]).stem.removeprefix("train_")
+        assert resolve_config(trainer, split_arguments(words)).as_options()["environment"] == run.environment
 
 
 @pytest.mark.parametrize("arguments", [("large",), ("small", "--jobs", "0")])

@@ -124,6 +124,16 @@ class SearchSize:
         """What helps if none of the options saves enough memory."""
         return "a smaller policy (policy, hidden_sizes) needs less"
 
+    @property
+    def worker_jobs(self) -> int:
+        """Number of jobs other than chunks of episodes that worker processes may do at the same time."""
+        return 0
+
+    @property
+    def worker_bytes(self) -> int:
+        """Bytes that such a job leaves in its process."""
+        return 0
+
     def estimate_memory(self) -> SearchMemory:
         """The memory of the search itself, without the engine's and that of segments."""
         return SearchMemory(0, 0, 0)

@@ -36,3 +36,7 @@ class AsynchronousSettings(RLShareSettings, GradientSettings):
     def count_actors(self) -> int:
         """Individuals that may be trained at the same time; 0 if none ever is."""
         return self.actor_workers if self.rl_share > 0 else 0
+
+    def count_worker_jobs(self) -> int:
+        """One for each of these, and one that trains the critics."""
+        return self.count_actors() + 1 if self.count_actors() else 0

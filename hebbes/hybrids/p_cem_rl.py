@@ -54,6 +54,10 @@ class PCEMRLSettings(CEMRLSettings):
         False, "train the critics beside the individuals, on a worker of the engine, with the mean policy's actions"
     )
 
+    def count_worker_jobs(self) -> int:
+        """One trains the critics with `parallel_critic`."""
+        return 1 if self.parallel_critic and self.count_actors() else 0
+
     def count_batches(self) -> int:
         """The individuals that are trained together."""
         return self.rl_population if self.actor_workers is None else self.actor_workers

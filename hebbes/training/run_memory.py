@@ -113,7 +113,9 @@ def _estimate_training(size: RunSize) -> dict[str, float]:
     evaluated = size.eval_episodes
     return {
         "simulators": stage.simulator_bytes * count_simulators(size, stage, training=True),
-        "worker processes": _estimate_processes(size, stage, max(members, evaluated), search.population),
+        "worker processes": _estimate_processes(
+            size, stage, max(members, evaluated), search.population, size.search.worker_jobs, size.search.worker_bytes
+        ),
         "members' weights": acting,
         "the search": FRAGMENTED * (search.state + 2 * snapshot) + max(RETAINED * busy, busy - acting),
         "the replay": size.search.count_segment_bytes(),
@@ -186,11 +188,17 @@ def _count_seeded_simulators(size: RunSize, stage: Stage, members: int) -> int:
     return min(size.morphologies * members, at_once * (IDLE_PER_THREAD * size.morphologies + 1) * largest)
 
 
-def _estimate_processes(size: RunSize, stage: Stage, members: int, population: int) -> int:
-    """Bytes of the worker processes with their copies of the population, which is serialized for one at a time."""
+def _estimate_processes(
+    size: RunSize, stage: Stage, members: int, population: int, jobs: int = 0, job_bytes: int = 0
+) -> int:
+    """Bytes of the worker processes with their copies of the population, which is serialized for one at a time.
+
+    Each of them does other jobs sooner or later if there are any.
+    """
     if not stage.uses_workers:
         return 0
-    return min(size.threads, _count_chunks(stage, members)) * (WORKER_BYTES + 2 * population) + population
+    workers = min(size.threads, max(_count_chunks(stage, members), jobs))
+    return workers * (WORKER_BYTES + 2 * population + (job_bytes if jobs else 0)) + population
 
 
 def _estimate_acting(size: RunSize, stage: Stage, members: int) -> float:

@@ -21,7 +21,7 @@ from hebbes.options.command_line import parse_config
 from hebbes.policies.mlp import MLP
 from hebbes.recording.metrics import METRICS, read_metrics
 from hebbes.training.advice import find_advice
-from hebbes.training.hybrid import Hybrid
+from hebbes.training.hybrid import TORCH_BYTES, Hybrid
 
 ROOT = Path(__file__).parent.parent.parent
 TINY = {
@@ -155,3 +155,21 @@ def test_the_memory_check_counts_the_slack():
     row = 4 * (2 * 11 + 3 + 2)
     assert [size.count_segment_bytes() for size in sizes] == [(1001 + 250) * row, 1001 * row]
     assert Replay(1001, 11, 3, slack=250)._rows.nbytes == sizes[0].count_segment_bytes()
+
+
+@pytest.mark.parametrize(
+    ("flags", "worker_jobs"),
+    [
+        ("td3", 0),
+        ("cem_rl", 0),
+        ("p_cem_rl", 0),
+        ("p_cem_rl --parallel_critic", 1),
+        ("aes_rl --actor_workers 3", 4),
+        ("one_plus_one_rl --rl_share 0", 0),
+    ],
+)
+def test_the_memory_check_counts_pytorch_where_workers_train(flags, worker_jobs):
+    policy = MLP((11,), 3, hidden_sizes=(8,), activation="tanh", bias=True)
+    words = ["--environment", "Hopper-v5", "--algorithm", *flags.split()]
+    size = Hybrid.measure_search(parse_config("hybrid", words, "test"), policy)
+    assert (size.worker_jobs, size.worker_bytes) == (worker_jobs, TORCH_BYTES)

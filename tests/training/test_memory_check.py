@@ -19,7 +19,7 @@ from hebbes.policies.linear import Linear
 from hebbes.training.memory_check import Knob, check_evaluation_memory, check_memory, format_bytes
 from hebbes.training.prepare import prepare
 from hebbes.training.run import execute
-from hebbes.training.run_memory import Network, RunSize, Stage, count_simulators, estimate_memory
+from hebbes.training.run_memory import WORKER_BYTES, Network, RunSize, Stage, count_simulators, estimate_memory
 from tests.training.scripted_runs import make_scripted_config
 
 HUGE = "1000000000"
@@ -172,6 +172,22 @@ def test_terms_of_worker_processes_are_those_of_the_chunks_at_work():
     assert 8 * 70e6 < terms["worker processes"] < 8 * 80e6
     few = estimate_memory(resize(RUN, 7, training=workers, eval_episodes=0, threads=8))
     assert few["worker processes"] < 2 * 80e6
+
+
+def test_workers_need_memory_for_other_jobs_too():
+    class GradientSize(ToySize):
+        worker_jobs, worker_bytes = 5, 100_000_000
+
+    workers = Stage(uses_workers=True, keeps_all=False, chunk_size=60)
+    plain = resize(RUN, 59, training=workers, test_episodes=0, threads=8)
+    grown = replace(plain, search=GradientSize(population_size=59))
+    needs, alone = (estimate_memory(size)["worker processes"] for size in (grown, plain))
+    population = plain.search.estimate_memory().population
+    assert alone == WORKER_BYTES + 3 * population  # all members are one chunk
+    assert needs == 5 * (WORKER_BYTES + 100_000_000 + 2 * population) + population
+    two = estimate_memory(replace(grown, threads=2))["worker processes"]
+    assert two == 2 * (WORKER_BYTES + 100_000_000 + 2 * population) + population
+    assert "worker processes" not in estimate_memory(replace(grown, training=SIMULATORS))
 
 
 def make_population_knob(run):

@@ -76,6 +76,10 @@ class GradientSettings:
         """The largest number of actors that take gradient steps at the same time, each on a batch of its own."""
         return self.count_actors()
 
+    def count_worker_jobs(self) -> int:
+        """Jobs with gradients that worker processes may do at the same time; 0 if the main process does all."""
+        return 0
+
     def estimate_strategy_memory(self, num_params: int, members: int) -> SearchMemory:
         """The memory of the evolution strategy with so many members."""
         return SearchMemory(0, 0, 0)

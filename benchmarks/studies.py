@@ -1,0 +1,83 @@
+"""The studies of docs/protocol.md that `python -m benchmarks.results` repeats: which runs, and how long they take."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True)
+class Method:
+    """A way to train."""
+
+    program: str
+    options: Mapping[str, str] = field(default_factory=dict)
+    merged_from: str | None = None
+    """Go on from the run of this method with the same seed, its rules merged to NUM_RULES."""
+
+
+@dataclass(frozen=True)
+class Study:
+    """Runs of several methods in several environments, with several seeds each."""
+
+    minutes: Mapping[str, float]
+    """Environment -> estimate for a run, of one core."""
+    methods: Mapping[str, Method]
+    """Name -> method."""
+    options: Mapping[str, str]
+    """Those of all runs."""
+    seeds: Sequence[int]
+    morphologies: Sequence[str] = ()
+    """If given, the policies are played in each of these after training, and each has its own row in the table."""
+
+
+NUM_RULES = 32
+HYBRIDS = ("td3", "cem_rl", "p_cem_rl", "acem_rl", "one_plus_one_rl", "aes_rl")
+STUDIES = {
+    "hybrids": Study(
+        minutes={"HalfCheetah-v5": 30, "Swimmer-v5": 30},
+        methods={name: Method("train_hybrid.py", {"algorithm": name}) for name in HYBRIDS},
+        options={"max_env_steps": "100000", "threads": "1"},
+        seeds=range(5),
+    ),
+    "hybrids_long": Study(
+        minutes={"HalfCheetah-v5": 300},
+        methods={name: Method("train_hybrid.py", {"algorithm": name}) for name in ("td3", "cem_rl", "aes_rl")},
+        options={"max_env_steps": "1000000", "threads": "1"},
+        seeds=range(3),
+    ),
+    "presets": Study(
+        minutes={
+            "HalfCheetah-v5": 6,
+            "Hopper-v5": 4,
+            "Walker2d-v5": 60,
+            "Swimmer-v5": 2,
+            "Ant-v5": 25,
+            "InvertedPendulum-v5": 1,
+            "LunarLander-v3": 5,
+            "BipedalWalker-v3": 25,
+            "Acrobot-v1": 1,
+            "MountainCarContinuous-v0": 1,
+            "Pendulum-v1": 1,
+            "CartPole-v1": 1,
+        },
+        methods={"preset": Method("train_static.py")},
+        options={"test_episodes": "100", "threads": "1"},
+        seeds=range(40, 45),
+    ),
+    "car_racing": Study(
+        minutes={"CarRacing-v3": 180},
+        methods={"static": Method("train_static.py"), "plastic": Method("train_hebbian.py")},
+        options={"max_env_steps": "10000000", "generations": "none", "test_episodes": "100", "threads": "1"},
+        seeds=range(20, 23),
+    ),
+    "ant_damage": Study(
+        minutes={"AntBulletEnv-v0": 150},
+        methods={
+            "static": Method("train_static.py", {"preset": "damage"}),
+            "plastic": Method("train_hebbian.py", {"preset": "damage"}),
+            "merged": Method("train_hebbian.py", {"preset": "damage"}, merged_from="plastic"),
+        },
+        options={"max_env_steps": "20000000", "generations": "none", "test_episodes": "0", "threads": "1"},
+        seeds=range(20, 23),
+        morphologies=("none", "right", "left"),
+    ),
+}
