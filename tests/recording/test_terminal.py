@@ -225,8 +225,8 @@ def test_a_closed_pipe_does_not_end_the_program():
 @pytest.mark.slow
 def test_programs_say_what_they_do_from_start_to_end(tmp_path):
     """Two seeds and an evaluation at 80 x 24. Each phase is on the screen."""
-    flags = ["--environment", "CartPole-v1", "--backend", "gymnasium", "--threads", "1", "--generations", "10"]
-    flags += ["--eval_every", "1", "--popsize", "4"]
+    flags = ["--environment", "CartPole-v1", "--backend", "gymnasium", "--threads", "1", "--generations", "20"]
+    flags += ["--popsize", "40"]  # seconds, so that a generation is under way whenever the view is drawn
     flags += ["--seeds", "2", "--folder", tmp_path, "--run_name", "a"]
     program, phases = start("train_static.py", *flags), set()
     words = ("starting", "seed 2 of 2", "generation ", "evaluation", "final test", "of 20 episodes", "learning curve")
