@@ -23,7 +23,7 @@ RUNTIME := .venv/.requirements-installed
 DEVELOPMENT := .venv/.requirements-dev-installed
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z%-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z%-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' Makefile
 
 setup: $(RUNTIME) ## create .venv and install requirements.txt
 
@@ -54,6 +54,10 @@ reliability: $(DEVELOPMENT) ## kill, stop, starve and damage real runs, and prin
 .PHONY: zoo
 zoo: $(RUNTIME) ## play the released policies, and fail if one is worse than its test
 	$(BIN)/python -m benchmarks.zoo check
+
+results-peers: $(RUNTIME) ## train next to other programs, a day: make results-peers ARGS="--environment Hopper-v5"
+	$(BIN)/python -m pip install -r benchmarks/peers/requirements.txt
+	$(BIN)/python -m benchmarks.peers --results results/peers $(ARGS)
 
 results-%: $(RUNTIME) ## repeat results of docs/protocol.md, hours: make results-hybrids ARGS="--jobs 2"
 	$(BIN)/python -m benchmarks.results $* $(ARGS)

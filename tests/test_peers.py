@@ -137,11 +137,13 @@ def test_what_is_there_is_not_measured_again(tmp_path, harness):
     assert lines[0] == ("lacking is left out: no_such_package is not installed, see benchmarks/peers/requirements.txt")
     names = [f"CartPole-v1-fake-0.3s-1cores-seed{seed}.json" for seed in (0, 1)]
     assert find_results(tmp_path) == names[:1]
-    assert lines[3].startswith("failed ") and names[1] in lines[3]
+    assert lines[1] == "2 of 2 runs are left, 0.00017 hours and the evaluations"
+    assert lines[4].startswith("failed ") and names[1] in lines[4]
     assert "RuntimeError: broken" in (tmp_path / "results" / names[1]).with_suffix(".log").read_text()
     before = (tmp_path / "results" / names[0]).read_bytes()
-    mended = harness("--score", "5", "--figure", tmp_path / "curves.png")
+    mended = harness()
     said, _ = mended.communicate(timeout=120)
+    assert said.splitlines()[1].startswith("1 of 2 runs are left")
     assert mended.returncode == 0 and names[0] not in said and names[1] in said
     assert find_results(tmp_path) == names and (tmp_path / "results" / names[0]).read_bytes() == before
     result = json.loads(before)
@@ -150,8 +152,8 @@ def test_what_is_there_is_not_measured_again(tmp_path, harness):
     seconds, env_steps, returns = np.array(result["points"]).T
     assert len(seconds) > 5 and seconds[-1] >= 0.3 and (np.diff(env_steps) > 0).all()
     assert set(returns) == {returns[0]} and 8 < returns[0] < 11  # a pole that is always pushed to the left
-    assert said.splitlines()[-2].split()[:2] == ["fake", "2"] and said.splitlines()[-2].endswith("2 of 2")
-    assert (tmp_path / "curves.png").read_bytes().startswith(b"\x89PNG")
+    assert said.splitlines()[-2].split()[:2] == ["fake", "2"] and said.splitlines()[-2].endswith("0 of 2")
+    assert (tmp_path / "results" / "CartPole-v1.png").read_bytes().startswith(b"\x89PNG")
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
@@ -174,7 +176,7 @@ def test_a_stop_loses_one_run_and_leaves_no_process(tmp_path, harness, number):
     [
         (("--cores", "0"), "--cores must be in"),
         (("--minutes", "nan"), "--minutes > 0"),
-        (("--figure", "curves.txt"), "--figure must name"),
+        (("--environment", "Hopper"), "invalid choice: 'Hopper'"),
     ],
 )
 def test_bad_arguments_are_refused(harness, flags, said):

@@ -1,12 +1,12 @@
-"""Trains the same task with hebbes and with other programs, for the same time on the same cores, and compares them.
+"""Trains the same tasks with hebbes and with other programs, for the same time on the same cores, and compares them.
 
-    pip install -r benchmarks/peers/requirements.txt
-    python -m benchmarks.peers --environment HalfCheetah-v5 --minutes 15 --seeds 5 --results peers \
-        --figure half_cheetah.png
+    make results-peers
+    python -m benchmarks.peers --environment HalfCheetah-v5 --minutes 5 --seeds 3 --results peers
 
-One run follows another, by turns: every peer with the first seed, then with the next one. Each result is written to a
-file of its own when its run ends, and is not measured again: take a new folder after a change of a program. Nothing
-else should run meanwhile. What is equal and what is not: docs/peers.md.
+It says first how long it will take. One run follows another, by turns: every peer in every environment with the first
+seed, then with the next one. Each result is written to a file of its own when its run ends, and is not measured again:
+take a new folder after a change of a program. Nothing else should run meanwhile. What is equal and what is not:
+docs/peers.md.
 """
 
 import argparse
@@ -27,7 +27,6 @@ import gymnasium
 
 from benchmarks.peers.measure import Plan
 from benchmarks.peers.report import draw, format_results
-from hebbes.reporting.figure import check_figure_path
 
 ROOT = Path(__file__).resolve().parents[2]
 ENVIRONMENTS = ("HalfCheetah-v5", "Hopper-v5", "CartPole-v1", "CarRacing-v3")
@@ -59,11 +58,12 @@ def run(plan: Plan, path: Path) -> bool:
 def measure_missing(plans: Sequence[Plan], folder: Path) -> bool:
     """Measures what the folder lacks; returns whether nothing failed."""
     folder.mkdir(parents=True, exist_ok=True)
+    left = [plan for plan in plans if not (folder / plan.file_name).exists()]
+    hours = sum(plan.seconds for plan in left) / 3600
+    print(f"{len(left)} of {len(plans)} runs are left, {hours:.2g} hours and the evaluations", flush=True)
     is_complete = True
-    for plan in plans:
+    for plan in left:
         path = folder / plan.file_name
-        if path.exists():
-            continue
         print(f"measures {path}", flush=True)
         if not run(plan, path):
             is_complete = False
@@ -84,25 +84,18 @@ def parse_arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         "python -m benchmarks.peers", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--environment", choices=ENVIRONMENTS, default=ENVIRONMENTS[0])
+    parser.add_argument("--environment", nargs="+", choices=ENVIRONMENTS, default=ENVIRONMENTS, help="default: all")
     parser.add_argument("--minutes", type=float, default=15.0, help="of training, for each run (default: 15)")
     parser.add_argument("--seeds", type=int, default=5, help="0, 1, ... (default: 5)")
     parser.add_argument("--cores", type=int, default=2, help="for all processes of a run together (default: 2)")
     parser.add_argument("--results", type=Path, required=True, help="folder of the results")
     parser.add_argument("--peer", nargs="+", choices=PEERS, default=list(PEERS), help="default: all")
-    parser.add_argument("--score", type=float, help="for the time until it is reached (default: Gymnasium's threshold)")
-    parser.add_argument("--figure", type=Path, help="PNG or SVG file for the learning curves")
     arguments = parser.parse_args()
     available = len(os.sched_getaffinity(0))
     if not 1 <= arguments.cores <= available:
         parser.error(f"--cores must be in [1, {available}], got {arguments.cores}")
     if arguments.seeds < 1 or not 0 < arguments.minutes < float("inf"):
         parser.error(f"--seeds must be >= 1 and --minutes > 0, got {arguments.seeds} and {arguments.minutes}")
-    try:
-        if arguments.figure is not None:
-            check_figure_path("--figure", arguments.figure)
-    except ValueError as error:
-        parser.error(str(error))
     return arguments
 
 
@@ -112,21 +105,25 @@ def main() -> None:
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, _leave)
     peers, seconds = choose_peers(arguments.peer), 60 * arguments.minutes
-    turns = product(range(arguments.seeds), peers)
-    plans = [Plan(name, arguments.environment, seed, seconds, arguments.cores) for seed, name in turns]
+    turns = product(range(arguments.seeds), arguments.environment, peers)
+    plans = [Plan(name, environment, seed, seconds, arguments.cores) for seed, environment, name in turns]
     is_complete = measure_missing(plans, arguments.results)
-    results: dict[str, list[Any]] = {name: [] for name in peers}
-    for plan in plans:
-        if (path := arguments.results / plan.file_name).exists():
-            results[plan.peer].append(json.loads(path.read_text()))
-    if any(results.values()):
-        threshold = gymnasium.spec(arguments.environment).reward_threshold
-        score = threshold if arguments.score is None else arguments.score
-        assert score is not None
-        print(format_results(results, score))
-        if arguments.figure is not None:
-            draw(results, arguments.environment, arguments.figure)
+    for environment in arguments.environment:
+        show([plan for plan in plans if plan.environment == environment], environment, arguments.results)
     sys.exit(0 if is_complete else 1)
+
+
+def show(plans: Sequence[Plan], environment: str, folder: Path) -> None:
+    """Prints the table of an environment, and draws its learning curves, if there are results."""
+    results: dict[str, list[Any]] = {}
+    for plan in plans:
+        if (path := folder / plan.file_name).exists():
+            results.setdefault(plan.peer, []).append(json.loads(path.read_text()))
+    if results:
+        score = gymnasium.spec(environment).reward_threshold
+        assert score is not None
+        print(f"\n{environment}\n{format_results(results, score)}")
+        draw(results, environment, folder / f"{environment}.png")
 
 
 def _leave(number: int, _: object) -> NoReturn:
