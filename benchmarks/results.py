@@ -5,7 +5,8 @@
 
 It says first how long it will take. Each run is a process with one thread for linear algebra. After Ctrl-C,
 SIGTERM or SIGHUP no process is left, and the same command goes on. The table shows the runs that have ended so far,
-with the values of all seeds.
+with the values of all seeds. A folder whose runs had other options is refused. After a change of a preset or of the
+program, take a new one.
 """
 
 import argparse
@@ -31,14 +32,18 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from benchmarks.studies import NUM_RULES, STUDIES, Study
 from hebbes.files.atomic_file import write_atomically
+from hebbes.files.folder_lock import lock_folder
 from hebbes.statistics.intervals import summarize
 from hebbes.statistics.table import format_table
+from hebbes.training.run_folder import COMMAND_TXT
 from hebbes.training.run_status import read_status
 
 ROOT = Path(__file__).resolve().parent.parent
 MORPHOLOGIES_JSON = "morphologies.json"
 MORPHOLOGY_EPISODES = 100
 MERGED = ".merged.dat"
+OF_THE_FILES = ("--folder", "--run_name", "--print_every", "--init_from")
+"""Options that say where files are, and not what is trained."""
 STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
@@ -70,6 +75,18 @@ class PlannedRun:
     def is_done(self) -> bool:
         """Whether it is trained and tested."""
         return self.is_trained and self.tests.exists()
+
+    def check(self) -> None:
+        """ValueError if the folder has a run with other options, or returns that cannot be read."""
+        if (self.folder / COMMAND_TXT).exists():
+            wanted = read_options(shlex.join(self.command))
+            found = read_options((self.folder / COMMAND_TXT).read_text().splitlines()[0])
+            if found != wanted:
+                raise ValueError(f"{self.folder} is of {found}, and the study has {wanted}: take another --folder")
+        try:
+            self.read_scores()
+        except (ValueError, KeyError, TypeError):
+            raise ValueError(f"{self.tests} is damaged: remove it, and it is made again") from None
 
     def read_scores(self) -> dict[str, float]:
         """Environment, with the morphology if there are several -> mean return. Empty if the run is not done."""
@@ -113,6 +130,12 @@ class PlannedRun:
             "--damage",
             *self.morphologies,
         ]
+
+
+def read_options(line: str) -> dict[str, str]:
+    """The options of a command that trains, without those of the files."""
+    words = shlex.split(line)[2:]
+    return {name: value for name, value in zip(words[::2], words[1::2], strict=True) if name not in OF_THE_FILES}
 
 
 def plan(study: Study, folder: Path) -> list[PlannedRun]:
@@ -231,8 +254,16 @@ def main() -> None:
     arguments = parser.parse_args()
     if arguments.jobs < 1:
         parser.error(f"--jobs must be >= 1, got {arguments.jobs}")
-    study = STUDIES[arguments.study]
-    runs = plan(study, arguments.folder.absolute() / arguments.study)
+    study, folder = STUDIES[arguments.study], arguments.folder.absolute() / arguments.study
+    runs = plan(study, folder)
+    try:
+        for run in runs:
+            run.check()
+        if not arguments.table:
+            folder.mkdir(parents=True, exist_ok=True)
+            lock_folder(folder)
+    except (OSError, ValueError) as error:
+        parser.error(str(error))
     left = [run for run in runs if not run.is_done]
     is_complete = True
     if left and not arguments.table:

@@ -1,6 +1,7 @@
 """`benchmarks/results.py`: the runs of a study are trained, stopped and gone on with, and their tests are the table."""
 
 import json
+import os
 import re
 import signal
 import subprocess
@@ -14,6 +15,7 @@ import pytest
 
 from benchmarks.results import plan
 from benchmarks.studies import STUDIES
+from hebbes.files.folder_lock import lock_folder
 from hebbes.files.policy_file import load_policy
 from hebbes.options.command_line import resolve_config
 from hebbes.options.texts import split_arguments
@@ -40,9 +42,9 @@ results.main()
 """
 
 
-def start(folder, generations, *flags):
+def start(folder, generations, *flags, **options):
     command = [sys.executable, "-c", SMALL % generations, "small", "--folder", str(folder), "--jobs", "2", *flags]
-    return subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True)
+    return subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, **options)
 
 
 def find_runs(folder):
@@ -71,8 +73,15 @@ def test_a_study_goes_on_where_it_was_stopped_and_is_done_once(tmp_path):
         (row,) = re.findall(rf"^CartPole-v1 +{name} .*$", table, re.MULTILINE)
         cells = f"CartPole-v1 {name} 2 of 2 {(first + second) / 2:.0f} {first:.0f} {second:.0f}"
         assert row.split() == cells.split()
+    other = start(tmp_path, 31, "--table")
+    assert other.communicate(timeout=60)[0] == "" and other.returncode == 2
     third = start(tmp_path, 30)
     assert "begins" not in third.communicate(timeout=60)[0] and third.returncode == 0
+    (find_runs(tmp_path)[1] / "test.json").write_text('{"returns": [1')
+    damaged = start(tmp_path, 30, stderr=subprocess.PIPE)
+    assert "cem-seed1/test.json is damaged: remove it" in damaged.communicate(timeout=60)[1].splitlines()[-1]
+    (find_runs(tmp_path)[1] / "test.json").unlink()
+    assert start(tmp_path, 30).wait(timeout=120) == 0
     (find_runs(tmp_path)[2] / "test.json").unlink()  # as after a stop in the test
     tested = start(tmp_path, 30)
     assert "2 of 2" in tested.communicate(timeout=120)[0] and tested.returncode == 0
@@ -132,6 +141,30 @@ def test_the_programs_take_the_options_of_every_run(tmp_path, study):
         words = [word for word in run.command[2:] if not word.endswith(".merged.dat") and word != "--init_from"]
         trainer = Path(run.command[1]).stem.removeprefix("train_")
         assert resolve_config(trainer, split_arguments(words)).as_options()["environment"] == run.environment
+
+
+def make_run(folder, line):
+    run = plan(STUDIES["presets"], folder)[0]
+    run.folder.mkdir(parents=True)
+    (run.folder / "command.txt").write_text(line)
+    return run
+
+
+def test_runs_with_other_options_are_refused(tmp_path):
+    line = "python train_static.py --environment HalfCheetah-v5 --test_episodes 100 --threads 1 --seed 40"
+    make_run(tmp_path / "same", line).check()
+    other = make_run(tmp_path / "other", line.replace("100", "20"))
+    with pytest.raises(ValueError, match=r"HalfCheetah-v5/preset-seed40 is of .*'20'.* and the study has .*'100'"):
+        other.check()
+
+
+def test_two_do_not_work_on_one_study(tmp_path):
+    (tmp_path / "small").mkdir()
+    descriptor = lock_folder(tmp_path / "small")
+    refused = start(tmp_path, 1, stderr=subprocess.PIPE)
+    said = refused.communicate(timeout=60)[1]
+    os.close(descriptor)
+    assert refused.returncode == 2 and said.endswith("small is in use by another process\n")
 
 
 @pytest.mark.parametrize("arguments", [("large",), ("small", "--jobs", "0")])

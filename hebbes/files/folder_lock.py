@@ -10,7 +10,7 @@ PATIENCE = 0.1  # seconds. Who only looks whether a folder is locked locks it fo
 
 
 def lock_folder(folder: Path) -> int:
-    """Locks a run's folder against other processes until this one ends; returns the descriptor that holds the lock.
+    """Locks a folder against other processes until this one ends; returns the descriptor that holds the lock.
 
     ValueError if another process has locked it.
     """
@@ -20,9 +20,9 @@ def lock_folder(folder: Path) -> int:
             time.sleep(PATIENCE)
             if not _try_to_lock(descriptor, fcntl.LOCK_EX):
                 os.close(descriptor)
-                raise ValueError(f"run folder {folder} is in use by another process")
+                raise ValueError(f"folder {folder} is in use by another process")
     except OSError as error:  # some network file systems have no locks
-        print(f"{folder} cannot be locked ({error.strerror}); see that no other process resumes it", file=sys.stderr)
+        print(f"{folder} cannot be locked ({error.strerror}); see that no other process uses it", file=sys.stderr)
     return descriptor
 
 

@@ -141,10 +141,10 @@ def test_a_prolonged_series_prolongs_those_that_never_began(tmp_path):
 def test_one_process_at_a_time(tmp_path, capsys):
     runs = prepare(make_scripted_config(tmp_path, seeds=2, generations=1))
     top = find_top(tmp_path)
-    with pytest.raises(ValueError, match=r"run folder .*run is in use by another process"):
+    with pytest.raises(ValueError, match=r"folder .*run is in use by another process"):
         prepare_resume(top)
     execute(runs.prepare(0))
-    with pytest.raises(ValueError, match=r"run folder .*run is in use by another process"):
+    with pytest.raises(ValueError, match=r"folder .*run is in use by another process"):
         prepare_resume(top)
     execute(runs.prepare(1))
     runs.close()
@@ -152,7 +152,7 @@ def test_one_process_at_a_time(tmp_path, capsys):
     with pytest.raises(TrainingError, match=r"1 of 2 seeds, .* in use by another process"):
         execute_all(prepare_resume(top))
     os.close(held)
-    assert f"stopped         {top / 'seed1'}: run folder" in capsys.readouterr().out
+    assert f"stopped         {top / 'seed1'}: folder" in capsys.readouterr().out
     assert execute_all(prepare_resume(top))
 
 
