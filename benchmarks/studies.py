@@ -52,6 +52,7 @@ STUDIES = {
             "Swimmer-v5": 2,
             "Ant-v5": 25,
             "InvertedPendulum-v5": 1,
+            "InvertedDoublePendulum-v5": 5,
             "LunarLander-v3": 5,
             "BipedalWalker-v3": 25,
             "Acrobot-v1": 1,
