@@ -117,6 +117,11 @@ def _check_policy(path: Path, entry: Mapping[str, Any]) -> bool:
     return passed
 
 
+def find_film(name: str) -> Path:
+    """The file of a policy's film."""
+    return DOCS / "zoo" / f"{name}.gif"
+
+
 def film(name: str, path: Path) -> None:
     """Films the first seconds of an episode, in real time and small."""
     saved, seed = load_policy(PREFIX + name), read_yaml(ZOO / TABLE)[name]["seed"]
@@ -161,12 +166,13 @@ def main() -> None:
     parser.add_argument("runs", nargs="*", type=Path, help="folders of runs to release")
     arguments = parser.parse_args()
     for run in arguments.runs:
-        print(release(run))
+        name = release(run)
+        find_film(name).unlink(missing_ok=True)  # of a policy that it has replaced
+        print(name)
     if arguments.action == "film":
         for name in read_yaml(ZOO / TABLE):
-            path = DOCS / "zoo" / f"{name}.gif"
-            if not path.exists():
-                film(name, path)
+            if not find_film(name).exists():
+                film(name, find_film(name))
     if arguments.action == "page":
         prose, _, _ = (DOCS / "zoo.md").read_text().partition(MARK)
         write_atomically(DOCS / "zoo.md", f"{prose}{MARK}\n\n{format_page()}".encode())
