@@ -38,7 +38,7 @@ def check_page_path(name: str, path: Path) -> None:
     check_place(name, path)
     for module, package in _PACKAGES.items():
         if find_spec(module) is None:
-            raise ValueError(f"report needs the package {package}; pip install 'hebbes[report]'")
+            raise ValueError(f"report needs the package {package}; in a clone of hebbes, pip install '.[report]'")
 
 
 def write_page(path: Path, title: str, subtitle: str, sections: Sequence[Section]) -> None:
