@@ -211,8 +211,7 @@ def test_our_policy_sees_and_acts_as_in_its_own_evaluation(tmp_path):
             small = Resize(ours.OneObservation(env), size=(84, 84)).transform(image[np.newaxis])[0]
             assert np.array_equal(act(image), session.act(small / np.float32(255)))
     finally:
-        run.engine.close()
-        run.trainer.close()
+        run.close()
 
 
 def import_peer(name):

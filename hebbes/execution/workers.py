@@ -46,7 +46,11 @@ class ProcessWorker:
         child.close()
 
     def send(self, ticket: int, function: Callable[..., Any], arguments: Sequence[Any]) -> None:
-        """Sends a call. If the worker has died, its next answer says so."""
+        """Sends a call. If the worker has died, its next answer says so.
+
+        A stopped one is killed first: a call that its pipe cannot hold would wait for it.
+        """
+        self.end_if_stopped()
         try:
             self.connection.send((ticket, function, arguments))
         except OSError:

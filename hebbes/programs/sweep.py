@@ -112,9 +112,7 @@ def open_study(options: SweepOptions, config: TrainConfig, searched: Sequence[Se
     folder = top / (config.run.run_name or config.choices.method or config.trainer)
     storage = f"sqlite:///{folder.absolute() / STUDY_DB}" if options.storage is None else options.storage
     shown = STUDY_DB if options.storage is None else re.sub(r":[^:@/]*@", ":***@", storage)  # without its password
-    run = assemble_run(config, folder)  # checks everything that trials need
-    run.trainer.close()
-    run.engine.close()
+    assemble_run(config, folder).close()  # checks everything that trials need
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with lock_sweep(folder), convert_storage_errors():

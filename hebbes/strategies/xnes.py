@@ -8,7 +8,7 @@ threads.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from math import exp, log, sqrt
+from math import log, sqrt
 from typing import ClassVar
 
 import numpy as np
@@ -93,7 +93,8 @@ class XNES:
         G_sigma = np.trace(G_M) / len(before)
         G_B = G_M - G_sigma * np.eye(len(before))
         self._mean = before + self._learning_rate * self._sigma * (self._shape @ G_delta)
-        self._sigma = self._sigma * exp(self._sigma_learning_rate / 2 * G_sigma)
+        with np.errstate(over="ignore"):  # an infinite sigma is refused by the next `ask`
+            self._sigma = float(self._sigma * np.exp(self._sigma_learning_rate / 2 * G_sigma))
         self._shape = self._shape @ symmetric_exponential(self._shape_learning_rate / 2 * G_B)
         return {**compute_move_metrics(deviation, before, self._mean), "tied_share": compute_tied_share(fitness)}
 

@@ -1,5 +1,6 @@
 """Assembles a run: checks everything that it needs, and makes its policy, its trainer and its engine."""
 
+from contextlib import ExitStack, closing
 from pathlib import Path
 
 import numpy as np
@@ -44,11 +45,14 @@ def assemble_run(config: TrainConfig, folder: Path, checkpoint: Checkpoint | Non
     observation = np.zeros(observation_space.shape or (), observation_space.dtype)
     try_policy(config.choices.policy, agent.policy, initial, buffers, observation)
     task = Task(agent, environment, config.run.seed)
-    trainer = find_trainer(config.trainer)(config, task, initial, buffers)
-    if checkpoint is not None:
-        trainer.set_state(checkpoint.state)
-    engine = make_engine(task, config.engine)
-    return Run(config, task, trainer, engine, folder, Progress() if checkpoint is None else checkpoint.progress, needs)
+    progress = Progress() if checkpoint is None else checkpoint.progress
+    with ExitStack() as made:
+        trainer = made.enter_context(closing(find_trainer(config.trainer)(config, task, initial, buffers)))
+        if checkpoint is not None:
+            trainer.set_state(checkpoint.state)
+        run = Run(config, task, trainer, make_engine(task, config.engine), folder, progress, needs)
+        made.pop_all()
+    return run
 
 
 def resolve_automatic_options(

@@ -124,6 +124,10 @@ class Hybrid(Trainer):
         arguments = config.settings, task, weights, buffers, max_episode_steps
         self._algorithm: Algorithm = make_instance("algorithm", name, find_class("algorithm", name), *arguments)
         self.unit = self._algorithm.unit
+        self._name = name
+
+    def __str__(self) -> str:
+        return f"algorithm {self._name!r}"
 
     @classmethod
     def check_spaces(cls, config: TrainConfig, observation_space: Space, action_space: Space) -> None:

@@ -2,7 +2,8 @@
 
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -60,28 +61,39 @@ def prepare_in(config: TrainConfig, folder: Path) -> Run:
     """
     if folder.exists():
         return _resume_run(config, folder)
-    run = assemble_run(config, folder)
-    return replace(run, lock=make_folder_atomically(folder, partial(write_first_files, run=run)))
+    with _assemble(config, folder) as run:
+        return replace(run, lock=make_folder_atomically(folder, partial(write_first_files, run=run)))
+
+
+@contextmanager
+def _assemble(config: TrainConfig, folder: Path, checkpoint: Checkpoint | None = None) -> Iterator[Run]:
+    """The assembled run. If the block raises, nothing of it is left running."""
+    run = assemble_run(config, folder, checkpoint)
+    try:
+        yield run
+    except BaseException:
+        run.close()
+        raise
 
 
 def _begin_run(config: TrainConfig) -> Run:
     """A new run in a new folder."""
-    run = assemble_run(config, choose_folder(config))
-    folder, lock = make_folder(config, partial(write_first_files, run=run))
+    with _assemble(config, choose_folder(config)) as run:
+        folder, lock = make_folder(config, partial(write_first_files, run=run))
     return replace(run, folder=folder, lock=lock)
 
 
 def _begin_runs_of_seeds(config: TrainConfig) -> tuple[Run, Path, int]:
     """The first new run of several seeds, the folder of all of them, and the descriptor that locks it."""
-    run = assemble_run(config.change(run={"seeds": 1}), choose_folder(config))
+    with _assemble(config.change(run={"seeds": 1}), choose_folder(config)) as run:
 
-    def write_files(unfinished: Path) -> None:
-        write_shared_files(unfinished, config)
-        write_first_files(find_seed_folder(unfinished, config.run.seed), run)
+        def write_files(unfinished: Path) -> None:
+            write_shared_files(unfinished, config)
+            write_first_files(find_seed_folder(unfinished, config.run.seed), run)
 
-    top, lock = make_folder(config, write_files)
-    folder = find_seed_folder(top, config.run.seed)
-    return replace(run, folder=folder, lock=lock_folder(folder)), top, lock
+        top, lock = make_folder(config, write_files)
+        folder = find_seed_folder(top, config.run.seed)
+        return replace(run, folder=folder, lock=lock_folder(folder)), top, lock
 
 
 def _prepare_seed(config: TrainConfig, top: Path, read_options: Callable[[Path], TrainConfig] | None, seed: int) -> Run:
@@ -94,9 +106,9 @@ def _prepare_seed(config: TrainConfig, top: Path, read_options: Callable[[Path],
     own = config.change(run={"seed": seed, "seeds": 1, "resume": None})
     start_file = top / INIT_FROM
     begun = own.change(run={"init_from": str(start_file)}) if start_file.exists() else own
-    run = assemble_run(begun, folder)
-    run = replace(run, config=run.config.change(run={"init_from": config.run.init_from}))
-    return replace(run, lock=make_folder_atomically(folder, partial(write_first_files, run=run)))
+    with _assemble(begun, folder) as assembled:
+        run = replace(assembled, config=assembled.config.change(run={"init_from": config.run.init_from}))
+        return replace(run, lock=make_folder_atomically(folder, partial(write_first_files, run=run)))
 
 
 def _resume_run(config: TrainConfig, folder: Path) -> Run:
@@ -116,13 +128,13 @@ def _resume_run(config: TrainConfig, folder: Path) -> Run:
 
 def _restore_run(config: TrainConfig, folder: Path) -> Run:
     checkpoint, remarks = load_newest_checkpoint(folder / checkpoints.FOLDER)
-    run = assemble_run(config, folder, checkpoint)
-    remarks += cut_metrics(folder / METRICS_CSV, run.trainer.unit, checkpoint.progress.units)
-    for line in (*remarks, *_describe_differences(checkpoint, run)):
-        print(line, file=sys.stderr)
-    write_atomically(folder / CONFIG_YAML, run.config.format_as_yaml().encode())
-    record_command(folder)
-    return run
+    with _assemble(config, folder, checkpoint) as run:
+        remarks += cut_metrics(folder / METRICS_CSV, run.trainer.unit, checkpoint.progress.units)
+        for line in (*remarks, *_describe_differences(checkpoint, run)):
+            print(line, file=sys.stderr)
+        write_atomically(folder / CONFIG_YAML, run.config.format_as_yaml().encode())
+        record_command(folder)
+        return run
 
 
 def _describe_differences(checkpoint: Checkpoint, run: Run) -> list[str]:

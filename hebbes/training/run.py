@@ -1,7 +1,7 @@
 """Executes prepared runs: training, the learning curve, the test of the best policy."""
 
 import os
-from contextlib import closing
+from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -146,10 +146,12 @@ def execute(run: Run, on_row: OnRow | None = None, console: Console | None = Non
 
 def _train(run: Run, on_row: OnRow | None, console: Console) -> tuple[list[str], bool]:
     """Trains and draws the learning curve; returns which rows loggers have lost, and whether the curve is drawn."""
-    with console.phase("starting loggers"):
-        loggers = Loggers(run.config.list_loggers(), run.folder, run.progress.units)
-    films = BackgroundFilms(run, console)
-    with closing(run.trainer), closing(run.engine), closing(loggers), closing(films):
+    with ExitStack() as parts:
+        parts.enter_context(closing(run))
+        with console.phase("starting loggers"):
+            loggers = Loggers(run.config.list_loggers(), run.folder, run.progress.units)
+        parts.enter_context(closing(loggers))
+        films = parts.enter_context(closing(BackgroundFilms(run, console)))
         try:
             with threadpool_limits(limits=1, user_api="blas"):  # more threads change the last bits of a product
                 Lifecycle(run, loggers, films, console).train(on_row)

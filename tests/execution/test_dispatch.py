@@ -1,8 +1,6 @@
 """Submit and collect, on a transport of a few lines, in threads and in processes."""
 
 import operator
-import os
-import signal
 import sys
 import time
 from functools import partial
@@ -20,39 +18,14 @@ from hebbes.execution.in_process import InProcess, ThreadTransport
 from hebbes.execution.jobs import TimeLimit
 from hebbes.execution.workers import ProcessTransport, Workers
 from tests.execution.scripted_tasks import POPULATION, make_context, make_task
-from tests.execution.toy_transport import HANGS, ToyTransport
+from tests.execution.toy_transport import HANGS, Counter, ToyTransport, count_up
 
 TRANSPORTS = [ToyTransport, ThreadTransport, ProcessTransport]
-
-
-class Counter:
-    """A host that counts its calls."""
-
-    def __init__(self):
-        self.count = 0
-
-    def abandon(self):
-        pass
-
-    close = abandon
-
-
-def count_up(host, number):
-    host.count += 1
-    return number, host.count
 
 
 def sleep(host, seconds):
     time.sleep(seconds)
     return seconds
-
-
-def stop_once(host, file):
-    """Stops its process, unless the file is there."""
-    if not file.exists():
-        file.touch()
-        os.kill(os.getpid(), signal.SIGSTOP)
-    return "done"
 
 
 def leave(host):
@@ -240,16 +213,6 @@ def test_a_worker_that_hangs_keeps_only_the_job_that_it_has():
     dispatch = Dispatch(transport)
     tickets = [dispatch.submit(count_up, number, home=0) for number in range(5)]
     assert sorted(dispatch.collect(tickets[1:])[1][0] for _ in range(4)) == [1, 2, 3, 4]
-
-
-@pytest.mark.parametrize("num_workers", [1, 2])
-def test_a_process_that_is_stopped_is_replaced_even_if_there_is_no_other(num_workers, tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr("hebbes.execution.dispatch.LOOK_SECONDS", 1.0)
-    dispatch = Dispatch(ProcessTransport(Counter, num_workers))
-    tickets = [dispatch.submit(stop_once, tmp_path / str(number)) for number in range(num_workers)]
-    assert [answer for _, answer in dispatch.collect_each(tickets)] == ["done"] * num_workers
-    dispatch.close()
-    assert capsys.readouterr().err == "a worker was replaced: worker was stopped from outside\n" * num_workers
 
 
 def test_the_number_of_workers_may_change():

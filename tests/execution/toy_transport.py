@@ -1,4 +1,4 @@
-"""A transport of a few lines: workers without threads or processes, whose fate is scripted."""
+"""A transport of a few lines: workers without threads or processes, whose fate is scripted. A host that counts."""
 
 from signal import SIGKILL
 
@@ -71,3 +71,20 @@ class ToyWorker:
             return None, Loss(f"worker died (exit code {self.outcome})", cause)
         ticket, *call = self.call or (None,)
         return ticket, call_function(self.host, *call) if call else None
+
+
+class Counter:
+    """A host that counts its calls."""
+
+    def __init__(self):
+        self.count = 0
+
+    def abandon(self):
+        pass
+
+    close = abandon
+
+
+def count_up(host, number):
+    host.count += 1
+    return number, host.count

@@ -48,8 +48,7 @@ def test_the_first_state_of_a_hybrid_has_exactly_the_weights_of_the_file(algorit
     np.testing.assert_array_equal(run.trainer.policy[0], expected)
     for name in STARTS[algorithm]:
         np.testing.assert_array_equal(state.arrays[name].ravel(), expected, name)
-    run.trainer.close()
-    run.engine.close()
+    run.close()
 
 
 @pytest.mark.slow

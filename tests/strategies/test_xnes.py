@@ -82,3 +82,12 @@ def test_a_generation_that_ties_or_fails_as_a_whole_moves_nothing(value):
 def test_says_how_much_memory_it_would_need_before_it_takes_any():
     with pytest.raises(ValueError, match=r"xnes would need 11\.2 GiB .* 12288 parameters.*sep_cma_es"):
         XNES(XNESSettings(), np.zeros(12_288, np.float32), seed=0)
+
+
+def test_a_sigma_that_grows_beyond_all_floats_ends_the_search():
+    strategy = XNES(XNESSettings(population_size=20, sigma=0.3, sigma_learning_rate=1e6), START, seed=3)
+    with pytest.raises(FloatingPointError, match="sigma"):
+        for generation in range(20):
+            population = strategy.ask(generation)
+            members = make_members(population)
+            strategy.tell(population, make_results(population, np.square(members.astype(np.float64)).sum(axis=1)))

@@ -1,10 +1,6 @@
 """Whole runs on environments with very short episodes."""
 
-import os
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, replace
-from pathlib import Path
-from threading import Barrier
 
 import numpy as np
 import pytest
@@ -15,7 +11,6 @@ from hebbes.files import policy_file
 from hebbes.options.evaluation import EvaluateConfig
 from hebbes.programs.evaluation_entries import load_entries
 from hebbes.recording.metrics import METRICS, read_metrics
-from hebbes.strategies.openai_es import OpenAIES
 from hebbes.training.prepare import prepare
 from hebbes.training.run import execute
 from tests.training.scripted_runs import change, make_config
@@ -214,20 +209,6 @@ def test_a_policy_file_keeps_the_options_of_its_training_and_none_of_the_machine
     assert str(tmp_path) not in str(found)
 
 
-def test_an_existing_folder_is_refused_and_left_alone(config):
-    folder = run(config)
-    before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
-    with pytest.raises(ValueError, match=r"run folder .*run exists already; --resume it, or choose another --run_name"):
-        prepare(config)
-    assert {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()} == before
-
-
-def test_a_folder_that_cannot_be_made_is_refused(config, tmp_path):
-    (tmp_path / "file").write_text("")
-    with pytest.raises(ValueError, match=r"cannot write to run folder .*: Not a directory"):
-        prepare(change(config, folder=str(tmp_path / "file")))
-
-
 def test_an_environment_without_end_is_evaluated_with_the_cap_of_its_training(config):
     endless = change(config, env_kwargs={"rewards": [1.0]}, max_episode_steps=6, generations=1, test_episodes=1)
     assert read_metrics(run(endless) / "metrics.csv")["eval_return"].tolist() == [6]
@@ -244,50 +225,3 @@ def test_an_environment_without_end_is_named(config, capsys):
     assert notice not in capsys.readouterr().err
     run(change(config, generations=1, max_episode_steps=6, run_name="capped"))
     assert notice not in capsys.readouterr().out
-
-
-def test_a_policy_that_no_file_could_hold_is_refused_before_anything_is_written(config, tmp_path):
-    with pytest.raises(ValueError, match=r"has 40000000 parameters, by hidden_sizes \[10000000\]; .* holds 16515072"):
-        prepare(change(config, policy="mlp", bias=False, hidden_sizes=(10_000_000,)))
-    assert not list(tmp_path.iterdir())
-
-
-class Overtaken(OpenAIES):
-    """A strategy whose constructor makes the folder of this run, as another run might."""
-
-    def __init__(self, *arguments):
-        super().__init__(*arguments)
-        (Path(os.environ["OVERTAKEN"]) / "checkpoint").mkdir(parents=True, exist_ok=True)
-
-
-def test_a_folder_made_in_between_is_left_alone(config, tmp_path, monkeypatch):
-    folder = tmp_path / SCRIPTED / "run"
-    monkeypatch.setenv("OVERTAKEN", str(folder))
-    with pytest.raises(ValueError, match=r"run folder .*run exists already; --resume it, or choose another --run_name"):
-        prepare(change(config, strategy=f"{__name__}:Overtaken"))
-    assert [path.name for path in folder.parent.iterdir()] == ["run"]
-    assert [path.name for path in folder.iterdir()] == ["checkpoint"]
-
-
-@pytest.mark.parametrize("seeds", [1, 2])
-def test_of_runs_of_one_name_that_start_at_once_one_begins(seeds, config, tmp_path):
-    start = Barrier(4)
-
-    def begin(_):
-        start.wait()
-        try:
-            return prepare(change(config, seeds=seeds))
-        except ValueError as error:
-            return str(error)
-
-    with ThreadPoolExecutor(4) as pool:
-        found = list(pool.map(begin, range(4)))
-    losers = [line for line in found if isinstance(line, str)]
-    assert len(losers) == 3 and all("exists already; --resume it" in line for line in losers)
-    assert [path.name for path in (tmp_path / SCRIPTED).iterdir()] == ["run"]
-
-
-def test_runs_without_a_name_that_start_at_once_all_begin(config, tmp_path):
-    with ThreadPoolExecutor(3) as pool:
-        list(pool.map(lambda _: prepare(change(config, run_name=None)), range(3)))
-    assert len(list((tmp_path / SCRIPTED).iterdir())) == 3
