@@ -150,7 +150,7 @@ def test_what_is_there_is_not_measured_again(tmp_path, harness):
     assert result["plan"] == {"peer": "fake", "environment": "CartPole-v1", "seed": 0, "seconds": 0.3, "cores": 1}
     assert result["settings"] == {"speed": 10} and "gymnasium" in result["conditions"]
     seconds, env_steps, returns = np.array(result["points"]).T
-    assert len(seconds) > 5 and seconds[-1] >= 0.3 and (np.diff(env_steps) > 0).all()
+    assert len(seconds) >= 2 and seconds[-1] >= 0.3 and (np.diff(env_steps) > 0).all()
     assert set(returns) == {returns[0]} and 8 < returns[0] < 11  # a pole that is always pushed to the left
     assert said.splitlines()[-2].split()[:2] == ["fake", "2"] and said.splitlines()[-2].endswith("0 of 2")
     assert (tmp_path / "results" / "CartPole-v1.png").read_bytes().startswith(b"\x89PNG")

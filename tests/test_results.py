@@ -53,7 +53,7 @@ def find_runs(folder):
 
 @pytest.mark.slow
 def test_a_study_goes_on_where_it_was_stopped_and_is_done_once(tmp_path):
-    stopped = start(tmp_path, 30)
+    stopped = start(tmp_path, 200)
     assert stopped.stdout.readline() == "4 of 4 runs are left, 0.0 hours of one core, 0.0 hours with 2 at once\n"
     while len(list(tmp_path.glob("small/CartPole-v1/*/metrics.csv"))) < 2:
         assert stopped.poll() is None
@@ -63,7 +63,7 @@ def test_a_study_goes_on_where_it_was_stopped_and_is_done_once(tmp_path):
     assert stopped.returncode == 128 + signal.SIGTERM
     begun = find_runs(tmp_path)
     assert 2 <= len(begun) < 4 and not (begun[0] / "test.json").exists()
-    again = start(tmp_path, 30)
+    again = start(tmp_path, 200)
     table, _ = again.communicate(timeout=300)
     assert again.returncode == 0
     scores = {run.name: fmean(json.loads((run / "test.json").read_text())["returns"]) for run in find_runs(tmp_path)}
@@ -73,17 +73,17 @@ def test_a_study_goes_on_where_it_was_stopped_and_is_done_once(tmp_path):
         (row,) = re.findall(rf"^CartPole-v1 +{name} .*$", table, re.MULTILINE)
         cells = f"CartPole-v1 {name} 2 of 2 {(first + second) / 2:.0f} {first:.0f} {second:.0f}"
         assert row.split() == cells.split()
-    other = start(tmp_path, 31, "--table")
+    other = start(tmp_path, 201, "--table")
     assert other.communicate(timeout=60)[0] == "" and other.returncode == 2
-    third = start(tmp_path, 30)
+    third = start(tmp_path, 200)
     assert "begins" not in third.communicate(timeout=60)[0] and third.returncode == 0
     (find_runs(tmp_path)[1] / "test.json").write_text('{"returns": [1')
-    damaged = start(tmp_path, 30, stderr=subprocess.PIPE)
+    damaged = start(tmp_path, 200, stderr=subprocess.PIPE)
     assert "cem-seed1/test.json is damaged: remove it" in damaged.communicate(timeout=60)[1].splitlines()[-1]
     (find_runs(tmp_path)[1] / "test.json").unlink()
-    assert start(tmp_path, 30).wait(timeout=120) == 0
+    assert start(tmp_path, 200).wait(timeout=120) == 0
     (find_runs(tmp_path)[2] / "test.json").unlink()  # as after a stop in the test
-    tested = start(tmp_path, 30)
+    tested = start(tmp_path, 200)
     assert "2 of 2" in tested.communicate(timeout=120)[0] and tested.returncode == 0
     assert (find_runs(tmp_path)[2] / "test.json").exists()
 

@@ -170,7 +170,7 @@ def test_on_a_terminal_the_list_is_drawn_again_in_the_same_place(made):
             shown += os.read(terminal, 4096)
         process.send_signal(signal.SIGINT)
     os.close(terminal)
-    assert shown.count(b"\x1b[H\x1b[2J") == 2
+    assert shown.count(b"\x1b[H\x1b[2J") >= 2
     assert max(len(line) for line in shown.decode().split("\x1b[2J")[1].splitlines()) <= 80
 
 

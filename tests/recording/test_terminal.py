@@ -13,7 +13,7 @@ VIEW = "of 40: 3 of 8 members"
 """What only the view shows, while a generation runs."""
 
 
-def begin(generations=40, seconds=0.025, *events, **options):
+def begin(generations=40, seconds=0.05, *events, **options):
     return start("-m", "tests.recording.shown", generations, seconds, *events, **options)
 
 
@@ -73,7 +73,7 @@ def test_a_terminal_of_few_lines_shows_the_first_of_them(lines):
 
 
 def test_errors_warnings_and_prints_appear_above_it():
-    program = begin(40, 0.025, "say", "warn", "print")
+    program = begin(40, 0.05, "say", "warn", "print")
     assert program.read(lambda screen: shows_view(screen) and "printed" in screen.text)
     above, _, below = program.screen.text.partition("generation ")
     for line in ("said on standard error", "a warning", "printed"):
@@ -84,7 +84,7 @@ def test_errors_warnings_and_prints_appear_above_it():
 
 
 def test_what_other_processes_print_is_not_erased():
-    program = begin(40, 0.025, "raw")
+    program = begin(40, 0.05, "raw")
     assert program.read(lambda screen: shows_view(screen) and "and again" in screen.text)
     program.read()
     assert "\nfrom another process\nand again" in program.screen.text
@@ -92,13 +92,13 @@ def test_what_other_processes_print_is_not_erased():
 
 
 def test_a_message_may_be_longer_than_a_line():
-    program = begin(40, 0.025, "long")
+    program = begin(40, 0.05, "long")
     program.read()
     assert "0123456789" * 20 in program.screen.text.replace("\n", "")
 
 
 def test_an_error_leaves_only_its_message():
-    program = begin(40, 0.025, "fail")
+    program = begin(40, 0.05, "fail")
     program.read()
     assert program.status == 1
     assert program.screen.text.splitlines()[-1] == "failed"
@@ -203,7 +203,7 @@ def test_a_terminal_that_hangs_up_does_not_end_the_program(tmp_path):
 import signal, runpy, sys, pathlib
 signal.signal(signal.SIGHUP, signal.SIG_IGN)
 from tests.recording.shown import main
-main(20, 0.02)
+main(100, 0.02)
 pathlib.Path({str(done)!r}).write_text("yes")
 """
     program = start("-c", script)

@@ -24,7 +24,7 @@ pytestmark = pytest.mark.slow
 CARTPOLE = [
     *("--environment", "CartPole-v1", "--popsize", "8", "--max_episode_steps", "50", "--threads", "1"),
     *("--eval_every", "5", "--eval_episodes", "2", "--checkpoint_every", "2", "--test_episodes", "0"),
-    *("--generations", "200"),
+    *("--generations", "400"),
 ]
 
 
