@@ -20,7 +20,7 @@ from beartype.roar import BeartypeCallHintViolation
 from jaxtyping import jaxtyped
 
 ROOT = Path(__file__).parent.parent
-CHECKED_ROOMS = sorted(file.parent.name for file in (ROOT / "hebbes").glob("*/__init__.py"))
+CHECKED_SUBPACKAGES = sorted(file.parent.name for file in (ROOT / "hebbes").glob("*/__init__.py"))
 """Folders of hebbes whose modules are checked: all of them."""
 
 CHECK = beartype(conf=BeartypeConf(is_pep484_tower=True))
@@ -64,8 +64,10 @@ def check_types(function: Callable) -> Callable:
 
 
 def list_checked_modules() -> list[str]:
-    """Modules of the checked rooms. Without compiled kernels: numba cannot compile wrapped functions."""
-    files = [file for room in CHECKED_ROOMS for file in sorted((ROOT / "hebbes" / room).rglob("*.py"))]
+    """Modules of the checked subpackages. Without compiled kernels: numba cannot compile wrapped functions."""
+    files = [
+        file for subpackage in CHECKED_SUBPACKAGES for file in sorted((ROOT / "hebbes" / subpackage).rglob("*.py"))
+    ]
     checked = [file for file in files if file.stem != "__init__" and file.parent.name != "kernels"]
     return [".".join(file.relative_to(ROOT).with_suffix("").parts) for file in checked]
 

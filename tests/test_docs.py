@@ -51,8 +51,8 @@ def test_the_architecture_names_functions_and_leads_to_the_departures():
 
 def test_every_room_is_in_the_architecture():
     text = (ROOT / "docs" / "architecture.md").read_text()
-    rooms = {path.name for path in (ROOT / "hebbes").iterdir() if path.is_dir() and path.name != "__pycache__"}
-    assert rooms == set(re.findall(r"^\|[^|]*\| `(\w+)/` \|", text, re.MULTILINE))
+    subpackages = {path.name for path in (ROOT / "hebbes").iterdir() if path.is_dir() and path.name != "__pycache__"}
+    assert subpackages == set(re.findall(r"^\|[^|]*\| `(\w+)/` \|", text, re.MULTILINE))
 
 
 def test_the_readme_is_short():

@@ -158,16 +158,18 @@ def test_every_source_is_looked_at():
     assert not any(name.startswith((".venv", "weights")) for name in found)
 
 
-def rooms_in_order():
-    """The rooms, highest first, as import-linter holds them; those of one layer have one number."""
+def order_subpackages():
+    """The subpackages, highest first, as import-linter holds them; those of one layer have one number."""
     config = tomllib.loads((ROOT / "pyproject.toml").read_text())
-    (layers,) = (each["layers"] for each in config["tool"]["importlinter"]["contracts"] if each["name"] == "rooms")
-    return {room.strip(): number for number, layer in enumerate(layers) for room in layer.split("|")}
+    (layers,) = (
+        each["layers"] for each in config["tool"]["importlinter"]["contracts"] if each["name"] == "subpackages"
+    )
+    return {subpackage.strip(): number for number, layer in enumerate(layers) for subpackage in layer.split("|")}
 
 
 def test_what_is_looked_up_by_name_lies_in_a_room_below_or_in_the_callers_own():
-    order = rooms_in_order()
-    rooms = {kind: {name.split(".")[1] for name in table.values()} for kind, table in TABLES.items()}
+    order = order_subpackages()
+    subpackages = {kind: {name.split(".")[1] for name in table.values()} for kind, table in TABLES.items()}
     calls = []
     for path, source in OUTSIDE_TESTS.items():
         if path.parts[0] == "hebbes" and path.parts[1] != "registry":
@@ -178,8 +180,8 @@ def test_what_is_looked_up_by_name_lies_in_a_room_below_or_in_the_callers_own():
     assert [
         (path, kind)
         for path, kind in calls
-        for room in rooms[kind] - {path.parts[1]}
-        if order[path.parts[1]] >= order[room]
+        for subpackage in subpackages[kind] - {path.parts[1]}
+        if order[path.parts[1]] >= order[subpackage]
     ] == []
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from hebbes.options.flags_page import MARK, format_tables
+from hebbes.options.pages import MARK, PAGES
 
 ROOT = Path(__file__).parent.parent
 
@@ -17,11 +17,14 @@ def run(*arguments):
     return subprocess.run([sys.executable, *arguments], capture_output=True, text=True, timeout=120, cwd=ROOT)
 
 
-def test_the_page_of_flags_is_made_from_the_options_that_the_help_lists():
+@pytest.mark.parametrize("name", PAGES)
+def test_the_made_pages_are_those_of_today(name):
+    page = (ROOT / "docs" / name).read_text()
+    assert page.partition(MARK)[2].strip() == PAGES[name]().strip(), "python -m hebbes.options.pages docs"
+
+
+def test_the_page_of_flags_has_the_options_that_the_help_lists():
     page = (ROOT / "docs" / "flags.md").read_text()
-    assert page.partition(MARK)[2].strip() == format_tables().strip(), (
-        "python -m hebbes.options.flags_page docs/flags.md"
-    )
     listed = set(re.findall(r"^\| `(--\w+)`", page, re.MULTILINE))
     found = set()
     for script in ("train_static.py", "train_hebbian.py", "train_hybrid.py"):

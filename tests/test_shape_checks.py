@@ -13,7 +13,7 @@ from hebbes.execution.noise_sums import PairwiseSum
 from hebbes.statistics.intervals import select_units
 from hebbes.strategies.core.shaping import raw
 from tests.shape_checks import (
-    CHECKED_ROOMS,
+    CHECKED_SUBPACKAGES,
     REFUSALS,
     has_arrays,
     list_checked_modules,
@@ -72,9 +72,9 @@ def test_nothing_is_checked_where_a_test_says_so():
         select_units(np.zeros((2, 3), np.float32), DRAWN)
 
 
-@pytest.mark.parametrize("room", CHECKED_ROOMS)
-def test_every_room_that_is_named_has_modules_that_are_checked(room):
-    names = [name for name in list_checked_modules() if name.split(".")[1] == room]
+@pytest.mark.parametrize("subpackage", CHECKED_SUBPACKAGES)
+def test_every_subpackage_has_modules_that_are_checked(subpackage):
+    names = [name for name in list_checked_modules() if name.split(".")[1] == subpackage]
     functions = [
         value
         for name in names

@@ -1,1 +1,1 @@
-"""The protocols and value types that all rooms share, and the random streams."""
+"""The protocols and value types that all subpackages share, and the random streams."""

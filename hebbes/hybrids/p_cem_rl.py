@@ -51,7 +51,7 @@ class PCEMRLSettings(CEMRLSettings):
         range=">= 1",
     )
     parallel_critic: bool = option(
-        False, "train the critics beside the individuals, on a worker of the engine, with the mean policy's actions"
+        False, "train the critics while the individuals play, on a worker of the engine, with the mean policy's actions"
     )
 
     def count_worker_jobs(self) -> int:

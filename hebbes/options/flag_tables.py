@@ -1,19 +1,14 @@
-"""Writes the tables of docs/flags.md: `python -m hebbes.options.flags_page docs/flags.md`."""
+"""The tables of flags in docs/flags.md."""
 
-import sys
 from collections.abc import Sequence
-from pathlib import Path
 
-from hebbes.files.atomic_file import write_atomically
 from hebbes.options.help import format_default, group_options
 from hebbes.registry.former_names import SHORT_OPTIONS
 from hebbes.registry.lookup import list_names
 from hebbes.training.owners import OwnedOption, list_all_owners
 
-MARK = "<!-- Below this line the page is made by `python -m hebbes.options.flags_page docs/flags.md`. -->"
 
-
-def format_tables() -> str:
+def format_flags() -> str:
     """One table for each owner, or for all wrappers or loggers together, in Markdown."""
     groups = group_options(owner for trainer in list_names("trainer") for owner in list_all_owners(trainer))
     return "\n".join(line for title, options in groups.items() for line in _format_table(title.capitalize(), options))
@@ -35,14 +30,3 @@ def _explain(option: OwnedOption) -> str:
     search = f"sweeps: {metadata['search']}" if metadata.get("search") else ""
     remarks = "; ".join(filter(None, (metadata.get("range", ""), choices, search, *short)))
     return metadata.get("help", "").replace("|", "\\|") + f" ({remarks})" * bool(remarks)
-
-
-def main() -> None:
-    """Replaces what follows the mark in the file that the first argument names."""
-    path = Path(sys.argv[1])
-    prose, _, _ = path.read_text().partition(MARK)
-    write_atomically(path, f"{prose}{MARK}\n\n{format_tables()}".encode())
-
-
-if __name__ == "__main__":
-    main()
