@@ -23,7 +23,8 @@ from typing import Any
 
 import gymnasium
 
-from hebbes.registry.lookup import import_module, suggest_name
+from hebbes.contracts.suggestion import suggest_name
+from hebbes.registry.lookup import import_module
 from hebbes.registry.tables import ENVIRONMENTS
 
 REGISTERED_ON_IMPORT = ("ale_py", "pybullet_envs_gymnasium")

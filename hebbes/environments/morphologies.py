@@ -21,9 +21,9 @@ from tempfile import TemporaryDirectory
 from typing import Any, TypeAlias
 from xml.etree import ElementTree
 
+from hebbes.contracts.suggestion import suggest_name
 from hebbes.environments.anatomy import Anatomy, parse_xml, read_bullet_anatomy, read_mujoco_anatomy
 from hebbes.environments.morphology_checksum import compute_morphology_checksum
-from hebbes.registry.lookup import suggest_name
 
 MakeEnv: TypeAlias = Callable[..., Any]
 """Makes a simulator, a `gymnasium.Env`, from options of its constructor."""

@@ -31,15 +31,12 @@ from typing import Any
 from hebbes.contracts.errors import say
 from hebbes.execution.jobs import MAX_TRIES, Call, Job, Seat, TimeLimit, end_dispatch
 from hebbes.execution.losses import DeathCount
-from hebbes.execution.stragglers import LOOK_SECONDS, Stragglers, is_hanging
+from hebbes.execution.stragglers import LOOK_SECONDS, POLL_SECONDS, Stragglers, is_hanging
 from hebbes.execution.transport import Loss, Transport
 from hebbes.execution.waiting_jobs import WaitingJobs
 
 START_SECONDS = 60.0
 """Time for a new worker to start (imports), and again for its warm-up."""
-
-POLL_SECONDS = 1.0
-"""How often it looks at workers without a time limit, and for new machines while no worker answers."""
 
 
 class Dispatch:
@@ -266,7 +263,8 @@ class Dispatch:
             call.deadline = now + waited
             return seat.worker.end_if_stopped()
         if call.is_warming_up:
-            self._deaths.add(not self._has_warmed_up)
+            if not self._has_warmed_up:
+                self._deaths.add()
             return self._lose_worker(seat, Loss(f"worker did not warm up in {START_SECONDS:g} s", "call"), [call])
         return self._lose_worker(seat, Loss(job.limit.reason, "call"), [call])
 
@@ -280,7 +278,8 @@ class Dispatch:
         self._transport.end_worker(seat.worker)
         if loss.cause != "machine":  # which the transport has said, once for all of its workers
             say(f"a worker was replaced: {loss.reason}")
-        self._deaths.add(loss.cause == "kill" or (loss.cause in MAX_TRIES and not blamed))
+        if loss.cause == "kill" or (loss.cause in MAX_TRIES and not blamed):
+            self._deaths.add()
         for ticket, call in seat.calls.items():
             job = call.job
             job.losses[loss.cause] += call in blamed

@@ -14,9 +14,9 @@ class DeathCount:
     def __init__(self) -> None:
         self._deaths = 0
 
-    def add(self, number: int) -> None:
-        """Adds so many losses."""
-        self._deaths += number
+    def add(self) -> None:
+        """A worker was lost."""
+        self._deaths += 1
 
     def reset(self) -> None:
         """An answer has come."""

@@ -24,7 +24,7 @@ LOOK_SECONDS = 60.0
 """A worker that has had a job for so long is looked at, then after twice this time, four times and so on."""
 
 POLL_SECONDS = 1.0
-"""How often it looks for stragglers."""
+"""How often the dispatch looks for stragglers, at workers without a time limit, and for new machines."""
 
 HANG_FACTOR = 10.0
 """A worker hangs if it takes more than this many times as long as another one that has done its job."""

@@ -99,9 +99,17 @@ class Asynchronous(Algorithm):
         self.distribution = self.Distribution(settings, weights, task.seed)
         self._share = RLShare(settings)
         self._log = CompletionLog(settings.completion_log, task.seed)
-        collects = settings.rl_share > 0
-        shared = settings, task.agent.policy, low, high, task.seed, buffers, max_episode_steps, collects
-        self._setup = jobs.Setup(*shared, max_simulators=2 * settings.actor_workers)
+        self._setup = jobs.Setup(
+            settings=settings,
+            policy=task.agent.policy,
+            low=low,
+            high=high,
+            seed=task.seed,
+            buffers=buffers,
+            max_episode_steps=max_episode_steps,
+            collects=settings.rl_share > 0,
+            max_simulators=2 * settings.actor_workers,
+        )
         self._flights: list[Flight] = []
         self._counters = Counters()
         self._tally = JobTally()
@@ -125,10 +133,10 @@ class Asynchronous(Algorithm):
     def _start_jobs(self, engine: Engine) -> None:
         """Starts new jobs, and again those that were under way when the run was saved."""
         counters = self._counters
-        under_way = [flight.job.kind for flight in self._flights]
-        for _ in range(self._settings.actor_workers - len(under_way) + under_way.count(CriticsJob.kind)):
+        num_critics = sum(isinstance(flight.job, CriticsJob) for flight in self._flights)
+        for _ in range(self._settings.actor_workers - len(self._flights) + num_critics):
             self._flights.append(Flight(self._make_individual()))
-        if self._may_train_critics() and CriticsJob.kind not in under_way:
+        if self._may_train_critics() and not num_critics:
             count = self.learner.replay.count
             job = CriticsJob(counters.critics, counters.told, count, jobs.CRITIC_STEPS, self.actor)
             counters.critics += 1

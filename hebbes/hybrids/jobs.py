@@ -155,7 +155,7 @@ class CriticsAnswer:
 
     @property
     def critics(self) -> dict[str, np.ndarray]:
-        """Their state, without the figures."""
+        """Their state, without loss and seconds."""
         return {name: value for name, value in vars(self).items() if isinstance(value, np.ndarray)}
 
 
@@ -202,8 +202,15 @@ def play_individual(
     rows = np.empty((0, 0), np.float32)
     if transitions is not None:
         rows = core.replay.make_rows(core.replay.rescale_actions(transitions, setup.low, setup.high))
-    played = float(rollouts.fitness[0]), int(rollouts.env_steps.sum())
-    return IndividualAnswer(*played, q_mean, ", ".join(rollouts.faults), perf_counter() - started, row, rows)
+    return IndividualAnswer(
+        fitness=float(rollouts.fitness[0]),
+        env_steps=int(rollouts.env_steps.sum()),
+        q_mean=q_mean,
+        problem=", ".join(rollouts.faults),
+        seconds=perf_counter() - started,
+        row=row,
+        transitions=rows,
+    )
 
 
 def play_mean(evaluator: "ChunkEvaluator", setup: Setup, job: MeanJob) -> MeanAnswer:
@@ -211,8 +218,12 @@ def play_mean(evaluator: "ChunkEvaluator", setup: Setup, job: MeanJob) -> MeanAn
     started = perf_counter()
     first = job.number * MEAN_EPISODES
     rollouts = _play(evaluator, setup, job.row, 1, range(first, first + MEAN_EPISODES))
-    played = float(rollouts.fitness[0]), int(rollouts.env_steps.sum())
-    return MeanAnswer(*played, ", ".join(rollouts.faults), perf_counter() - started)
+    return MeanAnswer(
+        fitness=float(rollouts.fitness[0]),
+        env_steps=int(rollouts.env_steps.sum()),
+        problem=", ".join(rollouts.faults),
+        seconds=perf_counter() - started,
+    )
 
 
 def train_critics(

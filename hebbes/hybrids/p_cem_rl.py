@@ -81,8 +81,17 @@ class PCEMRL(CEMRL):
         self._group_size = settings.count_batches()
         self._is_parallel = settings.parallel_critic
         assert isinstance(task.agent.policy, MLP)
-        shared = settings, task.agent.policy, self.learner.low, self.learner.high, task.seed, buffers
-        self._setup = jobs.Setup(*shared, max_episode_steps, collects=True, max_simulators=0)
+        self._setup = jobs.Setup(
+            settings=settings,
+            policy=task.agent.policy,
+            low=self.learner.low,
+            high=self.learner.high,
+            seed=task.seed,
+            buffers=buffers,
+            max_episode_steps=max_episode_steps,
+            collects=True,
+            max_simulators=0,
+        )
         self._job: tuple[int, jobs.CriticsJob] | None = None  # under way, with its ticket
 
     def _train(
@@ -118,6 +127,6 @@ class PCEMRL(CEMRL):
         if num_batches > 0:
             steps = num_batches * jobs.CRITIC_STEPS
             job = jobs.CriticsJob(progress.units, progress.units, replay.count, steps, self.actor)
-            submitted = engine, jobs.train_critics, self._setup, job, replay, critics
-            self._job = jobs.submit_gradients(*submitted, urgent=True), job
+            ticket = jobs.submit_gradients(engine, jobs.train_critics, self._setup, job, replay, critics, urgent=True)
+            self._job = ticket, job
         return critic_steps

@@ -27,6 +27,7 @@ from jaxtyping import Bool, Float32, Shaped
 from hebbes.contracts.option import option
 from hebbes.contracts.policy import Buffers, Layout, Rows, State, Weights
 from hebbes.policies import kernels
+from hebbes.policies.activations import sigmoid
 from hebbes.policies.base import SizedPolicy, xavier_uniform
 from hebbes.policies.cnn import can_convolve, compute_conv_features, compute_conv_shapes
 from hebbes.policies.initial_weights import COEVOLVE, INITIAL_WEIGHTS
@@ -201,7 +202,7 @@ class Hebbian(SizedPolicy):
             )
             if self.eligibility:
                 layer.traces = state["traces"][number]
-                layer.rates = _sigmoid(self.layout.view(rows, "eligibility")[:, number])
+                layer.rates = sigmoid(self.layout.view(rows, "eligibility")[:, number])
             outputs = kernels.plastic_layers.plastic_linear(rows, rule, layer, self.normalization, new[-1])
             new.append(np.tanh(outputs))
             if number < len(state["silent"]):
@@ -228,11 +229,6 @@ class Hebbian(SizedPolicy):
         modulation = np.tanh(m[:, 0] + m[:, 1] * rewards)
         rewards[due | ~state["learning"]] = 0  # no reward from before a reset acts after it
         return modulation
-
-
-def _sigmoid(x: Float32[np.ndarray, " members"]) -> Float32[np.ndarray, " members"]:
-    """1 / (1 + exp(-x)), in a form that cannot overflow."""
-    return (1 + np.tanh(x / 2)) / 2
 
 
 def compute_synaptic_weights(state: State) -> list[Float32[np.ndarray, "members _out _in"]]:

@@ -13,6 +13,7 @@ import numpy as np
 from jaxtyping import Float32
 
 from hebbes.contracts.policy import Layout, Weights
+from hebbes.policies.activations import sigmoid
 from hebbes.policies.layers import linear
 
 CellState: TypeAlias = Mapping[str, Float32[np.ndarray, "members units"]]
@@ -49,27 +50,22 @@ def _compute_gates(
     )
 
 
-def _sigmoid(x: np.ndarray) -> np.ndarray:
-    """Sigmoid as (1 + tanh(x / 2)) / 2, which cannot overflow."""
-    return (np.tanh(x * np.float32(0.5)) + np.float32(1)) * np.float32(0.5)
-
-
 def _update_lstm(weights: Weights, layout: Layout, inputs: Inputs, state: CellState) -> None:
     from_inputs, from_hidden = _compute_gates(weights, layout, inputs, state["hidden"])
     i, f, g, o = np.split(from_inputs + from_hidden, 4, axis=1)
     cell = state["cell"]
-    cell *= _sigmoid(f)
-    cell += _sigmoid(i) * np.tanh(g)
-    np.multiply(_sigmoid(o), np.tanh(cell), out=state["hidden"])
+    cell *= sigmoid(f)
+    cell += sigmoid(i) * np.tanh(g)
+    np.multiply(sigmoid(o), np.tanh(cell), out=state["hidden"])
 
 
 def _update_gru(weights: Weights, layout: Layout, inputs: Inputs, state: CellState) -> None:
     from_inputs, from_hidden = _compute_gates(weights, layout, inputs, state["hidden"])
     (r_x, z_x, n_x), (r_h, z_h, n_h) = (np.split(gates, 3, axis=1) for gates in (from_inputs, from_hidden))
-    n = np.tanh(n_x + _sigmoid(r_x + r_h) * n_h)
+    n = np.tanh(n_x + sigmoid(r_x + r_h) * n_h)
     hidden = state["hidden"]
     hidden -= n
-    hidden *= _sigmoid(z_x + z_h)
+    hidden *= sigmoid(z_x + z_h)
     hidden += n  # (1 - z) n + z h
 
 

@@ -40,7 +40,8 @@ class CRFMNESSettings(AdaptiveSettings):
 
     def choose_population_size(self, num_params: int) -> int:
         """Members per generation: the setting, or the default rounded up to an even number."""
-        return super().choose_population_size(num_params) + super().choose_population_size(num_params) % 2
+        found = super().choose_population_size(num_params)
+        return found + found % 2
 
 
 @dataclass(frozen=True)

@@ -10,9 +10,10 @@ from hebbes.contracts.option import check_argument, map_flags
 from hebbes.contracts.policy import Layout, LowRankWeights, Weights
 from hebbes.contracts.population import NoisePopulation, Population
 from hebbes.contracts.strategy import Results, Strategy, TakesLayout
+from hebbes.contracts.suggestion import suggest_name
 from hebbes.policies.mean_squares import compute_mean_squares
 from hebbes.registry.former_names import find_current_option_name
-from hebbes.registry.lookup import find_class, suggest_name
+from hebbes.registry.lookup import find_class
 from hebbes.registry.users_classes import convert_errors, make_instance
 from hebbes.strategies.core.restoring import copy_matching_arrays
 from hebbes.strategies.core.samplers import LOW_RANK
