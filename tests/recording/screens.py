@@ -13,6 +13,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 _PARTS = re.compile(r"\x1b\[(\??)([0-9;]*)([A-Za-z])|(.)", re.DOTALL)
+_FRAMES = re.compile(r"(?<=A)(?=\r\x1b\[\?7l)")
+"""Between two drawings of the view: the first one ends by moving the cursor up."""
 
 
 class Screen:
@@ -83,6 +85,7 @@ class OnTerminal:
 
     def __init__(self, command, columns=80, lines=24, **environment):
         self.screen, self.raw, self.status = Screen(columns, lines), "", None
+        self._frames: list[str] = []  # read, and not yet on the screen
         self.pid, self.terminal = pty.fork()
         if not self.pid:
             os.chdir(ROOT)
@@ -95,12 +98,20 @@ class OnTerminal:
         fcntl.ioctl(self.terminal, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))
         self.screen.resize(columns, lines)
 
-    def read(self, until=lambda screen: False, timeout=60.0):
-        """Reads until the screen is so, or the program has ended; returns whether the screen was so."""
+    def read(self, until=lambda screen: False, timeout=180.0):
+        """Reads until the screen is so, or the program has ended; returns whether the screen was so.
+
+        A slow reader gets several frames at once, and looks at each.
+        """
         deadline = time.monotonic() + timeout
         while time.monotonic() < deadline:
             if until(self.screen):
                 return True
+            if self._frames:
+                frame = self._frames.pop(0)
+                self.raw += frame
+                self.screen.feed(frame)
+                continue
             if not select.select([self.terminal], [], [], 0.1)[0]:
                 continue
             try:
@@ -110,9 +121,7 @@ class OnTerminal:
             if not data:
                 self.end()
                 return until(self.screen)
-            text = data.decode(errors="replace")
-            self.raw += text
-            self.screen.feed(text)
+            self._frames += _FRAMES.split(data.decode(errors="replace"))
         raise AssertionError(f"nothing in {timeout} s: {self.screen.text}")
 
     def send(self, keys):
