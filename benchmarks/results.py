@@ -6,11 +6,11 @@
 It says first how long it will take. Each run is a process with one thread for linear algebra. After Ctrl-C,
 SIGTERM or SIGHUP no process is left, and the same command goes on. The table shows the runs that have ended so far,
 with the values of all seeds. A folder whose runs had other options is refused. After a change of a preset or of the
-program, take a new one.
+program, take a new one. With `--recorded FILE` the returns of runs that are done go to a CSV file, and runs that it
+has are not repeated. So a study of days can go from one machine to the next.
 """
 
 import argparse
-import json
 import os
 import shlex
 import signal
@@ -18,10 +18,7 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
-from itertools import product
 from pathlib import Path
-from statistics import fmean
 from tempfile import NamedTemporaryFile
 from threading import Lock
 from typing import IO, Any, NoReturn
@@ -30,136 +27,30 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from benchmarks.studies import NUM_RULES, STUDIES, Study
-from hebbes.files.atomic_file import write_atomically
+from benchmarks.planned_runs import PlannedRun, plan
+from benchmarks.recorded_runs import RecordedRuns
+from benchmarks.studies import STUDIES
+from hebbes.files.atomic_file import check_place, write_atomically
 from hebbes.files.folder_lock import lock_folder
 from hebbes.statistics.intervals import summarize
 from hebbes.statistics.table import format_table
-from hebbes.training.run_folder import COMMAND_TXT
-from hebbes.training.run_status import read_status
 
 ROOT = Path(__file__).resolve().parent.parent
-MORPHOLOGIES_JSON = "morphologies.json"
-MORPHOLOGY_EPISODES = 100
-MERGED = ".merged.dat"
-OF_THE_FILES = ("--folder", "--run_name", "--print_every", "--init_from")
-"""Options that say where files are, and not what is trained."""
 STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
-@dataclass(frozen=True)
-class PlannedRun:
-    """A run of a study."""
-
-    environment: str
-    method: str
-    folder: Path
-    command: Sequence[str]
-    """Begins it."""
-    morphologies: Sequence[str]
-    """In which the policy is played after training."""
-    source: "PlannedRun | None" = None
-    """The run whose rules are merged for this one."""
-
-    @property
-    def tests(self) -> Path:
-        """The file of the returns: the test at the end of training, or the episodes in all morphologies."""
-        return self.folder / (MORPHOLOGIES_JSON if self.morphologies else "test.json")
-
-    @property
-    def is_trained(self) -> bool:
-        """Whether its training has ended normally."""
-        return self.folder.is_dir() and read_status(self.folder).state == "ended"
-
-    @property
-    def is_done(self) -> bool:
-        """Whether it is trained and tested."""
-        return self.is_trained and self.tests.exists()
-
-    def check(self) -> None:
-        """ValueError if the folder has a run with other options, or returns that cannot be read."""
-        if (self.folder / COMMAND_TXT).exists():
-            wanted = read_options(shlex.join(self.command))
-            found = read_options((self.folder / COMMAND_TXT).read_text().splitlines()[0])
-            if found != wanted:
-                raise ValueError(f"{self.folder} is of {found}, and the study has {wanted}: take another --folder")
-        try:
-            self.read_scores()
-        except (ValueError, KeyError, TypeError):
-            raise ValueError(f"{self.tests} is damaged: remove it, and it is made again") from None
-
-    def read_scores(self) -> dict[str, float]:
-        """Environment, with the morphology if there are several -> mean return. Empty if the run is not done."""
-        if not self.is_done:
-            return {}
-        tests = json.loads(self.tests.read_text())
-        if not self.morphologies:
-            return {self.environment: fmean(tests["returns"])}
-        return {f"{self.environment} {each['morphology']}": each["mean"] for each in tests["files"]}
-
-    @property
-    def needs_training(self) -> bool:
-        """Whether its training, or the test at the end of it, is left."""
-        return not (self.is_trained if self.morphologies else self.is_done)
-
-    def find_training(self) -> Sequence[str]:
-        """The command that begins the training, or goes on with it."""
-        return [*self.command[:2], "--resume", str(self.folder)] if self.folder.is_dir() else self.command
-
-    @property
-    def merged(self) -> Path:
-        """The policy file with merged rules from which it begins, if it has a source."""
-        return self.folder.with_suffix(MERGED)
-
-    def make_merge(self) -> Sequence[str]:
-        """The command that merges the rules of its source."""
-        assert self.source
-        options = ["--path_weights", str(self.source.folder / "best.dat"), "--num_rules", str(NUM_RULES)]
-        return [sys.executable, "-m", "hebbes", "merge", *options, "--output", str(self.merged)]
-
-    def make_test(self) -> Sequence[str]:
-        """The command that plays the policy in all morphologies, with start states that no training has."""
-        program = self.command[1].replace("train", "evaluate")
-        options = ["--episodes", str(MORPHOLOGY_EPISODES), "--seed", "1000", "--json", "--threads", "1"]
-        return [
-            sys.executable,
-            program,
-            "--path_weights",
-            str(self.folder / "best.dat"),
-            *options,
-            "--damage",
-            *self.morphologies,
-        ]
-
-
-def read_options(line: str) -> dict[str, str]:
-    """The options of a command that trains, without those of the files."""
-    words = shlex.split(line)[2:]
-    return {name: value for name, value in zip(words[::2], words[1::2], strict=True) if name not in OF_THE_FILES}
-
-
-def plan(study: Study, folder: Path) -> list[PlannedRun]:
-    """The runs of a study, seed by seed, so that a part of them shows all methods. A source comes before its user."""
-    runs: dict[Path, PlannedRun] = {}
-    for seed, environment, (name, method) in product(study.seeds, study.minutes, study.methods.items()):
-        options = {"environment": environment, **study.options, **method.options, "seed": str(seed)}
-        own = folder / environment / f"{name}-seed{seed}"
-        source = None
-        if method.merged_from:
-            source = runs[folder / environment / f"{method.merged_from}-seed{seed}"]
-            options |= {"sharing": "clusters", "num_rules": str(NUM_RULES), "init_from": str(own.with_suffix(MERGED))}
-        options |= {"folder": str(folder), "run_name": own.name, "print_every": "10"}
-        words = [word for option, value in options.items() for word in (f"--{option}", value)]
-        command = [sys.executable, method.program, *words]
-        runs[own] = PlannedRun(environment, name, own, command, study.morphologies, source)
-    return list(runs.values())
+def find_runs_left(runs: Sequence[PlannedRun], recorded: RecordedRuns) -> list[PlannedRun]:
+    """The runs without scores, and those whose policies they begin from, if these are not here."""
+    left = [run for run in runs if not recorded.find_scores(run)]
+    sources = [run.source for run in left if run.source and not run.merged.exists() and not run.source.is_done]
+    return [*left, *(source for source in sources if source not in left)]
 
 
 class Trainings:
-    """Trains and tests runs, several at once."""
+    """Trains and tests runs, several at once, and records them."""
 
-    def __init__(self, num_jobs: int):
-        self._num_jobs, self._is_over, self._lock = num_jobs, False, Lock()
+    def __init__(self, num_jobs: int, recorded: RecordedRuns):
+        self._num_jobs, self._recorded, self._is_over, self._lock = num_jobs, recorded, False, Lock()
         self._processes: set[subprocess.Popen[bytes]] = set()
 
     def do(self, runs: Sequence[PlannedRun]) -> bool:
@@ -195,7 +86,10 @@ class Trainings:
                     return False
                 if run.needs_training and not self._call("begins", run.folder, run.find_training(), log, log):
                     return False
-                return run.is_done or self._test(run, log)
+                if not (run.is_done or self._test(run, log)):
+                    return False
+            self._recorded.add(run)
+            return True
         except OSError as error:
             print(f"failed   {run.folder}: {error}", flush=True)
             return False
@@ -231,12 +125,12 @@ class Trainings:
         return status == 0
 
 
-def format_results(runs: Sequence[PlannedRun]) -> str:
+def format_results(runs: Sequence[PlannedRun], recorded: RecordedRuns) -> str:
     """A row for each environment and method: its interquartile mean, and the values of its seeds."""
     rows = []
     for environment, method in dict.fromkeys((run.environment, run.method) for run in runs):
         own = [run for run in runs if (run.environment, run.method) == (environment, method)]
-        done = [scores for scores in (run.read_scores() for run in own) if scores]
+        done = [scores for scores in (recorded.find_scores(run) for run in own) if scores]
         for case in done[0] if done else [environment]:
             values = [scores[case] for scores in done]
             iqm = f"{summarize(np.array(values)).iqm.value:.0f}" if values else "-"
@@ -250,6 +144,7 @@ def main() -> None:
     parser.add_argument("study", choices=STUDIES)
     parser.add_argument("--folder", type=Path, default=Path("results"), help="folder of the runs (default: results)")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="runs at once (default: all cores)")
+    parser.add_argument("--recorded", type=Path, metavar="FILE", help="CSV file of runs that are done (default: none)")
     parser.add_argument("--table", action="store_true", help="train nothing, only print the table")
     arguments = parser.parse_args()
     if arguments.jobs < 1:
@@ -257,14 +152,20 @@ def main() -> None:
     study, folder = STUDIES[arguments.study], arguments.folder.absolute() / arguments.study
     runs = plan(study, folder)
     try:
+        if arguments.recorded:
+            check_place("--recorded", arguments.recorded)
+        recorded = RecordedRuns(arguments.recorded)
         for run in runs:
             run.check()
+        left = find_runs_left(runs, recorded)
         if not arguments.table:
             folder.mkdir(parents=True, exist_ok=True)
             lock_folder(folder)
+            for run in runs:
+                if run.is_done:
+                    recorded.add(run)
     except (OSError, ValueError) as error:
         parser.error(str(error))
-    left = [run for run in runs if not run.is_done]
     is_complete = True
     if left and not arguments.table:
         hours = sum(study.minutes[run.environment] for run in left) / 60
@@ -274,8 +175,8 @@ def main() -> None:
         for number in STOPPING:
             if signal.getsignal(number) != signal.SIG_IGN:  # nohup ignores SIGHUP
                 signal.signal(number, _leave)
-        is_complete = Trainings(arguments.jobs).do(left)
-    print(format_results(runs))
+        is_complete = Trainings(arguments.jobs, recorded).do(left)
+    print(format_results(runs, recorded))
     sys.exit(0 if is_complete else 1)
 
 

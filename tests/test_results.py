@@ -1,8 +1,10 @@
 """`benchmarks/results.py`: the runs of a study are trained, stopped and gone on with, and their tests are the table."""
 
+import csv
 import json
 import os
 import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -13,7 +15,9 @@ from statistics import fmean
 import numpy as np
 import pytest
 
-from benchmarks.results import plan
+from benchmarks.planned_runs import plan
+from benchmarks.recorded_runs import COLUMNS, RecordedRuns
+from benchmarks.results import find_runs_left
 from benchmarks.studies import STUDIES
 from hebbes.files.folder_lock import lock_folder
 from hebbes.files.policy_file import load_policy
@@ -31,12 +35,12 @@ results.STUDIES = {"small": Study({"CartPole-v1": 0.5}, methods, options, range(
 results.main()
 """
 MERGED = """
-from benchmarks import results
+from benchmarks import planned_runs, results
 from benchmarks.studies import Method, Study
 methods = {"plastic": Method("train_hebbian.py"), "merged": Method("train_hebbian.py", merged_from="plastic")}
 options = {"generations": "1", "population_size": "4", "max_episode_steps": "60", "test_episodes": "0", "threads": "1"}
 bodies = ("none", "left")
-results.MORPHOLOGY_EPISODES = 2
+planned_runs.MORPHOLOGY_EPISODES = 2
 results.STUDIES = {"small": Study({"AntBulletEnv-v0": 0.5}, methods, options, (0,), bodies)}
 results.main()
 """
@@ -156,6 +160,52 @@ def test_runs_with_other_options_are_refused(tmp_path):
     other = make_run(tmp_path / "other", line.replace("100", "20"))
     with pytest.raises(ValueError, match=r"HalfCheetah-v5/preset-seed40 is of .*'20'.* and the study has .*'100'"):
         other.check()
+
+
+@pytest.mark.slow
+def test_what_is_recorded_is_not_repeated_on_another_machine(tmp_path):
+    record = tmp_path / "small.csv"
+    here, there, third = (("--folder", str(tmp_path / name), "--recorded", str(record)) for name in ("a", "b", "c"))
+    assert start(tmp_path / "a", 1).wait(timeout=300) == 0  # its runs are recorded by the next command
+    begun = start(tmp_path / "a", 1, *here)
+    table = begun.communicate(timeout=60)[0]
+    rows = list(csv.DictReader(record.open()))
+    assert begun.returncode == 0 and len(rows) == 4
+    (again,) = [row for row in rows if row["run"] == "ga-seed1"]
+    returns = json.loads((tmp_path / "a" / "small" / "CartPole-v1" / "ga-seed1" / "test.json").read_text())["returns"]
+    assert float(again["mean_return"]) == fmean(returns) and "--strategy ga" in again["options"]
+    lines = record.read_text().splitlines(keepends=True)
+    record.write_text("".join(line for line in lines if "ga-seed1" not in line))
+    other = start(tmp_path / "b", 1, *there)
+    said = other.communicate(timeout=300)[0]
+    assert other.returncode == 0 and re.findall(r"begins .*/(.*)", said) == ["ga-seed1"]
+    assert said.endswith(table) and record.read_text().splitlines()[-1].startswith("CartPole-v1,ga-seed1,CartPole-v1,")
+    assert len(find_runs(tmp_path / "b")) == 1
+    changed = start(tmp_path / "c", 2, *third, stderr=subprocess.PIPE)
+    assert "cem-seed0 had --backend gymnasium" in changed.communicate(timeout=60)[1] and changed.returncode == 2
+
+
+@pytest.mark.parametrize(
+    "text", ["", "a,b\n1,2\n", "HEADER\nCartPole-v1,cem-seed0,CartPole-v1,many,,\n", "HEADER\n1,2\n"]
+)
+def test_a_damaged_record_is_refused(tmp_path, text):
+    path = tmp_path / "small.csv"
+    path.write_text(text.replace("HEADER", ",".join(COLUMNS)))
+    with pytest.raises(ValueError, match=r"--recorded .*small.csv cannot be read"):
+        RecordedRuns(path)
+
+
+def test_a_run_whose_source_is_elsewhere_needs_the_source_too(tmp_path):
+    runs = plan(STUDIES["ant_damage"], tmp_path)
+    plastic, merged = (next(run for run in runs if run.method == name) for name in ("plastic", "merged"))
+    record = tmp_path / "ant.csv"
+    options = shlex.join(word for item in sorted(plastic.options.items()) for word in item)
+    row = (plastic.environment, plastic.folder.name, "AntBulletEnv-v0 none", "1.5", options, "abc")
+    record.write_text("\n".join([",".join(COLUMNS), ",".join(row), ""]))
+    recorded = RecordedRuns(record)
+    assert recorded.find_scores(plastic) == {"AntBulletEnv-v0 none": 1.5}
+    assert find_runs_left([plastic], recorded) == []
+    assert find_runs_left([plastic, merged], recorded) == [merged, plastic]
 
 
 def test_two_do_not_work_on_one_study(tmp_path):

@@ -1,0 +1,68 @@
+"""RecordedRuns: the scores of runs that are done, in a CSV file that goes from one machine to the next."""
+
+import csv
+import io
+import shlex
+from pathlib import Path
+from threading import Lock
+
+from benchmarks.planned_runs import PlannedRun
+from hebbes.execution.provenance import find_commit
+from hebbes.files.atomic_file import write_atomically
+
+COLUMNS = ("environment", "run", "case", "mean_return", "options", "commit")
+"""A case is the environment, or it with one of its morphologies. The commit is that of hebbes when the run ended."""
+
+
+class RecordedRuns:
+    """The runs in a file, to which several threads may add others. Without a file nothing is kept.
+
+    A file that cannot be read raises ValueError.
+    """
+
+    def __init__(self, path: Path | None) -> None:
+        self._path, self._lock = path, Lock()
+        self._rows = _read_rows(path) if path is not None and path.exists() else []
+
+    def find_scores(self, run: PlannedRun) -> dict[str, float]:
+        """Case -> mean return of a run that was done here or elsewhere; empty if it was not.
+
+        ValueError if the recorded run had other options.
+        """
+        rows = [row for row in self._rows if (row["environment"], row["run"]) == (run.environment, run.folder.name)]
+        wanted = _format_options(run)
+        if rows and rows[0]["options"] != wanted:
+            raise ValueError(f"{self._path}: {run.folder.name} had {rows[0]['options']}, and the study has {wanted}")
+        return {row["case"]: float(row["mean_return"]) for row in rows} or run.read_scores()
+
+    def add(self, run: PlannedRun) -> None:
+        """Adds a run that is done here, unless it is known, and writes the file."""
+        same = {"environment": run.environment, "run": run.folder.name}
+        with self._lock:
+            if self._path is None or any(same.items() <= row.items() for row in self._rows):
+                return
+            same |= {"options": _format_options(run), "commit": find_commit()}
+            scores = run.read_scores()
+            self._rows += [{**same, "case": case, "mean_return": repr(score)} for case, score in scores.items()]
+            text = io.StringIO()
+            writer = csv.DictWriter(text, COLUMNS, lineterminator="\n")
+            writer.writeheader()
+            writer.writerows(self._rows)
+            write_atomically(self._path, text.getvalue().encode())
+
+
+def _format_options(run: PlannedRun) -> str:
+    return shlex.join(word for name, value in sorted(run.options.items()) for word in (name, value))
+
+
+def _read_rows(path: Path) -> list[dict[str, str]]:
+    try:
+        reader = csv.DictReader(io.StringIO(path.read_text()), strict=True)
+        rows = list(reader)
+        if tuple(reader.fieldnames or ()) != COLUMNS or any(None in row or None in row.values() for row in rows):
+            raise ValueError(f"its columns are not {', '.join(COLUMNS)}")
+        for row in rows:
+            float(row["mean_return"])
+    except (OSError, csv.Error, ValueError) as error:
+        raise ValueError(f"--recorded {path} cannot be read: {error}") from None
+    return rows
