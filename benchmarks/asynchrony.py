@@ -19,6 +19,7 @@ import json
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
@@ -40,6 +41,7 @@ from benchmarks.asynchrony_model import (
     simulate_aes_rl,
     simulate_generations,
 )
+from benchmarks.kept_results import KeptResults
 from hebbes.contracts.engine import Engine, Transitions
 from hebbes.hybrids import jobs
 from hebbes.hybrids.aes import AES
@@ -62,25 +64,19 @@ class Benchmark:
     """What the arguments ask for, and the results so far."""
 
     def __init__(self, arguments: argparse.Namespace):
-        self._arguments, self._path = arguments, arguments.results
-        self.results = json.loads(self._path.read_text()) if self._path.exists() else {}
+        self._arguments, self._kept = arguments, KeptResults(arguments.results)
+        self.results = self._kept.by_name
         settings = {name: vars(arguments)[name] for name in ("episode_length", "hidden_sizes", "gradient_steps")}
         if self.results.setdefault("settings", settings) != settings:
-            raise SystemExit(f"{self._path} has results with other settings: {self.results['settings']}")
+            raise SystemExit(f"{arguments.results} has results with other settings: {self.results['settings']}")
 
     def measure(self) -> None:
         """Measures what the results lack."""
         for workers in MEASURED:
-            if f"costs {workers}" not in self.results:
-                self._keep(f"costs {workers}", asdict(self._measure_costs(workers)))
+            jobs: dict[str, Callable[[], Any]] = {f"costs {workers}": partial(self._measure_costs, workers)}
             for algorithm in NAMES:
-                if f"measured {algorithm} {workers}" not in self.results:
-                    self._keep(f"measured {algorithm} {workers}", self._measure_run(algorithm, workers))
-
-    def _keep(self, name: str, result: Any) -> None:
-        self.results[name] = result
-        self._path.write_text(json.dumps(self.results, indent=1))
-        print(name, result, file=sys.stderr, flush=True)
+                jobs[f"measured {algorithm} {workers}"] = partial(self._measure_run, algorithm, workers)
+            self._kept.measure(jobs)
 
     def _make_options(self, algorithm: str, workers: int) -> dict[str, Any]:
         """Options of a run whose second generation is the first one that is trained."""
@@ -109,7 +105,7 @@ class Benchmark:
         generation = POPULATION * self._arguments.episode_length
         return measure_seconds(moments, 2 * generation, 4 * generation) / (2 * generation)
 
-    def _measure_costs(self, workers: int) -> Costs:
+    def _measure_costs(self, workers: int) -> dict[str, float]:
         """The costs with so many workers."""
         config = resolve_config("hybrid", format_options(self._make_options("aes_rl", workers)))
         with tempfile.TemporaryDirectory() as folder:
@@ -137,7 +133,7 @@ class Benchmark:
         started = time.perf_counter()
         AES(settings, row, 0).tell(row + 1, 1.0, 0.0)
         tell = time.perf_counter() - started
-        return Costs(**of_jobs, **self._measure_gradients(learner, row), tell=tell)
+        return asdict(Costs(**of_jobs, **self._measure_gradients(learner, row), tell=tell))
 
     def _measure_gradients(self, learner: Learner, row: np.ndarray) -> dict[str, float]:
         """Seconds of gradient steps in this process."""

@@ -33,6 +33,7 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
+from benchmarks.kept_results import KeptResults
 from hebbes.contracts.engine import Rollouts
 from hebbes.contracts.trainer import Progress
 from hebbes.execution.chunk_engine import ChunkEngine
@@ -40,6 +41,7 @@ from hebbes.execution.chunks import count_chunks
 from hebbes.execution.observation_moments import MomentTally
 from hebbes.execution.ray_engine import RayTransport, RayWorker
 from hebbes.options.command_line import parse_config
+from hebbes.options.texts import format_arguments
 from hebbes.training.prepare import prepare
 from hebbes.training.run_state import Run
 
@@ -163,8 +165,7 @@ def prepare_run(folder: str, members: int, layers: Sequence[int]) -> Run:
     """A run of HalfCheetah-v5 whose own engine has one thread."""
     flags = {"environment": "HalfCheetah-v5", "policy": "mlp", "population_size": members, "threads": 1}
     flags |= {"folder": folder, "engine": "in_process", "generations": 10**6, "max_episode_steps": 100}
-    words = [word for name, value in flags.items() for word in (f"--{name}", str(value))]
-    (run,) = prepare(parse_config("static", [*words, "--hidden_sizes", *map(str, layers)], __doc__))
+    (run,) = prepare(parse_config("static", format_arguments({**flags, "hidden_sizes": layers}), __doc__))
     return run
 
 
@@ -238,17 +239,12 @@ def start_ray(folder: str, num_cpus: int = 2) -> None:
     ray.init("local", num_cpus=num_cpus, include_dashboard=False, log_to_driver=False, object_store_memory=10**9)
 
 
-def measure(results: dict[str, Any], path: Path | None, members: Sequence[int]) -> None:
+def measure(kept: KeptResults, members: Sequence[int]) -> None:
     """Measures what the results lack."""
     for weights, layers in LAYERS.items():
         jobs: dict[str, Callable[[], Any]] = {f"env_step {weights}": partial(measure_env_step, layers)}
         jobs |= {f"{each} {weights}": partial(measure_driver, each, layers) for each in members}
-        for name, job in jobs.items():
-            if name not in results:
-                results[name] = job()
-                print(name, results[name], file=sys.stderr, flush=True)
-                if path is not None:
-                    path.write_text(json.dumps(results, indent=1))
+        kept.measure(jobs)
 
 
 def format_table(rows: Sequence[dict[str, float]]) -> str:
@@ -270,11 +266,11 @@ def main() -> None:
     parser.add_argument("--members", type=int, nargs="+", default=MEMBERS, help="population sizes")
     parser.add_argument("--json", action="store_true", help="print the rows as JSON")
     arguments = parser.parse_args()
-    path = arguments.results
-    results = json.loads(path.read_text()) if path is not None and path.exists() else {}
+    kept = KeptResults(arguments.results)
+    results = kept.by_name
     with tempfile.TemporaryDirectory() as folder:
         start_ray(folder)
-        measure(results, path, arguments.members)
+        measure(kept, arguments.members)
     rows = [
         describe(members, weights, results[f"{members} {weights}"], results[f"env_step {weights}"])
         for weights in LAYERS

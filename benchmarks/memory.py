@@ -20,6 +20,8 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
+from hebbes.training.free_memory import measure_private_memory
+
 ROOT = Path(__file__).parent.parent
 COMMON = "--generations 2 --test_episodes 0 --threads 2 --eval_episodes 2"
 CHEETAH, CARTPOLE = "--environment HalfCheetah-v5", "--environment CartPole-v1"
@@ -84,7 +86,7 @@ def measure(trainer: str, flags: str) -> dict[str, float]:
         make_agent,
         make_environment_spec,
     )
-    from hebbes.training.free_memory import measure_own_memory
+    from hebbes.training.free_memory import measure_private_memory
     from hebbes.training.memory_check import measure_run_size
     from hebbes.training.prepare import prepare
     from hebbes.training.run import execute
@@ -96,7 +98,7 @@ def measure(trainer: str, flags: str) -> dict[str, float]:
         both = find_spaces(environment)
         settled_config = resolve_automatic_options(config, environment, both[0])
         size = measure_run_size(settled_config, make_agent(settled_config, *both), environment)
-        predicted, before, peak = sum(estimate_memory(size).values()), measure_own_memory(), _PeakMemory()
+        predicted, before, peak = sum(estimate_memory(size).values()), measure_private_memory(), _PeakMemory()
         (run,) = prepare(config)
         execute(run)
         return {"predicted_mb": predicted / 1e6, "measured_mb": (peak.stop() - before) / 1e6}
@@ -121,7 +123,7 @@ class _PeakMemory:
         while not self._stopped.wait(0.002):
             if time.monotonic() > looked + 0.1:
                 self._workers, looked = list(_find_workers()), time.monotonic()
-            self._most = max(self._most, sum(map(_read_anonymous_memory, [os.getpid(), *self._workers])))
+            self._most = max(self._most, sum(map(measure_private_memory, [os.getpid(), *self._workers])))
 
 
 def _find_workers() -> Iterator[int]:
@@ -131,14 +133,6 @@ def _find_workers() -> Iterator[int]:
             for child in (task / "children").read_text().split():
                 if b"multiprocessing" in Path(f"/proc/{child}/cmdline").read_bytes():
                     yield int(child)
-
-
-def _read_anonymous_memory(process: int) -> int:
-    try:
-        lines = Path(f"/proc/{process}/status").read_text().splitlines()
-    except OSError:  # it has ended
-        return 0
-    return sum(int(line.split()[1]) * 1024 for line in lines if line.startswith("RssAnon:"))
 
 
 if __name__ == "__main__":

@@ -3,9 +3,10 @@
 import json
 import shlex
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import product
+from itertools import chain, product
+from math import nan
 from pathlib import Path
 from statistics import fmean
 
@@ -68,8 +69,10 @@ class PlannedRun:
             return {}
         tests = json.loads(self.tests.read_text())
         if not self.morphologies:
-            return {self.environment: fmean(tests["returns"])}
-        return {f"{self.environment} {each['morphology']}": each["mean"] for each in tests["files"]}
+            return {self.environment: compute_mean(tests["returns"])}
+        return {
+            f"{self.environment} {each['morphology']}": compute_mean(chain(*each["returns"])) for each in tests["files"]
+        }
 
     @property
     def options(self) -> dict[str, str]:
@@ -109,6 +112,11 @@ class PlannedRun:
             "--damage",
             *self.morphologies,
         ]
+
+
+def compute_mean(returns: Iterable[float | None]) -> float:
+    """The mean return; NaN if an episode has failed, which the files write as null."""
+    return fmean(nan if each is None else each for each in returns)
 
 
 def read_options(line: str) -> dict[str, str]:

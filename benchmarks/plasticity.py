@@ -11,23 +11,20 @@ are medians.
 
 import argparse
 import json
-import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import fields
 from math import prod
-from statistics import median
 
 import numpy as np
 from numba import njit
 
+from benchmarks.alternating_calls import time_calls
 from hebbes.policies.hebbian import Hebbian
 
 FEATURES, ACTIONS, HIDDEN_SIZES = 648, 3, (128, 64)
 AXES = {"rule": "hebb_rule", "sharing": "sharing", "normalization": "normalization", "modulation": "modulation"}
 """Flag -> the option of `Hebbian` that it sets."""
-ROUNDS = 30
-WARM_UP = 3
 
 
 def main() -> None:
@@ -65,7 +62,7 @@ def measure(policy: Hebbian, members: int, threads: int) -> dict[str, float]:
         def run_on_all(call: Callable[[_Chunk], None]) -> Callable[[], object]:
             return lambda: list(pool.map(call, chunks))
 
-        seconds = _time_calls({"ours": run_on_all(_Chunk.run_ours), "plain": run_on_all(_Chunk.run_plain_loop)})
+        seconds = time_calls({"ours": run_on_all(_Chunk.run_ours), "plain": run_on_all(_Chunk.run_plain_loop)})
     num_bytes = threads * chunks[0].num_bytes
     return {
         "ours_ms": seconds["ours"] * 1e3,
@@ -116,17 +113,6 @@ def _plain_loop(params: np.ndarray, weights: np.ndarray) -> None:
             total += source[i]
         for i in range(len(row)):
             row[i] = row[i] * np.float32(0.5) + total
-
-
-def _time_calls(calls: Mapping[str, Callable[[], object]]) -> dict[str, float]:
-    """Median seconds of each call. The calls alternate, so that a busy moment of the machine affects all of them."""
-    seconds: dict[str, list[float]] = {name: [] for name in calls}
-    for _ in range(WARM_UP + ROUNDS):
-        for name, call in calls.items():
-            start = time.perf_counter()
-            call()
-            seconds[name].append(time.perf_counter() - start)
-    return {name: median(values[WARM_UP:]) for name, values in seconds.items()}
 
 
 if __name__ == "__main__":

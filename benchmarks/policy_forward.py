@@ -9,22 +9,17 @@ maps 17 inputs through 64-64 to 6 outputs, as for HalfCheetah.
 
 import argparse
 import json
-import time
-from collections.abc import Callable, Mapping
-from statistics import median
 
 import numpy as np
 import torch
 from torch.nn import functional
 
+from benchmarks.alternating_calls import time_calls
 from hebbes.contracts.policy import Layout, Policy
 from hebbes.policies.cnn import CNN, STRIDES
 from hebbes.policies.conv_lstm import NUM_LAYERS, PADDING, STRIDE, ConvLSTM
 from hebbes.policies.layers import conv
 from hebbes.policies.mlp import MLP
-
-ROUNDS = 30
-WARM_UP = 3
 
 
 def main() -> None:
@@ -51,14 +46,14 @@ def measure(members: int) -> dict[str, float]:
     cnn_weights, mlp_weights = (_draw_params(policy, members, rng) for policy in (cnn, mlp))
     rewards = np.zeros(members, np.float32)
     torch_pixels, torch_weights = torch.from_numpy(pixels), torch.from_numpy(cnn_weights)
-    seconds = _time_calls(
+    seconds = time_calls(
         {
             "cnn": lambda: cnn.act(cnn_weights, pixels, rewards, None, {}),
             "torch": lambda: _run_torch_cnn(cnn.layout, torch_weights, torch_pixels),
         }
     )
     # measured separately, because the others leave nothing of it in the caches
-    seconds |= _time_calls({"mlp": lambda: mlp.act(mlp_weights, states, rewards, None, {})})
+    seconds |= time_calls({"mlp": lambda: mlp.act(mlp_weights, states, rewards, None, {})})
     seconds |= _time_conv_lstm(members, rng)
     return {
         "cnn_us_per_member": seconds["cnn"] / members * 1e6,
@@ -80,7 +75,7 @@ def _time_conv_lstm(members: int, rng: np.random.Generator) -> dict[str, float]:
     pixels = rng.random((members, *policy.observation_shape), dtype=np.float32)
     state = policy.initial_state(weights, [rng] * members, {})
     torch_pixels, torch_weights = torch.from_numpy(pixels), torch.from_numpy(weights)
-    return _time_calls(
+    return time_calls(
         {
             "convolutions": lambda: _run_convolutions(policy.layout, weights, pixels),
             "torch_convolutions": lambda: _run_torch_convolutions(policy.layout, torch_weights, torch_pixels),
@@ -110,17 +105,6 @@ def _run_torch_convolutions(layout: Layout, weights: torch.Tensor, pixels: torch
 
 def _draw_params(policy: Policy, members: int, rng: np.random.Generator) -> np.ndarray:
     return np.stack([policy.initial_params(rng) for _ in range(members)])
-
-
-def _time_calls(calls: Mapping[str, Callable[[], object]]) -> dict[str, float]:
-    """Median seconds of each call. The calls alternate, so that a busy moment of the machine affects all of them."""
-    seconds: dict[str, list[float]] = {name: [] for name in calls}
-    for _ in range(WARM_UP + ROUNDS):
-        for name, call in calls.items():
-            start = time.perf_counter()
-            call()
-            seconds[name].append(time.perf_counter() - start)
-    return {name: median(values[WARM_UP:]) for name, values in seconds.items()}
 
 
 @torch.inference_mode()

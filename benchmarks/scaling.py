@@ -24,6 +24,7 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from benchmarks.cluster import start_ray
+from benchmarks.kept_results import KeptResults
 from benchmarks.scaling_costs import (
     ENVIRONMENTS,
     WHOLE_EPISODE,
@@ -52,8 +53,8 @@ class Benchmark:
     """The results so far."""
 
     def __init__(self, path: Path | None, actors: Sequence[int], bandwidth: float):
-        self._path, self._actors, self._bandwidth = path, actors, bandwidth
-        self.results: dict[str, Any] = json.loads(path.read_text()) if path is not None and path.exists() else {}
+        self._kept, self._actors, self._bandwidth = KeptResults(path), actors, bandwidth
+        self.results = self._kept.by_name
 
     def measure(self) -> None:
         """Measures what the results lack."""
@@ -66,12 +67,7 @@ class Benchmark:
             return
         with tempfile.TemporaryDirectory() as folder:
             start_ray(folder, num_cpus=max(self._actors, default=2))
-            for name, job in jobs.items():
-                if name not in self.results:
-                    self.results[name] = job()
-                    print(name, self.results[name], file=sys.stderr, flush=True)
-                    if self._path is not None:
-                        self._path.write_text(json.dumps(self.results, indent=1))
+            self._kept.measure(jobs)
 
     @property
     def _driver(self) -> Driver:

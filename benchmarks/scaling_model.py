@@ -73,11 +73,6 @@ class Workload:
     """Seconds of a member in a noise sum."""
     default_chunk_size: int
 
-    @property
-    def episode_seconds(self) -> float:
-        """Mean seconds of an episode on one core, in a chunk of the default size."""
-        return float(np.mean(self.lengths)) * (self.env_step + self.batch_step / self.default_chunk_size)
-
     def draw_chunks(self, sizes: Sequence[int], rng: np.random.Generator) -> list[float]:
         """Seconds of chunks of these sizes. Their episodes are drawn from those that were seen."""
         members, starts = np.array(sizes), np.cumsum([0, *sizes[:-1]])

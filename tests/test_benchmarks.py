@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks import startup
+from benchmarks.kept_results import KeptResults
 from benchmarks.optimizers import Budget, Problem, format_median, run_ours
 from hebbes.registry.lookup import list_names
 
@@ -108,3 +109,22 @@ def _figures(*command):
     done = subprocess.run([sys.executable, *command, "--json"], capture_output=True, text=True, timeout=120, cwd=ROOT)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
+
+
+def test_what_is_kept_is_not_measured_again(tmp_path, capsys):
+    path, calls = tmp_path / "results.json", []
+
+    def count():
+        calls.append(1)
+        return len(calls)
+
+    def fail():
+        raise KeyboardInterrupt
+
+    kept = KeptResults(path)
+    with pytest.raises(KeyboardInterrupt):
+        kept.measure({"a": count, "b": fail, "c": count})
+    again = KeptResults(path)
+    again.measure({"a": fail, "b": count})
+    assert again.by_name == json.loads(path.read_text()) == {"a": 1, "b": 2}
+    assert capsys.readouterr().err == "a 1\nb 2\n"

@@ -15,7 +15,7 @@ from statistics import fmean
 import numpy as np
 import pytest
 
-from benchmarks.planned_runs import plan
+from benchmarks.planned_runs import compute_mean, plan
 from benchmarks.recorded_runs import COLUMNS, RecordedRuns
 from benchmarks.results import find_runs_left
 from benchmarks.studies import STUDIES
@@ -206,6 +206,10 @@ def test_a_run_whose_source_is_elsewhere_needs_the_source_too(tmp_path):
     assert recorded.find_scores(plastic) == {"AntBulletEnv-v0 none": 1.5}
     assert find_runs_left([plastic], recorded) == []
     assert find_runs_left([plastic, merged], recorded) == [merged, plastic]
+
+
+def test_a_failed_episode_leaves_no_mean():
+    assert np.isnan(compute_mean([1.0, None])) and compute_mean([1.0, 2.0]) == 1.5
 
 
 def test_two_do_not_work_on_one_study(tmp_path):

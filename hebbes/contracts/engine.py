@@ -129,17 +129,15 @@ class Engine(Protocol):
     ) -> Float64[np.ndarray, "rows params"]:
         """Sums over all members of utility * noise**power, one for each row; those of chunks are added pairwise."""
 
-    def submit(
-        self, function: Callable[..., Any], *arguments: Any, home: int | None = None, urgent: bool = False
-    ) -> int:
+    def submit(self, function: Callable[..., Any], *arguments: Any, urgent: bool = False) -> int:
         """Adds a job, `function(evaluator, *arguments)`, and returns its ticket. An idle worker gets it at once.
 
         An urgent job goes before all that wait for a worker.
 
         The evaluator belongs to the worker, and keeps its simulators: `evaluator.evaluate(population, ids, context)`
         plays in them and returns the rollouts of these members. A job that computes for long without playing calls
-        `evaluator.check_abandoned()` again and again, so that `close` can end it. Jobs of the same home prefer the same
-        worker. The function can be imported by its name, and gives the same answer on any worker.
+        `evaluator.check_abandoned()` again and again, so that `close` can end it. The function can be imported by its
+        name, and gives the same answer on any worker.
         """
 
     def share(self, value: Any) -> Any:

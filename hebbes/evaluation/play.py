@@ -7,13 +7,14 @@ from typing import Any, TypeAlias
 import numpy as np
 from jaxtyping import Float32, Int, Shaped, UInt8
 
-from hebbes.contracts.engine import Context, Engine, Rollouts
+from hebbes.contracts.engine import Context, Engine, EngineError, Rollouts
 from hebbes.contracts.environment import BatchEnv, EnvStep
 from hebbes.contracts.policy import Buffers
 from hebbes.contracts.randomness import Purpose, derive_simulator_seed, make_generator
 from hebbes.environments.environment_spec import EnvironmentSpec
 from hebbes.environments.ids import is_in_gymnasium, register
 from hebbes.environments.make_batch_env import choose_backend, make_batch_env
+from hebbes.environments.wrapper_errors import convert_wrapper_errors
 from hebbes.execution.chunks import Task
 from hebbes.execution.engine_options import EngineOptions
 from hebbes.execution.engines import make_engine
@@ -122,19 +123,21 @@ def play_episode(
 ) -> EpisodeResult:
     """Plays episode number `episode` of `play` in this process, with the first morphology.
 
-    The render mode "human" shows it on the screen. `show_frame` gets the frames of "rgb_array".
+    The render mode "human" shows it on the screen. `show_frame` gets the frames of "rgb_array". EngineError if a user's
+    batch wrapper raises.
     """
     env = make_episode_env(environment, episode=episode, seed=seed, render_mode=render_mode)
     try:
-        return run_episode(
-            Agent(saved.policy, saved.action_head),
-            env if show_frame is None else _FilmedEnv(env, show_frame),
-            saved.weights[np.newaxis],
-            0,
-            [make_episode_rng(seed, episode)],
-            buffers=saved.buffers,
-            max_env_steps=max_episode_steps,
-        )
+        with convert_wrapper_errors(environment, EngineError):
+            return run_episode(
+                Agent(saved.policy, saved.action_head),
+                env if show_frame is None else _FilmedEnv(env, show_frame),
+                saved.weights[np.newaxis],
+                0,
+                [make_episode_rng(seed, episode)],
+                buffers=saved.buffers,
+                max_env_steps=max_episode_steps,
+            )
     finally:
         env.close()
 

@@ -102,11 +102,9 @@ class ChunkEngine:
             sums.add(tickets[ticket], part)
         return sums.total
 
-    def submit(
-        self, function: Callable[..., Any], *arguments: Any, home: int | None = None, urgent: bool = False
-    ) -> int:
+    def submit(self, function: Callable[..., Any], *arguments: Any, urgent: bool = False) -> int:
         """Adds a job, `function(evaluator, *arguments)` with the worker's ChunkEvaluator, and returns its ticket."""
-        return self._dispatch.submit(function, *arguments, home=home, urgent=urgent)
+        return self._dispatch.submit(function, *arguments, urgent=urgent)
 
     def share(self, value: Any) -> Any:
         """What is given to `submit` in place of an argument that many jobs have, see `Engine`."""

@@ -74,9 +74,9 @@ def _read_installed_memory() -> list[int]:
         return []
 
 
-def measure_own_memory() -> int:
-    """Bytes of private memory of this process, without pages of files; 0 if the system does not say (Linux does)."""
-    for line in _read_lines(Path("/proc/self/status")):
+def measure_private_memory(process: int | str = "self") -> int:
+    """Bytes of private memory of a process, without pages of files; 0 if it has ended or the system does not say."""
+    for line in _read_lines(Path(f"/proc/{process}/status")):
         if line.startswith("RssAnon:"):
             return int(line.split()[1]) * 1024
     return 0

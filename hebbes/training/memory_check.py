@@ -13,7 +13,7 @@ from hebbes.evaluation.play import make_evaluation_spec
 from hebbes.execution.engine_options import EngineOptions, resolve_num_threads, uses_processes
 from hebbes.execution.episode import Agent
 from hebbes.training.config import TrainConfig
-from hebbes.training.free_memory import measure_free_memory, measure_own_memory
+from hebbes.training.free_memory import measure_free_memory, measure_private_memory
 from hebbes.training.owners import find_trainer
 from hebbes.training.run_memory import NO_SEARCH, Network, RunSize, Stage, count_simulators, estimate_memory
 
@@ -130,7 +130,7 @@ def _measure_simulators(size: RunSize, stage: Stage, spec: EnvironmentSpec, *, t
     if count_simulators(size, stage, training=training) <= UNMEASURED:
         return stage
     members = size.search.population_size + 1 if training else size.test_episodes
-    taken = measure_simulator_bytes(spec, min(stage.chunk_size, members), measure_own_memory, training=training)
+    taken = measure_simulator_bytes(spec, min(stage.chunk_size, members), measure_private_memory, training=training)
     return replace(stage, simulator_bytes=taken)
 
 

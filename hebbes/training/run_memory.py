@@ -4,17 +4,12 @@ It is the maximum over phases: members act, the search updates, a checkpoint is 
 The memory that the program has before it makes simulators is not counted.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from math import ceil
-from typing import TypeAlias
 
 from hebbes.contracts.trainer import SearchSize
 from hebbes.execution.chunks import IDLE_PER_THREAD, count_chunks, count_kept_envs
 from hebbes.execution.noise_sums import count_kept_arrays
-
-Terms: TypeAlias = Mapping[str, int]
-"""What needs memory -> bytes."""
 
 WORKER_BYTES = 75_000_000
 """Bytes of a worker process with its imports, without pages of files; 71 to 80 MB were measured."""

@@ -12,7 +12,7 @@ from gymnasium.spaces import Box
 from hebbes.environments.environment_spec import EnvironmentSpec
 from hebbes.environments.simulator_memory import measure_simulator_bytes
 from hebbes.environments.wrapper_spec import WrapperSpec
-from hebbes.training.free_memory import measure_own_memory
+from hebbes.training.free_memory import measure_private_memory
 
 ROOT = Path(__file__).parent.parent.parent
 NUMBERS = 20_000
@@ -44,7 +44,7 @@ gymnasium.register("Heavy-v0", entry_point=Heavy)
 
 def measure_heavy(megabytes):
     spec = EnvironmentSpec("Heavy-v0", "gymnasium", {"megabytes": megabytes})
-    found = measure_simulator_bytes(spec, 4, measure_own_memory, training=True)
+    found = measure_simulator_bytes(spec, 4, measure_private_memory, training=True)
     assert Heavy.alive == 0
     return found
 
@@ -60,7 +60,7 @@ def test_a_simulator_takes_what_it_keeps(megabytes):
 def test_what_wrappers_keep_of_a_simulator_is_counted():
     wrappers = (WrapperSpec("frame_stack", {"num_frames": 250}),)  # of 80 kB each
     spec = EnvironmentSpec("Heavy-v0", "gymnasium", {"megabytes": 1.0}, wrappers=wrappers)
-    assert measure_simulator_bytes(spec, 4, measure_own_memory, training=True) > 16e6
+    assert measure_simulator_bytes(spec, 4, measure_private_memory, training=True) > 16e6
 
 
 class Fragile(gymnasium.Env):
@@ -79,4 +79,4 @@ class Fragile(gymnasium.Env):
 def test_what_a_simulator_raises_is_left_to_the_run():
     gymnasium.register("Fragile-v0", entry_point=Fragile)
     spec = EnvironmentSpec("Fragile-v0", "gymnasium")
-    assert measure_simulator_bytes(spec, 60, measure_own_memory, training=True) == 0
+    assert measure_simulator_bytes(spec, 60, measure_private_memory, training=True) == 0

@@ -2,9 +2,11 @@
 
 import numpy as np
 import pytest
+import torch
 
 import hebbes
 from hebbes.contracts.engine import EnvironmentFailedError
+from hebbes.execution.provenance import find_conditions
 from hebbes.files.checkpoint import load_newest_checkpoint
 from hebbes.hybrids import td3
 from hebbes.hybrids.core.learner import Learner
@@ -210,3 +212,7 @@ def test_lines_of_progress_come_every_so_many_env_steps(tmp_path, capsys):
 def test_by_default_lines_come_as_often_as_evaluations():
     config = resolve_config("hybrid", [("environment", ["Pendulum-v1"])])
     assert config.run.print_every == config.training.eval_every == 5000
+
+
+def test_another_version_of_pytorch_is_a_condition_of_the_bits():
+    assert find_conditions()["torch"] == torch.__version__

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import torch
 
+from hebbes.contracts.engine import EngineError
 from hebbes.environments.environment_spec import EnvironmentSpec
 from hebbes.environments.wrapper_spec import WrapperSpec
 from hebbes.evaluation.entries import Entry, EvaluationResult
@@ -95,6 +96,14 @@ def test_a_filmed_episode_is_the_one_that_is_played(tmp_path):
         shown = {"seed": 3, "render_mode": "rgb_array", "show_frame": lambda frame, _: video.write(frame)}
         filmed = [play_episode(saved, environment, episode=k, **shown).returns[0] for k in range(4)]
     assert filmed == pytest.approx(play_policy(saved), rel=1e-12)
+
+
+def test_a_users_wrapper_that_raises_while_it_is_filmed_or_shown_is_named():
+    wrapper = WrapperSpec("tests.training.unfit_classes:StepRaises", {"fail_at": 2})
+    saved = make_policy()
+    environment = replace(make_evaluation_spec(saved.environment), wrappers=(wrapper,))
+    with pytest.raises(EngineError, match=rf"^wrappers '{wrapper.name}' cannot be used: scripted in two lines"):
+        play_episode(saved, environment, episode=0, seed=0)
 
 
 def test_why_episodes_failed_is_counted_over_the_seeds():

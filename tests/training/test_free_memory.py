@@ -2,7 +2,7 @@
 
 import pytest
 
-from hebbes.training.free_memory import measure_free_memory, measure_own_memory
+from hebbes.training.free_memory import measure_free_memory, measure_private_memory
 
 MEMINFO = "MemTotal:       16000000 kB\nMemFree:         1000000 kB\nMemAvailable:    8000000 kB\n"
 
@@ -69,4 +69,4 @@ def test_a_system_that_says_nothing_is_not_guessed_at(tmp_path):
 
 def test_this_machine_has_some_and_this_process_takes_some():
     assert measure_free_memory() > 10_000_000
-    assert measure_own_memory() > 10_000_000
+    assert measure_private_memory() > 10_000_000
