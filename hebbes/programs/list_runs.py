@@ -6,6 +6,7 @@ import sys
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import count
 from math import isfinite
 from pathlib import Path
 from typing import Any
@@ -142,15 +143,16 @@ def _format_age(seconds: float) -> str:
 
 def _make_object(each: Listed) -> Mapping[str, Any]:
     status, run = each.status, each.status.run
-    plain: dict[str, Any] = {"folder": str(status.folder), "state": status.state, "age": status.age}
+    numbers = {"age": status.age, "best_score": status.best_score, "of_budget": status.done}
+    known = {name: value if isfinite(value) else None for name, value in numbers.items()}  # JSON has no NaN
+    plain = {"folder": str(status.folder), "state": status.state, "age": known.pop("age")}
     if run is None:
         return {**plain, "reason": status.reason}
-    scores = {"best_score": status.best_score, "of_budget": status.done}
     return {
         **plain,
         **{"environment": run.environment, "method": each.method, "seed": run.seed},
         **{"env_steps": status.env_steps, "max_env_steps": run.options.get("max_env_steps")},
-        **{name: value if isfinite(value) else None for name, value in scores.items()},
+        **known,
     }
 
 
@@ -168,12 +170,12 @@ def _redraw(config: RunsConfig) -> None:
 def _print_changes(config: RunsConfig) -> None:
     """Prints the list, and from then on the row of each run that has changed in anything else than its age."""
     before: dict[Path, list[str]] = {}
-    while True:
+    for turn in count():
         rows = {each.status.folder: _format_row(config, each) for each in _find_again(config)}
         changed = [row for folder, row in rows.items() if _drop_age(before.get(folder, [])) != _drop_age(row)]
-        if changed or not before:
+        if changed or not turn:
             lines = format_table(HEADER, changed, TEXTS).splitlines()
-            print_or_exit("\n".join(lines[1:] if before else lines))
+            print_or_exit("\n".join(lines[1:] if turn else lines))
         before = rows
         time.sleep(PAUSE)
 

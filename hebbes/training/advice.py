@@ -27,6 +27,10 @@ class TrainingError(RuntimeError):
         self.advice = advice
 
 
+class DivergedError(TrainingError):
+    """The numbers of the search are no longer finite: other step sizes may help, and a resume does not."""
+
+
 def find_advice(error: BaseException) -> str:
     """The line that says what helps after an error that has stopped a run."""
     if isinstance(error, EnvironmentFailedError):

@@ -81,14 +81,13 @@ class BackgroundFilms:
         policy = next((each for each in self._list_due() if not self._name_video(each).exists()), None)
         if policy is None:
             return False
+        arguments = policy, self._name_video(policy), self._run.config.run.seed, self._run.evaluation_cap
         try:
             self._folder.mkdir(exist_ok=True)
-        except OSError as error:
+            self._ticket = self._dispatch.submit(film_policy, *arguments, tuple(self._run.task.environment.imports))
+        except OSError as error:  # of the folder, or of a process that cannot be started
             self._give_up(f"{error.strerror}: {self._folder}")
             return False
-        config = self._run.config
-        arguments = policy, self._name_video(policy), config.run.seed, self._run.evaluation_cap
-        self._ticket = self._dispatch.submit(film_policy, *arguments, tuple(self._run.task.environment.imports))
         return True
 
     def _list_due(self) -> list[Path]:

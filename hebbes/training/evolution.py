@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, ClassVar, cast
 import numpy as np
 from jaxtyping import Float32, Float64
 
-from hebbes.contracts.engine import Context, Engine, Moments, Rollouts
+from hebbes.contracts.engine import NONFINITE_OUTPUT, Context, Engine, Moments, Rollouts
 from hebbes.contracts.notices import Notices
 from hebbes.contracts.policy import Buffers, Layout, Policy
 from hebbes.contracts.population import NoisePopulation, Population
@@ -26,7 +26,7 @@ from hebbes.execution.observation_moments import (
 )
 from hebbes.registry.lookup import find_class, list_names
 from hebbes.registry.users_classes import convert_errors, make_instance
-from hebbes.training.advice import RESUME_ADVICE, TrainingError, advise_environment_fix
+from hebbes.training.advice import RESUME_ADVICE, DivergedError, TrainingError, advise_environment_fix
 from hebbes.training.config import TrainConfig
 from hebbes.training.contract_checks import ask_population, read_mean, read_state, tell_results, try_strategy
 from hebbes.training.evolution_options import EvolutionOptions, HebbianEvolutionOptions
@@ -172,16 +172,19 @@ class Evolution(Trainer):
         self, generation: int, fitness: Float64[np.ndarray, " members"], faults: Mapping[str, int]
     ) -> str:
         """A line if members failed or all tie, twice a kind at most; TrainingError if all members failed."""
-        failed, ranked = int(np.isnan(fitness).sum()), fitness[:-1][~np.isnan(fitness[:-1])]  # the mean policy is last
+        *members, mean_policy = np.isnan(fitness).tolist()  # whether it failed
+        ranked = fitness[:-1][~np.isnan(fitness[:-1])]
         reasons = ", ".join(f"{reason} in {count} episodes" for reason, count in Counter(faults).most_common())
-        if not len(ranked) and (len(fitness) > 2 or failed == 2):  # a single candidate may fail if its parent does not
+        if all(members) and (len(members) > 1 or mean_policy):  # a single candidate may fail if its parent does not
             by_the_clock = self._config.engine.episode_timeout is not None
             advice = RESUME_ADVICE if by_the_clock else advise_environment_fix(faults, self._config.settings)
-            raise TrainingError(f"every member of generation {generation} failed: {reasons}", advice)
+            error = DivergedError if NONFINITE_OUTPUT in faults else TrainingError
+            raise error(f"every member of generation {generation} failed: {reasons}", advice)
         kind, line = "", ""
-        if failed:
+        if any(members) or mean_policy:
             kind = ", ".join(sorted({reason.partition(":")[0] for reason in faults}))  # texts may have numbers in them
-            line = f"{failed} of {len(fitness)} members failed: {reasons}"
+            who = [f"{sum(members)} of {len(members)} members"] * any(members) + ["the mean policy"] * mean_policy
+            line = f"{' and '.join(who)} failed: {reasons}"
         elif len(ranked) > 1 and (ranked == ranked[0]).all():
             kind = "tied"
             line = f"all members have the same fitness, {ranked[0]:g}: it says nothing about the weights"

@@ -20,7 +20,7 @@ from hebbes.recording.console import Console
 from hebbes.recording.loggers import Loggers
 from hebbes.recording.metrics import METRICS_CSV, MetricsWriter
 from hebbes.recording.progress_table import ProgressTable
-from hebbes.training.advice import TrainingError, advise_new_run
+from hebbes.training.advice import DivergedError, TrainingError, advise_new_run
 from hebbes.training.background_films import BackgroundFilms
 from hebbes.training.generation_metrics import join_metrics
 from hebbes.training.run_folder import RunFiles
@@ -115,7 +115,7 @@ class Lifecycle:
             with self._console.phase(phase, self._count_done, "members"):
                 return self._trainer.advance(self._progress, self._run.engine)
         except FloatingPointError as error:
-            raise TrainingError(f"{name}: {error}", advise_new_run(self._run.config.settings)) from error
+            raise DivergedError(f"{name}: {error}", advise_new_run(self._run.config.settings)) from error
         except SegmentSizeError as error:
             raise TrainingError(f"{name}: {error}") from error
 

@@ -1,5 +1,6 @@
 """The program `film`, and the videos that are made while a run trains."""
 
+import errno
 import re
 import subprocess
 import sys
@@ -13,6 +14,7 @@ from gymnasium.envs.classic_control import CartPoleEnv
 from hebbes.files.policy_file import load_policy
 from hebbes.programs.film import FilmConfig, make_scenes
 from hebbes.reporting.film import MIN_WIDTH, add_caption, film_scenes
+from hebbes.training import background_films
 from tests.training.scripted_runs import make_config, make_scripted_config, resume, train
 
 ROOT = Path(__file__).parents[2]
@@ -71,6 +73,18 @@ def test_a_video_that_cannot_be_made_costs_one_line(tmp_path, capfd, damage, rea
     (line,) = (line for line in said if line.startswith("training goes on without videos: "))
     assert re.search(reason, line), line
     assert list_names(folder / "kept")[-1] == "00000003.dat"
+
+
+def test_a_process_that_cannot_be_started_costs_one_line(tmp_path, capsys, monkeypatch):
+    class Full(background_films.ProcessTransport):
+        def start_worker(self):
+            raise BlockingIOError(errno.EAGAIN, "Resource temporarily unavailable")
+
+    monkeypatch.setattr(background_films, "ProcessTransport", Full)
+    folder = train(make_scripted_config(tmp_path, generations=2, keep_every=1, video_every=1))
+    said = capsys.readouterr().out
+    assert said.count("training goes on without videos: Resource temporarily unavailable: ") == 1
+    assert list_names(folder / "kept")[-1] == "00000002.dat"
 
 
 def test_each_kept_policy_is_a_scene_and_the_best_one_the_last(folder):

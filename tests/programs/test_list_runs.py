@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from hebbes.files.folder_lock import is_locked, lock_folder
+from hebbes.programs import list_runs
 from hebbes.programs.list_runs import RunsConfig, find_listed
 from hebbes.training.prepare import prepare
 from hebbes.training.run import execute
@@ -157,6 +158,24 @@ def test_followed_runs_are_printed_again_when_they_change(made, tmp_path):
     assert first[0].startswith("state ") and first[3].startswith("stopped ")
     assert again.startswith("running ") and " Scripted-v0/ended " in again
     assert process.returncode == 130
+
+
+def test_followed_runs_have_one_header_even_if_none_matches_at_first(made, tmp_path, monkeypatch):
+    shutil.copytree(made, tmp_path / "w")
+    config = RunsConfig(folder=str(tmp_path / "w"), state=("running",))
+    printed, turns = [], []
+
+    def begin_a_run_at_the_third_turn(_):
+        turns.append(lock_folder(tmp_path / "w" / "Scripted-v0" / "ended") if len(turns) == 1 else None)
+        if len(turns) == 3:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(list_runs, "print_or_exit", printed.append)
+    monkeypatch.setattr(list_runs.time, "sleep", begin_a_run_at_the_third_turn)
+    with pytest.raises(KeyboardInterrupt):
+        list_runs._print_changes(config)
+    os.close(turns[1])
+    assert len(printed) == 2 and printed[0].startswith("state ") and printed[1].startswith("running ")
 
 
 def test_on_a_terminal_the_list_is_drawn_again_in_the_same_place(made):

@@ -9,7 +9,7 @@ from typing import Protocol, TypeAlias
 
 from hebbes.programs.sweeps.study import lock_sweep
 from hebbes.recording.console import Console
-from hebbes.training.advice import RESUME_ADVICE, TrainingError
+from hebbes.training.advice import DivergedError, TrainingError
 from hebbes.training.config import TrainConfig
 from hebbes.training.lifecycle import OnRow
 from hebbes.training.prepare import prepare_in
@@ -94,7 +94,5 @@ def execute_briefly(run: Run, name: str, console: Console, on_row: OnRow = lambd
     try:
         with console.phase(name):
             return execute(run, report, console.make_silent())
-    except TrainingError as error:
-        if error.advice == RESUME_ADVICE:
-            raise
+    except DivergedError:
         return None
