@@ -18,21 +18,24 @@ class CompletionLog:
     """The entries of a seed that a file had at first, and a place for new ones. Without a file there are none."""
 
     def __init__(self, path: str | None, seed: int):
-        """ValueError for a file that is no log, or cannot be written. A last line without its end is cut off."""
+        """ValueError for a file that is no log, or cannot be written. Here it is neither made nor changed."""
         self._path = None if path is None else Path(path)
         self._entries: dict[int, Entry] = {}
+        self._whole: int | None = None  # bytes of the whole lines, if another line follows
         if self._path is None:
             return
-        if self._path.exists() and not self._path.is_file():
+        is_new = not self._path.exists()
+        if not (is_new or self._path.is_file()):
             raise ValueError(f"completion_log must be a file, got {path!r}")
         try:
             with self._path.open("a+b") as file:
                 file.seek(0)
                 lines, newline, cut = file.read().rpartition(b"\n")
-                entries = [json.loads(line) for line in lines.splitlines()]
-                self._entries = {entry["completion"]: entry for entry in entries if entry["seed"] == seed}
-                if cut:
-                    file.truncate(len(lines + newline))
+            if is_new:
+                self._path.unlink()
+            self._whole = len(lines + newline) if cut else None
+            entries = [json.loads(line) for line in lines.splitlines()]
+            self._entries = {entry["completion"]: entry for entry in entries if entry["seed"] == seed}
         except OSError as error:
             raise ValueError(f"completion_log {path} cannot be written: {error.strerror}") from None
         except (ValueError, TypeError, KeyError) as error:
@@ -43,11 +46,17 @@ class CompletionLog:
         return self._entries.get(number)
 
     def append(self, entry: Entry) -> None:
-        """Writes an entry. When this returns, the operating system has it. OSError names the file."""
+        """Writes an entry. When this returns, the operating system has it. OSError names the file.
+
+        A last line without its end, of a killed process, is cut off first.
+        """
         if self._path is None:
             return
         try:
             with self._path.open("a") as file:
+                if self._whole is not None:
+                    file.truncate(self._whole)
+                    self._whole = None
                 file.write(json.dumps(entry) + "\n")
         except OSError as error:
             raise OSError(error.errno, error.strerror, str(self._path)) from error

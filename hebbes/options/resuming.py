@@ -25,16 +25,20 @@ PLACE = ("folder", "run_name")
 def resume_config(trainer: str, given: Sequence[GivenOption]) -> TrainConfig:
     """The config of the saved run that the option `resume` names, with the other given options if they may change.
 
-    Of the runs of several seeds, it is that of the first that began, with the first seed and the number of seeds.
+    Of the runs of several seeds, it is that of the first that can be read, with the first seed and the number of seeds.
     """
     from hebbes.training.run_folder import find_seed_folders, read_seeds  # imports the simulators
 
     folder = Path(find_deciding_options(trainer, given)["resume"])
     seeds = read_seeds(folder)
     seed_options = {} if seeds is None else {"seed": seeds.start, "seeds": seeds.stop - seeds.start}
-    first = folder if seeds is None else find_seed_folders(folder, seeds)[0]
-    config = _make_resumed_config(trainer, first, given, seed_options)
-    return config.change(run={"resume": str(folder)})
+    errors: list[ValueError | TypeError] = []
+    for each in [folder] if seeds is None else find_seed_folders(folder, seeds):
+        try:
+            return _make_resumed_config(trainer, each, given, seed_options).change(run={"resume": str(folder)})
+        except (ValueError, TypeError) as error:
+            errors.append(error)
+    raise errors[0]
 
 
 def _make_resumed_config(

@@ -32,11 +32,11 @@ from hebbes.training.runs import Runs
 
 
 def prepare(config: TrainConfig, read_options: Callable[[Path], TrainConfig] | None = None) -> Runs:
-    """The runs that the options ask for, new or resumed: one, or one for each seed. The first of them is ready.
+    """The runs that the options ask for, new or resumed: one, or one for each seed. One of them is ready.
 
     ValueError if an option is wrong. Everything is checked before any file is written. Only the run of the first seed
     is checked, because the others differ in nothing but the seed. When several seeds are resumed, `read_options`
-    returns the options of a run that has begun, from its folder.
+    returns the options of a run that has begun, from its folder, and it is the first that can go on.
     """
     if config.run.seeds == 1:
         run = _begin_run(config) if config.run.resume is None else _resume_run(config, Path(config.run.resume))
@@ -48,7 +48,7 @@ def prepare(config: TrainConfig, read_options: Callable[[Path], TrainConfig] | N
     top = Path(config.run.resume)
     lock, prepare_seed = lock_folder(top), partial(_prepare_seed, config, top, read_options)
     try:
-        return Runs(prepare_seed(config.run.seed), seeds, top=top, prepare_later=prepare_seed, lock=lock)
+        return Runs(_prepare_any(seeds, prepare_seed), seeds, top=top, prepare_later=prepare_seed, lock=lock)
     except BaseException:
         os.close(lock)
         raise
@@ -111,6 +111,17 @@ def _prepare_seed(config: TrainConfig, top: Path, read_options: Callable[[Path],
         return replace(run, lock=make_folder_atomically(folder, partial(write_first_files, run=run)))
 
 
+def _prepare_any(seeds: range, prepare_seed: Callable[[int], Run]) -> Run:
+    """The run of the first seed that can be prepared; the first seed's error if none can."""
+    errors: list[ValueError | TypeError] = []
+    for seed in seeds:
+        try:
+            return prepare_seed(seed)
+        except (ValueError, TypeError) as error:
+            errors.append(error)
+    raise errors[0]
+
+
 def _resume_run(config: TrainConfig, folder: Path) -> Run:
     """The run of a folder, in the state of its newest checkpoint."""
     try:
@@ -132,7 +143,9 @@ def _restore_run(config: TrainConfig, folder: Path) -> Run:
         remarks += cut_metrics(folder / METRICS_CSV, run.trainer.unit, checkpoint.progress.units)
         for line in (*remarks, *_describe_differences(checkpoint, run)):
             print(line, file=sys.stderr)
-        write_atomically(folder / CONFIG_YAML, run.config.format_as_yaml().encode())
+        text = run.config.format_as_yaml().encode()
+        if not (folder / CONFIG_YAML).is_file() or (folder / CONFIG_YAML).read_bytes() != text:
+            write_atomically(folder / CONFIG_YAML, text)  # its date tells when the run began
         record_command(folder)
         return run
 

@@ -23,7 +23,7 @@ class RunStatus:
     folder: Path
     state: State
     age: float
-    """Seconds since it began."""
+    """Seconds since it began, or since a resume changed its options."""
     run: SavedRun | None = None
     """None if it is damaged."""
     reason: str = ""
@@ -57,7 +57,7 @@ def read_status(folder: Path, *, check: bool = False) -> RunStatus:
 
 
 def _measure_age(folder: Path) -> float:
-    """Seconds since the run began: its options are written once, at its start."""
+    """Seconds since its options were written: at its start, and when a resume changes them."""
     path = folder / CONFIG_YAML
     try:
         return max(0.0, time.time() - (path if path.exists() else folder).stat().st_mtime)

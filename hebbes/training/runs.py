@@ -10,11 +10,11 @@ from hebbes.training.run_state import Run
 
 
 class Runs:
-    """Runs of consecutive seeds. Only the first is prepared in advance, and none is kept once it was handed out."""
+    """Runs of consecutive seeds. Only one is prepared in advance, and none is kept once it was handed out."""
 
     def __init__(
         self,
-        first: Run,
+        ready: Run,
         seeds: range,
         *,
         top: Path | None = None,
@@ -23,12 +23,12 @@ class Runs:
     ):
         """With several seeds, `top` is the folder of all runs, and `lock` the descriptor that locks it.
 
-        `prepare_later` prepares the run of any seed except the first, or raises ValueError.
+        `ready` is the run of any of the seeds. `prepare_later` prepares that of another one, or raises ValueError.
         """
         self.seeds, self.top = seeds, top
-        self._ready, self._prepare_later, self._lock = [first], prepare_later, lock
-        self._folder = first.folder if top is None else top
-        self._imports = first.config.trusted_modules
+        self._ready, self._prepare_later, self._lock = {ready.config.run.seed: ready}, prepare_later, lock
+        self._folder = ready.folder if top is None else top
+        self._imports = ready.config.trusted_modules
 
     def __iter__(self) -> Iterator[Run]:
         return map(self.prepare, self.seeds)
@@ -44,8 +44,8 @@ class Runs:
 
     def prepare(self, seed: int) -> Run:
         """The run of a seed, which can be had only once; TrainingError if it cannot be prepared."""
-        if self._prepare_later is None or (self._ready and seed == self.seeds.start):
-            return self._ready.pop()
+        if self._prepare_later is None or seed in self._ready:
+            return self._ready.pop(seed)
         try:
             return self._prepare_later(seed)
         except (ValueError, TypeError) as error:

@@ -26,3 +26,15 @@ def test_a_full_disk_is_named_with_the_file(tmp_path, monkeypatch):
     monkeypatch.setattr(log, "_path", Path("/dev/full"))
     with pytest.raises(OSError, match="No space left on device: '/dev/full'"):
         log.append({"completion": 0})
+
+
+def test_a_command_that_is_refused_later_leaves_no_file_and_changes_none(tmp_path):
+    CompletionLog(str(tmp_path / "new"), seed=0)
+    assert list(tmp_path.iterdir()) == []
+    path, whole = tmp_path / "log", b'{"completion": 0, "seed": 0}\n'
+    path.write_bytes(whole + b'{"comp')
+    log = CompletionLog(str(path), seed=0)
+    assert path.read_bytes() == whole + b'{"comp'
+    log.append({"completion": 1, "seed": 0})
+    log.append({"completion": 2, "seed": 0})
+    assert path.read_bytes() == whole + b'{"completion": 1, "seed": 0}\n{"completion": 2, "seed": 0}\n'

@@ -17,7 +17,8 @@ from hebbes.programs import list_runs
 from hebbes.programs.list_runs import RunsConfig, find_listed
 from hebbes.training.prepare import prepare
 from hebbes.training.run import execute
-from tests.training.scripted_runs import make_scripted_config, train
+from hebbes.training.run_status import read_status
+from tests.training.scripted_runs import make_scripted_config, resume, train
 
 ROOT = Path(__file__).parents[2]
 LARGE = ("numba", "torch", "scipy", "gymnasium", "envpool", "matplotlib")
@@ -145,6 +146,14 @@ def test_what_cannot_be_listed_is_one_line_and_status_2(made, tmp_path):
     ]:
         status, _, error = run(*arguments)
         assert (status, len(error.splitlines())) == (2, 1) and expected in error
+
+
+def test_a_resume_does_not_change_when_a_run_began(made, tmp_path):
+    shutil.copytree(made, tmp_path / "w")
+    folder = tmp_path / "w" / "Scripted-v0" / "ended"
+    os.utime(folder / "config.yaml", (1e9, 1e9))
+    resume(folder, generations=2)
+    assert read_status(folder).age > 1e7
 
 
 def test_followed_runs_are_printed_again_when_they_change(made, tmp_path):

@@ -156,6 +156,26 @@ def test_one_process_at_a_time(tmp_path, capsys):
     assert execute_all(prepare_resume(top))
 
 
+@pytest.mark.parametrize("reason", ["not a hebbes file", "in use by another process"])
+def test_a_first_seed_that_cannot_go_on_does_not_stop_the_others(tmp_path, capsys, reason):
+    execute_all(prepare(make_scripted_config(tmp_path, seeds=3, generations=1)))
+    top, held = find_top(tmp_path), None
+    if reason == "not a hebbes file":
+        for checkpoint in (top / "seed0" / "checkpoint").glob("*.ckpt"):
+            checkpoint.write_bytes(b"damaged")
+    else:
+        held = lock_folder(top / "seed0")
+    with pytest.raises(TrainingError, match=r"1 of 3 seeds, the last of them by: "):
+        execute_all(prepare_resume(top, "--generations", "2"))
+    if held is not None:
+        os.close(held)
+    assert reason in next(line for line in capsys.readouterr().out.splitlines() if line.startswith("stopped"))
+    done = [load_newest_checkpoint(top / f"seed{seed}" / "checkpoint")[0].progress.units for seed in (1, 2)]
+    assert done == [2, 2]
+    with pytest.raises(ValueError, match="sigma cannot change when a run is resumed"):
+        prepare_resume(top, "--sigma", "3")
+
+
 def test_they_are_refused_together_or_not_at_all(tmp_path):
     train(make_scripted_config(tmp_path, generations=1))
     before = sorted(tmp_path.rglob("*"))
