@@ -34,7 +34,8 @@ def train(
             "CartPole-v1", "sigma": 0.05}`. `{"resume": folder}` goes on with a run.
         trainer: "static", "hebbian" or "hybrid". Each has its own presets and defaults.
         on_generation: called with each generation's row of metrics. If it returns something true, training ends after
-            that generation, and the run can be resumed. What it raises ends training too, after a checkpoint.
+            that generation, and the run can be resumed. The last policy is then not evaluated, unless `eval_every` says
+            so or the run has no evaluation yet. What it raises ends training too, after a checkpoint.
         quiet: the option of this name: prints no progress. Notices still go to standard error.
 
     Raises:
