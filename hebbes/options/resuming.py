@@ -3,6 +3,7 @@
 import shlex
 import sys
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -32,13 +33,20 @@ def resume_config(trainer: str, given: Sequence[GivenOption]) -> TrainConfig:
     folder = Path(find_deciding_options(trainer, given)["resume"])
     seeds = read_seeds(folder)
     seed_options = {} if seeds is None else {"seed": seeds.start, "seeds": seeds.stop - seeds.start}
-    errors: list[ValueError | TypeError] = []
-    for each in [folder] if seeds is None else find_seed_folders(folder, seeds):
-        try:
-            return _make_resumed_config(trainer, each, given, seed_options).change(run={"resume": str(folder)})
-        except (ValueError, TypeError) as error:
-            errors.append(error)
-    raise errors[0]
+    first = folder if seeds is None else _find_readable(find_seed_folders(folder, seeds))
+    config = _make_resumed_config(trainer, first, given, seed_options)
+    return config.change(run={"resume": str(folder)})
+
+
+def _find_readable(folders: Sequence[Path]) -> Path:
+    """The first of these runs that has a checkpoint which can be read; the first run if none has."""
+    from hebbes.files.checkpoint import FOLDER, load_newest_checkpoint  # imports safetensors
+
+    for folder in folders:
+        with suppress(ValueError, OSError):
+            load_newest_checkpoint(folder / FOLDER)
+            return folder
+    return folders[0]
 
 
 def _make_resumed_config(
