@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from jaxtyping import Float32, Int, Shaped, UInt8
 
-from hebbes.contracts.engine import Context, Engine, EngineError, Rollouts
+from hebbes.contracts.engine import Context, Engine, Rollouts
 from hebbes.contracts.environment import BatchEnv, EnvStep
 from hebbes.contracts.policy import Buffers
 from hebbes.contracts.randomness import Purpose, derive_simulator_seed, make_generator
@@ -123,12 +123,12 @@ def play_episode(
 ) -> EpisodeResult:
     """Plays episode number `episode` of `play` in this process, with the first morphology.
 
-    The render mode "human" shows it on the screen. `show_frame` gets the frames of "rgb_array". EngineError if a user's
+    The render mode "human" shows it on the screen. `show_frame` gets the frames of "rgb_array". ValueError if a user's
     batch wrapper raises.
     """
     env = make_episode_env(environment, episode=episode, seed=seed, render_mode=render_mode)
     try:
-        with convert_wrapper_errors(environment, EngineError):
+        with convert_wrapper_errors(environment, ValueError):
             return run_episode(
                 Agent(saved.policy, saved.action_head),
                 env if show_frame is None else _FilmedEnv(env, show_frame),

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hebbes.contracts.engine import EngineError
 from hebbes.contracts.option import check_options, option
 from hebbes.options.hebbian_evaluation import HebbianEvaluateConfig
 from hebbes.options.program_options import parse_options
@@ -72,7 +71,7 @@ def film(description: str) -> None:
                     fps=config.frames_per_second,
                     console=console,
                 )
-            except (OSError, ValueError, NotImplementedError, EngineError) as error:  # of a simulator, or a full disk
+            except (OSError, ValueError, NotImplementedError) as error:  # of the simulator, or of a full disk
                 sys.exit(format_stop_message(error))
         shown = f"{len(scenes)} episodes, {video.num_frames} frames, {video.seconds:.2f} s"
         print_or_exit(f"film  {config.output}  {shown}")

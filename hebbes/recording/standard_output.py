@@ -6,8 +6,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import TextIO
 
-from hebbes.contracts.engine import EngineError
-
 
 @contextmanager
 def reserve_stdout_for_results() -> Iterator[TextIO]:
@@ -52,7 +50,7 @@ def try_to_write(what: str, write: Callable[[], None]) -> bool:
     """Calls `write` and returns whether it succeeded. If not, a line on stderr says why."""
     try:
         write()
-    except (OSError, ValueError, KeyError, NotImplementedError, EngineError) as error:
+    except (OSError, ValueError, KeyError, NotImplementedError) as error:
         print(f"no {what}: {' '.join(str(error).split()) or type(error).__name__}", file=sys.stderr)
         return False
     return True

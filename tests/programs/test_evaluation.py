@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 import torch
 
-from hebbes.contracts.engine import EngineError
 from hebbes.environments.environment_spec import EnvironmentSpec
 from hebbes.environments.wrapper_spec import WrapperSpec
 from hebbes.evaluation.entries import Entry, EvaluationResult
@@ -102,7 +101,7 @@ def test_a_users_wrapper_that_raises_while_it_is_filmed_or_shown_is_named():
     wrapper = WrapperSpec("tests.training.unfit_classes:StepRaises", {"fail_at": 2})
     saved = make_policy()
     environment = replace(make_evaluation_spec(saved.environment), wrappers=(wrapper,))
-    with pytest.raises(EngineError, match=rf"^wrappers '{wrapper.name}' cannot be used: scripted in two lines"):
+    with pytest.raises(ValueError, match=rf"^wrappers '{wrapper.name}' cannot be used: scripted in two lines"):
         play_episode(saved, environment, episode=0, seed=0)
 
 
