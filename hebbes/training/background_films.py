@@ -71,7 +71,7 @@ class BackgroundFilms:
         try:
             if self._dispatch.collect([self._ticket], timeout) is None:
                 return True
-        except EngineError as error:
+        except (EngineError, OSError) as error:  # the latter if no process can replace a lost one
             self._give_up(str(error))
         self._ticket = None
         return False
