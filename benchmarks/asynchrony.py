@@ -73,10 +73,10 @@ class Benchmark:
     def measure(self) -> None:
         """Measures what the results lack."""
         for workers in MEASURED:
-            jobs: dict[str, Callable[[], Any]] = {f"costs {workers}": partial(self._measure_costs, workers)}
+            calls: dict[str, Callable[[], Any]] = {f"costs {workers}": partial(self._measure_costs, workers)}
             for algorithm in NAMES:
-                jobs[f"measured {algorithm} {workers}"] = partial(self._measure_run, algorithm, workers)
-            self._kept.measure(jobs)
+                calls[f"measured {algorithm} {workers}"] = partial(self._measure_run, algorithm, workers)
+            self._kept.measure(calls)
 
     def _make_options(self, algorithm: str, workers: int) -> dict[str, Any]:
         """Options of a run whose second generation is the first one that is trained."""

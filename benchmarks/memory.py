@@ -86,7 +86,6 @@ def measure(trainer: str, flags: str) -> dict[str, float]:
         make_agent,
         make_environment_spec,
     )
-    from hebbes.training.free_memory import measure_private_memory
     from hebbes.training.memory_check import measure_run_size
     from hebbes.training.prepare import prepare
     from hebbes.training.run import execute
