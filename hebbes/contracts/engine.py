@@ -16,10 +16,6 @@ class EngineError(RuntimeError):
     """The work could not be done: a simulator cannot be made or started, or workers keep dying."""
 
 
-class EnvironmentFailedError(EngineError):
-    """The environment failed in every episode, so it would fail again."""
-
-
 NONFINITE_OUTPUT = "non-finite output"
 """Reason of failure if a policy's outputs are not finite, because its weights or its observations are too large."""
 

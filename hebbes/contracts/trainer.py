@@ -13,6 +13,7 @@ from jaxtyping import Float32
 
 from hebbes.contracts.engine import Engine
 from hebbes.contracts.environment import Space
+from hebbes.contracts.notices import Notice, describe_faults
 from hebbes.contracts.policy import Buffers, Policy
 from hebbes.contracts.strategy import SearchMemory
 
@@ -48,6 +49,14 @@ class Progress:
     """Wall time of the training so far."""
     best: Snapshot | None = None
     """The policy with the best score so far."""
+
+
+class AllFailedError(RuntimeError):
+    """All episodes of a unit failed, so those of the next would fail too. `who` played them."""
+
+    def __init__(self, who: str, faults: Mapping[str, int]):
+        super().__init__(f"{who} failed: {describe_faults(faults)}")
+        self.faults = faults
 
 
 class SegmentSizeError(ValueError):
@@ -97,8 +106,8 @@ class UnitResult:
     """Env steps of this unit alone."""
     metrics: Mapping[str, float]
     """Columns for the row of metrics.csv. All units have the same columns. Values may be NaN."""
-    notice: str = ""
-    """A line for the user. Empty if there is nothing to say."""
+    notice: Notice | None = None
+    """A line for the user, which is printed twice at most for each problem."""
 
 
 @dataclass(frozen=True, kw_only=True)

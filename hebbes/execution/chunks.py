@@ -19,7 +19,7 @@ from hebbes.contracts.randomness import Purpose, derive_simulator_seed, make_gen
 from hebbes.environments.environment_spec import EnvironmentSpec
 from hebbes.environments.make_batch_env import make_batch_env
 from hebbes.environments.wrapper_errors import convert_wrapper_errors
-from hebbes.execution.episode import OVERFLOWED, AbandonedError, Agent, EpisodeResult, run_episode
+from hebbes.execution.episode import AbandonedError, Agent, EpisodeResult, run_episode
 from hebbes.execution.join_rollouts import sum_entries
 from hebbes.execution.noise_sums import sum_noise_of_chunks
 from hebbes.execution.observation_moments import MomentTally
@@ -78,14 +78,6 @@ def make_failed_rollouts(ids: range, num_cases: int, reason: str) -> Rollouts:
     return Rollouts(np.full(shape, np.nan), np.zeros(shape, np.int64), failed, nothing, nothing, faults)
 
 
-def _fail_overflowing_means(returns: Float64[np.ndarray, "members cases"]) -> dict[str, int]:
-    """Sets the returns of members with an infinite mean to NaN, in place. Returns how many episodes that fails."""
-    with np.errstate(over="ignore"):
-        infinite = np.isinf(returns.mean(axis=1))
-    returns[infinite] = np.nan
-    return {OVERFLOWED: int(infinite.sum()) * returns.shape[1]} if infinite.any() else {}
-
-
 class ChunkEvaluator:
     """Evaluates chunks and computes their weighted noise sums. Several threads may evaluate different chunks at once.
 
@@ -131,14 +123,13 @@ class ChunkEvaluator:
                 raise
             self._return_env(key, env, max_idle)
         results = [result for same_episode in zip(*by_morphology, strict=True) for result in same_episode]
-        returns = np.stack([result.returns for result in results], axis=1)
         return Rollouts(
-            returns=returns,
+            returns=np.stack([result.returns for result in results], axis=1),
             env_steps=np.stack([result.env_steps for result in results], axis=1),
             mean_squared_weights=compute_mean_squares(weights),
             moments=(None,) * len(ids) if tally is None else tally.compute_moments(),
             transitions=(None,) * len(ids) if recorder is None else recorder.split_by_member(),
-            faults=sum_entries([*(result.faults for result in results), _fail_overflowing_means(returns)]),
+            faults=sum_entries(result.faults for result in results),
             tallies=sum_entries(result.tallies for result in results),
         )
 

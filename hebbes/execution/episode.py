@@ -1,8 +1,8 @@
 """The episode loop: the only place where rewards are summed and env steps are counted.
 
 The terminal reward counts once, and nothing after it counts. Rewards are summed in float64. A non-finite observation,
-output or reward, or a simulator that fails, ends the member's episode and makes its return NaN. A sum that overflows
-makes it NaN too.
+output or reward, or a simulator that fails, ends the member's episode and makes its return NaN. A reward is not finite
+either if it is too large for float32.
 """
 
 from collections.abc import Sequence
@@ -22,9 +22,6 @@ from hebbes.execution.observation_moments import MomentTally
 from hebbes.execution.tallies import Tallies
 from hebbes.execution.transitions import NO_COLLECTOR, Collector
 from hebbes.policies.action_heads import HEADS
-
-OVERFLOWED = "return overflowed"
-"""Reason of failure if finite rewards have an infinite sum, or returns an infinite mean."""
 
 _OBSERVATION = "non-finite observation"
 
@@ -139,9 +136,6 @@ class _LiveMembers:
     def end(self) -> EpisodeResult:
         """The results of all members; those that still live end here. The caller's weights get their order back."""
         self._record_results(np.ones(len(self.members), np.bool_))
-        overflowed = np.isinf(self.result.returns)
-        self.result.returns[overflowed] = np.nan
-        self._count_failures(int(overflowed.sum()), OVERFLOWED)
         self._restore_weights()
         return self.result
 
@@ -174,6 +168,8 @@ class _LiveMembers:
         """Adds the rewards, counts the env step and drops members whose episode ended."""
         rewards = env_step.rewards.astype(np.float64, copy=False)
         some_ended, are_finite = env_steps.add_rewards(rewards, env_step.terminated, env_step.truncated, self._returns)
+        if not are_finite:
+            rewards = np.where(np.abs(rewards) <= env_steps.MAX_REWARD, rewards, np.nan)
         self.num_env_steps += 1
         self.observations, self.rewards = env_step.observations, rewards.astype(np.float32)
         failed = None
@@ -190,7 +186,7 @@ class _LiveMembers:
             row = self.members == member
             self.record_failure(row, reason)
             failed |= row
-        for reason, array in ((_OBSERVATION, env_step.observations), ("non-finite reward", env_step.rewards)):
+        for reason, array in ((_OBSERVATION, env_step.observations), ("non-finite reward", self.rewards)):
             broken = _find_nonfinite_rows(array) & ~failed
             self.record_failure(broken, reason)
             failed |= broken

@@ -31,6 +31,7 @@ import numpy as np
 from jaxtyping import Float32
 
 from hebbes.contracts.engine import Engine, EngineError
+from hebbes.contracts.notices import join_notices
 from hebbes.contracts.policy import Buffers
 from hebbes.contracts.randomness import Purpose, make_generator
 from hebbes.contracts.trainer import Progress, TrainerState, UnitResult
@@ -128,7 +129,7 @@ class Asynchronous(Algorithm):
             flight = self._take_completion(engine)
             metrics = self._complete(flight, engine)
         self._start_jobs(engine)
-        return UnitResult(self._counters.env_steps - env_steps, metrics, ", ".join(self._tally.notices))
+        return UnitResult(self._counters.env_steps - env_steps, metrics, join_notices(self._tally.notices))
 
     def _start_jobs(self, engine: Engine) -> None:
         """Starts new jobs, and again those that were under way when the run was saved."""
@@ -227,7 +228,7 @@ class Asynchronous(Algorithm):
         replay.add_rows(answer.transitions)
         counters.env_steps += answer.env_steps
         counters.lengths = [*counters.lengths, answer.env_steps][-NUM_LENGTHS:]
-        self._tally.add_failure("an individual", answer.problem, is_hopeless=job.is_random and answer.env_steps <= 1)
+        self._tally.add_failure("an individual", answer.faults, is_hopeless=job.is_random and answer.env_steps <= 1)
         if job.is_random:
             return self._make_row(job, answer.fitness, nan, {**NO_MEAN_POLICY, **self.distribution.skip()})
         mean = MeanJob(
@@ -247,7 +248,7 @@ class Asynchronous(Algorithm):
 
     def _tell(self, job: MeanJob, answer: MeanAnswer) -> dict[str, float]:
         """Tells the distribution an individual's return, and the mean policy's."""
-        self._tally.add_failure("the mean policy", answer.problem, is_hopeless=answer.env_steps <= jobs.MEAN_EPISODES)
+        self._tally.add_failure("the mean policy", answer.faults, is_hopeless=answer.env_steps <= jobs.MEAN_EPISODES)
         mean_policy = {
             "mean_policy_return": answer.fitness,
             "mean_policy_lag": self._counters.told - job.mean_version,

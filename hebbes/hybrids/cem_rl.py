@@ -26,12 +26,13 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 from jaxtyping import Float32, Float64
 
-from hebbes.contracts.engine import Context, Engine, EnvironmentFailedError, Rollouts
+from hebbes.contracts.engine import Context, Engine, Rollouts
+from hebbes.contracts.notices import make_failure_notice
 from hebbes.contracts.option import option
 from hebbes.contracts.policy import Buffers
 from hebbes.contracts.randomness import Purpose, make_generator
 from hebbes.contracts.strategy import Results, SearchMemory
-from hebbes.contracts.trainer import Progress, TrainerState, UnitResult
+from hebbes.contracts.trainer import AllFailedError, Progress, TrainerState, UnitResult
 from hebbes.hybrids import core
 from hebbes.hybrids.algorithm import Algorithm
 from hebbes.hybrids.core.settings import GradientSettings
@@ -142,9 +143,9 @@ class CEMRL(Algorithm):
         assert isinstance(asked, GaussianPopulation)
         population = TrainedPopulation(asked, self._train(asked, progress, engine))
         rollouts = self._evaluate(population, progress.units, engine)
-        if np.isnan(rollouts.fitness).all():
-            faults = ", ".join(rollouts.faults)
-            raise EnvironmentFailedError(f"every member of generation {progress.units + 1} failed: {faults}")
+        num_failed, size = int(np.isnan(rollouts.fitness).sum()), self._settings.population_size
+        if num_failed == size:
+            raise AllFailedError("every member", rollouts.faults)
         for transitions in rollouts.transitions:
             if transitions is not None:
                 self.learner.add(transitions)
@@ -156,7 +157,8 @@ class CEMRL(Algorithm):
             **self.strategy.tell(population, results),
             **self.learner.take_metrics(),
         }
-        return UnitResult(self._last_env_steps, metrics)
+        notice = make_failure_notice(f"{num_failed} of {size} members", rollouts.faults) if num_failed else None
+        return UnitResult(self._last_env_steps, metrics, notice)
 
     def _may_train(self, progress: Progress) -> bool:
         """Whether training is withheld no more."""

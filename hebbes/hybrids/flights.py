@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from hebbes.hybrids.core.learner import Learner
 
 Job: TypeAlias = IndividualJob | MeanJob | CriticsJob
-Answer: TypeAlias = IndividualAnswer | MeanAnswer | CriticsAnswer
 
 KINDS: dict[str, tuple[type[Any], type[Any]]] = {
     IndividualJob.kind: (IndividualJob, IndividualAnswer),

@@ -1,11 +1,13 @@
 """JobTally: what the jobs of an asynchronous hybrid have brought since its last row of metrics."""
 
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from math import nan
 
 import numpy as np
 
-from hebbes.contracts.engine import EnvironmentFailedError
+from hebbes.contracts.notices import Notice, make_failure_notice
+from hebbes.contracts.trainer import AllFailedError
 from hebbes.hybrids.jobs import CriticsAnswer, CriticsJob
 
 
@@ -20,7 +22,7 @@ class JobTally:
     """Seconds of work, added up over the workers."""
     wait_seconds: float = 0.0
     """Seconds in which a job or its answer waited."""
-    notices: list[str] = field(default_factory=list)
+    notices: list[Notice] = field(default_factory=list)
     """What the user should know about episodes that failed."""
 
     def add_critics(self, job: CriticsJob, answer: CriticsAnswer) -> None:
@@ -28,12 +30,13 @@ class JobTally:
         self.losses.append(answer.loss)
         self.critic_steps += job.critic_steps
 
-    def add_failure(self, who: str, problem: str, *, is_hopeless: bool) -> None:
-        """Notes why an episode failed, if `problem` says so. EnvironmentFailedError if no episode will be better."""
-        if problem and is_hopeless:
-            raise EnvironmentFailedError(f"{who} failed in the first env step: {problem}")
-        if problem:
-            self.notices.append(f"{who} failed: {problem}")
+    def add_failure(self, who: str, faults: Mapping[str, int], *, is_hopeless: bool) -> None:
+        """Notes why episodes failed, if they did. AllFailedError if no other will be better."""
+        if faults and is_hopeless:
+            raise AllFailedError(f"the first env step of {who}", faults)
+        if faults:
+            notice = make_failure_notice(who, faults)
+            self.notices.append(replace(notice, problem=f"{who}: {notice.problem}"))
 
     def compute_metrics(self) -> dict[str, float]:
         """The metrics of these jobs."""

@@ -91,7 +91,7 @@ class IndividualAnswer:
     env_steps: int
     q_mean: float
     """Mean estimate of its actions over its training; NaN without any."""
-    problem: str
+    faults: Mapping[str, int]
     """Why its episode failed; empty if it did not."""
     seconds: float
     """What the job has taken."""
@@ -125,7 +125,7 @@ class MeanAnswer:
     fitness: float
     """Their mean return."""
     env_steps: int
-    problem: str
+    faults: Mapping[str, int]
     seconds: float
 
 
@@ -206,7 +206,7 @@ def play_individual(
         fitness=float(rollouts.fitness[0]),
         env_steps=int(rollouts.env_steps.sum()),
         q_mean=q_mean,
-        problem=", ".join(rollouts.faults),
+        faults=dict(rollouts.faults),
         seconds=perf_counter() - started,
         row=row,
         transitions=rows,
@@ -221,7 +221,7 @@ def play_mean(evaluator: "ChunkEvaluator", setup: Setup, job: MeanJob) -> MeanAn
     return MeanAnswer(
         fitness=float(rollouts.fitness[0]),
         env_steps=int(rollouts.env_steps.sum()),
-        problem=", ".join(rollouts.faults),
+        faults=dict(rollouts.faults),
         seconds=perf_counter() - started,
     )
 

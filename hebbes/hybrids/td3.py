@@ -18,13 +18,14 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from jaxtyping import Float32, Int, Shaped
 
-from hebbes.contracts.engine import Engine, EnvironmentFailedError
+from hebbes.contracts.engine import Engine
 from hebbes.contracts.environment import EnvStep
+from hebbes.contracts.notices import make_failure_notice
 from hebbes.contracts.option import option
 from hebbes.contracts.policy import Buffers
 from hebbes.contracts.randomness import Purpose, make_generator
 from hebbes.contracts.search_space import LogUniform, Uniform
-from hebbes.contracts.trainer import Progress, TrainerState, UnitResult
+from hebbes.contracts.trainer import AllFailedError, Progress, TrainerState, UnitResult
 from hebbes.execution.transitions import TransitionCollector, find_finite
 from hebbes.hybrids import core
 from hebbes.hybrids.algorithm import Algorithm
@@ -87,15 +88,15 @@ class TD3(Algorithm):
         exploration = _Exploration(self, progress)
         with self.learner.use_threads():
             played = self._episodes.play(self._row, self._buffers, progress.units, exploration, self._max_episode_steps)
-        env_steps, problem = int(played.env_steps[0]), ", ".join(played.faults)
-        if problem and env_steps <= 1:
-            raise EnvironmentFailedError(f"episode {progress.units + 1} failed in its first env step: {problem}")
+        env_steps = int(played.env_steps[0])
+        if played.faults and env_steps <= 1:
+            raise AllFailedError("the first env step", played.faults)
         metrics = {
             "return": float(played.returns[0]),
             "episode_length": env_steps,
             **self.learner.take_metrics(),
         }
-        return UnitResult(env_steps, metrics, f"failed: {problem}" if problem else "")
+        return UnitResult(env_steps, metrics, make_failure_notice("it", played.faults) if played.faults else None)
 
     def train(self, env_steps: int, rng: np.random.Generator) -> None:
         """The gradient steps after the env step of this number."""

@@ -3,8 +3,10 @@
 from collections.abc import Container
 from typing import Any
 
-from hebbes.contracts.engine import NONFINITE_OUTPUT, EnvironmentFailedError
+from hebbes.contracts.engine import NONFINITE_OUTPUT
 from hebbes.contracts.option import map_flags
+from hebbes.contracts.trainer import AllFailedError
+from hebbes.training.config import TrainConfig
 
 RESUME_ADVICE = "to go on        {resume}"
 """Advice where a resume helps. `{resume}` stands for its command line."""
@@ -33,8 +35,6 @@ class DivergedError(TrainingError):
 
 def find_advice(error: BaseException) -> str:
     """The line that says what helps after an error that has stopped a run."""
-    if isinstance(error, EnvironmentFailedError):
-        return advise_environment_fix((), None)
     return error.advice if isinstance(error, TrainingError) else RESUME_ADVICE
 
 
@@ -48,6 +48,14 @@ def advise_environment_fix(reasons: Container[str], settings: Any) -> str:
     """Advice for a run whose members all failed for these reasons: they would fail again in the same environment."""
     other = f"; or a new run with {_describe_other_settings(settings)}" if NONFINITE_OUTPUT in reasons else ""
     return f"what helps      mend the environment, then {{resume}}{other}"
+
+
+def explain_failure(unit: str, error: AllFailedError, config: TrainConfig) -> TrainingError:
+    """What stops a run whose unit of this name has failed."""
+    by_the_clock = config.engine.episode_timeout is not None
+    advice = RESUME_ADVICE if by_the_clock else advise_environment_fix(error.faults, config.settings)
+    kind = DivergedError if NONFINITE_OUTPUT in error.faults else TrainingError
+    return kind(f"{unit}: {error}", advice)
 
 
 def _describe_other_settings(settings: Any) -> str:

@@ -1,7 +1,6 @@
 """Evolution: the trainers whose unit is a generation. They ask a strategy, evaluate the population, and tell it."""
 
 import time
-from collections import Counter
 from collections.abc import Mapping
 from functools import partial
 from math import ceil
@@ -10,13 +9,13 @@ from typing import TYPE_CHECKING, ClassVar, cast
 import numpy as np
 from jaxtyping import Float32, Float64
 
-from hebbes.contracts.engine import NONFINITE_OUTPUT, Context, Engine, Moments, Rollouts
-from hebbes.contracts.notices import Notices
+from hebbes.contracts.engine import Context, Engine, Moments, Rollouts
+from hebbes.contracts.notices import Notice, make_failure_notice
 from hebbes.contracts.policy import Buffers, Layout, Policy
 from hebbes.contracts.population import NoisePopulation, Population
 from hebbes.contracts.randomness import Purpose
 from hebbes.contracts.strategy import Results, Strategy, TakesLayout
-from hebbes.contracts.trainer import Progress, SearchSize, Trainer, TrainerState, UnitResult
+from hebbes.contracts.trainer import AllFailedError, Progress, SearchSize, Trainer, TrainerState, UnitResult
 from hebbes.execution.join_rollouts import join_rollouts
 from hebbes.execution.observation_moments import (
     NORMALIZATION_BUFFERS,
@@ -26,7 +25,6 @@ from hebbes.execution.observation_moments import (
 )
 from hebbes.registry.lookup import find_class, list_names
 from hebbes.registry.users_classes import convert_errors, make_instance
-from hebbes.training.advice import RESUME_ADVICE, DivergedError, TrainingError, advise_environment_fix
 from hebbes.training.config import TrainConfig
 from hebbes.training.contract_checks import ask_population, read_mean, read_state, tell_results, try_strategy
 from hebbes.training.evolution_options import EvolutionOptions, HebbianEvolutionOptions
@@ -56,7 +54,6 @@ class Evolution(Trainer):
         self._constants = {name: array for name, array in buffers.items() if name not in NORMALIZATION_BUFFERS}
         self._moments = read_moments(buffers)
         self._episode_length: float | None = None  # mean of the last generation, in env steps
-        self._notices = Notices()
 
     def __str__(self) -> str:
         return f"strategy {self._options.strategy!r}"
@@ -105,7 +102,7 @@ class Evolution(Trainer):
         started = time.perf_counter()
         population, rollouts, rollout_seconds = self._evaluate_population(progress.units, engine)
         fitness = rollouts.fitness + self._options.reward_shift * rollouts.env_steps.mean(axis=1)
-        notice = self._find_problem(progress.units + 1, fitness, rollouts.faults)
+        notice = find_problem(fitness, rollouts.faults)
         with np.errstate(over="ignore", invalid="ignore"):  # divergence is detected below or by the next ask
             # only strategies with such a population ask for sums
             sum_noise = partial(engine.weighted_noise_sums, cast(NoisePopulation, population))
@@ -168,33 +165,28 @@ class Evolution(Trainer):
             cap = max(cap or 1, ceil(options.episode_cap_factor * self._episode_length))
         return min(filter(None, (cap, most)), default=None)
 
-    def _find_problem(
-        self, generation: int, fitness: Float64[np.ndarray, " members"], faults: Mapping[str, int]
-    ) -> str:
-        """A line if members failed or all tie, twice a kind at most; TrainingError if all members failed."""
-        *members, mean_policy = np.isnan(fitness).tolist()  # whether it failed
-        ranked = fitness[:-1][~np.isnan(fitness[:-1])]
-        reasons = ", ".join(f"{reason} in {count} episodes" for reason, count in Counter(faults).most_common())
-        if all(members) and (len(members) > 1 or mean_policy):  # a single candidate may fail if its parent does not
-            by_the_clock = self._config.engine.episode_timeout is not None
-            advice = RESUME_ADVICE if by_the_clock else advise_environment_fix(faults, self._config.settings)
-            error = DivergedError if NONFINITE_OUTPUT in faults else TrainingError
-            raise error(f"every member of generation {generation} failed: {reasons}", advice)
-        kind, line = "", ""
-        if any(members) or mean_policy:
-            kind = ", ".join(sorted({reason.partition(":")[0] for reason in faults}))  # texts may have numbers in them
-            who = [f"{sum(members)} of {len(members)} members"] * any(members) + ["the mean policy"] * mean_policy
-            line = f"{' and '.join(who)} failed: {reasons}"
-        elif len(ranked) > 1 and (ranked == ranked[0]).all():
-            kind = "tied"
-            line = f"all members have the same fitness, {ranked[0]:g}: it says nothing about the weights"
-        return self._notices.limit(kind, line)
-
 
 class HebbianEvolution(Evolution):
     """Evolution with another default policy."""
 
     Options = HebbianEvolutionOptions
+
+
+def find_problem(fitness: Float64[np.ndarray, " members"], faults: Mapping[str, int]) -> Notice | None:
+    """What the user should know about members that failed or all tie. The mean policy comes last.
+
+    AllFailedError if all members failed. A single candidate may fail if the mean policy does not.
+    """
+    *members, mean_policy = np.isnan(fitness).tolist()  # whether it failed
+    if all(members) and (len(members) > 1 or mean_policy):
+        raise AllFailedError("every member", faults)
+    if any(members) or mean_policy:
+        who = [f"{sum(members)} of {len(members)} members"] * any(members) + ["the mean policy"] * mean_policy
+        return make_failure_notice(" and ".join(who), faults)
+    ranked = fitness[:-1]
+    if len(ranked) > 1 and (ranked == ranked[0]).all():
+        return Notice(f"all members have the same fitness, {ranked[0]:g}: it says nothing about the weights", "tied")
+    return None
 
 
 def _make_strategy(config: TrainConfig, layout: Layout, initial: Float32[np.ndarray, " params"]) -> Strategy:

@@ -8,9 +8,9 @@ from math import inf, isfinite, nan
 from pathlib import Path
 from typing import TypeAlias
 
-from hebbes.contracts.notices import Notices
+from hebbes.contracts.notices import Notice, Notices
 from hebbes.contracts.randomness import Purpose
-from hebbes.contracts.trainer import Counter, SegmentSizeError, UnitResult
+from hebbes.contracts.trainer import AllFailedError, Counter, SegmentSizeError, UnitResult
 from hebbes.environments.ids import advise_episode_limit
 from hebbes.evaluation.play import play_on
 from hebbes.execution.parents_signals import delay_signals
@@ -20,7 +20,7 @@ from hebbes.recording.console import Console
 from hebbes.recording.loggers import Loggers
 from hebbes.recording.metrics import METRICS_CSV, MetricsWriter
 from hebbes.recording.progress_table import ProgressTable
-from hebbes.training.advice import DivergedError, TrainingError, advise_new_run
+from hebbes.training.advice import DivergedError, TrainingError, advise_new_run, explain_failure
 from hebbes.training.background_films import BackgroundFilms
 from hebbes.training.generation_metrics import join_metrics
 from hebbes.training.run_folder import RunFiles
@@ -45,7 +45,7 @@ class Lifecycle:
         self._conditions = find_conditions()
         self._files = RunFiles(run)
         self._saved: Checkpoint | None = None
-        self._save_error, self._notices = "", Notices()
+        self._save_error, self._save_notices, self._notices = "", Notices(), Notices()
         self._is_stopped = False
         self._capture()
 
@@ -108,7 +108,7 @@ class Lifecycle:
             say(f"nothing to do: {self.ending}")
 
     def _advance(self) -> UnitResult:
-        """Does the next unit; TrainingError if the search has diverged, or made a segment that is too large."""
+        """Does the next unit; TrainingError if all failed, or the search has diverged or made too large a segment."""
         name, most = f"{self._trainer.unit} {self._progress.units + 1}", self._trainer.num_units
         phase = name if most is None else f"{name} of {most}"
         try:
@@ -116,6 +116,8 @@ class Lifecycle:
                 return self._trainer.advance(self._progress, self._run.engine)
         except FloatingPointError as error:
             raise DivergedError(f"{name}: {error}", advise_new_run(self._run.config.settings)) from error
+        except AllFailedError as error:
+            raise explain_failure(name, error, self._run.config) from error
         except SegmentSizeError as error:
             raise TrainingError(f"{name}: {error}") from error
 
@@ -125,8 +127,9 @@ class Lifecycle:
     def _finish_unit(self, result: UnitResult, seconds: float, on_row: OnRow | None) -> None:
         """Counts, evaluates, records, copies and saves after a unit that took so many seconds."""
         before = self._previous = self._progress
-        if result.notice:
-            self._console.print_message(f"{self._trainer.unit} {before.units + 1}: {result.notice}")
+        notice = result.notice or Notice("", "")
+        if line := self._notices.limit(notice.problem, notice.line):
+            self._console.print_message(f"{self._trainer.unit} {before.units + 1}: {line}")
         self._progress = replace(before, units=before.units + 1, env_steps=before.env_steps + result.env_steps)
         score = self._evaluate() if self._is_due(self._options.eval_every, self._trainer.eval_counter) else nan
         self._progress = replace(self._progress, seconds=time.perf_counter() - self._resumed_at)
@@ -208,11 +211,11 @@ class Lifecycle:
         except OSError as error:
             # its folder alone, because the file has another name in each save
             reason = f"{error.strerror}: {Path(error.filename).parent}" if error.filename else str(error.strerror)
-            if line := self._notices.limit(reason, f"{name} not saved ({reason}); training goes on"):
+            if line := self._save_notices.limit(reason, f"{name} not saved ({reason}); training goes on"):
                 self._console.print_message(line)
             self._save_error = reason
         except ValueError as error:
             raise TrainingError(f"{name} cannot be saved: {error}") from error
         else:
             self._saved, self._save_error = self._checkpoint, ""
-            self._notices.limit("", "")
+            self._save_notices.limit("", "")

@@ -107,13 +107,6 @@ def test_what_envpool_raises_ends_the_evaluation(monkeypatch):
     assert isinstance(caught.value.__cause__, RuntimeError)
 
 
-def test_a_mean_that_overflows_fails_the_member():
-    (rollouts,) = evaluate_and_close(make_thread_engine(rewards=[1.5e308], truncate_at=1, action_weight=0.0))
-    assert np.isnan(rollouts.fitness).all()
-    assert np.isnan(rollouts.returns).all()
-    assert rollouts.faults == {"return overflowed": 42}
-
-
 def find_failing_chunk():
     """True for the members of the chunk in which an action sum exceeds ABOVE, found with simulators that raise."""
     (raised,) = evaluate_and_close(make_thread_engine(raise_at=2, only_above=ABOVE))

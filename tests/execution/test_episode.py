@@ -165,16 +165,17 @@ def test_each_episode_fails_for_one_reason_the_first():
     assert np.isnan(result.returns).tolist() == [True, True, True, False]
 
 
-@pytest.mark.parametrize("sign", [1, -1])
-def test_finite_rewards_whose_sum_is_not_finite_fail_their_member(sign):
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("reward", [1e39, -1e308])
+def test_a_reward_beyond_float32_fails_its_member_without_a_warning(reward):
     class Huge(ScriptedEnv):
         def step(self, actions, active):
             step = super().step(actions, active)
-            return replace(step, rewards=np.where(active == 1, sign * 1e308, 1.0))
+            return replace(step, rewards=np.where(active == 1, reward, 3e38))
 
     result = run(Huge(2, terminate_at=3))
-    assert result.returns.tolist() == pytest.approx([3, np.nan], nan_ok=True)
-    assert result.faults == {"return overflowed": 1}
+    assert result.returns.tolist() == pytest.approx([9e38, np.nan], nan_ok=True)
+    assert result.faults == {"non-finite reward": 1}
 
 
 def test_an_abandoned_episode_ends_at_the_next_env_step():

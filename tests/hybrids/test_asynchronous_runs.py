@@ -14,13 +14,13 @@ import numpy as np
 import pytest
 
 import hebbes
-from hebbes.contracts.engine import EngineError, EnvironmentFailedError
+from hebbes.contracts.engine import EngineError
 from hebbes.files.checkpoint import load_newest_checkpoint
 from hebbes.hybrids.core.replay import Replay
 from hebbes.options.command_line import parse_config
 from hebbes.policies.mlp import MLP
 from hebbes.recording.metrics import METRICS, read_metrics
-from hebbes.training.advice import find_advice
+from hebbes.training.advice import TrainingError, find_advice
 from hebbes.training.hybrid import TORCH_BYTES, Hybrid
 
 ROOT = Path(__file__).parent.parent.parent
@@ -123,7 +123,7 @@ def test_after_a_job_has_lost_two_workers_the_run_goes_on_from_what_was_done(tmp
 def test_a_simulator_that_fails_at_once_ends_the_run_with_a_line(start_steps, who, tmp_path):
     script = {"environment": "tests.scripted:Scripted-v0", "env_kwargs": {"truncate_at": 4, "raise_at": 1}}
     options = {**TINY, **script, "folder": str(tmp_path), "start_steps": start_steps, "threads": 1}
-    with pytest.raises(EnvironmentFailedError, match=f"{who} failed in the first env step: ") as stopped:
+    with pytest.raises(TrainingError, match=f"individual 1: the first env step of {who} failed: ") as stopped:
         hebbes.train(options, trainer="hybrid", quiet=True)
     assert find_advice(stopped.value) == "what helps      mend the environment, then {resume}"
 

@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 import torch
 
-from hebbes.contracts.engine import EnvironmentFailedError, Rollouts
+from hebbes.contracts.engine import Rollouts
 from hebbes.contracts.randomness import Purpose, make_generator
 from hebbes.contracts.strategy import Results
+from hebbes.contracts.trainer import AllFailedError
 from hebbes.execution.in_process import InProcess
 from hebbes.hybrids.cem_rl import CEMRL, CEMRLSettings, compute_return_metrics
 from hebbes.hybrids.p_cem_rl import PCEMRL, PCEMRLSettings
@@ -193,7 +194,7 @@ def test_a_generation_in_which_all_tie_moves_nothing_but_the_critics():
 
 def test_a_generation_in_which_all_fail_ends_the_run():
     trainer, engine = make_scripted({"rewards": [float("nan")], "truncate_at": 4})
-    with pytest.raises(EnvironmentFailedError, match="every member of generation 1 failed: "):
+    with pytest.raises(AllFailedError, match=r"^every member failed: non-finite reward in 4 episodes$"):
         advance(trainer, engine, 1)
 
 

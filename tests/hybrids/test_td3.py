@@ -5,13 +5,13 @@ import pytest
 import torch
 
 import hebbes
-from hebbes.contracts.engine import EnvironmentFailedError
 from hebbes.execution.provenance import find_conditions
 from hebbes.files.checkpoint import load_newest_checkpoint
 from hebbes.hybrids import td3
 from hebbes.hybrids.core.learner import Learner
 from hebbes.options.command_line import resolve_config
 from hebbes.recording.metrics import METRICS, read_metrics
+from hebbes.training.advice import TrainingError
 from hebbes.wrappers.base import BatchWrapper
 
 TINY = {
@@ -135,7 +135,7 @@ SCRIPTED = {"environment": "tests.scripted:Scripted-v0", "start_steps": 10, "eva
 
 def test_a_simulator_that_fails_at_once_ends_the_run_with_a_line(tmp_path):
     script = {"truncate_at": 4, "raise_at": 1}
-    with pytest.raises(EnvironmentFailedError, match=r"episode 1 failed in its first env step: "):
+    with pytest.raises(TrainingError, match=r"^episode 1: the first env step failed: .* in 1 episode$"):
         train(tmp_path, **SCRIPTED, env_kwargs=script, max_env_steps=40)
 
 

@@ -43,12 +43,12 @@ SURVIVED = {
 STOPPED = {
     "every observation NaN": (
         make_script_flags(nan_at=2),
-        "every member of generation 1 failed: non-finite observation",
+        "generation 1: every member failed: non-finite observation",
     ),
-    "every return overflows": (make_script_flags(rewards=[1e308]), "every member of generation 1 failed: "),
+    "every return overflows": (make_script_flags(rewards=[1e308]), "generation 1: every member failed: "),
     "every simulator raises": (
         make_script_flags(raise_at=1),
-        "every member of generation 1 failed: RuntimeError: scripted",
+        "generation 1: every member failed: RuntimeError: scripted",
     ),
     "simulator cannot be made": (make_script_flags(raise_in="constructor"), "scripted failure in constructor"),
     "simulator cannot begin": (make_script_flags(raise_in="reset"), "scripted failure in reset"),

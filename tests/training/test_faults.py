@@ -60,7 +60,7 @@ def test_when_every_member_fails_the_run_stops_and_can_go_on_in_a_mended_environ
         return rollouts
 
     monkeypatch.setattr(run.engine, "evaluate", fail_after_four)
-    with pytest.raises(TrainingError, match="every member of generation 5 failed: non-finite reward in 8 episodes"):
+    with pytest.raises(TrainingError, match="generation 5: every member failed: non-finite reward in 8 episodes"):
         execute(run)
     assert load_newest_checkpoint(run.folder / "checkpoint")[0].progress.units == 4
     assert read_outcome(resume(run.folder)) == whole
@@ -68,7 +68,7 @@ def test_when_every_member_fails_the_run_stops_and_can_go_on_in_a_mended_environ
 
 def test_non_finite_observations_fail_their_members(tmp_path):
     saved = train_until_stopped(
-        make_config(tmp_path, nan_at=3), "every member of generation 1 failed: non-finite observation in 9"
+        make_config(tmp_path, nan_at=3), "generation 1: every member failed: non-finite observation in 9"
     )
     assert saved.progress.units == 0
 
@@ -149,7 +149,7 @@ def test_observations_too_large_for_float32_fail_their_members(tmp_path):
     gymnasium.register("Huge-v0", Huge)
     try:
         config = make_scripted_config(tmp_path, environment="Huge-v0", env_kwargs={}, episode_seeds="independent")
-        saved = train_until_stopped(config, "every member of generation 1 failed: non-finite output in 9 episodes")
+        saved = train_until_stopped(config, "generation 1: every member failed: non-finite output in 9 episodes")
     finally:
         del gymnasium.registry["Huge-v0"]
     assert saved.progress.units == 0

@@ -55,7 +55,8 @@ def test_a_toy_trainer_has_a_whole_run(toy, tmp_path, capsys):
     assert best.provenance["score"] == np.nanmax(metrics["eval_return"]) == metrics["best_score"][-1]
     said = capsys.readouterr().out
     assert "\n  try env steps" in said and "training ended: try 9 of 9 is done" in said
-    assert "try 4: tried" in said and f"of try {best.provenance['try']}\n" in said
+    assert said.count(": tried ") == 1 and "try 1: tried " in said  # one problem that lasts
+    assert f"of try {best.provenance['try']}\n" in said
 
 
 @pytest.mark.parametrize("toy", TOYS)

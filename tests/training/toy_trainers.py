@@ -5,6 +5,7 @@ from math import inf
 
 import numpy as np
 
+from hebbes.contracts.notices import Notice
 from hebbes.contracts.option import check_options, option
 from hebbes.contracts.randomness import Purpose, make_generator
 from hebbes.contracts.trainer import Segment, Trainer, TrainerState, UnitResult
@@ -41,7 +42,8 @@ class RandomSearch(Trainer):
         played = play_on(engine, tried, self.buffers, episodes=2, number=progress.units, **options)
         if played.fitness.mean() > self.score:
             self.weights, self.score = tried, float(played.fitness.mean())
-        return UnitResult(int(played.env_steps.sum()), {"score": self.score, "update_norm": 1.0}, "tried")
+        notice = Notice(f"tried {self.score:g}", "tried")
+        return UnitResult(int(played.env_steps.sum()), {"score": self.score, "update_norm": 1.0}, notice)
 
     policy = property(lambda self: (self.weights, self.buffers))
 

@@ -3,6 +3,9 @@
 import numpy as np
 from numba import boolean, float32, float64, int64, njit, types
 
+MAX_REWARD = float(np.finfo(np.float32).max)
+"""Largest magnitude of a reward: policies and replays have it in float32."""
+
 _FLAGS = types.Array(boolean, 1, "A", readonly=True)
 _REWARDS = types.Array(float64, 1, "A", readonly=True)
 _ACTIONS = [(types.Array(kind, 2, "A", readonly=True), types.Array(kind, 1, "C")) for kind in (float32, float64)]
@@ -12,14 +15,14 @@ _ACTIONS = [(types.Array(kind, 2, "A", readonly=True), types.Array(kind, 1, "C")
 def add_rewards(
     rewards: np.ndarray, terminated: np.ndarray, truncated: np.ndarray, returns: np.ndarray
 ) -> tuple[bool, bool]:
-    """Adds the rewards to the returns. Whether an episode has ended, and whether all rewards are finite."""
+    """Adds the rewards to the returns. Whether an episode has ended, and whether all rewards are finite in float32."""
     if not len(rewards) == len(terminated) == len(truncated) == len(returns):
         raise ValueError("an env step with a row too many or too few")
     some_ended, all_finite = False, True
     for row in range(len(returns)):
         returns[row] += rewards[row]
         some_ended |= terminated[row] or truncated[row]
-        all_finite &= np.isfinite(rewards[row])
+        all_finite &= abs(rewards[row]) <= MAX_REWARD  # false for NaN
     return some_ended, all_finite
 
 

@@ -1,0 +1,75 @@
+"""What a hybrid says when episodes fail, and when all of them do."""
+
+import numpy as np
+import pytest
+
+import hebbes
+from hebbes.contracts.engine import NONFINITE_OUTPUT
+from hebbes.contracts.trainer import AllFailedError
+from hebbes.hybrids.core.replay import Replay
+from hebbes.options.command_line import parse_config
+from hebbes.training.advice import DivergedError, TrainingError, explain_failure
+
+SCRIPTED = {
+    **{"environment": "tests.scripted:Scripted-v0", "hidden_sizes": [8], "start_steps": 8, "batch_size": 4, "seed": 1},
+    **{"replay_size": 1000, "eval_every": 1000, "test_episodes": 0, "threads": 1, "max_env_steps": 200},
+}
+CEM_RL = {"algorithm": "cem_rl", "population_size": 8, "rl_population": 2, "initial_variance": 1.0}
+ADVICE = "what helps      mend the environment, then {resume}"
+
+
+def train(folder, script, **changes):
+    return hebbes.train({**SCRIPTED, "env_kwargs": script, "folder": str(folder), **changes}, trainer="hybrid")
+
+
+def find_lines(capsys, text):
+    return [line for line in capsys.readouterr().out.splitlines() if text in line]
+
+
+@pytest.mark.parametrize(
+    ("changes", "advice"),
+    [
+        ({}, "what helps      mend the environment, then {resume}"),
+        ({"episode_timeout": 50}, "to go on        {resume}"),
+    ],
+)
+def test_a_generation_in_which_all_fail_ends_the_run(changes, advice, tmp_path):
+    with pytest.raises(TrainingError, match=r"^generation 1: every member failed: RuntimeError: .* in 8 ep") as stopped:
+        train(tmp_path, {"raise_at": 2, "truncate_at": 4}, **CEM_RL, **changes)
+    assert (type(stopped.value), stopped.value.advice) == (TrainingError, advice)
+
+
+def test_outputs_that_are_not_finite_may_be_the_fault_of_step_sizes():
+    config = parse_config("hybrid", ["--environment", "Hopper-v5", "--algorithm", "cem_rl"], "test")
+    found = explain_failure("generation 7", AllFailedError("every member", {NONFINITE_OUTPUT: 4}), config)
+    assert (type(found), str(found)) == (
+        DivergedError,
+        "generation 7: every member failed: non-finite output in 4 episodes",
+    )
+    steps = "a new run with other step sizes (--learning_rate, --initial_variance)"
+    assert found.advice == f"{ADVICE}; or {steps}"
+
+
+def test_members_that_fail_in_one_generation_after_the_other_cost_one_line(tmp_path, capsys):
+    run = train(tmp_path, {"truncate_at": 4, "raise_at": 2, "only_above": 0.0}, **CEM_RL)
+    failed, lines = run.metrics["failed_members"].astype(int), find_lines(capsys, " members failed: ")
+    assert failed[0] and failed[1] and not failed[2:].any()  # one problem that lasts for two generations
+    (line,) = lines
+    text = f"generation 1: {failed[0]} of 8 members failed: RuntimeError: scripted failure at env step 2"
+    assert line == f"{text} in {failed[0]} episodes"
+
+
+def test_episodes_that_fail_again_and_again_cost_one_line(tmp_path, capsys):
+    run = train(tmp_path, {"truncate_at": 4, "raise_at": 3}, max_env_steps=30)
+    assert len(run.metrics["return"]) == 10
+    (line,) = find_lines(capsys, " failed: ")
+    assert line == "episode 1: it failed: RuntimeError: scripted failure at env step 3 in 1 episode"
+
+
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+def test_a_reward_beyond_float32_fails_its_episode_and_stays_out_of_the_replay(tmp_path, monkeypatch):
+    rows, add = [], Replay.add_rows
+    monkeypatch.setattr(Replay, "add_rows", lambda replay, each: (rows.append(each.copy()), add(replay, each)))
+    run = train(tmp_path, {"truncate_at": 4, "rewards": [1, 1, 1e39, 1]}, max_env_steps=30)
+    assert np.isnan(run.metrics["return"]).all() and run.metrics["replay_size"].tolist() == list(range(2, 22, 2))
+    assert np.isfinite(np.concatenate(rows)).all()
