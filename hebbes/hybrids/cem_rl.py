@@ -173,7 +173,7 @@ class CEMRL(Algorithm):
         members = range(0, 2 * self._settings.rl_population, 2)  # their mirrors have odd numbers
         rows = np.asarray(population.weights(members))
         rng = make_generator(self._task.seed, Purpose.GRADIENTS, generation=progress.units)
-        with self.learner.keep_threads():
+        with self.learner.use_threads():
             for first in range(0, len(rows), self._group_size):
                 self._train_group(rows[first : first + self._group_size], rng)
         return dict(zip(members, rows, strict=True))

@@ -239,7 +239,7 @@ def train_critics(
     gradients.critics.set_state(critics)
     target_actor = gradients.actor.copy(job.row[np.newaxis])
     rng = setup.make_batch_generator(1, job.number)
-    with gradients.keep_threads():
+    with gradients.use_threads():
         for _ in range(job.critic_steps):
             evaluator.check_abandoned()
             gradients.train_critics(target_actor, rng)
@@ -255,7 +255,7 @@ def _train_actor(
     gradients = setup.make_gradients(job.critics, replay)
     rows = job.row[np.newaxis].copy()
     actors, rng = gradients.make_actors(rows), setup.make_batch_generator(0, job.number)
-    with gradients.keep_threads():
+    with gradients.use_threads():
         for _ in range(job.actor_steps):
             evaluator.check_abandoned()
             gradients.train_actors(actors, rng)

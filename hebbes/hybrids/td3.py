@@ -72,8 +72,7 @@ class TD3(Algorithm):
         self._buffers, self._max_episode_steps = buffers, max_episode_steps
         self._episodes = core.episodes.Episodes(task)
         assert isinstance(task.agent.policy, MLP)
-        action_range = core.episodes.find_action_range(task)
-        self.learner = core.learner.Learner(settings, task.agent.policy, *action_range, task.seed)
+        self.learner = core.learner.Learner(settings, task.agent.policy, *self._episodes.action_range, task.seed)
         self._row = weights[np.newaxis].astype(np.float32)
         self._actors = self.learner.make_actors(self._row)
         self._target = self.learner.actor.copy(self._row)

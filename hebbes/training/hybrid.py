@@ -155,7 +155,7 @@ class Hybrid(Trainer):
             options={**members, "replay_size": ("replay_size", 1), "batch_size": ("batch_size", 1)},
             settings=settings,
             actor_sizes=(num_observed, *policy.hidden_sizes, policy.num_outputs),
-            critic_sizes=(num_observed + policy.num_outputs, *settings.choose_critic_sizes(policy.hidden_sizes), 1),
+            critic_sizes=settings.compute_critic_sizes(policy),
             replay_size=settings.replay_size,
             batch_size=settings.batch_size,
             row_bytes=count_row_bytes(num_observed, policy.num_outputs),

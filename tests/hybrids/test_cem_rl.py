@@ -235,3 +235,13 @@ def test_metrics_say_who_was_best_and_how_long_workers_worked():
     metrics = compute_return_metrics(rollouts, [0, 2])
     assert (metrics["rl_share"], metrics["rl_parent_share"], metrics["work_seconds"]) == (0.5, 0.5, 2.5)
     assert compute_return_metrics(rollouts, [2, 1])["rl_parent_share"] == 1.0
+
+
+def test_the_callers_number_of_threads_stays():
+    before = torch.get_num_threads()
+    torch.set_num_threads(3)
+    try:
+        advance(*make_scripted({"truncate_at": 4}), 2)
+        assert torch.get_num_threads() == 3
+    finally:
+        torch.set_num_threads(before)

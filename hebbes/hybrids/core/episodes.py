@@ -1,5 +1,6 @@
 """One environment in the process of a run, for methods that learn while an episode goes on."""
 
+from contextlib import closing
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,11 @@ class Episodes:
         self._task = task
         seed = derive_simulator_seed(task.seed, Purpose.TRAINING)
         self._env = make_batch_env(task.environment, [seed], threads=1, training=True)
+
+    @property
+    def action_range(self) -> tuple[np.ndarray, np.ndarray]:
+        """The lowest and highest action of the environment without its wrappers."""
+        return _read_action_range(self._env)
 
     def play(
         self,
@@ -53,9 +59,11 @@ class Episodes:
 
 def find_action_range(task: Task) -> tuple[np.ndarray, np.ndarray]:
     """The lowest and highest action of the task's environment without its wrappers."""
-    env = make_batch_env(task.environment, [0], threads=1, training=True)
-    inner: Any = env
-    while hasattr(inner, "env"):
-        inner = inner.env
-    env.close()
-    return inner.action_space.low, inner.action_space.high
+    with closing(make_batch_env(task.environment, [0], threads=1, training=True)) as env:
+        return _read_action_range(env)
+
+
+def _read_action_range(env: Any) -> tuple[np.ndarray, np.ndarray]:
+    while hasattr(env, "env"):
+        env = env.env
+    return env.action_space.low, env.action_space.high

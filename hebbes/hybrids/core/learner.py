@@ -37,7 +37,7 @@ class Gradients:
         sizes = int(np.prod(policy.observation_shape)), *policy.hidden_sizes, policy.num_outputs
         self.actor = ActorNetwork(Network(sizes, policy.activation, "tanh"), action_range)
         self.critics = Critics(
-            Network(compute_critic_sizes(settings, policy), settings.critic_activation, "linear"),
+            Network(settings.compute_critic_sizes(policy), settings.critic_activation, "linear"),
             torch.tensor(critics, device=settings.device),
             learning_rate=settings.learning_rate,
             discount=settings.discount,
@@ -68,20 +68,17 @@ class Gradients:
 
     @contextmanager
     def use_threads(self) -> Iterator[None]:
-        """Computes with the number of threads that the settings say, without autograd."""
+        """Computes with the number of threads that the settings say, without autograd.
+
+        Each thread of the process has a number of its own, from the first time that it asks for it.
+        """
         before = torch.get_num_threads()
+        torch.set_num_threads(self._settings.gradient_threads)
         try:
-            with self.keep_threads():
+            with torch.no_grad():
                 yield
         finally:
             torch.set_num_threads(before)
-
-    @contextmanager
-    def keep_threads(self) -> Iterator[None]:
-        """The same where others of this process may compute at that time. The number, which they share, stays."""
-        torch.set_num_threads(self._settings.gradient_threads)
-        with torch.no_grad():
-            yield
 
     @property
     def critic_loss(self) -> float:
@@ -123,7 +120,7 @@ class Learner(Gradients):
         slack = count_slack(settings.replay_size, settings.replay_slack)
         self.replay = Replay(settings.replay_size, int(np.prod(policy.observation_shape)), policy.num_outputs, slack)
         rng = make_generator(seed, Purpose.INITIAL_PARAMS, member=1)
-        layout = Layout(compute_dense_shapes(compute_critic_sizes(settings, policy), bias=True))
+        layout = Layout(compute_dense_shapes(settings.compute_critic_sizes(policy), bias=True))
         rows = np.stack([pytorch_uniform(layout, rng) for _ in range(2)]).astype(np.float32)
         super().__init__(settings, policy, make_action_range(settings, self.low, self.high), rows, self.replay)
 
@@ -157,12 +154,6 @@ def make_action_range(
 ) -> ActionRange:
     """The range between these bounds, on the device of the settings."""
     return ActionRange(*(torch.from_numpy(bound).to(settings.device) for bound in (low, high)))
-
-
-def compute_critic_sizes(settings: GradientSettings, policy: MLP) -> tuple[int, ...]:
-    """Numbers of inputs, of the units of each hidden layer, and of outputs of a critic."""
-    hidden_sizes = settings.choose_critic_sizes(policy.hidden_sizes)
-    return int(np.prod(policy.observation_shape)) + policy.num_outputs, *hidden_sizes, 1
 
 
 def check_device(device: str) -> None:

@@ -1,12 +1,16 @@
 """Options that every method with gradients has. This module does not import PyTorch."""
 
 from dataclasses import dataclass
-from typing import ClassVar
+from math import prod
+from typing import TYPE_CHECKING, ClassVar
 
 from hebbes.contracts.option import check_options, option
 from hebbes.contracts.search_space import LogUniform
 from hebbes.contracts.strategy import SearchMemory
 from hebbes.execution.engine_options import MAX_THREADS
+
+if TYPE_CHECKING:
+    from hebbes.policies.mlp import MLP
 
 CRITIC_ACTIVATIONS = ("leaky_relu", "relu", "tanh")
 
@@ -60,9 +64,10 @@ class GradientSettings:
     def __post_init__(self) -> None:
         check_options(self)
 
-    def choose_critic_sizes(self, actor: tuple[int, ...]) -> tuple[int, ...]:
-        """Units of each hidden layer of the critics, for those of the actor."""
-        return actor if self.critic_hidden_sizes is None else self.critic_hidden_sizes
+    def compute_critic_sizes(self, policy: "MLP") -> tuple[int, ...]:
+        """Numbers of inputs, of the units of each hidden layer, and of outputs of a critic of this actor."""
+        hidden_sizes = policy.hidden_sizes if self.critic_hidden_sizes is None else self.critic_hidden_sizes
+        return prod(policy.observation_shape) + policy.num_outputs, *hidden_sizes, 1
 
     def count_members(self) -> int:
         """The largest number of members that are evaluated together."""
