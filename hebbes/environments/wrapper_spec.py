@@ -113,7 +113,7 @@ def _find_integers(value: Any) -> Iterator[int]:
 
 
 _NAMES_OF_OURS = {place: name for kind in ("wrapper", "logger") for name, place in TABLES[kind].items()}
-_EXPECTED = "a wrapper is NAME, or 'NAME: {argument: value, ...}'"
+_EXPECTED = "an entry is NAME, or 'NAME: {argument: value, ...}'"
 _NAME = re.compile(r"[\w.]+(:\w+)?")
 
 

@@ -183,6 +183,8 @@ class Session:
         policy, array = self._saved.policy, np.asarray(observation)
         if array.shape != policy.observation_shape:
             raise ValueError(f"observation must have shape {policy.observation_shape}, got {array.shape}")
+        if array.dtype.kind not in "biuf":
+            raise ValueError(f"observation must be an array of real numbers, got {array.dtype}")
         reward, self._reward = np.array([self._reward], np.float32), 0.0
         outputs = policy.act(self._weights, array[np.newaxis], reward, self._state, self._saved.buffers)
         if not np.isfinite(outputs).all():
@@ -195,4 +197,7 @@ class Session:
 
         It counts as 0 if it is not told. The rewards of several env steps without an action between them are summed.
         """
-        self._reward += float(reward)
+        try:
+            self._reward += float(reward)
+        except (TypeError, ValueError):
+            raise ValueError(f"reward must be a number, got {reward!r}") from None

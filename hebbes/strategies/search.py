@@ -239,9 +239,12 @@ def _make_rows(weights: Weights) -> Float32[np.ndarray, "members params"]:
 def _check_fitness(fitness: Any, num_members: int) -> Float64[np.ndarray, " members"]:
     """The fitness in a new float64 array; ValueError if it does not fit the candidates."""
     try:
-        values = np.array(fitness, np.float64)
+        given = np.asarray(fitness)
     except (TypeError, ValueError) as error:
         raise ValueError(f"fitness must be an array of numbers: {error}") from error
+    if given.dtype.kind not in "biuf":
+        raise ValueError(f"fitness must be an array of real numbers, got {given.dtype}")
+    values = given.astype(np.float64)
     if values.shape != (num_members,):
         raise ValueError(f"fitness must have one number for each of the {num_members} candidates, got {values.shape}")
     if (infinite := np.isinf(values)).any():

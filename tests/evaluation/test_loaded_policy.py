@@ -135,6 +135,10 @@ def test_wrong_observations_and_endless_outputs_are_refused(balancing):
         policy.act(np.zeros((2, 4)))
     with pytest.raises(ValueError, match="the policy's outputs are not finite"):
         policy.act([0.0, 0.0, np.nan, 0.0])
+    with pytest.raises(ValueError, match=r"^observation must be an array of real numbers, got complex128$"):
+        policy.act(np.full(4, 1j))
+    with pytest.raises(ValueError, match=r"^reward must be a number, got 'good'$"):
+        policy.start().reward("good")
 
 
 @pytest.mark.parametrize(

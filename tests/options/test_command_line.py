@@ -110,6 +110,8 @@ def test_the_printed_config_can_be_read_back(presets, tmp_path, capsys):
     (tmp_path / "again.yaml").write_text(capsys.readouterr().out)
     again = parse("--config", str(tmp_path / "again.yaml"))
     assert again.format_as_yaml() == parse(*flags).format_as_yaml()
+    with pytest.raises(ValueError, match="print_config takes no value, got junk"):
+        parse(*flags, "--print_config", "junk")
 
 
 def test_retired_ids_are_mapped_with_a_notice_of_one_line(presets, capsys):

@@ -100,5 +100,5 @@ def test_short_names_choices_and_switches_are_explained(read_help):
 def test_the_help_of_a_class_that_is_not_there_is_one_line():
     with pytest.raises(ValueError, match="unknown strategy 'cen', did you mean 'cem'"):
         parse_config("static", ["--help", "--strategy", "cen"], "")
-    with pytest.raises(ValueError, match="wrappers: a wrapper is NAME"):
+    with pytest.raises(ValueError, match="wrappers: an entry is NAME"):
         parse_config("static", ["--help", "--wrappers", "a: 3"], "")

@@ -55,7 +55,7 @@ def test_wrappers_may_have_arguments_on_the_command_line_and_in_files(tmp_path, 
 def test_text_that_names_no_wrapper_is_refused(text):
     with pytest.raises(ValueError) as refused:
         parse("--environment", "CartPole-v1", f"--wrappers={text}")
-    assert str(refused.value) == f"wrappers: a wrapper is NAME, or 'NAME: {{argument: value, ...}}'; got {text!r}"
+    assert str(refused.value) == f"wrappers: an entry is NAME, or 'NAME: {{argument: value, ...}}'; got {text!r}"
 
 
 def test_only_gymnasiums_harmless_wrappers_may_be_named_by_a_file():
@@ -221,7 +221,7 @@ def test_a_wrapper_of_ours_that_would_do_nothing_or_fail_is_refused(text, line):
 
 def test_a_mistake_in_a_list_of_a_file_names_the_file(tmp_path):
     file = tmp_path / "mine.yaml"
-    for text, line in [("a: 3", "wrappers: a wrapper is NAME"), ("early_stop", "wrappers: early_stop does nothing")]:
+    for text, line in [("a: 3", "wrappers: an entry is NAME"), ("early_stop", "wrappers: early_stop does nothing")]:
         file.write_text(f"wrappers: ['{text}']\n")
         assert get_refusal("--config", str(file)).startswith(f"{file}: {line}")
 
