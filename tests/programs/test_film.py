@@ -87,6 +87,25 @@ def test_a_process_that_cannot_be_started_costs_one_line(tmp_path, capsys, monke
     assert list_names(folder / "kept")[-1] == "00000002.dat"
 
 
+def test_a_lost_process_that_cannot_be_replaced_costs_one_line(tmp_path, capsys, monkeypatch):
+    class Fragile(background_films.ProcessTransport):
+        started = 0
+
+        def start_worker(self):
+            self.started += 1
+            if self.started > 1:
+                raise BlockingIOError(errno.EAGAIN, "Resource temporarily unavailable")
+            worker = super().start_worker()
+            worker.process.kill()
+            return worker
+
+    monkeypatch.setattr(background_films, "ProcessTransport", Fragile)
+    folder = train(make_scripted_config(tmp_path, generations=2, keep_every=1, video_every=1))
+    said = capsys.readouterr().out
+    assert said.count("training goes on without videos: ") == 1 and "Resource temporarily unavailable" in said
+    assert list_names(folder / "kept")[-1] == "00000002.dat"
+
+
 def test_each_kept_policy_is_a_scene_and_the_best_one_the_last(folder):
     files = [*map(str, sorted((folder / "kept").iterdir())), str(folder / "best.dat")]
     captions = [scene.caption for scene in make_scenes(FilmConfig(runs=(str(folder),)), files)]
