@@ -163,8 +163,8 @@ class StandEngine(ChunkEngine):
 
 def prepare_run(folder: str, members: int, layers: Sequence[int]) -> Run:
     """A run of HalfCheetah-v5 whose own engine has one thread."""
-    flags = {"environment": "HalfCheetah-v5", "policy": "mlp", "population_size": members, "threads": 1}
-    flags |= {"folder": folder, "engine": "in_process", "generations": 10**6, "max_episode_steps": 100}
+    flags = {"environment": "HalfCheetah-v5", "preset": "openai_es", "policy": "mlp", "population_size": members}
+    flags |= {"threads": 1, "folder": folder, "engine": "in_process", "generations": 10**6, "max_episode_steps": 100}
     (run,) = prepare(parse_config("static", format_arguments({**flags, "hidden_sizes": layers}), __doc__))
     return run
 

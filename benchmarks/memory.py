@@ -24,7 +24,7 @@ from hebbes.training.free_memory import measure_private_memory
 
 ROOT = Path(__file__).parent.parent
 COMMON = "--generations 2 --test_episodes 0 --threads 2 --eval_episodes 2"
-CHEETAH, CARTPOLE = "--environment HalfCheetah-v5", "--environment CartPole-v1"
+CHEETAH, CARTPOLE = "--environment HalfCheetah-v5 --preset openai_es", "--environment CartPole-v1"
 NETWORK = "--policy mlp --hidden_sizes 1000 1000"
 SHORT = "--max_episode_steps 5"
 SETTINGS = {

@@ -16,6 +16,8 @@ class EngineError(RuntimeError):
     """The work could not be done: a simulator cannot be made or started, or workers keep dying."""
 
 
+EPISODE_TIMEOUT = "episode_timeout"
+"""Reason of failure if the episodes of a chunk took longer than the option of this name allows."""
 NONFINITE_OUTPUT = "non-finite output"
 """Reason of failure if a policy's outputs are not finite, because its weights or its observations are too large."""
 

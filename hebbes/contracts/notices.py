@@ -1,7 +1,7 @@
 """Notices of problems that last or come back: a user is told of each one twice at most."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 MOST = 2
@@ -13,7 +13,7 @@ class Notice:
     """A line for the user."""
 
     line: str
-    problem: str
+    problems: Collection[str]
     """What it tells of, without what differs from one time to the next."""
 
 
@@ -23,31 +23,32 @@ def describe_faults(faults: Mapping[str, int]) -> str:
     return ", ".join(f"{reason} in {count} episode{'s' * (count > 1)}" for reason, count in counts)
 
 
-def make_failure_notice(who: str, faults: Mapping[str, int]) -> Notice:
-    """Says who failed, and for which reasons in how many episodes."""
-    kinds = sorted({reason.partition(":")[0] for reason in faults})  # texts of errors may have numbers in them
-    return Notice(f"{who} failed: {describe_faults(faults)}", ", ".join(kinds))
+def make_failure_notice(who: str, faults: Mapping[str, int], parties: Sequence[str] = ()) -> Notice:
+    """Says who failed, and for which reasons in how many episodes.
 
-
-def join_notices(notices: Sequence[Notice]) -> Notice | None:
-    """One notice for all of them; None if there are none."""
-    if not notices:
-        return None
-    lines, problems = ({getattr(each, name): None for each in notices} for name in ("line", "problem"))
-    return Notice(", ".join(lines), ", ".join(problems))
+    A party's failure for one kind of reason is one problem. Without `parties` there is one, `who`.
+    """
+    kinds = {reason.partition(":")[0] for reason in faults}  # texts of errors may have numbers in them
+    problems = {f"{party}: {kind}" for party in parties or (who,) for kind in kinds}
+    return Notice(f"{who} failed: {describe_faults(faults)}", problems)
 
 
 class Notices:
     """Remembers which problems were told."""
 
     def __init__(self) -> None:
-        self._present = ""
+        self._present: set[str] = set()
         self._times: Counter[str] = Counter()
 
-    def limit(self, problem: str, line: str) -> str:
-        """The line to print now that there is this problem, or an empty one. Without a problem both are empty."""
-        begins, self._present = problem not in ("", self._present), problem
-        self._times[problem] += begins
-        if not begins or self._times[problem] > MOST:
-            return ""
-        return f"{line}; this is not said again" if self._times[problem] == MOST else line
+    def select(self, notices: Sequence[Notice]) -> list[str]:
+        """The lines to print, if these are the problems that there are now."""
+        present = {problem for notice in notices for problem in notice.problems}
+        begun = present - self._present
+        self._present = present
+        self._times.update(begun)
+        lines = []
+        for notice in notices:
+            if new := [problem for problem in notice.problems if problem in begun and self._times[problem] <= MOST]:
+                is_last = all(self._times[problem] == MOST for problem in new)
+                lines.append(f"{notice.line}; this is not said again" if is_last else notice.line)
+        return lines

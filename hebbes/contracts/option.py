@@ -243,7 +243,10 @@ def _convert(kind: Any, value: Any) -> Any:
         items = tuple(_convert(kinds[0], item) for item in value)
         return _WRONG if _WRONG in items else items
     if kind is float:
-        return float(value) if isinstance(value, Real) and not isinstance(value, bool) else _WRONG
+        try:
+            return float(value) if isinstance(value, Real) and not isinstance(value, bool) else _WRONG
+        except OverflowError:
+            return _WRONG
     if kind is int:
         return int(value) if isinstance(value, Integral) and not isinstance(value, bool) else _WRONG
     expected = Mapping if get_origin(kind) is Mapping else kind

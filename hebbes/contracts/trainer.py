@@ -4,7 +4,7 @@ A unit is the least work after which a run can be saved: a generation, one finis
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal, TypeAlias
 
@@ -52,7 +52,7 @@ class Progress:
 
 
 class AllFailedError(RuntimeError):
-    """All episodes of a unit failed, so those of the next would fail too. `who` played them."""
+    """Episodes failed in such a way that those of the next unit would fail too. `who` played them."""
 
     def __init__(self, who: str, faults: Mapping[str, int]):
         super().__init__(f"{who} failed: {describe_faults(faults)}")
@@ -106,8 +106,8 @@ class UnitResult:
     """Env steps of this unit alone."""
     metrics: Mapping[str, float]
     """Columns for the row of metrics.csv. All units have the same columns. Values may be NaN."""
-    notice: Notice | None = None
-    """A line for the user, which is printed twice at most for each problem."""
+    notices: Sequence[Notice] = ()
+    """Lines for the user, which are printed twice at most for each problem."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -205,7 +205,8 @@ class Trainer(ABC):
         """Does the next unit, given the progress before it.
 
         An exception ends the run. It, or a signal, may leave the trainer in any state, because it is then thrown away.
-        Raises FloatingPointError if the search has diverged. A segment that is too large ends the run in one line too.
+        Raises FloatingPointError if the search has diverged, and AllFailedError if episodes failed for good. A segment
+        that is too large ends the run in one line too.
         """
 
     @property

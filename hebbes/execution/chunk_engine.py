@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 from jaxtyping import Float, Float64
 
-from hebbes.contracts.engine import Context, Rollouts
+from hebbes.contracts.engine import EPISODE_TIMEOUT, Context, Rollouts
 from hebbes.contracts.errors import say
 from hebbes.contracts.population import NoisePopulation, Population
 from hebbes.execution.chunks import (
@@ -66,7 +66,7 @@ class ChunkEngine:
             seconds = self._episode_timeout * max(map(len, chunks)) * num_cases
             shortest = replace(context, episodes=context.episodes[:1], max_episode_steps=1)
             first_calls = [(everybody, ids, self._transport.share(shortest), env_threads, max_idle) for ids in chunks]
-            limits = [TimeLimit(seconds, "episode_timeout", warm_up=call) for call in first_calls]
+            limits = [TimeLimit(seconds, EPISODE_TIMEOUT, warm_up=call) for call in first_calls]
         tickets = [
             self._dispatch.submit(
                 ChunkEvaluator.evaluate,

@@ -1,8 +1,8 @@
 """The episode loop: the only place where rewards are summed and env steps are counted.
 
 The terminal reward counts once, and nothing after it counts. Rewards are summed in float64. A non-finite observation,
-output or reward, or a simulator that fails, ends the member's episode and makes its return NaN. A reward is not finite
-either if it is too large for float32.
+output or reward, or a simulator that fails, ends the member's episode and makes its return NaN. A reward too large for
+float32 counts as non-finite.
 """
 
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Float64, Int, Shaped
 
 from hebbes.contracts.engine import NONFINITE_OUTPUT
-from hebbes.contracts.environment import BatchEnv, EnvStep
+from hebbes.contracts.environment import MAX_REWARD, BatchEnv, EnvStep
 from hebbes.contracts.policy import Buffers, LowRankWeights, Policy, State, Weights
 from hebbes.execution.kernels import env_steps
 from hebbes.execution.observation_moments import MomentTally
@@ -169,7 +169,7 @@ class _LiveMembers:
         rewards = env_step.rewards.astype(np.float64, copy=False)
         some_ended, are_finite = env_steps.add_rewards(rewards, env_step.terminated, env_step.truncated, self._returns)
         if not are_finite:
-            rewards = np.where(np.abs(rewards) <= env_steps.MAX_REWARD, rewards, np.nan)
+            rewards = np.where(np.abs(rewards) <= MAX_REWARD, rewards, np.nan)
         self.num_env_steps += 1
         self.observations, self.rewards = env_step.observations, rewards.astype(np.float32)
         failed = None

@@ -44,7 +44,7 @@ class Algorithm(ABC):
 
     @abstractmethod
     def advance(self, progress: Progress, engine: Engine) -> UnitResult:
-        """Does the next unit; FloatingPointError if the critics have diverged."""
+        """Does the next unit; FloatingPointError if the critics have diverged, AllFailedError as for a `Trainer`."""
 
     @abstractmethod
     def get_state(self) -> TrainerState:

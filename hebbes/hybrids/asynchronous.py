@@ -31,7 +31,6 @@ import numpy as np
 from jaxtyping import Float32
 
 from hebbes.contracts.engine import Engine, EngineError
-from hebbes.contracts.notices import join_notices
 from hebbes.contracts.policy import Buffers
 from hebbes.contracts.randomness import Purpose, make_generator
 from hebbes.contracts.trainer import Progress, TrainerState, UnitResult
@@ -129,7 +128,7 @@ class Asynchronous(Algorithm):
             flight = self._take_completion(engine)
             metrics = self._complete(flight, engine)
         self._start_jobs(engine)
-        return UnitResult(self._counters.env_steps - env_steps, metrics, join_notices(self._tally.notices))
+        return UnitResult(self._counters.env_steps - env_steps, metrics, self._tally.notices)
 
     def _start_jobs(self, engine: Engine) -> None:
         """Starts new jobs, and again those that were under way when the run was saved."""
@@ -248,7 +247,8 @@ class Asynchronous(Algorithm):
 
     def _tell(self, job: MeanJob, answer: MeanAnswer) -> dict[str, float]:
         """Tells the distribution an individual's return, and the mean policy's."""
-        self._tally.add_failure("the mean policy", answer.faults, is_hopeless=answer.env_steps <= jobs.MEAN_EPISODES)
+        is_hopeless = answer.env_steps <= jobs.MEAN_EPISODES == sum(answer.faults.values())
+        self._tally.add_failure("the mean policy", answer.faults, is_hopeless=is_hopeless)
         mean_policy = {
             "mean_policy_return": answer.fitness,
             "mean_policy_lag": self._counters.told - job.mean_version,

@@ -157,8 +157,8 @@ class CEMRL(Algorithm):
             **self.strategy.tell(population, results),
             **self.learner.take_metrics(),
         }
-        notice = make_failure_notice(f"{num_failed} of {size} members", rollouts.faults) if num_failed else None
-        return UnitResult(self._last_env_steps, metrics, notice)
+        failed = make_failure_notice(f"{num_failed} of {size} members", rollouts.faults, ["members"])
+        return UnitResult(self._last_env_steps, metrics, [failed] * (num_failed > 0))
 
     def _may_train(self, progress: Progress) -> bool:
         """Whether training is withheld no more."""

@@ -101,13 +101,16 @@ def pack_flights(flights: Sequence[Flight]) -> TrainerState:
 
 
 def unpack_flights(state: TrainerState) -> list[Flight]:
-    """What `pack_flights` was given. The jobs have no tickets."""
+    """What `pack_flights` was given. The jobs have no tickets. ValueError for those of another version."""
     flights = []
     for number, values in enumerate(state.values["flights"]):
         job_class, answer_class = KINDS[values["kind"]]
-        flight = Flight(job_class(**values["job"], **state.select_arrays(f"job{number}")))
-        if values["answer"]:
-            flight.answer = answer_class(**values["answer"], **state.select_arrays(f"answer{number}"))
+        try:
+            flight = Flight(job_class(**values["job"], **state.select_arrays(f"job{number}")))
+            if values["answer"]:
+                flight.answer = answer_class(**values["answer"], **state.select_arrays(f"answer{number}"))
+        except TypeError as error:
+            raise ValueError(f"its jobs are of another version of hebbes: {error}") from None
         flights.append(flight)
     return flights
 

@@ -1,7 +1,7 @@
 """JobTally: what the jobs of an asynchronous hybrid have brought since its last row of metrics."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from math import nan
 
 import numpy as np
@@ -35,8 +35,7 @@ class JobTally:
         if faults and is_hopeless:
             raise AllFailedError(f"the first env step of {who}", faults)
         if faults:
-            notice = make_failure_notice(who, faults)
-            self.notices.append(replace(notice, problem=f"{who}: {notice.problem}"))
+            self.notices.append(make_failure_notice(who, faults))
 
     def compute_metrics(self) -> dict[str, float]:
         """The metrics of these jobs."""

@@ -95,7 +95,8 @@ class TD3(Algorithm):
             "episode_length": env_steps,
             **self.learner.take_metrics(),
         }
-        return UnitResult(env_steps, metrics, make_failure_notice("it", played.faults) if played.faults else None)
+        failed = make_failure_notice("the episode", played.faults)
+        return UnitResult(env_steps, metrics, [failed] * bool(played.faults))
 
     def train(self, env_steps: int, rng: np.random.Generator) -> None:
         """The gradient steps after the env step of this number."""

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from hebbes.contracts.errors import convert_foreign_exits, describe_error, say
 from hebbes.contracts.logger import Logger
-from hebbes.contracts.notices import Notices
+from hebbes.contracts.notices import Notice, Notices
 from hebbes.contracts.option import check_value, list_options
 from hebbes.environments.wrapper_spec import WrapperSpec
 from hebbes.recording.base import RunLogger
@@ -95,7 +95,7 @@ class Loggers:
         for running in list(self._running):
             try:
                 running.write(dict(row))
-                running.notices.limit("", "")
+                running.notices.select([])
             except OSError as error:
                 self._report_refusal(running, unit, error)
             except Exception as error:  # whatever a user's logger raises
@@ -115,8 +115,8 @@ class Loggers:
     def _report_refusal(self, running: _Running, unit: str, error: OSError) -> None:
         kind, reason = f"{type(error).__name__} {error.errno}", describe_error(error)
         line = f"{unit}: not written by logger {running.name!r} ({reason}); it tries again with each row"
-        if line := running.notices.limit(kind, line):
-            self.report(line)
+        for selected in running.notices.select([Notice(line, [kind])]):
+            self.report(selected)
 
     def _drop(self, running: _Running, unit: str, reason: str) -> None:
         self.losses.append(f"rows of logger {running.name!r} from {unit} on")

@@ -242,9 +242,12 @@ def _check_fitness(fitness: Any, num_members: int) -> Float64[np.ndarray, " memb
         given = np.asarray(fitness)
     except (TypeError, ValueError) as error:
         raise ValueError(f"fitness must be an array of numbers: {error}") from error
-    if given.dtype.kind not in "biuf":
+    if given.dtype.kind not in "biufO":
         raise ValueError(f"fitness must be an array of real numbers, got {given.dtype}")
-    values = given.astype(np.float64)
+    try:
+        values = given.astype(np.float64)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise ValueError(f"fitness must be an array of real numbers: {error}") from error
     if values.shape != (num_members,):
         raise ValueError(f"fitness must have one number for each of the {num_members} candidates, got {values.shape}")
     if (infinite := np.isinf(values)).any():

@@ -3,7 +3,7 @@
 from collections.abc import Container
 from typing import Any
 
-from hebbes.contracts.engine import NONFINITE_OUTPUT
+from hebbes.contracts.engine import EPISODE_TIMEOUT, NONFINITE_OUTPUT
 from hebbes.contracts.option import map_flags
 from hebbes.contracts.trainer import AllFailedError
 from hebbes.training.config import TrainConfig
@@ -52,7 +52,7 @@ def advise_environment_fix(reasons: Container[str], settings: Any) -> str:
 
 def explain_failure(unit: str, error: AllFailedError, config: TrainConfig) -> TrainingError:
     """What stops a run whose unit of this name has failed."""
-    by_the_clock = config.engine.episode_timeout is not None
+    by_the_clock = EPISODE_TIMEOUT in error.faults  # another time they may be quicker
     advice = RESUME_ADVICE if by_the_clock else advise_environment_fix(error.faults, config.settings)
     kind = DivergedError if NONFINITE_OUTPUT in error.faults else TrainingError
     return kind(f"{unit}: {error}", advice)

@@ -102,7 +102,7 @@ class Evolution(Trainer):
         started = time.perf_counter()
         population, rollouts, rollout_seconds = self._evaluate_population(progress.units, engine)
         fitness = rollouts.fitness + self._options.reward_shift * rollouts.env_steps.mean(axis=1)
-        notice = find_problem(fitness, rollouts.faults)
+        notices = find_problems(fitness, rollouts.faults)
         with np.errstate(over="ignore", invalid="ignore"):  # divergence is detected below or by the next ask
             # only strategies with such a population ask for sums
             sum_noise = partial(engine.weighted_noise_sums, cast(NoisePopulation, population))
@@ -120,7 +120,7 @@ class Evolution(Trainer):
             **compute_tally_metrics(rollouts.tallies, rollout_seconds / seconds),
         }
         row = join_metrics(compute_return_metrics(rollouts, fitness), metrics, after, self)
-        return UnitResult(int(rollouts.env_steps.sum()), row, notice)
+        return UnitResult(int(rollouts.env_steps.sum()), row, notices)
 
     def _evaluate_population(self, generation: int, engine: Engine) -> tuple[Population, Rollouts, float]:
         """The generation's population, its rollouts and the seconds that they took.
@@ -172,7 +172,7 @@ class HebbianEvolution(Evolution):
     Options = HebbianEvolutionOptions
 
 
-def find_problem(fitness: Float64[np.ndarray, " members"], faults: Mapping[str, int]) -> Notice | None:
+def find_problems(fitness: Float64[np.ndarray, " members"], faults: Mapping[str, int]) -> list[Notice]:
     """What the user should know about members that failed or all tie. The mean policy comes last.
 
     AllFailedError if all members failed. A single candidate may fail if the mean policy does not.
@@ -181,12 +181,14 @@ def find_problem(fitness: Float64[np.ndarray, " members"], faults: Mapping[str, 
     if all(members) and (len(members) > 1 or mean_policy):
         raise AllFailedError("every member", faults)
     if any(members) or mean_policy:
-        who = [f"{sum(members)} of {len(members)} members"] * any(members) + ["the mean policy"] * mean_policy
-        return make_failure_notice(" and ".join(who), faults)
+        who = {"members": f"{sum(members)} of {len(members)} members"} if any(members) else {}
+        who |= {"mean policy": "the mean policy"} if mean_policy else {}
+        return [make_failure_notice(" and ".join(who.values()), faults, list(who))]
     ranked = fitness[:-1]
     if len(ranked) > 1 and (ranked == ranked[0]).all():
-        return Notice(f"all members have the same fitness, {ranked[0]:g}: it says nothing about the weights", "tied")
-    return None
+        line = f"all members have the same fitness, {ranked[0]:g}: it says nothing about the weights"
+        return [Notice(line, ["tied"])]
+    return []
 
 
 def _make_strategy(config: TrainConfig, layout: Layout, initial: Float32[np.ndarray, " params"]) -> Strategy:

@@ -1,14 +1,14 @@
 """The lifecycle of a run: advances its trainer unit by unit, and records, evaluates and saves, whatever is trained."""
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from math import inf, isfinite, nan
 from pathlib import Path
 from typing import TypeAlias
 
-from hebbes.contracts.notices import Notice, Notices
+from hebbes.contracts.notices import Notice, Notices, make_failure_notice
 from hebbes.contracts.randomness import Purpose
 from hebbes.contracts.trainer import AllFailedError, Counter, SegmentSizeError, UnitResult
 from hebbes.environments.ids import advise_episode_limit
@@ -45,7 +45,8 @@ class Lifecycle:
         self._conditions = find_conditions()
         self._files = RunFiles(run)
         self._saved: Checkpoint | None = None
-        self._save_error, self._save_notices, self._notices = "", Notices(), Notices()
+        self._save_error = ""
+        self._notices, self._evaluation_notices, self._save_notices = Notices(), Notices(), Notices()
         self._is_stopped = False
         self._capture()
 
@@ -127,9 +128,7 @@ class Lifecycle:
     def _finish_unit(self, result: UnitResult, seconds: float, on_row: OnRow | None) -> None:
         """Counts, evaluates, records, copies and saves after a unit that took so many seconds."""
         before = self._previous = self._progress
-        notice = result.notice or Notice("", "")
-        if line := self._notices.limit(notice.problem, notice.line):
-            self._console.print_message(f"{self._trainer.unit} {before.units + 1}: {line}")
+        self._say(f"{self._trainer.unit} {before.units + 1}", self._notices, result.notices)
         self._progress = replace(before, units=before.units + 1, env_steps=before.env_steps + result.env_steps)
         score = self._evaluate() if self._is_due(self._options.eval_every, self._trainer.eval_counter) else nan
         self._progress = replace(self._progress, seconds=time.perf_counter() - self._resumed_at)
@@ -187,10 +186,16 @@ class Lifecycle:
                 number=units,
                 max_episode_steps=self._run.evaluation_cap,
             )
+        failed = make_failure_notice("the evaluation", rollouts.faults)
+        self._say(f"{self._trainer.unit} {units}", self._evaluation_notices, [failed] * bool(rollouts.faults))
         score = float(rollouts.returns.mean())
         if best is None or score > (best.score if isfinite(best.score) else -inf):
             self._progress = replace(self._progress, best=make_snapshot(self._trainer, self._progress, score))
         return score
+
+    def _say(self, when: str, notices: Notices, now: Sequence[Notice]) -> None:
+        for line in notices.select(now):
+            self._console.print_message(f"{when}: {line}")
 
     def _evaluate_if_over(self) -> None:
         """Evaluates the policy if training is over and no evaluation has been made."""
@@ -211,11 +216,11 @@ class Lifecycle:
         except OSError as error:
             # its folder alone, because the file has another name in each save
             reason = f"{error.strerror}: {Path(error.filename).parent}" if error.filename else str(error.strerror)
-            if line := self._save_notices.limit(reason, f"{name} not saved ({reason}); training goes on"):
+            for line in self._save_notices.select([Notice(f"{name} not saved ({reason}); training goes on", [reason])]):
                 self._console.print_message(line)
             self._save_error = reason
         except ValueError as error:
             raise TrainingError(f"{name} cannot be saved: {error}") from error
         else:
             self._saved, self._save_error = self._checkpoint, ""
-            self._save_notices.limit("", "")
+            self._save_notices.select([])

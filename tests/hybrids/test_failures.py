@@ -1,10 +1,11 @@
 """What a hybrid says when episodes fail, and when all of them do."""
 
+import gymnasium
 import numpy as np
 import pytest
 
 import hebbes
-from hebbes.contracts.engine import NONFINITE_OUTPUT
+from hebbes.contracts.engine import EPISODE_TIMEOUT, NONFINITE_OUTPUT
 from hebbes.contracts.trainer import AllFailedError
 from hebbes.hybrids.core.replay import Replay
 from hebbes.options.command_line import parse_config
@@ -16,6 +17,20 @@ SCRIPTED = {
 }
 CEM_RL = {"algorithm": "cem_rl", "population_size": 8, "rl_population": 2, "initial_variance": 1.0}
 ADVICE = "what helps      mend the environment, then {resume}"
+
+
+class FailsAtTimes(gymnasium.Wrapper):
+    """Every third episode has a reward that is not finite."""
+
+    number = 0
+
+    def reset(self, **options):
+        self.number += 1
+        return super().reset(**options)
+
+    def step(self, action):
+        observation, reward, *rest = super().step(action)
+        return observation, reward if self.number % 3 else np.nan, *rest
 
 
 def train(folder, script, **changes):
@@ -36,7 +51,7 @@ def find_lines(capsys, text):
 def test_a_generation_in_which_all_fail_ends_the_run(changes, advice, tmp_path):
     with pytest.raises(TrainingError, match=r"^generation 1: every member failed: RuntimeError: .* in 8 ep") as stopped:
         train(tmp_path, {"raise_at": 2, "truncate_at": 4}, **CEM_RL, **changes)
-    assert (type(stopped.value), stopped.value.advice) == (TrainingError, advice)
+    assert (type(stopped.value), stopped.value.advice) == (TrainingError, ADVICE)
 
 
 def test_outputs_that_are_not_finite_may_be_the_fault_of_step_sizes():
@@ -48,6 +63,12 @@ def test_outputs_that_are_not_finite_may_be_the_fault_of_step_sizes():
     )
     steps = "a new run with other step sizes (--learning_rate, --initial_variance)"
     assert found.advice == f"{ADVICE}; or {steps}"
+
+
+def test_episodes_that_took_too_long_may_be_quicker_after_a_resume():
+    config = parse_config("hybrid", ["--environment", "Hopper-v5", "--algorithm", "cem_rl"], "test")
+    found = explain_failure("generation 7", AllFailedError("every member", {EPISODE_TIMEOUT: 4}), config)
+    assert (type(found), found.advice) == (TrainingError, "to go on        {resume}")
 
 
 def test_members_that_fail_in_one_generation_after_the_other_cost_one_line(tmp_path, capsys):
@@ -62,8 +83,8 @@ def test_members_that_fail_in_one_generation_after_the_other_cost_one_line(tmp_p
 def test_episodes_that_fail_again_and_again_cost_one_line(tmp_path, capsys):
     run = train(tmp_path, {"truncate_at": 4, "raise_at": 3}, max_env_steps=30)
     assert len(run.metrics["return"]) == 10
-    (line,) = find_lines(capsys, " failed: ")
-    assert line == "episode 1: it failed: RuntimeError: scripted failure at env step 3 in 1 episode"
+    (line,) = find_lines(capsys, "the episode failed: ")
+    assert line == "episode 1: the episode failed: RuntimeError: scripted failure at env step 3 in 1 episode"
 
 
 @pytest.mark.filterwarnings("error::RuntimeWarning")
@@ -73,3 +94,34 @@ def test_a_reward_beyond_float32_fails_its_episode_and_stays_out_of_the_replay(t
     run = train(tmp_path, {"truncate_at": 4, "rewards": [1, 1, 1e39, 1]}, max_env_steps=30)
     assert np.isnan(run.metrics["return"]).all() and run.metrics["replay_size"].tolist() == list(range(2, 22, 2))
     assert np.isfinite(np.concatenate(rows)).all()
+
+
+def test_an_asynchronous_hybrid_tells_of_each_problem_twice_at_most(tmp_path, capsys):
+    options = {"algorithm": "aes_rl", "mean_scale": 1.0, "actor_workers": 2, "max_env_steps": 120}
+    run = train(tmp_path, {"raise_at": 2, "truncate_at": 4, "only_above": 0.0}, **options)
+    lines = find_lines(capsys, " failed: ")
+    assert np.isnan(run.metrics["return"]).sum() > 4
+    for who in ("an individual", "the mean policy", "the evaluation"):
+        assert sum(f": {who} failed: " in line for line in lines) <= 2
+    assert any(": an individual failed: " in line for line in lines)
+
+
+def test_one_env_step_that_fails_among_episodes_of_one_is_not_taken_for_all(tmp_path, capsys):
+    """The mean policy's five episodes have one env step each, and only some of them fail."""
+    options = {"algorithm": "aes_rl", "mean_scale": 1.0, "actor_workers": 1, "start_steps": 0, "max_env_steps": 9}
+    options |= {"gymnasium_wrappers": [f"{__name__}:FailsAtTimes"], "import": [__name__]}
+    run = train(tmp_path, {"truncate_at": 1}, **options)
+    assert len(run.metrics["return"]) == 9
+    assert np.isnan(run.metrics["mean_policy_return"]).any() and "the mean policy failed: " in capsys.readouterr().out
+
+
+def test_an_evaluation_that_fails_says_why(tmp_path, capsys):
+    """Episodes of training end before the env step that fails, those of evaluations do not."""
+    options = {"early_stop_negative_streak": 2, "eval_every": 20, "test_episodes": 2, "start_steps": 100}
+    run = train(tmp_path, {"rewards": [-1.0], "raise_at": 4, "truncate_at": 9}, **{**CEM_RL, **options})
+    said = capsys.readouterr().out.splitlines()
+    assert np.isnan(run.returns).all()
+    assert [line for line in said if "evaluation failed" in line] == [
+        "generation 1: the evaluation failed: RuntimeError: scripted failure at env step 4 in 10 episodes"
+    ]
+    assert "the test failed: RuntimeError: scripted failure at env step 4 in 2 episodes" in said

@@ -45,7 +45,10 @@ STOPPED = {
         make_script_flags(nan_at=2),
         "generation 1: every member failed: non-finite observation",
     ),
-    "every return overflows": (make_script_flags(rewards=[1e308]), "generation 1: every member failed: "),
+    "every reward is too large": (
+        make_script_flags(rewards=[1e308]),
+        "generation 1: every member failed: non-finite reward",
+    ),
     "every simulator raises": (
         make_script_flags(raise_at=1),
         "generation 1: every member failed: RuntimeError: scripted",

@@ -42,8 +42,8 @@ class RandomSearch(Trainer):
         played = play_on(engine, tried, self.buffers, episodes=2, number=progress.units, **options)
         if played.fitness.mean() > self.score:
             self.weights, self.score = tried, float(played.fitness.mean())
-        notice = Notice(f"tried {self.score:g}", "tried")
-        return UnitResult(int(played.env_steps.sum()), {"score": self.score, "update_norm": 1.0}, notice)
+        notices = [Notice(f"tried {self.score:g}", ["tried"])]
+        return UnitResult(int(played.env_steps.sum()), {"score": self.score, "update_norm": 1.0}, notices)
 
     policy = property(lambda self: (self.weights, self.buffers))
 

@@ -3,8 +3,7 @@
 import numpy as np
 from numba import boolean, float32, float64, int64, njit, types
 
-MAX_REWARD = float(np.finfo(np.float32).max)
-"""Largest magnitude of a reward: policies and replays have it in float32."""
+from hebbes.contracts.environment import MAX_REWARD
 
 _FLAGS = types.Array(boolean, 1, "A", readonly=True)
 _REWARDS = types.Array(float64, 1, "A", readonly=True)
