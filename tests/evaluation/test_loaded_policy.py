@@ -137,7 +137,7 @@ def test_wrong_observations_and_endless_outputs_are_refused(balancing):
         policy.act([0.0, 0.0, np.nan, 0.0])
     with pytest.raises(ValueError, match=r"^observation must be an array of real numbers, got complex128$"):
         policy.act(np.full(4, 1j))
-    with pytest.raises(ValueError, match=r"^reward must be a number, got 'good'$"):
+    with pytest.raises(ValueError, match=r"^reward must be a number that float32 can hold, got 'good'$"):
         policy.start().reward("good")
 
 
