@@ -23,14 +23,14 @@ def describe_faults(faults: Mapping[str, int]) -> str:
     return ", ".join(f"{reason} in {count} episode{'s' * (count > 1)}" for reason, count in counts)
 
 
-def make_failure_notice(who: str, faults: Mapping[str, int], parties: Sequence[str] = ()) -> Notice:
-    """Says who failed, and for which reasons in how many episodes.
+def make_failure_notices(who: str, faults: Mapping[str, int], parties: Sequence[str] = ()) -> list[Notice]:
+    """One that says who failed, and for which reasons in how many episodes; none without faults.
 
     A party's failure for one kind of reason is one problem. Without `parties` there is one, `who`.
     """
     kinds = {reason.partition(":")[0] for reason in faults}  # texts of errors may have numbers in them
     problems = {f"{party}: {kind}" for party in parties or (who,) for kind in kinds}
-    return Notice(f"{who} failed: {describe_faults(faults)}", problems)
+    return [Notice(f"{who} failed: {describe_faults(faults)}", problems)] if faults else []
 
 
 class Notices:
@@ -41,7 +41,7 @@ class Notices:
         self._times: Counter[str] = Counter()
 
     def select(self, notices: Sequence[Notice]) -> list[str]:
-        """The lines to print, if these are the problems that there are now."""
+        """Which lines to print, if these are all the notices that there are now."""
         present = {problem for notice in notices for problem in notice.problems}
         begun = present - self._present
         self._present = present

@@ -168,7 +168,7 @@ class _LiveMembers:
         """Adds the rewards, counts the env step and drops members whose episode ended."""
         rewards = env_step.rewards.astype(np.float64, copy=False)
         some_ended, are_finite = env_steps.add_rewards(rewards, env_step.terminated, env_step.truncated, self._returns)
-        if not are_finite:
+        if not are_finite:  # NaN, which unlike a number too large is converted to float32 without a warning
             rewards = np.where(np.abs(rewards) <= MAX_REWARD, rewards, np.nan)
         self.num_env_steps += 1
         self.observations, self.rewards = env_step.observations, rewards.astype(np.float32)

@@ -27,7 +27,7 @@ import numpy as np
 from jaxtyping import Float32, Float64
 
 from hebbes.contracts.engine import Context, Engine, Rollouts
-from hebbes.contracts.notices import make_failure_notice
+from hebbes.contracts.notices import make_failure_notices
 from hebbes.contracts.option import option
 from hebbes.contracts.policy import Buffers
 from hebbes.contracts.randomness import Purpose, make_generator
@@ -157,8 +157,8 @@ class CEMRL(Algorithm):
             **self.strategy.tell(population, results),
             **self.learner.take_metrics(),
         }
-        failed = make_failure_notice(f"{num_failed} of {size} members", rollouts.faults, ["members"])
-        return UnitResult(self._last_env_steps, metrics, [failed] * (num_failed > 0))
+        notices = make_failure_notices(f"{num_failed} of {size} members", rollouts.faults, ["members"])
+        return UnitResult(self._last_env_steps, metrics, notices)
 
     def _may_train(self, progress: Progress) -> bool:
         """Whether training is withheld no more."""

@@ -6,7 +6,7 @@ from math import nan
 
 import numpy as np
 
-from hebbes.contracts.notices import Notice, make_failure_notice
+from hebbes.contracts.notices import Notice, make_failure_notices
 from hebbes.contracts.trainer import AllFailedError
 from hebbes.hybrids.jobs import CriticsAnswer, CriticsJob
 
@@ -34,8 +34,7 @@ class JobTally:
         """Notes why episodes failed, if they did. AllFailedError if no other will be better."""
         if faults and is_hopeless:
             raise AllFailedError(f"the first env step of {who}", faults)
-        if faults:
-            self.notices.append(make_failure_notice(who, faults))
+        self.notices += make_failure_notices(who, faults)
 
     def compute_metrics(self) -> dict[str, float]:
         """The metrics of these jobs."""

@@ -20,7 +20,7 @@ from jaxtyping import Float32, Int, Shaped
 
 from hebbes.contracts.engine import Engine
 from hebbes.contracts.environment import EnvStep
-from hebbes.contracts.notices import make_failure_notice
+from hebbes.contracts.notices import make_failure_notices
 from hebbes.contracts.option import option
 from hebbes.contracts.policy import Buffers
 from hebbes.contracts.randomness import Purpose, make_generator
@@ -95,8 +95,7 @@ class TD3(Algorithm):
             "episode_length": env_steps,
             **self.learner.take_metrics(),
         }
-        failed = make_failure_notice("the episode", played.faults)
-        return UnitResult(env_steps, metrics, [failed] * bool(played.faults))
+        return UnitResult(env_steps, metrics, make_failure_notices("the episode", played.faults))
 
     def train(self, env_steps: int, rng: np.random.Generator) -> None:
         """The gradient steps after the env step of this number."""

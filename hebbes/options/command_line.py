@@ -44,8 +44,8 @@ def parse_config(trainer: str, arguments: Sequence[str], description: str) -> Tr
     """
     given = split_arguments(arguments)
     _print_help_if_asked(trainer, given, description)
-    for texts in (each[1] for each in given if each[0] == PRINT_CONFIG):
-        if texts:
+    for name, texts in given:
+        if name == PRINT_CONFIG and texts:
             raise ValueError(f"{PRINT_CONFIG} takes no value, got {' '.join(texts)}")
     options = [each for each in given if each[0] != PRINT_CONFIG]
     resolve = resume_config if "resume" in find_deciding_options(trainer, options) else resolve_config

@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Float32, Float64
 
 from hebbes.contracts.engine import Context, Engine, Moments, Rollouts
-from hebbes.contracts.notices import Notice, make_failure_notice
+from hebbes.contracts.notices import Notice, make_failure_notices
 from hebbes.contracts.policy import Buffers, Layout, Policy
 from hebbes.contracts.population import NoisePopulation, Population
 from hebbes.contracts.randomness import Purpose
@@ -180,10 +180,10 @@ def find_problems(fitness: Float64[np.ndarray, " members"], faults: Mapping[str,
     *members, mean_policy = np.isnan(fitness).tolist()  # whether it failed
     if all(members) and (len(members) > 1 or mean_policy):
         raise AllFailedError("every member", faults)
-    if any(members) or mean_policy:
-        who = {"members": f"{sum(members)} of {len(members)} members"} if any(members) else {}
-        who |= {"mean policy": "the mean policy"} if mean_policy else {}
-        return [make_failure_notice(" and ".join(who.values()), faults, list(who))]
+    who = {"members": f"{sum(members)} of {len(members)} members"} if any(members) else {}
+    who |= {"mean policy": "the mean policy"} if mean_policy else {}
+    if who:
+        return make_failure_notices(" and ".join(who.values()), faults, list(who))
     ranked = fitness[:-1]
     if len(ranked) > 1 and (ranked == ranked[0]).all():
         line = f"all members have the same fitness, {ranked[0]:g}: it says nothing about the weights"

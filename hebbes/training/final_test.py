@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float64
 
-from hebbes.contracts.notices import make_failure_notice
+from hebbes.contracts.notices import make_failure_notices
 from hebbes.evaluation.play import make_evaluation_spec, play
 from hebbes.files.atomic_file import write_atomically
 from hebbes.files.policy_file import load_policy
@@ -42,8 +42,8 @@ def run_final_test(run: Run, console: Console) -> tuple[Float64[np.ndarray, " ep
         options |= {"episodes": run.config.run.test_episodes, "max_episode_steps": run.evaluation_cap}
         with console.phase("final test"):
             played = play(best, environment, **options, console=console)
-        if played.faults:
-            console.print_message(make_failure_notice("the test", played.faults).line)
+        for notice in make_failure_notices("the test", played.faults):
+            console.print_message(notice.line)
         returns = played.fitness
         cells = [None if np.isnan(each) else each for each in returns.tolist()]
         text = json.dumps({**facts, "returns": cells}) + "\n"

@@ -8,7 +8,7 @@ from math import inf, isfinite, nan
 from pathlib import Path
 from typing import TypeAlias
 
-from hebbes.contracts.notices import Notice, Notices, make_failure_notice
+from hebbes.contracts.notices import Notice, Notices, make_failure_notices
 from hebbes.contracts.randomness import Purpose
 from hebbes.contracts.trainer import AllFailedError, Counter, SegmentSizeError, UnitResult
 from hebbes.environments.ids import advise_episode_limit
@@ -186,8 +186,8 @@ class Lifecycle:
                 number=units,
                 max_episode_steps=self._run.evaluation_cap,
             )
-        failed = make_failure_notice("the evaluation", rollouts.faults)
-        self._say(f"{self._trainer.unit} {units}", self._evaluation_notices, [failed] * bool(rollouts.faults))
+        failed = make_failure_notices("the evaluation", rollouts.faults)
+        self._say(f"{self._trainer.unit} {units}", self._evaluation_notices, failed)
         score = float(rollouts.returns.mean())
         if best is None or score > (best.score if isfinite(best.score) else -inf):
             self._progress = replace(self._progress, best=make_snapshot(self._trainer, self._progress, score))

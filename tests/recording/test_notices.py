@@ -1,6 +1,6 @@
 """A user is told of a problem when it begins, once more when it comes back, and then no more."""
 
-from hebbes.contracts.notices import Notice, Notices, make_failure_notice
+from hebbes.contracts.notices import Notice, Notices, make_failure_notices
 
 
 def select(notices, problems):
@@ -24,7 +24,7 @@ def test_each_problem_counts_for_itself():
 def test_a_line_on_several_problems_is_told_if_one_of_them_is_new():
     notices = Notices()
     mixed = [{"ValueError: 1": 2}, {"ValueError: 2": 1, "KeyError": 3}, {"KeyError": 1}, {"ValueError: 3": 1}, {}, {}]
-    told = [notices.select([make_failure_notice("it", faults)] * bool(faults)) for faults in mixed]
+    told = [notices.select(make_failure_notices("it", faults)) for faults in mixed]
     assert told == [
         ["it failed: ValueError: 1 in 2 episodes"],
         ["it failed: KeyError in 3 episodes, ValueError: 2 in 1 episode"],
@@ -38,7 +38,7 @@ def test_a_line_on_several_problems_is_told_if_one_of_them_is_new():
 def test_parties_have_problems_of_their_own():
     notices = Notices()
     told = [
-        notices.select([make_failure_notice(f"{number} of 3", {"KeyError": 1}, parties)])
+        notices.select(make_failure_notices(f"{number} of 3", {"KeyError": 1}, parties))
         for number, parties in enumerate((["members"], ["members", "mean"], ["mean"]))
     ]
     assert told == [["0 of 3 failed: KeyError in 1 episode"], ["1 of 3 failed: KeyError in 1 episode"], []]
