@@ -144,11 +144,11 @@ class Engine(Protocol):
         It is only the argument itself, not a part of it, and is kept as long as the value lives.
         """
 
-    def collect(self, tickets: Collection[int], timeout: float | None = None) -> tuple[int, Any] | None:
+    def collect(self, tickets: Collection[int]) -> tuple[int, Any]:
         """The ticket and the answer of the first of these jobs that is done; each answer is collected once.
 
-        None if none is done in `timeout` seconds. Idle workers get their next jobs only here and in `submit`. Any
-        exception drops all jobs: EngineError if one has raised an exception or has lost too many workers.
+        Idle workers get their next jobs only here and in `submit`. Any exception drops all jobs: EngineError if one
+        has raised an exception or has lost too many workers.
         """
 
     def close(self) -> None:

@@ -110,9 +110,9 @@ class ChunkEngine:
         """What is given to `submit` in place of an argument that many jobs have, see `Engine`."""
         return self._transport.share(value)
 
-    def collect(self, tickets: Collection[int], timeout: float | None = None) -> tuple[int, Any] | None:
-        """The ticket and the answer of the first of these jobs that is done; None if none is done in `timeout`."""
-        return self._dispatch.collect(tickets, timeout)
+    def collect(self, tickets: Collection[int]) -> tuple[int, Any]:
+        """The ticket and the answer of the first of these jobs that is done; each answer is collected once."""
+        return next(self._dispatch.collect_each(tickets))
 
     def close(self) -> None:
         """Stops what runs, and frees the workers with their simulators."""

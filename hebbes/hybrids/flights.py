@@ -80,10 +80,9 @@ class Flight:
 def collect(engine: Engine, flights: Sequence[Flight]) -> tuple[Flight, float]:
     """Waits for the answer of one of these jobs. Returns it, and the seconds for which nothing was done for it."""
     by_ticket = {flight.ticket: flight for flight in flights if flight.ticket is not None}
-    done = engine.collect(by_ticket)
-    assert done is not None, "it has waited"
-    flight = by_ticket[done[0]]
-    flight.answer, flight.ticket = done[1], None
+    ticket, answer = engine.collect(by_ticket)
+    flight = by_ticket[ticket]
+    flight.answer, flight.ticket = answer, None
     return flight, perf_counter() - flight.submitted - flight.answer.seconds
 
 

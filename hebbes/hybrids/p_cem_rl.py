@@ -114,9 +114,8 @@ class PCEMRL(CEMRL):
         rollouts = super()._evaluate(population, generation, engine)
         if self._job is not None:
             (ticket, job), self._job = self._job, None
-            done = engine.collect([ticket])
-            assert done is not None, "it has waited"
-            self.learner.take_critics(done[1].critics, done[1].loss, job.critic_steps)
+            _, answer = engine.collect([ticket])
+            self.learner.take_critics(answer.critics, answer.loss, job.critic_steps)
         return rollouts
 
     def _start_critics(self, progress: Progress, engine: Engine) -> int:

@@ -102,8 +102,11 @@ def read_texts(option: OwnedOption, texts: Sequence[str], *, name: str = "", may
     if kind is bool and not texts:
         return True
     # where "none" is one of the choices, it stays a text
-    if is_optional and [text.lower() for text in texts] == ["none"] and "none" not in metadata.get("choices", ()):
-        return None
+    if [text.lower() for text in texts] == ["none"] and "none" not in metadata.get("choices", ()):
+        if is_optional:
+            return None
+        if kind is str and not is_list and "read" not in metadata:
+            raise ValueError(f"{name} cannot be none")
     if read_part := metadata.get("commas"):
         texts = [read_part(part) for text in texts for part in text.split(",")]
     if not texts and not (is_list and (may_be_empty or is_optional)):

@@ -112,7 +112,7 @@ def test_while_other_work_has_all_cpus_it_waits_and_says_so(joined, monkeypatch,
     with pytest.raises(ValueError, match=r"none of the cluster's 1 CPUs is free"):
         make_ray_engine(joined, build_scripted_task())
     ticket = engine.submit(return_seven)
-    assert engine.collect([ticket], timeout=2) is None
+    assert engine._dispatch.collect([ticket], timeout=2) is None
     assert capfd.readouterr().err == "no worker has started; waiting for a free CPU\n"
     cluster.ray.kill(other)
     assert engine.collect([ticket]) == (ticket, 7)

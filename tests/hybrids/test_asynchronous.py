@@ -255,7 +255,7 @@ def test_a_job_that_trains_ends_with_the_engine(kind, engines):
     else:
         endless = replace(job, actor_steps=10**9, critics=critics["rows"])
         ticket = engine.submit(jobs.play_individual, trainer._setup, endless, view)
-    assert engine.collect([ticket], timeout=0.5) is None
+    assert engine._dispatch.collect([ticket], timeout=0.5) is None
     assert set(threading.enumerate()) > before
     engine.close()
     assert set(threading.enumerate()) == before

@@ -147,6 +147,7 @@ def test_help_explains_every_flag_with_its_default(presets, capsys):
         (["--lr", ""], "learning_rate must be a number, got ''"),
         (["--env_kwargs", "[1"], "env_kwargs must be a YAML mapping such as '{g: 5.0}', got '[1'"),
         (["--sigma"], "sigma needs a value"),
+        (["--folder", "none"], "folder cannot be none"),
         (
             ["--strategy", "snes", "--momentum", "0.9"],
             "momentum is not an option of strategy snes; it belongs to openai_es, pgpe",
