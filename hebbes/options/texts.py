@@ -105,7 +105,7 @@ def read_texts(option: OwnedOption, texts: Sequence[str], *, name: str = "", may
     if [text.lower() for text in texts] == ["none"] and "none" not in metadata.get("choices", ()):
         if is_optional:
             return None
-        if kind is str and not is_list and "read" not in metadata:
+        if kind is str and not is_list and not metadata.get("read"):
             raise ValueError(f"{name} cannot be none")
     if read_part := metadata.get("commas"):
         texts = [read_part(part) for text in texts for part in text.split(",")]
