@@ -53,6 +53,8 @@ STUDIES = {
             "Ant-v5": 25,
             "InvertedPendulum-v5": 1,
             "InvertedDoublePendulum-v5": 5,
+            "Reacher-v5": 6,
+            "Pusher-v5": 8,
             "LunarLander-v3": 5,
             "BipedalWalker-v3": 25,
             "Acrobot-v1": 1,
