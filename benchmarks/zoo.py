@@ -14,6 +14,7 @@ import argparse
 import hashlib
 import json
 import math
+import re
 import sys
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -49,6 +50,9 @@ MARK = "<!-- Below this line the page is made by `python -m benchmarks.zoo page`
 KINDS = {"train_static": "static", "train_hebbian": "plastic", "train_hybrid": "hybrid"}
 """Program that trained a policy -> its kind."""
 
+FOLDER_FLAG = re.compile(r" --folder[ =]('[^']*'|\S+)")
+"""Where the run was kept, which is no part of how its policy was made."""
+
 TEST_EPISODES, CHECK_EPISODES = 100, 10
 FALSE_ALARM, RESAMPLES = 0.001, 100_000
 FILM_SECONDS, FRAMES_PER_SECOND, FILM_HEIGHT = 6, 8, 128
@@ -61,7 +65,7 @@ def release(run: Path, zoo: Path = ZOO) -> str:
     Raises ValueError if the run has no final test of this policy with TEST_EPISODES returns.
     """
     saved, test = load_policy(run / BEST), json.loads((run / TEST_JSON).read_text())
-    command, unit = (run / COMMAND_TXT).read_text().splitlines()[0], saved.provenance["unit"]
+    command, unit = FOLDER_FLAG.sub("", (run / COMMAND_TXT).read_text().splitlines()[0]), saved.provenance["unit"]
     if len(test["returns"]) != TEST_EPISODES or None in test["returns"] or test[unit] != saved.provenance[unit]:
         raise ValueError(f"{run}: {TEST_JSON} must hold {TEST_EPISODES} returns of {BEST}")
     (kind,) = (kind for program, kind in KINDS.items() if program in command)

@@ -63,7 +63,7 @@ def test_the_table_describes_the_files_and_every_policy_has_a_film():
         assert entry["versions"].items() <= saved.provenance.items()
         for flag in (f"--environment {saved.environment.environment} ", f"--seed {entry['seed']} "):
             assert flag in entry["command"]
-        assert saved.provenance["seed"] == entry["seed"] >= 300
+        assert saved.provenance["seed"] == entry["seed"] >= 300 and "--folder" not in entry["command"]
         test = entry["test"]
         assert test["episodes"] == 100 and test["lowest_mean"] <= test["mean"]
         assert test["interval"][0] <= test["mean"] <= test["interval"][1]
@@ -109,7 +109,7 @@ def test_every_policy_is_as_good_as_its_test():
 
 
 def test_a_run_starts_from_a_released_policy_and_is_released_with_its_test(tmp_path, monkeypatch):
-    monkeypatch.setattr(sys, "argv", ["train_static.py", "--seed", "7"])
+    monkeypatch.setattr(sys, "argv", ["train_static.py", "--folder", "my runs", "--seed", "7"])
     options = {
         "environment": "CartPole-v1",
         "seed": 7,
