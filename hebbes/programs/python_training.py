@@ -36,7 +36,7 @@ def train(
         on_generation: called with each generation's row of metrics. If it returns something true, training ends after
             that generation, and the run can be resumed. The last policy is then not evaluated, unless `eval_every` says
             so or the run has no evaluation yet. What it raises ends training too, after a checkpoint.
-        quiet: the option of this name: prints no progress. Notices still go to standard error.
+        quiet: the option of this name: prints only notices, on standard error.
 
     Raises:
         ValueError: an option is wrong, or they do not fit together; nothing has been written.

@@ -64,7 +64,7 @@ def _advise_after_errors(console: Console) -> Iterator[None]:
     try:
         yield
     except BaseException as error:
-        console.print_message(find_advice(error).format(resume="the same command"))
+        console.print_notice(find_advice(error).format(resume="the same command"))
         raise
 
 

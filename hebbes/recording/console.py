@@ -41,14 +41,14 @@ class _View:
 class Console:
     """Prints lines on a stream. On a terminal it also shows a view below them, while it is entered: what is being done.
 
-    A quiet console prints nothing. Lines that the stream refuses, because a disk is full or nobody reads it any more,
-    are lost without an error.
+    A quiet console prints notices alone, on standard error, and a silent one nothing. Lines that the stream refuses,
+    because a disk is full or nobody reads it any more, are lost without an error.
     """
 
     def __init__(self, stream: TextIO | None = None, *, quiet: bool = False) -> None:
         """`stream` is standard output by default."""
         self._stream = sys.stdout if stream is None else stream
-        self.is_quiet = quiet
+        self.is_quiet, self._is_silent = quiet, False
         self._view = _View()
         self._terminal: Terminal | None = None
         self.has_unicode = shows_unicode(self._stream)
@@ -57,7 +57,7 @@ class Console:
     def make_silent(self) -> "Console":
         """A console that prints nothing, and whose phases are shown in the view of this one."""
         silent = Console(self._stream, quiet=True)
-        silent._view = self._view
+        silent._view, silent._is_silent = self._view, True
         return silent
 
     def show_details(self, find_details: Callable[[int], Sequence[str]]) -> None:
@@ -90,6 +90,13 @@ class Console:
             if self._stream in (sys.stdout, sys.__stdout__):
                 silence_stdout()
             self.is_quiet = True
+
+    def print_notice(self, text: str) -> None:
+        """Prints a line that a user must see: that something failed, or what to do about it."""
+        if not self.is_quiet:
+            self.print_message(text)
+        elif not self._is_silent:
+            Console(sys.stderr).print_message(text)
 
     @contextmanager
     def phase(

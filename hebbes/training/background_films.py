@@ -102,7 +102,7 @@ class BackgroundFilms:
         return self._folder / f"{policy.stem}.mp4"
 
     def _give_up(self, reason: str) -> None:
-        self._console.print_message(f"training goes on without videos: {reason.partition(chr(10))[0]}")
+        self._console.print_notice(f"training goes on without videos: {reason.partition(chr(10))[0]}")
         self._every = None
 
 

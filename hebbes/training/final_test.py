@@ -43,7 +43,7 @@ def run_final_test(run: Run, console: Console) -> tuple[Float64[np.ndarray, " ep
         with console.phase("final test"):
             played = play(best, environment, **options, console=console)
         for notice in make_failure_notices("the test", played.faults):
-            console.print_message(notice.line)
+            console.print_notice(notice.line)
         returns = played.fitness
         cells = [None if np.isnan(each) else each for each in returns.tolist()]
         text = json.dumps({**facts, "returns": cells}) + "\n"

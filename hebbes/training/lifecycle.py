@@ -61,7 +61,7 @@ class Lifecycle:
             ProgressTable(self._console, budgets) as self._table,
             MetricsWriter(self._run.folder / METRICS_CSV, unit) as self._metrics,
         ):
-            self._loggers.report = self._console.print_message
+            self._loggers.report = self._console.print_notice
             self._introduce()
             try:
                 self._evaluate_if_over()  # a budget may have been reduced before the first evaluation
@@ -102,7 +102,7 @@ class Lifecycle:
         say(f"{environment.id} on {run.task.environment.backend}, {num_params:,} parameters")
         limit = advise_episode_limit(environment.id, environment.env_kwargs, self._options.max_episode_steps)
         for notice in filter(None, (run.needs, limit)):
-            say(notice)
+            self._console.print_notice(notice)
         if self._progress.units:
             say(f"resumed after {self._trainer.unit} {self._progress.units}")
         if self.ending:
@@ -195,7 +195,7 @@ class Lifecycle:
 
     def _say(self, when: str, notices: Notices, now: Sequence[Notice]) -> None:
         for line in notices.select(now):
-            self._console.print_message(f"{when}: {line}")
+            self._console.print_notice(f"{when}: {line}")
 
     def _evaluate_if_over(self) -> None:
         """Evaluates the policy if training is over and no evaluation has been made."""
@@ -217,7 +217,7 @@ class Lifecycle:
             # its folder alone, because the file has another name in each save
             reason = f"{error.strerror}: {Path(error.filename).parent}" if error.filename else str(error.strerror)
             for line in self._save_notices.select([Notice(f"{name} not saved ({reason}); training goes on", [reason])]):
-                self._console.print_message(line)
+                self._console.print_notice(line)
             self._save_error = reason
         except ValueError as error:
             raise TrainingError(f"{name} cannot be saved: {error}") from error

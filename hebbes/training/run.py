@@ -83,12 +83,12 @@ def execute_all(runs: Runs, console: Console | None = None) -> bool:
             advice = execute(runs.prepare(runs.seeds.start), console=console).advice
     except BaseException as error:
         advice = find_advice(error)
-        console.print_message(advice.format(resume=runs.resume_command))
+        console.print_notice(advice.format(resume=runs.resume_command))
         raise
     finally:
         runs.close()
     if advice:
-        console.print_message(advice.format(resume=runs.resume_command))
+        console.print_notice(advice.format(resume=runs.resume_command))
     return not advice
 
 
@@ -104,7 +104,7 @@ def _execute_each(runs: Runs, console: Console) -> str:
             with console.phase(place):
                 result = execute(runs.prepare(seed), console=console)
         except (EngineError, TrainingError) as error:
-            console.print_message(f"stopped         {runs.find_folder(seed)}: {error}")
+            console.print_notice(f"stopped         {runs.find_folder(seed)}: {error}")
             num_stopped, reason = num_stopped + 1, str(error).partition("\n")[0]
             advice[find_advice(error)] = None
             continue
@@ -139,7 +139,7 @@ def execute(run: Run, on_row: OnRow | None = None, console: Console | None = Non
         if run.lock is not None:
             os.close(run.lock)
     for loss in losses:
-        console.print_message(f"lost            {loss}")
+        console.print_notice(f"lost            {loss}")
     advice = METRICS_ADVICE * bool(losses) if is_drawn and is_saved else RESUME_ADVICE
     return TrainedRun(run.folder, returns, advice)
 

@@ -44,7 +44,7 @@ class RunOptions:
     folder: str = option("weights", "folder of all runs; each is written to FOLDER/ENVIRONMENT/RUN_NAME")
     run_name: str | None = option(None, "name of the run's folder (default: method, seed and time)")
     print_every: int = option(
-        1, "generations, or what else the trainer counts, between lines of progress", range=">= 1", changeable=True
+        1, "generations, or env steps of hybrids, between lines of progress", range=">= 1", changeable=True
     )
     quiet: bool = option(
         False, "print no progress, only notices and errors, on standard error", saved=False, changeable=True

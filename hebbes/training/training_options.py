@@ -21,7 +21,7 @@ class TrainingOptions:
     )
     eval_every: int = option(
         10,
-        "generations, or what else the trainer counts, between evaluations of the mean policy on fresh episodes",
+        "generations, or env steps of hybrids, between evaluations of the mean policy on fresh episodes",
         range=">= 1",
     )
     eval_episodes: int = option(

@@ -87,6 +87,13 @@ def test_episodes_that_fail_again_and_again_cost_one_line(tmp_path, capsys):
     assert line == "episode 1: the episode failed: RuntimeError: scripted failure at env step 3 in 1 episode"
 
 
+def test_a_quiet_run_tells_of_failures_alone_on_standard_error(tmp_path, capsys):
+    train(tmp_path, {"truncate_at": 4, "raise_at": 3}, max_env_steps=30, quiet=True)
+    said = capsys.readouterr()
+    line = "episode 1: the episode failed: RuntimeError: scripted failure at env step 3 in 1 episode"
+    assert said.out == "" and line in said.err.splitlines()
+
+
 @pytest.mark.filterwarnings("error::RuntimeWarning")
 def test_a_reward_beyond_float32_fails_its_episode_and_stays_out_of_the_replay(tmp_path, monkeypatch):
     rows, add = [], Replay.add_rows

@@ -16,11 +16,23 @@ def test_a_file_gets_messages_as_they_are_and_no_control_characters(monkeypatch)
     assert stream.getvalue() == "[bold]Pong-v5[/bold]\n"
 
 
-def test_a_quiet_console_prints_nothing():
+def test_a_quiet_console_prints_notices_alone_and_a_silent_one_nothing(capsys):
     stream = io.StringIO()
     with Console(stream, quiet=True) as console:
         console.print_message("lost")
+        console.print_notice("a member failed")
+        console.make_silent().print_notice("lost too")
     assert stream.getvalue() == ""
+    assert capsys.readouterr().err == "a member failed\n"
+
+
+def test_a_notice_has_its_place_among_the_messages(capsys):
+    stream = io.StringIO()
+    with Console(stream) as console:
+        console.print_message("1")
+        console.print_notice("2")
+    assert stream.getvalue() == "1\n2\n"
+    assert capsys.readouterr().err == ""
 
 
 def test_a_stream_that_can_no_longer_be_written_does_not_end_the_program():
