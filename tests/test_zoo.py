@@ -17,6 +17,8 @@ from benchmarks import zoo
 from hebbes.files.option_file import read_yaml
 from hebbes.files.policy_file import WeightFileError, load_policy
 from hebbes.files.zoo import ZOO
+from hebbes.options.command_line import parse_config
+from hebbes.training.prepare import prepare
 from hebbes.training.saved_runs import list_policy_files
 from tests.evaluation.files_to_play import save_balancing_policy
 
@@ -47,6 +49,13 @@ def test_a_file_of_the_users_own_comes_first(tmp_path, monkeypatch):
         Path(name).parent.mkdir(exist_ok=True)
         save_balancing_policy(Path(name), weights=np.full(8, 3, np.float32))
         assert (load_policy(name).weights == 3).all()
+
+
+def test_runs_of_several_seeds_start_from_a_copy_of_a_policy_of_the_zoo(tmp_path):
+    flags = ["--environment", "CartPole-v1", "--init_from", "zoo:CartPole-v1", "--seeds", "2"]
+    runs = prepare(parse_config("static", [*flags, "--folder", str(tmp_path)], ""))
+    runs.close()
+    assert (runs.top / "init_from.dat").read_bytes() == (ZOO / "CartPole-v1.dat").read_bytes()
 
 
 def test_programs_take_a_name_for_a_policy_file():

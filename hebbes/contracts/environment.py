@@ -7,8 +7,8 @@ from typing import Any, Protocol
 import numpy as np
 from jaxtyping import Bool, Float, Int, Shaped
 
-MAX_REWARD = float(np.finfo(np.float32).max)
-"""Largest magnitude of a reward: policies and replays have it in float32."""
+MAX_FLOAT32 = float(np.finfo(np.float32).max)
+"""Largest magnitude of a reward or of a number observed: policies and replays have them in float32."""
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Float32, Shaped
 from numpy.typing import ArrayLike
 
-from hebbes.contracts.environment import MAX_REWARD
+from hebbes.contracts.environment import MAX_FLOAT32
 from hebbes.contracts.option import check_argument
 from hebbes.contracts.policy import Policy, State
 from hebbes.evaluation.arguments import check_imports, convert_errors
@@ -199,6 +199,6 @@ class Session:
         It counts as 0 if it is not told. The rewards of several env steps without an action between them are summed.
         """
         array = np.asarray(reward)
-        if array.shape or array.dtype.kind not in "biuf" or not abs(float(array)) <= MAX_REWARD:
+        if array.shape or array.dtype.kind not in "biuf" or not abs(float(array)) <= MAX_FLOAT32:
             raise ValueError(f"reward must be a number that float32 can hold, got {reward!r}")
         self._reward += float(array)

@@ -1,13 +1,12 @@
 """The episode loop: the only place where rewards are summed and env steps are counted.
 
 The terminal reward counts once, and nothing after it counts. Rewards are summed in float64. A non-finite observation,
-output or reward, or a simulator that fails, ends the member's episode and makes its return NaN. A reward too large for
+output or reward, or a simulator that fails, ends the member's episode and makes its return NaN. A number too large for
 float32 counts as non-finite.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import isfinite
 from threading import Event
 from time import perf_counter
 
@@ -15,7 +14,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Float64, Int, Shaped
 
 from hebbes.contracts.engine import NONFINITE_OUTPUT
-from hebbes.contracts.environment import MAX_REWARD, BatchEnv, EnvStep
+from hebbes.contracts.environment import MAX_FLOAT32, BatchEnv, EnvStep
 from hebbes.contracts.policy import Buffers, LowRankWeights, Policy, State, Weights
 from hebbes.execution.kernels import env_steps
 from hebbes.execution.observation_moments import MomentTally
@@ -51,16 +50,18 @@ class EpisodeResult:
 
 
 def _is_all_finite(array: Shaped[np.ndarray, "rows ..."]) -> bool:
-    if array.dtype.kind != "f" or isfinite(np.vdot(array, array)):  # a finite sum of squares has no other addends
+    if array.dtype.kind != "f" or float(np.vdot(array, array)) <= MAX_FLOAT32**2:  # no addend is larger than the sum
         return True
-    return bool(np.isfinite(array).all())
+    return not _find_nonfinite_rows(array).any()
 
 
 def _find_nonfinite_rows(array: Shaped[np.ndarray, "rows ..."]) -> Bool[np.ndarray, " rows"]:
-    """True for each row that has a number that is not finite."""
+    """True for each row that has a number that is not finite in float32."""
     if array.dtype.kind != "f":
         return np.zeros(len(array), np.bool_)
-    return ~np.isfinite(array.reshape(len(array), -1)).all(axis=1)
+    with np.errstate(over="ignore"):
+        rows = array.reshape(len(array), -1).astype(np.float32, copy=False)
+    return ~np.isfinite(rows).all(axis=1)
 
 
 def _select_members(state: State, keep: Bool[np.ndarray, " members"]) -> State:
@@ -169,7 +170,7 @@ class _LiveMembers:
         rewards = env_step.rewards.astype(np.float64, copy=False)
         some_ended, are_finite = env_steps.add_rewards(rewards, env_step.terminated, env_step.truncated, self._returns)
         if not are_finite:  # NaN, which unlike a number too large is converted to float32 without a warning
-            rewards = np.where(np.abs(rewards) <= MAX_REWARD, rewards, np.nan)
+            rewards = np.where(np.abs(rewards) <= MAX_FLOAT32, rewards, np.nan)
         self.num_env_steps += 1
         self.observations, self.rewards = env_step.observations, rewards.astype(np.float32)
         failed = None

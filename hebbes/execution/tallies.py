@@ -58,13 +58,17 @@ class Tallies:
 
 
 def _find_saturation_bounds(env: Any) -> tuple[np.ndarray, np.ndarray] | None:
-    """The values below and above which actions are saturated; None if they are not continuous or have no bounds."""
+    """The values below and above which actions are saturated.
+
+    None if actions are not continuous, have no bounds, or are not those of the simulator.
+    """
+    outermost = env.action_space
     while not (isinstance(env.action_space, Box) and env.action_space.is_bounded()):
         env = getattr(env, "env", None)
         if env is None:
             return None
     space = env.action_space
-    if space.dtype.kind != "f":
+    if space.dtype.kind != "f" or not isinstance(outermost, Box) or np.prod(outermost.shape) != np.prod(space.shape):
         return None
     margin = MARGIN * (space.high - space.low)
     return (space.low + margin).ravel(), (space.high - margin).ravel()

@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Sequence
 from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection, wait
+from multiprocessing.reduction import ForkingPickler
 from multiprocessing.util import Finalize
 from typing import Any
 
@@ -18,7 +19,7 @@ from threadpoolctl import threadpool_limits
 from hebbes.contracts.engine import EngineError
 from hebbes.contracts.errors import describe_with_traceback
 from hebbes.execution.chunk_engine import ChunkEngine
-from hebbes.execution.parents_signals import PARENTS_SIGNALS
+from hebbes.execution.parents_signals import PARENTS_SIGNALS, delay_signals
 from hebbes.execution.stopped_process import is_stopped
 from hebbes.execution.transport import Host, Loss, call_function
 
@@ -93,7 +94,8 @@ class ProcessTransport:
 
     def start_worker(self) -> ProcessWorker:
         """A new process."""
-        self.workers.append(ProcessWorker(self._make_host))
+        with delay_signals():  # one that stops the program must find the process in the list
+            self.workers.append(ProcessWorker(self._make_host))
         return self.workers[-1]
 
     def wait(
@@ -143,14 +145,13 @@ def _serve(connection: Connection, make_host: Callable[[], Host], dies_with_thre
 
 def _do_call(connection: Connection, host: Host) -> None:
     """Does the next call. One that cannot be read or answered, such as a function of no module, is an EngineError."""
-    ticket = None
+    call, ticket = connection.recv_bytes(), None
     try:
-        ticket, function, arguments = connection.recv()
-        connection.send((ticket, call_function(host, function, arguments)))
-    except (EOFError, OSError):
-        raise
+        ticket, function, arguments = ForkingPickler.loads(call)
+        answer = ForkingPickler.dumps((ticket, call_function(host, function, arguments)))
     except Exception as error:  # whatever a user's class raises when it is pickled
-        connection.send((ticket, EngineError(describe_with_traceback(error))))
+        answer = ForkingPickler.dumps((ticket, EngineError(describe_with_traceback(error))))
+    connection.send_bytes(answer)
 
 
 def _end_with_parent(dies_with_thread: bool) -> None:

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from math import isnan
 from pathlib import Path
 from typing import Self
@@ -92,6 +93,10 @@ class MetricsWriter:
         with path.open() as file:
             self._columns = file.readline().strip().split(",")
         self._has_written = False
+        self._aside: Path | None = None
+        """The new name of a file with other columns, which could not be renamed yet."""
+        self._waiting = b""
+        """Rows that wait for it."""
 
     def write(self, row: Mapping[str, float]) -> None:
         """Appends one row. The first one fixes the columns. NaN becomes an empty cell, other floats keep every bit.
@@ -103,20 +108,29 @@ class MetricsWriter:
             missing, new = sorted(set(self._columns) - set(row)), sorted(set(row) - set(self._columns))
             if self._has_written:
                 raise ValueError(f"metrics: a row must have the first row's columns; missing {missing}, new {new}")
-            if self._path.stat().st_size:
-                self._set_aside(int(row[self._unit]) - 1)
+            if any(self._columns):
+                self._aside = self._path.with_name(
+                    f"{self._path.stem}.until-{int(row[self._unit]) - 1}{self._path.suffix}"
+                )
             self._columns = list(row)
             header = _format_line(self._columns)
         self._has_written = True
-        self._file.write(header + _format_line([_format_cell(row[name]) for name in self._columns]))
+        self._waiting += header + _format_line([_format_cell(row[name]) for name in self._columns])
+        self._flush()
 
-    def _set_aside(self, units: int) -> None:
-        self._file.close()
-        self._path.replace(self._path.with_name(f"{self._path.stem}.until-{units}{self._path.suffix}"))
-        self._file = AppendedFile(self._path)
+    def _flush(self) -> None:
+        if self._aside is not None:
+            with suppress(FileNotFoundError):  # it was renamed, but no new file could be made
+                self._path.replace(self._aside)
+            file = AppendedFile(self._path)
+            self._file.close()
+            self._file, self._aside = file, None
+        rows, self._waiting = self._waiting, b""
+        self._file.write(rows)
 
     def sync(self) -> None:
         """Forces all rows so far onto the disk, so that they survive a power cut."""
+        self._flush()
         self._file.sync()
 
     def close(self) -> None:

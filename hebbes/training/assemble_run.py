@@ -12,6 +12,7 @@ from hebbes.evaluation.play import make_evaluation_spec
 from hebbes.execution.chunks import Task
 from hebbes.execution.engines import make_engine
 from hebbes.execution.episode import Agent
+from hebbes.execution.provenance import find_conditions
 from hebbes.files.checkpoint import Checkpoint
 from hebbes.files.policy_file import get_policy_fields
 from hebbes.recording.loggers import check_logger
@@ -46,11 +47,12 @@ def assemble_run(config: TrainConfig, folder: Path, checkpoint: Checkpoint | Non
     try_policy(config.choices.policy, agent.policy, initial, buffers, observation)
     task = Task(agent, environment, config.run.seed)
     progress = Progress() if checkpoint is None else checkpoint.progress
+    conditions = find_conditions() if checkpoint is None else checkpoint.conditions
     with ExitStack() as made:
         trainer = made.enter_context(closing(find_trainer(config.trainer)(config, task, initial, buffers)))
         if checkpoint is not None:
             trainer.set_state(checkpoint.state)
-        run = Run(config, task, trainer, make_engine(task, config.engine), folder, progress, needs)
+        run = Run(config, task, trainer, make_engine(task, config.engine), folder, progress, conditions, needs)
         made.pop_all()
     return run
 

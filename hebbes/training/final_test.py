@@ -40,6 +40,7 @@ def run_final_test(run: Run, console: Console) -> tuple[Float64[np.ndarray, " ep
     if returns is None:
         options: dict[str, Any] = {"seed": run.config.run.seed, "threads": run.config.engine.threads}
         options |= {"episodes": run.config.run.test_episodes, "max_episode_steps": run.evaluation_cap}
+        options |= {"episode_timeout": run.config.engine.episode_timeout}
         with console.phase("final test"):
             played = play(best, environment, **options, console=console)
         for notice in make_failure_notices("the test", played.faults):

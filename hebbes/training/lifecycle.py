@@ -42,7 +42,7 @@ class Lifecycle:
         self._run, self._trainer, self._options = run, run.trainer, run.config.training
         self._previous = self._progress = run.progress
         self._resumed_at = time.perf_counter() - run.progress.seconds
-        self._conditions = find_conditions()
+        self._conditions = run.conditions
         self._files = RunFiles(run)
         self._saved: Checkpoint | None = None
         self._save_error = ""
@@ -142,6 +142,7 @@ class Lifecycle:
             **self._run.engine.metrics,
         }
         row = join_metrics(counts, result.metrics, outcome, self._trainer)
+        self._conditions = find_conditions()
         with delay_signals():  # a resume would give loggers a row again that is not in the checkpoint
             self._record(row)
             self._capture()

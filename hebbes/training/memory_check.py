@@ -93,12 +93,13 @@ def check_memory(size: RunSize, knobs: list[Knob], free: int | None) -> str:
 def _make_run_size(config: TrainConfig, agent: Agent, environment: EnvironmentSpec) -> RunSize:
     """The size of a run, before its simulators are measured."""
     trainer, threads = find_trainer(config.trainer), config.engine.threads
+    of_test = EngineOptions(threads=threads, episode_timeout=config.engine.episode_timeout)
     search = trainer.measure_search(config, agent.policy)
     return RunSize(
         _measure_network(agent, search.rank),
         search,
         training=_make_stage(environment, agent, config.engine),
-        test=_make_stage(make_evaluation_spec(environment), agent, EngineOptions(threads=threads)),
+        test=_make_stage(make_evaluation_spec(environment), agent, of_test),
         threads=resolve_num_threads(threads),
         eval_episodes=config.training.eval_episodes,
         test_episodes=config.run.test_episodes,

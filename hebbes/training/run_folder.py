@@ -22,6 +22,7 @@ from hebbes.files.checkpoint import Checkpoint, save_checkpoint
 from hebbes.files.folder_lock import lock_folder
 from hebbes.files.option_file import CONFIG_YAML, read_yaml
 from hebbes.files.policy_file import SavedPolicy, save_policy
+from hebbes.files.zoo import find_in_zoo
 from hebbes.training.config import TrainConfig
 from hebbes.training.owners import INCIDENTAL
 from hebbes.training.program_words import list_program_words
@@ -116,7 +117,7 @@ def write_first_files(folder: Path, run: Run) -> None:
     """Writes the files of a run that has not started yet, into a folder that may still have another name."""
     (folder / checkpoints.FOLDER).mkdir(parents=True)
     (folder / CONFIG_YAML).write_text(run.config.format_as_yaml())
-    save_checkpoint(folder / checkpoints.FOLDER, capture_checkpoint(run, run.progress, find_conditions()))
+    save_checkpoint(folder / checkpoints.FOLDER, capture_checkpoint(run, run.progress, run.conditions))
     record_command(folder)
 
 
@@ -124,7 +125,7 @@ def write_shared_files(folder: Path, config: TrainConfig) -> None:
     """Writes what the runs of several seeds share: their options, and a copy of the file that they start from."""
     (folder / CONFIG_YAML).write_text(config.format_as_yaml())
     if config.run.init_from is not None:
-        shutil.copyfile(config.run.init_from, folder / INIT_FROM)
+        shutil.copyfile(find_in_zoo(Path(config.run.init_from)), folder / INIT_FROM)
 
 
 def find_seed_folder(top: Path, seed: int) -> Path:
@@ -185,7 +186,8 @@ class RunFiles:
         self._run = run
         self._options = run.config.list_used_options(without=INCIDENTAL)
         self._best: Snapshot | None = None
-        delete_leftovers(run.folder)
+        for folder in (run.folder, run.folder / KEPT):
+            delete_leftovers(folder)
 
     def save(self, checkpoint: Checkpoint) -> None:
         """Writes the checkpoint first, so that no policy file is ever newer than it; OSError if a write fails."""

@@ -28,6 +28,8 @@ class Run:
     engine: Engine
     folder: Path
     progress: Progress
+    conditions: Mapping[str, str]
+    """Those of `provenance.find_conditions` under which its present state was made."""
     needs: str = ""
     """A line on the memory that the run needs. Empty if that is little."""
     lock: int | None = None

@@ -116,7 +116,7 @@ def _order_seeds(name: str) -> tuple[str, int]:
 
 def list_kept_files(folder: Path) -> list[Path]:
     """The policy files that a run has kept along the way, in their order."""
-    return sorted((folder / KEPT).glob("*.dat"))
+    return sorted(path for path in (folder / KEPT).glob("*.dat") if path.stem.isdecimal())
 
 
 def list_policy_files(paths: Sequence[str]) -> list[str]:

@@ -1,6 +1,7 @@
 """Submit and collect, on a transport of a few lines, in threads and in processes."""
 
 import operator
+import signal
 import sys
 import time
 from functools import partial
@@ -12,11 +13,12 @@ import numpy as np
 import pytest
 
 from hebbes.contracts.engine import EngineError
+from hebbes.execution import workers
 from hebbes.execution.chunk_engine import ChunkEngine
 from hebbes.execution.dispatch import Dispatch
 from hebbes.execution.in_process import InProcess, ThreadTransport
 from hebbes.execution.jobs import TimeLimit
-from hebbes.execution.workers import ProcessTransport, Workers
+from hebbes.execution.workers import ProcessTransport, ProcessWorker, Workers
 from tests.execution.scripted_tasks import POPULATION, make_context, make_task
 from tests.execution.toy_transport import HANGS, Counter, ToyTransport, count_up
 
@@ -188,7 +190,35 @@ def test_what_cannot_be_sent_between_processes_is_an_error_that_says_so(monkeypa
     ):
         with pytest.raises(EngineError, match=message):
             dispatch.collect([dispatch.submit(function)])
+    with pytest.raises(EngineError, match="no descriptor is left"):
+        dispatch.collect([dispatch.submit(sleep, CannotBeRead())])
     dispatch.close()
+
+
+class CannotBeRead:
+    """Something that cannot be opened where it arrives, such as a replay in shared memory."""
+
+    def __reduce__(self):
+        return refuse_to_open, ()
+
+
+def refuse_to_open():
+    raise OSError(24, "no descriptor is left")
+
+
+def test_a_signal_while_a_worker_starts_leaves_it_to_whoever_ends_all(monkeypatch):
+    class Interrupted(ProcessWorker):
+        def __init__(self, make_host):
+            super().__init__(make_host)
+            signal.raise_signal(signal.SIGINT)
+
+    monkeypatch.setattr(workers, "ProcessWorker", Interrupted)
+    transport = ProcessTransport(Counter, 1)
+    with pytest.raises(KeyboardInterrupt):
+        transport.start_worker()
+    (worker,) = transport.workers
+    transport.close()
+    assert worker.process.exitcode is not None
 
 
 @pytest.mark.parametrize("engine_class", [Toy, InProcess, Workers])

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import torch
+from gymnasium.spaces import Box
 
 import hebbes
 from hebbes.execution.provenance import find_conditions
@@ -71,6 +72,22 @@ def test_another_seed_gives_another_run(whole, tmp_path):
 def test_a_wrapper_that_raises_ends_the_run_with_a_line(tmp_path):
     with pytest.raises(RuntimeError, match=r"wrappers 'tests.hybrids.test_td3:Raising' cannot be used: KeyError: 'no'"):
         train(tmp_path, wrappers=["tests.hybrids.test_td3:Raising"], max_env_steps=400)
+
+
+def test_a_wrapper_with_other_actions_than_the_environments_is_refused(tmp_path):
+    with pytest.raises(ValueError, match=r"^gradients need the environment's own actions, .*, but a wrapper takes "):
+        train(tmp_path, wrappers=["tests.hybrids.test_td3:TwoNumbers"], max_env_steps=400)
+
+
+class TwoNumbers(BatchWrapper):
+    """Takes two numbers, and passes on their sum."""
+
+    def __post_init__(self):
+        super().__post_init__()
+        self.action_space = Box(-1, 1, (2,), np.float32)
+
+    def step(self, actions, active):
+        return self.env.step(actions.sum(axis=1, keepdims=True), active)
 
 
 class Raising(BatchWrapper):

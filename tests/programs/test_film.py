@@ -51,9 +51,12 @@ def test_a_video_that_is_missing_is_made_after_a_resume(folder):
     lost = folder / "videos" / "00000003.mp4"
     before = read_frames(lost)
     lost.unlink()
+    (folder / "kept" / "mine.dat").write_bytes(b"of the user's own")
+    (folder / "kept" / ".00000004.dat.1.tmp").write_bytes(b"of a process that was killed")
     resume(folder, generations=5)
     assert np.abs(np.subtract(read_frames(lost), before, dtype=float)).mean() < 1  # the encoder may differ in last bits
-    assert list_names(folder / "kept")[-1] == "00000004.dat"
+    assert list_names(folder / "kept")[-2:] == ["00000004.dat", "mine.dat"]
+    assert not (folder / "kept" / ".00000004.dat.1.tmp").exists()
 
 
 @pytest.mark.parametrize(

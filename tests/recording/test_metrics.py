@@ -109,6 +109,21 @@ def test_rows_with_the_columns_of_another_version_are_set_aside(tmp_path):
     assert (tmp_path / "metrics.until-1.csv").read_text() == "generation,learning_rate\n1,0.5\n"
 
 
+def test_rows_wait_while_the_file_with_other_columns_cannot_be_set_aside(tmp_path):
+    path = tmp_path / "metrics.csv"
+    path.write_text("generation,learning_rate\n1,0.5\n")
+    (aside := tmp_path / "metrics.until-1.csv").mkdir()  # no file can get this name
+    with MetricsWriter(path, "generation") as writer:
+        for write in (lambda: writer.write({"generation": 2, "sigma": 1.0}), writer.sync):
+            with pytest.raises(IsADirectoryError):
+                write()
+        aside.rmdir()
+        writer.write({"generation": 3, "sigma": 2.0})
+        writer.sync()
+    assert path.read_text() == "generation,sigma\n2,1.0\n3,2.0\n"
+    assert aside.read_text() == "generation,learning_rate\n1,0.5\n"
+
+
 def test_rows_that_the_disk_refuses_are_written_once_there_is_room(tmp_path):
     path = tmp_path / "metrics.csv"
     limits, handler = resource.getrlimit(resource.RLIMIT_FSIZE), signal.signal(signal.SIGXFSZ, signal.SIG_IGN)

@@ -1,6 +1,7 @@
 """When numbers or simulators fail, a run goes on, or stops with the last good generation saved."""
 
 import re
+from functools import partial
 
 import gymnasium
 import numpy as np
@@ -137,22 +138,35 @@ class Huge(gymnasium.Env):
     observation_space = Box(-np.inf, np.inf, (2,), np.float64)
     action_space = Box(-1.0, 1.0, (2,), np.float32)
 
+    def __init__(self, share=1.0):
+        self.share = share  # of the episodes that have them
+
     def reset(self, *, seed=None, options=None):
         super().reset(seed=seed)
-        return self.np_random.normal(size=2) * 1e200, {}
+        return self.np_random.normal(size=2) * (1e200 if self.np_random.random() < self.share else 1), {}
 
     def step(self, action):
         return np.zeros(2), float(action[0]), True, False, {}
 
 
-def test_observations_too_large_for_float32_fail_their_members(tmp_path):
+@pytest.fixture
+def make_huge_config(tmp_path):
     gymnasium.register("Huge-v0", Huge)
-    try:
-        config = make_scripted_config(tmp_path, environment="Huge-v0", env_kwargs={}, episode_seeds="independent")
-        saved = train_until_stopped(config, "generation 1: every member failed: non-finite output in 9 episodes")
-    finally:
-        del gymnasium.registry["Huge-v0"]
-    assert saved.progress.units == 0
+    yield partial(make_scripted_config, tmp_path, environment="Huge-v0", episode_seeds="independent")
+    del gymnasium.registry["Huge-v0"]
+
+
+def test_observations_too_large_for_float32_fail_their_members(make_huge_config):
+    message = "generation 1: every member failed: non-finite observation in 9 episodes"
+    assert train_until_stopped(make_huge_config(env_kwargs={}), message).progress.units == 0
+
+
+def test_they_stay_out_of_the_statistics_of_the_observations(make_huge_config):
+    run = train(make_huge_config(env_kwargs={"share": 0.3}, observation_normalization=True))
+    failed = read_metrics(run / "metrics.csv")["failed_members"]
+    saved = load_policy(run / "latest.dat", ["tests.scripted"])
+    assert len(failed) == 9 and (failed > 0).any()
+    assert np.abs(saved.buffers["observation_mean"]).max() < 1 and saved.buffers["observation_std"].max() < 2
 
 
 def test_what_the_disk_refuses_is_said_once_and_tried_again(tmp_path, monkeypatch, capsys):

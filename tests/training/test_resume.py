@@ -7,8 +7,10 @@ import pytest
 
 from hebbes.files.checkpoint import load_newest_checkpoint
 from hebbes.files.folder_lock import lock_folder
+from hebbes.files.policy_file import load_policy
 from hebbes.options.command_line import parse_config
 from hebbes.recording.metrics import read_metrics
+from hebbes.training import lifecycle
 from hebbes.training import prepare as preparation
 from hebbes.training.prepare import prepare
 from tests.training.scripted_runs import change, make_resumed_config, make_scripted_config, read_outcome, resume, train
@@ -113,6 +115,20 @@ def test_another_machine_is_named_and_the_run_goes_on(tmp_path, monkeypatch, cap
     resume(folder, generations=3, chunk_size=2)
     line = next(line for line in capsys.readouterr().err.splitlines() if str(folder) in line)
     assert "is another" in line and "is 0.1" in line and "chunk_size was 4, is 2" in line
+
+
+def test_policies_come_from_where_they_were_trained_and_not_from_where_they_are_saved_again(tmp_path, monkeypatch):
+    def list_origins():
+        saved = [load_policy(folder / name, IMPORT).provenance for name in ("best.dat", "latest.dat")]
+        return [each["cpu"] for each in (*saved, load_newest_checkpoint(folder / "checkpoint")[0].conditions)]
+
+    folder = train(make_scripted_config(tmp_path, generations=2))
+    here = list_origins()
+    monkeypatch.setattr(lifecycle, "find_conditions", lambda: {"cpu": "another"})
+    resume(folder, generations=2)
+    assert list_origins() == here and len(set(here)) == 1
+    resume(folder, generations=3)
+    assert list_origins()[1:] == ["another"] * 2
 
 
 def test_one_process_at_a_time(tmp_path):

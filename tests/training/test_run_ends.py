@@ -47,6 +47,15 @@ def test_a_missing_best_policy_is_one_line_and_no_traceback(config, monkeypatch)
         execute(prepared)
 
 
+@pytest.mark.slow
+def test_an_episode_of_the_test_that_takes_too_long_fails(tmp_path, capsys):
+    """Training episodes end before the env step that never returns."""
+    script = {"rewards": [-1.0], "hang_at": 4, "truncate_at": 9}
+    options = {"early_stop_negative_streak": 2, "eval_every": 100, "generations": 1, "test_episodes": 1}
+    train(make_scripted_config(tmp_path, env_kwargs=script, episode_timeout=3.0, threads=1, **options))
+    assert "the test failed: episode_timeout in 1 episode" in capsys.readouterr().out
+
+
 def test_what_helps_is_the_last_line_of_a_run_that_was_stopped(config, capsys):
     stops = {
         "learning_rate": {"population_size": 4, "learning_rate": 1e39, "learning_rate_decay": 1.0},

@@ -3,7 +3,7 @@
 import numpy as np
 from numba import boolean, float32, float64, int64, njit, types
 
-from hebbes.contracts.environment import MAX_REWARD
+from hebbes.contracts.environment import MAX_FLOAT32
 
 _FLAGS = types.Array(boolean, 1, "A", readonly=True)
 _REWARDS = types.Array(float64, 1, "A", readonly=True)
@@ -21,7 +21,7 @@ def add_rewards(
     for row in range(len(returns)):
         returns[row] += rewards[row]
         some_ended |= terminated[row] or truncated[row]
-        all_finite &= abs(rewards[row]) <= MAX_REWARD  # false for NaN
+        all_finite &= abs(rewards[row]) <= MAX_FLOAT32  # false for NaN
     return some_ended, all_finite
 
 

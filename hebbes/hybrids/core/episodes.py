@@ -64,6 +64,11 @@ def find_action_range(task: Task) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _read_action_range(env: Any) -> tuple[np.ndarray, np.ndarray]:
+    """ValueError if a wrapper has other actions than the environment, whose range the gradients need."""
+    outermost = env.action_space
     while hasattr(env, "env"):
         env = env.env
-    return env.action_space.low, env.action_space.high
+    space = env.action_space
+    if np.prod(outermost.shape) != np.prod(space.shape):
+        raise ValueError(f"gradients need the environment's own actions, {space}, but a wrapper takes {outermost}")
+    return space.low, space.high
