@@ -48,7 +48,8 @@ def make_curves_figure(
         except ValueError as error:
             raise ValueError(f"{label}: {error}") from error
         _draw_curve(axes, average_runs(points, values, statistic), style, _count_runs(label, len(runs)))
-    axes.xaxis.set_major_formatter(EngFormatter(sep=""))
+    if axes.get_xlim()[1] >= 1000:  # it would write 0.2 as 200m
+        axes.xaxis.set_major_formatter(EngFormatter(sep=""))
     average = f"thick: {STATISTICS[statistic]} of the runs with its 95 % interval, thin: each run"
     several = any(len(runs) > 1 for runs in methods.values())
     _finish_figure(figure, axes, title, "; ".join(filter(None, (average if several else "", note))))

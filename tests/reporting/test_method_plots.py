@@ -46,6 +46,14 @@ def test_runs_without_a_common_range_are_named_by_their_method():
         make_curves({"cem": [make_run(1, 2), late]})
 
 
+@pytest.mark.parametrize(("end", "label"), [(2e6, "2M"), (1.0, "1.0")])
+def test_large_numbers_are_short_and_small_ones_no_thousandths(end, label):
+    figure = make_curves({"cem": [RunCurve(np.array([0, end]), np.zeros(2))]})
+    figure.canvas.draw()
+    labels = [text.get_text() for text in figure.axes[0].get_xticklabels()]
+    assert label in labels and not any(each.endswith("m") for each in labels)
+
+
 def test_single_points_are_visible(tmp_path):
     write_figure(make_curves({"cem": [make_run(1), make_run(3)]}), tmp_path / "a.png")
     picture = mpl.image.imread(tmp_path / "a.png")
