@@ -19,7 +19,7 @@ from hebbes.options.help import format_help
 from hebbes.options.option_reader import OptionReader
 from hebbes.options.presets import find_preset, read_preset, read_shared_options
 from hebbes.options.resuming import resume_config
-from hebbes.options.sources import Source, SourceReader, find_deciding_options
+from hebbes.options.sources import Source, SourceReader, find_deciding_options, name_in_errors
 from hebbes.options.texts import GivenOption, format_options, split_arguments
 from hebbes.recording.standard_output import print_or_exit
 from hebbes.registry.former_names import rename_classes
@@ -96,7 +96,9 @@ def _check_early(trainer: str, sources: Sequence[Source], named: Mapping[str, An
     kinds = list_part_kinds(trainer)
     for kind in kinds:
         if kind in named and (kind, named[kind]) != ("policy", "auto"):
-            find_owner(kind, named[kind])
+            source = next(each for each in reversed(sources) if kind in find_deciding_options(trainer, each.given))
+            with name_in_errors(source):
+                find_owner(kind, named[kind])
     reader = SourceReader(trainer)
     try:
         for source in sources:

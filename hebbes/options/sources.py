@@ -72,7 +72,7 @@ def read_entries(option: str, texts: Sequence[str]) -> tuple[Entry, ...]:
 
 
 @contextmanager
-def _name_in_errors(source: Source) -> Iterator[None]:
+def name_in_errors(source: Source) -> Iterator[None]:
     """Begins the message of a ValueError with the file, if the source is one."""
     try:
         yield
@@ -106,17 +106,18 @@ class SourceReader:
     def read(self, source: Source) -> None:
         """Reads a source; ValueError for the first mistake in it."""
         before, self.choices = self.choices, self.follow_choices(source)
-        owners = self.owners
+        with name_in_errors(source):
+            owners = self.owners
         self._leave_out_replaced(before, owners)
         reader = OptionReader(owners, lambda: list_all_owners(self._trainer))
         given = [each for each in source.given if reader.knows(each[0])] if source.is_lenient else source.given
-        with _name_in_errors(source):
+        with name_in_errors(source):
             spread, given = ([], given) if source.is_saved else _spread_entries(given, owners)
         self._replace_listed(reader, source, spread)
         values = reader.read([*spread, *given], source.name)
         self.values |= values
         if not source.is_saved:
-            with _name_in_errors(source):
+            with name_in_errors(source):
                 self._check_put_on(source, owners)
         self._sources |= dict.fromkeys(values, source)
         self.notices += reader.notices
@@ -126,7 +127,7 @@ class SourceReader:
     def follow_choices(self, source: Source) -> Choices:
         """The choices of the sources so far, with those of another one."""
         named = find_deciding_options(self._trainer, source.given)
-        with _name_in_errors(source):
+        with name_in_errors(source):
             entries = {name: read_entries(name, named[name]) for name in LISTS_OF_PARTS if name in named}
         return Choices(
             self._trainer,

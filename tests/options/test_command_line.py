@@ -187,6 +187,16 @@ def test_a_mistake_in_a_preset_names_the_file(presets, text, expected):
     assert read_refusal("--environment", "CartPole-v1").endswith(expected)
 
 
+@pytest.mark.parametrize("kind", ["strategy", "policy", "wrapper", "logger"])
+def test_so_does_an_unknown_name_in_a_file(presets, tmp_path, kind):
+    option = f"{kind}: nope" if kind in ("strategy", "policy") else f"{kind}s: [nope]"
+    presets("CartPole-v1.yaml", option)
+    assert f"CartPole-v1.yaml: unknown {kind} 'nope', " in read_refusal("--environment", "CartPole-v1")
+    (tmp_path / "mine.yaml").write_text(option)
+    presets("CartPole-v1.yaml", "")
+    assert f"mine.yaml: unknown {kind} 'nope', " in read_refusal("--config", str(tmp_path / "mine.yaml"))
+
+
 def test_settings_of_a_preset_are_left_out_for_another_strategy(presets, capsys):
     presets("CartPole-v1.yaml", "learning_rate: 0.7\npopulation_size: 10\ngenerations: 7\nmeasured: 500 once")
     config = parse("--environment", "CartPole-v1", "--strategy", "cem")
