@@ -81,8 +81,8 @@ class PlannedRun:
 
     @property
     def needs_training(self) -> bool:
-        """Whether its training, or the test at the end of it, is left."""
-        return not (self.is_trained if self.morphologies else self.is_done)
+        """Whether its training, or what follows, is left. One that has ended makes only the files that it lacks."""
+        return not self.is_done
 
     def find_training(self) -> Sequence[str]:
         """The command that begins the training, or goes on with it."""

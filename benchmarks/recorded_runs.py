@@ -7,11 +7,12 @@ from pathlib import Path
 from threading import Lock
 
 from benchmarks.planned_runs import PlannedRun
-from hebbes.execution.provenance import find_commit
 from hebbes.files.atomic_file import write_atomically
+from hebbes.files.policy_file import load_policy
+from hebbes.training.saved_runs import BEST
 
 COLUMNS = ("environment", "run", "case", "mean_return", "options", "commit")
-"""A case is the environment, or it with one of its morphologies. The commit is that of hebbes when the run ended."""
+"""A case is the environment, or it with one of its morphologies. The commit is the one in `best.dat`."""
 
 
 class RecordedRuns:
@@ -41,7 +42,7 @@ class RecordedRuns:
         with self._lock:
             if self._path is None or any(same.items() <= row.items() for row in self._rows):
                 return
-            same |= {"options": _format_options(run), "commit": find_commit()}
+            same |= {"options": _format_options(run), "commit": load_policy(run.folder / BEST).provenance["hebbes"]}
             scores = run.read_scores()
             self._rows += [{**same, "case": case, "mean_return": repr(score)} for case, score in scores.items()]
             text = io.StringIO()

@@ -113,7 +113,8 @@ TRAINERS = {"hebbes": train_ours, "stable_baselines3": train_stable_baselines}
 
 def load_or_train(arguments: argparse.Namespace, name: str, seed: int) -> dict[str, Any]:
     """The result of a run, from its file or from training, which writes the file."""
-    path = arguments.results / f"{name}-{arguments.environment}-{arguments.env_steps}-{seed}.json"
+    numbers = arguments.env_steps, arguments.start_steps, arguments.eval_every, seed
+    path = arguments.results / f"{name}-{arguments.environment}-{'-'.join(map(str, numbers))}.json"
     if not path.exists():
         curve, mean_return = TRAINERS[name](arguments, seed)
         unfinished = path.with_suffix(".part")

@@ -130,8 +130,9 @@ def film(name: str, path: Path) -> None:
     """Films the first seconds of an episode, in real time and small."""
     saved, seed = load_policy(PREFIX + name), read_yaml(ZOO / TABLE)[name]["seed"]
     spec, frames = make_evaluation_spec(saved.environment), 0
-    every = max(1, round(gymnasium.make(spec.environment).metadata["render_fps"] / FRAMES_PER_SECOND))
-    with VideoWriter(path, FRAMES_PER_SECOND) as video:
+    rate = gymnasium.make(spec.environment).metadata["render_fps"]
+    every = max(1, round(rate / FRAMES_PER_SECOND))
+    with VideoWriter(path, rate / every) as video:
 
         def show(frame: UInt8[np.ndarray, "height width 3"], _: float) -> None:
             nonlocal frames
@@ -140,7 +141,7 @@ def film(name: str, path: Path) -> None:
                 video.write(cv2.resize(frame, (width, FILM_HEIGHT), interpolation=cv2.INTER_AREA))
             frames += 1
 
-        cap = FILM_SECONDS * FRAMES_PER_SECOND * every
+        cap = round(FILM_SECONDS * rate)
         play_episode(saved, spec, episode=0, seed=seed, max_episode_steps=cap, render_mode="rgb_array", show_frame=show)
 
 
@@ -169,6 +170,8 @@ def main() -> None:
     parser.add_argument("action", choices=("release", "film", "page", "check"))
     parser.add_argument("runs", nargs="*", type=Path, help="folders of runs to release")
     arguments = parser.parse_args()
+    if (arguments.action == "release") != bool(arguments.runs):
+        parser.error(f"release needs folders of runs, and nothing else takes them, got {arguments.action}")
     for run in arguments.runs:
         name = release(run)
         find_film(name).unlink(missing_ok=True)  # of a policy that it has replaced

@@ -30,6 +30,7 @@ ACTIONS: dict[str, Space] = {
     "real": Box(-1, 1, (2,), np.float32),
     "real_matrix": Box(np.array([[-1, -2, -3], [0, 0, 0]]), np.array([[1, 2, 3], [4, 5, 6]]), dtype=np.float64),
     "real_number": Box(-1, 1, (), np.float32),
+    "half": Box(-1, 1, (2,), np.float16),
     "multi": MultiDiscrete([2, 3, 4], start=[0, -1, 7]),
     "multi_matrix": MultiDiscrete([[2, 3], [4, 2]]),
     "binary": MultiBinary(3),

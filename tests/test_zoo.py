@@ -117,6 +117,14 @@ def test_every_policy_is_as_good_as_its_test():
     assert zoo.check()
 
 
+@pytest.mark.parametrize("arguments", [["check", "some/run"], ["page", "some/run"], ["release"]])
+def test_only_a_release_takes_runs(arguments, monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", ["zoo.py", *arguments])
+    with pytest.raises(SystemExit, match="2"):
+        zoo.main()
+    assert f"release needs folders of runs, and nothing else takes them, got {arguments[0]}" in capsys.readouterr().err
+
+
 def test_a_run_starts_from_a_released_policy_and_is_released_with_its_test(tmp_path, monkeypatch):
     monkeypatch.setattr(sys, "argv", ["train_static.py", "--folder", "my runs", "--seed", "7"])
     options = {

@@ -29,7 +29,7 @@ from gymnasium.spaces import Box, Dict
 from jaxtyping import Int, Shaped
 
 from hebbes.contracts.environment import EnvStep, Space
-from hebbes.environments.gymnasium_env import ATARI_FRAMES, ATARI_SCREEN
+from hebbes.environments.gymnasium_env import ATARI_FRAMES, ATARI_SCREEN, check_frameskip
 from hebbes.environments.morphologies import INTACT, provide_morphology_file
 from hebbes.environments.spaces import check_spaces, flatten_observation, is_flattened, iterate_parts, make_flat_space
 from hebbes.environments.stepping_guard import SteppingGuard, check_episode, derive_episode_seeds
@@ -209,7 +209,9 @@ def _complete_config(environment: str, family: str, options: Mapping[str, Any]) 
     """The options, with what must equal the Gymnasium back end added: the time limit and Atari's frames."""
     config = dict(options)
     if family == _ATARI:
-        return {**_ATARI_CONFIG, **config, "max_episode_steps": ATARI_FRAMES // config.get("frame_skip", 4)}
+        frameskip = config.get("frame_skip", 4)
+        check_frameskip(environment, frameskip)
+        return {**_ATARI_CONFIG, **config, "max_episode_steps": ATARI_FRAMES // frameskip}
     registered = gymnasium.registry.get(environment)
     if registered is not None and registered.max_episode_steps is not None:
         config["max_episode_steps"] = registered.max_episode_steps

@@ -256,12 +256,17 @@ def _make_with_gymnasium(environment: str, env_kwargs: Mapping[str, Any], render
     return gymnasium.make(environment, disable_env_checker=True, **arguments)
 
 
+def check_frameskip(environment: str, frameskip: Any) -> None:
+    """ValueError unless it is a number of frames. EnvPool would play none, or divide by it."""
+    if not isinstance(frameskip, int) or frameskip < 1:
+        raise ValueError(f"frameskip of {environment!r} must be an integer >= 1, got {frameskip!r}")
+
+
 def _make_atari(environment: str, env_kwargs: Mapping[str, Any], render_mode: str | None) -> gymnasium.Env:
     """One simulator for a current Atari id, as `hebbes.environments.ids` defines it, and as EnvPool has it."""
     options = {"frameskip": 4, "repeat_action_probability": 0.0, **env_kwargs}
     frameskip = options.pop("frameskip")
-    if not isinstance(frameskip, int) or frameskip < 1:
-        raise ValueError(f"frameskip of {environment!r} must be an integer >= 1, got {frameskip!r}")
+    check_frameskip(environment, frameskip)
     quieten("ale_py", render_mode)
     fixed: dict[str, Any] = {"disable_env_checker": True, "frameskip": 1, "max_num_frames_per_episode": None}
     env = gymnasium.make(_find_gymnasium_id(environment), **fixed, **_make_render_options(render_mode), **options)

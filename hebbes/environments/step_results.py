@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
+from gymnasium.spaces import Discrete
 from jaxtyping import Bool, Float64, Shaped
 
 from hebbes.contracts.environment import Space
@@ -43,7 +44,10 @@ def gather_results(results: Sequence[Result], space: Space) -> Results:
 
 def stack_observations(what: str, observations: Sequence[Any], space: Space) -> Shaped[np.ndarray, "rows ..."]:
     """The observations in one array of the space's dtype; ValueError or TypeError if they do not fit the space."""
-    return _convert_numbers(what, observations, space.shape or (), np.dtype(space.dtype))
+    stacked = _convert_numbers(what, observations, space.shape or (), np.dtype(space.dtype))
+    if isinstance(space, Discrete) and not ((space.start <= stacked) & (stacked < space.start + space.n)).all():
+        raise ValueError(f"{what} is not in {space}")
+    return stacked
 
 
 def _convert_numbers(

@@ -48,7 +48,8 @@ class EvaluationEnv(gymnasium.Env):
         A `seed` is the new seed of the evaluation, whose episode 0 begins. `options={"episode": k}` begins episode k.
         """
         if seed is not None:
-            self._seed, self._next, self._fresh = check_argument("seed", seed, int, range=">= 0"), 0, None
+            seed = check_argument("seed", seed, int, range=">= 0")
+            self._seed, self._next, self._fresh = seed, 0, None
         super().reset(seed=seed)
         episode = check_argument("episode", (options or {}).get("episode", self._next), int, range=">= 0")
         if self._fresh != episode:

@@ -199,6 +199,6 @@ class Session:
         It counts as 0 if it is not told. The rewards of several env steps without an action between them are summed.
         """
         array = np.asarray(reward)
-        if array.shape or array.dtype.kind not in "biuf" or not abs(float(array)) <= MAX_FLOAT32:
+        if array.shape or array.dtype.kind not in "biuf" or abs(float(array)) > MAX_FLOAT32:
             raise ValueError(f"reward must be a number that float32 can hold, got {reward!r}")
         self._reward += float(array)

@@ -82,8 +82,8 @@ class ChunkEvaluator:
     """Evaluates chunks and computes their weighted noise sums. Several threads may evaluate different chunks at once.
 
     Environments are kept from one generation to the next. EnvPool's are kept for each chunk, because a pool can only go
-    forward to later episodes. Gymnasium's serve any chunk of the same size. Few of them are kept, because a PyBullet
-    simulator takes about 30 MB.
+    forward to later episodes. Gymnasium's serve any chunk with the same seeds, which is any of the same size if members
+    share their seeds, and else only the same one. Few of them are kept, because a PyBullet simulator takes about 30 MB.
     """
 
     def __init__(self, task: Task):

@@ -60,7 +60,7 @@ def _find_nonfinite_rows(array: Shaped[np.ndarray, "rows ..."]) -> Bool[np.ndarr
     if array.dtype.kind != "f":
         return np.zeros(len(array), np.bool_)
     with np.errstate(over="ignore"):
-        rows = array.reshape(len(array), -1).astype(np.float32, copy=False)
+        rows: np.ndarray = array.reshape(len(array), -1).astype(np.float32, copy=False)
     return ~np.isfinite(rows).all(axis=1)
 
 

@@ -70,5 +70,7 @@ def _find_saturation_bounds(env: Any) -> tuple[np.ndarray, np.ndarray] | None:
     space = env.action_space
     if space.dtype.kind != "f" or not isinstance(outermost, Box) or np.prod(outermost.shape) != np.prod(space.shape):
         return None
-    margin = MARGIN * (space.high - space.low)
-    return (space.low + margin).ravel(), (space.high - margin).ravel()
+    dtype: type[Any] = np.float64 if space.dtype.itemsize > 4 else np.float32  # those of the compiled count
+    low, high = space.low.astype(dtype).ravel(), space.high.astype(dtype).ravel()
+    margin = MARGIN * (high - low)
+    return low + margin, high - margin

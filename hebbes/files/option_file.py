@@ -11,7 +11,7 @@ CONFIG_YAML = "config.yaml"
 MEASURED = "measured"
 """The key of a preset's measured score. It is not an option."""
 
-COMMAND_LINE_ONLY = {"config", "resume", "print_config", "help"}
+COMMAND_LINE_ONLY = {"config", "run.config", "resume", "run.resume", "print_config", "help"}
 
 
 class _Loader(yaml.SafeLoader):

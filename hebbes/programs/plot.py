@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -45,6 +45,9 @@ class PlotConfig:
         check_options(self)
         if not self.runs or not all(self.runs):
             raise ValueError("runs must name folders of runs")
+        for each in fields(self):
+            if self.profiles and each.name in ("x", "statistic") and getattr(self, each.name) != each.default:
+                raise ValueError(f"{each.name} has no effect on profiles, got {getattr(self, each.name)}")
         check_figure_path("output", Path(self.output))
 
 

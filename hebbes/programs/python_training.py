@@ -6,6 +6,7 @@ from typing import Any
 from hebbes.contracts.option import check_argument
 from hebbes.options.command_line import resolve_config
 from hebbes.options.resuming import resume_config
+from hebbes.options.sources import find_deciding_options
 from hebbes.options.texts import format_options
 from hebbes.recording.console import Console
 from hebbes.registry.lookup import list_names
@@ -13,7 +14,7 @@ from hebbes.training.config import TrainConfig
 from hebbes.training.prepare import prepare
 from hebbes.training.run import TrainedRun, execute
 
-NOT_GIVEN = (("resume", None), ("config", None), ("preset", None))
+NOT_GIVEN = [(f"{owner}{name}", None) for owner in ("", "run.") for name in ("resume", "config", "preset")]
 """Options that name files, as if they were not given."""
 
 
@@ -74,8 +75,8 @@ def _resolve_options(options: Mapping[str, Any], trainer: str, quiet: bool) -> T
         raise ValueError(f"options must be a mapping of names to values, got {options!r}")
     own = {**options, "quiet": True} if quiet else options
     given = format_options({name: value for name, value in own.items() if (name, value) not in NOT_GIVEN})
-    is_resumed = options.get("resume") is not None
-    config = resume_config(trainer, given) if is_resumed else resolve_config(trainer, given)
+    resolve = resume_config if "resume" in find_deciding_options(trainer, given) else resolve_config
+    config = resolve(trainer, given)
     if config.run.seeds > 1:
         raise ValueError(f"seeds must be 1 in Python, got {config.run.seeds}: call train once for each seed")
     return config

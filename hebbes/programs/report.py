@@ -75,18 +75,20 @@ def make_sections(config: ReportConfig, console: Console) -> "tuple[list[Section
     from hebbes.training.saved_runs import find_run_folders
 
     with console.phase("reading runs"):
-        found = {folder: path for path in config.runs for folder in find_run_folders(Path(path))}
+        named = dict.fromkeys(map(Path, config.runs))
+        found = dict.fromkeys(folder for path in named for folder in find_run_folders(path))
         # a trial that is named itself is a run as others are
-        of_sweeps = [folder for folder, path in found.items() if is_trial(folder) and folder != Path(path)]
+        of_sweeps = [folder for folder in found if is_trial(folder) and folder not in named]
         listed = label_runs([read_status(folder) for folder in found if folder not in of_sweeps])
-        runs = read_runs(listed)
-        trials = read_runs(label_runs([read_status(folder) for folder in of_sweeps]))
+        listed_trials = label_runs([read_status(folder) for folder in of_sweeps])
+        runs, trials = read_runs(listed), read_runs(listed_trials)
         if not runs and not trials:
-            raise ValueError(f"no run can be read: {listed[0].status.folder}: {listed[0].status.reason}")
+            first = (*listed, *listed_trials)[0].status
+            raise ValueError(f"no run can be read: {first.folder}: {first.reason}")
         sections = [make_runs_section(listed, runs)] if listed else []
         if runs:
             sections += [make_options_section(runs), make_learning_section(runs), make_diagnostics_section(runs)]
-        sections += [make_sweep_section(trials)] if trials else []
+        sections += [make_sweep_section(trials, listed_trials)] if listed_trials else []
     played, is_complete = _play(config, runs, console)
     return [*sections, *played], is_complete
 
@@ -123,11 +125,11 @@ def _play(config: ReportConfig, runs: "Sequence[ReportedRun]", console: Console)
     best = choose_best_runs(evaluation, evaluated, by_path)
     sections = [make_evaluation_section(evaluation, evaluated, by_path)]
     with console.phase("recording weights"):
-        plasticity = make_plasticity_section(evaluation, best, by_path)
+        plasticity, is_recorded = make_plasticity_section(evaluation, best, by_path)
         sections += [plasticity] if plasticity.sections else []
     is_filmed = True
     if config.video:
         with console.phase("filming"):
             videos, is_filmed = make_video_section(evaluation, best, by_path)
             sections.append(videos)
-    return sections, is_filmed and not any(each.lost for each in evaluated)
+    return sections, is_recorded and is_filmed and not any(each.lost for each in evaluated)

@@ -129,13 +129,14 @@ def _check_finite_row(what: str, row: Any, layout: Layout) -> None:
 
 def _check_state(state: State, count: int) -> None:
     """ValueError for a state that is not a tree of arrays whose first axis is that of the members."""
-    if isinstance(state, dict):
+    if type(state) is dict:  # a named tuple or the like could not be made again for fewer members
         state = tuple(state.values())
-    if isinstance(state, (tuple, list)):
+    if type(state) in (tuple, list):
         for branch in state:
             _check_state(branch, count)
     elif state is not None and not (isinstance(state, np.ndarray) and state.shape[:1] == (count,)):
-        raise ValueError(f"initial_state must hold arrays with the {count} members first, got {_describe(state)}")
+        wanted = f"arrays with the {count} members first, in plain tuples, lists and dicts"
+        raise ValueError(f"initial_state must hold {wanted}, got {_describe(state)}")
 
 
 def _check_population(population: Any) -> None:

@@ -217,6 +217,15 @@ def test_a_number_that_no_integer_holds_is_a_fault():
     assert step_all(env, [1, 0]).faults == {0: "ValueError: observation is not finite"}
 
 
+@pytest.mark.parametrize("returned", [5, -1, 2])
+def test_a_discrete_observation_out_of_its_range_is_a_fault(returned):
+    env = make_rubbish(at=0, value=lambda: returned, observation_space=Discrete(2))
+    env.start(0)
+    step = step_all(env, [1, 0])
+    assert step.faults == {0: "ValueError: observation is not in Discrete(2)"}
+    assert step.terminated.tolist() == [True, False]
+
+
 def test_a_reset_that_returns_another_shape_is_refused():
     class Growing(Rubbish):
         def reset(self, *, seed=None, options=None):

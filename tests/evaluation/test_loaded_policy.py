@@ -182,6 +182,7 @@ def test_the_environment_keeps_gymnasiums_rules(balancing):
     assert not np.array_equal(second, first)
     assert np.array_equal(env.reset(options={"episode": 1})[0], second)
     assert not np.array_equal(env.reset(seed=3)[0], first)
+    assert np.array_equal(env.reset(seed=np.int64(2))[0], first)
     env.close()
     env.close()
 
@@ -192,10 +193,11 @@ def test_training_wrappers_are_left_out_and_a_failing_simulator_ends_the_episode
         tmp_path / "a.dat", SavedPolicy(Linear((2,), 2), "linear", np.zeros(4, np.float32), {}, "identity", spec, {})
     )
     policy = hebbes.load_policy(tmp_path / "a.dat", imports=["tests.scripted"])
-    env = policy.make_env()
+    env, session = policy.make_env(), policy.start()
     observation, _ = env.reset()
-    observation, *_ = env.step(policy.act(observation))
-    _, reward, terminated, truncated, info = env.step(policy.act(observation))
+    observation, *_ = env.step(session.act(observation))
+    _, reward, terminated, truncated, info = env.step(session.act(observation))
+    session.reward(reward)
     assert np.isnan(reward) and terminated and not truncated
     assert "scripted failure at env step 2" in info["fault"]
 

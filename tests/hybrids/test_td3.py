@@ -52,7 +52,7 @@ def test_the_actor_is_an_ordinary_policy(whole):
 @pytest.mark.parametrize("stop", [400, 800])
 def test_a_resumed_run_has_the_same_bits(stop, whole, tmp_path):
     first = train(tmp_path, max_env_steps=stop)
-    resumed = hebbes.train({"resume": str(first.folder), "max_env_steps": 1000}, trainer="hybrid", quiet=True)
+    resumed = hebbes.train({"run.resume": str(first.folder), "max_env_steps": 1000}, trainer="hybrid", quiet=True)
     timed = {"env_steps_per_second", "seconds"}
     found, expected = read_metrics(resumed.folder / "metrics.csv"), whole.metrics
     for name in set(expected) - timed - {"eval_return", "best_score"}:  # the shorter run was evaluated at its end

@@ -216,6 +216,12 @@ def test_settings_of_a_preset_are_left_out_for_another_strategy(presets, capsys)
     assert "left out num_interactions, population_size_max, tuned for strategy pgpe" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("name", ["resume", "run.resume", "run.config"])
+def test_a_file_cannot_resume_a_run_or_name_another_file(presets, tmp_path, name):
+    (tmp_path / "mine.yaml").write_text(f"{name}: weights\n")
+    assert f"mine.yaml: {name} belongs on the command line" in read_refusal("--config", str(tmp_path / "mine.yaml"))
+
+
 @pytest.mark.parametrize("text", ["[1, 2]", "a: [", "!!python/object/apply:os.system ['true']", "3: 4"])
 def test_a_file_that_is_not_a_mapping_of_options_is_refused(presets, tmp_path, text):
     (tmp_path / "mine.yaml").write_text(text)

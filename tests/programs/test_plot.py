@@ -112,6 +112,8 @@ def test_what_cannot_be_drawn_is_one_line_and_status_2(runs, tmp_path):
         ([tmp_path / "nothing"], "nothing is not there"),
         ([runs, "--metric", "eval_retrun"], "'eval_retrun' is not in .*, did you mean 'eval_return'"),
         ([runs, "--output", tmp_path / "no" / "a.png"], "the folder .* does not exist"),
+        ([runs, "--profiles", "--x", "seconds"], "x has no effect on profiles, got seconds"),
+        ([runs, "--profiles", "--statistic", "mean"], "statistic has no effect on profiles, got mean"),
         ([runs, "--x", "time"], "x must be one of env_steps, unit, seconds"),
         ([""], "runs must name folders of runs"),
         ([], "runs must name folders of runs"),

@@ -254,6 +254,13 @@ def test_values_that_do_not_fit_together_end_a_trial_and_not_the_sweep(tmp_path)
     assert output.count("left out: ") == len(left_out) > 0
 
 
+def test_nor_do_values_that_only_the_run_refuses(tmp_path):
+    study, output = run(tmp_path, trials=3, finalists=0, sampler="low_rank", search="rank=choice:1:64")
+    refused = [each.number for each in study.trials if each.params["rank"] == 64]
+    assert output.count("left out: ") == len(refused) > 0
+    assert [each.state in DONE for each in study.trials] == [True] * 3
+
+
 def test_no_line_of_a_sweep_but_the_command_is_wider_than_80_columns(finished):
     lines = finished[2].splitlines()
     assert [line for line in lines if len(line) > 80 and not line.startswith(("best settings", "to train"))] == []

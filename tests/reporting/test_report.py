@@ -163,6 +163,21 @@ def test_the_command_writes_the_page_and_damaged_runs_do_not_stop_it(runs, tmp_p
     assert done.returncode == 2 and re.search("no run can be read: .*truncated or damaged", done.stderr)
 
 
+def test_damaged_trials_of_a_sweep_are_listed(runs, tmp_path):
+    (tmp_path / "sweep.yaml").write_text("sigma: search 0.01 to 0.5, log\n")
+    for number in range(2):
+        shutil.copytree(runs / "CartPole-v1" / "seed1", tmp_path / f"trial{number}")
+    for number in (1, 0):
+        for path in (tmp_path / f"trial{number}" / "checkpoint").iterdir():
+            path.write_bytes(path.read_bytes()[:-5])
+        done = run(tmp_path, "-o", tmp_path / "a.html", "--episodes", 0)
+        if number:
+            assert done.returncode == 0, done.stderr
+            page = (tmp_path / "a.html").read_text()
+            assert re.search(r"Trials that cannot be read.*trial1.*truncated or damaged", page, re.DOTALL)
+    assert done.returncode == 2 and re.search("no run can be read: .*trial0: .*truncated or damaged", done.stderr)
+
+
 def test_bad_input_is_one_line_and_status_2(runs, tmp_path):
     (tmp_path / "empty").mkdir()
     cases = [

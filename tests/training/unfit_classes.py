@@ -1,6 +1,7 @@
 """Policies, strategies and wrappers that break their contracts, each in a different way."""
 
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import gymnasium
 import numpy as np
@@ -233,6 +234,15 @@ class ShortStart(Linear):
 class StateOfNobody(Linear):
     def initial_state(self, weights, rngs, buffers):
         return {"memory": np.zeros(7)}
+
+
+class Named(NamedTuple):
+    memory: np.ndarray
+
+
+class NamedState(Linear):
+    def initial_state(self, weights, rngs, buffers):
+        return Named(np.zeros((len(weights), 7)))
 
 
 class FewOutputs(Linear):

@@ -1,6 +1,7 @@
 """The weights of plastic networks within an episode, and their coefficients, as `evaluate_hebbian` plots them."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 
 import numpy as np
 
@@ -10,10 +11,11 @@ from hebbes.options.evaluation import EvaluateConfig
 from hebbes.policies.coefficients import read_coefficients_by_name
 from hebbes.policies.hebbian import Hebbian
 from hebbes.programs.reports.run_sections import ReportedRun
+from hebbes.recording.standard_output import try_to_write
 from hebbes.reporting.evaluation_plots import NUM_EPISODES
 from hebbes.reporting.method_plots import RunCurve
 from hebbes.reporting.page.charts import make_histogram_chart, make_paths_chart
-from hebbes.reporting.page.contents import Chart, Section, Text
+from hebbes.reporting.page.contents import Block, Chart, Section, Text
 from hebbes.reporting.page.curve_charts import Line, make_curves_chart, make_runs_table
 from hebbes.reporting.plasticity_plots import NUM_BINS, project_on_principal_components
 
@@ -22,24 +24,35 @@ _MAX_POINTS = 500
 
 def make_plasticity_section(
     config: EvaluateConfig, best: Mapping[str, EvaluationResult], runs: Mapping[str, ReportedRun]
-) -> Section:
-    """The plastic ones among the best runs of the methods. It has no sections if none is."""
-    sections = []
+) -> tuple[Section, bool]:
+    """The plastic ones among the best runs of the methods, and whether all could be recorded.
+
+    It has no sections if none is plastic.
+    """
+    sections, is_complete = [], True
     for label, each in best.items():
-        policy, entry = each.entry.saved.policy, each.entry
-        if not isinstance(policy, Hebbian):
+        if not isinstance(each.entry.saved.policy, Hebbian):
             continue
-        recordings = record_weights(
-            entry.saved,
-            policy,
-            entry.environment,
-            episodes=min(config.episodes, NUM_EPISODES),
-            seed=config.seed,
-            max_env_steps=MAX_ENV_STEPS,
-        )
-        charts = [*_draw_weights(recordings), *_draw_changes(recordings), *_draw_coefficients(each, policy)]
-        sections.append(Section(label, [Text(f"Of {runs[entry.path].name}."), *charts]))
-    return Section("Plasticity", [], sections)
+        blocks: list[Block] = [Text(f"Of {runs[each.entry.path].name}.")]
+        if not try_to_write(f"weights of {each.entry.path}", partial(_add_charts, blocks, config, each)):
+            blocks.append(Text("Its weights could not be recorded."))
+            is_complete = False
+        sections.append(Section(label, blocks))
+    return Section("Plasticity", [], sections), is_complete
+
+
+def _add_charts(blocks: list[Block], config: EvaluateConfig, each: EvaluationResult) -> None:
+    policy = each.entry.saved.policy
+    assert isinstance(policy, Hebbian)
+    recordings = record_weights(
+        each.entry.saved,
+        policy,
+        each.entry.environment,
+        episodes=min(config.episodes, NUM_EPISODES),
+        seed=config.seed,
+        max_env_steps=MAX_ENV_STEPS,
+    )
+    blocks += [*_draw_weights(recordings), *_draw_changes(recordings), *_draw_coefficients(each, policy)]
 
 
 def _draw_weights(recordings: Sequence[WeightRecording]) -> Iterator[Chart]:

@@ -7,6 +7,7 @@ from typing import TypeAlias
 
 from hebbes.files.option_file import read_yaml
 from hebbes.options.texts import format_options
+from hebbes.programs.list_runs import Listed
 from hebbes.programs.plot import X_LABELS
 from hebbes.programs.reports.curve_sections import SCORE, X, limit_points, select_curves
 from hebbes.programs.reports.run_sections import ReportedRun
@@ -27,12 +28,15 @@ def is_trial(folder: Path) -> bool:
     return bool(re.fullmatch(rf"{TRIAL}\d+", folder.name)) and (folder.parent / SWEEP_YAML).is_file()
 
 
-def make_sweep_section(trials: Sequence[ReportedRun]) -> Section:
-    """The trials of each sweep: what varies, what came of it."""
+def make_sweep_section(trials: Sequence[ReportedRun], listed: Sequence[Listed]) -> Section:
+    """The trials of each sweep: what varies, what came of it, and which of all that are listed cannot be read."""
     sweeps: dict[Path, list[ReportedRun]] = {}
     for trial in trials:
         sweeps.setdefault(trial.saved.folder.parent, []).append(trial)
-    return Section("Sweeps", [], [_show_sweep(folder, found) for folder, found in sweeps.items()])
+    damaged = [each.status for each in listed if each.status.run is None]
+    rows = [(make_printable(str(each.folder)), make_printable(each.reason)) for each in damaged]
+    remarks = [Table("Trials that cannot be read", ("trial", "reason"), rows)] if rows else []
+    return Section("Sweeps", remarks, [_show_sweep(folder, found) for folder, found in sweeps.items()])
 
 
 def _show_sweep(folder: Path, trials: Sequence[ReportedRun]) -> Section:

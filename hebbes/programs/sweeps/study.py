@@ -124,8 +124,9 @@ class Study:
         trials = self.trials
         if not trials:
             self._study.enqueue_trial(dict(start))
-        for each in trials:
-            if each.state == TrialState.RUNNING and not is_busy(self.find_trial_folder(each.number)):
+        free = {each.number for each in trials if not is_busy(self.find_trial_folder(each.number))}
+        for each in self.trials:  # read again, because a process ends its trial before it frees the folder
+            if each.state == TrialState.RUNNING and each.number in free:
                 number = self._storage.get_study_id_from_name(STUDY), each.number
                 self._storage.set_trial_state_values(
                     self._storage.get_trial_id_from_study_id_trial_number(*number), TrialState.WAITING

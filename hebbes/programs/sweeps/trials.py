@@ -14,6 +14,7 @@ from hebbes.programs.sweeps.study import Study
 from hebbes.programs.sweeps.sweep_options import SearchedOption, set_params
 from hebbes.recording.console import Console
 from hebbes.statistics.table import format_number
+from hebbes.training.assemble_run import assemble_run
 from hebbes.training.config import TrainConfig
 from hebbes.training.run_state import Run
 
@@ -40,13 +41,16 @@ class Trials:
         """A trial that lost its process, or else a new one."""
         while (trial := self._study.take_trial(self._start, self._most)) is not None:
             self._study.sample(trial, self._searched)
+            folder = self._study.find_trial_folder(trial.number)
             try:
                 config = set_params(self._config, self._searched, trial.params)
+                if not folder.exists():
+                    assemble_run(config, folder).close()
             except ValueError as error:
                 self._study.prune(trial)
                 self._print(trial, f"left out: {error}")
                 continue
-            return partial(self._run, trial, prepare_job(config, self._study.find_trial_folder(trial.number)))
+            return partial(self._run, trial, prepare_job(config, folder))
         return None
 
     def _run(self, trial: optuna.Trial, run: Run) -> None:
