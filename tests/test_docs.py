@@ -14,6 +14,7 @@ ROOT = Path(__file__).parent.parent
 PAGES = sorted(ROOT.glob("docs/*.md"))
 README = (ROOT / "README.md").read_text()
 FILE = r"(?:hebbes|tests|benchmarks|examples|docs)/[\w./-]*"
+OF_RELIABILITY = r"(?:test|thorough)_\w+\.py"
 
 
 def read_definitions(path: Path) -> set[str]:
@@ -31,9 +32,19 @@ def read_definitions(path: Path) -> set[str]:
     return names
 
 
+def find_reliability(text: str) -> list[str]:
+    """The tests of tests/reliability/ that a page names without their folder."""
+    return re.findall(rf"`({OF_RELIABILITY})`", text)
+
+
+def test_the_page_on_reliability_names_its_tests():
+    assert len(find_reliability((ROOT / "docs" / "reliability.md").read_text())) > 8
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_the_files_that_it_names_exist(page):
-    named = set(re.findall(rf"`({FILE})", page.read_text()))
+    text = page.read_text()
+    named = {*re.findall(rf"`({FILE})", text), *(f"tests/reliability/{name}" for name in find_reliability(text))}
     assert [name for name in sorted(named) if not (ROOT / name).exists()] == []
 
 
@@ -67,12 +78,15 @@ def test_the_files_that_it_links_to_exist(page):
 
 
 def test_the_scores_in_the_readme_are_those_of_the_presets():
-    rows = re.findall(r"^\| (\S+-v\d)(, plastic)? \| `(\w+)` \| (\S+) \|", README, re.MULTILINE)
-    assert len(rows) > 10
-    for environment, plastic, strategy, score in rows:
+    rows = re.findall(
+        r"^\| (\S+-v\d)(, plastic)?(?: \([^)]*\))? \| `(\w+)` \| (\S+) \| (\d+) \|$", README, re.MULTILINE
+    )
+    assert len(rows) == len(re.findall(r"^\| \S+-v\d.*\d \|$", README, re.MULTILINE)) > 10
+    for environment, plastic, strategy, score, num_seeds in rows:
         preset = f"hebbes/presets/{'hebbian' if plastic else 'static'}/{environment}.yaml"
         options = yaml.safe_load((ROOT / preset).read_text())
-        assert re.match(rf"(median )?{score} (of|on each of) seeds ", str(options["measured"])), preset
+        measured = re.match(rf"(?:median )?{score} (?:of|on each of) seeds (\d+)-(\d+)[ ,]", str(options["measured"]))
+        assert measured and int(measured[2]) - int(measured[1]) + 1 == int(num_seeds), preset
         assert options.get("strategy", "openai_es") == strategy
 
 

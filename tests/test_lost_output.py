@@ -80,6 +80,22 @@ def test_lost_output_is_one_line_and_status_1(output, reason, command, what, mad
         assert load_policy(tmp_path / made).policy.num_rules == 2
 
 
+@pytest.mark.parametrize("output", [pytest.param(FULL.values[0], marks=NO_DEVICE), CLOSED[0]])
+def test_a_run_that_nobody_can_read_goes_on_to_its_end(output, tmp_path):
+    flags = ["--environment", "CartPole-v1", "--generations", "3", "--popsize", "4", "--threads", "1"]
+    stdout = output()
+    try:
+        done = subprocess.run(
+            called(["train_static.py", *flags, "--folder", str(tmp_path), "--run_name", "a", "--test_episodes", "1"]),
+            **{"stdout": stdout, "stderr": subprocess.PIPE, "text": True, "timeout": 120, "env": FROM_HERE},
+        )
+    finally:
+        os.close(stdout)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert load_policy(tmp_path / "CartPole-v1" / "a" / "latest.dat").provenance["generation"] == 3
+    assert (tmp_path / "CartPole-v1" / "a" / "test.json").exists()
+
+
 @pytest.mark.parametrize(
     "command",
     [

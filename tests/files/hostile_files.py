@@ -53,7 +53,7 @@ def write_corpus(folder: Path, marker: Path) -> int:
         **make_forgeries(folder),
         **make_damaged(folder),
     }
-    contents |= {**make_foreign(), "largest": make_largest(folder)}
+    contents |= {**make_foreign(str(marker)), "largest": make_largest(folder)}
     for name, content in contents.items():
         (folder / name).write_bytes(content)
     return len(contents) + make_places(folder)
@@ -81,7 +81,7 @@ def make_damaged(folder):
     return found
 
 
-def make_foreign():
+def make_foreign(marker: str) -> dict[str, bytes]:
     """Files of other kinds, by name."""
     noise = random.Random(1)
     starts = {
@@ -93,8 +93,8 @@ def make_foreign():
         "text": b"A plain text file.\n" * 500,
         "html": b"<!DOCTYPE html><html><body>404 Not Found</body></html>\n",
         "json": b'{"weights": [0.1, 0.2]}',
-        "yaml": b"!!python/object/apply:os.system ['touch exploited']\n",
-        "python": b"import os\nos.mkdir('exploited')\n",
+        "yaml": f"!!python/object/apply:os.mkdir [{marker!r}]\n".encode(),
+        "python": f"import os\nos.mkdir({marker!r})\n".encode(),
         "csv": b"0.1,0.2,0.3\n" * 1000,
         "lfs": b"version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 1\n",
         "onnx": b"\x08\x07\x12\x07pytorch" + bytes(2000),

@@ -1,6 +1,7 @@
 """Watches long runs from outside: memory, files and threads of a training process and its workers."""
 
 import time
+from contextlib import suppress
 from dataclasses import astuple, dataclass, fields
 from pathlib import Path
 
@@ -9,11 +10,6 @@ from training_process import TrainingProcess, read_generation, wait_for_generati
 
 INTERVAL = 0.02
 """Seconds between samples."""
-
-CARTPOLE = [
-    *("--environment", "CartPole-v1", "--max_episode_steps", "5", "--popsize", "4", "--threads", "2"),
-    *("--eval_every", "20", "--eval_episodes", "2", "--test_episodes", "0", "--print_every", "100"),
-]
 
 
 @dataclass(frozen=True)
@@ -70,6 +66,7 @@ def _take_samples(process, folder, generations):
     samples = []
     wait_for_generation(process, folder, 1)
     while process.is_running and (generation := read_generation(folder)) < generations:
-        samples.append((generation, astuple(measure_holding([process.pid, *process.find_workers()]))))
+        with suppress(FileNotFoundError, ProcessLookupError, KeyError):  # one of them has just ended
+            samples.append((generation, astuple(measure_holding([process.pid, *process.find_workers()]))))
         time.sleep(INTERVAL)
     return samples

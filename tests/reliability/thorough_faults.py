@@ -98,6 +98,16 @@ def test_the_run_stops_with_its_last_good_generation_saved(fault, tmp_path, tell
     tell(f"fault: {fault}: stopped with exit status 1 after generation {read_generation(folder)}, saved", faults=1)
 
 
+def test_a_simulator_that_ends_the_program_fails_alone_after_a_resume_with_workers(tmp_path, tell):
+    flags = ["--generations", "3", *make_script_flags(exit_at=3, **SOME)]
+    status, said, folder = run([*IN_PROCESS, *flags], tmp_path)
+    assert status == 3 and read_generation(folder) == 0, said
+    status, said, _ = run(["--resume", folder, *IMPORT, *WORKERS], tmp_path)
+    assert (status, read_generation(folder)) == (0, 3), said
+    check_files(folder)
+    tell("fault: simulator ends the program: resumed with workers, the run went on", faults=1)
+
+
 def flip_bit(path):
     data = bytearray(path.read_bytes())
     data[len(data) // 2] ^= 1

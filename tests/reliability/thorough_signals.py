@@ -59,6 +59,7 @@ def test_stops_at_random_moments(environment, twice, tmp_path, tell):
     process = TrainingProcess(arguments, tmp_path / "output.txt")
     assert process.finish() == 0, process.output
     assert not find_temporary_files(folder)
+    assert stops >= STOPS // 2
     found = find_differences(folder, whole)
     tell(
         f"{environment}: {stops} {'double ' if twice else ''}signals, "

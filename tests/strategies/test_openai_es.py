@@ -141,6 +141,14 @@ def test_rates_decay_to_their_floors_after_the_step_and_never_rise_to_them():
     assert [row["sigma"] for row in rows] == pytest.approx([0.1, 0.05, 0.04, 0.04])
 
 
+def test_in_a_tie_weight_decay_pauses_and_the_schedules_go_on():
+    es = make_strategy(weight_decay=0.1, weight_penalty=0.0, learning_rate_decay=0.5, sigma_decay=0.5)
+    before = es.mean.copy()
+    rows = [run_generation(es, number, lambda rows: np.zeros(len(rows))) for number in range(3)]
+    assert np.array_equal(es.mean, before)
+    assert [(row["learning_rate"], row["sigma"]) for row in rows] == [(0.2, 0.1), (0.1, 0.05), (0.05, 0.025)]
+
+
 def test_es_torchs_step_leaves_sigma_out():
     settings = {"fitness_shaping": "centered_rank", "weight_penalty": 0.0, "sigma": 0.2, "learning_rate": 0.3}
     es = make_strategy(num_params=3, population_size=4, divide_by_sigma=False, weight_decay=0.5, **settings)

@@ -83,6 +83,8 @@ def test_linear_algebra_has_one_thread_wherever_members_are_evaluated(tmp_path):
 
     found, _ = collect_outcomes(configure, tmp_path)
     assert all(other == found[0] for other in found)
+    for metrics in tmp_path.rglob("metrics.csv"):
+        assert read_metrics(metrics)["return_mean"].tolist() == [5]  # five env steps with one thread
 
 
 @pytest.mark.slow

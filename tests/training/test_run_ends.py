@@ -4,16 +4,18 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from hebbes.contracts.engine import NONFINITE_OUTPUT
 from hebbes.files.policy_file import load_policy
 from hebbes.recording.base import RunLogger
+from hebbes.recording.metrics import read_metrics
 from hebbes.training.advice import METRICS_ADVICE, RESUME_ADVICE, TrainingError, advise_environment_fix
 from hebbes.training.prepare import prepare
 from hebbes.training.run import execute, execute_all
 from hebbes.training.run_folder import RunFiles
-from tests.training.scripted_runs import change, make_scripted_config, resume, train
+from tests.training.scripted_runs import change, make_scripted_config, read_outcome, resume, train
 
 
 @pytest.fixture
@@ -45,6 +47,15 @@ def test_a_missing_best_policy_is_one_line_and_no_traceback(config, monkeypatch)
     monkeypatch.setattr(RunFiles, "save", lambda files, checkpoint: None)
     with pytest.raises(TrainingError, match=r"no test: .*best.dat: no such file"):
         execute(prepared)
+
+
+def test_a_run_that_its_caller_ends_is_not_evaluated_and_goes_on_as_if_it_had_not_ended(tmp_path):
+    whole = train(make_scripted_config(tmp_path, eval_every=2, run_name="whole"))
+    (run,) = prepare(make_scripted_config(tmp_path, eval_every=2))
+    execute(run, lambda row: row["generation"] == 3)
+    scores = read_metrics(run.folder / "metrics.csv")["eval_return"]
+    assert np.isnan(scores).tolist() == [True, False, True]
+    assert read_outcome(resume(run.folder)) == read_outcome(whole)
 
 
 @pytest.mark.slow
