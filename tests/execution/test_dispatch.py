@@ -214,8 +214,12 @@ def test_a_signal_while_a_worker_starts_leaves_it_to_whoever_ends_all(monkeypatc
 
     monkeypatch.setattr(workers, "ProcessWorker", Interrupted)
     transport = ProcessTransport(Counter, 1)
-    with pytest.raises(KeyboardInterrupt):
-        transport.start_worker()
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            transport.start_worker()
+    finally:
+        signal.signal(signal.SIGINT, before)
     (worker,) = transport.workers
     transport.close()
     assert worker.process.exitcode is not None

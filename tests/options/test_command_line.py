@@ -3,18 +3,9 @@ import re
 import pytest
 import yaml
 
-from hebbes.options import presets as preset_files
 from hebbes.options.command_line import parse_config
 
 REFERENCE = {"population_size": 200, "learning_rate": 0.2, "learning_rate_decay": 0.995, "sigma": 0.1}
-
-
-@pytest.fixture
-def presets(tmp_path, monkeypatch):
-    """A folder that replaces our presets; yields a function that writes one into it."""
-    monkeypatch.setattr(preset_files, "PRESETS", tmp_path / "presets")
-    (tmp_path / "presets" / "static").mkdir(parents=True)
-    return lambda name, text: (tmp_path / "presets" / "static" / name).write_text(text)
 
 
 def parse(*arguments):
@@ -168,35 +159,6 @@ def test_a_program_prints_the_line_and_ends_with_status_2(refusal):
     assert line == "train_static.py: error: unknown option --popsiz, did you mean --popsize?"
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("popsiz: 4\n", "CartPole-v1.yaml: unknown option --popsiz, did you mean --popsize?"),
-        (
-            "population_size: 1.5\n",
-            "CartPole-v1.yaml: population_size must be a whole number, got '1.5'",
-        ),
-        (
-            "observation_normalization: 3\n",
-            "CartPole-v1.yaml: observation_normalization must be true or false, got '3'",
-        ),
-    ],
-)
-def test_a_mistake_in_a_preset_names_the_file(presets, text, expected):
-    presets("CartPole-v1.yaml", text)
-    assert read_refusal("--environment", "CartPole-v1").endswith(expected)
-
-
-@pytest.mark.parametrize("kind", ["strategy", "policy", "wrapper", "logger"])
-def test_so_does_an_unknown_name_in_a_file(presets, tmp_path, kind):
-    option = f"{kind}: nope" if kind in ("strategy", "policy") else f"{kind}s: [nope]"
-    presets("CartPole-v1.yaml", option)
-    assert f"CartPole-v1.yaml: unknown {kind} 'nope', " in read_refusal("--environment", "CartPole-v1")
-    (tmp_path / "mine.yaml").write_text(option)
-    presets("CartPole-v1.yaml", "")
-    assert f"mine.yaml: unknown {kind} 'nope', " in read_refusal("--config", str(tmp_path / "mine.yaml"))
-
-
 def test_settings_of_a_preset_are_left_out_for_another_strategy(presets, capsys):
     presets("CartPole-v1.yaml", "learning_rate: 0.7\npopulation_size: 10\ngenerations: 7\nmeasured: 500 once")
     config = parse("--environment", "CartPole-v1", "--strategy", "cem")
@@ -214,25 +176,6 @@ def test_settings_of_a_preset_are_left_out_for_another_strategy(presets, capsys)
     assert parse("--environment", "CartPole-v1").trainer_options.population_size_max == 800
     assert parse("--environment", "CartPole-v1", "--strategy", "cma_es").trainer_options.num_interactions is None
     assert "left out num_interactions, population_size_max, tuned for strategy pgpe" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize("name", ["resume", "run.resume", "run.config"])
-def test_a_file_cannot_resume_a_run_or_name_another_file(presets, tmp_path, name):
-    (tmp_path / "mine.yaml").write_text(f"{name}: weights\n")
-    assert f"mine.yaml: {name} belongs on the command line" in read_refusal("--config", str(tmp_path / "mine.yaml"))
-
-
-@pytest.mark.parametrize("text", ["[1, 2]", "a: [", "!!python/object/apply:os.system ['true']", "3: 4"])
-def test_a_file_that_is_not_a_mapping_of_options_is_refused(presets, tmp_path, text):
-    (tmp_path / "mine.yaml").write_text(text)
-    with pytest.raises(ValueError, match=r"mine\.yaml"):
-        parse("--config", str(tmp_path / "mine.yaml"))
-
-
-def test_an_option_given_twice_in_a_file_is_refused(presets):
-    presets("CartPole-v1.yaml", "learning_rate: 0.3\npopulation_size: 4\nlearning_rate: 0.4\n")
-    with pytest.raises(ValueError, match=r"CartPole-v1\.yaml: learning_rate given more than once"):
-        parse("--environment", "CartPole-v1")
 
 
 @pytest.mark.parametrize(

@@ -246,21 +246,6 @@ def test_the_help_is_quick_and_has_the_options_of_the_trials_too():
         assert f"  {flag} " in done.stdout
 
 
-def test_values_that_do_not_fit_together_end_a_trial_and_not_the_sweep(tmp_path):
-    study, output = run(tmp_path, trials=3, finalists=0, search="population_size=uniform:20:23")
-    assert {each.state for each in study.trials} <= {*DONE}
-    left_out = [each.number for each in study.trials if not study.find_trial_folder(each.number).exists()]
-    assert left_out == [each.number for each in study.trials if each.params["population_size"] % 2]
-    assert output.count("left out: ") == len(left_out) > 0
-
-
-def test_nor_do_values_that_only_the_run_refuses(tmp_path):
-    study, output = run(tmp_path, trials=3, finalists=0, sampler="low_rank", search="rank=choice:1:64")
-    refused = [each.number for each in study.trials if each.params["rank"] == 64]
-    assert output.count("left out: ") == len(refused) > 0
-    assert [each.state in DONE for each in study.trials] == [True] * 3
-
-
 def test_no_line_of_a_sweep_but_the_command_is_wider_than_80_columns(finished):
     lines = finished[2].splitlines()
     assert [line for line in lines if len(line) > 80 and not line.startswith(("best settings", "to train"))] == []

@@ -6,6 +6,7 @@ from hebbes.programs.sweeps.jobs import execute_briefly
 from hebbes.recording.console import Console
 from hebbes.training.advice import TrainingError
 from hebbes.training.prepare import prepare
+from tests.programs.sweeps import DONE, run
 from tests.training.scripted_runs import make_scripted_config
 
 
@@ -16,3 +17,18 @@ def test_an_environment_that_fails_stops_a_sweep_and_a_search_that_diverges_does
     rates = {"learning_rate": 1e39, "learning_rate_decay": 1.0, "observation_normalization": False}
     (diverging,) = prepare(make_scripted_config(tmp_path, run_name="diverging", **rates))
     assert execute_briefly(diverging, "diverging", Console()) is None
+
+
+def test_values_that_do_not_fit_together_end_a_trial_and_not_the_sweep(tmp_path):
+    study, output = run(tmp_path, trials=3, finalists=0, search="population_size=uniform:20:23")
+    assert {each.state for each in study.trials} <= {*DONE}
+    left_out = [each.number for each in study.trials if not study.find_trial_folder(each.number).exists()]
+    assert left_out == [each.number for each in study.trials if each.params["population_size"] % 2]
+    assert output.count("left out: ") == len(left_out) > 0
+
+
+def test_nor_do_values_that_only_the_run_refuses(tmp_path):
+    study, output = run(tmp_path, trials=3, finalists=0, sampler="low_rank", search="rank=choice:1:64")
+    refused = [each.number for each in study.trials if each.params["rank"] == 64]
+    assert output.count("left out: ") == len(refused) > 0
+    assert [each.state in DONE for each in study.trials] == [True] * 3

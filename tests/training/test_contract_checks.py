@@ -43,7 +43,7 @@ UNFIT = {
     "--policy unfit_classes:LayoutRaises": "AttributeError: 'LayoutRaises' object has no attribute 'misspelt'",
     "--policy unfit_classes:ShortStart": "initial_params must be float32 of shape (4,), got float32 of shape (3,)",
     "--policy unfit_classes:StateOfNobody": "plain tuples, lists and dicts, got float64 of shape (7,)",
-    "--policy unfit_classes:NamedState": "plain tuples, lists and dicts, got Named",
+    "--policy unfit_classes:NamedState": "plain tuples, lists and dicts, got a Named",
     "--policy unfit_classes:FewOutputs": "act must return floats of shape (2, 2) for 2 members, got float32 of shape "
     "(2, 1)",
     "--policy unfit_classes:ActRaises": "cannot be used: RuntimeError: scripted",

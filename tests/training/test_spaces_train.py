@@ -46,7 +46,7 @@ CASES = {
         (18, 17, 2),
         9,
     ),
-    "small_image": ("static", "binary", {}, "scale choose_action", (8, 6, 3), 3),
+    "small_image": ("static", "half", {}, "scale clip_action", (8, 6, 3), 2),
 }
 """Observations -> trainer, actions, options, expected wrappers, and the policy's observation shape and outputs."""
 
