@@ -14,7 +14,6 @@ ROOT = Path(__file__).parent.parent
 PAGES = sorted(ROOT.glob("docs/*.md"))
 README = (ROOT / "README.md").read_text()
 FILE = r"(?:hebbes|tests|benchmarks|examples|docs)/[\w./-]*"
-OF_RELIABILITY = r"(?:test|thorough)_\w+\.py"
 
 
 def read_definitions(path: Path) -> set[str]:
@@ -32,19 +31,19 @@ def read_definitions(path: Path) -> set[str]:
     return names
 
 
-def find_reliability(text: str) -> list[str]:
+def list_reliability_tests(text: str) -> list[str]:
     """The tests of tests/reliability/ that a page names without their folder."""
-    return re.findall(rf"`({OF_RELIABILITY})`", text)
+    return re.findall(r"`((?:test|thorough)_\w+\.py)`", text)
 
 
 def test_the_page_on_reliability_names_its_tests():
-    assert len(find_reliability((ROOT / "docs" / "reliability.md").read_text())) > 8
+    assert len(list_reliability_tests((ROOT / "docs" / "reliability.md").read_text())) > 8
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_the_files_that_it_names_exist(page):
     text = page.read_text()
-    named = {*re.findall(rf"`({FILE})", text), *(f"tests/reliability/{name}" for name in find_reliability(text))}
+    named = {*re.findall(rf"`({FILE})", text), *(f"tests/reliability/{name}" for name in list_reliability_tests(text))}
     assert [name for name in sorted(named) if not (ROOT / name).exists()] == []
 
 

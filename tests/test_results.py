@@ -175,6 +175,8 @@ def test_what_is_recorded_is_not_repeated_on_another_machine(tmp_path):
     (again,) = [row for row in rows if row["run"] == "ga-seed1"]
     returns = json.loads((tmp_path / "a" / "small" / "CartPole-v1" / "ga-seed1" / "test.json").read_text())["returns"]
     assert float(again["mean_return"]) == fmean(returns) and "--strategy ga" in again["options"]
+    best = tmp_path / "a" / "small" / "CartPole-v1" / "ga-seed1" / "best.dat"
+    assert again["commit"] == load_policy(best).provenance["hebbes"]
     lines = record.read_text().splitlines(keepends=True)
     record.write_text("".join(line for line in lines if "ga-seed1" not in line))
     other = start(tmp_path / "b", 1, *there)

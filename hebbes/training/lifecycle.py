@@ -142,7 +142,7 @@ class Lifecycle:
             **self._run.engine.metrics,
         }
         row = join_metrics(counts, result.metrics, outcome, self._trainer)
-        self._conditions = find_conditions()
+        self._conditions = find_conditions()  # a resumed run has those of its checkpoint until here
         with delay_signals():  # a resume would give loggers a row again that is not in the checkpoint
             self._record(row)
             self._capture()

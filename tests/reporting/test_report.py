@@ -11,6 +11,7 @@ import pytest
 from hebbes.evaluation.evaluate import evaluate
 from hebbes.files.policy_file import load_policy
 from hebbes.policies.coefficients import read_coefficients_by_name
+from hebbes.programs.reports import plasticity_sections
 from hebbes.programs.reports.curve_sections import GROUPS, SCORE, X, limit_points
 from hebbes.recording.metrics import METRICS, read_metrics
 from hebbes.reporting.page.contents import Chart, Table, Video
@@ -161,6 +162,17 @@ def test_the_command_writes_the_page_and_damaged_runs_do_not_stop_it(runs, tmp_p
     shutil.rmtree(tmp_path / "good")
     done = run(tmp_path, "-o", tmp_path / "a.html")
     assert done.returncode == 2 and re.search("no run can be read: .*truncated or damaged", done.stderr)
+
+
+def test_weights_that_cannot_be_recorded_cost_their_charts_and_not_the_page(runs, monkeypatch, capsys):
+    def fail(*_, **__):
+        raise ValueError("the weights are not finite")
+
+    monkeypatch.setattr(plasticity_sections, "record_weights", fail)
+    sections, is_complete = make_report(runs)
+    (part,) = sections[-1].sections
+    assert [block.text for block in part.blocks][1:] == ["Its weights could not be recorded."] and not is_complete
+    assert re.search("^no weights of .*best.dat: the weights are not finite$", capsys.readouterr().err, re.MULTILINE)
 
 
 def test_damaged_trials_of_a_sweep_are_listed(runs, tmp_path):
