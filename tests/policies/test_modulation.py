@@ -49,12 +49,12 @@ def _check(policy, coefficients, compute_change, find_eta):
     np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
 
 
-@pytest.mark.parametrize("update_every", [1, 2])
-@pytest.mark.parametrize("normalization", ["none", "max_abs", "clip", "oja"])
 @pytest.mark.parametrize(("modulation", "eligibility"), AXES)
 @pytest.mark.parametrize(
-    ("rule", "sharing"),
-    [(rule, "synapse") for rule in TABLE] + [("ABCD_lr", sharing) for sharing in NUM_SETS if sharing != "synapse"],
+    ("rule", "sharing", "normalization", "update_every"),
+    # only oja's decay depends on the rule, and modulation does not know the sharing
+    [(rule, "synapse", normalization, 1) for rule in TABLE for normalization in ("none", "oja")]
+    + [("ABCD_lr", sharing, each, 2) for sharing in NUM_SETS for each in ("none", "max_abs", "clip", "oja")],
 )
 def test_every_rule_and_sharing(rule, sharing, modulation, eligibility, normalization, update_every):
     policy = _make_policy(
