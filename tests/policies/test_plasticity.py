@@ -117,11 +117,13 @@ def _play_episode(policy, row, observations, seed=3, rewards=None):
     return np.array(outputs), initial, state
 
 
-@pytest.mark.parametrize("output_activity", ["raw", "action"])
-@pytest.mark.parametrize("update_every", [1, 2])
 @pytest.mark.parametrize("normalization", ["none", "max_abs", "clip", "oja"])
-@pytest.mark.parametrize("sharing", list(NUM_SETS))
-@pytest.mark.parametrize("rule", list(TABLE))
+@pytest.mark.parametrize(
+    ("rule", "sharing", "update_every", "output_activity"),
+    [(rule, sharing, 1, "raw") for rule in TABLE for sharing in NUM_SETS]
+    # what decides when and from what a layer learns does not know the rule
+    + [("ABCD_lr", sharing, *each) for sharing in NUM_SETS for each in ((1, "action"), (2, "raw"), (2, "action"))],
+)
 def test_every_rule_against_the_slow_version(rule, sharing, normalization, update_every, output_activity):
     policy = Hebbian(
         SIZES[:1],
