@@ -223,7 +223,7 @@ ZERO = [
     (normalization, rule, sharing, modulation, eligibility)
     for normalization in ("none", "oja", "clip")
     for rule in (*TABLE, *NEURAL)
-    for sharing in (("layer",) if rule in NEURAL else ("synapse", "modulo"))
+    for sharing in (("layer",) if rule in NEURAL else ("synapse", "modulo") if rule == "ABCD_lr" else ("synapse",))
     for modulation, eligibility in (("none", False), ("reward", False), ("reward", True))
     if normalization != "oja" or rule in ETA or modulation == "reward"  # else oja decays without coefficients
 ]
