@@ -88,8 +88,7 @@ def assert_same_rows(found, expected):
         np.testing.assert_equal(*({k: v for k, v in each.items() if k not in TIMED} for each in (row, other)))
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("name", ["one thread", "two threads"])
+@pytest.mark.parametrize(("kind", "name"), [(AESRL, "one thread"), *((kind, "two threads") for kind in KINDS)])
 def test_trains_in_threads(kind, name, engines):
     trainer = make_trainer(kind)
     rows, progress = advance_until(lambda rows: len(find_told(rows)) > 10 and rows[-1]["is_rl"], trainer, engines[name])
@@ -170,8 +169,7 @@ def test_no_individual_is_trained_before_the_critics_are(engines):
     assert not find_told(rows)[0]["is_rl"]  # it was drawn when the critics' first job was
 
 
-@pytest.mark.parametrize("name", ["one thread", "two workers"])
-@pytest.mark.parametrize("replay_size", [1000, 40])
+@pytest.mark.parametrize(("name", "replay_size"), [("one thread", 1000), ("two workers", 40)])
 def test_the_order_of_completions_gives_the_same_bits(name, replay_size, engines, tmp_path):
     changes = {"completion_log": str(tmp_path / "log"), "replay_size": replay_size}
     first, again = make_trainer(**changes), None
