@@ -13,10 +13,10 @@ from hebbes.environments.environment_spec import EnvironmentSpec
 from hebbes.files.policy_file import SavedPolicy, save_policy
 from hebbes.policies.hebbian import Hebbian
 from hebbes.policies.linear import Linear
+from hebbes.programs.evaluate import evaluate_static
 
 ROOT = Path(__file__).parent.parent
 TINY = ["--popsize", "4", "--generations", "2", "--test_episodes", "2", "--max_episode_steps", "20", "--threads", "1"]
-
 SCRIPTED = ["--environment", "Scripted-v0", "--import", "tests.scripted"]
 
 
@@ -40,7 +40,7 @@ def folder(tmp_path_factory):
     return where / "CartPole-v1" / "a"
 
 
-def test_evaluation_prints_one_json_object_and_nothing_else(folder):
+def test_evaluation_prints_one_json_object_and_nothing_else(folder, monkeypatch, capfd):
     done = run("evaluate_static.py", "--path_weights", folder / "best.dat", "--episodes", 3, "--seed", 5, "--json")
     found = json.loads(done.stdout)
     assert done.stdout.count("\n") == 1
@@ -52,10 +52,10 @@ def test_evaluation_prints_one_json_object_and_nothing_else(folder):
     }  # fmt: skip
     assert (file["path"], file["environment"], file["failed"]) == (str(folder / "best.dat"), "CartPole-v1", 0)
     assert file["mean"] == pytest.approx(sum(file["returns"][0]) / 3)
-    assert (
-        run("evaluate_static.py", "--path-weights", folder / "best.dat", "--episodes=3", "--seed=5", "--json").stdout
-        == done.stdout
-    )
+    flags = ["--path-weights", str(folder / "best.dat"), "--episodes=3", "--seed=5", "--json"]
+    monkeypatch.setattr(sys, "argv", ["evaluate_static.py", *flags])
+    evaluate_static("")
+    assert capfd.readouterr().out == done.stdout
 
 
 @pytest.mark.slow
