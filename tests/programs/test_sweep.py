@@ -96,7 +96,7 @@ def test_the_preset_gives_the_options_of_the_best_and_says_what_was_measured(fin
     best = study.folder / "best.yaml"
     measured = yaml.safe_load(best.read_text())["measured"]
     assert "of seeds 1 to 2 (" in measured
-    assert "means over 2 test episodes after 6,000 env steps" in measured
+    assert "means over 2 test episodes after 4,000 env steps" in measured
     assert measured.split("; ")[1].startswith(("the best of 1 finalist of 6", "the start, which is better than 1"))
     results = {name: np.mean(values) for name, values in study.results.items()}
     number = study.best_trials[0].number
@@ -167,7 +167,7 @@ def test_options_that_are_typed_are_not_varied_and_search_adds_others(tmp_path):
     [
         (
             {"max_env_steps": 7000},
-            "storage study.db: it is that of another sweep: max_env_steps is 6000 there, and 7000",
+            "storage study.db: it is that of another sweep: max_env_steps is 4000 there, and 7000",
         ),
         ({"strategy": "ars", "run_name": "openai_es"}, "another sweep: strategy is openai_es there, and ars here"),
         ({"sigma": 0.1}, "another sweep: sigma is search 0.01 to 0.5, log there, and 0.1 here"),
@@ -256,7 +256,7 @@ def test_a_long_trial_says_where_it_is_once_in_a_while(tmp_path, monkeypatch):
     monkeypatch.setattr(jobs, "LINE_SECONDS", 0.0)
     study, output = run(tmp_path, trials=1, finalists=0)
     rows = read_metrics(study.find_trial_folder(0) / "metrics.csv")["env_steps"]
-    assert output.splitlines()[: len(rows)] == [f"trial 0         {steps:,.0f} of 6,000 env steps" for steps in rows]
+    assert output.splitlines()[: len(rows)] == [f"trial 0         {steps:,.0f} of 4,000 env steps" for steps in rows]
 
 
 def test_the_name_of_a_final_is_apart_from_its_env_steps(tmp_path, monkeypatch, capsys):
@@ -288,5 +288,5 @@ def test_a_quiet_sweep_prints_nothing(tmp_path):
 
 def test_the_file_of_a_sweep_says_what_it_is(finished):
     found = read_yaml(finished[1].folder / "sweep.yaml")
-    assert (found["environment"], found["max_env_steps"]) == ("CartPole-v1", 6000)
+    assert (found["environment"], found["max_env_steps"]) == ("CartPole-v1", 4000)
     assert found["sigma"] == "search 0.01 to 0.5, log"
