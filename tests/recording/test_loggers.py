@@ -2,8 +2,6 @@
 
 import re
 import signal
-import subprocess
-import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,8 +19,6 @@ from hebbes.recording.tensorboard import TensorBoard
 from hebbes.registry.lookup import find_class
 from hebbes.registry.users_classes import check_class
 from tests.recording.events import limit_file_size, list_scalars, read_events
-
-HEAVY = "numba", "torch", "scipy", "gymnasium", "envpool", "safetensors", "tensorboardX", "matplotlib"
 
 
 @dataclass(eq=False)
@@ -290,10 +286,3 @@ def test_what_to_install_for_tensorboard_is_told_if_it_is_missing(installed, mon
     else:
         with pytest.raises(ValueError, match=r"^tensorboard needs the package tensorboardX; pip install"):
             TensorBoard.check_installed()
-
-
-@pytest.mark.parametrize("name", ["base", "console", "standard_output", "tensorboard"])
-def test_what_the_command_line_imports_is_light(name):
-    program = f"import sys, hebbes.recording.{name}; print(*sys.modules)"
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120, check=True)
-    assert set(done.stdout.split()) & set(HEAVY) == set()
