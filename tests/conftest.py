@@ -1,9 +1,9 @@
-"""For all tests: checked shapes, no limits of time, and the programs behind the scripts, called in this process."""
+"""For all tests: checked shapes, no limits of time, and the programs, called in this process."""
 
 import os
 import signal
 import sys
-from functools import partial
+from importlib import import_module
 from pathlib import Path
 
 import hypothesis
@@ -14,9 +14,7 @@ from tests.shape_checks import REFUSALS, check_shapes
 check_shapes()
 
 from hebbes.execution.parents_signals import PARENTS_SIGNALS  # noqa: E402
-from hebbes.options.evaluation import EvaluateConfig  # noqa: E402
-from hebbes.programs.evaluate import evaluate  # noqa: E402
-from hebbes.programs.train import train  # noqa: E402
+from hebbes.programs.commands import COMMANDS  # noqa: E402
 
 os.fsync = lambda descriptor: None
 """No test cuts the power, so none waits for the disk."""
@@ -52,26 +50,21 @@ def no_refusal_is_swallowed():
     assert REFUSALS == []
 
 
-PROGRAMS = {
-    "train_static.py": partial(train, "static", ""),
-    "train_hebbian.py": partial(train, "hebbian", ""),
-    "evaluate_static.py": partial(evaluate, EvaluateConfig, ""),
-}
-
-
 @pytest.fixture
 def refusal(capfd, monkeypatch):
     """A function: a program's only line after bad input, with which it exits with status 2."""
     monkeypatch.chdir(Path(__file__).parent.parent)
 
-    def call(script, *arguments):
-        monkeypatch.setattr(sys, "argv", [script, *map(str, arguments)])
+    def call(program, *arguments):
+        """The program is a script, such as "train_static.py", or a command, such as "plot"."""
+        monkeypatch.setattr(sys, "argv", [program, *map(str, arguments)])
+        module, _, function = COMMANDS[program.removesuffix(".py")][0].partition(":")
         capfd.readouterr()
         with pytest.raises(SystemExit) as ended:
-            PROGRAMS[script]()
+            getattr(import_module(module), function)("")
         assert ended.value.code == 2
         (line,) = capfd.readouterr().err.splitlines()
-        assert line.startswith(f"{script}: error: ")
+        assert line.startswith(f"{program}: error: ")
         return line
 
     return call

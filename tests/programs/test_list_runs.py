@@ -136,7 +136,7 @@ def test_a_list_needs_no_simulator(made):
     assert done.stdout == "[]\n", done.stderr
 
 
-def test_what_cannot_be_listed_is_one_line_and_status_2(made, tmp_path):
+def test_what_cannot_be_listed_is_one_line_and_status_2(made, tmp_path, refusal):
     for arguments, expected in [
         ([tmp_path], "holds no run"),
         ([tmp_path / "none"], "is not there"),
@@ -144,8 +144,7 @@ def test_what_cannot_be_listed_is_one_line_and_status_2(made, tmp_path):
         ([""], "folder must name a folder"),
         ([made, "--json", "--follow"], "json cannot be used with follow"),
     ]:
-        status, _, error = run(*arguments)
-        assert (status, len(error.splitlines())) == (2, 1) and expected in error
+        assert expected in refusal("runs", *arguments)
 
 
 def test_a_resume_does_not_change_when_a_run_began(made, tmp_path):
