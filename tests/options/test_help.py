@@ -71,13 +71,16 @@ def test_auto_shows_the_policies_that_it_can_stand_for(read_help):
     assert "policy hebbian" in list_titles(read_help("--help", trainer="hebbian"))
 
 
-@pytest.mark.parametrize("trainer", ["static", "hebbian"])
-def test_help_all_has_everything(trainer, read_help, monkeypatch):
+@pytest.mark.parametrize(
+    ("trainer", "kinds"),
+    [("static", ("strategy", "policy")), ("hebbian", ("strategy", "policy")), ("hybrid", ("algorithm",))],
+)
+def test_help_all_has_everything(trainer, kinds, read_help, monkeypatch):
     monkeypatch.setenv("COLUMNS", "120")
     text = read_help("--help_all", trainer=trainer)
     expected = {each.short_name for owner in list_all_owners(trainer) for each in owner.options}
     assert expected == list_flags(text)
-    for kind in ("strategy", "policy"):
+    for kind in kinds:
         owners = [find_owner(kind, name) for name in list_names(kind)]
         assert {f"{kind} {owner.name}" for owner in owners if owner.options} <= set(list_titles(text))
 
