@@ -3,9 +3,6 @@
 import errno
 import re
 import shutil
-import subprocess
-import sys
-from pathlib import Path
 
 import av
 import numpy as np
@@ -16,9 +13,9 @@ from hebbes.files.policy_file import load_policy
 from hebbes.programs.film import FilmConfig, make_scenes
 from hebbes.reporting.film import MIN_WIDTH, add_caption, film_scenes
 from hebbes.training import background_films
+from tests.programs.commands import run_command
 from tests.training.scripted_runs import make_config, make_scripted_config, resume, train
 
-ROOT = Path(__file__).parents[2]
 OPTIONS = {
     **{"environment": "CartPole-v1", "backend": "gymnasium", "generations": 4, "threads": 1, "population_size": 4},
     **{"max_episode_steps": 20, "eval_every": 2, "eval_episodes": 1, "test_episodes": 0, "checkpoint_every": 100},
@@ -160,15 +157,10 @@ def test_the_caption_is_below_the_frame_and_fits():
     assert not np.array_equal(shown, add_caption(frame, "generation 12  \N{GREEK SMALL LETTER ALPHA}" * 9, 1234.6))
 
 
-def run(*arguments):
-    command = [sys.executable, "-m", "hebbes", "film", *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=120, cwd=ROOT)
-
-
 @pytest.mark.parametrize("name", ["a.mp4", "a.gif"])
 def test_the_command_films_the_folder_of_a_run(folder, tmp_path, name):
     flags = "--max_episode_steps", "5", "--frames_per_second", "25"
-    done = run(folder, "-o", tmp_path / name, *flags)
+    done = run_command("film", folder, "-o", tmp_path / name, *flags)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout == f"film  {tmp_path / name}  5 episodes, 30 frames, 1.20 s\n"
     frames = read_frames(tmp_path / name)

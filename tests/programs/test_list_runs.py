@@ -8,7 +8,6 @@ import signal
 import subprocess
 import sys
 import time
-from pathlib import Path
 
 import pytest
 
@@ -18,9 +17,9 @@ from hebbes.programs.list_runs import RunsConfig, find_listed
 from hebbes.training.prepare import prepare
 from hebbes.training.run import execute
 from hebbes.training.run_status import read_status
+from tests.programs.commands import ROOT, run_command
 from tests.training.scripted_runs import make_scripted_config, resume, train
 
-ROOT = Path(__file__).parents[2]
 LARGE = ("numba", "torch", "scipy", "gymnasium", "envpool", "matplotlib")
 
 
@@ -44,26 +43,20 @@ def start(*arguments, **options):
     )
 
 
-def run(*arguments):
-    process = start(*arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    out, error = process.communicate(timeout=120)
-    return process.returncode, out, error
-
-
 def find(top, **options):
     return {each.status.folder.name: each for each in find_listed(RunsConfig(folder=str(top), **options))}
 
 
 def test_each_run_has_a_row_with_its_state(made):
-    status, out, _ = run(made)
-    lines = out.splitlines()
-    assert status == 0 and lines[-1] == "3 runs: 1 ended, 1 stopped, 1 damaged"
+    done = run_command("runs", made)
+    lines = done.stdout.splitlines()
+    assert done.returncode == 0 and lines[-1] == "3 runs: 1 ended, 1 stopped, 1 damaged"
     damaged, ended, stopped = (line.split() for line in lines[1:4])
     assert damaged[:2] == ["damaged", "Scripted-v0/damaged:"] and "truncated or damaged" in lines[1]
     assert ended[:3] == ["ended", "90", "100%"]  # 9 members, 5 env steps, 2 generations
     assert ended[-4:] == ["0", "Scripted-v0/ended", "Scripted-v0", "openai_es"]
     assert (stopped[0], stopped[2], stopped[-4], stopped[-1]) == ("stopped", "25%", "4", "cem")
-    plain = {each["state"]: each for each in json.loads(run(made, "--json")[1])["runs"]}
+    plain = {each["state"]: each for each in json.loads(run_command("runs", made, "--json").stdout)["runs"]}
     assert plain["stopped"]["of_budget"] == 0.25 and plain["stopped"]["best_score"] is not None
     assert "bytes" in plain["damaged"]["reason"] and 0 <= plain["ended"]["age"] < 3600
 
@@ -102,7 +95,7 @@ def test_filters(made, filters, names):
 
 
 def test_a_narrow_terminal_has_room_for_state_env_steps_and_score(made):
-    assert run(made)[1][:42].split() == ["state", "env", "steps", "of", "budget", "best", "score"]
+    assert run_command("runs", made).stdout[:42].split() == ["state", "env", "steps", "of", "budget", "best", "score"]
 
 
 def test_flipped_bits_are_noticed_if_arrays_are_read(made, tmp_path):
@@ -124,7 +117,7 @@ def flip_last_bit(path):
 
 def test_names_are_printed_as_text(made, tmp_path):
     shutil.copytree(made / "Scripted-v0" / "ended", tmp_path / "\x1b[31m[red]\n\u202ex")
-    _, out, _ = run(tmp_path)
+    out = run_command("runs", tmp_path).stdout
     assert r"\x1b[31m[red]\n\u202ex" in out and "\x1b" not in out and "\u202e" not in out
 
 

@@ -1,8 +1,6 @@
 """Reports of files that several methods have trained."""
 
 import json
-import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,6 +10,7 @@ import pytest
 from hebbes.files.policy_file import load_policy
 from hebbes.programs.evaluation_report import format_report
 from hebbes.programs.policy_method import find_policy_method
+from tests.programs.commands import run_command
 from tests.programs.test_evaluation import make_config, make_result
 from tests.training.scripted_runs import make_scripted_config, train
 
@@ -71,9 +70,7 @@ def weights(tmp_path_factory):
 
 
 def compare(*arguments):
-    command = [sys.executable, "-m", "hebbes", "compare", *map(str, arguments), "--import", "tests.scripted"]
-    command += ["--episodes", "3", "--threads", "1"]
-    return subprocess.run(command, capture_output=True, text=True, timeout=300, cwd=Path(__file__).parents[2])
+    return run_command("compare", *arguments, "--import", "tests.scripted", "--episodes", 3, "--threads", 1)
 
 
 def test_the_command_compares_the_methods_of_runs_in_folders(weights):

@@ -1,19 +1,15 @@
 """The program `plot` on real runs."""
 
 import re
-import subprocess
-import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 from hebbes.programs.plot import PlotConfig, make_plot
 from hebbes.recording.metrics import read_metrics
+from tests.programs.commands import run_command
 from tests.recording.screens import start
 from tests.training.scripted_runs import make_config, make_scripted_config, train
-
-ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture(scope="module")
@@ -81,14 +77,9 @@ def test_a_column_without_values_is_refused(tmp_path):
         make(folder, metric="saturated_actions")  # there are none, because actions are whole numbers
 
 
-def run(*arguments):
-    command = [sys.executable, "-m", "hebbes", "plot", *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=120, cwd=ROOT)
-
-
 def test_the_command_writes_png_and_svg(runs, tmp_path):
     for name, first_bytes in {"a.png": b"\x89PNG", "a.svg": b"<?xml"}.items():
-        done = run(runs / "Scripted-v0", "-o", tmp_path / name)
+        done = run_command("plot", runs / "Scripted-v0", "-o", tmp_path / name)
         assert (done.returncode, done.stdout) == (0, f"plot  {tmp_path / name}\n"), done.stderr
         assert (tmp_path / name).read_bytes().startswith(first_bytes)
 

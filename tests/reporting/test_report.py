@@ -2,9 +2,6 @@
 
 import re
 import shutil
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 
@@ -16,9 +13,8 @@ from hebbes.programs.reports.curve_sections import GROUPS, SCORE, X, limit_point
 from hebbes.recording.metrics import METRICS, read_metrics
 from hebbes.reporting.page.contents import Chart, Table, Video
 from hebbes.reporting.page.write_page import make_page
+from tests.programs.commands import run_command
 from tests.reporting.reports import make_report, write_report
-
-ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture(scope="module")
@@ -152,16 +148,11 @@ def damage(folder):
         path.write_bytes(path.read_bytes()[:-5])
 
 
-def run(*arguments):
-    command = [sys.executable, "-m", "hebbes", "report", *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=120, cwd=ROOT)
-
-
 def test_the_command_writes_the_page_and_damaged_runs_do_not_stop_it(runs, tmp_path):
     for name in ("good", "damaged"):
         shutil.copytree(runs / "CartPole-v1" / "seed1", tmp_path / name)
     damage(tmp_path / "damaged")
-    done = run(tmp_path, "-o", tmp_path / "a.html", "--episodes", 0)
+    done = run_command("report", tmp_path, "-o", tmp_path / "a.html", "--episodes", 0)
     assert (done.returncode, done.stdout) == (0, f"report  {tmp_path / 'a.html'}\n"), done.stderr
     assert re.search(r"<td>damaged</td><td colspan[^>]*>[^<]*damaged: ", (tmp_path / "a.html").read_text())
     shutil.rmtree(tmp_path / "good")
