@@ -26,7 +26,8 @@ ELSEWHERE = {"extending": "tests/test_extending.py"}
 """Pages whose blocks another test runs."""
 RUN_HERE = [page for page in PAGES if page.stem not in {**OTHER_MACHINES, **ELSEWHERE}]
 WITH_COMMANDS = [page for page in RUN_HERE if list_commands(page)]
-WITH_PYTHON = [page for page in RUN_HERE if "```python" in page.read_text()]
+WITH_PYTHON = [page for page in RUN_HERE if "```python" in page.read_text() and page.stem != "README"]
+"""README's Python is run by tests/test_interface.py, which also looks at its numbers."""
 
 
 def run(words, folder, variables, **options):
