@@ -9,11 +9,12 @@ import time
 import pytest
 from screens import ROOT, start
 
-VIEW = "of 40: 3 of 8 members"
+GENERATIONS = 20
+VIEW = f"of {GENERATIONS}: 3 of 8 members"
 """What only the view shows, while a generation runs."""
 
 
-def begin(generations=40, seconds=0.05, *events, **options):
+def begin(generations=GENERATIONS, seconds=0.05, *events, **options):
     return start("-m", "tests.recording.shown", generations, seconds, *events, **options)
 
 
@@ -43,7 +44,7 @@ def test_it_shows_the_newest_row_and_is_gone_at_the_end():
     for expected in ("nodes 2", "workers 64", "chunks out 12", "sent again 1", "left 0:0", "▁", "━"):
         assert expected in view
     header, first, *_, last, message = end(program)
-    assert (header.split()[0], first.split()[0], last.split()[0], message) == ("gen", "1", "40", "the end")
+    assert (header.split()[0], first.split()[0], last.split()[0], message) == ("gen", "1", str(GENERATIONS), "the end")
     assert program.screen.num_wraps == 0
     assert "\x1b[?25" not in program.raw  # so that no crash leaves the cursor hidden
 
@@ -73,7 +74,7 @@ def test_a_terminal_of_few_lines_shows_the_first_of_them(lines):
 
 
 def test_errors_warnings_and_prints_appear_above_it():
-    program = begin(40, 0.05, "say", "warn", "print")
+    program = begin(GENERATIONS, 0.05, "say", "warn", "print")
     assert program.read(lambda screen: shows_view(screen) and "printed" in screen.text)
     above, _, below = program.screen.text.partition("generation ")
     for line in ("said on standard error", "a warning", "printed"):
@@ -84,7 +85,7 @@ def test_errors_warnings_and_prints_appear_above_it():
 
 
 def test_what_other_processes_print_is_not_erased():
-    program = begin(40, 0.05, "raw")
+    program = begin(GENERATIONS, 0.05, "raw")
     assert program.read(lambda screen: shows_view(screen) and "and again" in screen.text)
     program.read()
     assert "\nfrom another process\nand again" in program.screen.text
@@ -92,13 +93,13 @@ def test_what_other_processes_print_is_not_erased():
 
 
 def test_a_message_may_be_longer_than_a_line():
-    program = begin(40, 0.05, "long")
+    program = begin(GENERATIONS, 0.05, "long")
     program.read()
     assert "0123456789" * 20 in program.screen.text.replace("\n", "")
 
 
 def test_an_error_leaves_only_its_message():
-    program = begin(40, 0.05, "fail")
+    program = begin(GENERATIONS, 0.05, "fail")
     program.read()
     assert program.status == 1
     assert program.screen.text.splitlines()[-1] == "failed"
@@ -107,7 +108,7 @@ def test_an_error_leaves_only_its_message():
 
 @pytest.mark.parametrize("columns", [(80, 40), (40, 100)])
 def test_it_follows_the_size_of_the_window(columns):
-    program = begin(40, 0.05, columns=columns[0])
+    program = begin(GENERATIONS, 0.1, columns=columns[0])
     assert program.read(shows_all_of_view)
     program.resize(columns[1], 24)
     os.kill(program.pid, signal.SIGWINCH)
