@@ -78,14 +78,6 @@ def test_a_single_survivor_moves_the_mean_alone(variance_around):
     assert strategy.state_dict()["sigma"].tolist() == [0.2] * 5
 
 
-@pytest.mark.parametrize("fitness", [NAN, 1.0])
-def test_a_generation_that_fails_or_ties_as_a_whole_moves_nothing(fitness):
-    strategy = make_cem(extra_variance=0.1)
-    tell_fitness(strategy, np.full(6, fitness))
-    assert np.array_equal(strategy.mean, START)
-    assert strategy.state_dict()["sigma"].tolist() == [0.2] * 5
-
-
 def test_extra_variance_keeps_the_search_alive():
     alive, collapsed = (make_cem(population_size=20, extra_variance=v, extra_variance_min=v) for v in (1e-4, 0.0))
     for strategy in (alive, collapsed):

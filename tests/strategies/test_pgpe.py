@@ -71,14 +71,6 @@ def test_an_offset_of_all_utilities_does_not_change_sigma():
     assert first["mean"] == pytest.approx(second["mean"], rel=1e-9)
 
 
-@pytest.mark.parametrize("fitness", [np.zeros(6), np.full(6, np.nan)])
-def test_a_generation_that_ties_or_fails_as_a_whole_moves_nothing(fitness):
-    strategy = make_pgpe()
-    tell_fitness(strategy, fitness)
-    assert np.array_equal(strategy.mean, START)
-    assert strategy.state_dict()["sigma"].tolist() == [0.2] * 5
-
-
 def test_each_parameter_gets_the_sigma_that_suits_it():
     strategy = make_pgpe(population_size=100, sigma_learning_rate=0.3)
     run_generations(strategy, 60, lambda rows: -(rows[:, 0].astype(np.float64) ** 2))

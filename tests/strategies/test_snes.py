@@ -64,22 +64,6 @@ def test_with_fixed_sigmas_it_is_openai_es_with_the_same_utilities():
     assert strategies[0].mean == pytest.approx(strategies[1].mean, abs=1e-5)
 
 
-@pytest.mark.parametrize("fitness", [np.zeros(10), np.full(10, np.nan)])
-def test_a_generation_that_ties_or_fails_as_a_whole_moves_nothing(fitness):
-    strategy = make_snes()
-    tell_fitness(strategy, fitness)
-    assert strategy.mean == pytest.approx(START, abs=1e-7)
-    assert strategy.state_dict()["sigma"] == pytest.approx(np.full(8, 0.3))
-
-
-def test_a_failed_member_ranks_last():
-    worst, failed = make_snes(), make_snes()
-    fitness = np.arange(10.0)
-    tell_fitness(worst, fitness)
-    tell_fitness(failed, np.where(fitness == 0, np.nan, fitness))
-    assert np.array_equal(worst.mean, failed.mean)
-
-
 def test_sigma_grows_on_a_slope_and_shrinks_on_a_peak():
     slope, peak = make_snes(), make_snes(population_size=20)
     run_generations(slope, 30, lambda rows: rows[:, 0].astype(np.float64))

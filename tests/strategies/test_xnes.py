@@ -72,13 +72,6 @@ def test_equals_snes_in_one_dimension():
     assert ours.state_dict()["sigma"] == pytest.approx(simpler.state_dict()["sigma"][0], rel=1e-6)
 
 
-@pytest.mark.parametrize("value", [3.0, np.nan])
-def test_a_generation_that_ties_or_fails_as_a_whole_moves_nothing(value):
-    ours = XNES(XNESSettings(), START, seed=3)
-    ours.tell(ours.ask(0), make_results(ours.ask(0), np.full(9, value)))
-    assert np.array_equal(ours.mean, START) and ours.state_dict()["sigma"] == pytest.approx(0.1, abs=1e-15)
-
-
 def test_says_how_much_memory_it_would_need_before_it_takes_any():
     with pytest.raises(ValueError, match=r"xnes would need 11\.2 GiB .* 12288 parameters.*sep_cma_es"):
         XNES(XNESSettings(), np.zeros(12_288, np.float32), seed=0)
