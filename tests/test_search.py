@@ -43,16 +43,6 @@ def test_its_examples_run():
 
 
 @each_strategy
-def test_climbs_a_sphere(name):
-    search, evaluations, goal = make_search(name), 0, sphere(START[None])[0] / 20
-    while sphere(search.mean[None])[0] < goal and evaluations < 10_000:
-        candidates = search.ask()
-        search.tell(sphere(candidates))
-        evaluations += len(candidates)
-    assert sphere(search.mean[None])[0] >= goal
-
-
-@each_strategy
 def test_has_the_bits_of_the_strategy_itself(name):
     search, strategy = make_search(name, seed=3), make_strategy(name, seed=3)
     metrics = run_search(search, 5)
