@@ -92,3 +92,8 @@ def test_the_library_that_others_import_stays_as_it_is():
 
 def test_the_default_number_of_members_is_even():
     assert len(CRFMNES(CRFMNESSettings(), np.zeros(100, np.float32), 0).ask(0)) == 18 + 1
+
+
+def test_refuses_an_odd_number_of_members():
+    with pytest.raises(ValueError, match=r"population_size must be an even number >= 4 .*got 9"):
+        CRFMNESSettings(population_size=9)

@@ -46,18 +46,6 @@ def test_every_type_and_choice_is_checked(name):
             settings(**{each.name: "odd"})
 
 
-@each_strategy
-def test_needs_name_options_and_values_that_they_can_have(name):
-    settings = find_class("strategy", name).Settings
-    known = {each.name: each for each in list_options(settings)}
-    for each in known.values():
-        for other, values in each.metadata["needs"].items():
-            if other in known:
-                assert set(values) <= set(known[other].metadata["choices"])
-            else:  # an option of another strategy with the same field
-                assert other in {option.name for option in list_options(OpenAIESSettings)}
-
-
 def test_unused_settings_are_found_with_what_would_use_them():
     options = {each.name: get_default(each) for each in list_options(OpenAIESSettings)}
     unused = find_unused_options(OpenAIESSettings, options)
