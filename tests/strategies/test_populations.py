@@ -1,5 +1,3 @@
-import pickle
-
 import numpy as np
 import pytest
 
@@ -13,30 +11,6 @@ def make_population(**changes):
     return GaussianPopulation(
         **{"center": CENTER, "sigma": 0.5, "seed": 3, "generation": 4, "population_size": 6, **changes}
     )
-
-
-def test_pairs_are_antithetic_around_the_center_and_the_last_member_is_the_center():
-    rows = make_population().weights(range(7))
-    assert rows.dtype == np.float32
-    assert rows[0::2][:3] + rows[1::2] == pytest.approx(np.tile(2 * CENTER, (3, 1)), abs=1e-6)
-    assert np.array_equal(rows[6], CENTER)
-    assert len({row.tobytes() for row in rows}) == 7
-
-
-def test_any_slice_made_anywhere_is_the_same():
-    whole = make_population().weights(range(7))
-    elsewhere = pickle.loads(pickle.dumps(make_population()))
-    for ids in ([5], [3, 0, 6], [1, 4], range(2, 5)):
-        assert np.array_equal(elsewhere.weights(ids), whole[list(ids)])
-
-
-def test_noise_has_unit_variance_and_differs_by_seed_and_generation():
-    wide = GaussianPopulation(np.zeros(20_000, np.float32), 0.5, 3, 4, 2)
-    noise = wide.weights([0])[0]
-    assert noise.std() == pytest.approx(0.5, rel=0.02)
-    assert abs(noise.mean()) < 0.02
-    for other in (make_population(seed=4), make_population(generation=5)):
-        assert not np.array_equal(other.weights([0]), make_population().weights([0]))
 
 
 def test_noise_of_the_default_sampler_is_one_stream_a_pair():
