@@ -75,16 +75,6 @@ def test_the_long_direction_lengthens_the_noise():
     assert rows[:1000] == pytest.approx(-rows[1000:], abs=1e-6)
 
 
-def test_all_that_changes_in_the_library_is_saved():
-    ours = CRFMNES(CRFMNESSettings(), START, seed=3)
-    before = {name: np.copy(value) for name, value in vars(ours._library).items()}
-    population = ours.ask(0)
-    ours.tell(population, make_results(population, ellipsoid(make_members(population))))
-    changed = {name for name, value in before.items() if not np.array_equal(value, vars(ours._library)[name])}
-    counters = {"f", "g", "no_of_evals", "f_best", "x_best"}  # never read
-    assert changed - counters - {"z"} == set(CRFMNES.STATE.values())  # z is drawn in every generation
-
-
 def test_the_library_that_others_import_stays_as_it_is():
     CRFMNES(CRFMNESSettings(), START, seed=3)
     assert crfmnes.alg.np is np and isinstance(np.random.randn(), float)  # noqa: NPY002
