@@ -20,8 +20,7 @@ WORK = Workload("work", 100, [3], 1.0, 0.5, 0.25, 0.125, 2)
 @pytest.mark.parametrize(("num_workers", "seconds"), [(1, 10), (2, 6), (3, 5), (9, 4)])
 def test_idle_workers_take_the_next_job(num_workers, seconds):
     # two workers: 1 + 2 + 3 on one and 1 + ... as they become idle: (2, then 3) = 5 and (1, then 4) = 5
-    expected = {1: 10, 2: 6, 3: 5, 9: 4}
-    assert do_jobs([1, 2, 3, 4], num_workers) == seconds == expected[num_workers]
+    assert do_jobs([1, 2, 3, 4], num_workers) == seconds
 
 
 def test_the_driver_does_one_thing_after_another():

@@ -106,18 +106,6 @@ def test_a_missing_package_is_named(monkeypatch):
         resolve("AntBulletEnv-v0")
 
 
-def test_a_users_package_is_imported_first(tmp_path, monkeypatch):
-    (tmp_path / "my_arm.py").write_text(
-        "import gymnasium\ngymnasium.register('my/Arm-v2', entry_point='gymnasium.envs.classic_control:PendulumEnv')\n"
-    )
-    monkeypatch.syspath_prepend(tmp_path)
-    try:
-        assert resolve("my/Arm-v2", ["my_arm"]).environment == "my/Arm-v2"
-        assert resolve("my/Arm", ["my_arm"]).environment == "my/Arm-v2"
-    finally:
-        gymnasium.registry.pop("my/Arm-v2", None)
-
-
 @pytest.fixture
 def my_arm(tmp_path, monkeypatch):
     """A user's package, which registers my/Arm-v2 when it is imported."""
@@ -128,6 +116,11 @@ def my_arm(tmp_path, monkeypatch):
     yield "my_arms"
     sys.modules.pop("my_arms", None)
     gymnasium.registry.pop("my/Arm-v2", None)
+
+
+def test_a_users_package_is_imported_first(my_arm):
+    assert resolve("my/Arm-v2", [my_arm]).environment == "my/Arm-v2"
+    assert resolve("my/Arm", [my_arm]).environment == "my/Arm-v2"
 
 
 def test_a_name_may_bring_its_package(my_arm):

@@ -188,5 +188,3 @@ def test_auto_takes_threads_for_envpool_and_processes_for_gymnasium():
 def test_a_time_limit_takes_processes_which_can_be_killed():
     for each in (build_task(), build_scripted_task()):
         assert type(make_engine(each, EngineOptions(chunk_size=4, threads=1, episode_timeout=9.0))) is Workers
-    with pytest.raises(ValueError, match=r"episode_timeout needs engine=workers or ray, .* got 'in_process'"):
-        make_engine(build_task(), EngineOptions(chunk_size=4, threads=1, engine="in_process", episode_timeout=9.0))
