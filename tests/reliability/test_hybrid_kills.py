@@ -5,12 +5,10 @@ import subprocess
 import sys
 import time
 
-import numpy as np
 import pytest
-from training_process import ROOT
+from training_process import ROOT, check_files
 
-from hebbes.files.checkpoint import load_newest_checkpoint
-from hebbes.recording.metrics import read_metrics
+from tests.training.scripted_runs import read_outcome
 
 pytestmark = pytest.mark.slow
 
@@ -53,15 +51,6 @@ def test_kills_change_nothing(algorithm, tmp_path):
         process.wait()
         first = {"resume": folders[1]}
     finish(start(first))
-    whole, killed = (load_newest_checkpoint(folder / "checkpoint") for folder in folders)
-    assert killed[1] == []
-    for part in ("arrays", "segments"):
-        found, expected = (getattr(saved[0].state, part) for saved in (killed, whole))
-        assert found.keys() == expected.keys()
-        for name, value in expected.items():
-            pairs = [(found[name], value)] if part == "arrays" else [(found[name].arrays["rows"], value.arrays["rows"])]
-            for pair in pairs:
-                np.testing.assert_array_equal(*pair, name)
-    rows = [read_metrics(folder / "metrics.csv") for folder in folders]
-    for name in rows[0].keys() - {"env_steps_per_second", "seconds", "work_seconds"}:
-        np.testing.assert_array_equal(rows[1][name], rows[0][name], name)
+    check_files(folders[1])
+    whole, killed = map(read_outcome, folders)
+    assert killed == whole

@@ -13,6 +13,7 @@ import pytest
 from hebbes.files.checksummed_file import decode
 from hebbes.files.policy_file import load_policy
 from hebbes.recording.metrics import read_metrics
+from tests.training.scripted_runs import read_outcome
 
 ROOT = Path(__file__).parents[2]
 IMPORT = ("--import", "tests.scripted")
@@ -142,20 +143,11 @@ def find_temporary_files(folder):
     return sorted(str(path) for path in folder.rglob(".*.tmp"))
 
 
-def read_outcome(folder):
-    """All that must be equal, bit for bit, however often a run is interrupted."""
-    header, arrays = max(load_checkpoints(folder).items())[1]
-    metrics = read_metrics(folder / "metrics.csv")
-    assert (metrics["update_norm"] > 0).any(), "nothing was learned, so nothing is compared"
-    return {
-        "progress": {name: value for name, value in header["progress"].items() if name != "seconds"},
-        **{name: (array.dtype.str, array.tobytes()) for name, array in arrays.items()},
-        **{f"column {name}": column.tobytes() for name, column in metrics.items() if "second" not in name},
-        **{name: (folder / name).read_bytes() for name in ("best.dat", "latest.dat")},
-    }
-
-
 def find_differences(folder, other):
-    """Names of what differs between two runs."""
+    """Names of what differs between two runs; ValueError if a checkpoint of either is damaged."""
+    for each in (folder, other):
+        load_checkpoints(each)
+    learned = (read_metrics(folder / "metrics.csv")["update_norm"] > 0).any()
+    assert learned, "nothing was learned, so nothing is compared"
     one, two = read_outcome(folder), read_outcome(other)
     return sorted(name for name in one.keys() | two.keys() if one.get(name) != two.get(name))

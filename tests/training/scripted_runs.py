@@ -74,14 +74,23 @@ def resume(folder, trainer="static", /, **options):
     return train(make_resumed_config(folder, trainer, **options))
 
 
+def describe_snapshot(snapshot):
+    """A policy in a checkpoint, so that equal ones are equal, NaN too."""
+    arrays = {"weights": snapshot.weights, **snapshot.buffers}
+    bits = {name: (array.dtype.str, array.tobytes()) for name, array in arrays.items()}
+    return snapshot.units, snapshot.env_steps, str(snapshot.score), bits
+
+
 def read_outcome(folder):
     """All that must be equal, bit for bit, after an interruption: state, policies, and metrics without times."""
     checkpoint, _ = load_newest_checkpoint(folder / "checkpoint")
     metrics, state, progress = read_metrics(folder / "metrics.csv"), checkpoint.state, checkpoint.progress
+    snapshots = {"best": progress.best, "latest": checkpoint.latest}
     return {
         **{name: (array.dtype.str, array.tobytes()) for name, array in state.arrays.items()},
-        **{name: column.tobytes() for name, column in metrics.items() if "second" not in name},
+        **{f"column {name}": column.tobytes() for name, column in metrics.items() if "second" not in name},
         **{name: (folder / name).read_bytes() for name in ("best.dat", "latest.dat")},
         "counts": (progress.units, progress.env_steps, state.values),
         "segments": {name: segment.sha256 for name, segment in state.segments.items()},
+        "snapshots": {name: describe_snapshot(each) for name, each in snapshots.items() if each},
     }
