@@ -16,7 +16,7 @@ from hebbes.training.assembly import find_spaces, make_environment_spec
 from hebbes.training.prepare import prepare
 from hebbes.training.run import execute
 from tests.files.saved_policies import make_saved_policy, write_forged_file
-from tests.training.scripted_runs import read_outcome
+from tests.training.scripted_runs import read_outcome, train
 
 TINY = ["--popsize", "4", "--generations", "3", "--max_episode_steps", "6", "--eval_episodes", "2", "--threads", "1"]
 OFTEN = ["--eval_every", "1", "--checkpoint_every", "1", "--no_observation_normalization"]
@@ -25,12 +25,6 @@ OFTEN = ["--eval_every", "1", "--checkpoint_every", "1", "--no_observation_norma
 def parse(folder, *flags, environment="Ant-v5"):
     files = ["--run_name", "run", "--folder", str(folder), "--test_episodes", "0"]
     return parse_config("static", ["--environment", environment, *TINY, *OFTEN, *files, *flags], "test")
-
-
-def train(config):
-    (run,) = prepare(config)
-    execute(run)
-    return run.folder
 
 
 def test_morphologies_are_separated_by_spaces_or_commas(tmp_path):

@@ -13,7 +13,7 @@ from hebbes.programs.evaluation_entries import load_entries
 from hebbes.recording.metrics import METRICS, read_metrics
 from hebbes.training.prepare import prepare
 from hebbes.training.run import execute
-from tests.training.scripted_runs import change, make_config
+from tests.training.scripted_runs import change, make_config, train
 
 SCRIPTED = "Scripted-v0"
 OF_RAY = {"nodes", "workers", "chunks_outstanding", "chunks_sent_again"}
@@ -39,13 +39,6 @@ def load(path):
     return policy_file.load_policy(path, ["tests.scripted"])
 
 
-def run(config):
-    """Trains; returns the folder."""
-    (prepared,) = prepare(config)
-    execute(prepared)
-    return prepared.folder
-
-
 def record_contexts(config):
     """Trains; returns every context that the engine was given, and the folder."""
     (prepared,) = prepare(config)
@@ -61,7 +54,7 @@ def record_contexts(config):
 
 
 def test_learns_and_leaves_every_file(config):
-    folder = run(config)
+    folder = train(config)
     assert {path.name for path in folder.iterdir()} == {
         "best.dat", "latest.dat", "config.yaml", "command.txt", "metrics.csv", "learning_curve.png", "checkpoint"
     }  # fmt: skip
@@ -80,7 +73,7 @@ def test_learns_and_leaves_every_file(config):
 
 
 def test_best_is_what_scored_best_on_fresh_episodes(config):
-    folder = run(change(config, learning_rate=3.0, generations=8))
+    folder = train(change(config, learning_rate=3.0, generations=8))
     metrics, best = read_metrics(folder / "metrics.csv"), load(folder / "best.dat")
     assert best.provenance["score"] == np.nanmax(metrics["eval_return"]) == metrics["best_score"][-1]
     assert best.provenance["generation"] == metrics["generation"][np.nanargmax(metrics["eval_return"])]
@@ -103,15 +96,15 @@ def test_a_members_fitness_is_its_mean_over_episodes_that_never_come_again(confi
 
 
 def test_a_score_below_zero_is_kept_too(config):
-    folder = run(change(config, env_kwargs={"rewards": [-5.0], "truncate_at": 3}, generations=1))
+    folder = train(change(config, env_kwargs={"rewards": [-5.0], "truncate_at": 3}, generations=1))
     assert load(folder / "best.dat").provenance["score"] == -15
 
 
 def test_the_same_seed_gives_the_same_files_on_any_engine(config, tmp_path):
     folders = [
-        run(change(config, run_name="a", threads=1)),
-        run(change(config, run_name="b", threads=3, engine="in_process")),
-        run(change(config, run_name="c", threads=2, engine="workers")),
+        train(change(config, run_name="a", threads=1)),
+        train(change(config, run_name="b", threads=3, engine="in_process")),
+        train(change(config, run_name="c", threads=2, engine="workers")),
     ]
     weights = [load(folder / "latest.dat").weights for folder in folders]
     assert np.array_equal(weights[0], weights[1])
@@ -121,38 +114,38 @@ def test_the_same_seed_gives_the_same_files_on_any_engine(config, tmp_path):
         columns = [read_metrics(folder / "metrics.csv")[name] for folder in folders]
         assert np.array_equal(columns[0], columns[1], equal_nan=True)
         assert np.array_equal(columns[0], columns[2], equal_nan=True)
-    other = run(change(config, run_name="d", seed=1))
+    other = train(change(config, run_name="d", seed=1))
     assert not np.array_equal(load(other / "latest.dat").weights, weights[0])
 
 
 def test_the_rank_of_the_mean_policy_counts_the_members_that_beat_it(config):
-    folder = run(change(config, env_kwargs={"truncate_at": 3}, generations=1))
+    folder = train(change(config, env_kwargs={"truncate_at": 3}, generations=1))
     metrics = read_metrics(folder / "metrics.csv")
     assert (metrics["mean_policy_return"][0], metrics["mean_policy_rank"][0]) == (3, 1)  # all tie: nobody beats it
 
 
 def test_the_env_step_budget_ends_the_run(config):
-    folder = run(change(config, max_env_steps=400))
+    folder = train(change(config, max_env_steps=400))
     assert read_metrics(folder / "metrics.csv")["env_steps"].tolist() == [168, 336, 504]
 
 
 def test_observation_statistics_grow_are_saved_and_are_carried_on(config):
-    folder = run(change(config, observation_normalization=True))
+    folder = train(change(config, observation_normalization=True))
     saved = load(folder / "latest.dat")
     assert saved.buffers["observation_count"].tolist() == [840]
     # the second observation is the env step acted on, 0 to 7
     assert saved.buffers["observation_mean"][1] == pytest.approx(3.5)
     assert saved.buffers["observation_std"][1] == pytest.approx(np.arange(8).std(), rel=1e-5)
     again = change(config, observation_normalization=True, run_name="again", generations=1)
-    on = run(change(again, init_from=str(folder / "latest.dat")))
+    on = train(change(again, init_from=str(folder / "latest.dat")))
     assert load(on / "latest.dat").buffers["observation_count"].tolist() == [1008]
 
 
 def test_starts_from_a_saved_policy(config):
-    folder = run(config)
+    folder = train(config)
     settings = {"population_size": 2, "learning_rate": 1e-9}
     start = str(folder / "latest.dat")
-    on = run(change(config, run_name="on", generations=1, init_from=start, **settings))
+    on = train(change(config, run_name="on", generations=1, init_from=start, **settings))
     assert load(on / "latest.dat").weights == pytest.approx(load(folder / "latest.dat").weights)
 
 
@@ -166,7 +159,7 @@ def test_starts_from_a_saved_policy(config):
 def test_a_run_that_starts_from_a_file_ignores_options_of_the_initial_weights(config, trainer, policy, there, here):
     options = {name: value for name, value in config.as_options().items() if name != "bias"}
     config = make_config(trainer, **{**options, "policy": policy, "hidden_sizes": (3,), "generations": 1})
-    start = run(change(config, **there)) / "latest.dat"
+    start = train(change(config, **there)) / "latest.dat"
     saved = load(start)
     assert there.items() <= asdict(saved.policy).items()
     (prepared,) = prepare(change(config, **here, run_name="on", init_from=str(start)))
@@ -186,7 +179,7 @@ def test_starts_from_a_file_of_the_reference(config, tmp_path):
 
 
 def test_a_policy_of_another_network_or_other_statistics_is_refused_before_anything_is_written(config, tmp_path):
-    start = str(run(config) / "latest.dat")
+    start = str(train(config) / "latest.dat")
     for changes, expected in [
         ({"bias": False}, "init_from .*latest.dat holds bias True, but these options make bias False$"),
         (
@@ -202,7 +195,7 @@ def test_a_policy_of_another_network_or_other_statistics_is_refused_before_anyth
 
 
 def test_a_policy_file_keeps_the_options_of_its_training_and_none_of_the_machines(config, tmp_path):
-    found = load(run(config) / "latest.dat").provenance["options"]
+    found = load(train(config) / "latest.dat").provenance["options"]
     expected = {"population_size": 20, "learning_rate": 0.05, "generations": 5, "bias": True, "environment": SCRIPTED}
     assert expected.items() <= found.items()
     assert not {"folder", "run_name", "seed", "threads", "engine", "tensorboard", "preset"} & found.keys()
@@ -211,17 +204,17 @@ def test_a_policy_file_keeps_the_options_of_its_training_and_none_of_the_machine
 
 def test_an_environment_without_end_is_evaluated_with_the_cap_of_its_training(config):
     endless = change(config, env_kwargs={"rewards": [1.0]}, max_episode_steps=6, generations=1, test_episodes=1)
-    assert read_metrics(run(endless) / "metrics.csv")["eval_return"].tolist() == [6]
+    assert read_metrics(train(endless) / "metrics.csv")["eval_return"].tolist() == [6]
 
 
 def test_an_environment_without_end_is_named(config, capsys):
     notice = f"{config.environment.id} has no limit on the env steps of an episode: set --max_episode_steps"
-    best = str(run(change(config, generations=1)) / "best.dat")
+    best = str(train(change(config, generations=1)) / "best.dat")
     assert notice in capsys.readouterr().out
     evaluation = EvaluateConfig((best,), imports=config.environment.imports)
     load_entries(evaluation)
     assert capsys.readouterr().err.count(notice) == 1
     load_entries(replace(evaluation, max_episode_steps=6))
     assert notice not in capsys.readouterr().err
-    run(change(config, generations=1, max_episode_steps=6, run_name="capped"))
+    train(change(config, generations=1, max_episode_steps=6, run_name="capped"))
     assert notice not in capsys.readouterr().out
