@@ -6,7 +6,8 @@ from contextlib import contextmanager
 
 from hebbes.execution.in_process import InProcess
 from hebbes.execution.ray_engine import RayEngine
-from tests.execution.test_engines import build_scripted_task, collect_answers
+from tests.execution.scripted_tasks import make_task
+from tests.execution.test_engines import collect_answers
 
 NUM_PARAMS = 4
 PAUSE = 0.1
@@ -20,7 +21,7 @@ def make_ray_engine(nodes, task, **options):
 
 def find_bits(**script):
     """The answers of threads."""
-    return collect_answers(InProcess(build_scripted_task(**script), chunk_size=4, threads=1), NUM_PARAMS)
+    return collect_answers(InProcess(make_task(**script), chunk_size=4, threads=1), NUM_PARAMS)
 
 
 def wait_until(condition, seconds=60):
@@ -33,7 +34,7 @@ def wait_until(condition, seconds=60):
 @contextmanager
 def working(nodes):
     """An engine that works in another thread, because nodes start in the main one; and the future of its answers."""
-    engine = make_ray_engine(nodes, build_scripted_task(pause=PAUSE))
+    engine = make_ray_engine(nodes, make_task(pause=PAUSE))
     with ThreadPoolExecutor(1) as pool:
         yield engine, pool.submit(collect_answers, engine, NUM_PARAMS)
 

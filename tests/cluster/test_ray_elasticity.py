@@ -28,7 +28,7 @@ from tests.cluster.ray_engines import (
 )
 from tests.execution.scripted_tasks import POPULATION, make_context, make_task
 from tests.execution.test_engine_faults import find_failing_chunk
-from tests.execution.test_engines import build_scripted_task, collect_answers
+from tests.execution.test_engines import collect_answers
 
 pytestmark = pytest.mark.ray
 
@@ -42,12 +42,12 @@ def make_half_cheetah_task():
     return Task(Agent(MLP((17,), 6, hidden_sizes=(8,)), "tanh"), EnvironmentSpec("HalfCheetah-v5", "envpool"), 11)
 
 
-@pytest.mark.parametrize("make_task", [make_half_cheetah_task, build_scripted_task], ids=["HalfCheetah", "Gymnasium"])
-def test_the_same_bits_as_in_threads(joined, make_task):
+@pytest.mark.parametrize("make", [make_half_cheetah_task, make_task], ids=["HalfCheetah", "Gymnasium"])
+def test_the_same_bits_as_in_threads(joined, make):
     joined.keep((1, 1))
-    num_params = make_task().agent.policy.layout.num_params
-    alone = collect_answers(InProcess(make_task(), chunk_size=4, threads=1), num_params)
-    assert collect_answers(make_ray_engine(joined, make_task()), num_params) == alone
+    num_params = make().agent.policy.layout.num_params
+    alone = collect_answers(InProcess(make(), chunk_size=4, threads=1), num_params)
+    assert collect_answers(make_ray_engine(joined, make()), num_params) == alone
 
 
 def test_a_node_that_is_killed_and_one_that_joins_change_nothing(joined, bits):
@@ -104,13 +104,13 @@ def test_workers_that_are_stopped_are_replaced_even_if_they_are_all(joined, bits
 def test_while_other_work_has_all_cpus_it_waits_and_says_so(joined, monkeypatch, capfd):
     monkeypatch.setattr(ray_cluster, "FIRST_SECONDS", 2.0)
     joined.keep((1,))
-    engine = make_ray_engine(joined, build_scripted_task())
+    engine = make_ray_engine(joined, make_task())
     cluster = engine._transport._cluster
     wait_until(lambda: engine._transport.num_workers == len(cluster.nodes) == 1)  # nodes of other tests are gone
     other = cluster.start_on(*cluster.nodes.values(), OtherWork)
     wait_until(lambda: engine._transport.num_workers == 0)
     with pytest.raises(ValueError, match=r"none of the cluster's 1 CPUs is free"):
-        make_ray_engine(joined, build_scripted_task())
+        make_ray_engine(joined, make_task())
     ticket = engine.submit(return_seven)
     assert engine._dispatch.collect([ticket], timeout=2) is None
     assert capfd.readouterr().err == "no worker has started; waiting for a free CPU\n"
@@ -131,8 +131,8 @@ def test_a_worker_that_is_killed_as_when_memory_is_short_changes_nothing(joined,
 
 def test_the_cluster_keeps_what_is_shared_as_long_as_the_value_lives(joined):
     joined.keep((1,))
-    engine = make_ray_engine(joined, build_scripted_task())
-    assert engine._transport._cluster._modules == list_users_modules(build_scripted_task()) != ()
+    engine = make_ray_engine(joined, make_task())
+    assert engine._transport._cluster._modules == list_users_modules(make_task()) != ()
     population = replace(POPULATION, generation=5)
     first, second = (engine._transport.share(population) for _ in range(2))
     assert first is second
@@ -148,7 +148,7 @@ def test_the_cluster_keeps_what_is_shared_as_long_as_the_value_lives(joined):
 def test_only_the_members_of_a_chunk_that_ends_its_workers_fail(joined, monkeypatch, script, reason):
     monkeypatch.setitem(jobs.MAX_TRIES, "unknown", 2)  # which takes less time than five
     joined.keep((2,))
-    engine = make_ray_engine(joined, build_scripted_task(**{script: 2}, only_above=1.4))
+    engine = make_ray_engine(joined, make_task(**{script: 2}, only_above=1.4))
     rollouts = engine.evaluate(POPULATION, make_context())
     engine.close()
     assert np.isnan(rollouts.fitness).tolist() == find_failing_chunk().tolist()
@@ -175,7 +175,7 @@ def test_users_code_that_a_run_names_is_hashed(tmp_path, monkeypatch):
 
 def test_what_is_larger_than_the_object_store_goes_through_files_and_a_line_says_so(joined, capfd):
     joined.keep((1,))
-    engine = make_ray_engine(joined, build_scripted_task())
+    engine = make_ray_engine(joined, make_task())
     large = np.ones(2 * 10**7)
     for _ in range(2):
         assert engine.collect([engine.submit(add_up, engine._transport.share(large))])[1] == 2e7

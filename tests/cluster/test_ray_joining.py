@@ -14,7 +14,8 @@ from hebbes.execution import ray_cluster, ray_worker
 from hebbes.execution.ray_cluster import find_difference
 from tests.cluster.ray_engines import find_bits, make_ray_engine, wait_until
 from tests.cluster.ray_programs import ROOT, SHORT, copy_sources, find_run, finish, read_weights, start_training
-from tests.execution.test_engines import build_scripted_task, collect_answers
+from tests.execution.scripted_tasks import make_task
+from tests.execution.test_engines import collect_answers
 
 pytestmark = pytest.mark.ray
 OWN, PYTHON = version("ray"), sys.version.split()[0]
@@ -37,7 +38,7 @@ def make_other_version(folder):
 def test_without_the_package_it_says_how_to_install_it(nodes, monkeypatch):
     monkeypatch.setattr(ray_cluster, "find_spec", lambda name: None)
     with pytest.raises(ValueError, match=r"not installed: pip install 'ray\[default\]~=2.60'"):
-        make_ray_engine(nodes, build_scripted_task())
+        make_ray_engine(nodes, make_task())
 
 
 def test_bad_input_is_refused_in_one_line(nodes, tmp_path):
@@ -77,8 +78,8 @@ def test_a_first_node_that_differs_is_refused_unless_mixed_nodes_are_allowed(joi
     monkeypatch.setattr(ray_worker, "find_conditions", lambda: {**ours, "numpy": "1.0", "libc": "musl"})
     message = rf"node [\d.]+ differs: libc .* \(here musl\), numpy {np.__version__} \(here 1.0\); --allow_mixed_nodes"
     with pytest.raises(ValueError, match=message):
-        make_ray_engine(joined, build_scripted_task())
-    assert collect_answers(make_ray_engine(joined, build_scripted_task(), allow_mixed_nodes=True), 4) == find_bits()
+        make_ray_engine(joined, make_task())
+    assert collect_answers(make_ray_engine(joined, make_task(), allow_mixed_nodes=True), 4) == find_bits()
 
 
 def test_a_node_with_another_copy_of_hebbes_that_joins_is_refused_in_one_line(nodes, tmp_path, monkeypatch):

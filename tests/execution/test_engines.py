@@ -26,22 +26,11 @@ from hebbes.execution.observation_moments import make_normalization_buffers, mer
 from hebbes.execution.workers import Workers
 from hebbes.policies.linear import Linear
 from hebbes.strategies.core.populations import GaussianPopulation
-from tests.execution.scripted_tasks import make_context
-
-CARTPOLE = EnvironmentSpec("CartPole-v1", "envpool")
+from tests.execution.scripted_tasks import make_context, make_task
 
 
-def make_scripted_spec(**script):
-    options = {"truncate_at": 4, "action_weight": 1.0, **script}
-    return EnvironmentSpec("Scripted-v0", "gymnasium", options, imports=("tests.scripted",))
-
-
-def build_task(spec=CARTPOLE, num_inputs=4, head="argmax", seed=11):
-    return Task(Agent(Linear((num_inputs,), 2), head), spec, seed)
-
-
-def build_scripted_task(**script):
-    return build_task(make_scripted_spec(**script), num_inputs=2, head="tanh")
+def make_cartpole_task():
+    return Task(Agent(Linear((4,), 2), "argmax"), EnvironmentSpec("CartPole-v1", "envpool"), 11)
 
 
 def make_population(num_params):
@@ -74,19 +63,19 @@ def test_chunks_cover_the_members_once_in_order_and_evenly(num_members, chunk_si
 
 
 @pytest.mark.parametrize(
-    ("make_task", "num_params", "processes"),
-    [(build_task, 8, 2), (build_scripted_task, 4, 1)],
+    ("make", "num_params", "processes"),
+    [(make_cartpole_task, 8, 2), (make_task, 4, 1)],
     ids=["cartpole on envpool", "scripted on gymnasium"],
 )
-def test_the_same_bits_on_any_number_of_threads_and_workers(make_task, num_params, processes):
-    alone = collect_answers(InProcess(make_task(), chunk_size=4, threads=1), num_params)
+def test_the_same_bits_on_any_number_of_threads_and_workers(make, num_params, processes):
+    alone = collect_answers(InProcess(make(), chunk_size=4, threads=1), num_params)
     for threads in (2, 5):
-        assert collect_answers(InProcess(make_task(), chunk_size=4, threads=threads), num_params) == alone
-    assert collect_answers(Workers(make_task(), chunk_size=4, threads=processes), num_params) == alone
+        assert collect_answers(InProcess(make(), chunk_size=4, threads=threads), num_params) == alone
+    assert collect_answers(Workers(make(), chunk_size=4, threads=processes), num_params) == alone
 
 
 def test_common_seeds_meet_the_same_start_and_independent_ones_do_not():
-    engine = InProcess(build_scripted_task(), chunk_size=4, threads=2)
+    engine = InProcess(make_task(), chunk_size=4, threads=2)
     # the observation contains a random draw from the start; equal start states have no spread
     spreads = []
     for independent in (False, True):
@@ -99,10 +88,9 @@ def test_common_seeds_meet_the_same_start_and_independent_ones_do_not():
 
 def test_training_wrappers_are_left_out_of_evaluation():
     early_stop = WrapperSpec("early_stop", {"negative_streak": 1})
-    spec = replace(
-        make_scripted_spec(rewards=[-1.0], truncate_at=9, action_weight=0.0), training_wrappers=(early_stop,)
-    )
-    engine = InProcess(build_task(spec, 2, "tanh"), chunk_size=30, threads=1)
+    task = make_task(rewards=[-1.0], truncate_at=9, action_weight=0.0)
+    environment = replace(task.environment, training_wrappers=(early_stop,))
+    engine = InProcess(replace(task, environment=environment), chunk_size=30, threads=1)
     lengths = [
         engine.evaluate(make_population(4), make_context(purpose=purpose)).env_steps.max()
         for purpose in (Purpose.TRAINING, Purpose.EVALUATION)
@@ -113,9 +101,9 @@ def test_training_wrappers_are_left_out_of_evaluation():
 
 @pytest.mark.slow
 def test_a_chunk_whose_worker_is_killed_three_times_changes_nothing():
-    make = {"truncate_at": 2000}
-    alone = collect_answers(InProcess(build_scripted_task(**make), chunk_size=30, threads=1), 4)
-    engine = Workers(build_scripted_task(**make), chunk_size=30, threads=1)
+    script = {"truncate_at": 2000}
+    alone = collect_answers(InProcess(make_task(**script), chunk_size=30, threads=1), 4)
+    engine = Workers(make_task(**script), chunk_size=30, threads=1)
     killed = []
 
     def kill_three():
@@ -133,7 +121,7 @@ def test_a_chunk_whose_worker_is_killed_three_times_changes_nothing():
 
 
 def test_five_workers_whose_answers_come_in_an_adverse_order_change_nothing(monkeypatch):
-    alone = collect_answers(InProcess(build_scripted_task(), chunk_size=4, threads=1), 4)
+    alone = collect_answers(InProcess(make_task(), chunk_size=4, threads=1), 4)
     sizes = []
 
     def last_of_all(connections, timeout=None):
@@ -143,23 +131,23 @@ def test_five_workers_whose_answers_come_in_an_adverse_order_change_nothing(monk
         return connections[-1:]
 
     monkeypatch.setattr(workers, "wait", last_of_all)
-    assert collect_answers(Workers(build_scripted_task(), chunk_size=4, threads=5), 4) == alone
+    assert collect_answers(Workers(make_task(), chunk_size=4, threads=5), 4) == alone
     assert max(sizes) == 5
 
 
 def test_an_evaluation_gives_no_moments_and_leaves_no_trace():
     buffers = make_normalization_buffers(Moments(9, np.full(2, 0.5), np.full(2, 4.0)), (2,))
     before = {name: array.copy() for name, array in buffers.items()}
-    engine = InProcess(build_scripted_task(), chunk_size=4, threads=2)
+    engine = InProcess(make_task(), chunk_size=4, threads=2)
     unobserved = make_context(purpose=Purpose.EVALUATION, buffers=buffers, observe_moments=False)
     assert engine.evaluate(make_population(4), unobserved).moments == (None,) * 21
     assert all(np.array_equal(buffers[name], before[name]) for name in before)
-    assert collect_answers(engine, 4) == collect_answers(InProcess(build_scripted_task(), chunk_size=4, threads=1), 4)
+    assert collect_answers(engine, 4) == collect_answers(InProcess(make_task(), chunk_size=4, threads=1), 4)
 
 
 @pytest.mark.parametrize("independent", [False, True])
 def test_gymnasium_keeps_few_environments_however_many_chunks(independent):
-    engine = InProcess(build_scripted_task(), chunk_size=4, threads=1)
+    engine = InProcess(make_task(), chunk_size=4, threads=1)
     population = GaussianPopulation(np.zeros(4, np.float32), 0.5, 3, 4, 40)
     engine.evaluate(population, make_context(independent_seeds=independent))
     assert 1 <= len(engine._transport._pool.host._idle) <= 2
@@ -167,7 +155,7 @@ def test_gymnasium_keeps_few_environments_however_many_chunks(independent):
 
 
 def test_no_worker_is_left_behind():
-    engine = Workers(build_scripted_task(), chunk_size=4, threads=2)
+    engine = Workers(make_task(), chunk_size=4, threads=2)
     user = threading.Thread(target=engine.evaluate, args=(make_population(4), make_context()))
     user.start()
     user.join()
@@ -180,11 +168,11 @@ def test_no_worker_is_left_behind():
 
 
 def test_auto_takes_threads_for_envpool_and_processes_for_gymnasium():
-    made = [make_engine(each, EngineOptions(chunk_size=4, threads=2)) for each in (build_task(), build_scripted_task())]
+    made = [make_engine(each, EngineOptions(chunk_size=4, threads=2)) for each in (make_cartpole_task(), make_task())]
     assert [type(engine) for engine in made] == [InProcess, Workers]
-    assert type(make_engine(build_scripted_task(), EngineOptions(chunk_size=4, threads=1))) is InProcess
+    assert type(make_engine(make_task(), EngineOptions(chunk_size=4, threads=1))) is InProcess
 
 
 def test_a_time_limit_takes_processes_which_can_be_killed():
-    for each in (build_task(), build_scripted_task()):
+    for each in (make_cartpole_task(), make_task()):
         assert type(make_engine(each, EngineOptions(chunk_size=4, threads=1, episode_timeout=9.0))) is Workers
