@@ -35,7 +35,7 @@ def pytest_addoption(parser):
 
 @pytest.fixture(autouse=True)
 def restored_signals():
-    """A program that a test calls in this process leaves signals ignored, which later tests must not inherit."""
+    """What a test does with signals, or a program that it calls in this process, must not reach later tests."""
     actions = {number: signal.getsignal(number) for number in PARENTS_SIGNALS}
     yield
     for number, action in actions.items():

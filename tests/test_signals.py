@@ -23,9 +23,7 @@ HANGING = ["--env_kwargs", "{truncate_at: 50, hang_at: 9}"]
 @pytest.fixture(autouse=True)
 def hear_sighup():
     """SIGHUP is not ignored, even if whoever runs the tests ignores it: programs inherit that."""
-    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
-    yield
-    signal.signal(signal.SIGHUP, before)
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
 def start(*flags, prefix=(), stderr=subprocess.PIPE):

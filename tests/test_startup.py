@@ -2,7 +2,6 @@
 
 import ast
 import re
-import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -24,7 +23,6 @@ BROUGHT_BY_OTHERS = {"llvmlite", "sqlalchemy"}
 @pytest.fixture
 def refused(monkeypatch, capsys):
     """A function: the line with which a program ends at its start."""
-    action = signal.getsignal(signal.SIGINT)
 
     def begin():
         monkeypatch.setattr(sys, "argv", ["train_static.py"])
@@ -34,8 +32,7 @@ def refused(monkeypatch, capsys):
         (line,) = capsys.readouterr().err.splitlines()
         return line
 
-    yield begin
-    signal.signal(signal.SIGINT, action)
+    return begin
 
 
 @pytest.mark.parametrize("script", SCRIPTS)

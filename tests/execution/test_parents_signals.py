@@ -16,30 +16,24 @@ from tests.training.scripted_runs import make_scripted_config
 @pytest.mark.parametrize("number", PARENTS_SIGNALS)
 def test_the_first_is_handled_after_the_block_and_the_second_at_once(number):
     handled = []
-    before = signal.signal(number, lambda *_: handled.append(len(done)))
+    signal.signal(number, lambda *_: handled.append(len(done)))
     done = []
-    try:
-        with delay_signals():
-            signal.raise_signal(number)
-            done.append("first")
-        with delay_signals():
-            signal.raise_signal(number)
-            signal.raise_signal(number)
-            done.append("second")
-    finally:
-        signal.signal(number, before)
+    with delay_signals():
+        signal.raise_signal(number)
+        done.append("first")
+    with delay_signals():
+        signal.raise_signal(number)
+        signal.raise_signal(number)
+        done.append("second")
     assert handled == [1, 1, 2]
 
 
 def test_one_that_is_ignored_stays_ignored_and_an_error_passes():
-    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
-    try:
-        with pytest.raises(OSError, match="full"), delay_signals():
-            signal.raise_signal(signal.SIGHUP)
-            raise OSError("full")
-        assert signal.getsignal(signal.SIGHUP) == signal.SIG_IGN
-    finally:
-        signal.signal(signal.SIGHUP, before)
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    with pytest.raises(OSError, match="full"), delay_signals():
+        signal.raise_signal(signal.SIGHUP)
+        raise OSError("full")
+    assert signal.getsignal(signal.SIGHUP) == signal.SIG_IGN
 
 
 def test_other_threads_handle_none():
@@ -58,9 +52,7 @@ def test_other_threads_handle_none():
 @pytest.fixture
 def ctrl_c():
     """Ctrl-C raises KeyboardInterrupt here, even if the tests run in the background of a shell, which turns it off."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, before)
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.mark.usefixtures("ctrl_c")

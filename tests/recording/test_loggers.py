@@ -11,7 +11,6 @@ import pytest
 
 from hebbes.contracts.option import list_options, option
 from hebbes.environments.wrapper_spec import WrapperSpec
-from hebbes.execution.parents_signals import PARENTS_SIGNALS
 from hebbes.programs.exit_status import end_cleanly_on_signals
 from hebbes.recording.base import RunLogger
 from hebbes.recording.loggers import Loggers, check_logger
@@ -227,14 +226,9 @@ def test_a_logger_that_calls_sys_exit_is_dropped_like_one_that_raises(made, tmp_
 
 
 def test_a_signal_while_a_logger_writes_still_ends_the_run(made, tmp_path, monkeypatch, capfd):
-    actions = {number: signal.getsignal(number) for number in PARENTS_SIGNALS}
     monkeypatch.setattr(FailingLogger, "write", lambda self, row: signal.raise_signal(signal.SIGTERM))
-    try:
-        with pytest.raises(SystemExit) as ended, end_cleanly_on_signals():
-            write_rows(Loggers([choose(FAILING)], tmp_path, 0), [1])
-    finally:
-        for number, action in actions.items():
-            signal.signal(number, action)
+    with pytest.raises(SystemExit) as ended, end_cleanly_on_signals():
+        write_rows(Loggers([choose(FAILING)], tmp_path, 0), [1])
     assert ended.value.code == 128 + signal.SIGTERM
     assert capfd.readouterr().err == "stopping; again to stop at once\n"
 
