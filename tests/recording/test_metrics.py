@@ -1,8 +1,6 @@
 """metrics.csv: what is read is what was written, and a row is in the file as soon as it is written."""
 
 import os
-import resource
-import signal
 from math import nan
 
 import numpy as np
@@ -11,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hebbes.recording.metrics import MetricsWriter, cut_metrics, read_all_metrics, read_metrics
+from tests.recording.events import limit_file_size
 
 
 @given(values=st.lists(st.floats(), min_size=1, max_size=5))
@@ -126,18 +125,13 @@ def test_rows_wait_while_the_file_with_other_columns_cannot_be_set_aside(tmp_pat
 
 def test_rows_that_the_disk_refuses_are_written_once_there_is_room(tmp_path):
     path = tmp_path / "metrics.csv"
-    limits, handler = resource.getrlimit(resource.RLIMIT_FSIZE), signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     with MetricsWriter(path, "generation") as writer:
         writer.write({"generation": 1})
-        resource.setrlimit(resource.RLIMIT_FSIZE, (path.stat().st_size + 1, limits[1]))  # room for half a row
-        try:
+        with limit_file_size(path.stat().st_size + 1):  # room for half a row
             for generation in (2, 3):
                 with pytest.raises(OSError, match="too large"):
                     writer.write({"generation": generation})
                 assert path.read_text() == "generation\n1\n"
-        finally:
-            resource.setrlimit(resource.RLIMIT_FSIZE, limits)
-            signal.signal(signal.SIGXFSZ, handler)
         writer.sync()
     assert path.read_text() == "generation\n1\n2\n3\n"
 

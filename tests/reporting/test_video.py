@@ -1,6 +1,5 @@
 """Videos: FFmpeg and OpenCV read the frames that were written, in a codec that browsers play."""
 
-import resource
 import signal
 import subprocess
 import sys
@@ -11,6 +10,7 @@ import numpy as np
 import pytest
 
 from hebbes.reporting.video import VideoWriter
+from tests.recording.events import limit_file_size
 from tests.shape_checks import unchecked
 
 RED, BLUE = (220, 20, 20), (20, 20, 220)
@@ -123,17 +123,13 @@ def test_what_the_encoder_cannot_take_is_an_error(tmp_path):
 @pytest.mark.parametrize("count", [10, 24, 80])
 def test_a_full_disk_is_an_error_and_leaves_the_old_file(count, tmp_path):
     (tmp_path / "episode.mp4").write_bytes(b"old")
-    before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (16_384, before[1]))
-    try:
-        with (
-            pytest.raises(OSError, match=r"cannot write the video .*episode\.mp4: File too large"),
-            VideoWriter(tmp_path / "episode.mp4", 50) as video,
-        ):
-            for each in make_noise(count):
-                video.write(each)
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    with (
+        limit_file_size(16_384),
+        pytest.raises(OSError, match=r"cannot write the video .*episode\.mp4: File too large"),
+        VideoWriter(tmp_path / "episode.mp4", 50) as video,
+    ):
+        for each in make_noise(count):
+            video.write(each)
     assert list_file_names(tmp_path) == ["episode.mp4"]
     assert (tmp_path / "episode.mp4").read_bytes() == b"old"
 
