@@ -1,6 +1,5 @@
 """Engines on the test cluster, and work for them."""
 
-import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 
@@ -8,6 +7,7 @@ from hebbes.execution.in_process import InProcess
 from hebbes.execution.ray_engine import RayEngine
 from tests.execution.scripted_tasks import make_task
 from tests.execution.test_engines import collect_answers
+from tests.waiting import wait_until
 
 NUM_PARAMS = 4
 PAUSE = 0.1
@@ -24,13 +24,6 @@ def find_bits(**script):
     return collect_answers(InProcess(make_task(**script), chunk_size=4, threads=1), NUM_PARAMS)
 
 
-def wait_until(condition, seconds=60):
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, "this takes too long"
-        time.sleep(0.05)
-
-
 @contextmanager
 def working(nodes):
     """An engine that works in another thread, because nodes start in the main one; and the future of its answers."""
@@ -40,7 +33,7 @@ def working(nodes):
 
 
 def wait_for_workers(engine, number):
-    wait_until(lambda: engine.metrics["workers"] >= number and engine.metrics["chunks_outstanding"] > 0)
+    assert wait_until(lambda: engine.metrics["workers"] >= number and engine.metrics["chunks_outstanding"] > 0)
 
 
 def add_up(evaluator, array):

@@ -23,12 +23,12 @@ from tests.cluster.ray_engines import (
     make_ray_engine,
     return_seven,
     wait_for_workers,
-    wait_until,
     working,
 )
 from tests.execution.scripted_tasks import POPULATION, make_context, make_task
 from tests.execution.test_engine_faults import find_failing_chunk
 from tests.execution.test_engines import collect_answers
+from tests.waiting import wait_until
 
 pytestmark = pytest.mark.ray
 
@@ -55,9 +55,9 @@ def test_a_node_that_is_killed_and_one_that_joins_change_nothing(joined, bits):
     with working(joined) as (engine, answers):
         wait_for_workers(engine, 2)
         joined.kill(second)
-        wait_until(lambda: engine.metrics["nodes"] == 1)
+        assert wait_until(lambda: engine.metrics["nodes"] == 1)
         joined.add(1)
-        wait_until(lambda: engine.metrics["nodes"] == 2)
+        assert wait_until(lambda: engine.metrics["nodes"] == 2)
         assert answers.result(100) == bits
 
 
@@ -66,7 +66,7 @@ def test_when_all_nodes_are_gone_it_waits_for_one(joined, bits, capfd):
     with working(joined) as (engine, answers):
         wait_for_workers(engine, 1)
         joined.kill(only)
-        wait_until(lambda: engine.metrics["nodes"] == 0)
+        assert wait_until(lambda: engine.metrics["nodes"] == 0)
         joined.add(1)
         assert answers.result(100) == bits
     said = capfd.readouterr().err
@@ -106,9 +106,9 @@ def test_while_other_work_has_all_cpus_it_waits_and_says_so(joined, monkeypatch,
     joined.keep((1,))
     engine = make_ray_engine(joined, make_task())
     cluster = engine._transport._cluster
-    wait_until(lambda: engine._transport.num_workers == len(cluster.nodes) == 1)  # nodes of other tests are gone
+    assert wait_until(lambda: engine._transport.num_workers == len(cluster.nodes) == 1)  # nodes of other tests are gone
     other = cluster.start_on(*cluster.nodes.values(), OtherWork)
-    wait_until(lambda: engine._transport.num_workers == 0)
+    assert wait_until(lambda: engine._transport.num_workers == 0)
     with pytest.raises(ValueError, match=r"none of the cluster's 1 CPUs is free"):
         make_ray_engine(joined, make_task())
     ticket = engine.submit(return_seven)

@@ -12,10 +12,11 @@ import pytest
 
 from hebbes.execution import ray_cluster, ray_worker
 from hebbes.execution.ray_cluster import find_difference
-from tests.cluster.ray_engines import find_bits, make_ray_engine, wait_until
+from tests.cluster.ray_engines import find_bits, make_ray_engine
 from tests.cluster.ray_programs import ROOT, SHORT, copy_sources, find_run, finish, read_weights, start_training
 from tests.execution.scripted_tasks import make_task
 from tests.execution.test_engines import collect_answers
+from tests.waiting import wait_until
 
 pytestmark = pytest.mark.ray
 OWN, PYTHON = version("ray"), sys.version.split()[0]
@@ -89,7 +90,7 @@ def test_a_node_with_another_copy_of_hebbes_that_joins_is_refused_in_one_line(no
     nodes.add(1)
     long = (*SHORT, "--generations", "100000", "--folder", tmp_path, "--engine", "ray", "--ray_address", nodes.address)
     training = start_training("hebbes", "train_static", *long, script="-m", cwd=tmp_path, stdout=subprocess.DEVNULL)
-    wait_until(lambda: (find_run(tmp_path) / "metrics.csv").exists() or training.poll() is not None)
+    assert wait_until(lambda: (find_run(tmp_path) / "metrics.csv").exists() or training.poll() is not None)
     changed = copy_sources(tmp_path / "changed", "statistics/__init__.py", "", "\n")
     monkeypatch.setenv("PYTHONPATH", str(changed))
     node = nodes.add(1)
@@ -119,10 +120,10 @@ def test_a_driver_that_is_killed_leaves_no_worker_and_is_resumed(nodes, tmp_path
     on_ray = ("--engine", "ray", "--ray_address", nodes.address)
     killed = start_training(*SHORT, "--generations", "4000", "--folder", tmp_path / "ray", *on_ray)
     metrics = find_run(tmp_path / "ray") / "metrics.csv"
-    wait_until(lambda: metrics.exists() and metrics.read_text().count("\n") > 3)
+    assert wait_until(lambda: metrics.exists() and metrics.read_text().count("\n") > 3)
     killed.kill()
     killed.communicate()
-    wait_until(lambda: not nodes.find_workers(node))
+    assert wait_until(lambda: not nodes.find_workers(node))
     goal = metrics.read_text().count("\n") + 2
     finish(start_training("--resume", metrics.parent, "--generations", goal))
     finish(start_training(*SHORT, "--generations", goal, "--folder", tmp_path / "alone", "--threads", "1"))

@@ -6,7 +6,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import gymnasium
@@ -22,6 +21,7 @@ from hebbes.policies.mlp import MLP
 from hebbes.recording.metrics import METRICS, read_metrics
 from hebbes.training.advice import TrainingError, find_advice
 from hebbes.training.hybrid import TORCH_BYTES, Hybrid
+from tests.waiting import wait_until
 
 ROOT = Path(__file__).parent.parent.parent
 TINY = {
@@ -30,13 +30,6 @@ TINY = {
     **{"max_env_steps": 6000, "checkpoint_every": 2, "actor_workers": 3},
 }
 TIMED = {"env_steps_per_second", "seconds", "work_seconds", "job_wait_seconds"}
-
-
-def wait_until(is_so, seconds=120):
-    end = time.monotonic() + seconds
-    while not is_so():
-        assert time.monotonic() < end
-        time.sleep(0.02)
 
 
 def start(options):
@@ -50,7 +43,7 @@ def test_a_run_that_is_killed_goes_on_as_its_log_says(tmp_path):
     log, copy = tmp_path / "log", tmp_path / "copy"
     options = {**TINY, "folder": str(tmp_path / "runs"), "completion_log": str(log), "threads": 2, "engine": "workers"}
     program = start(options)
-    wait_until(lambda: log.exists() and len(log.read_text().splitlines()) > 40)
+    assert wait_until(lambda: log.exists() and len(log.read_text().splitlines()) > 40, 120)
     os.kill(program.pid, signal.SIGKILL)
     program.wait()
     done = log.read_text().splitlines()
@@ -72,7 +65,7 @@ def test_a_stop_in_the_warm_up_keeps_what_was_done(tmp_path):
     options = {**TINY, "folder": str(tmp_path), "start_steps": 2000, "threads": 2, "run_name": "a"}
     process = start(options)
     metrics = tmp_path / "Pendulum-v1" / "a" / "metrics.csv"
-    wait_until(lambda: metrics.exists() and len(metrics.read_text().splitlines()) > 4)
+    assert wait_until(lambda: metrics.exists() and len(metrics.read_text().splitlines()) > 4, 120)
     process.terminate()
     assert process.wait(60) == 128 + signal.SIGTERM
     done = read_metrics(metrics)

@@ -20,8 +20,9 @@ from training_process import (
     find_temporary_files,
     read_generation,
     wait_for_generation,
-    wait_until,
 )
+
+from tests.waiting import wait_until
 
 GYMNASIUM = "--backend gymnasium --engine workers --threads 2 --chunk_size 2"
 CONFIGURATIONS = {

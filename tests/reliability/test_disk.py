@@ -16,8 +16,9 @@ from training_process import (
     load_checkpoints,
     read_generation,
     wait_for_generation,
-    wait_until,
 )
+
+from tests.waiting import wait_until
 
 pytestmark = pytest.mark.slow
 

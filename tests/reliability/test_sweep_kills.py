@@ -11,7 +11,8 @@ from hebbes.programs.sweeps.study import is_busy
 from hebbes.recording.metrics import read_metrics
 from hebbes.training.run_status import read_status
 from tests.programs.sweeps import DONE, make_arguments, open_sweep
-from tests.reliability.training_process import PATIENCE, check_files, read_generation, wait_until
+from tests.reliability.training_process import PATIENCE, check_files, read_generation
+from tests.waiting import wait_until
 
 ROOT = Path(__file__).parents[2]
 TRIALS = 20

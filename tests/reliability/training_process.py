@@ -4,7 +4,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 import uuid
 from pathlib import Path
 
@@ -14,6 +13,7 @@ from hebbes.files.checksummed_file import decode
 from hebbes.files.policy_file import load_policy
 from hebbes.recording.metrics import read_metrics
 from tests.training.scripted_runs import read_outcome
+from tests.waiting import wait_until
 
 ROOT = Path(__file__).parents[2]
 IMPORT = ("--import", "tests.scripted")
@@ -93,16 +93,6 @@ def _read_proc_file(pid, name):
         return Path(f"/proc/{pid}/{name}").read_bytes()
     except OSError:  # it has just ended
         return b""
-
-
-def wait_until(condition, seconds, interval=0.01):
-    """Whether the condition became true in time."""
-    deadline = time.monotonic() + seconds
-    while not condition():
-        if time.monotonic() > deadline:
-            return False
-        time.sleep(interval)
-    return True
 
 
 def read_generation(folder):
