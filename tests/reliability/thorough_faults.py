@@ -13,6 +13,7 @@ from training_process import (
 )
 
 from hebbes.recording.metrics import read_metrics
+from tests.files.damage import flip_last_bit
 
 SCRIPTED = [
     *("--environment", "Scripted-v0", *IMPORT, "--policy", "linear", "--popsize", "8", "--test_episodes", "0"),
@@ -108,12 +109,6 @@ def test_a_simulator_that_ends_the_program_fails_alone_after_a_resume_with_worke
     tell("fault: simulator ends the program: resumed with workers, the run went on", faults=1)
 
 
-def flip_bit(path):
-    data = bytearray(path.read_bytes())
-    data[len(data) // 2] ^= 1
-    path.write_bytes(data)
-
-
 def cut_short(path):
     path.write_bytes(path.read_bytes()[:-7])
 
@@ -123,7 +118,7 @@ def make_empty(path):
 
 
 DAMAGE = {
-    "newest checkpoint, a bit flipped": (flip_bit, ["00000006.ckpt"]),
+    "newest checkpoint, a bit flipped": (flip_last_bit, ["00000006.ckpt"]),
     "newest checkpoint cut short": (cut_short, ["00000006.ckpt"]),
     "newest two checkpoints empty": (make_empty, ["00000006.ckpt", "00000005.ckpt"]),
 }

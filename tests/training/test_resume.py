@@ -13,6 +13,7 @@ from hebbes.recording.metrics import read_metrics
 from hebbes.training import lifecycle
 from hebbes.training import prepare as preparation
 from hebbes.training.prepare import prepare
+from tests.files.damage import flip_last_bit
 from tests.training.scripted_runs import change, make_resumed_config, make_scripted_config, read_outcome, resume, train
 
 IMPORT = ["--import", "tests.scripted"]
@@ -22,12 +23,6 @@ IMPORT = ["--import", "tests.scripted"]
 def whole(tmp_path_factory):
     """The outcome of a run that was never interrupted."""
     return read_outcome(train(make_scripted_config(tmp_path_factory.mktemp("whole"))))
-
-
-def flip_a_bit(path):
-    data = bytearray(path.read_bytes())
-    data[len(data) // 2] ^= 4
-    path.write_bytes(data)
 
 
 @pytest.mark.parametrize("stop", [4, *(pytest.param(each, marks=pytest.mark.slow) for each in (1, 8))])
@@ -61,7 +56,7 @@ def test_only_the_last_three_checkpoints_are_kept(tmp_path):
 def test_a_damaged_checkpoint_is_passed_over_for_the_one_before_it(whole, tmp_path, capsys):
     folder = train(make_scripted_config(tmp_path, generations=7, eval_every=100))
     for name in ("00000007.ckpt", "00000006.ckpt"):
-        flip_a_bit(folder / "checkpoint" / name)
+        flip_last_bit(folder / "checkpoint" / name)
     (run,) = prepare(make_resumed_config(folder))
     assert run.progress.units == 4
     os.close(run.lock)
@@ -73,7 +68,7 @@ def test_a_damaged_checkpoint_is_passed_over_for_the_one_before_it(whole, tmp_pa
 def test_without_a_whole_checkpoint_nothing_is_resumed(tmp_path):
     folder = train(make_scripted_config(tmp_path, generations=3))
     for path in (folder / "checkpoint").iterdir():
-        flip_a_bit(path)
+        flip_last_bit(path)
     with pytest.raises(
         ValueError, match=rf"^{folder}/checkpoint has no checkpoint that can be used: .*init_from .*00000003.ckpt: "
     ):
