@@ -3,7 +3,6 @@
 import os
 import subprocess
 import sys
-from dataclasses import replace
 from pathlib import Path
 
 import gymnasium
@@ -19,17 +18,7 @@ from hebbes.options.command_line import parse_config
 from hebbes.training.assembly import make_environment_spec
 from hebbes.wrappers.base import BatchWrapper
 
-
-class Doubled(BatchWrapper):
-    """A user's batch wrapper: twice the reward, plus one."""
-
-    def __init__(self, env, *, plus: float = 1.0):
-        super().__init__(env)
-        self.plus = plus
-
-    def step(self, actions, active):
-        step = self.env.step(actions, active)
-        return replace(step, rewards=2 * step.rewards + self.plus)
+DOUBLED = "tests.wrappers.users_wrappers:Doubled"
 
 
 class MinusOne(gymnasium.RewardWrapper):
@@ -76,8 +65,8 @@ def test_the_continuous_lander(backend):
 
 
 def test_wrappers_nest_innermost_first_and_training_ones_outermost():
-    doubled = WrapperSpec("tests.environments.test_make_batch_env:Doubled")
-    plus_ten = WrapperSpec("tests.environments.test_make_batch_env:Doubled", {"plus": 10.0})
+    doubled = WrapperSpec(DOUBLED)
+    plus_ten = WrapperSpec(DOUBLED, {"plus": 10.0})
     spec = describe_cart_pole(wrappers=(doubled, plus_ten), training_wrappers=(doubled,))
     assert find_first_reward(spec) == 2 * (2 * 1 + 1) + 10
     assert find_first_reward(spec, training=True) == 2 * (2 * (2 * 1 + 1) + 10) + 1
@@ -85,7 +74,7 @@ def test_wrappers_nest_innermost_first_and_training_ones_outermost():
 
 def test_a_users_gymnasium_wrapper_is_inside_the_batch_wrappers():
     inner = WrapperSpec("tests.environments.test_make_batch_env:MinusOne", {"minus": 4.0})
-    outer = WrapperSpec("tests.environments.test_make_batch_env:Doubled")
+    outer = WrapperSpec(DOUBLED)
     assert (
         find_first_reward(describe_cart_pole("gymnasium", gymnasium_wrappers=(inner,), wrappers=(outer,)))
         == 2 * (1 - 4) + 1
@@ -96,18 +85,12 @@ def test_a_users_gymnasium_wrapper_is_inside_the_batch_wrappers():
     ("parts", "reason"),
     [
         ({"wrappers": (WrapperSpec("early_stopp"),)}, "unknown wrapper 'early_stopp', did you mean 'early_stop'"),
-        (
-            {"wrappers": (WrapperSpec("tests.environments.test_make_batch_env:Doubled", {"minus": 1}),)},
-            "has no argument 'minus'; it takes",
-        ),
+        ({"wrappers": (WrapperSpec(DOUBLED, {"minus": 1}),)}, "has no argument 'minus'; it takes"),
         ({"wrappers": (WrapperSpec("settle", {"steps": 1}),)}, "'settle' has no argument 'steps'; it takes num_steps$"),
         ({"wrappers": (WrapperSpec("clip_action", {"low": 1}),)}, "no argument 'low'; it takes none"),
         ({"wrappers": (WrapperSpec("resize"),)}, "'resize' cannot be made with no arguments; it takes size$"),
         ({"wrappers": (WrapperSpec("bullet_distance"),)}, "to be named in gymnasium_wrappers"),
-        (
-            {"gymnasium_wrappers": (WrapperSpec("tests.environments.test_make_batch_env:Doubled"),)},
-            "is not a gymnasium.Wrapper",
-        ),
+        ({"gymnasium_wrappers": (WrapperSpec(DOUBLED),)}, "is not a gymnasium.Wrapper"),
         ({"gymnasium_wrappers": (WrapperSpec("bullet_distance"),)}, "BulletDistance needs a Bullet walker"),
         ({"env_kwargs": {"wheels": 3}}, "'CartPole-v1' cannot be made with options {'wheels': 3}"),
     ],

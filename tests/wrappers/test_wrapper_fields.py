@@ -1,7 +1,6 @@
 """Options of wrappers, whose defaults do nothing."""
 
 import inspect
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -12,6 +11,7 @@ from hebbes.registry.lookup import find_class, list_names
 from hebbes.wrappers.base import BatchWrapper
 from hebbes.wrappers.early_stop import EarlyStop
 from tests.scripted import ScriptedEnv
+from tests.wrappers.users_wrappers import Doubled
 
 GYMNASIUM_WRAPPERS = {"bullet_distance", "bullet_grace"}
 NAMES = sorted(set(list_names("wrapper")) - GYMNASIUM_WRAPPERS)
@@ -57,18 +57,6 @@ def test_early_stopping_needs_a_streak_and_counts_grace_needs_a_grace_period():
         "counts_grace": "--early_stop_grace_steps other than 0",
     }
     assert find_unused_options(EarlyStop, {**defaults, "negative_streak": 0, "grace_steps": 1}) == {}
-
-
-class Doubled(BatchWrapper):
-    """A user's wrapper with a constructor of its own."""
-
-    def __init__(self, env, *, plus: float = 1.0):
-        super().__init__(env)
-        self.plus = plus
-
-    def step(self, actions, active):
-        env_step = super().step(actions, active)
-        return replace(env_step, rewards=2 * env_step.rewards + self.plus)
 
 
 class Patient(EarlyStop):
