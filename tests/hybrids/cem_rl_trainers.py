@@ -1,4 +1,4 @@
-"""CEM-RL and P-CEM-RL with small networks, for tests: on Pendulum-v1, with episodes of 50 env steps, or scripted."""
+"""Small hybrids for tests, CEM-RL unless another is named: on Pendulum-v1 with short episodes, or scripted."""
 
 from dataclasses import replace
 
@@ -19,22 +19,28 @@ SIZES = {"population_size": 4, "rl_population": 2, "batch_size": 8, "critic_hidd
 SCRIPTED = EnvironmentSpec(
     "Scripted-v0", "gymnasium", {"truncate_at": 4, "action_weight": 1.0}, imports=("tests.scripted",)
 )
-SHORT = WrapperSpec("gymnasium.wrappers:TimeLimit", {"max_episode_steps": LENGTH})
-PENDULUM = EnvironmentSpec(
-    "Pendulum-v1", "gymnasium", gymnasium_wrappers=(SHORT,), wrappers=(WrapperSpec("rescale_action"),)
-)
 
 
-def make_task(environment=PENDULUM):
-    observation, action = ((3,), 1) if environment is PENDULUM else ((2,), 2)
+def make_pendulum(length):
+    """Pendulum-v1 with episodes of so many env steps."""
+    short = WrapperSpec("gymnasium.wrappers:TimeLimit", {"max_episode_steps": length})
+    rescaled = WrapperSpec("rescale_action")
+    return EnvironmentSpec("Pendulum-v1", "gymnasium", gymnasium_wrappers=(short,), wrappers=(rescaled,))
+
+
+def make_task(environment=make_pendulum(LENGTH), seed=5):  # noqa: B008  # it is frozen
+    observation, action = ((3,), 1) if environment.environment == "Pendulum-v1" else ((2,), 2)
     policy = MLP(observation, action, hidden_sizes=(8,), activation="tanh", bias=True)
-    return Task(Agent(policy, "tanh"), environment, seed=5)
+    return Task(Agent(policy, "tanh"), environment, seed)
+
+
+def build_trainer(kind, task, settings):
+    weights = task.agent.policy.initial_params(make_generator(task.seed, Purpose.INITIAL_PARAMS)).astype(np.float32)
+    return kind(kind.Settings(**settings), task, weights, {}, None)
 
 
 def make_trainer(kind=CEMRL, task=None, **changes):
-    task = task or make_task()
-    weights = task.agent.policy.initial_params(make_generator(task.seed, Purpose.INITIAL_PARAMS)).astype(np.float32)
-    return kind(kind.Settings(**{**SIZES, **changes}), task, weights, {}, None)
+    return build_trainer(kind, task or make_task(), {**SIZES, **changes})
 
 
 def make_context(generation):

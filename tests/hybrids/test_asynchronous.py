@@ -8,41 +8,30 @@ import numpy as np
 import pytest
 
 from hebbes.contracts.engine import EngineError
-from hebbes.contracts.randomness import Purpose, make_generator
 from hebbes.contracts.trainer import MAX_VALUES_LENGTH, Progress
-from hebbes.environments.environment_spec import EnvironmentSpec
-from hebbes.environments.wrapper_spec import WrapperSpec
-from hebbes.execution.chunks import Task
-from hebbes.execution.episode import Agent
 from hebbes.execution.in_process import InProcess
 from hebbes.execution.workers import Workers
 from hebbes.hybrids import jobs
 from hebbes.hybrids.acem_rl import ACEMRL
 from hebbes.hybrids.aes_rl import AESRL
 from hebbes.hybrids.one_plus_one_rl import OnePlusOneRL
-from hebbes.policies.mlp import MLP
 from hebbes.recording.metrics import METRICS
-from tests.hybrids.cem_rl_trainers import advance
+from tests.hybrids import cem_rl_trainers
+from tests.hybrids.cem_rl_trainers import advance, build_trainer, make_pendulum
 
 LENGTH = 20
-SHORT = WrapperSpec("gymnasium.wrappers:TimeLimit", {"max_episode_steps": LENGTH})
-PENDULUM = EnvironmentSpec(
-    "Pendulum-v1", "gymnasium", gymnasium_wrappers=(SHORT,), wrappers=(WrapperSpec("rescale_action"),)
-)
 SIZES = {"actor_workers": 3, "batch_size": 8, "critic_hidden_sizes": (8,), "start_steps": 50, "replay_size": 1000}
 KINDS = [AESRL, ACEMRL, OnePlusOneRL]
 TIMED = {"work_seconds", "job_wait_seconds"}
 
 
 def make_task(seed=5):
-    return Task(Agent(MLP((3,), 1, hidden_sizes=(8,), activation="tanh", bias=True), "tanh"), PENDULUM, seed)
+    return cem_rl_trainers.make_task(make_pendulum(LENGTH), seed)
 
 
 def make_trainer(kind=AESRL, task=None, **changes):
-    task = task or make_task()
-    weights = task.agent.policy.initial_params(make_generator(task.seed, Purpose.INITIAL_PARAMS)).astype(np.float32)
     scale = {"mean_scale": 100.0} if kind is AESRL else {}
-    return kind(kind.Settings(**{**SIZES, **scale, **changes}), task, weights, {}, None)
+    return build_trainer(kind, task or make_task(), {**SIZES, **scale, **changes})
 
 
 @pytest.fixture(scope="module")
