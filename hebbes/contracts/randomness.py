@@ -40,9 +40,7 @@ def make_generator(
     return np.random.Generator(np.random.PCG64(_make_seed_sequence(seed, purpose, generation, member, episode)))
 
 
-def derive_simulator_seed(
-    seed: int, purpose: Purpose, *, generation: int = 0, member: int = 0, episode: int = 0
-) -> int:
-    """A seed in [0, 2^31) from the same five numbers, for simulators that take an int32."""
-    words = _make_seed_sequence(seed, purpose, generation, member, episode).generate_state(1, np.uint32)
+def derive_simulator_seed(seed: int, purpose: Purpose, *, member: int = 0, episode: int = 0) -> int:
+    """A seed in [0, 2^31) that depends only on these numbers, for simulators that take an int32."""
+    words = _make_seed_sequence(seed, purpose, 0, member, episode).generate_state(1, np.uint32)
     return int(words[0] >> np.uint32(1))

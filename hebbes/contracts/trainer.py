@@ -94,8 +94,13 @@ class TrainerState:
     """The large state. It is never copied, and read when a checkpoint is written."""
 
     def select_arrays(self, owner: str) -> dict[str, np.ndarray]:
-        """The arrays whose names begin with `owner` and a dot, without both."""
-        return {name[len(owner) + 1 :]: array for name, array in self.arrays.items() if name.startswith(f"{owner}.")}
+        """The arrays of this owner, see the function of this name."""
+        return select_arrays(owner, self.arrays)
+
+
+def select_arrays(owner: str, arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """The arrays whose names begin with `owner` and a dot, without both."""
+    return {name[len(owner) + 1 :]: array for name, array in arrays.items() if name.startswith(f"{owner}.")}
 
 
 @dataclass(frozen=True)

@@ -87,9 +87,7 @@ class ThreadTransport:
         self._pool = ThreadPool(self._make_host(), self.threads_per_worker)
         return self._pool
 
-    def wait(
-        self, workers: Sequence[ThreadPool], timeout: float | None
-    ) -> Sequence[tuple[ThreadPool, int | None, Any]]:
+    def wait(self, workers: Sequence[ThreadPool], timeout: float) -> Sequence[tuple[ThreadPool, int | None, Any]]:
         """The next answer; nothing after `timeout` seconds."""
         (pool,) = workers
         with suppress(Empty):

@@ -161,10 +161,10 @@ class RayTransport:
         starting = Counter(worker.node.id for worker in self._workers if not worker.has_started)
         return Counter({node.id: max(0, node.free - starting[node.id]) for node in self._cluster.nodes.values()})
 
-    def wait(self, workers: Sequence[RayWorker], timeout: float | None) -> Sequence[tuple[RayWorker, int | None, Any]]:
+    def wait(self, workers: Sequence[RayWorker], timeout: float) -> Sequence[tuple[RayWorker, int | None, Any]]:
         """The answers that have come; none after `timeout` seconds, or earlier."""
         asked = {answer: worker for worker in workers for answer in worker.calls}
-        seconds = POLL_SECONDS if timeout is None else min(timeout, POLL_SECONDS)
+        seconds = min(timeout, POLL_SECONDS)
         if not asked:
             time.sleep(seconds)
             return []

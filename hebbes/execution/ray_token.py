@@ -5,20 +5,19 @@ run anything on its nodes.
 """
 
 import os
-from collections.abc import MutableMapping
 from pathlib import Path
 
 ADVICE = "make one with (umask 077; ray get-auth-token --generate), and copy the file to every node"
 
 
-def require_token(environ: MutableMapping[str, str] = os.environ) -> None:
+def require_token() -> None:
     """Switches token authentication on, unless the user has set RAY_AUTH_MODE. Call it before Ray is imported.
 
     ValueError if there is no token, or if others can read its file.
     """
-    if environ.setdefault("RAY_AUTH_MODE", "token") != "token" or environ.get("RAY_AUTH_TOKEN"):
+    if os.environ.setdefault("RAY_AUTH_MODE", "token") != "token" or os.environ.get("RAY_AUTH_TOKEN"):
         return
-    path = Path(environ.get("RAY_AUTH_TOKEN_PATH") or Path.home() / ".ray" / "auth_token")
+    path = Path(os.environ.get("RAY_AUTH_TOKEN_PATH") or Path.home() / ".ray" / "auth_token")
     try:
         mode, is_empty = path.stat().st_mode & 0o777, not path.read_text().strip()
     except OSError as error:

@@ -73,7 +73,7 @@ class Transport(Protocol[OwnWorker]):
     def start_worker(self) -> OwnWorker:
         """A new worker. It may take long until it can do calls, and gets none before."""
 
-    def wait(self, workers: Sequence[OwnWorker], timeout: float | None) -> Sequence[tuple[OwnWorker, int | None, Any]]:
+    def wait(self, workers: Sequence[OwnWorker], timeout: float) -> Sequence[tuple[OwnWorker, int | None, Any]]:
         """Waits until some of these workers have answered; nothing after `timeout` seconds, or earlier.
 
         Each answer is a worker, a ticket and a value: what the call returned, or the exception that it raised. The

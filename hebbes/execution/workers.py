@@ -98,9 +98,7 @@ class ProcessTransport:
             self.workers.append(ProcessWorker(self._make_host))
         return self.workers[-1]
 
-    def wait(
-        self, workers: Sequence[ProcessWorker], timeout: float | None
-    ) -> Sequence[tuple[ProcessWorker, int | None, Any]]:
+    def wait(self, workers: Sequence[ProcessWorker], timeout: float) -> Sequence[tuple[ProcessWorker, int | None, Any]]:
         """The answers of those that have answered or died; none after `timeout` seconds."""
         ready = wait([worker.connection for worker in workers], timeout)
         return [(worker, *worker.receive()) for worker in workers if worker.connection in ready]

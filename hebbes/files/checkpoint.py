@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from hebbes.contracts.trainer import Progress, Snapshot, TrainerState
+from hebbes.contracts.trainer import Progress, Snapshot, TrainerState, select_arrays
 from hebbes.files.atomic_file import delete_leftovers, write_atomically
 from hebbes.files.checksummed_file import (
     MAX_HEADER_BYTES,
@@ -148,8 +148,8 @@ def _read_header(path: Path) -> CheckpointHeader:
     with open_regular_file(path, MAX_FILE_BYTES, "no checkpoint is that large") as file:
         start = file.read(8 + MAX_HEADER_BYTES)
     header, _ = peek(start, "checkpoint", _ENTRIES)
-    if path.stat().st_size != compute_size(start):
-        raise ValueError(f"truncated or damaged: {path.stat().st_size} of {compute_size(start)} bytes")
+    if (found_size := path.stat().st_size) != (size := compute_size(start)):
+        raise ValueError(f"truncated or damaged: {found_size} of {size} bytes")
     found = header["progress"]
     score = None if found["best"] is None else found["best"]["score"]
     counts = int(found["generation"]), int(found["env_steps"]), float(found["seconds"])
@@ -236,8 +236,3 @@ def _read_snapshot(name: str, described: Mapping[str, Any], arrays: Arrays) -> S
     if weights.dtype != np.float32 or weights.ndim != 1 or not np.isfinite(weights).all():
         raise ValueError(f"its {name} weights are not a row of finite float32")
     return Snapshot(described["generation"], described["env_steps"], score, weights, buffers)
-
-
-def select_arrays(prefix: str, arrays: Mapping[str, np.ndarray]) -> Arrays:
-    """The arrays whose names begin with this word and a dot, by the rest of their names."""
-    return {name[len(prefix) + 1 :]: array for name, array in arrays.items() if name.startswith(f"{prefix}.")}

@@ -94,16 +94,16 @@ class Asynchronous(Algorithm):
         """Starts with these weights as the mean. ValueError for a completion log that cannot be read."""
         self._settings, self._seed = settings, task.seed
         assert isinstance(task.agent.policy, MLP)
-        low, high = (bound.astype(np.float32).ravel() for bound in core.episodes.find_action_range(task))
-        self.learner = core.learner.Learner(settings, task.agent.policy, low, high, task.seed)
+        action_range = core.episodes.find_action_range(task)
+        self.learner = core.learner.Learner(settings, task.agent.policy, *action_range, task.seed)
         self.distribution = self.Distribution(settings, weights, task.seed)
         self._share = RLShare(settings)
         self._log = CompletionLog(settings.completion_log, task.seed)
         self._setup = jobs.Setup(
             settings=settings,
             policy=task.agent.policy,
-            low=low,
-            high=high,
+            low=self.learner.low,
+            high=self.learner.high,
             seed=task.seed,
             buffers=buffers,
             max_episode_steps=max_episode_steps,

@@ -31,7 +31,6 @@ from hebbes.policies.virtual_batch import (
     UsesVirtualBatch,
     apply_convolutions,
     compute_reference_statistics,
-    make_virtual_batch_option,
 )
 
 CHANNELS = (6, 8)
@@ -86,7 +85,6 @@ class CNN(UsesVirtualBatch, InitializedPolicy):
     """Takes observations (height, width, channels) of pixels in [0, 1], at least 16 high and wide."""
 
     hidden_sizes: tuple[int, ...] = option((128, 64), "units of each hidden layer", range=">= 1")
-    virtual_batch: int = make_virtual_batch_option()
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -29,7 +29,6 @@ from hebbes.policies.virtual_batch import (
     UsesVirtualBatch,
     apply_convolutions,
     compute_reference_statistics,
-    make_virtual_batch_option,
 )
 
 NUM_LAYERS = 4
@@ -44,8 +43,6 @@ class ConvLSTM(UsesVirtualBatch, RecurrentPolicy):
 
     cell: ClassVar[Cell] = LSTM_CELL
     num_units: ClassVar[int] = NUM_CELLS
-
-    virtual_batch: int = make_virtual_batch_option()
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -74,7 +74,7 @@ class Hebbian(SizedPolicy):
         super().__post_init__()
         if self.hebb_rule in NEURAL_RULES and self.sharing not in NEURAL_SHARINGS:
             raise ValueError(f"sharing: got {self.sharing!r}, {self.hebb_rule} takes {' or '.join(NEURAL_SHARINGS)}")
-        num_synapses = sum(prod(shape) for shape in self._matrices.values())
+        num_synapses = sum(prod(shape) for shape in self.plastic_shapes.values())
         if num_synapses > MAX_SYNAPSES:
             raise ValueError(f"hidden_sizes: the network has {num_synapses} synapses, at most {MAX_SYNAPSES} allowed")
         if self.sharing in ("modulo", "clusters") and self.num_rules > num_synapses:
@@ -93,7 +93,8 @@ class Hebbian(SizedPolicy):
         return (self._convolutions[1], *self.hidden_sizes, self.num_outputs)
 
     @cached_property
-    def _matrices(self) -> dict[str, tuple[int, ...]]:
+    def plastic_shapes(self) -> dict[str, tuple[int, ...]]:
+        """(out, in) of each plastic layer, by name."""
         return compute_dense_shapes(self.sizes, bias=False)
 
     @cached_property
@@ -103,18 +104,18 @@ class Hebbian(SizedPolicy):
 
     @cached_property
     def _static_layout(self) -> Layout:
-        return Layout(self._convolutions[0] | (self._matrices if self.init_weights == COEVOLVE else {}))
+        return Layout(self._convolutions[0] | (self.plastic_shapes if self.init_weights == COEVOLVE else {}))
 
     @cached_property
     def _modulators(self) -> dict[str, tuple[int, ...]]:
         """m0 and m1 for modulation. For eligibility, one number per layer, whose sigmoid is the rate of its traces."""
         modulation: dict[str, tuple[int, ...]] = {"modulation": (2,)} if self.modulation == "reward" else {}
-        return modulation | ({"eligibility": (len(self._matrices),)} if self.eligibility else {})
+        return modulation | ({"eligibility": (len(self.plastic_shapes),)} if self.eligibility else {})
 
     @cached_property
     def rule_layout(self) -> RuleLayout:
         """Where the coefficients lie, and which synapses share them."""
-        return RuleLayout(self.hebb_rule, self.sharing, self.num_rules, self.sizes, self._matrices)
+        return RuleLayout(self.hebb_rule, self.sharing, self.num_rules, self.sizes, self.plastic_shapes)
 
     @cached_property
     def _rules(self) -> list[LayerRule]:
@@ -129,16 +130,11 @@ class Hebbian(SizedPolicy):
         """
         return tuple(self.rule_layout.shapes)
 
-    @property
-    def plastic_shapes(self) -> dict[str, tuple[int, ...]]:
-        """(out, in) of each plastic layer, by name."""
-        return dict(self._matrices)
-
     def check_buffers(self, buffers: Buffers) -> None:
         """Raises ValueError if sharing is `clusters` and a table is missing or names a set that does not exist."""
         super().check_buffers(buffers)
         if self.sharing == "clusters":
-            read_cluster_tables(buffers, self._matrices, self.num_rules)
+            read_cluster_tables(buffers, self.plastic_shapes, self.num_rules)
 
     def initial_params(self, rng: np.random.Generator) -> Float32[np.ndarray, " params"]:
         """Kernels and searched initial weights Xavier uniform, everything else N(0, 1) or U(-1, 1)."""
@@ -150,13 +146,13 @@ class Hebbian(SizedPolicy):
     def initial_state(self, weights: Weights, rngs: Sequence[np.random.Generator], buffers: Buffers) -> State:
         """Each member's weights, drawn from its generator or read from its row. No activities yet."""
         members, rows = len(weights), make_rows(weights, self.layout)
-        traced = self._matrices.values() if self.eligibility else ()
+        traced = self.plastic_shapes.values() if self.eligibility else ()
         return {
             "rows": [] if rows is weights else [rows],  # made from low-rank weights, once per episode
             "learning": np.ones(members, np.bool_),
             "silent": [],  # hidden neurons, layer by layer: see hebbes.evaluation.interventions
             "weights": self._make_initial_weights(rows, rngs),
-            "divisors": [np.ones(members, np.float32) for _ in self._matrices],
+            "divisors": [np.ones(members, np.float32) for _ in self.plastic_shapes],
             "activities": [np.zeros((members, size), np.float32) for size in self.sizes],
             "env_steps": np.zeros(members, np.int64),
             "rewards": np.zeros(members, np.float32),
@@ -165,16 +161,16 @@ class Hebbian(SizedPolicy):
 
     def estimate_state_bytes(self, *, low_rank: bool) -> int:
         """Bytes of a member's synaptic weights and traces, and of its row if that is made from low-rank weights."""
-        num_synapses = sum(prod(shape) for shape in self._matrices.values())
+        num_synapses = sum(prod(shape) for shape in self.plastic_shapes.values())
         return 4 * num_synapses * (1 + self.eligibility) + 4 * self.layout.num_params * low_rank
 
     def _make_initial_weights(
         self, rows: Rows, rngs: Sequence[np.random.Generator]
     ) -> list[Float32[np.ndarray, "members _out _in"]]:
         if self.init_weights == COEVOLVE:
-            return [self.layout.view(rows, name).copy() for name in self._matrices]
+            return [self.layout.view(rows, name).copy() for name in self.plastic_shapes]
         draw = INITIAL_WEIGHTS[self.init_weights]
-        drawn = [[draw(rng, shape) for shape in self._matrices.values()] for rng in rngs]
+        drawn = [[draw(rng, shape) for shape in self.plastic_shapes.values()] for rng in rngs]
         return [np.stack(layer) for layer in zip(*drawn, strict=True)]
 
     def act(

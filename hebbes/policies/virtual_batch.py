@@ -10,7 +10,8 @@ pooling, the maxima are normalized. As in both papers, statistics average over p
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any, TypeAlias
+from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 from jaxtyping import Float32
@@ -29,15 +30,13 @@ EPSILON = np.float32(1e-3)
 """Added to the variance, to avoid a division by zero for a constant channel."""
 
 
-def make_virtual_batch_option() -> Any:
-    """The option of every policy with virtual batch normalization: how many frames its buffer `virtual_batch` holds."""
-    return option(0, "frames of random play whose statistics normalize the convolutions; 0 for none", range=">= 0")
-
-
+@dataclass(frozen=True, kw_only=True)
 class UsesVirtualBatch(SizedPolicy):
-    """A policy with the option `virtual_batch`, which its subclass declares."""
+    """A policy with virtual batch normalization as an option."""
 
-    virtual_batch: int
+    virtual_batch: int = option(
+        0, "frames of random play whose statistics normalize the convolutions; 0 for none", range=">= 0"
+    )
 
     @property
     def num_reference_frames(self) -> int:

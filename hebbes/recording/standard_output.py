@@ -25,14 +25,6 @@ def make_printable(text: str) -> str:
     return "".join(each if each.isprintable() else each.encode("unicode_escape").decode() for each in text)
 
 
-def print_line(text: str) -> None:
-    """Prints a line on standard output. If nobody reads it any more, the line is lost without an error."""
-    try:
-        print(text, flush=True)
-    except OSError:
-        silence_stdout()
-
-
 def silence_stdout() -> None:
     """Discards standard output from now on, including what a full disk or a closed pipe has refused so far."""
     nowhere = os.open(os.devnull, os.O_WRONLY)

@@ -22,8 +22,10 @@ COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#00
 SUFFIXES = (".png", ".svg")
 _LINE_STYLES = ("-", "--", ":", "-.")
 """When each color has been used once, lines get the next of these styles."""
+WIDTH, HEIGHT = 6.4, 4.4
+"""Inches, of a figure with one pair of axes."""
 _LEGEND_CHARACTERS, _NOTE_CHARACTERS = 66, 84
-"""In a line of 6.4 inches."""
+"""In a line of this width."""
 
 _UPRIGHT = "normal", 400, "normal"
 """Style, weight and stretch of an upright font."""
@@ -39,6 +41,16 @@ def make_figure(width: float, height: float) -> "Figure":
     figure = Figure(figsize=(width, height), dpi=150, layout="constrained", facecolor="white")
     FigureCanvasAgg(figure)
     return figure
+
+
+def make_plot(x_label: str, y_label: str) -> tuple["Figure", "Axes"]:
+    """A figure of the usual size, with axes to draw on."""
+    figure = make_figure(WIDTH, HEIGHT)
+    axes = figure.add_subplot()
+    style_axes(axes)
+    axes.set_xlabel(x_label)
+    axes.set_ylabel(y_label)
+    return figure, axes
 
 
 def get_line_style(number: int) -> dict[str, Any]:

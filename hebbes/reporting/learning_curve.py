@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from hebbes.recording.metrics import read_metrics
-from hebbes.reporting.figure import COLORS, add_legend, add_title, make_figure, style_axes, write_figure
+from hebbes.reporting.figure import COLORS, add_legend, add_title, make_plot, write_figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -29,12 +29,8 @@ def plot_learning_curve(metrics_csv: Path, png: Path, title: str, note: str = ""
     metrics = read_metrics(metrics_csv)
     if len(metrics["env_steps"]) == 0:
         raise ValueError(f"{metrics_csv}: no row to plot")
-    figure = make_figure(6.4, 4.4)
-    axes = figure.add_subplot()
-    style_axes(axes)
+    figure, axes = make_plot("env steps of training", "return")
     _draw_returns(axes, metrics)
-    axes.set_xlabel("env steps of training")
-    axes.set_ylabel("return")
     axes.xaxis.set_major_formatter(EngFormatter(sep=""))
     add_title(figure, title, note)
     add_legend(figure, axes)

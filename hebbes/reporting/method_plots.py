@@ -7,14 +7,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from jaxtyping import Float64
 
-from hebbes.reporting.figure import add_legend, add_title, get_line_style, make_figure, style_axes
+from hebbes.reporting.figure import add_legend, add_title, get_line_style, make_plot
 from hebbes.statistics.curves import Curve, average_runs, compute_profile, interpolate_runs
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-WIDTH, HEIGHT = 6.4, 4.4
 STATISTICS = {"iqm": "interquartile mean", "mean": "mean"}
 _THRESHOLDS = 200
 
@@ -38,7 +37,7 @@ def make_curves_figure(
     """
     from matplotlib.ticker import EngFormatter
 
-    figure, axes = _begin_figure(axis_labels)
+    figure, axes = make_plot(*axis_labels)
     for number, (label, runs) in enumerate(methods.items()):
         style = get_line_style(number)
         for run in runs if len(runs) > 1 else ():
@@ -60,7 +59,7 @@ def make_profiles_figure(
     title: str, note: str, score: str, methods: Mapping[str, Float64[np.ndarray, " _runs"]]
 ) -> "Figure":
     """The share of each method's runs whose score is above a threshold, over all thresholds, with intervals."""
-    figure, axes = _begin_figure((f"threshold of {score}", "share of runs above it"))
+    figure, axes = make_plot(f"threshold of {score}", "share of runs above it")
     thresholds = choose_thresholds(methods)
     for number, (label, scores) in enumerate(methods.items()):
         profile = compute_profile(scores, thresholds)
@@ -75,15 +74,6 @@ def choose_thresholds(methods: Mapping[str, Float64[np.ndarray, " _runs"]]) -> F
     everything = np.concatenate(list(methods.values()))
     margin = 0.05 * (np.ptp(everything) or 1.0)
     return np.linspace(everything.min() - margin, everything.max() + margin, _THRESHOLDS)
-
-
-def _begin_figure(axis_labels: tuple[str, str]) -> tuple["Figure", "Axes"]:
-    figure = make_figure(WIDTH, HEIGHT)
-    axes = figure.add_subplot()
-    style_axes(axes)
-    axes.set_xlabel(axis_labels[0])
-    axes.set_ylabel(axis_labels[1])
-    return figure, axes
 
 
 def _finish_figure(figure: "Figure", axes: "Axes", title: str, note: str) -> None:

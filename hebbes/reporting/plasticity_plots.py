@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Float, Float32
 
 from hebbes.evaluation.weight_recording import WeightRecording
-from hebbes.reporting.figure import COLORS, add_legend, add_title, make_figure, style_axes
+from hebbes.reporting.figure import COLORS, WIDTH, add_legend, add_title, make_figure, make_plot, style_axes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -43,7 +43,7 @@ def project_on_principal_components(
 
 def make_weights_figure(title: str, recordings: Sequence[WeightRecording], layers: Sequence[int]) -> "Figure":
     """The weight trajectories of `layers` (from 1) in all episodes, and how fast weights change in the first."""
-    figure = make_figure(max(6.4, 2.9 * len(layers)), 6.4)
+    figure = make_figure(max(WIDTH, 2.9 * len(layers)), 6.4)
     above, below = figure.subfigures(2, 1, squeeze=False, height_ratios=[6, 5])[:, 0]
     columns = above.subplots(1, len(layers), squeeze=False)[0]
     for axes, layer in zip(columns, layers, strict=True):
@@ -61,7 +61,7 @@ def make_coefficients_figure(title: str, coefficients: Mapping[str, Float[np.nda
     """How the sets of coefficients are distributed: a histogram for each coefficient, all on the same axes."""
     num_columns = min(3, len(coefficients))
     num_rows = -(-len(coefficients) // num_columns)
-    figure = make_figure(6.4, 1.2 + 1.7 * num_rows)
+    figure = make_figure(WIDTH, 1.2 + 1.7 * num_rows)
     grid = figure.subplots(num_rows, num_columns, squeeze=False, sharex=True, sharey=True)
     edges = np.histogram_bin_edges(np.concatenate(list(coefficients.values())), NUM_BINS).tolist()
     for axes, (name, values) in zip(grid.flat, coefficients.items(), strict=False):
@@ -79,9 +79,7 @@ def make_coefficients_figure(title: str, coefficients: Mapping[str, Float[np.nda
 
 def make_returns_figure(title: str, morphologies: Sequence[str], rows: Mapping[str, Mapping[str, Bar]]) -> "Figure":
     """One line for each row over the morphologies, with intervals. Markers are filled if seen in training."""
-    figure = make_figure(6.4, 4.4)
-    axes = figure.add_subplot()
-    style_axes(axes)
+    figure, axes = make_plot("morphology (filled: seen in training)", "mean return, 95 % interval")
     for number, (name, bars) in enumerate(rows.items()):
         shift = 0.06 * (number - (len(rows) - 1) / 2)
         positions = [morphologies.index(morphology) + shift for morphology in bars]
@@ -92,8 +90,6 @@ def make_returns_figure(title: str, morphologies: Sequence[str], rows: Mapping[s
             face = line.get_color() if bar.seen else "white"
             axes.errorbar(position, bar.mean, spread, fmt="o", color=line.get_color(), mfc=face, capsize=3)
     axes.set_xticks(range(len(morphologies)), morphologies)
-    axes.set_xlabel("morphology (filled: seen in training)")
-    axes.set_ylabel("mean return, 95 % interval")
     add_title(figure, title)
     add_legend(figure, axes)
     return figure

@@ -11,7 +11,8 @@ from hebbes.statistics.table import format_number, format_table
 
 FEW_RUNS = 5
 """With fewer runs than this, there are too few different resamples for a reliable interval."""
-_HEADER = ("", "mean", "IQM", "median", "std", "min", "max")
+STATISTICS = ("mean", "IQM", "median", "std", "min", "max")
+"""What `format_row` has, in its order."""
 _FEW = f"few runs: with fewer than {FEW_RUNS} of a method, an interval over them is not reliable"
 
 
@@ -57,7 +58,9 @@ def format_summary_table(
         lines.append(("", "each run counts as one value, the mean of its episodes"))
     if any(len(runs) < FEW_RUNS for runs in methods.values()):
         lines.append(("", _FEW))
-    return "\n".join([*(f"{position}  {name}" for position, name in names.items()), format_table(_HEADER, lines)])
+    return "\n".join(
+        [*(f"{position}  {name}" for position, name in names.items()), format_table(("", *STATISTICS), lines)]
+    )
 
 
 def format_comparison_table(what: str, comparisons: Mapping[str, Comparison | str]) -> str:

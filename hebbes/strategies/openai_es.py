@@ -39,11 +39,11 @@ from hebbes.strategies.core.optimizers import OPTIMIZERS, OptimizerSettings
 from hebbes.strategies.core.samplers import LOW_RANK, SAMPLERS, check_members
 from hebbes.strategies.core.schedules import FirstRankRule, ScheduledSettings
 from hebbes.strategies.core.selection import all_tie
-from hebbes.strategies.core.shaping import SHAPINGS, make_shaping
+from hebbes.strategies.core.shaping import SHAPINGS, ShapingSettings
 
 
 @dataclass(frozen=True)
-class OpenAIESSettings(ScheduledSettings, OptimizerSettings):
+class OpenAIESSettings(ScheduledSettings, OptimizerSettings, ShapingSettings):
     """Hyperparameters; every field is a flag of the command line and a key of a preset."""
 
     population_size: int = option(
@@ -61,12 +61,6 @@ class OpenAIESSettings(ScheduledSettings, OptimizerSettings):
         1, "rank of the noise on a matrix with sampler low_rank", range=">= 1", needs={"sampler": (LOW_RANK,)}
     )
     fitness_shaping: str = option("centered_rank_normalized", "how fitness becomes utilities", choices=tuple(SHAPINGS))
-    top_share: float = option(
-        0.5,
-        "fraction of the members that the shaping top_k selects",
-        range="in (0, 1]",
-        needs={"fitness_shaping": ("top_k",)},
-    )
     divide_by_sigma: bool = option(
         True,
         "divide the weighted noise sum by sigma, as in the gradient; no effect with clip_up unless weight_decay is set",
@@ -134,7 +128,7 @@ class OpenAIES(GaussianStrategy):
         """Updates the mean, then advances the schedules of learning rate and sigma; returns the metrics."""
         settings = self._settings
         penalized = (results.fitness - settings.weight_penalty * results.mean_squared_weights)[:-1]
-        utilities = make_shaping(settings.fitness_shaping, settings.top_share)(penalized)
+        utilities = settings.shape(penalized)
         (total,), agreement = self._sum_noise(results, utilities)
         scale = self._sigma if settings.divide_by_sigma else 1.0
         gradient = total / (len(utilities) * scale)  # algorithm 1, line 5

@@ -26,11 +26,11 @@ from hebbes.strategies.core.optimizers import OPTIMIZERS, OptimizerSettings
 from hebbes.strategies.core.samplers import MIRRORED_SAMPLERS, check_members
 from hebbes.strategies.core.schedules import SCHEDULES, LearningRateSettings
 from hebbes.strategies.core.selection import all_tie
-from hebbes.strategies.core.shaping import SHAPINGS, make_shaping
+from hebbes.strategies.core.shaping import ShapingSettings
 
 
 @dataclass(frozen=True)
-class PGPESettings(LearningRateSettings, OptimizerSettings):
+class PGPESettings(LearningRateSettings, OptimizerSettings, ShapingSettings):
     """Hyperparameters; every field is a flag of the command line and a key of a preset."""
 
     population_size: int = option(
@@ -51,13 +51,6 @@ class PGPESettings(LearningRateSettings, OptimizerSettings):
     )
     optimizer: str = option("clip_up", "what turns gradients into steps", choices=tuple(OPTIMIZERS))
     sampler: str = option("antithetic", "how the noise of the members is drawn", choices=MIRRORED_SAMPLERS)
-    fitness_shaping: str = option("centered_rank", "how fitness becomes utilities", choices=tuple(SHAPINGS))
-    top_share: float = option(
-        0.5,
-        "fraction of the members that the shaping top_k selects",
-        range="in (0, 1]",
-        needs={"fitness_shaping": ("top_k",)},
-    )
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -77,7 +70,7 @@ class PGPE(GaussianStrategy):
     def tell(self, population: Population, results: Results) -> dict[str, float]:
         """Updates the mean and the sigmas; returns the metrics."""
         settings, fitness = self._settings, results.fitness[:-1]
-        utilities = make_shaping(settings.fitness_shaping, settings.top_share)(fitness)
+        utilities = settings.shape(fitness)
         tied = all_tie(fitness)
         utilities = np.zeros_like(utilities) if tied else utilities - utilities.mean()
         (total, squares), agreement = self._sum_noise(results, utilities, powers=(1, 2))

@@ -149,17 +149,13 @@ def list_chosen_owners(choices: Choices) -> list[Owner]:
     are named, and no other in the list has the same name: arguments in the list are for one of several alone.
     """
     policies = AUTO_POLICIES if choices.policy == AUTO else (choices.policy,)
+    methods = [choices.method] if choices.method else []
     return [
-        *find_method_owner(choices),
+        *(find_owner(find_trainer(choices.trainer).method_kind, method) for method in methods),
         *(find_owner("policy", policy) for policy in policies),
         *_list_several("wrapper", choices.wrappers),
         *_list_several("logger", choices.loggers),
     ]
-
-
-def find_method_owner(choices: Choices) -> list[Owner]:
-    """The owner of the method's options; empty if the trainer needs no method."""
-    return [find_owner(find_trainer(choices.trainer).method_kind, choices.method)] if choices.method else []
 
 
 def list_owners(choices: Choices) -> list[Owner]:

@@ -7,11 +7,11 @@ from hypothesis.extra.numpy import arrays
 
 from hebbes.strategies.core.shaping import (
     SHAPINGS,
+    ShapingSettings,
     assign_by_rank,
     centered_rank,
     centered_rank_normalized,
     linear,
-    make_shaping,
     nes_utilities,
     raw,
     top_k,
@@ -54,8 +54,8 @@ def test_top_k_by_hand():
     assert top_k(np.array([5.0, 3.0, 3.0, 3.0]), 0.5) == pytest.approx([0.25, -1 / 12, -1 / 12, -1 / 12])
     assert top_k(np.arange(5.0), 0.01) == pytest.approx([-0.2, -0.2, -0.2, -0.2, 0.8])
     fitness = np.arange(10.0)
-    assert np.array_equal(make_shaping("top_k", 0.2)(fitness), top_k(fitness, 0.2))
-    assert make_shaping("linear", 0.2) is linear
+    assert np.array_equal(ShapingSettings("top_k", 0.2).shape(fitness), top_k(fitness, 0.2))
+    assert np.array_equal(ShapingSettings("linear", 0.2).shape(fitness), linear(fitness))
 
 
 def test_failed_members_count_as_the_worst_value():

@@ -1,4 +1,4 @@
-"""The product of each member's matrix with its inputs, and the sum of products that every layer uses."""
+"""The product of each member's matrix with its inputs, and the sum of products that all dense rows use."""
 
 import numpy as np
 from numba import int64, njit, types, void
@@ -14,7 +14,7 @@ REORDERED = {"contract", "reassoc", "nsz"}
 
 @njit(nogil=True, cache=True, fastmath=REORDERED)
 def dot(matrix: np.ndarray, out: int, inputs: np.ndarray) -> np.float32:
-    """Row `out` of a contiguous matrix times a vector. Every layer uses it, so that all add in the same order."""
+    """Row `out` of a contiguous matrix times a vector. All layers of dense rows use it and add in one order."""
     total = np.float32(0)
     for i in range(len(inputs)):
         total += matrix[out, i] * inputs[i]

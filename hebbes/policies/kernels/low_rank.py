@@ -11,6 +11,7 @@ from jaxtyping import Float32
 from numba import int64, njit, types, void
 
 from hebbes.contracts.policy import Layout, LowRankWeights, Rows, name_left_factor, name_right_factor
+from hebbes.policies.kernels.linear import REORDERED
 from hebbes.policies.kernels.simd import WIDE_LANES, multiply_add, store, wide_load, wide_zeros
 
 _MATRIX = types.Array(types.float32, 2, "C", readonly=True)
@@ -65,7 +66,7 @@ def _shared_product(matrix: np.ndarray, inputs: np.ndarray, outputs: np.ndarray)
             outputs[member, whole + out] = rest[member, out]
 
 
-@njit(nogil=True, cache=True, fastmath={"contract", "reassoc", "nsz"})
+@njit(nogil=True, cache=True, fastmath=REORDERED)
 def _dot(factor: np.ndarray, x: np.ndarray) -> np.float32:
     total = np.float32(0)
     for i in range(len(x)):

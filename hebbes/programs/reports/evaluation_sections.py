@@ -27,9 +27,7 @@ from hebbes.reporting.page.curve_charts import Line, make_averages_table, make_c
 from hebbes.reporting.video import film_episode
 from hebbes.statistics.curves import compute_profile
 from hebbes.statistics.intervals import summarize
-from hebbes.statistics.summary_table import FEW_RUNS, format_row, summarize_runs
-
-_STATISTICS = ("mean", "IQM", "median", "std", "min", "max")
+from hebbes.statistics.summary_table import FEW_RUNS, STATISTICS, format_row, summarize_runs
 
 
 def make_evaluation_section(
@@ -46,7 +44,7 @@ def make_evaluation_section(
             make_intervals_chart(
                 f"Return of each run, {label}", "Mean of the episodes; the interval is over episodes.", "return", means
             ),
-            Table(f"Returns of each run in {label}, over episodes", ("run", *_STATISTICS), rows),
+            Table(f"Returns of each run in {label}, over episodes", ("run", *STATISTICS), rows),
             *_show_methods(group, methods, runs, label),
             *_compare_methods(group, methods, label),
         ]
@@ -83,7 +81,7 @@ def _show_methods(group: Group, methods: Methods, reported: Mapping[str, Reporte
     estimates = {method: each.iqm for method, each in summaries.items()}
     note = "Interquartile mean of the runs; the interval is over runs. Circles: each run."
     yield make_intervals_chart(f"Return of each method, {label}", note, "return", estimates, runs=circles)
-    yield Table(f"Returns of each method in {label}, each run as one value", ("method", *_STATISTICS), rows)
+    yield Table(f"Returns of each method in {label}, each run as one value", ("method", *STATISTICS), rows)
     if any(len(found) < FEW_RUNS for found in runs.values()):
         yield Text(f"With fewer than {FEW_RUNS} runs of a method, an interval over them is not reliable.")
     yield from map(Text, warn_of_equal_seeds(group, methods))

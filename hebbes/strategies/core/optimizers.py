@@ -28,19 +28,13 @@ class Optimizer(Protocol):
         """Continues from what `state_dict` returned."""
 
 
-class SGD:
-    """Gradient ascent with heavy-ball momentum: v = momentum v + g; step = learning_rate v (Polyak 1964)."""
+class _WithVelocity:
+    """What remains of an optimizer with momentum between steps."""
 
     num_vectors: ClassVar[int] = 1
 
-    def __init__(self, settings: "OptimizerSettings", num_params: int):
-        self._momentum = settings.momentum
+    def __init__(self, num_params: int):
         self._velocity = np.zeros(num_params)
-
-    def step(self, gradient: Float64[np.ndarray, " params"], learning_rate: float) -> Float64[np.ndarray, " params"]:
-        """The step to add to the mean."""
-        self._velocity = self._momentum * self._velocity + gradient
-        return learning_rate * self._velocity
 
     def state_dict(self) -> dict[str, np.ndarray]:
         """The velocity."""
@@ -49,6 +43,19 @@ class SGD:
     def load_state_dict(self, state: Mapping[str, np.ndarray]) -> None:
         """Continues from what `state_dict` returned."""
         self._velocity = np.array(state["velocity"])
+
+
+class SGD(_WithVelocity):
+    """Gradient ascent with heavy-ball momentum: v = momentum v + g; step = learning_rate v (Polyak 1964)."""
+
+    def __init__(self, settings: "OptimizerSettings", num_params: int):
+        super().__init__(num_params)
+        self._momentum = settings.momentum
+
+    def step(self, gradient: Float64[np.ndarray, " params"], learning_rate: float) -> Float64[np.ndarray, " params"]:
+        """The step to add to the mean."""
+        self._velocity = self._momentum * self._velocity + gradient
+        return learning_rate * self._velocity
 
 
 class Adam:
@@ -83,7 +90,7 @@ class Adam:
         self._count = int(state["count"])
 
 
-class ClipUp:
+class ClipUp(_WithVelocity):
     """Normalized gradients, heavy-ball momentum, a limit on the length of a step (Toklu et al. 2020, arXiv 2008.02387).
 
     Algorithm 1: v = momentum v + learning_rate g / |g|, shortened to `max_speed` if it is longer. The step is v. Each
@@ -91,11 +98,9 @@ class ClipUp:
     rate, as the paper advises, so it follows the schedule of the learning rate.
     """
 
-    num_vectors: ClassVar[int] = 1
-
     def __init__(self, settings: "OptimizerSettings", num_params: int):
+        super().__init__(num_params)
         self._momentum, self._max_speed = settings.clip_up_momentum, settings.max_speed
-        self._velocity = np.zeros(num_params)
 
     def step(self, gradient: Float64[np.ndarray, " params"], learning_rate: float) -> Float64[np.ndarray, " params"]:
         """The step to add to the mean."""
@@ -104,14 +109,6 @@ class ClipUp:
         limit, speed = 2 * learning_rate if self._max_speed is None else self._max_speed, np.linalg.norm(velocity)
         self._velocity = velocity * (limit / speed) if speed > limit else velocity
         return self._velocity
-
-    def state_dict(self) -> dict[str, np.ndarray]:
-        """The velocity."""
-        return {"velocity": self._velocity}
-
-    def load_state_dict(self, state: Mapping[str, np.ndarray]) -> None:
-        """Continues from what `state_dict` returned."""
-        self._velocity = np.array(state["velocity"])
 
 
 OPTIMIZERS: dict[str, type[Optimizer]] = {"sgd": SGD, "adam": Adam, "clip_up": ClipUp}

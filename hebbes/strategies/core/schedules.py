@@ -17,9 +17,9 @@ class ScheduleShape:
     """Where a value starts, and how it falls."""
 
     start: float
-    floor: float = 0.0
+    floor: float
     """Final value. A value that starts below its floor stays where it is."""
-    factor: float = 1.0
+    factor: float
     """Factor per generation, of the exponential and the asymptotic schedule."""
     generations: int | None = None
     """Generations from start to floor, of the linear and cosine schedules."""

@@ -5,12 +5,13 @@ Where values count, a failed member is as bad as the worst that finished. Where 
 """
 
 from collections.abc import Callable
-from functools import partial
+from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
 from jaxtyping import Float64
 
+from hebbes.contracts.option import option
 from hebbes.strategies.core.selection import all_tie
 
 Shaping: TypeAlias = Callable[[Float64[np.ndarray, " members"]], Float64[np.ndarray, " members"]]
@@ -125,6 +126,20 @@ SHAPINGS: dict[str, Shaping] = {
 }
 
 
-def make_shaping(name: str, top_share: float) -> Shaping:
-    """The shaping of that name; `top_share` is the fraction of the members that top_k selects."""
-    return partial(top_k, share=top_share) if name == "top_k" else SHAPINGS[name]
+@dataclass(frozen=True)
+class ShapingSettings:
+    """The choice of the shaping."""
+
+    fitness_shaping: str = option("centered_rank", "how fitness becomes utilities", choices=tuple(SHAPINGS))
+    top_share: float = option(
+        0.5,
+        "fraction of the members that the shaping top_k selects",
+        range="in (0, 1]",
+        needs={"fitness_shaping": ("top_k",)},
+    )
+
+    def shape(self, fitness: Float64[np.ndarray, " members"]) -> Float64[np.ndarray, " members"]:
+        """The utilities of this fitness."""
+        if self.fitness_shaping == "top_k":
+            return top_k(fitness, self.top_share)
+        return SHAPINGS[self.fitness_shaping](fitness)
