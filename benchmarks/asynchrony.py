@@ -16,7 +16,6 @@ Nothing else should run meanwhile. Each result is written when it is there, and 
 
 import argparse
 import json
-import sys
 import tempfile
 import time
 from collections.abc import Callable
@@ -26,8 +25,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 import hebbes
 from benchmarks.asynchrony_model import (
@@ -171,7 +168,7 @@ class Benchmark:
             for _ in range(2):  # the first time, workers import and compile
                 tickets = [engine.submit(*call) for _ in range(workers)]
                 done = [engine.collect([ticket]) for ticket in tickets]
-            return float(np.mean([answer[1].seconds for answer in done if answer is not None]))
+            return float(np.mean([answer[1].seconds for answer in done]))
 
         of_episode = compute_mean(jobs.play_individual, setup, episode, None)
         of_critics = compute_mean(jobs.train_critics, setup, jobs.CriticsJob(0, 0, count, steps, row), view, critics)

@@ -12,10 +12,11 @@ from typing import Any
 import numpy as np
 
 from hebbes.contracts.randomness import Purpose, make_generator
+from hebbes.hybrids.asynchronous import NUM_LENGTHS
 from hebbes.hybrids.jobs import CRITIC_STEPS, MEAN_EPISODES
 from hebbes.hybrids.rl_share import RLShare, RLShareSettings
 
-POPULATION, RL_POPULATION, NUM_LENGTHS = 10, 5, 10
+POPULATION, RL_POPULATION = 10, 5
 SEED = 0
 """The same individuals are trained as in a run with this seed."""
 

@@ -18,7 +18,6 @@ import argparse
 import json
 import os
 import secrets
-import sys
 import tempfile
 import time
 from collections import Counter
@@ -30,8 +29,6 @@ from statistics import median
 from typing import Any
 
 import numpy as np
-
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from benchmarks.kept_results import KeptResults
 from hebbes.contracts.engine import Rollouts
@@ -144,7 +141,7 @@ class StandTransport(RayTransport):
             TRAFFIC.add("broadcast", value)
         return super().share(value)
 
-    def wait(self, workers: Sequence[Any], timeout: float | None) -> Sequence[tuple[Any, int | None, Any]]:
+    def wait(self, workers: Sequence[Any], timeout: float) -> Sequence[tuple[Any, int | None, Any]]:
         """The answers that have come."""
         TRAFFIC.bytes["looks"] += 1
         return super().wait(workers, timeout)

@@ -1,8 +1,8 @@
 """Gradient steps of TD3 per second, ours and those of Stable-Baselines3, measured by turns on the same threads.
 
     pip install -r tests/hybrids/requirements.txt
-    python benchmarks/gradient_steps.py --threads 1
-    python benchmarks/gradient_steps.py --device cuda
+    python -m benchmarks.gradient_steps --threads 1
+    python -m benchmarks.gradient_steps --device cuda
 
 A step draws a batch of 256 transitions of HalfCheetah's size (17 numbers observed, 6 of an action), and trains both
 critics; every second step also trains the actor and moves the targets. All networks have layers of 400 and 300 ReLUs.
@@ -13,18 +13,14 @@ float32, from arrays that exist: about the most that PyTorch's products allow.
 """
 
 import argparse
-import sys
 import time
 from collections.abc import Sequence
 from itertools import pairwise
-from pathlib import Path
 from statistics import median
 
 import gymnasium
 import numpy as np
 import torch
-
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from hebbes.contracts.engine import Transitions
 from hebbes.hybrids.core.learner import Learner, check_device

@@ -1,6 +1,6 @@
 """Where the time of the training loop goes: the own time of each part, in microseconds per env step of a chunk.
 
-    python benchmarks/loop_profile.py --environment HalfCheetah-v5 --generations 5
+    python -m benchmarks.loop_profile --environment HalfCheetah-v5 --generations 5
 
 Takes the flags of `train_static.py`. Each part is timed without the parts that it calls. Waiting for EnvPool is wall
 time and holds the simulator; all else is processor time of the thread that plays the chunk. The table is the median of
@@ -14,11 +14,8 @@ import time
 from collections import defaultdict
 from collections.abc import Callable
 from functools import wraps
-from pathlib import Path
 from statistics import median
 from typing import Any
-
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from hebbes.contracts.trainer import Progress
 from hebbes.environments.envpool_env import EnvPoolEnv

@@ -1,6 +1,6 @@
 """Env steps per second of training with low-rank noise and with full-rank noise, measured alternately: medians.
 
-    python benchmarks/low_rank.py [--json] [flags of train_static.py]
+    python -m benchmarks.low_rank [--json] [flags of train_static.py]
 
 By default: CartPole-v1, an MLP of 256-256, 256 members, rank 1; chunks of 32 members with full-rank noise, of 128 with
 low-rank noise, unless `--chunk_size` is given. Both are measured twice: with the initial mean policy, whose episodes
@@ -15,12 +15,9 @@ import tempfile
 import time
 from collections.abc import Mapping
 from dataclasses import replace
-from pathlib import Path
 from statistics import median
 
 import numpy as np
-
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from hebbes.contracts.trainer import UnitResult
 from hebbes.options.command_line import parse_config

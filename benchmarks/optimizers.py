@@ -1,6 +1,6 @@
 """Evaluations that each strategy needs on test functions, compared with EvoTorch's implementation if there is one.
 
-    python benchmarks/optimizers.py --quick
+    python -m benchmarks.optimizers --quick
 
 Sphere and Rosenbrock: evaluations until some member's cost is 1e-6 of that of the start. Rastrigin: cost of the best
 member after all 100,000 evaluations. The values are medians over the seeds. "-" means that the median run used up its
@@ -21,13 +21,10 @@ from dataclasses import dataclass
 from functools import partial
 from importlib.util import find_spec
 from math import inf, isinf, sqrt
-from pathlib import Path
 from statistics import median
 from typing import Any, TypeAlias
 
 import numpy as np
-
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from hebbes.contracts.strategy import Results
 from hebbes.execution.noise_sums import sum_noise_of_chunks

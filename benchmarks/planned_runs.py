@@ -32,7 +32,7 @@ class PlannedRun:
     """Begins it."""
     morphologies: Sequence[str]
     """In which the policy is played after training."""
-    source: "PlannedRun | None" = None
+    source: "PlannedRun | None"
     """The run whose rules are merged for this one."""
 
     @property
@@ -78,11 +78,6 @@ class PlannedRun:
     def options(self) -> dict[str, str]:
         """What is trained."""
         return read_options(shlex.join(self.command))
-
-    @property
-    def needs_training(self) -> bool:
-        """Whether its training, or what follows, is left. One that has ended makes only the files that it lacks."""
-        return not self.is_done
 
     def find_training(self) -> Sequence[str]:
         """The command that begins the training, or goes on with it."""

@@ -25,8 +25,6 @@ from typing import IO, Any, NoReturn
 
 import numpy as np
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-
 from benchmarks.planned_runs import PlannedRun, plan
 from benchmarks.recorded_runs import RecordedRuns
 from benchmarks.studies import STUDIES
@@ -84,7 +82,7 @@ class Trainings:
                     and not self._call("merges", run.merged, run.make_merge(), log, log)
                 ):
                     return False
-                if run.needs_training and not self._call("begins", run.folder, run.find_training(), log, log):
+                if not run.is_done and not self._call("begins", run.folder, run.find_training(), log, log):
                     return False
                 if not (run.is_done or self._test(run, log)):
                     return False

@@ -1,6 +1,6 @@
 """Time and memory of sampling a population's weights and of the update, by default 200 members of 92,690 weights.
 
-    python benchmarks/sampling.py --json
+    python -m benchmarks.sampling --json
 
 Sampling makes the weights of every chunk and their mean squares on all cores, and drops them. The update is `tell` of
 OpenAI-ES with the weighted noise sums of the thread engine. CPU seconds are those of all threads. Memory is NumPy's
@@ -9,17 +9,13 @@ peak, with the weights of the chunks that are made at the same time.
 
 import argparse
 import json
-import sys
 import time
 import tracemalloc
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from pathlib import Path
 from statistics import median
 
 import numpy as np
-
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from hebbes.contracts.engine import Engine
 from hebbes.contracts.strategy import Results

@@ -11,7 +11,6 @@ when it is there, and is not measured again.
 
 import argparse
 import json
-import sys
 import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
@@ -20,8 +19,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from benchmarks.cluster import start_ray
 from benchmarks.kept_results import KeptResults

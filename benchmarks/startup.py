@@ -1,6 +1,6 @@
 """How long the programs take to show help and to refuse bad input, compared with a bare `import numpy`.
 
-    python benchmarks/startup.py [--commands train_help ...] [--turns 11] [--json]
+    python -m benchmarks.startup [--commands train_help ...] [--turns 11] [--json]
 
 The commands run by turns, each in a new process, so that a busy moment of the machine meets all of them. The values are
 medians of wall times, and their ratios to the median of the bare import. A command that ends with another exit status

@@ -1,8 +1,8 @@
 """Returns that TD3 reaches, ours and that of Stable-Baselines3, with the same settings and seeds.
 
     pip install -r tests/hybrids/requirements.txt
-    python benchmarks/td3_returns.py --results returns
-    python benchmarks/td3_returns.py --results returns --environment HalfCheetah-v5 --env_steps 100000 \
+    python -m benchmarks.td3_returns --results returns
+    python -m benchmarks.td3_returns --results returns --environment HalfCheetah-v5 --env_steps 100000 \
         --start_steps 10000 --num_seeds 5 --figure docs/figures/td3_half_cheetah.png
 
 Both have Stable-Baselines3's defaults (layers of 400 and 300 ReLUs, learning rate 1e-3, batches of 256, `--start_steps`
@@ -15,7 +15,6 @@ after a change of either program.
 import argparse
 import csv
 import json
-import sys
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
@@ -26,9 +25,8 @@ import numpy as np
 import torch
 from scipy.stats import trim_mean
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-
 import hebbes
+from hebbes.files.atomic_file import write_atomically
 from hebbes.reporting.figure import COLORS, add_legend, add_title, make_figure, style_axes, write_figure
 
 HIDDEN, LEARNING_RATE, BATCH, NOISE = [400, 300], 1e-3, 256, 0.1
@@ -117,9 +115,7 @@ def load_or_train(arguments: argparse.Namespace, name: str, seed: int) -> dict[s
     path = arguments.results / f"{name}-{arguments.environment}-{'-'.join(map(str, numbers))}.json"
     if not path.exists():
         curve, mean_return = TRAINERS[name](arguments, seed)
-        unfinished = path.with_suffix(".part")
-        unfinished.write_text(json.dumps({"return": mean_return, "curve": curve}))
-        unfinished.replace(path)
+        write_atomically(path, json.dumps({"return": mean_return, "curve": curve}).encode())
     result: dict[str, Any] = json.loads(path.read_text())
     return result
 

@@ -1,6 +1,6 @@
 """Env steps per second of the whole training loop and of bare stepping of the same simulator, measured alternately.
 
-    python benchmarks/throughput.py --environment HalfCheetah-v5 --policy mlp --hidden_sizes 64 64 --json
+    python -m benchmarks.throughput --environment HalfCheetah-v5 --policy mlp --hidden_sizes 64 64 --json
 
 The loop is that of `train_static.py`, with all its flags: sampling, policy, stepping, wrappers, statistics, update.
 Bare stepping replays actions recorded from the same policies. It steps every sub-environment in every env step, and
@@ -15,12 +15,9 @@ import tempfile
 import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from statistics import median
 
 import numpy as np
-
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from hebbes.contracts.environment import BatchEnv, EnvStep
 from hebbes.contracts.strategy import Strategy

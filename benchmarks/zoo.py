@@ -22,7 +22,6 @@ from pathlib import Path
 from typing import Any
 
 import cv2
-import gymnasium
 import numpy as np
 import yaml
 from jaxtyping import Float64, UInt8
@@ -35,7 +34,7 @@ from hebbes.files.atomic_file import write_atomically
 from hebbes.files.option_file import read_yaml
 from hebbes.files.policy_file import load_policy
 from hebbes.files.zoo import PREFIX, ZOO
-from hebbes.reporting.video import VideoWriter
+from hebbes.reporting.video import VideoWriter, find_frame_rate
 from hebbes.statistics.intervals import Estimate, summarize
 from hebbes.statistics.table import format_number
 from hebbes.training.final_test import TEST_JSON
@@ -130,7 +129,7 @@ def film(name: str, path: Path) -> None:
     """Films the first seconds of an episode, in real time and small."""
     saved, seed = load_policy(PREFIX + name), read_yaml(ZOO / TABLE)[name]["seed"]
     spec, frames = make_evaluation_spec(saved.environment), 0
-    rate = gymnasium.make(spec.environment).metadata["render_fps"]
+    rate = find_frame_rate(spec)
     every = max(1, round(rate / FRAMES_PER_SECOND))
     with VideoWriter(path, rate / every) as video:
 

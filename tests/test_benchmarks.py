@@ -29,11 +29,11 @@ NOISES, UNITS = ("full_rank", "low_rank"), ("second", "cpu_second")
     ("command", "keys"),
     [
         (
-            ["throughput.py", "--environment", "CartPole-v1", "--popsize", "4", "--max_episode_steps", "20"],
+            ["throughput", "--environment", "CartPole-v1", "--popsize", "4", "--max_episode_steps", "20"],
             {"environment", "threads", "env_steps_per_second", "bare_env_steps_per_second", "ratio"},
         ),
         (
-            ["low_rank.py", "--popsize", "4", "--hidden_sizes", "4", "--max_episode_steps", "20"],
+            ["low_rank", "--popsize", "4", "--hidden_sizes", "4", "--max_episode_steps", "20"],
             {
                 f"{policy}_{figure}"
                 for policy in ("untrained", "trained")
@@ -44,11 +44,11 @@ NOISES, UNITS = ("full_rank", "low_rank"), ("second", "cpu_second")
                 )
             },
         ),
-        (["sampling.py", "--members", "4", "--params", "100"], {"seconds", "cpu_seconds", "megabytes"}),
+        (["sampling", "--members", "4", "--params", "100"], {"seconds", "cpu_seconds", "megabytes"}),
     ],
 )
 def test_prints_its_figures_as_json(command, keys):
-    figures = _figures(str(ROOT / "benchmarks" / command[0]), *command[1:])
+    figures = _figures("-m", f"benchmarks.{command[0]}", *command[1:])
     assert set(figures) == keys
     assert all(value > 0 for value in figures.values() if not isinstance(value, str))
 
@@ -85,7 +85,7 @@ def test_only_a_covariance_that_does_not_fit_is_passed_over():
 @pytest.mark.slow
 def test_the_start_of_programs_is_measured_beside_a_bare_import():
     names = {"static_help", "hebbian_unknown_flag"}
-    seconds = _figures(str(ROOT / "benchmarks" / "startup.py"), "--turns", "1", "--commands", *sorted(names))
+    seconds = _figures("-m", "benchmarks.startup", "--turns", "1", "--commands", *sorted(names))
     assert seconds.keys() == {"bare", *names}
     assert all(value > 0 for value in seconds.values())
 
