@@ -163,6 +163,8 @@ def check_argument(
         shown = list(value) if isinstance(value, tuple | list) else value
         if is_infinite or (range and not parse_range(range).contains(item)):
             raise ValueError(f"{name} must be {_describe_range(item, range)}, got {shown}{advice}")
+        if isinstance(item, str) and "\0" in item:
+            raise ValueError(f"{name} must be a text without NUL characters, got {shown!r}")
         if isinstance(item, int) and abs(item) > MAX_INTEGER:
             raise ValueError(f"{name} must be between -2^63 and 2^63, got {shown}")
     return converted

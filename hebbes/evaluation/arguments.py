@@ -7,6 +7,9 @@ from pathlib import Path
 from hebbes.contracts.engine import EngineError
 from hebbes.contracts.errors import describe_error
 
+MAX_EPISODES = 1_000_000
+"""Far more than any statistics need. It keeps a typing error from filling the memory."""
+
 
 def check_imports(imports: Sequence[str]) -> tuple[str, ...]:
     """The names of the packages; ValueError for a single text, whose letters would be taken for names."""

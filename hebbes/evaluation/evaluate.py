@@ -12,7 +12,7 @@ from jaxtyping import Float64, Int
 from hebbes.contracts.option import check_argument
 from hebbes.environments.environment_spec import EnvironmentSpec
 from hebbes.environments.ids import advise_episode_limit
-from hebbes.evaluation.arguments import check_imports, convert_errors
+from hebbes.evaluation.arguments import MAX_EPISODES, check_imports, convert_errors
 from hebbes.evaluation.entries import load_in_environment
 from hebbes.evaluation.evaluation_env import EvaluationEnv
 from hebbes.evaluation.play import make_evaluation_spec, play
@@ -77,7 +77,7 @@ def evaluate(
 
     Args:
         path: the policy file, or "zoo:NAME" for a released one.
-        episodes: how many to play.
+        episodes: how many to play, a million at most.
         seed: of the start states; episode k depends only on the seed and k.
         environment: another environment than the one in the file, by its id.
         backend: "auto", "gymnasium" or "envpool". By default Gymnasium, and EnvPool for what only EnvPool has.
@@ -95,7 +95,7 @@ def evaluate(
         >>> print(hebbes.evaluate("cartpole.dat", episodes=20, seed=0, threads=1))
         mean 500 [500, 500], IQM 500 [500, 500], median 500 [500, 500], std 0.00, min 500, max 500 over 20 episodes
     """
-    episodes = check_argument("episodes", episodes, int, range=">= 1")
+    episodes = check_argument("episodes", episodes, int, range=f"in [1, {MAX_EPISODES}]")
     seed = check_argument("seed", seed, int, range=">= 0")
     threads = resolve_num_threads(check_argument("threads", threads, int))
     max_episode_steps = check_argument("max_episode_steps", max_episode_steps, int | None, range=">= 1")

@@ -157,7 +157,12 @@ def _read_header(path: Path) -> CheckpointHeader:
 
 
 def _list_paths(folder: Path) -> list[Path]:
-    return sorted(path for path in folder.glob("*.ckpt") if path.stem.isdecimal())
+    """The files of the checkpoints, the oldest first; OSError if the folder is there and cannot be read."""
+    try:
+        paths = list(folder.iterdir())
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+    return sorted(path for path in paths if path.suffix == ".ckpt" and path.stem.isdecimal())
 
 
 def _delete_unneeded_segments(folder: Path, *needed: str) -> None:

@@ -8,9 +8,9 @@ from hebbes.contracts.option import check_options, option
 from hebbes.contracts.policy import Policy
 from hebbes.environments.environment_spec import BACKENDS
 from hebbes.environments.morphologies import identify_morphology, pin_morphology
+from hebbes.evaluation.arguments import MAX_EPISODES
 from hebbes.execution.engine_options import resolve_num_threads
 from hebbes.options.reference_options import ReferenceOptions
-from hebbes.training.run_options import MAX_EPISODES
 
 ALL_MORPHOLOGIES = ("none", "left", "right")
 """The morphologies that `--damage all` stands for."""

@@ -74,6 +74,8 @@ def _format_text(value: Any) -> str:
             return str(yaml.safe_dump(_to_plain(value), default_flow_style=True, width=inf)).strip()
         except yaml.YAMLError as error:
             raise ValueError(f"a mapping must hold numbers, texts, lists and mappings, got {value!r}") from error
+    if isinstance(value, bytes):
+        raise ValueError(f"an option cannot be bytes, got {value!r}")
     if isinstance(value, bool):
         return str(value).lower()
     return "none" if value is None else str(value)

@@ -15,16 +15,22 @@ from hebbes.recording.standard_output import make_printable
 
 @contextmanager
 def report_errors_in_one_line() -> Iterator[None]:
-    """Turns a user's mistake, which is a ValueError or TypeError, into one line and status 2.
+    """Turns a user's mistake into one line and status 2: a ValueError, a TypeError, or a path that cannot be used.
 
     It does the same with `sys.exit` in the user's own code, which would otherwise look like a normal end.
     """
     try:
         with convert_foreign_exits():
             yield
+    except OSError as error:
+        _refuse(f"{error.filename}: {error.strerror}" if error.filename else str(error))
     except (ValueError, TypeError, ForeignExitError) as error:
-        print(f"{Path(sys.argv[0]).name}: error: {make_printable(' '.join(str(error).split()))}", file=sys.stderr)
-        sys.exit(2)
+        _refuse(str(error))
+
+
+def _refuse(message: str) -> NoReturn:
+    print(f"{Path(sys.argv[0]).name}: error: {make_printable(' '.join(message.split()))}", file=sys.stderr)
+    sys.exit(2)
 
 
 @contextmanager

@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hebbes.contracts.option import check_options, option
+from hebbes.evaluation.arguments import MAX_EPISODES
 from hebbes.options.program_options import parse_options
 from hebbes.programs.exit_status import end_cleanly_on_signals, report_errors_in_one_line
 from hebbes.recording.console import Console
 from hebbes.recording.standard_output import make_printable, reserve_stdout_for_results, try_to_write
 from hebbes.reporting.page.write_page import check_page_path, write_page
-from hebbes.training.run_options import MAX_EPISODES
 
 if TYPE_CHECKING:
     from hebbes.programs.reports.run_sections import ReportedRun

@@ -202,7 +202,7 @@ def _check_initial_mean(initial_mean: Any) -> Float32[np.ndarray, " params"]:
     """The mean in float32; ValueError if it cannot be one."""
     try:
         with np.errstate(over="ignore"):  # too large for float32 is refused below
-            mean = np.array(initial_mean, np.float32)
+            mean = np.asarray(initial_mean).astype(np.float32, casting="same_kind")
     except (TypeError, ValueError) as error:
         raise ValueError(f"initial_mean must be an array of numbers: {error}") from error
     if mean.ndim != 1 or len(mean) == 0:

@@ -63,6 +63,7 @@ class Lifecycle:
         ):
             self._loggers.report = self._console.print_notice
             self._introduce()
+            error: BaseException | None = None
             try:
                 self._evaluate_if_over()  # a budget may have been reduced before the first evaluation
                 self._save()
@@ -71,11 +72,11 @@ class Lifecycle:
                     result = self._advance()
                     self._finish_unit(result, time.perf_counter() - started, on_row)
                 self._evaluate_if_over()
+            except BaseException as raised:
+                error = raised
+                raise
             finally:
-                if self._saved is not self._checkpoint:
-                    self._save()
-            if self._saved is not self._checkpoint:
-                raise TrainingError(f"{unit} {self._progress.units} could not be saved: {self._save_error}")
+                self._save_end(error)
         if self._progress.units > units:
             self._console.print_message(f"training ended: {self.ending}")
 
@@ -203,6 +204,23 @@ class Lifecycle:
         if self.ending and self._progress.best is None:
             self._evaluate()
             self._capture()
+
+    def _save_end(self, error: BaseException | None) -> None:
+        """Writes the last finished unit, whatever has ended training.
+
+        If that fails, TrainingError. If a signal or an error has ended training, a line says it instead, and the
+        program ends with status 1 after the signal.
+        """
+        if self._saved is not self._checkpoint:
+            self._save()
+        if self._saved is self._checkpoint:
+            return
+        lost = f"{self._trainer.unit} {self._progress.units} could not be saved: {self._save_error}"
+        if error is None:
+            raise TrainingError(lost)
+        self._console.print_notice(f"stopped: {lost}")
+        if isinstance(error, SystemExit):
+            raise SystemExit(1) from error
 
     def _save(self) -> None:
         """Writes the last finished unit. If that fails, the previous checkpoint remains, and the next save tries again.

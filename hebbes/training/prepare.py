@@ -134,7 +134,8 @@ def _resume_run(config: TrainConfig, folder: Path) -> Run:
     except KeyError as error:
         raise ValueError(f"the checkpoint in {folder} lacks {error}") from error
     except OSError as error:
-        raise ValueError(f"cannot resume {folder}: {error.strerror} {error.filename or ''}".rstrip()) from error
+        where = error.filename2 or error.filename or ""  # the second one if a temporary file was to replace it
+        raise ValueError(f"cannot resume {folder}: {error.strerror} {where}".rstrip()) from error
 
 
 def _restore_run(config: TrainConfig, folder: Path) -> Run:

@@ -6,12 +6,16 @@ from typing import Any
 
 from hebbes.contracts.option import check_options, option
 from hebbes.environments.wrapper_spec import read_wrapper
+from hebbes.evaluation.arguments import MAX_EPISODES
 
 NO_PRESET = "none"
 """The value of `--preset` for which only the shared preset is read."""
 
-MAX_EPISODES = 1_000_000
-"""Far more than any statistics need. It keeps a typing error from filling the memory."""
+MAX_NAME_BYTES = 200
+"""Of the name of a run's folder. File systems take 255, and temporary names are longer."""
+
+RESERVED_NAMES = ("checkpoint", "kept", "videos")
+"""Folders in that of a run. If a run had such a name, the folder around it would look like that of a run."""
 
 
 @dataclass(frozen=True)
@@ -90,7 +94,26 @@ class RunOptions:
 
     def __post_init__(self) -> None:
         check_options(self)
-        if self.run_name is not None and not re.fullmatch(r"(?!\.)[^/\x00-\x1f]{1,200}", self.run_name):
-            raise ValueError(f"run_name must be a plain folder name of at most 200 characters, got {self.run_name!r}")
+        for name in ("folder", "run_name"):
+            if not _can_be_encoded(getattr(self, name) or ""):  # config.yaml holds it
+                raise ValueError(f"{name} must be a text in UTF-8, got {getattr(self, name)!r}")
+        if self.run_name is not None and not _is_folder_name(self.run_name):
+            raise ValueError(
+                f"run_name must be a plain folder name of at most {MAX_NAME_BYTES} bytes, and not one of "
+                f"{', '.join(RESERVED_NAMES)}, got {self.run_name!r}"
+            )
         if not self.folder:
             raise ValueError("folder must name a folder, got ''")
+
+
+def _can_be_encoded(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _is_folder_name(name: str) -> bool:
+    is_plain = re.fullmatch(r"(?!\.)[^/\x00-\x1f]+", name) and len(name.encode()) <= MAX_NAME_BYTES
+    return bool(is_plain) and name not in RESERVED_NAMES

@@ -65,7 +65,8 @@ def read_saved_run(folder: Path, *, check: bool = False) -> SavedRun:
 def find_run_folders(top: Path) -> list[Path]:
     """The folders of all runs in a folder, or the folder itself; ValueError if it holds no run.
 
-    A folder is that of a run if it has checkpoints, or the options of a run without runs in it.
+    A folder is that of a run if it has checkpoints, or the options of a run without runs in it. One that cannot be
+    read may be one.
     """
     found = list(_walk(top)) if top.is_dir() else []
     if not found:
@@ -85,20 +86,31 @@ def find_usable_runs(top: Path, is_usable: Callable[[Path], object], lack: str) 
 
     If all lack it, all are returned: what needs it says so.
     """
-    folders = find_run_folders(top)
-    usable = [folder for folder in folders if is_usable(folder)]
+    lacks = {folder: _find_lack(folder, is_usable, lack) for folder in find_run_folders(top)}
+    usable = [folder for folder, found in lacks.items() if not found]
     if usable:
-        for folder in folders:
-            if folder not in usable:
-                print(f"left out  {make_printable(str(folder))}: {lack}", file=sys.stderr)
-    return usable or folders
+        for folder, found in lacks.items():
+            if found:
+                print(f"left out  {make_printable(str(folder))}: {found}", file=sys.stderr)
+    return usable or list(lacks)
+
+
+def _find_lack(folder: Path, is_usable: Callable[[Path], object], lack: str) -> str:
+    """Why the run in a folder cannot be used; empty if it can."""
+    try:
+        return "" if is_usable(folder) else lack
+    except OSError as error:
+        return str(error.strerror)
 
 
 def _walk(folder: Path) -> Iterator[Path]:
     try:
         with os.scandir(folder) as entries:
             names = {entry.name: entry.is_dir(follow_symlinks=False) for entry in entries}  # a link may lead back here
-    except OSError:  # not to be read, or deleted just now
+    except (FileNotFoundError, NotADirectoryError):  # deleted just now
+        return
+    except OSError:  # not to be read
+        yield folder
         return
     if names.get(FOLDER):
         yield folder

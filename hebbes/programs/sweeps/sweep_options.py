@@ -64,8 +64,10 @@ class SearchedOption:
 def limit_by_env_steps(config: TrainConfig) -> TrainConfig:
     """The config with env steps as the only budget, unless generations were typed.
 
-    ValueError without `max_env_steps`, or with several seeds.
+    ValueError without `max_env_steps`, with several seeds, or with a run to be resumed.
     """
+    if config.run.resume is not None:
+        raise ValueError(f"resume has no meaning for a sweep, which goes on by itself, got {config.run.resume!r}")
     if config.training.max_env_steps is None:
         raise ValueError("a sweep needs max_env_steps, the env steps of a trial")
     if config.run.seeds > 1:
