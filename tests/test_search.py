@@ -169,6 +169,7 @@ def test_short_names_are_taken_as_on_the_command_line():
         ({"initial_mean": []}, r"^initial_mean must have one dimension .* got shape \(0,\)$"),
         ({"initial_mean": [0.0, 1e39]}, "^initial_mean must have finite float32 numbers, got inf$"),
         ({"initial_mean": ["a"]}, "^initial_mean must be an array of numbers"),
+        ({"initial_mean": np.zeros(2, complex)}, "^initial_mean must be an array of numbers"),
     ],
 )
 @unchecked()

@@ -89,3 +89,8 @@ def test_a_package_that_a_users_module_lacks_is_not_taken_for_ours(tmp_path, mon
     line = refusal("train_static.py", "--import", "lacks_something", "--environment", "CartPole-v1")
     assert "--import: cannot import 'lacks_something': ModuleNotFoundError: No module named 'no_such_package'" in line
     assert "make setup" not in line
+
+
+@pytest.mark.parametrize("option", ["--folder", "--resume"])
+def test_a_path_that_no_file_system_takes_is_one_line(option, refusal):
+    assert refusal("train_static.py", "--environment", "CartPole-v1", option, "x" * 300).endswith("File name too long")

@@ -70,7 +70,7 @@ def make_plot(config: PlotConfig) -> "Figure":
         folder
         for path in config.runs
         for folder in find_usable_runs(
-            Path(path), lambda run: read_last_row(run / METRICS_CSV), "it has no metrics yet"
+            Path(path), lambda run: read_last_row(run / METRICS_CSV), "it has no metrics that can be read"
         )
     ]
     runs = [read_saved_run(folder) for folder in {each.resolve(): each for each in found}.values()]

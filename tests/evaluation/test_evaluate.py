@@ -91,7 +91,7 @@ def test_returns_are_averaged_over_morphologies(tmp_path):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"episodes": 0}, "episodes must be >= 1, got 0"),
+        ({"episodes": 0}, r"episodes must be in \[1, 1000000\], got 0"),
         ({"episodes": 2.0}, "episodes must be a whole number, got 2.0"),
         ({"seed": -1}, "seed must be >= 0, got -1"),
         ({"threads": 0}, "threads must be from 1 to 1024, or -1 for all cores, got 0"),

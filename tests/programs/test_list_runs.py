@@ -17,6 +17,7 @@ from hebbes.programs.list_runs import RunsConfig, find_listed
 from hebbes.training.prepare import prepare
 from hebbes.training.run import execute
 from hebbes.training.run_status import read_status
+from tests.files.damage import flip_last_bit
 from tests.programs.commands import ROOT, run_command
 from tests.training.scripted_runs import make_scripted_config, resume, train
 
@@ -110,11 +111,6 @@ def test_flipped_bits_are_noticed_if_arrays_are_read(made, tmp_path):
     assert find(tmp_path, check=True)["run"].status.state == "damaged"
 
 
-def flip_last_bit(path):
-    *start, last = path.read_bytes()
-    path.write_bytes(bytes([*start, last ^ 1]))
-
-
 def test_names_are_printed_as_text(made, tmp_path):
     shutil.copytree(made / "Scripted-v0" / "ended", tmp_path / "\x1b[31m[red]\n\u202ex")
     out = run_command("runs", tmp_path).stdout
@@ -136,6 +132,7 @@ def test_what_cannot_be_listed_is_one_line_and_status_2(made, tmp_path, refusal)
         ([made, "--state", "ending"], "state must be one of running, ended, stopped, damaged"),
         ([""], "folder must name a folder"),
         ([made, "--json", "--follow"], "json cannot be used with follow"),
+        (["x" * 300], f"{'x' * 300}: File name too long"),
     ]:
         assert expected in refusal("runs", *arguments)
 

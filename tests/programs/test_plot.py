@@ -121,4 +121,4 @@ def test_a_run_of_a_folder_that_has_no_metrics_yet_is_left_out(tmp_path, capsys)
     (new / "checkpoint").mkdir(parents=True)
     (new / "checkpoint" / "00000000.ckpt").write_bytes(next((folder / "checkpoint").glob("*1.ckpt")).read_bytes())
     make_plot(PlotConfig(runs=(str(folder.parent),)))
-    assert capsys.readouterr().err == f"left out  {new}: it has no metrics yet\n"
+    assert capsys.readouterr().err == f"left out  {new}: it has no metrics that can be read\n"

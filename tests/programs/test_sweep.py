@@ -183,6 +183,7 @@ def test_options_that_are_typed_are_not_varied_and_search_adds_others(tmp_path):
         ({"trails": 1}, "unknown option --trails, did you mean 'trials'?"),
         ({"max_env_steps": None}, "needs max_env_steps"),
         ({"seeds": 2}, "seeds must be 1 in a sweep"),
+        ({"resume": "/no/such/run"}, "resume has no meaning for a sweep"),
         ({"test_episodes": 0}, "test_episodes must be >= 1 in a sweep with finalists"),
         ({"output": "/no/such/folder.yaml"}, "output /no/such/folder.yaml: the folder /no/such does not exist"),
         ({"folder": "/proc/no"}, "cannot write to sweep folder /proc/no"),

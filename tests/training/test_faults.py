@@ -200,6 +200,27 @@ def test_a_run_whose_end_cannot_be_saved_says_so(tmp_path, monkeypatch):
     assert load_newest_checkpoint(run.folder / "checkpoint")[0].progress.units == 8
 
 
+@pytest.mark.parametrize(("ending", "status"), [(SystemExit(143), 1), (KeyError("a user's"), None)])
+def test_whatever_ends_a_run_that_cannot_be_saved_a_line_says_so(ending, status, tmp_path, monkeypatch, capsys):
+    """Although the same error was printed before. After a signal the status is 1."""
+    (run,) = prepare(make_scripted_config(tmp_path, eval_every=100, checkpoint_every=1))
+
+    def refuse_to_save(self, checkpoint):
+        raise PermissionError(13, "Permission denied", "/checkpoint/x.ckpt")
+
+    def end(row):
+        if row["generation"] == 5:
+            raise ending
+
+    monkeypatch.setattr(RunFiles, "save", refuse_to_save)
+    with pytest.raises(type(ending)) as raised:
+        execute(run, end)
+    assert getattr(raised.value, "code", None) == status
+    said = [line for line in capsys.readouterr().out.splitlines() if "saved" in line]
+    assert said[-1] == "stopped: generation 5 could not be saved: Permission denied: /checkpoint"
+    assert "training goes on" in said[0]
+
+
 def test_a_simulator_that_cannot_start_stops_the_run_with_its_last_generation(tmp_path, monkeypatch):
     (run,) = prepare(make_scripted_config(tmp_path, eval_every=3, eval_episodes=3))
     evaluate = run.engine.evaluate

@@ -234,6 +234,14 @@ def test_a_file_without_metrics_prevents_the_resume(tmp_path):
         resume(folder)
 
 
+def test_a_folder_where_the_options_belong_is_named_and_not_the_temporary_file(tmp_path):
+    folder = train(make_scripted_config(tmp_path, generations=2))
+    (folder / "config.yaml").unlink()
+    (folder / "config.yaml").mkdir()
+    with pytest.raises(ValueError, match=rf"^cannot resume {folder}: Is a directory {folder}/config.yaml$"):
+        resume(folder, generations=3)
+
+
 def test_a_resume_with_nothing_to_do_says_so(tmp_path, capsys):
     folder = train(make_scripted_config(tmp_path, generations=2))
     resume(folder, max_env_steps=10)

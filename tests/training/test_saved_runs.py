@@ -1,7 +1,9 @@
 """The runs that a folder holds, their policy files, and what their checkpoints say."""
 
+import os
 import shutil
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -41,6 +43,22 @@ def test_what_holds_no_run_is_named(tmp_path):
     }.items():
         with pytest.raises(ValueError, match=f"^{tmp_path / name} {why}$"):
             find_run_folders(tmp_path / name)
+
+
+def test_a_folder_that_cannot_be_read_is_named(tmp_path, monkeypatch, capsys):
+    for name in ("a", "b"):
+        make_run(tmp_path / name, "best.dat")
+    scan, exists = os.scandir, Path.exists
+
+    def refuse(path):
+        if Path(path).is_relative_to(tmp_path / "b"):
+            raise PermissionError(13, "Permission denied", str(path))
+
+    monkeypatch.setattr(os, "scandir", lambda path: refuse(path) or scan(path))
+    monkeypatch.setattr(Path, "exists", lambda path: refuse(path) or exists(path))
+    assert find_run_folders(tmp_path) == [tmp_path / "a", tmp_path / "b"]
+    assert list_policy_files([str(tmp_path)]) == [str(tmp_path / "a" / "best.dat")]
+    assert capsys.readouterr().err == f"left out  {tmp_path}/b: Permission denied\n"
 
 
 def test_a_folder_stands_for_the_best_policy_of_each_run(tmp_path, capsys):

@@ -52,7 +52,7 @@ def read_runs(listed: Sequence[Listed]) -> list[ReportedRun]:
 def _read_metrics(folder: Path) -> Mapping[str, Float64[np.ndarray, " units"]]:
     try:
         return read_all_metrics(folder)
-    except ValueError:  # none yet, or damaged
+    except (OSError, ValueError):  # none yet, damaged, or not to be read
         return {}
 
 
