@@ -64,8 +64,10 @@ def test_chunks_cover_the_members_once_in_order_and_evenly(num_members, chunk_si
 
 @pytest.mark.parametrize(
     ("make", "num_params", "processes"),
-    [(make_cartpole_task, 8, 2), (make_task, 4, 1)],
-    ids=["cartpole on envpool", "scripted on gymnasium"],
+    [
+        pytest.param(make_cartpole_task, 8, 2, id="cartpole on envpool", marks=pytest.mark.slow),
+        pytest.param(make_task, 4, 1, id="scripted on gymnasium"),
+    ],
 )
 def test_the_same_bits_on_any_number_of_threads_and_workers(make, num_params, processes):
     alone = collect_answers(InProcess(make(), chunk_size=4, threads=1), num_params)

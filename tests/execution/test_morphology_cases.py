@@ -100,6 +100,7 @@ def test_a_morphology_that_kills_its_workers_fails_every_case_of_the_chunk(capfd
     assert found.faults == {"worker died (exit code 3)": 9 * 6}
 
 
+@pytest.mark.slow
 def test_the_time_limit_is_for_each_case():
     """Three morphologies take 1.8 s. That is above the limit of one case of nine members and below that of three."""
     slow = (WrapperSpec("tests.execution.test_morphology_cases:Slow"),)

@@ -95,6 +95,7 @@ def describe_choice(policy):
     return "-".join(map(str, (type(policy).__name__, *changed.values())))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("policy", list_choices(), ids=describe_choice)
 def test_every_choice_has_the_code_that_computes_it(policy):
     assert np.isfinite(play(policy)).all()

@@ -53,7 +53,14 @@ def _check(policy, coefficients, compute_change, find_eta):
 @pytest.mark.parametrize(
     ("rule", "sharing", "normalization", "update_every"),
     # only oja's decay depends on the rule, and modulation does not know the sharing
-    [(rule, "synapse", normalization, 1) for rule in TABLE for normalization in ("none", "oja")]
+    [
+        pytest.param(
+            *(rule, "synapse", normalization, 1),
+            marks=() if rule in ("A", "ABCD_lr_D_in_and_out") else pytest.mark.slow,
+        )
+        for rule in TABLE
+        for normalization in ("none", "oja")
+    ]
     + [("ABCD_lr", sharing, each, 2) for sharing in NUM_SETS for each in ("none", "max_abs", "clip", "oja")],
 )
 def test_every_rule_and_sharing(rule, sharing, modulation, eligibility, normalization, update_every):

@@ -219,8 +219,11 @@ def test_the_first_update_by_hand():
     assert found[1] == [pytest.approx([third / abs(third)], abs=1e-6)]
 
 
+# each rule has kernels of its own, which take a second to compile
 ZERO = [
-    (normalization, rule, sharing, modulation, eligibility)
+    pytest.param(
+        normalization, rule, sharing, modulation, eligibility, marks=() if rule == "ABCD_lr" else pytest.mark.slow
+    )
     for normalization in ("none", "oja", "clip")
     for rule in (*TABLE, *NEURAL)
     for sharing in (("layer",) if rule in NEURAL else ("synapse", "modulo") if rule == "ABCD_lr" else ("synapse",))

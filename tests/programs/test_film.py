@@ -45,6 +45,7 @@ def test_policies_are_kept_and_filmed_while_a_run_trains(folder):
     assert len(read_frames(folder / "videos" / "00000003.mp4")) > 3
 
 
+@pytest.mark.slow
 def test_a_video_that_is_missing_is_made_after_a_resume(folder, tmp_path):
     folder = shutil.copytree(folder, tmp_path / "run")
     lost = folder / "videos" / "00000003.mp4"

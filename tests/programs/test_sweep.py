@@ -225,6 +225,7 @@ def test_the_name_of_a_final_is_apart_from_its_env_steps(tmp_path, monkeypatch, 
     assert "final12 seed 101 45 of 45 env steps" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_a_sweep_on_a_terminal_shows_what_it_does(tmp_path):
     seen = set()
     program = start("-m", "hebbes", "sweep", *make_arguments(tmp_path, trials=1, final_seeds=1, max_env_steps=60_000))

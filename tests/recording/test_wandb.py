@@ -26,6 +26,7 @@ def offline(monkeypatch):
     monkeypatch.setenv("WANDB_SILENT", "true")
 
 
+@pytest.mark.slow
 def test_a_run_leaves_its_options_its_rows_and_its_learning_curve(tmp_path):
     exit_before = sys.exit, sys.excepthook
     run = hebbes.train({**OPTIONS, "wandb_project": "ants", "folder": tmp_path, "sigma": 0.125}, quiet=True)
@@ -82,6 +83,7 @@ def test_a_run_that_ctrl_c_stops_is_resumed_under_the_same_id(tmp_path):
     assert counted == [*range(1, generations + 3)]
 
 
+@pytest.mark.slow
 def test_online_without_an_account_is_refused_before_anything_is_made(tmp_path):
     environment = {name: value for name, value in os.environ.items() if not name.startswith("WANDB_")}
     command = [sys.executable, "train_static.py", "--environment", "CartPole-v1", "--wandb", "--folder", str(tmp_path)]

@@ -144,6 +144,7 @@ def test_an_episode_that_breaks_off_leaves_the_old_file(tmp_path):
     assert (tmp_path / "episode.mp4").read_bytes() == b"old"
 
 
+@pytest.mark.slow
 def test_a_killed_process_leaves_no_file_of_that_name(tmp_path):
     program = (
         "import os, signal, sys\n"
