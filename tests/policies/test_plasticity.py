@@ -221,14 +221,12 @@ def test_the_first_update_by_hand():
 
 # each rule has kernels of its own, which take a second to compile
 ZERO = [
-    pytest.param(
-        normalization, rule, sharing, modulation, eligibility, marks=() if rule == "ABCD_lr" else pytest.mark.slow
-    )
+    pytest.param(normalization, rule, sharing, *axes, marks=() if rule == "ABCD_lr" else pytest.mark.slow)
     for normalization in ("none", "oja", "clip")
     for rule in (*TABLE, *NEURAL)
     for sharing in (("layer",) if rule in NEURAL else ("synapse", "modulo") if rule == "ABCD_lr" else ("synapse",))
-    for modulation, eligibility in (("none", False), ("reward", False), ("reward", True))
-    if normalization != "oja" or rule in ETA or modulation == "reward"  # else oja decays without coefficients
+    for axes in (("none", False), ("reward", False), ("reward", True))
+    if normalization != "oja" or rule in ETA or axes[0] == "reward"  # else oja decays without coefficients
 ]
 
 
