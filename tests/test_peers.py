@@ -53,7 +53,7 @@ def test_the_clock_is_stopped_during_evaluations():
         evaluated.append(act(np.zeros(1)))
         return 7.0
 
-    evaluations = Evaluations(100, evaluate, clock=lambda: now[0])
+    evaluations = Evaluations(100, 10, evaluate, clock=lambda: now[0])
     for number in range(34):
         now[0] += 3
         with pytest.raises(TimeIsOver) if number == 33 else nullcontext():
@@ -66,7 +66,7 @@ def test_the_clock_is_stopped_during_evaluations():
 
 def test_long_runs_are_evaluated_after_one_five_and_fifteen_minutes_too():
     now = [0.0]
-    evaluations = Evaluations(2000, lambda act: 0.0, clock=lambda: now[0])
+    evaluations = Evaluations(2000, 10, lambda act: 0.0, clock=lambda: now[0])
     while now[0] < 2000:
         now[0] += 20
         with pytest.raises(TimeIsOver) if now[0] == 2000 else nullcontext():
@@ -166,7 +166,7 @@ def test_a_stop_loses_one_run_and_leaves_no_process(tmp_path, harness, number):
     stopped.send_signal(number)
     said, _ = stopped.communicate(timeout=60)
     assert stopped.returncode == 128 + number and "Traceback" not in said
-    assert find_results(tmp_path) == ["CartPole-v1-fake-0.3s-1cores-seed0.json"]
+    assert find_results(tmp_path) == ["CartPole-v1-fake-0.3s-1cores-10evaluations-seed0.json"]
     with pytest.raises(ProcessLookupError):
         os.kill(int(pid_file.read_text()), 0)
 
@@ -233,7 +233,7 @@ def test_settings_are_json_values_for_every_environment(name):
 def test_every_peer_trains(tmp_path, name, environment):
     import_peer(name)
     path = tmp_path / "result.json"
-    plan = Plan(name, environment, 0, 2.0, min(2, len(os.sched_getaffinity(0))))
+    plan = Plan(name, environment, 0, 2.0, min(2, len(os.sched_getaffinity(0))), 10)
     assert run(plan, path), path.with_suffix(".log").read_text()
     result = json.loads(path.read_text())
     assert Plan(**result["plan"]) == plan

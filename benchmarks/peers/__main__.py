@@ -87,6 +87,7 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--environment", nargs="+", choices=ENVIRONMENTS, default=ENVIRONMENTS, help="default: all")
     parser.add_argument("--minutes", type=float, default=15.0, help="of training, for each run (default: 15)")
     parser.add_argument("--seeds", type=int, default=5, help="0, 1, ... (default: 5)")
+    parser.add_argument("--evaluations", type=int, default=10, help="after equal parts of the time (default: 10)")
     parser.add_argument("--cores", type=int, default=2, help="for all processes of a run together (default: 2)")
     parser.add_argument("--results", type=Path, required=True, help="folder of the results")
     parser.add_argument("--peer", nargs="+", choices=PEERS, default=list(PEERS), help="default: all")
@@ -94,6 +95,8 @@ def parse_arguments() -> argparse.Namespace:
     available = len(os.sched_getaffinity(0))
     if not 1 <= arguments.cores <= available:
         parser.error(f"--cores must be in [1, {available}], got {arguments.cores}")
+    if arguments.evaluations < 1:
+        parser.error(f"--evaluations must be >= 1, got {arguments.evaluations}")
     if arguments.seeds < 1 or not 0 < arguments.minutes < float("inf"):
         parser.error(f"--seeds must be >= 1 and --minutes > 0, got {arguments.seeds} and {arguments.minutes}")
     return arguments
@@ -106,7 +109,8 @@ def main() -> None:
         signal.signal(number, _leave)
     peers, seconds = choose_peers(arguments.peer), 60 * arguments.minutes
     turns = product(range(arguments.seeds), arguments.environment, peers)
-    plans = [Plan(name, environment, seed, seconds, arguments.cores) for seed, environment, name in turns]
+    how = seconds, arguments.cores, arguments.evaluations
+    plans = [Plan(name, environment, seed, *how) for seed, environment, name in turns]
     is_complete = measure_missing(plans, arguments.results)
     for environment in arguments.environment:
         show([plan for plan in plans if plan.environment == environment], environment, arguments.results)

@@ -60,11 +60,13 @@ class Plan:
     seed: int
     seconds: float
     cores: int
+    evaluations: int
 
     @property
     def file_name(self) -> str:
         """That of the result."""
-        return f"{self.environment}-{self.peer}-{self.seconds:g}s-{self.cores}cores-seed{self.seed}.json"
+        how = f"{self.seconds:g}s-{self.cores}cores-{self.evaluations}evaluations"
+        return f"{self.environment}-{self.peer}-{how}-seed{self.seed}.json"
 
 
 def find_peer(name: str) -> Peer:
@@ -74,16 +76,20 @@ def find_peer(name: str) -> Peer:
 
 
 class Evaluations:
-    """Evaluates policies when they are due: at the start, after each tenth of the budget, and after `MINUTES`.
+    """Evaluates policies when they are due: at the start, after each of equal parts of the budget, after `MINUTES`.
 
     The clock runs from the moment at which this is made, except during evaluations.
     """
 
     def __init__(
-        self, seconds: float, evaluate: Callable[[Act], float], clock: Callable[[], float] = time.perf_counter
+        self,
+        seconds: float,
+        parts: int,
+        evaluate: Callable[[Act], float],
+        clock: Callable[[], float] = time.perf_counter,
     ):
-        tenths = [seconds * tenth / 10 for tenth in range(11)]
-        self._due = sorted({*tenths, *(60.0 * each for each in MINUTES if 60 * each < seconds)})
+        ends = [seconds * part / parts for part in range(parts + 1)]
+        self._due = sorted({*ends, *(60.0 * each for each in MINUTES if 60 * each < seconds)})
         self._seconds, self._evaluate, self._clock = seconds, evaluate, clock
         self._start = clock()
         self.points: list[tuple[float, int, float]] = []
@@ -118,7 +124,7 @@ def measure(plan: Plan) -> dict[str, Any]:
     os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[: plan.cores])  # for all processes of the peer
     peer, env = find_peer(plan.peer), gymnasium.make(plan.environment)
     versions = {name: version(name) for name in peer.PACKAGES}
-    evaluations = Evaluations(plan.seconds, lambda act: play(env, act))
+    evaluations = Evaluations(plan.seconds, plan.evaluations, lambda act: play(env, act))
     with suppress(TimeIsOver):
         peer.train(plan.environment, plan.seed, plan.cores, evaluations.keep)
     return {
