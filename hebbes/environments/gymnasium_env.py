@@ -162,9 +162,11 @@ class GymnasiumEnv:
                 env.unwrapped.np_random, _ = np_random(seed)
         results = [env.reset(seed=seed) for env, seed in zip(self._envs, seeds, strict=True)]
         if not all(isinstance(result, tuple) and len(result) == 2 for result in results):
-            raise ValueError("reset must return two things, the observation and a mapping of info")
+            raise ValueError(
+                f"{self._environment}: reset must return two things, the observation and a mapping of info"
+            )
         first = [self._read(result)[0] for result in results]
-        return stack_observations("observation of reset", first, self.observation_space)
+        return stack_observations(f"{self._environment}: observation of reset", first, self.observation_space)
 
     def _read(self, result: Any) -> Any:
         """The result of `reset` or `step`, with the observation flattened if it has several parts."""

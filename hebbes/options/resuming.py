@@ -14,7 +14,7 @@ from hebbes.options.option_reader import OptionReader
 from hebbes.options.sources import Source, SourceReader, find_deciding_options
 from hebbes.options.texts import GivenOption, format_options
 from hebbes.registry.former_names import find_current_class_name, rename_saved_options
-from hebbes.registry.lookup import check_allowed, find_class, list_names
+from hebbes.registry.lookup import check_allowed, find_class, import_module, list_names
 from hebbes.training.config import TrainConfig, find_users_modules, make_config
 from hebbes.training.owners import AUTO, OwnedOption, list_all_owners, list_part_kinds, shorten_names
 from hebbes.training.program_words import list_program_words
@@ -52,7 +52,10 @@ def _find_readable(folders: Sequence[Path]) -> Path:
 def _make_resumed_config(
     trainer: str, folder: Path, given: Sequence[GivenOption], seed_options: Mapping[str, int]
 ) -> TrainConfig:
-    of_checkpoint = _read_saved_options(trainer, folder, find_deciding_options(trainer, given).get("import", ()))
+    imports = find_deciding_options(trainer, given).get("import", ())
+    of_checkpoint = _read_saved_options(trainer, folder, imports)
+    for package in imports:
+        import_module("--import", package)
     saved = {**of_checkpoint, **seed_options}
     reader = SourceReader(trainer)
     reader.read(Source(f"the run in {folder}", format_options(saved), is_lenient=True, is_saved=True))

@@ -173,6 +173,8 @@ def make_agent(config: TrainConfig, observation_space: Space, action_space: Spac
     trainer = getattr(policy_class, "trainer", config.trainer)
     if trainer != config.trainer:
         raise ValueError(f"policy {name!r} is not for this program; train it with train_{trainer}.py")
+    if not count_outputs(action_space):
+        raise ValueError(f"{config.environment.id}: its actions {action_space} have no numbers")
     sizes = {"observation_shape": observation_space.shape, "num_outputs": count_outputs(action_space)}
     policy = make_policy(name, policy_class, **sizes, **config.policy_options)
     head = "argmax" if isinstance(action_space, Discrete) else ACTION_BOUNDS[config.environment.action_bounds][0]

@@ -165,3 +165,9 @@ def test_a_plastic_policy_is_left_to_its_own_program_which_takes_static_ones_too
         make_agent(config, VECTOR, Discrete(4))
     config = make_config("hebbian", environment="CartPole-v1", policy="mlp", hidden_sizes=(3,))
     assert make_agent(config, VECTOR, Discrete(4)).policy.hidden_sizes == (3,)
+
+
+def test_actions_without_numbers_are_refused():
+    config = make_config(environment="CartPole-v1", policy="linear")
+    with pytest.raises(ValueError, match=r"^CartPole-v1: its actions Box\(.*\) have no numbers$"):
+        make_agent(config, VECTOR, Box(-1, 1, (0,)))

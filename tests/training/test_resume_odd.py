@@ -104,6 +104,12 @@ def test_a_users_strategy_resumes_too(name, tmp_path):
     assert read_outcome(resume(folder, **allowed)) == before
 
 
+def test_a_package_that_is_not_there_is_refused(tmp_path):
+    folder = train(make_scripted_config(tmp_path, generations=2))
+    with pytest.raises(ValueError, match="--import: cannot import 'no_such_package'"):
+        resume(folder, generations=3, **{"import": ("tests.scripted", "no_such_package")})
+
+
 @pytest.mark.slow
 def test_a_plastic_policy_resumes_too(tmp_path):
     plastic = {"policy": "hebbian", "hidden_sizes": (3,), "update_every": 2}
