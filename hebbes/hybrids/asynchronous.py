@@ -182,8 +182,8 @@ class Asynchronous(Algorithm):
             candidates = [flight for flight in self._flights if self._make_entry(flight) == entry]
             if not candidates:
                 raise EngineError(
-                    f"completion {number} of completion_log is of a run with other options, or without one of its "
-                    "checkpoints; a resume needs --completion_log with another name"
+                    f"completion {number} of completion_log is of a run with other options; a resume needs "
+                    "another --completion_log"
                 )
         while not (done := [flight for flight in candidates if flight.answer is not None]):
             self._collect(candidates, engine)

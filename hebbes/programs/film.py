@@ -112,12 +112,17 @@ def make_scenes(config: FilmConfig, files: Sequence[str]) -> list["Scene"]:
     if len(environments) > 1:
         named = ", ".join(f"{name} in {path}" for name, path in reversed(environments.items()))
         raise ValueError(f"a film has policies of one environment, got {named}")
-    several_morphologies = len({entry.morphology for entry in entries}) > 1
+    shows_morphology = len({entry.morphology for entry in entries}) > 1
     scenes = []
     for entry in entries:
         if entry.environment.backend != "gymnasium":
             raise ValueError(f"film needs the gymnasium back end, which {entry.environment.environment} does not have")
         best = "best" * (Path(entry.path).name == BEST)
-        parts = describe_policy(entry.saved), best, Path(entry.morphology).name * several_morphologies, entry.variant
+        parts = (
+            describe_policy(entry.saved),
+            best,
+            Path(entry.morphology).name * shows_morphology,
+            entry.variant,
+        )
         scenes.append(Scene("  ".join(filter(None, parts)), entry.saved, entry.environment))
     return scenes

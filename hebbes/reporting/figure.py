@@ -43,7 +43,7 @@ def make_figure(width: float, height: float) -> "Figure":
     return figure
 
 
-def make_plot(x_label: str, y_label: str) -> tuple["Figure", "Axes"]:
+def make_figure_with_axes(x_label: str, y_label: str) -> tuple["Figure", "Axes"]:
     """A figure of the usual size, with axes to draw on."""
     figure = make_figure(WIDTH, HEIGHT)
     axes = figure.add_subplot()

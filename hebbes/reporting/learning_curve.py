@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from hebbes.recording.metrics import read_metrics
-from hebbes.reporting.figure import COLORS, add_legend, add_title, make_plot, write_figure
+from hebbes.reporting.figure import COLORS, add_legend, add_title, make_figure_with_axes, write_figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -29,7 +29,7 @@ def plot_learning_curve(metrics_csv: Path, png: Path, title: str, note: str = ""
     metrics = read_metrics(metrics_csv)
     if len(metrics["env_steps"]) == 0:
         raise ValueError(f"{metrics_csv}: no row to plot")
-    figure, axes = make_plot("env steps of training", "return")
+    figure, axes = make_figure_with_axes("env steps of training", "return")
     _draw_returns(axes, metrics)
     axes.xaxis.set_major_formatter(EngFormatter(sep=""))
     add_title(figure, title, note)

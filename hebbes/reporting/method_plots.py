@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from jaxtyping import Float64
 
-from hebbes.reporting.figure import add_legend, add_title, get_line_style, make_plot
+from hebbes.reporting.figure import add_legend, add_title, get_line_style, make_figure_with_axes
 from hebbes.statistics.curves import Curve, average_runs, compute_profile, interpolate_runs
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ def make_curves_figure(
     """
     from matplotlib.ticker import EngFormatter
 
-    figure, axes = make_plot(*axis_labels)
+    figure, axes = make_figure_with_axes(*axis_labels)
     for number, (label, runs) in enumerate(methods.items()):
         style = get_line_style(number)
         for run in runs if len(runs) > 1 else ():
@@ -59,7 +59,7 @@ def make_profiles_figure(
     title: str, note: str, score: str, methods: Mapping[str, Float64[np.ndarray, " _runs"]]
 ) -> "Figure":
     """The share of each method's runs whose score is above a threshold, over all thresholds, with intervals."""
-    figure, axes = make_plot(f"threshold of {score}", "share of runs above it")
+    figure, axes = make_figure_with_axes(f"threshold of {score}", "share of runs above it")
     thresholds = choose_thresholds(methods)
     for number, (label, scores) in enumerate(methods.items()):
         profile = compute_profile(scores, thresholds)

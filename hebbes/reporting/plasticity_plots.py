@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Float, Float32
 
 from hebbes.evaluation.weight_recording import WeightRecording
-from hebbes.reporting.figure import COLORS, WIDTH, add_legend, add_title, make_figure, make_plot, style_axes
+from hebbes.reporting.figure import COLORS, WIDTH, add_legend, add_title, make_figure, make_figure_with_axes, style_axes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -79,7 +79,7 @@ def make_coefficients_figure(title: str, coefficients: Mapping[str, Float[np.nda
 
 def make_returns_figure(title: str, morphologies: Sequence[str], rows: Mapping[str, Mapping[str, Bar]]) -> "Figure":
     """One line for each row over the morphologies, with intervals. Markers are filled if seen in training."""
-    figure, axes = make_plot("morphology (filled: seen in training)", "mean return, 95 % interval")
+    figure, axes = make_figure_with_axes("morphology (filled: seen in training)", "mean return, 95 % interval")
     for number, (name, bars) in enumerate(rows.items()):
         shift = 0.06 * (number - (len(rows) - 1) / 2)
         positions = [morphologies.index(morphology) + shift for morphology in bars]

@@ -208,8 +208,8 @@ class Lifecycle:
     def _save_end(self, error: BaseException | None) -> None:
         """Writes the last finished unit, whatever has ended training.
 
-        If that fails, TrainingError. If a signal or an error has ended training, a line says it instead, and the
-        program ends with status 1 after the signal.
+        If that fails, TrainingError. If an error has ended training already, a line says so instead. After a signal,
+        which is a SystemExit, the program ends with status 1.
         """
         if self._saved is not self._checkpoint:
             self._save()

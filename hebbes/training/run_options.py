@@ -15,7 +15,7 @@ MAX_NAME_BYTES = 200
 """Of the name of a run's folder. File systems take 255, and temporary names are longer."""
 
 RESERVED_NAMES = ("checkpoint", "kept", "videos")
-"""Folders in that of a run. If a run had such a name, the folder around it would look like that of a run."""
+"""Folders in that of a run, by which programs tell what a folder holds. Their modules import too much for this one."""
 
 
 @dataclass(frozen=True)

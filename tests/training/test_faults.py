@@ -221,6 +221,21 @@ def test_whatever_ends_a_run_that_cannot_be_saved_a_line_says_so(ending, status,
     assert "training goes on" in said[0]
 
 
+def test_a_signal_after_the_folder_was_moved_away_says_what_is_lost(tmp_path, capsys):
+    (run,) = prepare(make_scripted_config(tmp_path, eval_every=100, checkpoint_every=4))
+
+    def move_and_end(row):
+        if row["generation"] == 6:
+            run.folder.rename(tmp_path / "elsewhere")
+            raise SystemExit(143)
+
+    with pytest.raises(SystemExit) as ended:
+        execute(run, move_and_end)
+    assert ended.value.code == 1
+    assert "stopped: generation 6 could not be saved: No such file or directory" in capsys.readouterr().out
+    assert load_newest_checkpoint(tmp_path / "elsewhere" / "checkpoint")[0].progress.units == 4
+
+
 def test_a_simulator_that_cannot_start_stops_the_run_with_its_last_generation(tmp_path, monkeypatch):
     (run,) = prepare(make_scripted_config(tmp_path, eval_every=3, eval_episodes=3))
     evaluate = run.engine.evaluate

@@ -7,9 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from hebbes.files.checkpoint import load_newest_checkpoint, save_checkpoint
+from hebbes.files.checkpoint import FOLDER, load_newest_checkpoint, save_checkpoint
+from hebbes.training.background_films import VIDEOS
+from hebbes.training.run_options import RESERVED_NAMES
 from hebbes.training.run_status import read_status
-from hebbes.training.saved_runs import find_run_folders, list_policy_files, read_saved_run
+from hebbes.training.saved_runs import KEPT, find_run_folders, list_policy_files, read_saved_run
 from tests.training.scripted_runs import make_scripted_config, train
 
 
@@ -43,6 +45,10 @@ def test_what_holds_no_run_is_named(tmp_path):
     }.items():
         with pytest.raises(ValueError, match=f"^{tmp_path / name} {why}$"):
             find_run_folders(tmp_path / name)
+
+
+def test_no_run_has_the_name_of_a_folder_in_a_run():
+    assert RESERVED_NAMES == (FOLDER, KEPT, VIDEOS)
 
 
 def test_a_folder_that_cannot_be_read_is_named(tmp_path, monkeypatch, capsys):
