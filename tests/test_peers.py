@@ -135,7 +135,7 @@ def test_what_is_there_is_not_measured_again(tmp_path, harness):
     assert broken.returncode == 1, said
     lines = said.splitlines()
     assert lines[0] == ("lacking is left out: no_such_package is not installed, see benchmarks/peers/requirements.txt")
-    names = [f"CartPole-v1-fake-0.3s-1cores-seed{seed}.json" for seed in (0, 1)]
+    names = [f"CartPole-v1-fake-0.3s-1cores-10evaluations-seed{seed}.json" for seed in (0, 1)]
     assert find_results(tmp_path) == names[:1]
     assert lines[1] == "2 of 2 runs are left, 0.00017 hours and the evaluations"
     assert lines[4].startswith("failed ") and names[1] in lines[4]
@@ -147,7 +147,8 @@ def test_what_is_there_is_not_measured_again(tmp_path, harness):
     assert mended.returncode == 0 and names[0] not in said and names[1] in said
     assert find_results(tmp_path) == names and (tmp_path / "results" / names[0]).read_bytes() == before
     result = json.loads(before)
-    assert result["plan"] == {"peer": "fake", "environment": "CartPole-v1", "seed": 0, "seconds": 0.3, "cores": 1}
+    plan = {"peer": "fake", "environment": "CartPole-v1", "seed": 0, "seconds": 0.3, "cores": 1, "evaluations": 10}
+    assert result["plan"] == plan
     assert result["settings"] == {"speed": 10} and "gymnasium" in result["conditions"]
     seconds, env_steps, returns = np.array(result["points"]).T
     assert len(seconds) >= 2 and seconds[-1] >= 0.3 and (np.diff(env_steps) > 0).all()

@@ -235,7 +235,8 @@ class Lifecycle:
         except OSError as error:
             # its folder alone, because the file has another name in each save
             reason = f"{error.strerror}: {Path(error.filename).parent}" if error.filename else str(error.strerror)
-            for line in self._save_notices.select([Notice(f"{name} not saved ({reason}); training goes on", [reason])]):
+            notice = Notice(f"{name} not saved ({reason}); training goes on", [str(error.strerror)])
+            for line in self._save_notices.select([notice]):
                 self._console.print_notice(line)
             self._save_error = reason
         except ValueError as error:
