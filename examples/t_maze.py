@@ -50,6 +50,8 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=5, help="runs of each kind (default 5)")
     parser.add_argument("--figure", type=Path, default=Path("t_maze.png"), help="image file (default t_maze.png)")
     arguments, further = parser.parse_known_args()
+    if arguments.seeds < 1:
+        parser.error(f"--seeds must be >= 1, got {arguments.seeds}")
     seeds = range(arguments.seed, arguments.seed + arguments.seeds)
     flags = ["--environment", "TMaze-v0", "--test_episodes", "0", "--print_every", "1000", *further]
     try:
@@ -85,7 +87,7 @@ def _make_config(flags: list[str]) -> TrainConfig:
     """The config of a run; ValueError if its episodes are too short for all TRIALS_SHOWN."""
     config = parse_config("hebbian", flags, "")
     trials = config.environment.env_kwargs.get("trials", LEAST_TRIALS)
-    if trials < LEAST_TRIALS:
+    if not isinstance(trials, int) or trials < LEAST_TRIALS:
         raise ValueError(f"env_kwargs: trials must be >= {LEAST_TRIALS} to be drawn, got {trials}")
     return config
 

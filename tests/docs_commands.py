@@ -32,13 +32,11 @@ SHORT = {
 }
 """Program -> flags that make it quick. They replace the command's own. Those with a question mark are not added."""
 
-_TWO_METHODS = [
-    "python train_static.py --environment HalfCheetah-v5 --run_name openai",
-    "python train_static.py --environment HalfCheetah-v5 --run_name cem --strategy cem",
-]
 BEFORE = {
-    "compare": _TWO_METHODS,
-    "report": _TWO_METHODS,
+    "report": [
+        "python train_static.py --environment HalfCheetah-v5 --run_name openai --preset openai_es",
+        "python train_static.py --environment HalfCheetah-v5 --run_name cem --strategy cem",
+    ],
     "reliability": ["python train_static.py --environment CartPole-v1 --run_name my_run"],
 }
 """Page -> commands for the runs that it takes for granted."""

@@ -1,6 +1,5 @@
 """EnvironmentOptions: what a user chooses about an environment, before it is known which wrappers it needs."""
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -63,16 +62,5 @@ class EnvironmentOptions:
     def __post_init__(self) -> None:
         check_options(self)
         check_morphologies(self.morphologies)
-        _check_env_kwargs(self.env_kwargs)
-
-
-def _check_env_kwargs(env_kwargs: Mapping[str, Any]) -> None:
-    """ValueError unless a policy file can hold the arguments."""
-    try:
-        json.dumps(dict(env_kwargs), allow_nan=False)
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"env_kwargs must hold finite numbers, texts, lists and mappings ({error})") from error
-    if not all(isinstance(name, str) for name in env_kwargs):
-        raise ValueError(f"env_kwargs must have names for keys, got {dict(env_kwargs)}")
-    if "render_mode" in env_kwargs:
-        raise ValueError("env_kwargs must not hold render_mode; evaluations show episodes with --render")
+        if "render_mode" in self.env_kwargs:
+            raise ValueError("env_kwargs must not hold render_mode; evaluations show episodes with --render")

@@ -5,7 +5,6 @@ the command line, and an entry of a list in a file. A name is that of our own wr
 `package.module:Class` (a dot may replace the colon), or that of one of Gymnasium's own, such as `TimeLimit`.
 """
 
-import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -13,6 +12,8 @@ from typing import Any, TypeAlias
 
 import yaml
 
+from hebbes.contracts.plain_values import make_plain
+from hebbes.contracts.yaml_text import parse_yaml
 from hebbes.registry.tables import GYMNASIUM_WRAPPERS, TABLES
 
 Entry: TypeAlias = str | dict[str, dict[str, Any]]
@@ -26,22 +27,15 @@ class WrapperSpec:
     name: str
     """A name in the table of wrappers, or "package.module:Class"."""
     kwargs: Mapping[str, Any] = field(default_factory=dict)
-    """Its arguments. Tuples become lists, as they would in a file, so that equal wrappers compare equal."""
+    """Its arguments, as a file gives them back, so that equal wrappers compare equal."""
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "kwargs", _store_lists(self.kwargs))
+        object.__setattr__(self, "kwargs", make_plain(f"arguments of {self.name}", self.kwargs))
 
     @property
     def entry(self) -> Entry:
         """The wrapper as an option holds it."""
         return {self.name: dict(self.kwargs)} if self.kwargs else self.name
-
-
-def _store_lists(value: Any) -> Any:
-    """The value with lists instead of tuples, in a new dict where it is a mapping."""
-    if isinstance(value, Mapping):
-        return {key: _store_lists(item) for key, item in value.items()}
-    return [_store_lists(item) for item in value] if isinstance(value, list | tuple) else value
 
 
 def make_wrapper_spec(entry: Entry) -> WrapperSpec:
@@ -55,18 +49,17 @@ def make_wrapper_spec(entry: Entry) -> WrapperSpec:
 def read_wrapper(text: str) -> Entry:
     """The entry for a text of the command line; ValueError if it is not a wrapper."""
     try:
-        value = yaml.safe_load(text)
-        json.dumps(value, allow_nan=False)  # policy files keep it as JSON
-    except (yaml.YAMLError, TypeError, ValueError) as error:
+        value = parse_yaml(text)
+    except (yaml.YAMLError, RecursionError) as error:
         raise ValueError(_EXPECTED) from error
     if isinstance(value, str):
         return _complete_name(value)
     if not isinstance(value, dict) or len(value) != 1:
         raise ValueError(_EXPECTED)
     ((name, kwargs),) = value.items()
-    if not isinstance(kwargs, dict | None) or not all(isinstance(text, str) for text in (name, *(kwargs or ()))):
+    if not isinstance(name, str) or not isinstance(kwargs, dict | None):
         raise ValueError(_EXPECTED)
-    return {_complete_name(name): kwargs} if kwargs else _complete_name(name)
+    return {_complete_name(name): make_plain(f"arguments of {name}", kwargs)} if kwargs else _complete_name(name)
 
 
 LARGEST_ARGUMENT = 4096

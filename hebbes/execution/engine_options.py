@@ -85,6 +85,12 @@ class EngineOptions:
         chunk_size = self.chunk_size or _choose_chunk_size(backend, observation_shape)
         return replace(self, engine=engine, threads=threads, chunk_size=chunk_size)
 
+    @property
+    def local_threads(self) -> int:
+        """The number of threads or processes on this machine. With `ray`, `threads` counts those of the cluster."""
+        threads = resolve_num_threads(self.threads)
+        return min(threads, resolve_num_threads(-1)) if self.engine == "ray" else threads
+
 
 def _choose_chunk_size(backend: str, observation_shape: Sequence[int]) -> int:
     """The default for an environment. Observations of three dimensions are images."""

@@ -8,6 +8,7 @@ import dataclasses
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from importlib.util import find_spec
 from math import prod
 from pathlib import Path
 from typing import Any
@@ -173,7 +174,7 @@ def _make_saved_policy(header: Header, allow_imports: Sequence[str]) -> SavedPol
     """The policy that the header describes, without weights and buffers."""
     _check_description(header)
     environment = spec_from_json(header["environment"])
-    _check_imports(header, environment.imports, allow_imports)
+    check_imports(header["policy"], environment, allow_imports)
     name, policy = _make_policy(header["policy"])
     if header["action_head"] not in HEADS:
         raise ValueError(f"unknown action head {header['action_head']!r}; known are {', '.join(HEADS)}")
@@ -198,18 +199,33 @@ def _make_policy(description: Mapping[str, Any]) -> tuple[str, Policy]:
     return name, policy
 
 
-def _check_imports(header: Header, imports: Sequence[str], allow_imports: Sequence[str]) -> None:
-    """Raises ValueError if the header names code that is neither ours nor in a package that the caller allows.
+def check_imports(policy: Mapping[str, Any], environment: EnvironmentSpec, allow_imports: Sequence[str]) -> None:
+    """Raises ValueError if a file names code that is neither ours nor in a package that the caller allows.
 
-    Any text with a colon may be such a name, in any entry: Gymnasium, too, takes ids like `module:Name-v0`.
+    Any text with a colon may be such a name, wherever it is: Gymnasium, too, takes ids like `module:Name-v0`. What is
+    before the colon must be the name of a module that there is, unless the text is the name of a class.
     """
-    named = {text for text in _find_texts([header["policy"], header["environment"]]) if ":" in text}
+    wrappers = (*environment.gymnasium_wrappers, *environment.wrappers, *environment.training_wrappers)
+    classes = {policy.get("name"), environment.environment, *(wrapper.name for wrapper in wrappers)}
+    named = {text for text in _find_texts([policy, spec_to_json(environment)]) if ":" in text}
     foreign = sorted(text for text in named if not is_ours(find_current_class_name(text)))
-    check_allowed((*imports, *(name.partition(":")[0] for name in foreign)), allow_imports)
+    modules = {text: text.partition(":")[0] for text in foreign}
+    may_be_code = [module for text, module in modules.items() if text in classes or _is_module(module)]
+    check_allowed((*environment.imports, *may_be_code), allow_imports)
+
+
+def _is_module(name: str) -> bool:
+    """Whether `name` could be imported. A module itself is looked for only at the top, which imports nothing."""
+    if not all(part.isidentifier() for part in name.split(".")):
+        return False
+    try:
+        return find_spec(name.partition(".")[0]) is not None
+    except ValueError:  # of a module without a spec, such as __main__
+        return True
 
 
 def _find_texts(tree: Any) -> Iterator[str]:
-    """Every text in a tree of JSON values."""
+    """Every text in a tree of plain values and tuples."""
     waiting = [tree]
     while waiting:
         match waiting.pop():
@@ -217,7 +233,7 @@ def _find_texts(tree: Any) -> Iterator[str]:
                 yield text
             case dict() as entries:
                 waiting += [*entries, *entries.values()]
-            case list() as items:
+            case list() | tuple() as items:
                 waiting += items
 
 

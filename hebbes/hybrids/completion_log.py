@@ -19,7 +19,7 @@ class CompletionLog:
 
     def __init__(self, path: str | None, seed: int):
         """ValueError for a file that is no log, or cannot be written. Here it is neither made nor changed."""
-        self._path = None if path is None else Path(path)
+        self._path = None if path is None else Path(path).resolve()  # a link may lead to a file that is not there yet
         self._entries: dict[int, Entry] = {}
         self._whole: int | None = None  # bytes of the whole lines, if another line follows
         if self._path is None:

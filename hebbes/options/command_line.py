@@ -7,12 +7,10 @@ starts.
 import shlex
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from math import inf
 from pathlib import Path
 from typing import Any
 
-import yaml
-
+from hebbes.contracts.yaml_text import format_yaml_line
 from hebbes.environments.environment_options import EnvironmentOptions
 from hebbes.files.option_file import read_yaml
 from hebbes.options.help import format_help
@@ -134,5 +132,5 @@ def _describe_replaced_wrappers(shared: Mapping[str, Any], config: TrainConfig) 
     """A notice if the config has other wrappers than the shared preset, which has those that the environment needs."""
     name = "gymnasium_wrappers"
     if name in shared and shared[name] != config.as_options()[name]:
-        replaced = yaml.safe_dump(shared[name], default_flow_style=True, width=inf).strip()
+        replaced = format_yaml_line(shared[name])
         yield f"{name} replaces the shared preset's {replaced}: name these too if you want to keep them"

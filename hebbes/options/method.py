@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from typing import Any, TypeAlias
 
+from hebbes.environments.wrapper_spec import make_wrapper_spec
 from hebbes.options.texts import format_options
 from hebbes.registry.former_names import rename_options
 from hebbes.registry.lookup import list_names
@@ -28,7 +29,12 @@ Method: TypeAlias = Mapping[str, str]
 def find_method(options: Mapping[str, Any]) -> Method:
     """The method of a run with these options, by the names under which its files have them."""
     texts = format_options(rename_options(options, _map_options()))
-    return {name: " ".join(values) for name, values in texts if _belongs(name, values)}
+    loggers = {make_wrapper_spec(each).name.rpartition(":")[2] for each in options.get("loggers", ())}
+    return {
+        name: " ".join(values)
+        for name, values in texts
+        if name.partition(".")[0] not in loggers and _belongs(name, values)
+    }
 
 
 def _belongs(name: str, values: Sequence[str]) -> bool:

@@ -4,7 +4,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from hebbes.files.option_file import MEASURED, parse_yaml
+from hebbes.contracts.yaml_text import parse_yaml
+from hebbes.files.option_file import MEASURED
 from hebbes.options.presets import ANY, PRESETS
 from hebbes.registry.lookup import list_names
 from hebbes.training.owners import find_trainer, list_fixed_owners

@@ -4,14 +4,13 @@ Options from YAML files and from Python are turned into the same texts, so that 
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from math import inf
 from typing import Any, TypeAlias
 
 import numpy as np
 import yaml
 
 from hebbes.contracts.option import check_value, describe_type, get_hints, split_hint
-from hebbes.files.option_file import parse_yaml
+from hebbes.contracts.yaml_text import format_yaml_line, parse_yaml
 from hebbes.training.owners import OwnedOption
 
 GivenOption: TypeAlias = tuple[str, list[str]]
@@ -71,7 +70,7 @@ def _format_texts(value: Any) -> list[str]:
 def _format_text(value: Any) -> str:
     if isinstance(value, Mapping):
         try:
-            return str(yaml.safe_dump(_to_plain(value), default_flow_style=True, width=inf)).strip()
+            return format_yaml_line(_to_plain(value))
         except yaml.YAMLError as error:
             raise ValueError(f"a mapping must hold numbers, texts, lists and mappings, got {value!r}") from error
     if isinstance(value, bytes):

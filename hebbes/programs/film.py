@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hebbes.contracts.option import check_options, option
+from hebbes.environments.morphologies import shorten_morphology_name
 from hebbes.options.hebbian_evaluation import HebbianEvaluateConfig
 from hebbes.options.program_options import parse_options
 from hebbes.programs.exit_status import end_cleanly_on_signals, report_errors_in_one_line
@@ -121,7 +122,7 @@ def make_scenes(config: FilmConfig, files: Sequence[str]) -> list["Scene"]:
         parts = (
             describe_policy(entry.saved),
             best,
-            Path(entry.morphology).name * shows_morphology,
+            shorten_morphology_name(entry.morphology) * shows_morphology,
             entry.variant,
         )
         scenes.append(Scene("  ".join(filter(None, parts)), entry.saved, entry.environment))

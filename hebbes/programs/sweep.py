@@ -19,6 +19,7 @@ from hebbes.options.sources import Source, SourceReader
 from hebbes.options.texts import GivenOption, split_arguments
 from hebbes.programs.exit_status import end_cleanly_on_signals, report_errors_in_one_line
 from hebbes.programs.sweeps.sweep_options import (
+    SWEEPS,
     SearchedOption,
     SweepOptions,
     check_finals,
@@ -108,7 +109,7 @@ def open_study(options: SweepOptions, config: TrainConfig, searched: Sequence[Se
     from hebbes.training.assemble_run import assemble_run
     from hebbes.training.run_folder import find_parent
 
-    top = find_parent(config) / "sweeps"
+    top = find_parent(config) / SWEEPS
     folder = top / (config.run.run_name or config.choices.method or config.trainer)
     storage = f"sqlite:///{folder.absolute() / STUDY_DB}" if options.storage is None else options.storage
     shown = STUDY_DB if options.storage is None else re.sub(r":[^:@/]*@", ":***@", storage)  # without its password
@@ -141,7 +142,7 @@ def run_sweep(
     console: Console,
 ) -> None:
     """Runs what is left of the trials and the finals, and writes the best settings; TrainingError if there are none."""
-    from hebbes.programs.sweeps.best_settings import BEST_YAML, format_preset
+    from hebbes.programs.sweeps.best_settings import BEST_YAML, format_command, format_preset
     from hebbes.programs.sweeps.finals import Finals
     from hebbes.programs.sweeps.jobs import do_all
     from hebbes.programs.sweeps.trials import Trials
@@ -158,6 +159,5 @@ def run_sweep(
         console.print_message(f"{each.name.ljust(16)}IQM {each.summary.iqm} over {seeds}")
     path = Path(options.output) if options.output is not None else study.folder / BEST_YAML
     write_atomically(path, format_preset(found, searched, len(study.trials)).encode())
-    train = [*list_program_words(f"train_{config.trainer}"), "--environment", config.environment.id]
     console.print_message(f"best settings   {path}")
-    console.print_message(f"to train        {shlex.join([*train, '--config', str(path)])}")
+    console.print_message(f"to train        {format_command(config, path)}")

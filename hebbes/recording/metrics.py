@@ -76,7 +76,7 @@ METRICS: Mapping[str, str] = {
     "nodes": "nodes of the Ray cluster that do work",
     "workers": "workers on them",
     "chunks_outstanding": "chunks, or other jobs, that are without an answer at the end of the row",
-    "chunks_sent_again": "how often one has gone to a further worker so far, because the first was lost or late",
+    "chunks_sent_again": "how often one that was lost or late went to a further worker, since the start or the resume",
 }
 """Every column that a training run may write, and its meaning. Some exist only for some trainers or strategies."""
 

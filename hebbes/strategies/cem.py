@@ -88,7 +88,10 @@ class CEMSettings:
     def __post_init__(self) -> None:
         check_options(self)
         check_members("population_size", self.population_size, self.sampler)
-        if round(self.elite_share * self.population_size) < 2:
+        size = round(self.elite_share * self.population_size)
+        if size == self.population_size and self.elite_weights == "equal":
+            raise ValueError(f"elite_share must leave members out if the weights are equal, got {self.elite_share}")
+        if size < 2:
             raise ValueError(
                 f"elite_share must leave at least 2 of the {self.population_size} members, got {self.elite_share}"
             )

@@ -13,7 +13,7 @@ import numpy as np
 from jaxtyping import Float32, Float64
 
 from hebbes.contracts.strategy import SearchMemory
-from hebbes.strategies.core.adaptive import AdaptiveSettings, check_memory, check_spread
+from hebbes.strategies.core.adaptive import AdaptiveSettings, check_initial_mean, check_memory, check_spread
 from hebbes.strategies.core.dense import DensePopulation, draw_noise, estimate_dense_memory
 from hebbes.strategies.core.library_search import LibraryStrategy, import_cmaes
 
@@ -40,6 +40,7 @@ class CMAES(LibraryStrategy):
         )
 
     def __init__(self, settings: AdaptiveSettings, initial_mean: Float32[np.ndarray, " params"], seed: int):
+        check_initial_mean("cma_es", initial_mean)
         population_size = settings.choose_population_size(len(initial_mean))
         check_memory("cma_es", len(initial_mean), population_size, FIXED_MATRICES, MATRICES_PER_MEMBER)
         super().__init__(

@@ -32,6 +32,8 @@ class Search:
         layout: names and shapes of the arrays in a row of numbers, as `policy.layout`. Only the sampler low_rank of
             openai_es needs it.
         settings: the strategy's settings by name, as on the command line (`train_static.py --strategy NAME --help`).
+            Among them is the `weight_penalty` of openai_es, 0.01 by default, which is for networks: it is taken off the
+            fitness for large numbers.
 
     Raises:
         ValueError: there is no such strategy or setting, or a value is not allowed. The message says what is.
@@ -132,7 +134,7 @@ class Search:
 
         Args:
             fitness: one number for each row of `ask`, higher is better. NaN is for a candidate that failed, and is
-                worse than any number.
+                at least as bad as the worst number.
 
         Raises:
             ValueError: the candidates were not asked for, or the fitness does not fit them.

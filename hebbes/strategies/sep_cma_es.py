@@ -15,7 +15,7 @@ import numpy as np
 from jaxtyping import Float32, Float64
 
 from hebbes.contracts.strategy import SearchMemory
-from hebbes.strategies.core.adaptive import AdaptiveSettings, check_spread
+from hebbes.strategies.core.adaptive import AdaptiveSettings, check_initial_mean, check_spread
 from hebbes.strategies.core.library_search import LibraryStrategy, import_cmaes
 from hebbes.strategies.core.populations import GaussianPopulation
 
@@ -48,6 +48,7 @@ class SepCMAES(LibraryStrategy):
     def __init__(self, settings: AdaptiveSettings, initial_mean: Float32[np.ndarray, " params"], seed: int):
         if len(initial_mean) < 2:
             raise ValueError(f"strategy sep_cma_es needs at least 2 parameters, got {len(initial_mean)}")
+        check_initial_mean("sep_cma_es", initial_mean)
         population_size = settings.choose_population_size(len(initial_mean))
         start = np.array(initial_mean, np.float64)
         library = import_cmaes().SepCMA(start, settings.sigma, population_size=population_size)

@@ -84,7 +84,7 @@ class BackgroundFilms:
         arguments = policy, self._name_video(policy), self._run.config.run.seed, self._run.evaluation_cap
         try:
             self._folder.mkdir(exist_ok=True)
-            self._ticket = self._dispatch.submit(film_policy, *arguments, tuple(self._run.task.environment.imports))
+            self._ticket = self._dispatch.submit(film_policy, *arguments, tuple(self._run.config.trusted_modules))
         except OSError as error:  # of the folder, or of a process that cannot be started
             self._give_up(f"{error.strerror}: {self._folder}")
             return False

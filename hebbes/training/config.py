@@ -4,9 +4,8 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-import yaml
-
 from hebbes.contracts.option import find_unused_options
+from hebbes.contracts.yaml_text import format_yaml
 from hebbes.environments.environment_options import EnvironmentOptions
 from hebbes.environments.wrapper_spec import WrapperSpec, make_wrapper_spec
 from hebbes.execution.engine_options import EngineOptions
@@ -161,7 +160,7 @@ class TrainConfig:
 
         It turns presets off, so that a later change of a preset does not change the run.
         """
-        return str(yaml.safe_dump({"preset": NO_PRESET, **self.list_used_options()}, sort_keys=False))
+        return format_yaml({"preset": NO_PRESET, **self.list_used_options()})
 
     def change(self, **groups: Mapping[str, Any]) -> "TrainConfig":
         """The config with other values, as in `config.change(run={"seed": 3})`."""

@@ -38,7 +38,7 @@ def run_final_test(run: Run, console: Console) -> tuple[Float64[np.ndarray, " ep
     facts = {unit: best.provenance[unit], "backend": environment.backend, "seed": run.config.run.seed}
     returns, is_saved = _read_returns(path, facts, run.config.run.test_episodes), True
     if returns is None:
-        options: dict[str, Any] = {"seed": run.config.run.seed, "threads": run.config.engine.threads}
+        options: dict[str, Any] = {"seed": run.config.run.seed, "threads": run.config.engine.local_threads}
         options |= {"episodes": run.config.run.test_episodes, "max_episode_steps": run.evaluation_cap}
         options |= {"episode_timeout": run.config.engine.episode_timeout}
         with console.phase("final test"):

@@ -92,7 +92,7 @@ def check_memory(size: RunSize, knobs: list[Knob], free: int | None) -> str:
 
 def _make_run_size(config: TrainConfig, agent: Agent, environment: EnvironmentSpec) -> RunSize:
     """The size of a run, before its simulators are measured."""
-    trainer, threads = find_trainer(config.trainer), config.engine.threads
+    trainer, threads = find_trainer(config.trainer), config.engine.local_threads
     of_test = EngineOptions(threads=threads, episode_timeout=config.engine.episode_timeout)
     search = trainer.measure_search(config, agent.policy)
     return RunSize(
@@ -100,7 +100,7 @@ def _make_run_size(config: TrainConfig, agent: Agent, environment: EnvironmentSp
         search,
         training=_make_stage(environment, agent, config.engine),
         test=_make_stage(make_evaluation_spec(environment), agent, of_test),
-        threads=resolve_num_threads(threads),
+        threads=threads,
         eval_episodes=config.training.eval_episodes,
         test_episodes=config.run.test_episodes,
         morphologies=len(environment.morphologies),

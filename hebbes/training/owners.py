@@ -225,10 +225,16 @@ def name_options(owners: Iterable[Owner]) -> dict[str, list[OwnedOption]]:
 
 
 def choose_names(options: Sequence[OwnedOption]) -> dict[str, str]:
-    """Key of each option -> the name under which a file of a run has it: the short one, where that means only it."""
+    """Key of each option -> the name under which a file of a run has it: the short one, where that means only it.
+
+    Those of a user's logger have their full one, which tells without the class that they are no part of the method.
+    """
     named = name_options(dict.fromkeys(each.owner for each in options))
     return {
-        each.key: each.short_name if {other.key for other in named[each.short_name]} == {each.key} else each.full_name
+        each.key: each.short_name
+        if {other.key for other in named[each.short_name]} == {each.key}
+        and (each.owner.kind != "logger" or each.owner.name in list_names("logger"))
+        else each.full_name
         for each in options
     }
 

@@ -51,8 +51,11 @@ def choose_folder(config: TrainConfig) -> Path:
 
 
 def find_parent(config: TrainConfig) -> Path:
-    """The folder of all runs in the environment."""
-    return Path(config.run.folder).expanduser() / config.environment.id.replace("/", "_")
+    """The folder of all runs in the environment. ValueError for the home of a user that does not exist."""
+    try:
+        return Path(config.run.folder).expanduser() / config.environment.id.replace("/", "_")
+    except RuntimeError as error:
+        raise ValueError(f"folder {config.run.folder}: no such user") from error
 
 
 def make_folder(config: TrainConfig, write_files: Callable[[Path], None]) -> tuple[Path, int]:

@@ -14,8 +14,11 @@ NO_PRESET = "none"
 MAX_NAME_BYTES = 200
 """Of the name of a run's folder. File systems take 255, and temporary names are longer."""
 
-RESERVED_NAMES = ("checkpoint", "kept", "videos")
-"""Folders in that of a run, by which programs tell what a folder holds. Their modules import too much for this one."""
+RESERVED_NAMES = ("checkpoint", "kept", "videos", "sweeps")
+"""Folders in that of a run, by which programs tell what a folder holds, and that of sweeps next to runs.
+
+Their modules import too much for this one.
+"""
 
 
 @dataclass(frozen=True)

@@ -1,5 +1,7 @@
 """Options of environments: what they allow."""
 
+import json
+
 import pytest
 
 from hebbes.contracts.option import get_flag_name, list_options
@@ -32,7 +34,8 @@ def test_the_flags_and_defaults():
         ({"env_kwargs": [1]}, "env_kwargs must be a YAML mapping"),
         ({"env_kwargs": {"g": float("nan")}}, "env_kwargs must hold finite numbers, texts, lists and mappings"),
         ({"env_kwargs": {"g": {1}}}, "env_kwargs must hold finite numbers, texts, lists and mappings"),
-        ({"env_kwargs": {1: 2}}, "env_kwargs must have names for keys, got {1: 2}"),
+        ({"env_kwargs": {1: 2}}, "env_kwargs must have names for keys, got 1"),
+        ({"env_kwargs": {"a": [{"b": {True: 3}}]}}, "env_kwargs must have names for keys, got True"),
         ({"env_kwargs": {"render_mode": "human"}}, "env_kwargs must not hold render_mode"),
         ({"imports": "os"}, "import must be a list of texts, got 'os'"),
         ({"morphologies": ()}, "morphologies must be at least one"),
@@ -42,6 +45,13 @@ def test_the_flags_and_defaults():
 def test_other_values_are_refused(options, message):
     with pytest.raises(ValueError, match=message):
         EnvironmentOptions(**options)
+
+
+def test_arguments_have_the_order_and_types_that_a_file_gives_back():
+    given = {"b": {"y": (1, {"d": 1.5, "c": None}), "x": True}, "a": "12:30"}
+    options = EnvironmentOptions(env_kwargs=given)
+    assert repr(options.env_kwargs) == "{'a': '12:30', 'b': {'x': True, 'y': [1, {'c': None, 'd': 1.5}]}}"
+    assert repr(options.env_kwargs) == repr(json.loads(json.dumps(given, sort_keys=True)))
 
 
 def test_every_value_of_action_bounds_has_a_head_and_a_wrapper_that_exist():

@@ -43,6 +43,13 @@ def test_a_resumed_run_may_change_every_option():
     assert all(each.metadata["changeable"] for each in list_options(EngineOptions))
 
 
+def test_threads_of_a_cluster_are_not_those_of_this_machine():
+    cores = resolve_num_threads(-1)
+    assert EngineOptions(threads=1000).local_threads == 1000
+    assert EngineOptions(threads=1000, engine="ray").local_threads == EngineOptions().local_threads == cores
+    assert EngineOptions(threads=1, engine="ray").local_threads == 1
+
+
 def test_the_defaults_are_all_cores_and_no_limit():
     options = EngineOptions()
     assert (options.engine, options.threads, options.chunk_size, options.episode_timeout) == ("auto", -1, None, None)

@@ -2,7 +2,9 @@
 
 import pytest
 
+from hebbes.contracts.yaml_text import format_yaml, format_yaml_line, parse_yaml
 from hebbes.files.option_file import read_yaml
+from hebbes.options.command_line import parse_config
 
 
 @pytest.mark.parametrize(
@@ -13,9 +15,13 @@ from hebbes.files.option_file import read_yaml
         ("a: 1\n---\nb: 2", "not valid YAML: expected a single document"),
         ("a: !!python/name:os.system", "not valid YAML: could not determine a constructor"),
         ("a: 1\nb: 2001-99-99", "not valid YAML: not a value of its type .*line 2, column 4"),
+        ('a: !!int ""', "not valid YAML: not a value of its type"),
         ("a: !!bool x", "not valid YAML: not a value of its type"),
         ("a: !!timestamp x", "not valid YAML: not a value of its type"),
-        ("a: 1\nb: 2\na: 3", "a given more than once"),
+        ("a: 1\nb: 2\na: 3", "a given more than once .*line 3"),
+        ("a:\n  {b: 1, b: 2}", "b given more than once .*line 2"),
+        ("<<: {a: 1, a: 2}", "a given more than once"),
+        ("a: !!map x", "not valid YAML: expected a mapping"),
         ("", "must hold a mapping"),
         ("- a", "must hold a mapping"),
         ("1: a", "must hold a mapping"),
@@ -35,3 +41,21 @@ def test_a_mapping_may_be_empty_and_merged(tmp_path):
     assert read_yaml(path) == {}
     path.write_text("measured: 5\n<<: {a: 1}\nb: [x]")
     assert read_yaml(path) == {"a": 1, "b": ["x"]}
+
+
+@pytest.mark.parametrize("text", ["1e-3", "+1E5", "-.5e3", "2.e+7", "1e308"])
+def test_numbers_need_neither_a_point_nor_a_sign_of_the_exponent(text):
+    assert parse_yaml(f"{{a: {text}}}") == {"a": float(text)}
+
+
+@pytest.mark.parametrize(("text", "read"), [("12e3", "12e3"), ("1e400", "1e400"), ("12.5", "12.5"), ("'1e3'", "1e3")])
+def test_a_text_may_look_like_a_number(text, read, tmp_path):
+    (tmp_path / "options.yaml").write_text(f"environment: CartPole-v1\nrun_name: {text}\nlearning_rate: 1e-3\n")
+    config = parse_config("static", ["--config", str(tmp_path / "options.yaml")], "")
+    assert config.run.run_name == read and config.settings.learning_rate == 0.001
+
+
+@pytest.mark.parametrize("text", ["1e-3", "e5", "1e", "0x1e3", "1e5f", "none", "2.0"])
+@pytest.mark.parametrize("write", [format_yaml, format_yaml_line])
+def test_texts_stay_texts(write, text):
+    assert parse_yaml(write({"a": text, text: [text]})) == {"a": text, text: [text]}

@@ -271,11 +271,19 @@ def test_a_file_cannot_choose_what_is_imported(tmp_path, monkeypatch, edit):
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.delitem(sys.modules, "users_code", raising=False)
     path = write_forged_file(tmp_path / "best.dat", make_saved_policy(), edit)
-    advice = "if you trust it, give imports=[...] in Python, else --import users_code"
-    assert expect_refusal(path) == f"needs code from the module 'users_code'; {advice}"
+    said = expect_refusal(path)
+    assert said.startswith("needs code from the module 'users_code'; if you trust it, give imports=[...] in Python")
+    assert said.endswith(", else --import users_code")
     assert expect_refusal(path, allow_imports=["users"]).startswith("needs code")
     assert not (tmp_path / "users_code.imported").exists()
     assert load_policy(path, allow_imports=["users_code"]).policy_name in ("mlp", "users_code:Net")
+
+
+def test_a_text_with_a_colon_may_be_an_argument(tmp_path):
+    texts = {"server": "localhost:5000", "start": "12:30", "layers": ["conv:32"]}
+    edit = make_setter("environment", "env_kwargs", value=texts)
+    path = write_forged_file(tmp_path / "best.dat", make_saved_policy(), edit)
+    assert load_policy(path).environment.env_kwargs == dict(sorted(texts.items()))
 
 
 def test_our_own_classes_need_no_permission(tmp_path):

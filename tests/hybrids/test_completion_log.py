@@ -31,6 +31,9 @@ def test_a_full_disk_is_named_with_the_file(tmp_path, monkeypatch):
 def test_a_command_that_is_refused_later_leaves_no_file_and_changes_none(tmp_path):
     CompletionLog(str(tmp_path / "new"), seed=0)
     assert list(tmp_path.iterdir()) == []
+    (tmp_path / "link").symlink_to(tmp_path / "target")
+    CompletionLog(str(tmp_path / "link"), seed=0).append({"completion": 0, "seed": 0})
+    assert (tmp_path / "link").is_symlink() and (tmp_path / "target").stat().st_size > 0
     path, whole = tmp_path / "log", b'{"completion": 0, "seed": 0}\n'
     path.write_bytes(whole + b'{"comp')
     log = CompletionLog(str(path), seed=0)

@@ -193,7 +193,7 @@ def test_settings_of_a_preset_are_left_out_for_another_strategy(presets, capsys)
         (["--resize", "84"], r"resize must be a list of 2 whole numbers or none, got \[84\]"),
         (["--run_name", "../up"], "run_name must be a plain folder name"),
         (["--run_name", "ü" * 101], "run_name must be a plain folder name of at most 200 bytes"),
-        (["--run_name", "checkpoint"], "not one of checkpoint, kept, videos, got 'checkpoint'"),
+        (["--run_name", "checkpoint"], "not one of checkpoint, kept, videos, sweeps, got 'checkpoint'"),
         (["--run_name", "a\udcff"], r"run_name must be a text in UTF-8, got 'a\\udcff'"),
         (["--folder", "a\udcff"], r"folder must be a text in UTF-8, got 'a\\udcff'"),
         (["--folder", "a\0b"], r"folder must be a text without NUL characters, got 'a\\x00b'"),

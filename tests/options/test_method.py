@@ -1,6 +1,7 @@
 """The method of a run: what belongs to it, and the labels that tell methods apart."""
 
 from hebbes.options.method import find_method, group_by_method
+from tests.options.test_users_classes import MINE
 from tests.training.scripted_runs import make_config
 
 
@@ -16,6 +17,11 @@ def test_seed_place_budget_engine_and_printing_are_no_part_of_it():
     assert find(**incidental) == find()
     for name, value in {"sigma": 0.3, "eval_episodes": 9, "max_episode_steps": 20, "policy": "linear"}.items():
         assert find(**{name: value}) != find(), name
+
+
+def test_options_of_a_users_logger_are_no_part_of_it():
+    assert find(loggers=(f"{MINE}:Diary",), word="told") == find() == find(loggers=({f"{MINE}:Diary": {"times": 2}},))
+    assert find(policy=f"{MINE}:Scaled", gain=3) != find(policy=f"{MINE}:Scaled")
 
 
 def test_where_a_search_starts_is_part_of_it():

@@ -49,5 +49,5 @@ def test_a_file_that_is_not_a_mapping_of_options_is_refused(presets, tmp_path, t
 
 def test_an_option_given_twice_in_a_file_is_refused(presets):
     presets("CartPole-v1.yaml", "learning_rate: 0.3\npopulation_size: 4\nlearning_rate: 0.4\n")
-    with pytest.raises(ValueError, match=r"CartPole-v1\.yaml: learning_rate given more than once"):
+    with pytest.raises(ValueError, match=r"CartPole-v1\.yaml is not valid YAML: learning_rate given more than once"):
         parse("--environment", "CartPole-v1")

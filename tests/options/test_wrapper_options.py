@@ -44,9 +44,7 @@ def test_wrappers_may_have_arguments_on_the_command_line_and_in_files(tmp_path, 
         "[a]",
         "{a: {b: 1}, c: {}}",
         "a: 3",
-        "a: {b: .nan}",
         "TimeLimit:{max_episode_steps:3}",
-        "a: {b: 2020-01-01}",
         "{",
     ],
 )
@@ -54,6 +52,21 @@ def test_text_that_names_no_wrapper_is_refused(text):
     with pytest.raises(ValueError) as refused:
         parse("--environment", "CartPole-v1", f"--wrappers={text}")
     assert str(refused.value) == f"wrappers: an entry is NAME, or 'NAME: {{argument: value, ...}}'; got {text!r}"
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("a: {b: .nan}", "must hold finite numbers, texts, lists and mappings, got nan"),
+        ("a: {b: 2020-01-01}", "must hold finite numbers, texts, lists and mappings, got datetime.date(2020, 1, 1)"),
+        ("a: {3: 1}", "must have names for keys, got 3"),
+        ("a: {b: {on: 1}}", "must have names for keys, got True"),
+    ],
+)
+def test_arguments_that_no_file_gives_back_are_refused(text, reason):
+    with pytest.raises(ValueError) as refused:
+        parse("--environment", "CartPole-v1", f"--wrappers={text}")
+    assert str(refused.value) == f"wrappers: arguments of a {reason}; got {text!r}"
 
 
 def test_only_gymnasiums_harmless_wrappers_may_be_named_by_a_file():

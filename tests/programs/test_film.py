@@ -1,18 +1,22 @@
 """The program `film`, and the videos that are made while a run trains."""
 
 import errno
+import hashlib
 import re
 import shutil
+from pathlib import Path
 
 import av
 import numpy as np
 import pytest
 from gymnasium.envs.classic_control import CartPoleEnv
 
+from hebbes.environments.morphologies import SPECIES
 from hebbes.files.policy_file import load_policy
 from hebbes.programs.film import FilmConfig, make_scenes
 from hebbes.reporting.film import MIN_WIDTH, add_caption, film_scenes
 from hebbes.training import background_films
+from tests.options.test_users_classes import MINE
 from tests.programs.commands import run_command
 from tests.training.scripted_runs import make_config, make_scripted_config, resume, train
 
@@ -43,6 +47,13 @@ def test_policies_are_kept_and_filmed_while_a_run_trains(folder):
     assert (kept.weights == latest.weights).all() and kept.provenance["generation"] == 4
     assert list_names(folder / "videos") == ["00000000.mp4", "00000003.mp4"]
     assert len(read_frames(folder / "videos" / "00000003.mp4")) > 3
+
+
+@pytest.mark.slow
+def test_so_are_those_of_a_users_own_class(tmp_path):
+    own = {"policy": f"{MINE}:Scaled", "generations": 1, "video_every": 1}
+    folder = train(make_config(**{**OPTIONS, **own}, folder=str(tmp_path)))
+    assert list_names(folder / "videos") == ["00000000.mp4", "00000001.mp4"]
 
 
 @pytest.mark.slow
@@ -117,17 +128,22 @@ def test_each_kept_policy_is_a_scene_and_the_best_one_the_last(folder):
 
 
 def test_damaged_bodies_and_lesions_are_scenes_of_their_own(tmp_path):
+    mine = Path(shutil.copy(SPECIES["Ant-v5"].installed, tmp_path / "mine.xml"))
     options = {**OPTIONS, "environment": "Ant-v5", "policy": "hebbian", "hidden_sizes": (8,), "generations": 1}
     folder = train(make_config("hebbian", **options, folder=str(tmp_path)))
-    config = FilmConfig(runs=(str(folder),), damage=("none", "left"), lesion=(0.5,))
+    config = FilmConfig(runs=(str(folder),), damage=("none", "left", str(mine)), lesion=(0.5,))
     scenes = make_scenes(config, [str(folder / "best.dat")])
+    checksum = hashlib.sha256(mine.read_bytes()).hexdigest()
     assert [scene.caption for scene in scenes] == [
         "generation 1  best  none",
         "generation 1  best  none  lesion 0.5 (4 of 8 neurons)",
         "generation 1  best  left",
         "generation 1  best  left  lesion 0.5 (4 of 8 neurons)",
+        f"generation 1  best  mine.xml@{checksum[:8]}",
+        f"generation 1  best  mine.xml@{checksum[:8]}  lesion 0.5 (4 of 8 neurons)",
     ]
-    assert [scene.environment.morphologies for scene in scenes] == [("none",), ("none",), ("left",), ("left",)]
+    names = [scene.environment.morphologies for scene in scenes]
+    assert names == [(name,) for name in ("none", "left", f"{mine}@{checksum}") for _ in range(2)]
 
 
 def test_every_so_many_frames_and_the_last_one_are_shown(folder, tmp_path):

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from hebbes.strategies.search import Search
 from tests.strategies.every_strategy import make_members, make_results, make_strategy, sphere
 
 NOT_SAVED = {
@@ -12,6 +13,12 @@ NOT_SAVED = {
 }
 """What changes in the library and has no effect on later generations."""
 each_library = pytest.mark.parametrize("name", NOT_SAVED)
+
+
+@pytest.mark.parametrize("name", ["cma_es", "sep_cma_es"])
+def test_weights_that_the_library_does_not_take_are_refused(name):
+    with pytest.raises(ValueError, match=f"strategy {name} needs initial weights below 1e\\+30"):
+        Search(name, np.array([1e33, 0.0]))
 
 
 @each_library

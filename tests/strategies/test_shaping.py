@@ -52,6 +52,7 @@ def test_nes_utilities_by_hand():
 def test_top_k_by_hand():
     assert top_k(np.array([5.0, 1.0, 3.0, NAN]), 0.5) == pytest.approx([0.25, -0.25, 0.25, -0.25])
     assert top_k(np.array([5.0, 3.0, 3.0, 3.0]), 0.5) == pytest.approx([0.25, -1 / 12, -1 / 12, -1 / 12])
+    assert top_k(np.arange(5.0), 0.99) == pytest.approx([-0.2, 0.05, 0.05, 0.05, 0.05])
     assert top_k(np.arange(5.0), 0.01) == pytest.approx([-0.2, -0.2, -0.2, -0.2, 0.8])
     fitness = np.arange(10.0)
     assert np.array_equal(ShapingSettings("top_k", 0.2).shape(fitness), top_k(fitness, 0.2))

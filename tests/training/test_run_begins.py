@@ -21,6 +21,18 @@ def config(tmp_path):
     return make_scripted_config(tmp_path, generations=2)
 
 
+@pytest.mark.parametrize(
+    ("options", "line"),
+    [
+        ({"env_kwargs": {"raise_in": "json:tool"}}, "needs code from the module 'json'"),
+        ({"folder": "~nobody-at-all/weights"}, "folder ~nobody-at-all/weights: no such user"),
+    ],
+)
+def test_what_would_stop_a_run_later_is_refused_before(options, line, tmp_path):
+    with pytest.raises(ValueError, match=f"^{line}"):
+        prepare(make_scripted_config(tmp_path, generations=1, **options))
+
+
 def test_an_existing_folder_is_refused_and_left_alone(config):
     folder = train(config)
     before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}

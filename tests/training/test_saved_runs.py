@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from hebbes.files.checkpoint import FOLDER, load_newest_checkpoint, save_checkpoint
+from hebbes.programs.sweeps.sweep_options import SWEEPS
 from hebbes.training.background_films import VIDEOS
 from hebbes.training.run_options import RESERVED_NAMES
 from hebbes.training.run_status import read_status
@@ -48,7 +49,7 @@ def test_what_holds_no_run_is_named(tmp_path):
 
 
 def test_no_run_has_the_name_of_a_folder_in_a_run():
-    assert RESERVED_NAMES == (FOLDER, KEPT, VIDEOS)
+    assert RESERVED_NAMES == (FOLDER, KEPT, VIDEOS, SWEEPS)
 
 
 def test_a_folder_that_cannot_be_read_is_named(tmp_path, monkeypatch, capsys):

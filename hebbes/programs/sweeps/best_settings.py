@@ -1,11 +1,12 @@
 """The best settings of a sweep as a preset."""
 
+import shlex
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
-import yaml
-
+from hebbes.contracts.yaml_text import format_yaml
 from hebbes.files.option_file import MEASURED
 from hebbes.options.presets import find_preset, read_preset, read_shared_options
 from hebbes.programs.sweeps.finals import Finalist
@@ -13,6 +14,7 @@ from hebbes.programs.sweeps.sweep_options import SearchedOption
 from hebbes.statistics.table import format_number
 from hebbes.training.config import TrainConfig
 from hebbes.training.owners import INCIDENTAL, choose_names, list_part_kinds
+from hebbes.training.program_words import list_program_words
 
 BEST_YAML = "best.yaml"
 
@@ -22,7 +24,14 @@ def format_preset(finalists: Sequence[Finalist], searched: Sequence[SearchedOpti
     best = max(finalists, key=lambda each: each.score)
     measured = _describe_measurement(best, len(finalists) - 1, num_trials)
     options = {MEASURED: measured, **_list_options(best.config, [each.option.key for each in searched])}
-    return str(yaml.safe_dump(options, sort_keys=False, width=10_000))
+    return format_yaml(options)
+
+
+def format_command(config: TrainConfig, preset: Path) -> str:
+    """The command line that trains with this file, which names neither the environment nor the user's packages."""
+    imports = ["--import", *config.environment.imports] if config.environment.imports else []
+    train = [*list_program_words(f"train_{config.trainer}"), "--environment", config.environment.id, *imports]
+    return shlex.join([*train, "--config", str(preset)])
 
 
 def _list_options(config: TrainConfig, searched: Sequence[str]) -> dict[str, Any]:
@@ -48,7 +57,7 @@ def _describe_measurement(best: Finalist, num_rivals: int, num_trials: int) -> s
     budget, seed = best.config.training.max_env_steps, best.config.run.seed
     rivals = f"{num_rivals} finalist{'s' * (num_rivals > 1)}"
     origin = f"{rivals} of {num_trials} trials on seed {seed}, {datetime.now(UTC):%Y-%m-%d}"
-    rank = "the start, which is better than" if best.is_start else "the best of"
+    rank = "the start, which is at least as good as" if best.is_start else "the best of"
     episodes = max(map(len, best.returns.values()))
     values = ", ".join(format_number(float(returns.mean())) for returns in best.returns.values())
     seeds = " to ".join(map(str, dict.fromkeys((min(best.returns), max(best.returns)))))

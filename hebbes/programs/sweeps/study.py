@@ -20,12 +20,12 @@ from typing import Any
 from uuid import uuid4
 
 import optuna
-import yaml
 from optuna.exceptions import OptunaError
 from optuna.trial import FrozenTrial, TrialState
 from sqlalchemy.exc import SQLAlchemyError
 
 from hebbes.contracts.randomness import Purpose, derive_simulator_seed
+from hebbes.contracts.yaml_text import format_yaml
 from hebbes.files.atomic_file import write_atomically
 from hebbes.files.folder_lock import is_locked
 from hebbes.files.option_file import read_yaml
@@ -84,7 +84,7 @@ class Study:
             if self.trials or any(self.folder.glob(f"{TRIAL}*")):
                 raise ValueError(f"it lacks the trials of the sweep in {self.folder}")
             known = {"id": uuid4().hex, **facts}
-            write_atomically(path, yaml.safe_dump(known, sort_keys=False).encode())
+            write_atomically(path, format_yaml(known).encode())
             self._study.set_user_attr("sweep", known)
         for name in dict.fromkeys((*facts, *known)):
             there, here = known.get(name, "none"), facts.get(name, "none")

@@ -10,10 +10,13 @@ from hebbes.contracts.search_space import Choice, LogUniform, SearchSpace, Unifo
 from hebbes.contracts.suggestion import suggest_name
 from hebbes.files.atomic_file import check_place
 from hebbes.options.texts import read_texts
+from hebbes.registry.former_names import find_current_option_name
 from hebbes.registry.lookup import list_names
 from hebbes.training.config import TrainConfig
 from hebbes.training.owners import INCIDENTAL, OwnedOption, choose_names, find_trainer, list_part_kinds, name_options
 
+SWEEPS = "sweeps"
+"""The folder of the sweeps of an environment, next to its runs."""
 SWEEP_YAML = "sweep.yaml"
 """The file in a sweep's folder that says what its trials are. Its id is in the storage too."""
 TRIAL = "trial"
@@ -105,9 +108,10 @@ def _read_spaces(config: TrainConfig, texts: Sequence[str], names: Mapping[str, 
     """The options in the texts of `search`."""
     named = name_options(config.owners)
     for text in texts:
-        name, _, spelled = text.partition("=")
+        given, _, spelled = text.partition("=")
+        name = find_current_option_name(given, named)
         if name not in named:
-            raise ValueError(f"search: unknown option {name!r}{suggest_name(name, list(named))}")
+            raise ValueError(f"search: unknown option {given!r}{suggest_name(given, list(named))}")
         chosen = named[name][0]
         if not _may_vary(config, chosen):
             raise ValueError(f"search: {name} cannot be varied")

@@ -20,6 +20,12 @@ MAX_WEIGHT = 1e30
 """A search with larger weights diverges. The library `cmaes` stops at 1e32, float32 ends at 3e38."""
 
 
+def check_initial_mean(name: str, initial_mean: Float32[np.ndarray, " params"]) -> None:
+    """Raises ValueError for weights with which the strategy cannot start."""
+    if not np.abs(initial_mean).max() < MAX_WEIGHT:
+        raise ValueError(f"strategy {name} needs initial weights below {MAX_WEIGHT:g}")
+
+
 class CovarianceTooLargeError(ValueError):
     """The policy has too many parameters for a full covariance."""
 

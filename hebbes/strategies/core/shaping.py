@@ -108,10 +108,10 @@ def nes_utilities(fitness: Float64[np.ndarray, " members"]) -> Float64[np.ndarra
 def top_k(fitness: Float64[np.ndarray, " members"], share: float = 0.5) -> Float64[np.ndarray, " members"]:
     """1/k - 1/n for the best k of n members and -1/n for the others, so that the utilities sum to zero.
 
-    k is `share` times n, rounded, at least 1. Ties share the mean of their utilities.
+    k is `share` times n, rounded, at least 1 and at most n - 1. Ties share the mean of their utilities.
     """
     n = len(fitness)
-    k = max(1, round(share * n))
+    k = min(max(1, round(share * n)), n - 1)
     return _center(assign_by_rank(fitness, np.where(np.arange(n) < k, 1 / k, 0.0)))
 
 
@@ -134,7 +134,7 @@ class ShapingSettings:
     top_share: float = option(
         0.5,
         "fraction of the members that the shaping top_k selects",
-        range="in (0, 1]",
+        range="in (0, 1)",
         needs={"fitness_shaping": ("top_k",)},
     )
 

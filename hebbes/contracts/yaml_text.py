@@ -1,0 +1,80 @@
+"""YAML as the toolkit reads and writes it: plain values alone, no aliases, and 1e-3 is a number."""
+
+import re
+from math import inf
+from typing import Any
+
+import yaml
+
+_TAG = "!number"
+_EXPONENT = re.compile(r"[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)[eE][-+]?[0-9]+$")
+"""Numbers as YAML 1.2 writes them. PyYAML follows YAML 1.1, in which 1e-3 and 1.0e3 are texts."""
+
+
+class _Loader(yaml.SafeLoader):
+    """PyYAML's safe loader, without aliases (a few can expand to gigabytes) and repeated keys (YAML uses the last one).
+
+    All that it raises says in which line.
+    """
+
+    def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
+        if self.check_event(yaml.AliasEvent):
+            raise yaml.MarkedYAMLError(None, None, "aliases (*name) are refused here", self.peek_event().start_mark)
+        return super().compose_node(parent, index)
+
+    def construct_object(self, node: yaml.Node, deep: bool = False) -> Any:
+        try:
+            return super().construct_object(node, deep)
+        except (ValueError, LookupError, ArithmeticError, AttributeError) as error:  # of dates and tagged values
+            raise yaml.MarkedYAMLError(None, None, "not a value of its type", node.start_mark) from error
+
+    def compose_mapping_node(self, anchor: Any) -> yaml.MappingNode:
+        node = super().compose_mapping_node(anchor)
+        seen = set()
+        for key in [key for key, _ in node.value if isinstance(key, yaml.ScalarNode)]:
+            if key.value in seen:
+                raise yaml.MarkedYAMLError(None, None, f"{key.value} given more than once", key.start_mark)
+            seen.add(key.value)
+        return node
+
+    def construct_number(self, node: yaml.ScalarNode) -> "_Number":
+        return _Number(self.construct_scalar(node))
+
+
+class _Number(float):
+    """A number that is still the text of its source where a text is needed: a run may be called 12e3."""
+
+    def __new__(cls, source: str) -> "_Number":
+        number = super().__new__(cls, source)
+        number._source = source
+        return number
+
+    _source: str
+
+    def __str__(self) -> str:
+        return self._source
+
+
+class _Dumper(yaml.SafeDumper):
+    """PyYAML's safe dumper, which puts quotes around texts that `_Loader` would take for numbers."""
+
+
+for _each in (_Loader, _Dumper):
+    _each.add_implicit_resolver(_TAG, _EXPONENT, list("-+.0123456789"))
+_Loader.add_constructor(_TAG, _Loader.construct_number)
+_Dumper.add_representer(_Number, _Dumper.represent_float)
+
+
+def parse_yaml(text: str) -> Any:
+    """The value of a text in YAML. Raises yaml.YAMLError, or RecursionError if it is nested too deeply."""
+    return _Loader(text).get_single_data()
+
+
+def format_yaml(value: Any) -> str:
+    """The value as YAML of one line for each key of a mapping, in its order, with a line break at the end."""
+    return str(yaml.dump(value, Dumper=_Dumper, sort_keys=False, width=inf))
+
+
+def format_yaml_line(value: Any) -> str:
+    """The value as YAML in a single line, as one types it on a command line. yaml.YAMLError if it has other types."""
+    return str(yaml.dump(value, Dumper=_Dumper, default_flow_style=True, width=inf)).strip()
