@@ -13,7 +13,7 @@ from jaxtyping import UInt8
 
 import hebbes
 from hebbes.evaluation.loaded_policy import LoadedPolicy
-from hebbes.recording.metrics import METRICS_CSV, read_metrics
+from hebbes.recording.metrics import read_all_metrics
 from hebbes.reporting.figure import COLORS, add_title, check_figure_path, make_figure, style_axes, write_figure
 
 
@@ -27,7 +27,7 @@ def main() -> None:
     try:
         check_figure_path("--output", arguments.output)
         policy = hebbes.load_policy(arguments.run / "best.dat")
-        metrics = read_metrics(arguments.run / METRICS_CSV)
+        metrics = read_all_metrics(arguments.run)
     except (OSError, ValueError) as error:
         parser.error(str(error))
     figure = make_figure(8, 2.8)

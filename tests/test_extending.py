@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+import yaml
 
 ROOT = Path(__file__).parent.parent
 PAGE = (ROOT / "docs" / "extending.md").read_text()
@@ -73,8 +74,10 @@ def test_each_command_trains_and_keeps_the_options_of_the_part(command, parts, t
     assert done.returncode == 0, done.stderr
     folder = tmp_path / words[words.index("--environment") + 1] / "run"
     (place,) = (number for number, word in enumerate(words) if word.startswith("my_parts"))
-    option = words[place + 1].removeprefix("--")
-    assert f"\n{option}: " in f"\n{(folder / 'config.yaml').read_text()}"
+    kept = yaml.safe_load((folder / "config.yaml").read_text())
+    option = "env_kwargs" if words[place - 1] == "--import" else words[place + 1].removeprefix("--")
+    (name,) = (each for each in kept if each.rpartition(".")[2] == option)  # that of a logger has its class in front
+    assert kept[name] == yaml.safe_load(words[words.index(f"--{option}") + 1])
     budget, so_far = words[-2:]
     again = run(parts, words[1], "--resume", str(folder), "--import", "my_parts", budget, str(int(so_far) + 1))
     assert again.returncode == 0, again.stderr

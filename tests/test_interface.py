@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 import hebbes
+from hebbes.evaluation.arguments import GUARD
 from tests.evaluation.files_to_play import save_balancing_policy
 
 ROOT = Path(__file__).parent.parent
@@ -46,6 +47,24 @@ def test_type_checkers_see_the_names_that_are_loaded():
         assert f"    from {module} import {attribute}\n" in text
         assert name in hebbes.__all__
     assert len(hebbes._PLACES) == len(hebbes.__all__)
+
+
+@pytest.mark.slow
+def test_a_script_without_the_guard_trains_once_and_is_told(tmp_path):
+    script = tmp_path / "script.py"
+    script.write_text(
+        "import hebbes\n"
+        "options = {'environment': 'CartPole-v1', 'generations': 1, 'threads': 2, 'test_episodes': 8}\n"
+        "hebbes.train(options, quiet=True)\n"
+    )
+    command = [sys.executable, str(script)]
+    done = subprocess.run(
+        command, cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True, text=True, timeout=300
+    )
+    assert done.returncode == 1
+    last = done.stderr.splitlines()[-1]
+    assert last.endswith(f"worker processes import the main script, so that it needs {GUARD}, or threads=1"), last
+    assert len(list((tmp_path / "weights" / "CartPole-v1").iterdir())) == 1  # the workers trained nothing
 
 
 def run_examples(found, folder, monkeypatch):

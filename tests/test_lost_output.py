@@ -106,3 +106,4 @@ def test_a_run_that_nobody_can_read_goes_on_to_its_end(output, tmp_path):
 def test_a_program_runs_without_standard_streams(command, policy_file, tmp_path):
     closed = ["sh", "-c", 'exec "$@" <&- >&- 2>&-', "sh"]
     assert subprocess.run([*closed, *called(command)], timeout=120, cwd=tmp_path, env=FROM_HERE).returncode == 0
+    assert (tmp_path / "b.dat").is_file() == ("--output" in command)

@@ -7,6 +7,7 @@ from pathlib import Path
 from hebbes.contracts.engine import EngineError
 from hebbes.contracts.errors import describe_error
 
+GUARD = '`if __name__ == "__main__":`'
 MAX_EPISODES = 1_000_000
 """Far more than any statistics need. It keeps a typing error from filling the memory."""
 
@@ -33,9 +34,12 @@ def convert_errors(path: Path) -> Iterator[None]:
         raise ValueError(line) from error
     except EngineError as error:
         line = str(error).partition("\n")[0]
-        raise ValueError(f"{path}: {line}{_ADVICE if 'at its start' in line else ''}") from error
+        raise ValueError(f"{path}: {line}{advise_guard(line)}") from error
     except (Exception, SystemExit) as error:
         raise ValueError(f"{path}: {describe_error(error)}") from error
 
 
-_ADVICE = '; worker processes import the main script, so that it needs `if __name__ == "__main__":`, or threads=1'
+def advise_guard(line: str) -> str:
+    """What may help against this error of an engine, to be added to it; empty if a script's guard does not."""
+    advice = f"; worker processes import the main script, so that it needs {GUARD}, or threads=1"
+    return advice if "at its start" in line else ""

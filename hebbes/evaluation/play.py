@@ -12,7 +12,7 @@ from hebbes.contracts.environment import BatchEnv, EnvStep
 from hebbes.contracts.policy import Buffers
 from hebbes.contracts.randomness import Purpose, derive_simulator_seed, make_generator
 from hebbes.environments.environment_spec import EnvironmentSpec
-from hebbes.environments.ids import is_in_gymnasium, register
+from hebbes.environments.ids import is_in_gymnasium, register, resolve
 from hebbes.environments.make_batch_env import choose_backend, make_batch_env
 from hebbes.environments.wrapper_errors import convert_wrapper_errors
 from hebbes.execution.chunks import Task
@@ -37,7 +37,10 @@ def make_evaluation_spec(
     """
     if backend is None:
         register(spec.environment, spec.imports)
-        backend = "gymnasium" if is_in_gymnasium(spec.environment) else "envpool"
+        backend = "gymnasium"
+        if not is_in_gymnasium(spec.environment):
+            resolve(spec.environment, spec.imports)  # ValueError, with what helps, if EnvPool does not have it either
+            backend = "envpool"
     return replace(
         spec,
         backend=choose_backend(backend, spec.environment, spec.env_kwargs, spec.gymnasium_wrappers),

@@ -1,9 +1,12 @@
 """Training from Python, with the options of the programs as a dictionary."""
 
+import multiprocessing
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from hebbes.contracts.engine import EngineError
 from hebbes.contracts.option import check_argument
+from hebbes.evaluation.arguments import GUARD, advise_guard
 from hebbes.options.command_line import resolve_config
 from hebbes.options.resuming import resume_config
 from hebbes.options.sources import find_deciding_options
@@ -27,8 +30,8 @@ def train(
 ) -> TrainedRun:
     """Trains one run as `train_static.py` does, and returns its outcome. The numbers are the same.
 
-    A script that calls this with worker processes (the Gymnasium back end and `threads` other than 1) needs the guard
-    `if __name__ == "__main__":`, because they import it.
+    A script that calls this needs the guard `if __name__ == "__main__":`, unless `threads` is 1 and no videos are made:
+    worker processes import it. The test at the end has some, whatever trains.
 
     Args:
         options: the program's options by name, with the same names and meanings, such as `{"environment":
@@ -55,6 +58,8 @@ def train(
         >>> len(seen), len(run.returns)
         (3, 20)
     """
+    if getattr(multiprocessing.current_process(), "_inheriting", False):  # a worker, which would train once more
+        raise RuntimeError(f"a worker process imports this script: hebbes.train needs {GUARD}")
     if on_generation is not None and not callable(on_generation):
         raise ValueError(f"on_generation must be a function, got {on_generation!r}")
     try:
@@ -64,8 +69,14 @@ def train(
             run = prepare(config).prepare(config.run.seed)
     except SystemExit as error:  # in a module of the caller's, which would end the process without a word
         raise ValueError(f"code that the options name called sys.exit({error.code!r})") from error
-    with console:
-        return execute(run, on_generation, console)
+    try:
+        with console:
+            return execute(run, on_generation, console)
+    except EngineError as error:
+        line = str(error).partition("\n")[0]
+        if advice := advise_guard(line):
+            raise EngineError(f"{line}{advice}") from error
+        raise
 
 
 def _resolve_options(options: Mapping[str, Any], trainer: str, quiet: bool) -> TrainConfig:

@@ -2,7 +2,8 @@
 
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,6 +16,8 @@ from hebbes.recording.standard_output import make_printable, reserve_stdout_for_
 from hebbes.reporting.page.write_page import check_page_path, write_page
 
 if TYPE_CHECKING:
+    from hebbes.evaluation.entries import Entry
+    from hebbes.options.evaluation import EvaluateConfig
     from hebbes.programs.reports.run_sections import ReportedRun
     from hebbes.reporting.page.contents import Section
 
@@ -65,7 +68,7 @@ def report(description: str) -> None:
 def make_sections(config: ReportConfig, console: Console) -> "tuple[list[Section], bool]":
     """The sections of the page, and whether nothing is missing that was asked for.
 
-    ValueError if there are no runs, or if a policy cannot be played.
+    ValueError if there are no runs.
     """
     from hebbes.programs.list_runs import label_runs
     from hebbes.programs.reports.curve_sections import make_diagnostics_section, make_learning_section
@@ -75,11 +78,11 @@ def make_sections(config: ReportConfig, console: Console) -> "tuple[list[Section
     from hebbes.training.saved_runs import find_run_folders
 
     with console.phase("reading runs"):
-        named = dict.fromkeys(map(Path, config.runs))
-        found = dict.fromkeys(folder for path in named for folder in find_run_folders(path))
+        named = [Path(path).resolve() for path in config.runs]
+        found = {folder.resolve(): folder for path in config.runs for folder in find_run_folders(Path(path))}
         # a trial that is named itself is a run as others are
-        of_sweeps = [folder for folder in found if is_trial(folder) and folder not in named]
-        listed = label_runs([read_status(folder) for folder in found if folder not in of_sweeps])
+        of_sweeps = [folder for place, folder in found.items() if is_trial(folder) and place not in named]
+        listed = label_runs([read_status(folder) for folder in found.values() if folder not in of_sweeps])
         listed_trials = label_runs([read_status(folder) for folder in of_sweeps])
         runs, trials = read_runs(listed), read_runs(listed_trials)
         if not runs and not trials:
@@ -96,7 +99,6 @@ def make_sections(config: ReportConfig, console: Console) -> "tuple[list[Section
 def _play(config: ReportConfig, runs: "Sequence[ReportedRun]", console: Console) -> "tuple[list[Section], bool]":
     """The sections on what the best policies of the runs do, and whether all could be played and filmed."""
     from hebbes.options.evaluation import EvaluateConfig
-    from hebbes.programs.evaluation_entries import load_entries
     from hebbes.programs.evaluation_run import play_all
     from hebbes.programs.reports.evaluation_sections import (
         choose_best_runs,
@@ -104,6 +106,7 @@ def _play(config: ReportConfig, runs: "Sequence[ReportedRun]", console: Console)
         make_video_section,
     )
     from hebbes.programs.reports.plasticity_sections import make_plasticity_section
+    from hebbes.reporting.page.contents import Section, Text
     from hebbes.reporting.video import check_video_path
     from hebbes.training.saved_runs import BEST
 
@@ -120,10 +123,17 @@ def _play(config: ReportConfig, runs: "Sequence[ReportedRun]", console: Console)
     if config.video:
         check_video_path("--video", Path(config.output).with_suffix(".mp4"))
     with console.phase("reading policies"):
-        entries = load_entries(evaluation)
+        entries, refused = _load_playable(evaluation)
+    for line in refused.values():
+        print(line, file=sys.stderr)
+    not_played = Text(f"Policies that cannot be played: {', '.join(by_path[path].name for path in refused)}.")
+    if not entries:
+        return [Section("Evaluation", [not_played])], False
+    evaluation = replace(evaluation, path_weights=tuple(path for path in by_path if path not in refused))
     evaluated = play_all(evaluation, entries, console)
     best = choose_best_runs(evaluation, evaluated, by_path)
-    sections = [make_evaluation_section(evaluation, evaluated, by_path)]
+    section = make_evaluation_section(evaluation, evaluated, by_path)
+    sections = [replace(section, blocks=[*section.blocks, not_played]) if refused else section]
     with console.phase("recording weights"):
         plasticity, is_recorded = make_plasticity_section(evaluation, best, by_path)
         sections += [plasticity] if plasticity.sections else []
@@ -132,4 +142,20 @@ def _play(config: ReportConfig, runs: "Sequence[ReportedRun]", console: Console)
         with console.phase("filming"):
             videos, is_filmed = make_video_section(evaluation, best, by_path)
             sections.append(videos)
-    return sections, is_recorded and is_filmed and not any(each.lost for each in evaluated)
+    is_complete = is_recorded and is_filmed and not refused
+    return sections, is_complete and not any(each.lost for each in evaluated)
+
+
+def _load_playable(evaluation: "EvaluateConfig") -> "tuple[list[Entry], dict[str, str]]":
+    """The entries of the policy files that can be played, and the others with the reasons."""
+    from hebbes.programs.evaluation_entries import load_entries
+
+    with suppress(ValueError):
+        return load_entries(evaluation), {}
+    entries, refused = [], {}
+    for path in evaluation.path_weights:
+        try:
+            entries += load_entries(replace(evaluation, path_weights=(path,)))
+        except ValueError as error:
+            refused[path] = str(error)
+    return entries, refused

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Self, TextIO
 
 from hebbes.recording.standard_output import make_printable, silence_stdout
-from hebbes.recording.terminal import SIZE, Terminal, can_draw, find_size, shows_unicode
+from hebbes.recording.terminal import SIZE, Terminal, can_draw, find_size, is_terminal, shows_unicode
 
 PHASE_SECONDS = 1.0
 """A phase shows its duration once it is longer."""
@@ -72,13 +72,13 @@ class Console:
     @property
     def width(self) -> int:
         """Columns of the terminal. Other streams get lines for 80."""
-        return find_size(self._stream).columns if self._stream.isatty() else SIZE.columns
+        return find_size(self._stream).columns if is_terminal(self._stream) else SIZE.columns
 
     def print_message(self, text: str) -> None:
         """Prints a line, or several."""
         if self.is_quiet:
             return
-        encoding = self._stream.encoding or "utf-8"
+        encoding = getattr(self._stream, "encoding", None) or "utf-8"
         line = f"{text}\n".encode(encoding, "backslashreplace").decode(encoding)
         try:
             if self._terminal is None:
@@ -86,7 +86,7 @@ class Console:
                 self._stream.flush()
             else:
                 self._terminal.print_above(line)
-        except OSError:
+        except (OSError, ValueError):  # the latter if it is closed
             if self._stream in (sys.stdout, sys.__stdout__):
                 silence_stdout()
             self.is_quiet = True

@@ -30,15 +30,23 @@ def find_size(stream: TextIO) -> os.terminal_size:
     return size if size.columns and size.lines else SIZE
 
 
+def is_terminal(stream: TextIO) -> bool:
+    """Whether the stream is a terminal. One of the caller's own may lack `isatty`, or be closed."""
+    try:
+        return stream.isatty()
+    except (AttributeError, ValueError):
+        return False
+
+
 def can_draw(stream: TextIO) -> bool:
     """Whether the stream is a terminal that obeys escape sequences."""
-    return stream.isatty() and os.environ.get("TERM", "dumb") not in ("dumb", "unknown")
+    return is_terminal(stream) and os.environ.get("TERM", "dumb") not in ("dumb", "unknown")
 
 
 def shows_unicode(stream: TextIO) -> bool:
     """Whether the encoding has all characters, and the user has not chosen the locale C."""
     language = os.environ.get("LC_ALL") or os.environ.get("LANG")  # Python itself changes LC_CTYPE
-    return language not in ("C", "POSIX") and (stream.encoding or "").lower().startswith("utf")
+    return language not in ("C", "POSIX") and (getattr(stream, "encoding", None) or "").lower().startswith("utf")
 
 
 class Terminal:
@@ -109,7 +117,7 @@ class Terminal:
     def __enter__(self) -> Self:
         for name in ("stdout", "stderr"):
             stream = getattr(sys, name)
-            if stream is not None and stream.isatty():
+            if stream is not None and is_terminal(stream):
                 self._replaced[name] = _Above(self, stream), stream
                 setattr(sys, name, self._replaced[name][0])
         if self._handles_stops():

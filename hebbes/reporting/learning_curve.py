@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from hebbes.recording.metrics import read_metrics
+from hebbes.recording.metrics import read_all_metrics
 from hebbes.reporting.figure import COLORS, add_legend, add_title, make_figure_with_axes, write_figure
 
 if TYPE_CHECKING:
@@ -19,16 +19,14 @@ _LINES = {
 """Column -> color, width and label of its line."""
 
 
-def plot_learning_curve(metrics_csv: Path, png: Path, title: str, note: str = "") -> None:
-    """Plots the returns over env steps of a metrics.csv with at least one row. Needs no display.
+def plot_learning_curve(folder: Path, png: Path, title: str, note: str = "") -> None:
+    """Plots the returns over env steps in all metrics of a run, at least one row. Needs no display.
 
     `note` is a line below the title.
     """
     from matplotlib.ticker import EngFormatter
 
-    metrics = read_metrics(metrics_csv)
-    if len(metrics["env_steps"]) == 0:
-        raise ValueError(f"{metrics_csv}: no row to plot")
+    metrics = read_all_metrics(folder)
     figure, axes = make_figure_with_axes("env steps of training", "return")
     _draw_returns(axes, metrics)
     axes.xaxis.set_major_formatter(EngFormatter(sep=""))

@@ -123,14 +123,13 @@ class VideoWriter:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        if self._shape is None:
-            self._open_files.close()  # no frame came, or the file could not be opened
-            return
         from av import FFmpegError
 
         if error is not None:
             with suppress(FFmpegError, OSError):  # on a full disk closing fails, too
                 self._open_files.__exit__(kind, error, traceback)
+            return
+        if self._shape is None:  # no frame came
             return
         try:
             with self._open_files:

@@ -24,7 +24,7 @@ OWN, PYTHON = version("ray"), sys.version.split()[0]
 
 def read_refusal(process):
     """The only line of a program that is refused."""
-    output, errors = process.communicate(timeout=100)  # 30 s on a machine that does nothing else
+    output, errors = process.communicate(timeout=400)  # 30 s on a machine that does nothing else
     assert (process.returncode, output) == (2, ""), errors
     (line,) = errors.splitlines()
     return line.partition(": error: ")[2]

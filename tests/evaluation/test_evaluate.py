@@ -114,6 +114,13 @@ def test_mistakes_are_value_errors_of_one_line(options, message, tmp_path):
     assert "\n" not in str(error.value)
 
 
+def test_an_environment_that_is_not_installed_is_named(tmp_path):
+    saved = load_policy(save_balancing_policy(tmp_path / "a.dat"))
+    save_policy(tmp_path / "a.dat", replace(saved, environment=EnvironmentSpec("Mine-v0", "gymnasium")))
+    with pytest.raises(ValueError, match=r"unknown environment 'Mine-v0'; if a package .*, add --import"):
+        hebbes.evaluate(tmp_path / "a.dat", threads=1)
+
+
 def test_a_missing_file_is_named(tmp_path):
     with pytest.raises(ValueError, match=r"a\.dat: no such file$"):
         hebbes.evaluate(tmp_path / "a.dat")

@@ -70,3 +70,18 @@ def test_after_ctrl_c_a_resume_gives_loggers_no_row_twice(tmp_path, monkeypatch)
         execute(run)
     assert rows == [1, 2, 3]
     assert load_newest_checkpoint(run.folder / "checkpoint")[0].progress.units == 3
+
+
+def test_a_second_signal_interrupts_a_logger_that_hangs_and_the_run_is_saved(tmp_path, monkeypatch):
+    def hang(loggers, row):
+        if row["generation"] == 3:
+            signal.raise_signal(signal.SIGINT)
+            signal.raise_signal(signal.SIGINT)
+            raise AssertionError("not interrupted")
+
+    monkeypatch.setattr(Loggers, "write", hang)
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    (run,) = prepare(make_scripted_config(tmp_path, checkpoint_every=100, eval_every=100))
+    with pytest.raises(KeyboardInterrupt):
+        execute(run)
+    assert load_newest_checkpoint(run.folder / "checkpoint")[0].progress.units == 2

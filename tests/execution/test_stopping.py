@@ -157,7 +157,7 @@ def test_a_simulator_stuck_in_an_env_step_is_not_waited_for(monkeypatch):
     with interrupt_after(0.3):
         engine.evaluate(POPULATION, make_context())
     engine.close()
-    assert 0.5 < time.monotonic() - started < 30  # the env step takes for ever
+    assert time.monotonic() - started < 30  # the env step takes for ever
 
 
 def test_calls_that_have_not_begun_never_will_after_an_error(monkeypatch):

@@ -62,15 +62,22 @@ def test_a_run_that_is_killed_goes_on_as_its_log_says(tmp_path):
 
 @pytest.mark.slow
 def test_a_stop_in_the_warm_up_keeps_what_was_done(tmp_path):
-    options = {**TINY, "folder": str(tmp_path), "start_steps": 2000, "threads": 2, "run_name": "a"}
+    options = {
+        **TINY,
+        "folder": str(tmp_path),
+        "start_steps": 5000,
+        "max_env_steps": 5200,
+        "threads": 2,
+        "run_name": "a",
+    }
     process = start(options)
     metrics = tmp_path / "Pendulum-v1" / "a" / "metrics.csv"
     assert wait_until(lambda: metrics.exists() and len(metrics.read_text().splitlines()) > 4, 120)
     process.terminate()
     assert process.wait(60) == 128 + signal.SIGTERM
     done = read_metrics(metrics)
-    assert done["env_steps"][-1] < 2000 and np.isnan(done["mean_policy_return"]).all()
-    resumed = hebbes.train({"resume": str(metrics.parent), "max_env_steps": 2600}, trainer="hybrid", quiet=True)
+    assert done["env_steps"][-1] < 5000 and np.isnan(done["mean_policy_return"]).all()
+    resumed = hebbes.train({"resume": str(metrics.parent), "max_env_steps": 5600}, trainer="hybrid", quiet=True)
     saved = len(done["return"]) - 1  # the stop may come between the last row and the copy of its state
     np.testing.assert_array_equal(resumed.metrics["return"][:saved], done["return"][:saved])
     assert np.isfinite(resumed.metrics["mean_policy_return"][-1]) and resumed.metrics["replay_size"][-1] == 1000

@@ -41,14 +41,8 @@ def find_lines(capsys, text):
     return [line for line in capsys.readouterr().out.splitlines() if text in line]
 
 
-@pytest.mark.parametrize(
-    ("changes", "advice"),
-    [
-        ({}, "what helps      mend the environment, then {resume}"),
-        ({"episode_timeout": 50}, "to go on        {resume}"),
-    ],
-)
-def test_a_generation_in_which_all_fail_ends_the_run(changes, advice, tmp_path):
+@pytest.mark.parametrize("changes", [{}, {"episode_timeout": 50}])
+def test_a_generation_in_which_all_fail_ends_the_run(changes, tmp_path):
     with pytest.raises(TrainingError, match=r"^generation 1: every member failed: RuntimeError: .* in 8 ep") as stopped:
         train(tmp_path, {"raise_at": 2, "truncate_at": 4}, **CEM_RL, **changes)
     assert (type(stopped.value), stopped.value.advice) == (TrainingError, ADVICE)

@@ -45,6 +45,24 @@ def test_a_stream_that_can_no_longer_be_written_does_not_end_the_program():
         console.print_message("lost too")
 
 
+def test_a_stream_of_the_callers_own_needs_no_more_than_write_and_flush():
+    class Tee:
+        lines = ""
+
+        def write(self, text):
+            self.lines += text
+
+        def flush(self):
+            pass
+
+    stream, closed = Tee(), io.StringIO()
+    closed.close()
+    for each in (stream, closed):
+        with Console(each) as console, console.phase("training"):
+            console.print_message("done")
+    assert stream.lines == "done\n"
+
+
 def test_what_an_encoding_lacks_is_escaped():
     stream = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
     Console(stream).print_message("weights/走る")

@@ -190,3 +190,12 @@ def test_a_run_without_rows_has_no_metrics(tmp_path, text):
         (tmp_path / "metrics.csv").write_text(text)
     with pytest.raises(ValueError, match="has no metrics yet"):
         read_all_metrics(tmp_path)
+
+
+def test_rows_are_on_the_disk_once_synced(tmp_path, monkeypatch):
+    synced = []
+    monkeypatch.setattr(os, "fsync", lambda descriptor: synced.append(os.fstat(descriptor).st_size))
+    with MetricsWriter(tmp_path / "metrics.csv", "generation") as writer:
+        writer.write({"generation": 1})
+        writer.sync()
+    assert synced[-1] == (tmp_path / "metrics.csv").stat().st_size > 0

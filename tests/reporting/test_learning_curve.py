@@ -31,7 +31,7 @@ def write_metrics(path, evaluations):
 def test_lines_and_best_evaluation_match_the_metrics(tmp_path):
     write_metrics(tmp_path / "metrics.csv", [nan, 15.0, nan, 14.0])
     axes = Figure().add_subplot()
-    plot._draw_returns(axes, plot.read_metrics(tmp_path / "metrics.csv"))
+    plot._draw_returns(axes, plot.read_all_metrics(tmp_path))
     lines = {line.get_label(): line.get_xydata() for line in axes.get_lines()}
     np.testing.assert_array_equal(lines["population, mean"], [[100, 10], [200, 11], [300, 12], [400, 13]])
     np.testing.assert_array_equal(lines["mean policy"][-1], [400, 15])
@@ -41,7 +41,7 @@ def test_lines_and_best_evaluation_match_the_metrics(tmp_path):
 def test_a_single_generation_is_a_visible_point(tmp_path):
     write_metrics(tmp_path / "metrics.csv", [nan])
     axes = Figure().add_subplot()
-    plot._draw_returns(axes, plot.read_metrics(tmp_path / "metrics.csv"))
+    plot._draw_returns(axes, plot.read_all_metrics(tmp_path))
     assert [(line.get_label(), line.get_marker()) for line in axes.get_lines()] == [
         ("population, mean", "o"),
         ("mean policy", "o"),
@@ -52,7 +52,7 @@ def test_a_single_generation_is_a_visible_point(tmp_path):
 def test_any_number_of_rows_makes_a_png(tmp_path, monkeypatch, evaluations):
     monkeypatch.delenv("DISPLAY", raising=False)
     write_metrics(tmp_path / "metrics.csv", evaluations)
-    plot.plot_learning_curve(tmp_path / "metrics.csv", tmp_path / "curve.png", "CartPole-v1: run")
+    plot.plot_learning_curve(tmp_path, tmp_path / "curve.png", "CartPole-v1: run")
     picture = mpl.image.imread(tmp_path / "curve.png", "CartPole-v1: run")
     assert picture.shape == (660, 960, 4)
     mean_line = mpl.colors.to_rgba(plot._POPULATION)
@@ -62,20 +62,20 @@ def test_any_number_of_rows_makes_a_png(tmp_path, monkeypatch, evaluations):
 
 def test_metrics_without_a_generation_are_refused(tmp_path):
     (tmp_path / "metrics.csv").write_text("generation,env_steps\n")
-    with pytest.raises(ValueError, match="no row to plot"):
-        plot.plot_learning_curve(tmp_path / "metrics.csv", tmp_path / "curve.png", "CartPole-v1: run")
+    with pytest.raises(ValueError, match="has no metrics yet"):
+        plot.plot_learning_curve(tmp_path, tmp_path / "curve.png", "CartPole-v1: run")
 
 
 @pytest.mark.parametrize("name", ["走る", "🤖", "a$b_{$", "שלום é", "\ue000"])
 def test_a_run_of_any_name_has_its_curve_and_no_warning(name, tmp_path, recwarn, caplog):
     (tmp_path / name).mkdir()
     write_metrics(tmp_path / name / "metrics.csv", [3.0])
-    plot.plot_learning_curve(tmp_path / name / "metrics.csv", tmp_path / name / "curve.png", f"CartPole-v1: {name}")
+    plot.plot_learning_curve(tmp_path / name, tmp_path / name / "curve.png", f"CartPole-v1: {name}")
     assert mpl.image.imread(tmp_path / name / "curve.png").shape == (660, 960, 4)
     assert [str(each.message) for each in recwarn] == [] and caplog.text == ""
 
 
 def test_a_run_without_a_finite_return_has_a_curve_and_no_warning(tmp_path, recwarn):
     (tmp_path / "metrics.csv").write_text("individual,env_steps,return,eval_return\n1,10,nan,nan\n")
-    plot.plot_learning_curve(tmp_path / "metrics.csv", tmp_path / "curve.png", "Pendulum-v1: run")
+    plot.plot_learning_curve(tmp_path, tmp_path / "curve.png", "Pendulum-v1: run")
     assert [str(each.message) for each in recwarn] == []

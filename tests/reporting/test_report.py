@@ -160,6 +160,28 @@ def test_the_command_writes_the_page_and_damaged_runs_do_not_stop_it(runs, tmp_p
         make_report(tmp_path)
 
 
+def test_policies_that_cannot_be_played_are_named_in_the_page_and_the_others_are_played(runs, tmp_path, capsys):
+    for name in ("good", "bad"):
+        shutil.copytree(runs / "CartPole-v1" / "seed1", tmp_path / name)
+    path = tmp_path / "bad" / "best.dat"
+    path.write_bytes(path.read_bytes()[:-5])
+    for named, run_names in (((tmp_path,), ["good"]), ((tmp_path / "bad",), [])):
+        sections, is_complete = make_report(*named)
+        (section,) = [each for each in sections if each.title == "Evaluation"]
+        said = section.blocks[-1].text
+        assert re.fullmatch(r"Policies that cannot be played: (\d  )?bad\.", said) and not is_complete
+        tables = list_blocks(section, Table).values()
+        assert [row[0].split()[-1] for table in tables for row in table.rows] == run_names
+        assert re.search("bad/best.dat: .*truncated", capsys.readouterr().err)
+
+
+def test_a_run_that_is_named_in_two_ways_counts_once(runs, tmp_path):
+    (tmp_path / "link").symlink_to(runs / "CartPole-v1" / "seed1")
+    sections, _ = make_report(tmp_path / "link", runs / "CartPole-v1" / "seed1", episodes=0)
+    (table,) = list_blocks(sections[0], Table).values()
+    assert len(table.rows) == 1
+
+
 def test_weights_that_cannot_be_recorded_cost_their_charts_and_not_the_page(runs, monkeypatch, capsys):
     def fail(*_, **__):
         raise ValueError("the weights are not finite")

@@ -148,6 +148,12 @@ def test_dragging_moves_and_the_wheel_zooms_only_with_the_key(page):
     page.keyboard.up("Control")
     low, high = read_domain()
     assert high - low < before[1] - before[0]
+    page.mouse.move(x, y)
+    page.mouse.down()
+    page.mouse.move(x + 60, y, steps=5)
+    page.mouse.up()
+    moved = read_domain()
+    assert moved[0] < low and moved[1] - moved[0] == pytest.approx(high - low)
     page.mouse.dblclick(x, y)
     assert read_domain() == pytest.approx(before)
 

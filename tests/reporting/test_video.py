@@ -161,6 +161,18 @@ def test_a_killed_process_leaves_no_file_of_that_name(tmp_path):
     assert "episode.mp4" not in list_file_names(tmp_path)
 
 
+def test_a_file_that_cannot_be_opened_leaves_the_old_file(tmp_path, monkeypatch):
+    def fail(*_):
+        raise ValueError("no such encoder")
+
+    (tmp_path / "episode.gif").write_bytes(b"old")
+    monkeypatch.setattr("hebbes.reporting.video._PaletteFilter", fail)
+    with pytest.raises(ValueError, match="no such encoder"), VideoWriter(tmp_path / "episode.gif", 50) as video:
+        video.write(make_frame(RED))
+    assert list_file_names(tmp_path) == ["episode.gif"]
+    assert (tmp_path / "episode.gif").read_bytes() == b"old"
+
+
 def test_without_a_frame_there_is_no_file(tmp_path):
     with VideoWriter(tmp_path / "episode.mp4", 30) as video:
         pass

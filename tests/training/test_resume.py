@@ -112,6 +112,13 @@ def test_another_machine_is_named_and_the_run_goes_on(tmp_path, monkeypatch, cap
     assert "is another" in line and "is 0.1" in line and "chunk_size was 4, is 2" in line
 
 
+def test_files_that_differ_from_the_commit_are_told_of(tmp_path, monkeypatch, capsys):
+    folder = train(make_scripted_config(tmp_path, generations=2))
+    monkeypatch.setattr(preparation, "find_conditions", lambda: {"hebbes": "1.0+abc+"})
+    resume(folder, generations=3)
+    assert "hebbes 1.0+abc+ has files that differ from the commit" in capsys.readouterr().err
+
+
 def test_policies_come_from_where_they_were_trained_and_not_from_where_they_are_saved_again(tmp_path, monkeypatch):
     def list_origins():
         saved = [load_policy(folder / name, IMPORT).provenance for name in ("best.dat", "latest.dat")]
