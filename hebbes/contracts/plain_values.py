@@ -5,21 +5,21 @@ from math import isfinite
 from typing import Any
 
 
-def make_plain(owner: str, value: Any) -> Any:
+def make_plain(name: str, value: Any) -> Any:
     """The value as a file gives it back: lists instead of tuples, and keys in alphabetical order.
 
     So an environment gets the same arguments in training, in a resume and in a test. ValueError, which begins with the
-    owner, for anything that a file would not give back, such as keys that are no texts.
+    name, for anything that a file would not give back, such as keys that are no texts.
     """
     match value:
         case Mapping():
             if wrong := [key for key in value if not isinstance(key, str)]:
-                raise ValueError(f"{owner} must have names for keys, got {wrong[0]!r}")
-            return {key: make_plain(owner, value[key]) for key in sorted(value)}
+                raise ValueError(f"{name} must have names for keys, got {wrong[0]!r}")
+            return {key: make_plain(name, value[key]) for key in sorted(value)}
         case list() | tuple():
-            return [make_plain(owner, item) for item in value]
+            return [make_plain(name, item) for item in value]
         case float() if isfinite(value):
             return float(value)
         case bool() | int() | str() | None:
             return value
-    raise ValueError(f"{owner} must hold finite numbers, texts, lists and mappings, got {value!r}")
+    raise ValueError(f"{name} must hold finite numbers, texts, lists and mappings, got {value!r}")

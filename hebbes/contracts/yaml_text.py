@@ -1,4 +1,4 @@
-"""YAML as the toolkit reads and writes it: plain values alone, no aliases, and 1e-3 is a number."""
+"""YAML as the toolkit reads and writes it: plain values, no aliases, and 1e-3 is a number."""
 
 import re
 from math import inf
@@ -7,7 +7,7 @@ from typing import Any
 import yaml
 
 _TAG = "!number"
-_EXPONENT = re.compile(r"[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)[eE][-+]?[0-9]+$")
+_EXPONENT = re.compile(r"[-+]?([0-9]+(\.[0-9]*)?|\.[0-9]+)[eE][-+]?[0-9]+$")
 """Numbers as YAML 1.2 writes them. PyYAML follows YAML 1.1, in which 1e-3 and 1.0e3 are texts."""
 
 
@@ -56,7 +56,10 @@ class _Number(float):
 
 
 class _Dumper(yaml.SafeDumper):
-    """PyYAML's safe dumper, which puts quotes around texts that `_Loader` would take for numbers."""
+    """PyYAML's safe dumper, with quotes around texts that `_Loader` would take for numbers, and without aliases."""
+
+    def ignore_aliases(self, data: Any) -> bool:
+        return True
 
 
 for _each in (_Loader, _Dumper):
@@ -71,7 +74,7 @@ def parse_yaml(text: str) -> Any:
 
 
 def format_yaml(value: Any) -> str:
-    """The value as YAML of one line for each key of a mapping, in its order, with a line break at the end."""
+    """The value as YAML in block style, the keys of mappings in their order, with a line break at the end."""
     return str(yaml.dump(value, Dumper=_Dumper, sort_keys=False, width=inf))
 
 

@@ -174,7 +174,7 @@ def _make_saved_policy(header: Header, allow_imports: Sequence[str]) -> SavedPol
     """The policy that the header describes, without weights and buffers."""
     _check_description(header)
     environment = spec_from_json(header["environment"])
-    check_imports(header["policy"], environment, allow_imports)
+    check_named_code(header["policy"], environment, allow_imports)
     name, policy = _make_policy(header["policy"])
     if header["action_head"] not in HEADS:
         raise ValueError(f"unknown action head {header['action_head']!r}; known are {', '.join(HEADS)}")
@@ -199,27 +199,28 @@ def _make_policy(description: Mapping[str, Any]) -> tuple[str, Policy]:
     return name, policy
 
 
-def check_imports(policy: Mapping[str, Any], environment: EnvironmentSpec, allow_imports: Sequence[str]) -> None:
-    """Raises ValueError if a file names code that is neither ours nor in a package that the caller allows.
+def check_named_code(policy: Mapping[str, Any], environment: EnvironmentSpec, allow_imports: Sequence[str]) -> None:
+    """Raises ValueError if a policy or its environment names code that is neither ours nor in a package allowed here.
 
     Any text with a colon may be such a name, wherever it is: Gymnasium, too, takes ids like `module:Name-v0`. What is
-    before the colon must be the name of a module that there is, unless the text is the name of a class.
+    before the colon must be the name of a module that there is, unless the text is the name of a class. An address
+    that begins with http:// names no code.
     """
     wrappers = (*environment.gymnasium_wrappers, *environment.wrappers, *environment.training_wrappers)
-    classes = {policy.get("name"), environment.environment, *(wrapper.name for wrapper in wrappers)}
-    named = {text for text in _find_texts([policy, spec_to_json(environment)]) if ":" in text}
-    foreign = sorted(text for text in named if not is_ours(find_current_class_name(text)))
+    classes = [policy.get("name"), environment.environment, *(wrapper.name for wrapper in wrappers)]
+    texts = set(_find_texts([policy, spec_to_json(environment)]))
+    named = [text for text in sorted(texts) if ":" in text and not text.startswith("http://")]
+    foreign = [text for text in named if not is_ours(find_current_class_name(text))]
     modules = {text: text.partition(":")[0] for text in foreign}
     may_be_code = [module for text, module in modules.items() if text in classes or _is_module(module)]
     check_allowed((*environment.imports, *may_be_code), allow_imports)
 
 
 def _is_module(name: str) -> bool:
-    """Whether `name` could be imported. A module itself is looked for only at the top, which imports nothing."""
-    if not all(part.isidentifier() for part in name.split(".")):
-        return False
+    """Whether `name` could be imported. It is looked for only at the top, which imports nothing."""
+    top = name.partition(".")[0]
     try:
-        return find_spec(name.partition(".")[0]) is not None
+        return bool(top) and find_spec(top) is not None
     except ValueError:  # of a module without a spec, such as __main__
         return True
 

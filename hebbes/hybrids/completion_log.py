@@ -19,7 +19,10 @@ class CompletionLog:
 
     def __init__(self, path: str | None, seed: int):
         """ValueError for a file that is no log, or cannot be written. Here it is neither made nor changed."""
-        self._path = None if path is None else Path(path).resolve()  # a link may lead to a file that is not there yet
+        try:  # a link may lead to a file that is not there yet
+            self._path = None if path is None else Path(path).resolve()
+        except RuntimeError:
+            raise ValueError(f"completion_log {path} cannot be written: its links lead back to it") from None
         self._entries: dict[int, Entry] = {}
         self._whole: int | None = None  # bytes of the whole lines, if another line follows
         if self._path is None:

@@ -7,7 +7,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from typing import Any, TypeAlias
 
-from hebbes.environments.wrapper_spec import make_wrapper_spec
 from hebbes.options.texts import format_options
 from hebbes.registry.former_names import rename_options
 from hebbes.registry.lookup import list_names
@@ -29,12 +28,20 @@ Method: TypeAlias = Mapping[str, str]
 def find_method(options: Mapping[str, Any]) -> Method:
     """The method of a run with these options, by the names under which its files have them."""
     texts = format_options(rename_options(options, _map_options()))
-    loggers = {make_wrapper_spec(each).name.rpartition(":")[2] for each in options.get("loggers", ())}
+    loggers = _list_loggers(options)
     return {
         name: " ".join(values)
         for name, values in texts
-        if name.partition(".")[0] not in loggers and _belongs(name, values)
+        if name.rpartition(".")[0] not in loggers and _belongs(name, values)
     }
+
+
+def _list_loggers(options: Mapping[str, Any]) -> set[str]:
+    """The class names of the loggers. The options may be those of a file that makes no sense."""
+    listed = options.get("loggers")
+    entries = listed if isinstance(listed, list | tuple) else ()
+    names = [next(iter(each), "") if isinstance(each, Mapping) else each for each in entries]
+    return {name.rpartition(":")[2] for name in names if isinstance(name, str)} - {""}
 
 
 def _belongs(name: str, values: Sequence[str]) -> bool:

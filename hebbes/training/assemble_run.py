@@ -14,7 +14,7 @@ from hebbes.execution.engines import make_engine
 from hebbes.execution.episode import Agent
 from hebbes.execution.provenance import find_conditions
 from hebbes.files.checkpoint import Checkpoint
-from hebbes.files.policy_file import check_imports, get_policy_fields
+from hebbes.files.policy_file import check_named_code, get_policy_fields
 from hebbes.recording.loggers import check_logger
 from hebbes.training.assembly import choose_policy, find_spaces, make_agent, make_environment_spec
 from hebbes.training.config import TrainConfig
@@ -36,10 +36,10 @@ def assemble_run(config: TrainConfig, folder: Path, checkpoint: Checkpoint | Non
     config = resolve_automatic_options(config, environment, observation_space)
     agent = make_agent(config, observation_space, action_space)
     _check_size(agent)
-    policy = {"name": config.choices.policy, **get_policy_fields(agent.policy)}
-    check_imports(policy, environment, config.trusted_modules)  # so that its policy files can be loaded
     needs = check_run_memory(config, agent, environment)
     if checkpoint is None:
+        policy = {"name": config.choices.policy, **get_policy_fields(agent.policy)}
+        check_named_code(policy, environment, config.trusted_modules)  # so that its policy files can be loaded
         initial, buffers = find_starting_point(config, agent, environment)
     else:
         _check_fits(checkpoint, agent)

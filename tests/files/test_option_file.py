@@ -55,6 +55,17 @@ def test_a_text_may_look_like_a_number(text, read, tmp_path):
     assert config.run.run_name == read and config.settings.learning_rate == 0.001
 
 
+def test_numbers_are_written_as_numbers_and_values_that_occur_twice_without_aliases():
+    value = parse_yaml("{a: 1e-3, b: [2]}")
+    value["c"] = value["b"]
+    for write in (format_yaml, format_yaml_line):
+        assert parse_yaml(write(value)) == {"a": 0.001, "b": [2], "c": [2]}
+
+
+def test_a_long_number_takes_no_longer_than_a_long_text():
+    assert parse_yaml(f"a: {'1' * 200_000}x")["a"].endswith("1x")
+
+
 @pytest.mark.parametrize("text", ["1e-3", "e5", "1e", "0x1e3", "1e5f", "none", "2.0"])
 @pytest.mark.parametrize("write", [format_yaml, format_yaml_line])
 def test_texts_stay_texts(write, text):

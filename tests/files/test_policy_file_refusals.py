@@ -123,6 +123,7 @@ def test_a_file_that_may_not_be_read_is_refused(tmp_path):
         ),
         (make_setter("policy", "name", value="mpl"), "did you mean 'mlp'"),
         (make_setter("policy", "name", value=3), "the policy's name must be text, not 3"),
+        (make_setter("policy", "name", value=["mlp"]), "the policy's name must be text, not ('mlp',)"),
         (
             make_setter("policy", "hidden_sizes", value=[1] * 400_000),
             "the description of policy and environment has 1200",
@@ -279,8 +280,16 @@ def test_a_file_cannot_choose_what_is_imported(tmp_path, monkeypatch, edit):
     assert load_policy(path, allow_imports=["users_code"]).policy_name in ("mlp", "users_code:Net")
 
 
+def test_the_name_of_a_module_may_be_no_identifier(tmp_path, monkeypatch):
+    (tmp_path / "users-code.py").write_text(USERS_CODE)
+    monkeypatch.syspath_prepend(tmp_path)
+    edit = make_setter("environment", "env_kwargs", value={"inner": ["users-code:Env-v0"]})
+    path = write_forged_file(tmp_path / "best.dat", make_saved_policy(), edit)
+    assert expect_refusal(path).startswith("needs code from the module 'users-code'")
+
+
 def test_a_text_with_a_colon_may_be_an_argument(tmp_path):
-    texts = {"server": "localhost:5000", "start": "12:30", "layers": ["conv:32"]}
+    texts = {"server": "localhost:5000", "start": "12:30", "layers": ["conv:32"], "url": "http://localhost:5000"}
     edit = make_setter("environment", "env_kwargs", value=texts)
     path = write_forged_file(tmp_path / "best.dat", make_saved_policy(), edit)
     assert load_policy(path).environment.env_kwargs == dict(sorted(texts.items()))

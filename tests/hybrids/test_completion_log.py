@@ -21,6 +21,12 @@ def test_a_file_that_cannot_be_written_is_refused(path, message):
         CompletionLog(path, seed=0)
 
 
+def test_links_that_lead_to_themselves_are_refused(tmp_path):
+    (tmp_path / "link").symlink_to("link")
+    with pytest.raises(ValueError, match="cannot be written: its links lead back to it"):
+        CompletionLog(str(tmp_path / "link"), seed=0)
+
+
 def test_a_full_disk_is_named_with_the_file(tmp_path, monkeypatch):
     log = CompletionLog(str(tmp_path / "log"), seed=0)
     monkeypatch.setattr(log, "_path", Path("/dev/full"))

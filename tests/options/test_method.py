@@ -1,5 +1,7 @@
 """The method of a run: what belongs to it, and the labels that tell methods apart."""
 
+import pytest
+
 from hebbes.options.method import find_method, group_by_method
 from tests.options.test_users_classes import MINE
 from tests.training.scripted_runs import make_config
@@ -22,6 +24,11 @@ def test_seed_place_budget_engine_and_printing_are_no_part_of_it():
 def test_options_of_a_users_logger_are_no_part_of_it():
     assert find(loggers=(f"{MINE}:Diary",), word="told") == find() == find(loggers=({f"{MINE}:Diary": {"times": 2}},))
     assert find(policy=f"{MINE}:Scaled", gain=3) != find(policy=f"{MINE}:Scaled")
+
+
+@pytest.mark.parametrize("loggers", [None, 3, [3], [{}], [""], "text"])
+def test_options_of_a_foreign_file_may_make_no_sense(loggers):
+    assert find_method({"sigma": 0.1, "loggers": loggers}) == {"sigma": "0.1"}
 
 
 def test_where_a_search_starts_is_part_of_it():

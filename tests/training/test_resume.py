@@ -10,6 +10,7 @@ from hebbes.files.folder_lock import lock_folder
 from hebbes.files.policy_file import load_policy
 from hebbes.options.command_line import parse_config
 from hebbes.recording.metrics import read_metrics
+from hebbes.training import assemble_run as assembling
 from hebbes.training import lifecycle
 from hebbes.training import prepare as preparation
 from hebbes.training.prepare import prepare
@@ -110,6 +111,15 @@ def test_another_machine_is_named_and_the_run_goes_on(tmp_path, monkeypatch, cap
     resume(folder, generations=3, chunk_size=2)
     line = next(line for line in capsys.readouterr().err.splitlines() if str(folder) in line)
     assert "is another" in line and "is 0.1" in line and "chunk_size was 4, is 2" in line
+
+
+def test_a_run_that_began_with_a_text_that_may_be_code_goes_on(tmp_path, monkeypatch):
+    arguments = {"truncate_at": 4, "raise_in": "json:tool"}
+    with monkeypatch.context() as earlier:
+        earlier.setattr(assembling, "check_named_code", lambda *_: None)
+        folder = train(make_scripted_config(tmp_path, generations=2, env_kwargs=arguments))
+    resume(folder, generations=3)
+    assert load_newest_checkpoint(folder / "checkpoint")[0].progress.units == 3
 
 
 def test_files_that_differ_from_the_commit_are_told_of(tmp_path, monkeypatch, capsys):

@@ -22,8 +22,8 @@ MAX_WEIGHT = 1e30
 
 def check_initial_mean(name: str, initial_mean: Float32[np.ndarray, " params"]) -> None:
     """Raises ValueError for weights with which the strategy cannot start."""
-    if not np.abs(initial_mean).max() < MAX_WEIGHT:
-        raise ValueError(f"strategy {name} needs initial weights below {MAX_WEIGHT:g}")
+    if not (largest := np.abs(initial_mean).max()) < MAX_WEIGHT:
+        raise ValueError(f"strategy {name} needs initial weights below {MAX_WEIGHT:g}, got {largest:g}")
 
 
 class CovarianceTooLargeError(ValueError):
