@@ -1,7 +1,8 @@
 """Training from Python, with the options of the programs as a dictionary."""
 
 import multiprocessing
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 from hebbes.contracts.engine import EngineError
@@ -58,8 +59,7 @@ def train(
         >>> len(seen), len(run.returns)
         (3, 20)
     """
-    if getattr(multiprocessing.current_process(), "_inheriting", False):  # a worker, which would train once more
-        raise RuntimeError(f"a worker process imports this script: hebbes.train needs {GUARD}")
+    _check_no_worker()
     if on_generation is not None and not callable(on_generation):
         raise ValueError(f"on_generation must be a function, got {on_generation!r}")
     try:
@@ -69,9 +69,21 @@ def train(
             run = prepare(config).prepare(config.run.seed)
     except SystemExit as error:  # in a module of the caller's, which would end the process without a word
         raise ValueError(f"code that the options name called sys.exit({error.code!r})") from error
+    with _advise_on_guard(), console:
+        return execute(run, on_generation, console)
+
+
+def _check_no_worker() -> None:
+    """RuntimeError in a worker process that imports the script of its parent: it would train once more."""
+    if getattr(multiprocessing.current_process(), "_inheriting", False):
+        raise RuntimeError(f"a worker process imports this script: hebbes.train needs {GUARD}")
+
+
+@contextmanager
+def _advise_on_guard() -> Iterator[None]:
+    """Adds to an error of the engine that the script needs the guard, if that may be why."""
     try:
-        with console:
-            return execute(run, on_generation, console)
+        yield
     except EngineError as error:
         line = str(error).partition("\n")[0]
         if advice := advise_guard(line):
