@@ -229,6 +229,16 @@ def test_only_a_large_need_is_reported():
     assert check_memory(resize(RUN, 3000), [], None) == "needs about 3.0 GB of memory"
 
 
+def test_workers_of_a_cluster_take_no_memory_of_this_machine(tmp_path):
+    config = make_scripted_config(tmp_path, engine="workers", population_size=1000, chunk_size=4)
+    (run,) = prepare(config)
+    sizes = [
+        memory_check._make_run_size(config.change(engine=engine), run.task.agent, run.task.environment)
+        for engine in ({"engine": "ray", "threads": 1000}, {"threads": -1})
+    ]
+    assert sizes[0] == sizes[1]
+
+
 def test_a_run_says_what_it_needs_in_its_first_lines(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr("hebbes.training.memory_check.CONSIDERABLE", 1)
     (run,) = prepare(make_scripted_config(tmp_path, engine="in_process", generations=1))

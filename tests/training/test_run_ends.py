@@ -1,16 +1,18 @@
 """How runs end: which files are listed or made again, and what the last line advises."""
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from hebbes.contracts.engine import NONFINITE_OUTPUT
+from hebbes.execution.engine_options import resolve_num_threads
 from hebbes.files.policy_file import load_policy
 from hebbes.recording.base import RunLogger
 from hebbes.recording.metrics import read_metrics
+from hebbes.training import final_test
 from hebbes.training.advice import METRICS_ADVICE, RESUME_ADVICE, TrainingError, advise_environment_fix
 from hebbes.training.prepare import prepare
 from hebbes.training.run import execute, execute_all
@@ -32,6 +34,14 @@ def test_what_could_not_be_written_is_not_listed(config, capsys):
     assert "no learning curve: " in said.err and "learning_curve.png" not in said.out
     listed = [line.split()[-1] for line in said.out.splitlines() if line.startswith(("weights ", "log "))]
     assert [Path(path).name for path in listed] == ["best.dat", "latest.dat", "metrics.csv"]
+
+
+def test_the_test_after_training_on_a_cluster_uses_the_cores_of_this_machine(config, monkeypatch):
+    played, play = [], final_test.play
+    monkeypatch.setattr(final_test, "play", lambda *args, **options: played.append(options) or play(*args, **options))
+    (prepared,) = prepare(change(config, test_episodes=1, generations=1))
+    execute(replace(prepared, config=prepared.config.change(engine={"engine": "ray", "threads": 1000})))
+    assert [options["threads"] for options in played] == [resolve_num_threads(-1)]
 
 
 def test_a_test_that_cannot_be_saved_is_reported(config, capsys):
