@@ -27,18 +27,8 @@ from hebbes.training.prepare import prepare
 from hebbes.training.run_state import Run
 
 DEFAULTS = ["--environment", "CartPole-v1", "--policy", "mlp", "--hidden_sizes", "256", "256", "--popsize", "256"]
-QUIET = [
-    "--lr",
-    "0.05",
-    "--learning_rate_min",
-    "0",
-    "--test_episodes",
-    "0",
-    "--eval_every",
-    "1000000",
-    "--generations",
-    "1000000",
-]
+STEADY = ("--lr", "0.05", "--learning_rate_min", "0")  # below its floor a rate would be raised to it
+QUIET = [*STEADY, "--test_episodes", "0", "--eval_every", "1000000", "--generations", "1000000"]
 NOISE = {
     "full_rank": ["--sampler", "antithetic", "--chunk_size", "32"],
     "low_rank": ["--sampler", "low_rank", "--chunk_size", "128"],

@@ -7,6 +7,7 @@ from typing import Any
 import yaml
 
 _TAG = "!number"
+"""Of the numbers that PyYAML would take for texts."""
 _EXPONENT = re.compile(r"[-+]?([0-9]+(\.[0-9]*)?|\.[0-9]+)[eE][-+]?[0-9]+$")
 """Numbers as YAML 1.2 writes them. PyYAML follows YAML 1.1, in which 1e-3 and 1.0e3 are texts."""
 

@@ -8,6 +8,7 @@ from hebbes.contracts.engine import EngineError
 from hebbes.contracts.errors import describe_error
 
 GUARD = '`if __name__ == "__main__":`'
+"""What keeps worker processes, which import the main script, from running it once more."""
 MAX_EPISODES = 1_000_000
 """Far more than any statistics need. It keeps a typing error from filling the memory."""
 

@@ -126,14 +126,15 @@ def _play(config: ReportConfig, runs: "Sequence[ReportedRun]", console: Console)
         entries, refused = _load_playable(evaluation)
     for line in refused.values():
         print(line, file=sys.stderr)
-    not_played = Text(f"Policies that cannot be played: {', '.join(by_path[path].name for path in refused)}.")
+    names = ", ".join(by_path[path].name for path in refused)
+    notes = [Text(f"Policies that cannot be played: {names}.")] if refused else []
     if not entries:
-        return [Section("Evaluation", [not_played])], False
+        return [Section("Evaluation", notes)], False
     evaluation = replace(evaluation, path_weights=tuple(path for path in by_path if path not in refused))
     evaluated = play_all(evaluation, entries, console)
     best = choose_best_runs(evaluation, evaluated, by_path)
     section = make_evaluation_section(evaluation, evaluated, by_path)
-    sections = [replace(section, blocks=[*section.blocks, not_played]) if refused else section]
+    sections = [replace(section, blocks=[*section.blocks, *notes])]
     with console.phase("recording weights"):
         plasticity, is_recorded = make_plasticity_section(evaluation, best, by_path)
         sections += [plasticity] if plasticity.sections else []

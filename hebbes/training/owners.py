@@ -230,13 +230,12 @@ def choose_names(options: Sequence[OwnedOption]) -> dict[str, str]:
     Those of a user's logger have their full one, which tells without the class that they are no part of the method.
     """
     named = name_options(dict.fromkeys(each.owner for each in options))
-    return {
-        each.key: each.short_name
-        if {other.key for other in named[each.short_name]} == {each.key}
-        and (each.owner.kind != "logger" or each.owner.name in list_names("logger"))
-        else each.full_name
-        for each in options
-    }
+    names = {}
+    for each in options:
+        is_clear = {other.key for other in named[each.short_name]} == {each.key}
+        is_of_users_logger = each.owner.kind == "logger" and each.owner.name not in list_names("logger")
+        names[each.key] = each.short_name if is_clear and not is_of_users_logger else each.full_name
+    return names
 
 
 def shorten_names(trainer: str, options: Mapping[str, Any]) -> dict[str, Any]:

@@ -62,14 +62,8 @@ def test_a_run_that_is_killed_goes_on_as_its_log_says(tmp_path):
 
 @pytest.mark.slow
 def test_a_stop_in_the_warm_up_keeps_what_was_done(tmp_path):
-    options = {
-        **TINY,
-        "folder": str(tmp_path),
-        "start_steps": 5000,
-        "max_env_steps": 5200,
-        "threads": 2,
-        "run_name": "a",
-    }
+    budget = {"start_steps": 5000, "max_env_steps": 5200}
+    options = {**TINY, **budget, "folder": str(tmp_path), "threads": 2, "run_name": "a"}
     process = start(options)
     metrics = tmp_path / "Pendulum-v1" / "a" / "metrics.csv"
     assert wait_until(lambda: metrics.exists() and len(metrics.read_text().splitlines()) > 4, 120)
