@@ -9,7 +9,7 @@ from pathlib import Path
 import hypothesis
 import pytest
 
-from tests.shape_checks import REFUSALS, check_shapes
+from tests.shape_checks import REFUSALS, begin_test, check_shapes
 
 check_shapes()
 
@@ -45,7 +45,7 @@ def restored_signals():
 @pytest.fixture(autouse=True)
 def no_refusal_is_swallowed():
     """A test cannot pass because the checks of shapes refused what our own code should refuse, or compute."""
-    REFUSALS.clear()
+    begin_test()
     yield
     assert REFUSALS == []
 

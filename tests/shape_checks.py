@@ -2,12 +2,14 @@
 
 jaxtyping's import hook wraps the functions and the dataclasses of hebbes. A call with an array of another shape, of
 another type of numbers, or with axes that contradict each other then raises `jaxtyping.TypeCheckError`. Of a list of
-arrays one is checked, by chance. Nothing else is checked: mypy checks plain types, and our own code checks options.
+arrays one is checked, by chance. Nothing else is checked: mypy checks plain types, and our own code checks options. Of
+each function, the first calls in a test are checked: loops call some of them tens of thousands of times.
 Worker processes, and programs that a test starts, import the modules without the hook: there they run as for a user.
 """
 
 import inspect
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import wraps
@@ -30,6 +32,18 @@ REFUSALS: list[str] = []
 """What the checks have refused since a test began. Code that expects a TypeError could swallow a refusal: so a test
 fails if there are any (see conftest.py)."""
 
+CHECKED_CALLS = 100
+"""How many calls of a function are checked in a test."""
+
+CALLS: Counter[Callable] = Counter()
+"""How often each function was called since a test began."""
+
+
+def begin_test() -> None:
+    """Forgets what the test before has called, and what was refused in it."""
+    REFUSALS.clear()
+    CALLS.clear()
+
 
 def has_arrays(item: Callable | type) -> bool:
     """Whether an array is in the signature of a function, or among the fields of a dataclass."""
@@ -43,8 +57,26 @@ def find_arrays(owner: Callable | type) -> dict[str, Any]:
 
 
 def wrap_arrays(*, typechecker: Callable) -> Callable:
-    """`jaxtyping.jaxtyped`, but only for what has arrays."""
-    return lambda item: jaxtyped(item, typechecker=typechecker) if has_arrays(item) else item
+    """`jaxtyping.jaxtyped`, but only for what has arrays, and for the first calls in a test."""
+
+    def wrap(item: Any) -> Any:
+        if not has_arrays(item):
+            return item
+        checked = jaxtyped(item, typechecker=typechecker)
+        return checked if isinstance(item, type) else check_first_calls(item, checked)
+
+    return wrap
+
+
+def check_first_calls(function: Callable, checked: Callable) -> Callable:
+    """Calls `checked` at first, and `function` after that."""
+
+    @wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        CALLS[function] += 1
+        return (checked if CALLS[function] <= CHECKED_CALLS else function)(*args, **kwargs)
+
+    return call
 
 
 def check_types(function: Callable) -> Callable:

@@ -13,8 +13,10 @@ from hebbes.execution.noise_sums import PairwiseSum
 from hebbes.statistics.intervals import select_units
 from hebbes.strategies.core.shaping import raw
 from tests.shape_checks import (
+    CHECKED_CALLS,
     CHECKED_SUBPACKAGES,
     REFUSALS,
+    begin_test,
     has_arrays,
     list_checked_modules,
     unchecked,
@@ -26,7 +28,7 @@ DRAWN = np.zeros((5, 2, 3), np.int64)
 @pytest.fixture(autouse=True)
 def no_refusal_is_swallowed():
     """Instead of the fixture for all other tests: here refusals are what is tested."""
-    REFUSALS.clear()
+    begin_test()
 
 
 @pytest.mark.parametrize(
@@ -68,6 +70,17 @@ def test_refusals_are_remembered_even_if_they_are_swallowed():
 def test_nothing_is_checked_where_a_test_says_so():
     with unchecked():
         assert select_units(np.zeros((2, 3), np.float32), DRAWN).dtype == np.float32
+    with pytest.raises(TypeCheckError):
+        select_units(np.zeros((2, 3), np.float32), DRAWN)
+
+
+def test_the_first_calls_in_a_test_are_checked():
+    for _ in range(CHECKED_CALLS - 1):
+        select_units(np.zeros((2, 3)), DRAWN)
+    with pytest.raises(TypeCheckError):
+        select_units(np.zeros((2, 3), np.float32), DRAWN)
+    assert select_units(np.zeros((2, 3), np.float32), DRAWN).dtype == np.float32
+    begin_test()
     with pytest.raises(TypeCheckError):
         select_units(np.zeros((2, 3), np.float32), DRAWN)
 
