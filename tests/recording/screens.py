@@ -23,7 +23,7 @@ class Screen:
     def __init__(self, columns=80, lines=24):
         self.columns, self.lines = columns, lines
         self.rows, self.row, self.column = [""], 0, 0  # all rows since the start; the last `lines` are visible
-        self.wraps, self.num_wraps = True, 0
+        self.wraps, self.num_wraps, self.num_cut = True, 0, 0
 
     def feed(self, text):
         for private, numbers, command, character in _PARTS.findall(text):
@@ -64,6 +64,7 @@ class Screen:
                     self._put("\n")
                     self.column = 0
                 else:
+                    self.num_cut += 1
                     self.column = self.columns - 1
             row = self.rows[self.row].ljust(self.column)
             self.rows[self.row] = row[: self.column] + character + row[self.column + 1 :]

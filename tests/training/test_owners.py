@@ -119,3 +119,14 @@ def test_what_moved_to_the_owner_of_training_keeps_its_former_full_name(tmp_path
     assert shorten_names("static", saved) == {"eval_every": 3, "generations": 9, "seed": 1}
     with pytest.raises(ValueError, match=r"eval_every is given twice, as evolution\.eval_every too"):
         shorten_names("static", {"eval_every": 2, **saved})
+
+
+@pytest.mark.parametrize("trainer", TRAINERS)
+def test_a_resumed_run_may_change_its_length_what_it_writes_and_where_it_computes_and_nothing_else(trainer):
+    options = [each for owner in list_all_owners(trainer) for each in owner.options]
+    length = {"generations", "max_env_steps", "stop_at_return"} - ({"generations"} if trainer == "hybrid" else set())
+    writes = {"checkpoint_every", "keep_every", "loggers", "print_every", "quiet", "test_episodes", "video_every"}
+    computes = {"allow_mixed_nodes", "chunk_size", "engine", "episode_timeout", "import", "ray_address", "threads"}
+    hybrid = {"completion_log", "device"} if trainer == "hybrid" else set()
+    changeable = {each.short_name for each in options if each.field.metadata["changeable"]}
+    assert changeable == {"resume"} | length | writes | computes | hybrid
