@@ -31,8 +31,8 @@ def train(
 ) -> TrainedRun:
     """Trains one run as `train_static.py` does, and returns its outcome. The numbers are the same.
 
-    A script that calls this needs the guard `if __name__ == "__main__":`, unless `threads` is 1 and no videos are made:
-    worker processes import it. The test at the end has some, whatever trains.
+    A script that calls this needs the guard `if __name__ == "__main__":`, because worker processes import it. The test
+    at the end has some, even if threads train. With `threads` 1 and without videos there are none.
 
     Args:
         options: the program's options by name, with the same names and meanings, such as `{"environment":

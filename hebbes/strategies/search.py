@@ -86,7 +86,7 @@ class Search:
 
     @property
     def mean(self) -> Float32[np.ndarray, " params"]:
-        """The mean of the search distribution: the search's answer so far.
+        """The search's answer so far: the mean of the distribution, the elite of `ga`, the parent of `one_plus_one`.
 
         Examples:
             >>> import numpy as np
@@ -111,7 +111,7 @@ class Search:
         return self._generation
 
     def ask(self) -> Float32[np.ndarray, "members params"]:
-        """The candidates of this generation, one in each row. The last one is the mean.
+        """The candidates of this generation, one in each row. The last one is `mean`.
 
         Until `tell` is called, it returns the same candidates again. Raises FloatingPointError when the search cannot
         go on, because it has converged or diverges.
