@@ -63,7 +63,7 @@ class Benchmark:
         if all(name in self.results for name in jobs):
             return
         with tempfile.TemporaryDirectory() as folder:
-            start_ray(folder, num_cpus=max(2, *self._actors))
+            start_ray(folder, num_cpus=max([2, *self._actors]))
             self._kept.measure(jobs)
 
     @property

@@ -1,4 +1,4 @@
-"""A research toolkit that evolves policies for control tasks: static weights, Hebbian rules, and hybrids with gradients.
+"""A research toolkit that evolves policies for control tasks: static weights, Hebbian rules, gradients with evolution.
 
 `hebbes.train` trains. `hebbes.load_policy` and `hebbes.evaluate` use policy files. `hebbes.Search` is any of our
 strategies, for a function of yours. `import hebbes` loads none of them: each is imported when it is first used.

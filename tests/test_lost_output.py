@@ -107,3 +107,12 @@ def test_a_program_runs_without_standard_streams(command, policy_file, tmp_path)
     closed = ["sh", "-c", 'exec "$@" <&- >&- 2>&-', "sh"]
     assert subprocess.run([*closed, *called(command)], timeout=120, cwd=tmp_path, env=FROM_HERE).returncode == 0
     assert (tmp_path / "b.dat").is_file() == ("--output" in command)
+
+
+def test_letters_that_the_output_does_not_have_lose_no_results(policy_file):
+    named = policy_file.rename(policy_file.with_name("\u8d70.dat"))
+    command = called(["evaluate_hebbian.py", "--path_weights", str(named), "--episodes", "1"])
+    options = {"env": {**FROM_HERE, "PYTHONIOENCODING": "ascii"}, "timeout": 120, "capture_output": True}
+    done = subprocess.run(command, **options)
+    assert done.returncode == 0
+    assert rb"\u8d70.dat" in done.stdout and b"mean" in done.stdout

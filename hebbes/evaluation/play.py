@@ -35,8 +35,8 @@ def make_evaluation_spec(
 
     Its back end is Gymnasium, unless `backend` is given or Gymnasium does not have the environment (then EnvPool).
     """
+    register(spec.environment, spec.imports)
     if backend is None:
-        register(spec.environment, spec.imports)
         backend = "gymnasium"
         if not is_in_gymnasium(spec.environment):
             resolve(spec.environment, spec.imports)  # ValueError, with what helps, if EnvPool does not have it either

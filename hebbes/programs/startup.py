@@ -47,7 +47,8 @@ def prepare_process() -> None:
     if missing:
         sys.stderr.write(f"{Path(sys.argv[0]).name}: error: {missing}; {_give_advice()}\n")
         sys.exit(2)
-    results = os.fdopen(os.dup(1), "w", encoding=sys.stdout.encoding, errors=sys.stdout.errors)
+    errors = "backslashreplace" if sys.stdout.errors == "strict" else sys.stdout.errors  # no result is lost by a letter
+    results = os.fdopen(os.dup(1), "w", encoding=sys.stdout.encoding, errors=errors)
     for name in ("stdout", "__stdout__"):
         setattr(sys, name, results)
     os.dup2(2, 1)

@@ -67,7 +67,8 @@ class Loggers:
 
         `report` prints a line. Whoever shows a console may replace it.
 
-        A user's own logger that cannot be made costs one line. Raises OSError if one of ours cannot make its file.
+        A logger that raises ValueError when it is made, as every error of a user's own does, costs one line. Raises
+        OSError if one of ours cannot make its file.
         """
         self.report = report
         self.losses: list[str] = []
@@ -78,7 +79,7 @@ class Loggers:
                 arguments = {"folder": folder, "units": units, **each.kwargs}
                 try:
                     made = make_instance("loggers", each.name, find_class("logger", each.name), **arguments)
-                except ValueError as error:  # of a user's own class
+                except ValueError as error:  # of a user's own class, or of a server
                     self.losses.append(f"all rows of logger {each.name!r}")
                     self.report(f"training goes on without logger {each.name!r}: {error}")
                     continue

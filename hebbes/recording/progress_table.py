@@ -27,7 +27,10 @@ def format_number(value: float) -> str:
     """The number in eight characters at most."""
     if not isfinite(value):
         return "-"
-    return f"{value:.2f}" if abs(value) < 1e4 else f"{value:.0f}" if abs(value) < 1e7 else f"{value:.1e}"
+    size = abs(value)
+    if round(size, 2) < 1e4:
+        return f"{value:.2f}"
+    return f"{value:.0f}" if round(size) < 1e7 else f"{value:.1e}" if size < 9e99 else f"{value:.0e}"
 
 
 def format_count(value: float) -> str:
@@ -41,10 +44,11 @@ def format_duration(seconds: float) -> str:
     """A duration of less than a thousand days in seven characters at most."""
     if not isfinite(seconds):
         return "-"
-    if seconds < 10 * 3600:
-        return str(timedelta(seconds=round(seconds)))
-    hours, days = int(seconds // 3600), int(seconds // 86400)
-    return f"{hours}h{int(seconds % 3600 // 60):02}m" if hours < 100 else f"{days}d{hours % 24:02}h"
+    whole = round(seconds)
+    if whole < 10 * 3600:
+        return str(timedelta(seconds=whole))
+    hours, days = whole // 3600, whole // 86400
+    return f"{hours}h{whole % 3600 // 60:02}m" if hours < 100 else f"{days}d{hours % 24:02}h"
 
 
 @dataclass(frozen=True)

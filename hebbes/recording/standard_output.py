@@ -11,7 +11,9 @@ from typing import TextIO
 def reserve_stdout_for_results() -> Iterator[TextIO]:
     """Yields the real standard output. Everything else that writes there, also a user's code, goes to stderr."""
     sys.stdout.flush()
-    results = os.fdopen(os.dup(_get_stdout_descriptor()), "w")
+    assert sys.__stdout__ is not None
+    encoding, errors = sys.__stdout__.encoding, sys.__stdout__.errors
+    results = os.fdopen(os.dup(_get_stdout_descriptor()), "w", encoding=encoding, errors=errors)
     os.dup2(2, _get_stdout_descriptor())
     try:
         yield results

@@ -5,6 +5,7 @@ too and is not erased, the shell goes on there if the program is killed, and no 
 """
 
 import os
+import select
 import signal
 import sys
 import threading
@@ -100,7 +101,10 @@ class Terminal:
         """Writes past the stream's buffer, into which a signal's handler must not write."""
         data = text.encode(self._stream.encoding, "replace")
         while data:
-            data = data[os.write(self._stream.fileno(), data) :]
+            try:
+                data = data[os.write(self._stream.fileno(), data) :]
+            except BlockingIOError:  # another program on the terminal has set O_NONBLOCK
+                select.select([], [self._stream.fileno()], [])
 
     def _is_in_foreground(self) -> bool:
         try:

@@ -13,6 +13,7 @@ from math import isfinite
 from typing import Any, ClassVar
 from uuid import uuid4
 
+from hebbes.contracts.errors import describe_error
 from hebbes.contracts.option import option
 from hebbes.files.atomic_file import write_atomically
 from hebbes.files.option_file import read_yaml
@@ -59,13 +60,17 @@ class WandB(RunLogger):
     @classmethod
     def check_installed(cls) -> None:
         """Raises ValueError, which says what to do, if wandb is missing, or online without an account."""
-        if find_spec("wandb") is None:
+        found = find_spec("wandb")
+        if found is None or found.origin is None:  # without an origin it is a folder of that name, such as wandb's own
             raise ValueError("wandb needs the package wandb; pip install 'wandb~=0.31.0'")
         import wandb
 
-        with _keep_hooks():
-            is_online = wandb.setup().settings.mode in ("online", "shared")
-            has_account = not is_online or wandb.login(prompt=False, verify=False)
+        try:
+            with _keep_hooks():
+                is_online = wandb.setup().settings.mode in ("online", "shared")
+                has_account = not is_online or wandb.login(prompt=False, verify=False)
+        except wandb.errors.Error as error:
+            raise ValueError(" ".join(str(error).split())) from error
         if not has_account:
             raise ValueError("wandb has no account here; run `wandb login`, or set WANDB_MODE=offline")
 
@@ -73,9 +78,13 @@ class WandB(RunLogger):
         """Adds a row of metrics, without the numbers that are not finite. The first column is the step.
 
         A row that the run has already, because training was resumed from an earlier checkpoint, is not added again.
+        Raises RuntimeError if the process of wandb has gone: it keeps no rows, so no later call could write them.
         """
         step = next(iter(row.values()))
-        self._run.log({name: value for name, value in row.items() if isfinite(value)}, step=int(step))
+        try:
+            self._run.log({name: value for name, value in row.items() if isfinite(value)}, step=int(step))
+        except OSError as error:
+            raise RuntimeError(f"its process does not answer: {describe_error(error)}") from error
 
     def close(self) -> None:
         """Uploads figures and videos of the run's folder, and ends the run."""

@@ -19,7 +19,7 @@ def find_class(kind: str, name: str) -> type[Any]:
         name: one in that table, such as "early_stop", or "my_package.module:Class".
 
     Raises:
-        ValueError: there is no such class (with a suggestion), or a user's class is not a policy or strategy.
+        ValueError: there is no such class (with a suggestion), or a user's class is not of this kind.
     """
     if ":" in name:
         return check_class(kind, name, _import_class(kind, name))

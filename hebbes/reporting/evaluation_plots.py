@@ -37,7 +37,7 @@ def write_plots(
     seed: int,
     max_episode_steps: int | None,
 ) -> Iterator[Path]:
-    """Writes every plot that it can, and yields their paths. Then raises OSError or ValueError if one failed.
+    """Writes every plot that it can, and yields their paths. Then raises ValueError if one failed.
 
     Every policy plays the first episodes of the seed again. A policy whose evaluation was lost is skipped, because
     it could end this process, too.
@@ -57,11 +57,15 @@ def write_plots(
         try:
             recordings = record(first.entry.saved, policy, first.entry.environment)
             yield from _plot_plasticity(recordings, first.entry, layers, stem)
-        except ValueError as error:
+        except (OSError, ValueError) as error:
             refused.append(f"{path}: {error}")
     morphologies = list(dict.fromkeys(shorten_morphology_name(result.entry.morphology) for result in results))
     if len(morphologies) > 1:
-        yield _plot_morphologies(results, paths, morphologies, folder / "return_by_morphology.png")
+        file = folder / "return_by_morphology.png"
+        try:
+            yield _plot_morphologies(results, paths, morphologies, file)
+        except OSError as error:
+            refused.append(f"{file}: {error}")
     if refused:
         raise ValueError("; ".join(refused))
 

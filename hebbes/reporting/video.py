@@ -31,6 +31,9 @@ FRAMES_PER_SECOND = 50.0
 MOST_IN_GIF = 100
 """Frames per second that the format can hold."""
 
+LONGEST_FRAME = 3600.0
+"""Seconds. The encoders cannot count much longer ones."""
+
 _BT601, _LIMITED_RANGE = 6, 1
 """FFmpeg's numbers for the colors that its conversion from RGB makes. Without them, some players assume others."""
 
@@ -60,7 +63,8 @@ class VideoWriter:
         """Number of frames written so far."""
         self._path = path
         most = MOST_IN_GIF if path.suffix == ".gif" else fps
-        self._seconds_a_frame = Fraction(1 / min(fps, most)).limit_denominator(100_000)
+        seconds = min(1 / min(fps, most), LONGEST_FRAME)
+        self._seconds_a_frame = Fraction(seconds).limit_denominator(100_000)
         self._shape: tuple[int, ...] | None = None
         self._open_files = ExitStack()
 

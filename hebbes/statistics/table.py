@@ -7,12 +7,14 @@ SEPARATOR = "  "
 
 
 def format_number(value: float) -> str:
-    """At least three digits: 1.23, 12.3, 123, 1235, 1.23e+06; "-" for numbers that are not finite."""
+    """Three digits or more: 0.0123, 1.23, 12.3, 123, 1235, 1.23e+06; "-" for numbers that are not finite."""
     if not isfinite(value):
         return "-"
     size = abs(value)
     if size >= 1e6:
         return f"{value:.2e}"
+    if 0 < size < 0.1:
+        return f"{value:.3g}"
     return f"{value:.{0 if size >= 100 else 1 if size >= 10 else 2}f}"
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from importlib.util import find_spec
 from itertools import pairwise
 from math import prod
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -131,8 +132,10 @@ class Hybrid(Trainer):
 
     @classmethod
     def check_spaces(cls, config: TrainConfig, observation_space: Space, action_space: Space) -> None:
-        """ValueError for actions that are discrete or have no bounds, and for observations that are not vectors."""
+        """ValueError without torch, for discrete or unbounded actions, and for observations that are not vectors."""
         name, environment = f"--algorithm {config.choices.method}", config.environment.id
+        if find_spec("torch") is None:
+            raise ValueError(f"{name} needs the package torch, which is not installed: pip install torch")
         if not _has_range(action_space):
             raise ValueError(
                 f"{name} needs actions of real numbers with bounds, but {environment} has {action_space}; "

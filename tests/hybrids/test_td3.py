@@ -233,3 +233,10 @@ def test_by_default_lines_come_as_often_as_evaluations():
 
 def test_another_version_of_pytorch_is_a_condition_of_the_bits():
     assert find_conditions()["torch"] == torch.__version__
+
+
+def test_without_torch_a_line_says_how_to_install_it(tmp_path, monkeypatch):
+    monkeypatch.setattr("hebbes.training.hybrid.find_spec", lambda name: None)
+    with pytest.raises(ValueError, match=r"--algorithm td3 needs the package torch, .*: pip install torch"):
+        train(tmp_path)
+    assert not list(tmp_path.iterdir())

@@ -9,7 +9,9 @@ import numpy as np
 import pytest
 from gymnasium.spaces import Box, Discrete
 
+from hebbes.environments.environment_spec import EnvironmentSpec
 from hebbes.environments.make_batch_env import choose_backend
+from hebbes.evaluation.play import make_evaluation_spec
 from hebbes.programs.exit_status import end_cleanly_on_signals, report_errors_in_one_line
 
 
@@ -85,6 +87,17 @@ def test_a_users_environment_is_not_envpools_of_the_same_name():
         assert choose_backend("auto", "Catch-v0", {}, ()) == "gymnasium"
         with pytest.raises(ValueError, match="a package other than Gymnasium registers Catch-v0"):
             choose_backend("envpool", "Catch-v0", {}, ())
+    finally:
+        del gymnasium.registry["Catch-v0"]
+
+
+def test_nor_is_it_in_an_evaluation_whose_package_is_imported_first(tmp_path, monkeypatch):
+    code = "import gymnasium; gymnasium.register('Catch-v0', entry_point='tests.programs.test_foreign_exits:Catch')"
+    (tmp_path / "catching.py").write_text(code)
+    monkeypatch.syspath_prepend(tmp_path)
+    spec = EnvironmentSpec("Catch-v0", "gymnasium", imports=("catching",))
+    try:
+        assert make_evaluation_spec(spec, backend="auto").backend == "gymnasium"
     finally:
         del gymnasium.registry["Catch-v0"]
     assert choose_backend("auto", "CartPole-v1", {}, ()) == "envpool"

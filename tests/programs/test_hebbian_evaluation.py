@@ -288,3 +288,10 @@ def test_a_file_that_was_lost_or_cannot_be_drawn_costs_no_other_plot(files, tmp_
     with pytest.raises(ValueError, match=r"^\S*plastic.dat: no episode could begin$"):
         found.extend(path.name for path in plots)
     assert found == ["2_coevolved_weights.png", "2_coevolved_coefficients.png", "return_by_morphology.png"]
+    found.clear()
+    monkeypatch.undo()
+    (tmp_path / "1_plastic_weights.png").mkdir()
+    plots = write_all_plots(options, make_results_on_morphologies(entries))
+    with pytest.raises(ValueError, match=r"1_plastic_weights\.png"):
+        found.extend(path.name for path in plots)
+    assert found == ["2_coevolved_weights.png", "2_coevolved_coefficients.png", "return_by_morphology.png"]

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
@@ -83,18 +84,48 @@ def test_a_run_that_ctrl_c_stops_is_resumed_under_the_same_id(tmp_path):
     assert counted == [*range(1, generations + 3)]
 
 
+def refuse_online(folder, **environment):
+    """The only line of a program that logs online without an account, or with a wrong one."""
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith("WANDB_")}
+    environment |= {"HOME": str(folder), "NETRC": str(folder / "none"), "WANDB_MODE": "online"}
+    command = [sys.executable, "train_static.py", "--environment", "CartPole-v1", "--wandb", "--folder", str(folder)]
+    ended = subprocess.run(command, cwd=ROOT, env=inherited | environment, capture_output=True, text=True, timeout=120)
+    assert ended.returncode == 2
+    assert not (folder / "CartPole-v1").exists()
+    return ended.stderr.splitlines()[-1]
+
+
 @pytest.mark.slow
 def test_online_without_an_account_is_refused_before_anything_is_made(tmp_path):
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("WANDB_")}
-    command = [sys.executable, "train_static.py", "--environment", "CartPole-v1", "--wandb", "--folder", str(tmp_path)]
-    environment |= {"HOME": str(tmp_path), "NETRC": str(tmp_path / "none"), "WANDB_MODE": "online"}
-    ended = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=120)
-    assert ended.returncode == 2
-    assert "wandb has no account here; run `wandb login`, or set WANDB_MODE=offline" in ended.stderr
-    assert not (tmp_path / "CartPole-v1").exists()
+    line = refuse_online(tmp_path)
+    assert "wandb has no account here; run `wandb login`, or set WANDB_MODE=offline" in line
+
+
+@pytest.mark.slow
+def test_a_key_that_cannot_be_one_is_refused_too(tmp_path):
+    line = refuse_online(tmp_path, WANDB_API_KEY="abc")
+    assert line.startswith("train_static.py: error: ") and "API key" in line
+
+
+def test_a_row_is_lost_for_good_if_its_process_has_gone(tmp_path):
+    """So it is no OSError, after which the row would be written later."""
+    (tmp_path / "config.yaml").write_text("environment: CartPole-v1\n")
+    logger, gone = WandB(tmp_path, 0), BrokenPipeError(32, "Broken pipe")
+    run, logger._run = logger._run, Mock(log=Mock(side_effect=gone))
+    with pytest.raises(RuntimeError, match=r"its process does not answer: .*Broken pipe"):
+        logger.write({"generation": 1})
+    run.finish()
 
 
 def test_without_the_package_a_line_says_how_to_install_it(monkeypatch):
     monkeypatch.setattr("hebbes.recording.wandb.find_spec", lambda name: None)
     with pytest.raises(ValueError, match=r"wandb needs the package wandb; pip install 'wandb~=0\.31\.0'"):
+        check_logger(WrapperSpec("wandb"))
+
+
+def test_a_folder_of_its_name_is_not_the_package(monkeypatch, tmp_path):
+    (tmp_path / "wandb").mkdir()
+    monkeypatch.delitem(sys.modules, "wandb")
+    monkeypatch.setattr(sys, "path", [str(tmp_path)])
+    with pytest.raises(ValueError, match=r"wandb needs the package wandb"):
         check_logger(WrapperSpec("wandb"))

@@ -4,13 +4,15 @@ import json
 import re
 from base64 import b64decode
 from hashlib import sha256
+from math import nan
 
 import pytest
 
 from hebbes.reporting.page import write_page as module
-from hebbes.reporting.page.charts import make_scatter_chart
+from hebbes.reporting.page.charts import make_intervals_chart, make_scatter_chart
 from hebbes.reporting.page.contents import Section, Table, Text, Video
 from hebbes.reporting.page.write_page import check_page_path, make_page
+from hebbes.statistics.intervals import Estimate
 
 HOSTILE = "</script><script>alert(1)</script><img src=x onerror=alert(1)>\"'&{{ 7 * 7 }}"
 
@@ -87,3 +89,14 @@ def test_what_cannot_be_written_is_refused_before_any_work(tmp_path, monkeypatch
     monkeypatch.setattr(module, "find_spec", lambda name: None if name == "vl_convert" else True)
     with pytest.raises(ValueError, match=r"needs the package vl-convert-python; .*pip install '\.\[report\]'"):
         check_page_path("output", tmp_path / "a.html")
+
+
+def test_a_value_that_is_not_finite_is_only_in_the_table():
+    failed = Estimate(nan, nan, nan)
+    estimates, runs = {"a": Estimate(1.0, 0.0, 2.0), "b": failed}, {"a": {"a/1": 1.0}, "b": {"b/1": 3.0, "b/2": nan}}
+    chart = make_intervals_chart("t", "d", "return", estimates, runs=runs)
+    assert (chart.data["estimates"]["name"], chart.data["runs"]["run"]) == (["a"], ["a/1"])
+    assert [row[0] for row in chart.table.rows] == ["a", "b"]
+    assert make_intervals_chart("t", "d", "return", {"b": failed}) == Table(
+        "t", ("", "return", "95 % interval from", "to"), [("b", "-", "-", "-")]
+    )

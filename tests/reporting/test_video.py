@@ -91,6 +91,15 @@ def test_a_gif_has_at_most_a_hundred_frames_per_second(tmp_path):
     assert (tmp_path / "episode.gif").exists()
 
 
+@pytest.mark.parametrize("kind", ["mp4", "gif"])
+def test_a_frame_lasts_an_hour_at_most(kind, tmp_path):
+    with VideoWriter(tmp_path / f"episode.{kind}", 1e-12) as video:
+        video.write(np.zeros((8, 8, 3), np.uint8))
+        video.write(np.zeros((8, 8, 3), np.uint8))
+    assert video.seconds == 7200
+    assert (tmp_path / f"episode.{kind}").exists()
+
+
 def test_a_missing_encoder_is_an_error_that_says_what_to_install(tmp_path, monkeypatch):
     monkeypatch.setattr(sys, "path", [])
     monkeypatch.setattr(sys, "path_importer_cache", {})

@@ -12,6 +12,7 @@ from hebbes.statistics.table import format_number, format_table
     [
         *[(0.5, "0.50"), (-1.234, "-1.23"), (12.34, "12.3"), (499.6, "500"), (-12345.6, "-12346")],
         *[(1234567.0, "1.23e+06"), (nan, "-"), (-inf, "-")],
+        *[(0.0, "0.00"), (0.0075, "0.0075"), (-0.012345, "-0.0123"), (1e-5, "1e-05")],
     ],
 )
 def test_numbers_have_three_digits(value, expected):

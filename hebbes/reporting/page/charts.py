@@ -38,13 +38,14 @@ def make_intervals_chart(
     *,
     runs: Mapping[str, Mapping[str, float]] | None = None,
     are_probabilities: bool = False,
-) -> Chart:
+) -> Chart | Table:
     """Values with their intervals, one below the other, and those of runs as circles.
 
-    The axis of probabilities goes from 0 to 1, with a line at 0.5.
+    The axis of probabilities goes from 0 to 1, with a line at 0.5. A value that is not finite is only in the table, and
+    so are all if there is no other.
     """
     known = {name: each for name, each in estimates.items() if isfinite(each.value)}
-    circles = [(name, run, value) for name, each in (runs or {}).items() for run, value in each.items()]
+    circles = [(name, run, value) for name in known for run, value in (runs or {}).get(name, {}).items()]
     data: dict[str, dict[str, list[Any]]] = {
         "estimates": {
             "name": list(known),
@@ -62,6 +63,8 @@ def make_intervals_chart(
     layers = _list_interval_layers(label, has_circles=bool(circles), are_probabilities=are_probabilities)
     rows = [(name, *map(format_number, (each.value, each.low, each.high))) for name, each in estimates.items()]
     table = Table(title, ("", label, "95 % interval from", "to"), rows)
+    if not known:
+        return table
     return Chart(title, description, make_spec("estimates", layers, height=_ROW_HEIGHT * len(known)), data, table)
 
 
