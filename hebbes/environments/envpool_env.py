@@ -53,6 +53,10 @@ _ATARI_CONFIG = {
 _POOL_CONFIG = {"num_envs", "batch_size", "num_threads", "max_num_players", "thread_affinity_offset", "base_path"}
 """Keys of EnvPool's config that concern the pool."""
 
+EPISODES_OF_CAR_RACING = 100
+"""Of one pool. A new one replays the starts of its earlier episodes, and each makes a track. A pool that is freed leaks
+some 17 kB a simulator, so it cannot be few."""
+
 _NOT_OPTIONS = {"seed", "env_seed", "gym_reset_return_info", "reward_threshold", "max_episode_steps", "xml_file"}
 """Other keys that are not options of an environment. See `_make_morphology_config` for `xml_file`."""
 
@@ -96,24 +100,24 @@ class EnvPoolEnv:
             "num_threads": min(threads, self.num_envs),
         }
         self._all = np.arange(self.num_envs, dtype=np.int32)
-        self._is_kept = self._family == _MUJOCO or self._task.startswith("CarRacing")
+        self._episodes_a_pool = _count_episodes_a_pool(self._task, self._family)
         self._morphology = morphology
         self._pool: Any = None
-        self._resets = 0
+        self._pool_number = self._resets = 0
         self._read_spec(environment)
 
     def start(self, episode: int) -> Shaped[np.ndarray, "envs ..."]:
         """The first observations of a new episode in every sub-environment."""
         check_episode(episode)
-        if not self._is_kept:
-            self._build(derive_episode_seeds(self.seeds, episode))
-        elif self._pool is None or self._resets > episode:
-            self._build(self.seeds)
-        resets = episode + 1 - self._resets if self._is_kept else 1
-        for _ in range(resets):
+        size = self._episodes_a_pool
+        pool_number, place = (0, episode) if size is None else divmod(episode, size)
+        if self._pool is None or pool_number != self._pool_number or self._resets > place:
+            self._build(self.seeds if size is None else derive_episode_seeds(self.seeds, pool_number))
+            self._pool_number = pool_number
+        while self._resets <= place:
             self._pool._reset(self._all)
             state = self._pool._recv()
-        self._resets += resets
+            self._resets += 1
         self._guard.begin_episodes()
         return self._read_observations(state)
 
@@ -181,6 +185,16 @@ class EnvPoolEnv:
             return state[self._parts[path]][number]
 
         return part(self._observed_space, ())
+
+
+def _count_episodes_a_pool(task: str, family: str) -> int | None:
+    """How many episodes one pool plays, which EnvPool cannot reseed; None if it plays all.
+
+    Env steps of MuJoCo and CarRacing draw no random numbers, so a start state depends on the number of resets alone.
+    """
+    if family == _MUJOCO:
+        return None
+    return EPISODES_OF_CAR_RACING if task.startswith("CarRacing") else 1
 
 
 def _translate_options(environment: str, env_kwargs: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:

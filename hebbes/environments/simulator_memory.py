@@ -26,7 +26,7 @@ def measure_simulator_bytes(
 
     Args:
         spec: the environment, with its wrappers.
-        num_envs: size of a run's batches; at most this many are made.
+        num_envs: size of a run's batches; at most two more than this are made.
         measure_used: returns the bytes that this process takes now.
         training: whether to apply the training-only wrappers.
 

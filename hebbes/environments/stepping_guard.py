@@ -8,6 +8,7 @@ from gymnasium.spaces import Box, Discrete, MultiBinary, MultiDiscrete
 from jaxtyping import Bool, Int, Shaped
 
 from hebbes.contracts.environment import Space
+from hebbes.environments.kernels import guard
 
 
 def derive_episode_seeds(seeds: Sequence[int], episode: int) -> list[int]:
@@ -46,9 +47,6 @@ class SteppingGuard:
         self._action_space, self._range = action_space, find_allowed_range(action_space)
         self._action_dtype = action_dtype
         self._ended = np.ones(num_envs, np.bool_)
-        from hebbes.environments.kernels import guard  # the compiler is slow to import
-
-        self._kernels = guard
 
     def begin_episodes(self) -> None:
         """Notes that all sub-environments are at the start of an episode."""
@@ -56,12 +54,12 @@ class SteppingGuard:
 
     def end_episodes(self, ids: Int[np.ndarray, " active"], done: Bool[np.ndarray, " active"]) -> None:
         """Notes which of these sub-environments have ended their episode."""
-        self._kernels.write_rows(ids, done, self._ended)
+        guard.write_rows(ids, done, self._ended)
 
     def check_ids(self, active: Int[np.ndarray, " active"]) -> Int[np.ndarray, " active"]:
         """`active` as contiguous int32; ValueError unless these are distinct sub-environments within an episode."""
         ids = np.asarray(active).astype(np.int32, order="C", casting="same_kind", copy=False)
-        if ids.ndim != 1 or not self._kernels.are_ascending_and_live(ids, self._ended):
+        if ids.ndim != 1 or not guard.are_ascending_and_live(ids, self._ended):
             self._check_any_order(ids)
         return ids
 

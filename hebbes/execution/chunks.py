@@ -40,6 +40,8 @@ class Task:
     agent: Agent
     environment: EnvironmentSpec
     seed: int
+    modules: tuple[str, ...] = ()
+    """Modules of the user's own code that workers may need, in addition to those of agent and environment."""
 
     def count_cases(self, context: Context) -> int:
         """Number of cases of a member: each episode of the context in each morphology."""

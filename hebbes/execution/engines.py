@@ -1,4 +1,4 @@
-"""Makes the engine: threads in this process, or worker processes for simulators that are written in Python."""
+"""Makes the engine that the options name: threads, worker processes, or workers on a Ray cluster."""
 
 from hebbes.contracts.engine import Engine
 from hebbes.execution.chunks import Task

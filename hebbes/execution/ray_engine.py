@@ -217,9 +217,9 @@ class RayEngine(ChunkEngine):
 
 
 def list_users_modules(task: Task) -> tuple[str, ...]:
-    """The modules of the user that a task names."""
+    """The modules of the user that a task needs."""
     spec = task.environment
     wrappers = [wrapper.name for wrapper in (*spec.gymnasium_wrappers, *spec.wrappers, *spec.training_wrappers)]
     named = [name.partition(":")[0] for name in wrappers if ":" in name and not is_ours(name)]
-    modules = {*spec.imports, type(task.agent.policy).__module__, *named}
+    modules = {*task.modules, *spec.imports, type(task.agent.policy).__module__, *named}
     return tuple(sorted(name for name in modules if name.partition(".")[0] not in ("hebbes", "__main__")))

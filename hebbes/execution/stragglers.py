@@ -3,7 +3,6 @@
 import time
 from collections import deque
 from collections.abc import Callable, Iterable
-from statistics import median
 from typing import Any
 
 from hebbes.execution.jobs import Call, Job
@@ -12,7 +11,7 @@ PATIENCE_SECONDS = 10.0
 """No job is a straggler earlier."""
 
 PATIENCE_FACTOR = 4.0
-"""A straggler takes this many times as long as the median of the jobs of its function."""
+"""A straggler takes this many times as long as any of the latest jobs of its function. They may be of several kinds."""
 
 UNKNOWN_SECONDS = 60.0
 """After this time a job is a straggler if none of its function has been done yet."""
@@ -44,7 +43,7 @@ class Stragglers:
     def estimate_patience(self, function: Callable[..., Any]) -> float:
         """Seconds after which a job of this function is a straggler."""
         known = self._seconds.get(_get_name(function))
-        return max(PATIENCE_SECONDS, PATIENCE_FACTOR * median(known)) if known else UNKNOWN_SECONDS
+        return max(PATIENCE_SECONDS, PATIENCE_FACTOR * max(known)) if known else UNKNOWN_SECONDS
 
     def list_jobs(self, calls: Iterable[Call]) -> list[Job]:
         """The jobs that are late on every worker that has them, those that are late for longest first.

@@ -72,5 +72,5 @@ def _find_saturation_bounds(env: Any) -> tuple[np.ndarray, np.ndarray] | None:
         return None
     dtype: type[Any] = np.float64 if space.dtype.itemsize > 4 else np.float32  # those of the compiled count
     low, high = space.low.astype(dtype).ravel(), space.high.astype(dtype).ravel()
-    margin = MARGIN * (high - low)
+    margin = MARGIN * high - MARGIN * low  # the range itself may be infinite
     return low + margin, high - margin

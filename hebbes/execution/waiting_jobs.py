@@ -1,6 +1,6 @@
 """Jobs that wait for a worker, and which worker the jobs of each home prefer.
 
-To find the next job takes the same time however many wait, because a generation may have ten thousand.
+To find the first job takes the same time however many wait, because a generation may have ten thousand.
 """
 
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""Workers: the engine that evaluates chunks in spawned processes, for simulators that hold the interpreter lock."""
+"""Workers: the engine that evaluates chunks in spawned processes, which can be killed, and have a lock of their own."""
 
 import ctypes
 import multiprocessing
@@ -47,13 +47,17 @@ class ProcessWorker:
         child.close()
 
     def send(self, ticket: int, function: Callable[..., Any], arguments: Sequence[Any]) -> None:
-        """Sends a call. If the worker has died, its next answer says so.
+        """Sends a call. If the worker has died, its next answer says so. EngineError if the call cannot be pickled.
 
         A stopped one is killed first: a call that its pipe cannot hold would wait for it.
         """
         self.end_if_stopped()
         try:
-            self.connection.send((ticket, function, arguments))
+            data = ForkingPickler.dumps((ticket, function, arguments))
+        except Exception as error:  # whatever a user's class raises
+            raise EngineError(describe_with_traceback(error)) from error
+        try:
+            self.connection.send_bytes(data)
         except OSError:
             self._took_its_call = False
 

@@ -17,7 +17,7 @@ from hebbes.files.checkpoint import Checkpoint
 from hebbes.files.policy_file import check_named_code, get_policy_fields
 from hebbes.recording.loggers import check_logger
 from hebbes.training.assembly import choose_policy, find_spaces, make_agent, make_environment_spec
-from hebbes.training.config import TrainConfig
+from hebbes.training.config import TrainConfig, find_users_modules
 from hebbes.training.contract_checks import try_policy
 from hebbes.training.memory_check import check_run_memory
 from hebbes.training.owners import find_trainer
@@ -47,7 +47,8 @@ def assemble_run(config: TrainConfig, folder: Path, checkpoint: Checkpoint | Non
     agent.policy.check_buffers(buffers)
     observation = np.zeros(observation_space.shape or (), observation_space.dtype)
     try_policy(config.choices.policy, agent.policy, initial, buffers, observation)
-    task = Task(agent, environment, config.run.seed)
+    modules = find_users_modules(config.trainer, {**config.as_options(), "loggers": ()})
+    task = Task(agent, environment, config.run.seed, tuple(modules))
     progress = Progress() if checkpoint is None else checkpoint.progress
     conditions = find_conditions() if checkpoint is None else checkpoint.conditions
     with ExitStack() as made:

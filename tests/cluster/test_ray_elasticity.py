@@ -160,7 +160,8 @@ def test_users_code_that_a_run_names_is_hashed(tmp_path, monkeypatch):
     wrapper = WrapperSpec("tests.hybrids.test_asynchronous_runs:Fragile")
     task = make_task()
     environment = replace(task.environment, gymnasium_wrappers=(wrapper, WrapperSpec("gymnasium.wrappers:TimeLimit")))
-    assert list_users_modules(replace(task, environment=environment)) == (
+    assert list_users_modules(replace(task, environment=environment, modules=("my_strategy", "hebbes.policies"))) == (
+        "my_strategy",
         "tests.hybrids.test_asynchronous_runs",
         "tests.scripted",
     )

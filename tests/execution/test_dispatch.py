@@ -3,12 +3,10 @@
 import operator
 import os
 import signal
-import sys
 import time
 from functools import partial
 from math import comb
-from threading import Lock, get_ident
-from types import FunctionType, ModuleType
+from threading import get_ident
 
 import numpy as np
 import pytest
@@ -179,36 +177,6 @@ def test_jobs_that_were_done_in_time_may_be_collected_late():
     time.sleep(0.9)
     assert [answer for _, answer in dispatch.collect_each(tickets)] == [0.1] * 2
     dispatch.close()
-
-
-def make_lock(host):
-    return Lock()
-
-
-def test_what_cannot_be_sent_between_processes_is_an_error_that_says_so(monkeypatch):
-    module = ModuleType("only_in_this_process")
-    monkeypatch.setitem(sys.modules, module.__name__, module)
-    module.work = FunctionType(make_lock.__code__, {"__name__": module.__name__}, "work")
-    module.work.__qualname__ = "work"
-    dispatch = Dispatch(ProcessTransport(Counter, 1))
-    cases = (make_lock, "cannot pickle '_thread.lock'"), (module.work, "No module named 'only_in_this")
-    for function, message in cases:
-        with pytest.raises(EngineError, match=message):
-            dispatch.collect([dispatch.submit(function)])
-    with pytest.raises(EngineError, match="no descriptor is left"):
-        dispatch.collect([dispatch.submit(sleep, CannotBeRead())])
-    dispatch.close()
-
-
-class CannotBeRead:
-    """Something that cannot be opened where it arrives, such as a replay in shared memory."""
-
-    def __reduce__(self):
-        return refuse_to_open, ()
-
-
-def refuse_to_open():
-    raise OSError(24, "no descriptor is left")
 
 
 def test_a_signal_while_a_worker_starts_leaves_it_to_whoever_ends_all(monkeypatch):

@@ -7,7 +7,14 @@ import pytest
 from hebbes.execution import dispatch as module
 from hebbes.execution.dispatch import Dispatch
 from hebbes.execution.jobs import TimeLimit
-from hebbes.execution.stragglers import HANG_FACTOR, LOOK_SECONDS, PATIENCE_SECONDS, UNKNOWN_SECONDS, Stragglers
+from hebbes.execution.stragglers import (
+    HANG_FACTOR,
+    LOOK_SECONDS,
+    NUM_DURATIONS,
+    PATIENCE_SECONDS,
+    UNKNOWN_SECONDS,
+    Stragglers,
+)
 from tests.execution.toy_transport import HANGS, STOPPED, ToyTransport
 
 
@@ -148,15 +155,16 @@ def test_a_job_with_a_time_limit_is_never_done_twice(transport):
     assert transport.now > 500
 
 
-def test_patience_is_a_multiple_of_the_median_and_never_short():
+def test_patience_is_a_multiple_of_the_longest_time_and_never_short():
     stragglers = Stragglers()
     assert stragglers.estimate_patience(double) == UNKNOWN_SECONDS
-    for seconds in (1.0, 1.0, 900.0):
-        stragglers.add_duration(double, seconds)
+    stragglers.add_duration(double, 1.0)
     assert stragglers.estimate_patience(double) == PATIENCE_SECONDS
-    for _ in range(9):
-        stragglers.add_duration(double, 50.0)
-    assert stragglers.estimate_patience(double) == 200.0
+    for seconds in (50.0, *[1.0] * (NUM_DURATIONS - 1)):  # as if one job in many was of another kind
+        stragglers.add_duration(double, seconds)
+        assert stragglers.estimate_patience(double) == 200.0
+    stragglers.add_duration(double, 1.0)
+    assert stragglers.estimate_patience(double) == PATIENCE_SECONDS
 
 
 def test_a_machine_with_many_workers_may_be_lost_without_an_end(transport):

@@ -28,3 +28,12 @@ def test_actions_that_a_wrapper_replaces_are_compared_with_its_own_bounds_alone(
     tallies.step(np.array([[1, 0, 0], [0.5, -1, 0]], np.float32) if space.shape else np.array([1, 0]), np.arange(2))
     is_bounded = bool(space.shape) and space.is_bounded()
     assert (tallies.sums["saturated_actions"], tallies.sums["bounded_actions"]) == ((2, 6) if is_bounded else (0, 0))
+
+
+def test_the_largest_bounds_saturate_no_action_within_them():
+    largest = np.finfo(np.float32).max
+    env = Replaces(ScriptedEnv(2), Box(-largest, largest, (1,), np.float32))
+    env.start(0)
+    tallies = Tallies(env)
+    tallies.step(np.array([[1], [largest]], np.float32), np.arange(2))
+    assert tallies.sums["saturated_actions"] == 1

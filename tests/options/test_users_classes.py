@@ -6,6 +6,7 @@ import pytest
 import yaml
 
 from hebbes.options.command_line import parse_config
+from hebbes.training.prepare import prepare
 from hebbes.training.run_folder import choose_folder
 from tests.options.users_classes import Louder, Plain, Scaled
 from tests.training.scripted_runs import make_resumed_config, make_scripted_config, read_outcome, resume, train
@@ -230,3 +231,10 @@ def test_the_classes_get_their_options(tmp_path):
     assert [each.name for each in run.task.environment.wrappers][-2:] == [
         f"{each.__module__}:{each.__name__}" for each in (Louder, Plain)
     ]
+
+
+@pytest.mark.parametrize(("kind", "needed"), [("strategy", True), ("policy", True), ("loggers", False)])
+def test_workers_may_need_all_but_the_loggers(kind, needed, tmp_path):
+    (run,) = prepare(make_scripted_config(tmp_path, **{kind: CLASSES[kind]}))
+    assert (MINE in run.task.modules) == needed
+    run.engine.close()

@@ -1,0 +1,60 @@
+"""Jobs that cannot be sent to a worker process, or whose answers cannot."""
+
+import sys
+from threading import Lock
+from types import FunctionType, ModuleType
+
+import pytest
+
+from hebbes.contracts.engine import EngineError
+from hebbes.execution.dispatch import Dispatch
+from hebbes.execution.workers import ProcessTransport
+from tests.execution.toy_transport import Counter, count_up
+
+
+def make_lock(host):
+    return Lock()
+
+
+def test_what_cannot_be_sent_between_processes_is_an_error_that_says_so(monkeypatch):
+    module = ModuleType("only_in_this_process")
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+    module.work = FunctionType(make_lock.__code__, {"__name__": module.__name__}, "work")
+    module.work.__qualname__ = "work"
+    dispatch = Dispatch(ProcessTransport(Counter, 1))
+    cases = (make_lock, "cannot pickle '_thread.lock'"), (module.work, "No module named 'only_in_this")
+    for function, message in cases:
+        with pytest.raises(EngineError, match=message):
+            dispatch.collect([dispatch.submit(function)])
+    with pytest.raises(EngineError, match="no descriptor is left"):
+        dispatch.collect([dispatch.submit(count_up, CannotBeRead())])
+    dispatch.close()
+
+
+@pytest.mark.parametrize("error", [OSError(5, "no such chip"), TypeError("no such chip")])
+def test_nor_is_it_taken_for_a_worker_that_has_died(error):
+    dispatch = Dispatch(ProcessTransport(Counter, 1))
+    with pytest.raises(EngineError, match="no such chip"):
+        dispatch.collect([dispatch.submit(count_up, CannotBeSent(error))])
+    dispatch.close()
+
+
+class CannotBeSent:
+    """Something that raises this error when it is pickled."""
+
+    def __init__(self, error):
+        self._error = error
+
+    def __reduce__(self):
+        raise self._error
+
+
+class CannotBeRead:
+    """Something that cannot be opened where it arrives, such as a replay in shared memory."""
+
+    def __reduce__(self):
+        return refuse_to_open, ()
+
+
+def refuse_to_open():
+    raise OSError(24, "no descriptor is left")
