@@ -13,10 +13,10 @@ after a change of either program.
 """
 
 import argparse
-import csv
 import json
 import tempfile
 from collections.abc import Callable
+from math import isfinite
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -48,9 +48,7 @@ def train_ours(arguments: argparse.Namespace, seed: int) -> tuple[Curve, float]:
     }
     with tempfile.TemporaryDirectory() as folder:
         run = hebbes.train({**options, "folder": folder}, trainer="hybrid", quiet=True)
-        with (run.folder / "metrics.csv").open(newline="") as file:
-            rows = [row for row in csv.DictReader(file) if row["eval_return"]]
-        policy = hebbes.load_policy(run.folder / "latest.dat")
+        metrics, policy = run.metrics, hebbes.load_policy(run.folder / "latest.dat")
     space = gymnasium.make(arguments.environment).action_space
     assert isinstance(space, gymnasium.spaces.Box)
     center, half = (space.high + space.low) / 2, (space.high - space.low) / 2
@@ -58,7 +56,8 @@ def train_ours(arguments: argparse.Namespace, seed: int) -> tuple[Curve, float]:
     def act(observation: np.ndarray) -> np.ndarray:
         return center + half * np.clip(policy.act(observation), -1, 1)
 
-    curve = [(int(row["env_steps"]), float(row["eval_return"])) for row in rows]
+    points = zip(metrics["env_steps"].tolist(), metrics["eval_return"].tolist(), strict=True)
+    curve = [(int(env_steps), value) for env_steps, value in points if isfinite(value)]
     return curve, play(arguments.environment, act, TEST_EPISODES, TEST_SEED)
 
 
