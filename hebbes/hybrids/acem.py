@@ -9,8 +9,8 @@ with the tenth. From then on, with the weights w of the best P = 5 in the ring a
     s2' = (1/P) sum w (z - mu)^2 + e'
 
 The weights are those of `hebbes.strategies.cem`: they fall with the logarithm of the rank. Departures, as there:
-individuals that tie share their weights, failed ones have none, a ring in which all tie moves nothing, and a single
-survivor moves the mean alone.
+individuals that tie share their weights, failed ones have none, a ring in which all tie moves nothing (e falls all the
+same), and a single survivor moves the mean alone.
 """
 
 from collections.abc import Mapping

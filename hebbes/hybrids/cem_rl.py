@@ -42,6 +42,7 @@ from hebbes.policies.mlp import MLP
 from hebbes.strategies.cem import CEM, CEMSettings
 from hebbes.strategies.core.populations import GaussianPopulation
 from hebbes.strategies.core.samplers import check_members
+from hebbes.strategies.core.shaping import compute_elite_weights
 
 if TYPE_CHECKING:
     from hebbes.execution.chunks import Task
@@ -124,8 +125,7 @@ class CEMRL(Algorithm):
         """Starts with these weights as the mean."""
         self._settings, self._task, self._buffers = settings, task, buffers
         self._max_episode_steps = max_episode_steps
-        self._group_size = 1
-        """Number of RL individuals that are trained together."""
+        self._group_size = max(1, settings.count_batches())  # RL individuals that are trained together
         assert isinstance(task.agent.policy, MLP)
         action_range = core.episodes.find_action_range(task)
         self.learner = core.learner.Learner(settings, task.agent.policy, *action_range, task.seed)
@@ -227,7 +227,7 @@ def compute_return_metrics(rollouts: Rollouts, trained: list[int]) -> dict[str, 
     """Metrics of the members' returns, without failed members; NaN where there are none. And of who was best."""
     returns = rollouts.fitness
     is_rl = np.isin(np.arange(len(returns)), trained)
-    parents = np.argsort(-returns, kind="stable")[: len(returns) // 2]  # failed members are last
+    parents = compute_elite_weights(returns, len(returns) // 2) > 0
     return {
         "return_mean": _mean(returns),
         "return_max": float(np.nanmax(returns)),
@@ -236,7 +236,7 @@ def compute_return_metrics(rollouts: Rollouts, trained: list[int]) -> dict[str, 
         "es_return_mean": _mean(returns[~is_rl]),
         "failed_members": int(np.isnan(returns).sum()),
         "rl_share": float(is_rl.mean()),
-        "rl_parent_share": float(is_rl[parents].mean()),
+        "rl_parent_share": _mean(is_rl[parents].astype(np.float64)),
         "work_seconds": rollouts.tallies["policy_seconds"] + rollouts.tallies["simulator_seconds"],
     }
 

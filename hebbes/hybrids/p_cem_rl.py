@@ -67,6 +67,7 @@ class PCEMRL(CEMRL):
     """Unit: one generation."""
 
     Settings: ClassVar[type[PCEMRLSettings]] = PCEMRLSettings
+    _settings: PCEMRLSettings
 
     def __init__(
         self,
@@ -78,8 +79,6 @@ class PCEMRL(CEMRL):
     ) -> None:
         """Starts with these weights as the mean."""
         super().__init__(settings, task, weights, buffers, max_episode_steps)
-        self._group_size = settings.count_batches()
-        self._is_parallel = settings.parallel_critic
         assert isinstance(task.agent.policy, MLP)
         self._setup = jobs.Setup(
             settings=settings,
@@ -98,7 +97,7 @@ class PCEMRL(CEMRL):
         self, population: GaussianPopulation, progress: Progress, engine: Engine
     ) -> dict[int, Float32[np.ndarray, " params"]]:
         """The RL individuals after their gradient steps, while the critics' job is under way if there is one."""
-        if self._is_parallel and self._may_train(progress):
+        if self._settings.parallel_critic and self._may_train(progress):
             critic_steps = self._start_critics(progress, engine)
             if critic_steps == 0:
                 return {}
@@ -106,7 +105,7 @@ class PCEMRL(CEMRL):
 
     def _train_critics(self, rows: Float32[np.ndarray, "individuals params"], rng: np.random.Generator) -> None:
         """Trains the critics with each of these individuals, unless a job trains them."""
-        if not self._is_parallel:
+        if not self._settings.parallel_critic:
             super()._train_critics(rows, rng)
 
     def _evaluate(self, population: TrainedPopulation, generation: int, engine: Engine) -> Rollouts:

@@ -54,7 +54,7 @@ class RLShare:
 
     @property
     def share(self) -> float:
-        """Share of the trained ones among all so far."""
+        """Share of the trained ones among all so far, each kind counted from 1."""
         return self._num_rl / (self._num_rl + self._num_es)
 
     def draw(self, rng: np.random.Generator) -> bool:

@@ -32,7 +32,8 @@ def interpolate_runs(
 ) -> tuple[Float64[np.ndarray, " points"], Float64[np.ndarray, "runs points"]]:
     """Common points of several runs, and their values there, by linear interpolation; ValueError if there are none.
 
-    The points are those of all runs within the range that all runs have. `xs` increase.
+    The points are those of all runs within the range that all runs have, or as many as `MAX_POINTS` at equal distances
+    if there are more. `xs` increase.
     """
     low, high = max(x[0] for x in xs), min(x[-1] for x in xs)
     if low > high:

@@ -9,14 +9,15 @@ Departures from the paper:
 
 - The search starts at the policy's initial weights, not at zero.
 - A failed member counts as the worst that finished.
-- A generation in which all the returns used are equal changes nothing.
+- A generation in which all the returns used are equal moves nothing. The schedules advance.
 
 As in the authors' code (modestyachts/ARS), all directions that tie with the b-th are used, and the step is divided by
 their number. If the population has fewer than b directions, all are used.
 
 V2 departs from that code in the observation normalization. Ours clips observations at 10 standard deviations, theirs
 does not clip. Our standard deviation divides by n and is at least 0.001. Theirs divides by n - 1 and is infinite where
-it would be below 1e-7.
+it would be below 1e-7. Ours is over the observations of the mean policy too, as for all strategies, theirs over those
+of the members alone.
 """
 
 from dataclasses import dataclass

@@ -18,7 +18,8 @@ Departures from CEM-RL:
 - Extra variance is off by default. `--extra_variance 9.505e-4 --extra_variance_min 1e-5 --extra_variance_schedule
   asymptotic` gives theirs, which moves from 1e-3 before its first use.
 - Their code divides the sum over z^2 by the number of members in the elite: `--divide_variance` does so.
-- Members that tie share their weights. Failed members have none.
+- Members that tie share their weights. Failed members have none. A single survivor moves the mean alone. If all tie or
+  failed, nothing moves, but the schedule of the extra variance advances.
 """
 
 from dataclasses import dataclass
@@ -108,7 +109,7 @@ class CEM(GaussianStrategy):
         super().__init__(settings, initial_mean, seed, {"extra_variance": self._extra_variance})
 
     def tell(self, population: Population, results: Results) -> dict[str, float]:
-        """Fits the Gaussian to the elite and returns the metrics; if all members tie or failed, nothing changes."""
+        """Fits the Gaussian to the elite and returns the metrics. A tie, or failure of all, moves nothing."""
         fitness = results.fitness[:-1]
         size = round(self._settings.elite_share * len(fitness))
         weights = compute_elite_weights(fitness, size, self._settings.elite_weights)

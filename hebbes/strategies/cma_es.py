@@ -2,8 +2,9 @@
 
 Hansen 2016, "The CMA Evolution Strategy: A Tutorial", arXiv 1604.00772, as the library `cmaes` implements it (Nomura &
 Shibata 2024, arXiv 2402.01373). Members are mean + sigma B D z with z from our own random streams. The library is told
-their float32 weights, so its generator and its stopping criteria are never used. The last bits depend on the linear
-algebra library, and outside training on its number of threads.
+their float32 weights, so its generator and its stopping criteria are never used. Unlike there, the covariance is not
+replaced by the product of its factors when members are drawn, because to ask must change nothing. The last bits depend
+on the linear algebra library, and outside training on its number of threads.
 """
 
 from collections.abc import Mapping

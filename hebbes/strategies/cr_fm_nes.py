@@ -3,7 +3,8 @@
 Nomura & Ono 2022, "Fast Moving Natural Evolution Strategy for High-Dimensional Problems", CEC, arXiv 2201.11422, as the
 authors' library `crfmnes` implements it. The library samples inside its `one_iteration` from numpy's global generator.
 We load a private copy of its module, give it the noise of our own random streams, and run `one_iteration` when the
-fitness is known. It is told ranks, and infinity for failed members, which it treats as infeasible. It updates with its
+fitness is known. It is told ranks, and infinity for failed members, which it treats as infeasible: they are sorted by
+the length of their noise. (Its own sort does so only if NumPy leaves equal costs in their order.) It updates with its
 own points in float64. The members evaluated are these points rounded to float32.
 """
 
@@ -155,4 +156,12 @@ def load_private_module() -> Any:
     module = module_from_spec(spec)
     spec.loader.exec_module(module)
     vars(module)["np"] = SimpleNamespace(**vars(np))
+    vars(module)["sort_indices_by"] = sort_by_cost_and_distance
     return module
+
+
+def sort_by_cost_and_distance(
+    costs: Float64[np.ndarray, " members"], noise: Float64[np.ndarray, "params members"]
+) -> Int[np.ndarray, " members"]:
+    """The members from the best on, failed ones, whose costs are infinite, by the length of their noise."""
+    return np.lexsort((np.square(noise).sum(axis=0), costs))

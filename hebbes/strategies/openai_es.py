@@ -9,8 +9,8 @@ its mean squared weight before the ranking.
 Departures from that code:
 
 - Ties share their mean rank. Theirs are ranked by position.
-- A generation in which all members tie, penalties included, changes neither the mean nor the momentum. Weight decay is
-  not applied. The schedules advance.
+- A generation in which all members have the same utility, as in a tie, penalties included, changes neither the mean nor
+  the momentum. Weight decay is not applied. The schedules advance.
 - Learning rate and sigma stop at their floors, 0.001 and 0.01. Theirs are multiplied while they are above the floors,
   and so end up to one factor below.
 - The weight penalty covers all searched parameters, in a plastic network too (`hebbes.policies.hebbian` has numbers).
@@ -133,7 +133,7 @@ class OpenAIES(GaussianStrategy):
         scale = self._sigma if settings.divide_by_sigma else 1.0
         gradient = total / (len(utilities) * scale)  # algorithm 1, line 5
         step = np.zeros_like(gradient)
-        if not all_tie(penalized):
+        if not all_tie(utilities):
             step = self._optimizer.step(gradient - settings.weight_decay * self._mean, self._learning_rate.value)
         metrics = {**self._move_mean(step, gradient, agreement, results), "learning_rate": self._learning_rate.value}
         self._learning_rate.advance()

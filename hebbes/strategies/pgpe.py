@@ -8,7 +8,8 @@ Srivastava 2020, "ClipUp", arXiv 2008.02387. For N pairs of members x = mean +- 
     sigma's gradient   1/N sum of ((u+ + u-)/2 - b) sigma (z^2 - 1)
 
 Both are the gradients of the likelihood times sigma^2, as with Sehnke's step sizes. The baseline b is the mean utility,
-which is zero for centered ranks. A generation in which all members tie changes neither the mean nor the momentum.
+which is zero for centered ranks. A generation in which all members have the same utility, as in a tie, changes neither
+the mean nor the momentum. The schedule of the learning rate advances.
 """
 
 from dataclasses import dataclass
@@ -71,7 +72,7 @@ class PGPE(GaussianStrategy):
         """Updates the mean and the sigmas; returns the metrics."""
         settings, fitness = self._settings, results.fitness[:-1]
         utilities = settings.shape(fitness)
-        tied = all_tie(fitness)
+        tied = all_tie(utilities)
         utilities = np.zeros_like(utilities) if tied else utilities - utilities.mean()
         (total, squares), agreement = self._sum_noise(results, utilities, powers=(1, 2))
         gradient = self._sigma * total / len(utilities)

@@ -6,7 +6,15 @@ import numpy as np
 import pytest
 import torch
 
-from hebbes.hybrids.core.actor_critic import ActionRange, ActorNetwork, Actors, Batch, Critics, draw_target_noise
+from hebbes.hybrids.core.actor_critic import (
+    ActionRange,
+    ActorNetwork,
+    Actors,
+    Batch,
+    Critics,
+    Trained,
+    draw_target_noise,
+)
 from hebbes.hybrids.core.networks import Network
 
 OBSERVATION, ACTION, HIDDEN, BATCH = 5, 2, (32, 24), 64
@@ -174,3 +182,10 @@ def test_target_noise_is_clipped():
     assert noise.dtype == torch.float32
     assert float(noise.abs().max()) == 0.5
     assert float(noise.std()) == pytest.approx(0.2, rel=0.1)
+
+
+def test_steps_are_counted_beyond_what_float32_can():
+    trained = Trained(Network((3, 4, 1), "relu", "linear"), torch.zeros(1, 21), 1e-3)
+    trained.set_state({**trained.get_state(), "adam_steps": np.array([2**24])})
+    trained.descend(torch.zeros(1, 2, 3), lambda part, outputs: torch.zeros_like(outputs))
+    assert trained.get_state()["adam_steps"].tolist() == [2**24 + 1]

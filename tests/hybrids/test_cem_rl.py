@@ -235,6 +235,10 @@ def test_metrics_say_who_was_best_and_how_long_workers_worked():
     metrics = compute_return_metrics(rollouts, [0, 2])
     assert (metrics["rl_share"], metrics["rl_parent_share"], metrics["work_seconds"]) == (0.5, 0.5, 2.5)
     assert compute_return_metrics(rollouts, [2, 1])["rl_parent_share"] == 1.0
+    one_left = replace(rollouts, returns=np.array([[np.nan], [2.0], [np.nan], [np.nan]]))
+    assert compute_return_metrics(one_left, [0, 2])["rl_parent_share"] == 0.0
+    tied = replace(rollouts, returns=np.ones((4, 1)))
+    assert np.isnan(compute_return_metrics(tied, [0, 2])["rl_parent_share"])
 
 
 def test_the_callers_number_of_threads_stays():

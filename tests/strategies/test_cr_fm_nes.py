@@ -2,7 +2,7 @@ import crfmnes.alg
 import numpy as np
 import pytest
 
-from hebbes.strategies.cr_fm_nes import CRFMNES, CRFMNESSettings
+from hebbes.strategies.cr_fm_nes import CRFMNES, CRFMNESSettings, sort_by_cost_and_distance
 from tests.strategies.every_strategy import make_members, make_results
 
 START = np.random.default_rng(2).normal(size=12).astype(np.float32)
@@ -87,3 +87,12 @@ def test_the_default_number_of_members_is_even():
 def test_refuses_an_odd_number_of_members():
     with pytest.raises(ValueError, match=r"population_size must be an even number >= 4 .*got 9"):
         CRFMNESSettings(population_size=9)
+
+
+def test_failed_members_are_sorted_by_the_length_of_their_noise():
+    costs = np.full(20, np.inf)
+    costs[[4, 9]] = 1.0, 0.0
+    lengths = np.random.default_rng(0).permutation(20) + 1.0
+    order = sort_by_cost_and_distance(costs, lengths[np.newaxis])
+    assert order[:2].tolist() == [9, 4]
+    assert lengths[order[2:]].tolist() == sorted(np.delete(lengths, [4, 9]))

@@ -157,6 +157,16 @@ def test_a_generation_in_which_all_members_tie_moves_neither_mean_nor_spread(nam
         assert np.array_equal(strategy.mean, mean) and metrics["update_norm"] == 0
 
 
+@pytest.mark.parametrize("name", ["openai_es", "pgpe"])
+@pytest.mark.parametrize("shaping", ["raw", "linear", "z_score"])
+def test_members_of_one_utility_move_nothing_even_if_one_has_failed(name, shaping):
+    strategy = make_strategy(name, fitness_shaping=shaping)
+    run_generations(strategy, 3)  # so that there is momentum
+    mean = strategy.mean
+    run_generations(strategy, 1, lambda rows: np.where(np.arange(len(rows)) == 2, np.nan, 3.0), first=3)
+    assert np.array_equal(strategy.mean, mean)
+
+
 @each_strategy
 def test_a_failed_member_never_becomes_the_mean(name):
     strategy = make_strategy(name)

@@ -61,7 +61,7 @@ class Trained:
         """Trains these rows in place."""
         self.network, self.rows, self._learning_rate = network, rows, learning_rate
         self._gradient, self._mean, self._square = (torch.zeros_like(rows) for _ in range(3))
-        self._steps = torch.zeros((), device=rows.device)
+        self._num_steps, self._steps = 0, torch.zeros((), device=rows.device)  # in float32, which ends at 2^24
         self._parts = list(
             zip(cut_networks(rows), make_parts(network, rows), make_parts(network, self._gradient), strict=True)
         )
@@ -79,6 +79,7 @@ class Trained:
             outputs = self.network.forward(parameters, inputs[part])
             slopes = differentiate(part, outputs[-1])
             self.network.backward(parameters, inputs[part], outputs, slopes, gradient)
+        self._num_steps += 1
         adam(
             [self.rows],
             [self._gradient],
@@ -102,14 +103,15 @@ class Trained:
             "rows": copy_to_host(self.rows),
             "adam_mean": copy_to_host(self._mean),
             "adam_square": copy_to_host(self._square),
-            "adam_steps": np.array([int(self._steps)], np.int64),
+            "adam_steps": np.array([self._num_steps], np.int64),
         }
 
     def set_state(self, state: Mapping[str, np.ndarray]) -> None:
         """Continues from what `get_state` returned."""
         for array, name in ((self.rows, "rows"), (self._mean, "adam_mean"), (self._square, "adam_square")):
             array.copy_(torch.from_numpy(state[name]))
-        self._steps.fill_(int(state["adam_steps"][0]))
+        self._num_steps = int(state["adam_steps"][0])
+        self._steps.fill_(self._num_steps)
 
 
 class Critics:

@@ -121,7 +121,7 @@ class Learner(Gradients):
         self.replay = Replay(settings.replay_size, int(np.prod(policy.observation_shape)), policy.num_outputs, slack)
         rng = make_generator(seed, Purpose.INITIAL_PARAMS, member=1)
         layout = Layout(compute_dense_shapes(settings.compute_critic_sizes(policy), bias=True))
-        rows = np.stack([pytorch_uniform(layout, rng) for _ in range(2)]).astype(np.float32)
+        rows = np.stack([pytorch_uniform(layout, rng) for _ in range(2)])
         super().__init__(settings, policy, make_action_range(settings, self.low, self.high), rows, self.replay)
 
     def add(self, transitions: Transitions) -> None:

@@ -5,9 +5,10 @@ the presynaptic and y the postsynaptic activity, every rule has some of the term
 
     w <- w + eta (A x y + B x + C y + D) + D_out
 
-A modulated layer multiplies that change, or its running average in a trace E of each synapse, by M in [-1, 1]
-(Miconi, Rawal, Clune & Stanley, "Backpropamine", ICLR 2019, arXiv 2002.10585, with our change instead of x y and
-without their fixed part of the weights):
+A modulated layer multiplies that change, or its running average in a trace E of each synapse, by M in [-1, 1] (Miconi,
+Rawal, Clune & Stanley, "Backpropamine", ICLR 2019, arXiv 2002.10585, with our change instead of x y, without their
+fixed part of the weights, with M of the reward instead of an output of the network, with E that includes the change of
+the same env step, and without their clipping, unless the weights are clipped):
 
     E <- (1 - k) E + k change,    w <- w + M E
 

@@ -12,7 +12,7 @@ def sort_best_first(
 
 
 def all_tie(fitness: Float64[np.ndarray, " members"]) -> bool:
-    """Whether all members have the same fitness; failed members (NaN) tie with each other."""
+    """Whether all members have the same fitness, or utility; failed members (NaN) tie with each other."""
     return len(np.unique(fitness)) == 1
 
 
