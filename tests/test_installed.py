@@ -101,6 +101,7 @@ def test_the_python_interface_plays_an_episode_of_an_evaluation(environment, tmp
         ((), 2, "usage: hebbes COMMAND"),
         (("--help",), 0, "usage: hebbes COMMAND"),
         (("train_statc",), 2, "hebbes: error: unknown command 'train_statc', did you mean 'train_static'?"),
+        (("train",), 2, "hebbes: error: unknown command 'train', did you mean 'train_static'?"),
         (("train_static", "--popsize", "x"), 2, "hebbes train_static: error: "),
     ],
 )

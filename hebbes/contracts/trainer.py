@@ -181,8 +181,6 @@ class Trainer(ABC):
     """What the options `eval_every` and `print_every` count."""
     num_units: int | None = None
     """Number of units after which training ends. None: no such limit."""
-    ending: str = ""
-    """Why training ends by itself. Empty while it goes on."""
 
     @abstractmethod
     def __init__(self, config: Any, task: Any, weights: Float32[np.ndarray, " params"], buffers: Buffers):

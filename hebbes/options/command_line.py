@@ -105,7 +105,11 @@ def _check_early(trainer: str, sources: Sequence[Source], named: Mapping[str, An
         everything = OptionReader(list_all_owners(trainer))
         for source in sources:
             for name, texts in source.given:
-                if not everything.accepts(name, texts):
+                mistakes = set(everything.find_mistakes(name, texts))
+                if len(mistakes) == 1 and everything.knows(name) and not OptionReader(reader.owners).knows(name):
+                    with name_in_errors(source):  # nobody could make it right, so it does not matter whose it is
+                        raise ValueError(mistakes.pop()) from None
+                if mistakes:
                     raise
         if set(kinds) <= named.keys():
             raise

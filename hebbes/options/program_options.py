@@ -1,4 +1,4 @@
-"""The options of a program that declares them in one dataclass: the evaluations, `merge` and `import`."""
+"""The options of a program that declares them in one dataclass, as all but training and `sweep` do."""
 
 import shlex
 import sys

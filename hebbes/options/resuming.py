@@ -11,7 +11,7 @@ from typing import Any
 from hebbes.environments.wrapper_spec import WrapperSpec
 from hebbes.files.option_file import CONFIG_YAML, read_yaml
 from hebbes.options.option_reader import OptionReader
-from hebbes.options.sources import Source, SourceReader, find_deciding_options
+from hebbes.options.sources import DECIDING, Source, SourceReader, find_deciding_options
 from hebbes.options.texts import GivenOption, format_options
 from hebbes.registry.former_names import find_current_class_name, rename_saved_options
 from hebbes.registry.lookup import check_allowed, find_class, import_module, list_names
@@ -70,7 +70,7 @@ def _make_resumed_config(
         names = ", ".join(each.short_name for each in missing)
         print(f"{folder}: the run was saved without {names}; using the defaults", file=sys.stderr)
     saved_values, before = dict(reader.values), make_config(reader.choices, reader.values, frozenset())
-    reader.read(Source("", [(name, [find_current_class_name(text) for text in texts]) for name, texts in given]))
+    reader.read(Source("", [(name, _find_current_names(name, texts, before)) for name, texts in given]))
     for notice in reader.notices:
         print(notice, file=sys.stderr)
     options = _map_options(reader)
@@ -79,6 +79,15 @@ def _make_resumed_config(
     changed = {key: reader.values[key] for key in reader.typed if _may_change(options[key])}
     values = saved_values | changed | {"environment.imports": saved_values["environment.imports"]}
     return make_config(replace(before.choices, loggers=after.choices.loggers), values, frozenset())
+
+
+def _find_current_names(name: str, texts: Sequence[str], before: TrainConfig) -> list[str]:
+    """The values of an option with the names of today, those of environments as a new run would find them."""
+    if DECIDING.get(name) != "environment":
+        return [find_current_class_name(text) for text in texts]
+    from hebbes.environments.ids import resolve  # imports Gymnasium
+
+    return [resolve(text, before.environment.imports).environment for text in texts]
 
 
 def _map_options(reader: SourceReader) -> dict[str, OwnedOption]:

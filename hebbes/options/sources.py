@@ -182,7 +182,8 @@ class SourceReader:
         for name in LISTS_OF_PARTS.keys() & named.keys():
             for key in self._listed.pop(name, ()):
                 self.values.pop(key, None)
-            self._listed[name] = [reader.find(each)[0].key for each, _ in spread]
+            keys = [reader.find(each)[0].key for each, _ in spread]
+            self._listed[name] = [key for key in keys if key.startswith(f"{LISTS_OF_PARTS[name]} ")]
 
 
 def _spread_entries(

@@ -85,7 +85,9 @@ def main():  # type: ignore[no-untyped-def]  # read by old Pythons
         (sys.stdout if name else sys.stderr).write(text.format(program, "\n".join(lines), program))
         sys.exit(0 if name else 2)
     if name not in COMMANDS:
-        near = difflib.get_close_matches(name, COMMANDS, n=1) or [each for each in COMMANDS if name.startswith(each)]
+        near = difflib.get_close_matches(name, COMMANDS, n=1) or [
+            each for each in COMMANDS if name.startswith(each) or each.startswith(name)
+        ]
         hint = f", did you mean {near[0]!r}?" if near else ";"
         sys.stderr.write(
             "{}: error: unknown command {!r}{} known: {}\n".format(program, name, hint, ", ".join(COMMANDS))

@@ -55,7 +55,7 @@ def _check_memory(config: EvaluateConfig, entries: Sequence[Entry]) -> None:
     options = EngineOptions(threads=config.threads, episode_timeout=config.episode_timeout)
     notices: dict[str, str] = {}
     for entry in entries:
-        label = json.dumps(spec_to_json(entry.environment))
+        label = f"{json.dumps(spec_to_json(entry.environment))} {entry.saved.policy!r}"
         if label not in notices:
             agent = Agent(entry.saved.policy, entry.saved.action_head)
             notices[label] = check_evaluation_memory(agent, entry.environment, options, config.episodes)

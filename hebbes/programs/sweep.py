@@ -81,8 +81,11 @@ def read_options(arguments: Sequence[str], description: str) -> tuple[SweepOptio
     options = SweepOptions(**{key.removeprefix("sweep."): value for key, value in values.items()})
     if {"help", "help_all"} & {name for name, _ in others}:
         _print_help(options.trainer, others, description)
-    _suggest_own([name for name, _ in others], options.trainer)
-    config = limit_by_env_steps(resolve_config(options.trainer, others))
+    try:
+        config = limit_by_env_steps(resolve_config(options.trainer, others))
+    except ValueError:
+        _suggest_own([name for name, _ in others], options.trainer)
+        raise
     check_finals(options, config)
     return options, config
 

@@ -45,7 +45,8 @@ def prepare_runs(trainer: str, arguments: Sequence[str], description: str, conso
     """The runs that a command line describes, the first of them prepared; ValueError if options do not fit together."""
 
     def read_config(folder: Path) -> TrainConfig:
-        return parse_config(trainer, [*arguments, "--resume", str(folder)], description)
+        one_seed = "--resume", str(folder), "--seeds", "1", "--seed", folder.name.removeprefix("seed")
+        return parse_config(trainer, [*arguments, *one_seed], description)
 
     config = parse_config(trainer, arguments, description)
     console.is_quiet = config.run.quiet

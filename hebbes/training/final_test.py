@@ -36,11 +36,13 @@ def run_final_test(run: Run, console: Console) -> tuple[Float64[np.ndarray, " ep
     path, unit, environment = run.folder / TEST_JSON, run.trainer.unit, make_evaluation_spec(best.environment)
     # what the returns depend on, in addition to the options that a resume cannot change
     facts = {unit: best.provenance[unit], "backend": environment.backend, "seed": run.config.run.seed}
+    seconds = run.config.engine.episode_timeout
+    facts |= {} if seconds is None else {"episode_timeout": seconds}
     returns, is_saved = _read_returns(path, facts, run.config.run.test_episodes), True
     if returns is None:
         options: dict[str, Any] = {"seed": run.config.run.seed, "threads": run.config.engine.local_threads}
         options |= {"episodes": run.config.run.test_episodes, "max_episode_steps": run.evaluation_cap}
-        options |= {"episode_timeout": run.config.engine.episode_timeout}
+        options |= {"episode_timeout": seconds}
         with console.phase("final test"):
             played = play(best, environment, **options, console=console)
         for notice in make_failure_notices("the test", played.faults):

@@ -82,7 +82,7 @@ class Lifecycle:
 
     @property
     def ending(self) -> str:
-        """Why training is over: a return, a budget, the caller or the trainer itself. Empty while it goes on."""
+        """Why training is over: a return, a budget or the caller. Empty while it goes on."""
         if self._is_stopped:
             return "the caller stopped it"
         goal, best = self._options.stop_at_return, self._progress.best
@@ -94,7 +94,7 @@ class Lifecycle:
         units, most = self._progress.units, self._trainer.num_units
         if most is not None and units >= most:
             return f"{self._trainer.unit} {units:,} of {most:,} is done"
-        return self._trainer.ending
+        return ""
 
     def _introduce(self) -> None:
         """Prints what is trained, on what, and what the user should know about it."""
@@ -215,7 +215,7 @@ class Lifecycle:
             self._save()
         if self._saved is self._checkpoint:
             return
-        lost = f"{self._trainer.unit} {self._progress.units} could not be saved: {self._save_error}"
+        lost = f"{self._trainer.unit} {self._checkpoint.progress.units} could not be saved: {self._save_error}"
         if error is None:
             raise TrainingError(lost)
         self._console.print_notice(f"stopped: {lost}")
@@ -227,7 +227,7 @@ class Lifecycle:
 
         A line says so, twice for each kind of error at most. TrainingError for a state that no disk would hold.
         """
-        name = f"{self._trainer.unit} {self._progress.units}"
+        name = f"{self._trainer.unit} {self._checkpoint.progress.units}"
         try:
             with self._console.phase("writing a checkpoint"):
                 self._metrics.sync()

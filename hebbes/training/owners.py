@@ -172,7 +172,7 @@ def list_owners(choices: Choices) -> list[Owner]:
 
 
 def _check_names(fixed: Iterable[Owner], chosen: Iterable[Owner]) -> None:
-    owned = dict(zip(COMMAND_LINE_ONLY, COMMAND_LINE_ONLY, strict=True))
+    owned = {name: name for name in COMMAND_LINE_ONLY}
     owned |= {each.short_name: each.full_name for owner in fixed for each in owner.options}
     taken = {name: f"every run has an option of this name, --{other}" for name, other in owned.items()}
     taken[MEASURED] = "files of options keep a score under it"

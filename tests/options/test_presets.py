@@ -61,3 +61,10 @@ def test_presets_override_shared_ones_and_flags_override_both():
     options = config.environment
     assert (options.gymnasium_wrappers, options.action_bounds) == (("bullet_distance",), "tanh")
     assert config.as_options()["settle_steps"] == 3
+
+
+def test_a_wrong_value_of_the_presets_own_strategy_is_refused_for_its_value():
+    with pytest.raises(ValueError, match=r"^top_directions must be >= 1, got 0$"):
+        parse("--environment", "Hopper-v5", "--top_directions", "0")
+    with pytest.raises(ValueError, match=r"^top_directions is not an option of strategy openai_es"):
+        parse("--environment", "Hopper-v5", "--strategy", "openai_es", "--top_directions", "2")

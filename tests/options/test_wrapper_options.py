@@ -193,6 +193,11 @@ def test_a_new_list_replaces_the_one_of_a_file(tmp_path):
     )
     config = parse("--config", str(tmp_path / "mine.yaml"), "--wrappers", "settle: {num_steps: 3}")
     assert {spec.name for spec in config.list_put_on("wrapper")} == {"frame_stack", "settle"}
+    with (tmp_path / "mine.yaml").open("a") as file:
+        file.write("loggers: [tensorboard]\n")
+    config = parse("--config", str(tmp_path / "mine.yaml"), "--loggers")
+    assert {spec.name for spec in config.list_put_on("wrapper")} == {"frame_stack", "early_stop"}
+    assert config.list_loggers() == []
     config = parse("--config", str(tmp_path / "mine.yaml"), "--wrappers")
     assert {spec.name for spec in config.list_put_on("wrapper")} == {"frame_stack"}
 

@@ -179,6 +179,19 @@ def write_torch_file(tmp_path, sizes):
     return str(path)
 
 
+def test_the_memory_of_each_network_is_checked_once(tmp_path, monkeypatch):
+    checked = []
+    name = "hebbes.programs.evaluation_entries.check_evaluation_memory"
+    monkeypatch.setattr(name, lambda agent, *rest: checked.append(agent.policy.bias) or "")
+    paths = [tmp_path / name for name in ("a.dat", "b.dat", "c.dat")]
+    for path, bias in zip(paths, (False, True, True), strict=True):
+        policy = Linear((2,), 2, bias=bias)
+        weights = np.zeros(policy.layout.num_params, np.float32)
+        save_policy(path, SavedPolicy(policy, "linear", weights, {}, "tanh", SPEC, {}))
+    load_entries(EvaluateConfig(path_weights=tuple(map(str, paths)), imports=("tests.scripted",)))
+    assert checked == [False, True]
+
+
 def test_a_file_of_torch_save_follows_the_reference_and_no_tuned_preset(tmp_path):
     path = write_torch_file(tmp_path, (3, 128, 64, 1))
     (entry,) = load_entries(make_config(path, environment="Pendulum-v1", policy="mlp"))

@@ -1,7 +1,11 @@
 """What a sweep refuses before anything is made."""
 
+from dataclasses import dataclass
+
 import pytest
 
+from hebbes.contracts.option import option
+from hebbes.strategies.openai_es import OpenAIES, OpenAIESSettings
 from tests.programs.sweeps import open_sweep
 
 
@@ -56,3 +60,17 @@ def test_without_optuna_a_line_says_how_to_install_it(tmp_path, monkeypatch):
     with pytest.raises(ValueError, match=r"sweep needs the package optuna; pip install 'optuna~=5.0.0'"):
         open_sweep(tmp_path)
     assert list(tmp_path.iterdir()) == []
+
+
+@dataclass(frozen=True)
+class SearchSettings(OpenAIESSettings):
+    search_radius: float = option(0.5, "resembles the option `search` of a sweep")
+
+
+class Search(OpenAIES):
+    Settings = SearchSettings
+
+
+def test_an_option_of_a_users_class_may_resemble_one_of_the_sweeps(tmp_path):
+    _, config, *_ = open_sweep(tmp_path, strategy=f"{__name__}:Search", search_radius=0.25)
+    assert config.settings.search_radius == 0.25

@@ -14,6 +14,7 @@ from hebbes.files.checkpoint import load_newest_checkpoint
 from hebbes.files.policy_file import load_policy
 from hebbes.recording.metrics import read_metrics
 from hebbes.training.advice import TrainingError
+from hebbes.training.lifecycle import Lifecycle
 from hebbes.training.prepare import prepare
 from hebbes.training.run import execute
 from hebbes.training.run_folder import RunFiles
@@ -270,3 +271,20 @@ def test_evaluation_failing_leaves_no_score_and_no_better_policy(tmp_path, monke
     assert np.isnan(scores[1]) and np.isfinite(scores[3])
     best = load_policy(run.folder / "best.dat", ["tests.scripted"]).provenance
     assert (best["generation"], best["score"]) == (4, scores[3])
+
+
+def test_what_is_lost_is_the_last_unit_that_has_been_evaluated(tmp_path, monkeypatch, capsys):
+    (run,) = prepare(make_scripted_config(tmp_path, eval_every=5, checkpoint_every=1))
+
+    def refuse_to_save(self, checkpoint):
+        raise PermissionError(13, "Permission denied", "/checkpoint/x.ckpt")
+
+    def stop(self):
+        raise SystemExit(143)
+
+    monkeypatch.setattr(RunFiles, "save", refuse_to_save)
+    monkeypatch.setattr(Lifecycle, "_evaluate", stop)
+    with pytest.raises(SystemExit):
+        execute(run)
+    said = [line for line in capsys.readouterr().out.splitlines() if "saved" in line]
+    assert said[-1] == "stopped: generation 4 could not be saved: Permission denied: /checkpoint"

@@ -160,6 +160,8 @@ def test_the_options_come_from_the_run_and_only_some_may_change(tmp_path):
     assert config.as_options() == expected
     config = parse_config("static", [*flags, "--popsize", "8"], "")  # as it was
     assert config.settings.population_size == 8
+    config = parse_config("static", [*flags, "--environment", "tests.scripted:Scripted-v0"], "")  # means the same
+    assert config.environment.id == "Scripted-v0"
     with pytest.raises(ValueError, match=r"sigma cannot change when a run is resumed: it is 0.1 in .*, got 0.2"):
         parse_config("static", [*flags, "--sigma", "0.2"], "")
 

@@ -158,6 +158,8 @@ def test_what_a_finished_run_lacks_is_made_again(lost, damage, finished, capsys)
 
 def test_another_test_than_that_of_the_folder_is_played(finished, capsys):
     folder, line = finished
+    assert "test.json" in _resume_and_list_changes(folder, generations=3, test_episodes=2, episode_timeout=60.0)
+    assert _read_test_line(capsys) == line
     assert "test.json" in _resume_and_list_changes(folder, generations=3, test_episodes=3)
     assert _read_test_line(capsys) != line
     resume(folder, generations=5, test_episodes=3)

@@ -193,7 +193,7 @@ def test_each_resumes_with_its_own_options(tmp_path):
     top = find_top(tmp_path)
     execute_all(prepare_resume(top / "seed1", "--chunk_size", "3"))
     found = []
-    for run in prepare_resume(top, "--generations", "3"):
+    for run in prepare_resume(top, "--generations", "3", "--seed", "0", "--seeds", "2"):  # both as they were
         found.append((run.config.run.seed, run.config.engine.chunk_size, run.config.trainer_options.generations))
         os.close(run.lock)
     assert found == [(0, 4, 3), (1, 3, 3)]
