@@ -55,6 +55,7 @@ STUDIES = {
             "InvertedDoublePendulum-v5": 5,
             "Reacher-v5": 6,
             "Pusher-v5": 8,
+            "HumanoidStandup-v5": 25,
             "LunarLander-v3": 5,
             "BipedalWalker-v3": 25,
             "Acrobot-v1": 1,
