@@ -54,8 +54,8 @@ _POOL_CONFIG = {"num_envs", "batch_size", "num_threads", "max_num_players", "thr
 """Keys of EnvPool's config that concern the pool."""
 
 EPISODES_OF_CAR_RACING = 100
-"""Episodes that one pool plays. With more, a new pool would replay more starts, each of which makes a track. With fewer,
-more pools would be freed, each of which leaks some 17 kB a simulator."""
+"""Episodes that one pool plays. With more, a new pool would replay more starts, each of which makes a track. With
+fewer, more pools would be freed, each of which leaks some 17 kB a simulator."""
 
 _NOT_OPTIONS = {"seed", "env_seed", "gym_reset_return_info", "reward_threshold", "max_episode_steps", "xml_file"}
 """Other keys that are not options of an environment. See `_make_morphology_config` for `xml_file`."""
