@@ -16,7 +16,7 @@ from numbers import Integral, Real
 from types import NoneType, UnionType
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
-from hebbes.contracts.plain_values import make_plain
+from hebbes.contracts.plain_values import make_list, make_plain
 from hebbes.contracts.search_space import SearchSpace
 from hebbes.contracts.suggestion import suggest_name
 
@@ -154,8 +154,7 @@ def check_argument(
         return None
     converted = _convert(kind, value)
     if converted is _WRONG:
-        shown = list(value) if isinstance(value, tuple) else value
-        raise ValueError(f"{name} must be {describe_type(kind)}{' or none' * optional}, got {shown!r}")
+        raise ValueError(f"{name} must be {describe_type(kind)}{' or none' * optional}, got {make_list(value)!r}")
     if isinstance(converted, Mapping):
         return make_plain(name, converted)
     for item in converted if isinstance(converted, tuple) else (converted,):

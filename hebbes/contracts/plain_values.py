@@ -5,6 +5,11 @@ from math import isfinite
 from typing import Any
 
 
+def make_list(value: Any) -> Any:
+    """A list instead of a tuple, else the value itself."""
+    return list(value) if isinstance(value, tuple) else value
+
+
 def make_plain(name: str, value: Any) -> Any:
     """The value as a file gives it back: lists instead of tuples, and keys in alphabetical order.
 

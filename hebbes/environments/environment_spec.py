@@ -5,6 +5,7 @@ from dataclasses import MISSING, asdict, dataclass, field, fields
 from typing import Any
 
 from hebbes.contracts.option import check_argument, get_default, get_hints
+from hebbes.contracts.plain_values import make_list
 from hebbes.environments.morphologies import INTACT, check_morphologies
 from hebbes.environments.wrapper_spec import WrapperSpec
 from hebbes.registry.former_names import find_current_class_name, rename_arguments, rename_options
@@ -37,8 +38,7 @@ class EnvironmentSpec:
 
 def spec_to_json(spec: EnvironmentSpec) -> dict[str, Any]:
     """The description as plain dicts and lists, which JSON can hold as far as the options can."""
-    plain = asdict(spec)
-    return {key: list(value) if isinstance(value, tuple) else value for key, value in plain.items()}
+    return {key: make_list(value) for key, value in asdict(spec).items()}
 
 
 def spec_from_json(plain: Any) -> EnvironmentSpec:

@@ -46,12 +46,17 @@ def parse_config(trainer: str, arguments: Sequence[str], description: str) -> Tr
         if name == PRINT_CONFIG and texts:
             raise ValueError(f"{PRINT_CONFIG} takes no value, got {' '.join(texts)}")
     options = [each for each in given if each[0] != PRINT_CONFIG]
-    resolve = resume_config if "resume" in find_deciding_options(trainer, options) else resolve_config
-    config = resolve(trainer, options)
+    config = resolve_or_resume_config(trainer, options)
     if len(options) < len(given):
         print_or_exit(config.format_as_yaml().rstrip())
         sys.exit(0)
     return config
+
+
+def resolve_or_resume_config(trainer: str, given: Sequence[GivenOption]) -> TrainConfig:
+    """The config of the saved run that `resume` names, or else of a new run."""
+    resolve = resume_config if "resume" in find_deciding_options(trainer, given) else resolve_config
+    return resolve(trainer, given)
 
 
 def resolve_config(trainer: str, given: Sequence[GivenOption]) -> TrainConfig:

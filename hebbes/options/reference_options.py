@@ -11,6 +11,7 @@ from dataclasses import Field, dataclass
 from typing import Any
 
 from hebbes.contracts.option import get_flag_name, option
+from hebbes.contracts.plain_values import make_list
 from hebbes.training.owners import list_all_owners, name_options
 
 
@@ -43,5 +44,4 @@ class ReferenceOptions:
     def collect_given(self, among: Iterable[Field]) -> dict[str, Any]:
         """The values of the fields that were given, by flag, as YAML holds them."""
         found = {get_flag_name(each): getattr(self, each.name) for each in among}
-        plain = {name: list(value) if isinstance(value, tuple) else value for name, value in found.items()}
-        return {name: value for name, value in plain.items() if value is not None}
+        return {name: make_list(value) for name, value in found.items() if value is not None}

@@ -7,6 +7,7 @@ from io import StringIO
 from typing import Any
 
 from hebbes.contracts.option import find_unused_options, list_options
+from hebbes.contracts.plain_values import make_list
 from hebbes.execution.observation_moments import read_moments
 from hebbes.files.policy_file import SavedPolicy
 from hebbes.options.command_line import resolve_config
@@ -76,4 +77,4 @@ def find_policy_options(saved: SavedPolicy) -> dict[str, Any]:
     kind = type(saved.policy)
     values = {each.name: getattr(saved.policy, each.name) for each in list_options(kind)}
     used = {name: value for name, value in values.items() if name not in find_unused_options(kind, values)}
-    return {name: list(value) if isinstance(value, tuple) else value for name, value in used.items()}
+    return {name: make_list(value) for name, value in used.items()}

@@ -8,9 +8,7 @@ from typing import Any
 from hebbes.contracts.engine import EngineError
 from hebbes.contracts.option import check_argument
 from hebbes.evaluation.arguments import GUARD, advise_guard
-from hebbes.options.command_line import resolve_config
-from hebbes.options.resuming import resume_config
-from hebbes.options.sources import find_deciding_options
+from hebbes.options.command_line import resolve_or_resume_config
 from hebbes.options.texts import format_options
 from hebbes.recording.console import Console
 from hebbes.registry.lookup import list_names
@@ -99,8 +97,7 @@ def _resolve_options(options: Mapping[str, Any], trainer: str, quiet: bool) -> T
         raise ValueError(f"options must be a mapping of names to values, got {options!r}")
     own = {**options, "quiet": True} if quiet else options
     given = format_options({name: value for name, value in own.items() if (name, value) not in NOT_GIVEN})
-    resolve = resume_config if "resume" in find_deciding_options(trainer, given) else resolve_config
-    config = resolve(trainer, given)
+    config = resolve_or_resume_config(trainer, given)
     if config.run.seeds > 1:
         raise ValueError(f"seeds must be 1 in Python, got {config.run.seeds}: call train once for each seed")
     return config

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from hebbes.contracts.option import find_unused_options
+from hebbes.contracts.plain_values import make_list
 from hebbes.contracts.yaml_text import format_yaml
 from hebbes.environments.environment_options import EnvironmentOptions
 from hebbes.environments.wrapper_spec import WrapperSpec, make_wrapper_spec
@@ -96,7 +97,7 @@ class TrainConfig:
             spec = make_wrapper_spec(entry)
             owner = find_wrapper_owner(owners, spec, kind)
             options = [] if owner is None else [each for each in owner.options if each.field.name != owner.name]
-            given = {each.field.name: _to_plain(self.given[each.key]) for each in options if each.key in self.given}
+            given = {each.field.name: make_list(self.given[each.key]) for each in options if each.key in self.given}
             specs.append(replace(spec, kwargs={**given, **spec.kwargs}))
         return specs
 
@@ -113,7 +114,7 @@ class TrainConfig:
         if all(values[each.field.name] == each.default for each in used):
             return None
         arguments = {each.field.name: values[each.field.name] for each in used if each.field.name != owner.name}
-        return WrapperSpec(owner.name, {name: _to_plain(value) for name, value in arguments.items()})
+        return WrapperSpec(owner.name, {name: make_list(value) for name, value in arguments.items()})
 
     @property
     def trusted_modules(self) -> list[str]:
@@ -124,7 +125,7 @@ class TrainConfig:
         """Values by name in plain types, without the options that say where options are read from."""
         options, values = self.options, self.values
         names, saved = choose_names(options), [each for each in options if each.field.metadata.get("saved", True)]
-        return {names[each.key]: _to_plain(values[each.key]) for each in saved}
+        return {names[each.key]: make_list(values[each.key]) for each in saved}
 
     def find_unused(self) -> dict[str, str]:
         """Key of each option that this run does not use -> text on the options with which it would.
@@ -221,7 +222,3 @@ def find_users_modules(trainer: str, options: Mapping[str, Any]) -> list[str]:
         *options.get("import", ()),
         *(name.partition(":")[0] for name in named if ":" in name and not is_ours(name)),
     ]
-
-
-def _to_plain(value: Any) -> Any:
-    return list(value) if isinstance(value, tuple) else value

@@ -6,6 +6,7 @@ TD3, sfujim/TD3 34770cc (main.py, TD3.py) and stable-baselines3 e05d2db (td3.py,
 
 import pytest
 
+from hebbes.contracts.plain_values import make_list
 from hebbes.options.command_line import parse_config
 from hebbes.registry.tables import ALGORITHMS
 
@@ -51,7 +52,7 @@ def read_options(capsys, *flags):
     """The options of a command, of which nothing is left out."""
     options = parse_config("hybrid", flags, "test").as_options()
     assert capsys.readouterr().err == ""
-    return {name: list(value) if isinstance(value, tuple) else value for name, value in options.items()}
+    return {name: make_list(value) for name, value in options.items()}
 
 
 @pytest.mark.parametrize("environment", MEAN_SCALES)
