@@ -13,7 +13,7 @@ CONFIG_YAML = "config.yaml"
 MEASURED = "measured"
 """The key of a preset's measured score. It is not an option."""
 
-COMMAND_LINE_ONLY = {"config", "run.config", "resume", "run.resume", "print_config", "help"}
+COMMAND_LINE_ONLY = {"config", "run.config", "resume", "run.resume", "print_config", "help", "help_all"}
 
 
 def read_yaml(path: Path) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """AES: the asynchronous evolution strategy of AES-RL. Each individual moves the mean by a share, then the variance.
 
 Lee, Lee, Shin & Kweon 2020, arXiv 2012.05417. `hebbes.hybrids.mean_rules` and `hebbes.hybrids.variance_rules` have the
-equations and the departures. The default rules are those of their code.
+equations and the departures. The default rules are those of their code and its `config/`.
 """
 
 from dataclasses import dataclass
@@ -38,7 +38,7 @@ class AESSettings(SearchSettings):
         needs={"mean_rule": ("fixed_linear",)},
     )
     variance_rule: str = option(
-        "fixed",
+        "adaptive",
         "over how many individuals the variance averages: variance_window (fixed), or fewer the further the mean moves",
         choices=tuple(VARIANCE_RULES),
     )

@@ -18,6 +18,7 @@ results depend on the order of completions alone, which a `CompletionLog` keeps.
 - Returns of random actions are not told. Theirs are.
 - No individual is trained before the critics' first job is done.
 - With `rl_share` 0 nothing is collected, and no action is random.
+- Noise on target actions is in units of half their range, as in TD3. Theirs is not scaled.
 - On the Gymnasium back end, an episode that ends in a terminal state at its time limit is terminal. Theirs never is,
   and EnvPool does not tell.
 """
@@ -232,7 +233,8 @@ class Asynchronous(Algorithm):
         counters.lengths = [*counters.lengths, answer.env_steps][-NUM_LENGTHS:]
         self._tally.add_failure("an individual", answer.faults, is_hopeless=job.is_random and answer.env_steps <= 1)
         if job.is_random:
-            return self._make_row(job, answer.fitness, nan, {**NO_MEAN_POLICY, **self.distribution.skip()})
+            answered = {"return": answer.fitness, **NO_MEAN_POLICY, "q_mean": nan}
+            return self._make_row(job, answered, self.distribution.skip())
         mean = MeanJob(
             number=counters.means,
             mean_version=counters.told,
@@ -252,29 +254,32 @@ class Asynchronous(Algorithm):
         """Tells the distribution an individual's return, and the mean policy's."""
         is_hopeless = answer.env_steps <= jobs.MEAN_EPISODES == sum(answer.faults.values())
         self._tally.add_failure("the mean policy", answer.faults, is_hopeless=is_hopeless)
-        mean_policy = {
+        answered = {
+            "return": job.fitness,
             "mean_policy_return": answer.fitness,
             "mean_policy_lag": self._counters.told - job.mean_version,
             "mean_policy_env_steps": answer.env_steps,
+            "q_mean": job.q_mean,
         }
         moved = self.distribution.tell(job.individual_row, job.fitness, answer.fitness)
         self._counters.told += 1
-        return self._make_row(job, job.fitness, job.q_mean, {**mean_policy, **moved})
+        return self._make_row(job, answered, moved)
 
     def _make_row(
-        self, job: IndividualJob | MeanJob, fitness: float, q_mean: float, compared: Mapping[str, float]
+        self, job: IndividualJob | MeanJob, answered: Mapping[str, float], moved: Mapping[str, float]
     ) -> dict[str, float]:
-        """Metrics of an individual, and of what was done since the last one. `compared` are those of its tell."""
-        return {
-            "return": fitness,
-            **compared,
+        """Metrics of an individual, and of what was done since the last one. `moved` are those of the distribution."""
+        ours = {
+            **answered,
             "is_rl": int(job.is_rl),
             "rl_share": self._share.share,
-            "q_mean": q_mean,
             "actor_steps": job.actor_steps,
             "replay_size": len(self.learner.replay),
             **self._tally.compute_metrics(),
         }
+        if taken := [name for name in moved if name in ours]:
+            raise ValueError(f"the metric {taken[0]!r} needs another name: hebbes has a column of this name")
+        return {**ours, **moved}
 
     def get_state(self) -> TrainerState:
         """The distribution, the critics, the replay, and the jobs that are under way."""

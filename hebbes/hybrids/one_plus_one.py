@@ -2,7 +2,8 @@
 
 The step size follows Rechenberg's rule of one success in five (1973, "Evolutionsstrategie") over a window, as in
 KyunghyunLee/aes-rl, core/population.py. `hebbes.strategies.one_plus_one` has a rule without a window. Departure: the
-window slides. Theirs freezes once it is full.
+window slides, and the variance changes from the tenth individual on. Theirs freezes once it is full, and the variance
+changes from the eleventh on.
 """
 
 from collections.abc import Mapping

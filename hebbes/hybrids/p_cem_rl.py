@@ -14,6 +14,7 @@ Departures:
 - With fewer actor workers than RL individuals, groups of that size take turns, critics first. One worker is CEM-RL.
   Their critics take all steps first, whatever the number of workers.
 - Until `start_steps`, individuals act themselves, and their returns are told. Theirs act at random.
+- The extra variance falls by a factor of 0.95, as in CEM-RL. Theirs ignores its option, and takes 0.90.
 - The steps of `parallel_critic` are bounded by the env steps, and the critics are exchanged between generations. Theirs
   are trained without a pause, and individuals take the latest ones. No individual is trained before they are.
 """

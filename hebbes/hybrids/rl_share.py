@@ -7,7 +7,7 @@ numbers of individuals of both kinds, each counted from 1, and the target r*:
     P(train the next one) = clip(-50 (r - r*) + 0.5, 0, 1)
 
 Departure: r* = 0 never trains, and r* = 1 always. Theirs trains one individual in about a hundred with r* = 0, and
-every second one with r* = 1 once r is near 1.
+leaves one in about a hundred untrained with r* = 1.
 """
 
 from collections.abc import Mapping

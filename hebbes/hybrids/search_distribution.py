@@ -40,7 +40,7 @@ class SearchDistribution(ABC):
     """A mean, and a variance for each parameter."""
 
     own_metrics: ClassVar[tuple[str, ...]] = ()
-    """What `_update` returns."""
+    """The names of what `_update` returns."""
 
     def __init__(self, settings: SearchSettings, initial_mean: Float32[np.ndarray, " params"], seed: int):
         self._seed = seed
@@ -71,6 +71,8 @@ class SearchDistribution(ABC):
         before, sigma = self._mean, self._sigma
         returns = [value if isfinite(value) else nan for value in (fitness, mean_fitness)]
         metrics = self._update(individual.astype(np.float64), *returns)
+        if metrics.keys() != set(self.own_metrics):
+            raise ValueError(f"_update must return the metrics of own_metrics {self.own_metrics}, got {list(metrics)}")
         return {**compute_move_metrics(sigma, before, self._mean), **metrics}
 
     def skip(self) -> dict[str, float]:

@@ -4,7 +4,6 @@ What can be checked without the environment is checked before Gymnasium is impor
 starts.
 """
 
-import shlex
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -13,7 +12,7 @@ from typing import Any
 from hebbes.contracts.yaml_text import format_yaml_line
 from hebbes.environments.environment_options import EnvironmentOptions
 from hebbes.files.option_file import read_yaml
-from hebbes.options.help import format_help
+from hebbes.options.help import print_help_and_exit
 from hebbes.options.option_reader import OptionReader
 from hebbes.options.presets import find_preset, read_preset, read_shared_options
 from hebbes.options.resuming import resume_config
@@ -22,8 +21,7 @@ from hebbes.options.texts import GivenOption, format_options, split_arguments
 from hebbes.recording.standard_output import print_or_exit
 from hebbes.registry.former_names import rename_classes
 from hebbes.training.config import TrainConfig, make_config
-from hebbes.training.owners import find_owner, list_all_owners, list_fixed_owners, list_owners, list_part_kinds
-from hebbes.training.program_words import list_program_words
+from hebbes.training.owners import Owner, find_owner, list_all_owners, list_fixed_owners, list_owners, list_part_kinds
 
 PRINT_CONFIG = "print_config"
 FOOTER = (
@@ -41,7 +39,7 @@ def parse_config(trainer: str, arguments: Sequence[str], description: str) -> Tr
     wrong, or if options do not fit together.
     """
     given = split_arguments(arguments)
-    _print_help_if_asked(trainer, given, description)
+    print_help_if_asked(trainer, given, description, footer=FOOTER)
     for name, texts in given:
         if name == PRINT_CONFIG and texts:
             raise ValueError(f"{PRINT_CONFIG} takes no value, got {' '.join(texts)}")
@@ -124,17 +122,21 @@ def _check_early(trainer: str, sources: Sequence[Source], named: Mapping[str, An
             owner.declared[0](**given)  # checks them
 
 
-def _print_help_if_asked(trainer: str, given: Sequence[GivenOption], description: str) -> None:
-    """If the help is among the options, prints it and ends the program with status 0."""
+def print_help_if_asked(
+    trainer: str,
+    given: Sequence[GivenOption],
+    description: str,
+    *,
+    own: Sequence[Owner] = (),
+    footer: Sequence[str] = (),
+) -> None:
+    """If the help is among the options, prints that of `own` and of a run, and ends the program with status 0."""
     asked = {name for name, _ in given} & {"help", "help_all"}
-    if not asked:
-        return
     if "help_all" in asked:
-        owners = list_all_owners(trainer)
-    else:
+        print_help_and_exit(description, [*own, *list_all_owners(trainer)], footer)
+    if asked:
         owners = list_owners(SourceReader(trainer).follow_choices(Source("", given)))
-    print_or_exit(format_help(shlex.join(list_program_words()), description, owners, FOOTER))
-    sys.exit(0)
+        print_help_and_exit(description, [*own, *owners], footer)
 
 
 def _describe_replaced_wrappers(shared: Mapping[str, Any], config: TrainConfig) -> Iterator[str]:

@@ -26,7 +26,9 @@ class EvaluateConfig(ReferenceOptions):
     )
     environment: str | None = option(None, "Gymnasium id (default: the one in the file)")
     policy: str | None = option(
-        None, "policy of files that torch.save wrote, mlp or cnn; the rest follows the reference's conventions"
+        None,
+        "policy of files that torch.save wrote; the rest follows the reference's conventions",
+        choices=("mlp", "cnn"),
     )
     episodes: int = option(20, "episodes to play for each seed", range=f"in [1, {MAX_EPISODES}]")
     seed: int = option(0, "first seed of the start states; episode k depends only on the seed and k", range=">= 0")

@@ -1,14 +1,28 @@
 """Help texts: a line of usage, then the options in groups, by owner."""
 
+import shlex
 import shutil
+import sys
 import textwrap
 from collections.abc import Iterable, Sequence
+from typing import NoReturn
 
+from hebbes.recording.standard_output import print_or_exit
 from hebbes.registry.former_names import SHORT_OPTIONS
 from hebbes.training.owners import AUTO_POLICIES, SEVERAL, OwnedOption, Owner
+from hebbes.training.program_words import list_program_words
 
 INDENT = 26
 LONGEST_LINE = 120
+
+
+def print_help_and_exit(
+    description: str, owners: Iterable[Owner], footer: Sequence[str] = (), *, positional: str = ""
+) -> NoReturn:
+    """Prints the help of this program with the options of `owners`, and ends the program with status 0."""
+    program = shlex.join(list_program_words()) + f" {positional.upper()} ..." * bool(positional)
+    print_or_exit(format_help(program, description, owners, footer))
+    sys.exit(0)
 
 
 def format_help(program: str, description: str, owners: Iterable[Owner], footer: Sequence[str] = ()) -> str:

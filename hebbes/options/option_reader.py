@@ -5,7 +5,7 @@ from functools import cached_property
 from typing import Any
 
 from hebbes.contracts.option import get_hints, split_hint
-from hebbes.options.suggestions import suggest_flags
+from hebbes.options.suggestions import suggest_options
 from hebbes.options.texts import GivenOption, read_texts
 from hebbes.registry.former_names import FORMER_OPTIONS, SHORT_OPTIONS, find_current_option_name
 from hebbes.training.owners import OwnedOption, Owner, name_options
@@ -15,39 +15,43 @@ class OptionReader:
     """Reads the options of some owners, and explains why others cannot be given."""
 
     def __init__(
-        self, owners: Iterable[Owner], find_others: Callable[[], Iterable[Owner]] = tuple, *, may_be_empty: bool = True
+        self,
+        owners: Iterable[Owner],
+        find_others: Callable[[], Iterable[Owner]] = tuple,
+        *,
+        file: str = "",
+        may_be_empty: bool = True,
     ):
-        """`find_others` returns owners that could have been chosen. `may_be_empty` is as in `read_texts`."""
+        """`find_others` returns owners that could have been chosen. `may_be_empty` is as in `read_texts`.
+
+        `file` is the file that the options are from; empty for the command line.
+        """
         self.notices: dict[str, None] = {}
         self._named, self._find_others = name_options(owners), find_others
-        self._may_be_empty = may_be_empty
+        self._file, self._may_be_empty = file, may_be_empty
 
     @cached_property
     def _others(self) -> dict[str, list[OwnedOption]]:
         return name_options(self._find_others())
 
-    def read(self, given: Sequence[GivenOption], source: str = "") -> dict[str, Any]:
-        """The values by `OwnedOption.key`; the last one, where an option is given twice on the command line.
+    def read(self, given: Sequence[GivenOption]) -> dict[str, Any]:
+        """The values by `OwnedOption.key`; ValueError for the first mistake.
 
-        In a file the default does not contradict another value: files of earlier versions hold all options.
-
-        Raises ValueError, which begins with the source if that is a file, for the first mistake.
+        The last value counts, where an option is given twice on the command line. In a file the default does not
+        contradict another value: files of earlier versions hold all options.
         """
         values: dict[str, Any] = {}
         names: dict[str, str] = {}
         for name, texts in given:
-            try:
-                option, is_off = self.find(name, source)
-                value = self._read_value(option, texts, is_off)
-                if source and option.key in names:
-                    is_listed = "." in name or "." in names[option.key]  # maybe an argument in a list of wrappers
-                    if is_listed and value == option.default:
-                        continue
-                    if not is_listed or values[option.key] != option.default:
-                        other = name if names[option.key] == option.short_name else names[option.key]
-                        raise ValueError(f"{option.short_name} is given twice, as {other} too")
-            except ValueError as error:
-                raise ValueError(f"{source}: {error}" if source else str(error)) from error
+            option, is_off = self.find(name)
+            value = self._read_value(option, texts, is_off)
+            if self._file and option.key in names:
+                is_listed = "." in name or "." in names[option.key]  # maybe an argument in a list of wrappers
+                if is_listed and value == option.default:
+                    continue
+                if not is_listed or values[option.key] != option.default:
+                    other = name if names[option.key] == option.short_name else names[option.key]
+                    raise ValueError(f"{option.short_name} is given twice, as {other} too")
             values[option.key], names[option.key] = value, name
         return values
 
@@ -72,12 +76,12 @@ class OptionReader:
                 return []
         return mistakes or [self._explain_unknown(name)]
 
-    def find(self, name: str, source: str = "") -> tuple[OwnedOption, bool]:
+    def find(self, name: str) -> tuple[OwnedOption, bool]:
         """The option that a name stands for, and whether the name turns it off; ValueError if there is none."""
-        current = self._find_current_name(name, source)
+        current = self._find_current_name(name)
         if current in self._named:
             return self._choose_one(current), False
-        if name.startswith("no_") and (current := self._find_current_name(name[3:], source)) in self._named:
+        if name.startswith("no_") and (current := self._find_current_name(name[3:])) in self._named:
             option = self._choose_one(current)
             if _is_switch(option):
                 return option, True
@@ -92,11 +96,11 @@ class OptionReader:
         name = option.short_name if is_unique else option.full_name
         return read_texts(option, texts, name=name, may_be_empty=self._may_be_empty)
 
-    def _find_current_name(self, name: str, source: str) -> str:
+    def _find_current_name(self, name: str) -> str:
         """The current name of an option; a notice says so if it has a former one."""
         current = find_current_option_name(name, self._named)
         if name in FORMER_OPTIONS and current != name:
-            self.notices[f"{f'{source}: ' if source else ''}--{name} is now called --{current}"] = None
+            self.notices[f"{f'{self._file}: ' if self._file else ''}--{name} is now called --{current}"] = None
         return current
 
     def _choose_one(self, name: str) -> OwnedOption:
@@ -118,11 +122,10 @@ class OptionReader:
         if chosen := self._list_names_of(kinds):
             owners = ", ".join(dict.fromkeys(each.owner.name for each in others))
             return f"{bare} is not an option of {' '.join(kinds)} {' or '.join(chosen)}; it belongs to {owners}"
-        flags = [f"--{each}" for each in self._named if "." not in each or "." in name]
-        flags += [f"--no_{each}" for each, options in self._named.items() if _is_switch(options[0])]
-        flags += [f"--{each}" for each, ours in {**FORMER_OPTIONS, **SHORT_OPTIONS}.items() if ours in self._named]
-        current = {f"--{each}": f"--{ours}" for each, ours in FORMER_OPTIONS.items()}
-        meant = dict.fromkeys(current.get(each, each) for each in suggest_flags(f"--{name}", flags))
+        names = [each for each in self._named if "." not in each or "." in name]
+        names += [f"no_{each}" for each, options in self._named.items() if _is_switch(options[0])]
+        names += [each for each, ours in {**FORMER_OPTIONS, **SHORT_OPTIONS}.items() if ours in self._named]
+        meant = dict.fromkeys(f"--{FORMER_OPTIONS.get(each, each)}" for each in suggest_options(name, names))
         return f"unknown option --{name}" + (f", did you mean {' or '.join(meant)}?" if meant else "")
 
     def _list_names_of(self, kinds: Iterable[str]) -> list[str]:

@@ -14,7 +14,7 @@ from typing import Any
 from hebbes.contracts.suggestion import suggest_name
 from hebbes.files.option_file import read_yaml
 from hebbes.registry.lookup import list_names
-from hebbes.training.owners import find_trainer
+from hebbes.training.owners import choose_parts, find_trainer
 from hebbes.training.run_options import NO_PRESET
 
 PRESETS = Path(__file__).resolve().parent.parent / "presets"
@@ -42,11 +42,13 @@ def find_preset(trainer: str, environment: str, variant: str | None) -> Path | N
 def read_preset(trainer: str, path: Path | None, named: Mapping[str, Any]) -> dict[str, Any]:
     """The options of a preset, with those for the run's method; empty without a preset.
 
-    `named` holds the options by which the user chooses parts. Otherwise the method is the preset's own.
+    `named` holds the options by which the user chooses parts. Otherwise the method is the preset's own, or the default.
     """
-    options, kind = read_yaml(path) if path else {}, find_trainer(trainer).method_kind
-    by_method = {name: options.pop(name) for name in (list_names(kind) if kind else ()) if name in options}
-    return options | by_method.get({**options, **named}.get(kind, ""), {})
+    options, found = read_yaml(path) if path else {}, find_trainer(trainer)
+    names = list_names(found.method_kind) if found.method_kind else ()
+    by_method = {name: options.pop(name) for name in names if name in options}
+    method = {**options, **named}.get(found.method_kind, choose_parts(trainer, found.Options).method)
+    return options | by_method.get(method, {})
 
 
 def read_shared_options(environment: str) -> dict[str, Any]:

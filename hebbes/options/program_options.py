@@ -1,17 +1,14 @@
 """The options of a program that declares them in one dataclass, as all but training and `sweep` do."""
 
-import shlex
 import sys
 from collections.abc import Sequence
 from dataclasses import fields
 from typing import Any
 
-from hebbes.options.help import format_help
+from hebbes.options.help import print_help_and_exit
 from hebbes.options.option_reader import OptionReader
 from hebbes.options.texts import split_arguments
-from hebbes.recording.standard_output import print_or_exit
 from hebbes.training.owners import Owner
-from hebbes.training.program_words import list_program_words
 
 
 def parse_options(owner: type, arguments: Sequence[str], description: str, positional: str = "") -> dict[str, Any]:
@@ -24,9 +21,7 @@ def parse_options(owner: type, arguments: Sequence[str], description: str, posit
         arguments = [f"--{positional}", *arguments]
     given, options = split_arguments(arguments), Owner("options", "options", (owner,))
     if {"help", "help_all"} & {name for name, _ in given}:
-        words = shlex.join(list_program_words()) + f" {positional.upper()} ..." * bool(positional)
-        print_or_exit(format_help(words, description, [options]))
-        sys.exit(0)
+        print_help_and_exit(description, [options], positional=positional)
     if positional and arguments and all(name != positional for name, _ in given) and _is_needed(owner, positional):
         raise ValueError(f"{positional} must be named first, before {arguments[0]}")
     reader = OptionReader([options], may_be_empty=False)

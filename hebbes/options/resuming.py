@@ -74,8 +74,10 @@ def _make_resumed_config(
     for notice in reader.notices:
         print(notice, file=sys.stderr)
     options = _map_options(reader)
-    after = make_config(reader.choices, reader.values, frozenset())
+    new = frozenset(key for key in reader.typed if reader.values[key] != before.values.get(key))
+    after = make_config(reader.choices, reader.values, new)
     _check_changes(before, after, [options[key] for key in sorted(reader.typed)], folder)
+    after.check_typed_options()
     changed = {key: reader.values[key] for key in reader.typed if _may_change(options[key])}
     values = saved_values | changed | {"environment.imports": saved_values["environment.imports"]}
     return make_config(replace(before.choices, loggers=after.choices.loggers), values, frozenset())

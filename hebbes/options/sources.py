@@ -105,30 +105,30 @@ class SourceReader:
 
     def read(self, source: Source) -> None:
         """Reads a source; ValueError for the first mistake in it."""
+        with name_in_errors(source):
+            self._read(source)
+
+    def _read(self, source: Source) -> None:
         before, self.choices = self.choices, self.follow_choices(source)
-        with name_in_errors(source):
-            owners = self.owners
+        owners = self.owners
         self._leave_out_replaced(before, owners)
-        reader = OptionReader(owners, lambda: list_all_owners(self._trainer))
+        reader = OptionReader(owners, lambda: list_all_owners(self._trainer), file=source.name)
         given = [each for each in source.given if reader.knows(each[0])] if source.is_lenient else source.given
-        with name_in_errors(source):
-            spread, given = ([], given) if source.is_saved else _spread_entries(given, owners)
+        spread, given = ([], given) if source.is_saved else _spread_entries(given, owners)
         self._replace_listed(reader, source, spread)
-        values = reader.read([*spread, *given], source.name)
+        values = reader.read([*spread, *given])
         self.values |= values
         if not source.is_saved:
-            with name_in_errors(source):
-                self._check_put_on(source, owners)
+            self._check_put_on(source, owners)
         self._sources |= dict.fromkeys(values, source)
         self.notices += reader.notices
         if not source.name:
             self.typed = frozenset(values)
 
     def follow_choices(self, source: Source) -> Choices:
-        """The choices of the sources so far, with those of another one."""
+        """The choices of the sources so far, with those of another one; ValueError for a mistake in its lists."""
         named = find_deciding_options(self._trainer, source.given)
-        with name_in_errors(source):
-            entries = {name: read_entries(name, named[name]) for name in LISTS_OF_PARTS if name in named}
+        entries = {name: read_entries(name, named[name]) for name in LISTS_OF_PARTS if name in named}
         return Choices(
             self._trainer,
             named.get("policy", self.choices.policy),

@@ -1,4 +1,4 @@
-"""Suggestions for a flag that does not exist."""
+"""Suggestions for an option that does not exist."""
 
 import difflib
 from collections.abc import Sequence
@@ -27,16 +27,14 @@ NAMES_ELSEWHERE = {
 """By our name of an option, its names in other programs."""
 
 
-def suggest_flags(typed: str, flags: Sequence[str]) -> list[str]:
-    """At most three flags that a user may have meant by `typed`.
+def suggest_options(typed: str, known: Sequence[str]) -> list[str]:
+    """At most three names of options that a user may have meant by `typed`.
 
-    In this order: our flag for another program's name, flags that begin with the name, the most similar one, and flags
-    with the same words. Flags that turn an option off are suggested only for one that does.
+    In this order: our name for another program's, names that begin with it, the most similar one, and names with the
+    same words. Names that turn an option off (no_NAME) are suggested only for one that does.
     """
-    off = "--no_" if typed.startswith("--no_") else "--"
-    names = [flag.removeprefix(off) for flag in flags if flag.startswith(off)]
-    if off == "--":
-        names = [name for name in names if not name.startswith("no_")]
+    off = "no_" if typed.startswith("no_") else ""
+    names = [each.removeprefix(off) for each in known if each.startswith("no_") == bool(off)]
     name = typed.removeprefix(off)
     found = (
         [ours for ours, theirs in NAMES_ELSEWHERE.items() if name in theirs and ours in names]

@@ -54,7 +54,7 @@ def film(description: str) -> None:
     with end_cleanly_on_signals():
         with report_errors_in_one_line():
             config = FilmConfig(**parse_options(FilmConfig, sys.argv[1:], description, "runs"))
-            files = list(_list_files(config.runs))
+            files = list({Path(each).resolve(): each for each in _list_files(config.runs)}.values())
         with Console(sys.stderr) as console:
             with report_errors_in_one_line(), console.phase("reading policies"):
                 from hebbes.reporting.film import film_scenes  # imports Gymnasium

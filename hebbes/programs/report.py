@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from hebbes.contracts.option import check_options, option
 from hebbes.evaluation.arguments import MAX_EPISODES
+from hebbes.execution.engine_options import resolve_num_threads
 from hebbes.options.program_options import parse_options
 from hebbes.programs.exit_status import end_cleanly_on_signals, report_errors_in_one_line
 from hebbes.recording.console import Console
@@ -42,6 +43,7 @@ class ReportConfig:
             raise ValueError("runs must name folders of runs")
         if self.video and not self.episodes:
             raise ValueError("video needs episodes >= 1, got 0")
+        resolve_num_threads(self.threads)
         check_page_path("output", Path(self.output))
 
 
@@ -74,9 +76,12 @@ def make_sections(config: ReportConfig, console: Console) -> "tuple[list[Section
     from hebbes.programs.reports.curve_sections import make_diagnostics_section, make_learning_section
     from hebbes.programs.reports.run_sections import make_options_section, make_runs_section, read_runs
     from hebbes.programs.reports.sweep_sections import is_trial, make_sweep_section
+    from hebbes.reporting.video import check_video_path
     from hebbes.training.run_status import read_status
     from hebbes.training.saved_runs import find_run_folders
 
+    if config.video:
+        check_video_path("--video", Path(config.output).with_suffix(".mp4"))
     with console.phase("reading runs"):
         named = [Path(path).resolve() for path in config.runs]
         found = {folder.resolve(): folder for path in config.runs for folder in find_run_folders(Path(path))}
@@ -107,7 +112,6 @@ def _play(config: ReportConfig, runs: "Sequence[ReportedRun]", console: Console)
     )
     from hebbes.programs.reports.plasticity_sections import make_plasticity_section
     from hebbes.reporting.page.contents import Section, Text
-    from hebbes.reporting.video import check_video_path
     from hebbes.training.saved_runs import BEST
 
     by_path = {str(path): run for run in runs if (path := run.saved.folder / BEST).exists()}
@@ -120,8 +124,6 @@ def _play(config: ReportConfig, runs: "Sequence[ReportedRun]", console: Console)
         threads=config.threads,
         imports=config.imports,
     )
-    if config.video:
-        check_video_path("--video", Path(config.output).with_suffix(".mp4"))
     with console.phase("reading policies"):
         entries, refused = _load_playable(evaluation)
     for line in refused.values():

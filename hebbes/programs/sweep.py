@@ -1,7 +1,6 @@
 """The program `sweep`, which searches for settings of a method by trials of it."""
 
 import re
-import shlex
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -12,11 +11,9 @@ from typing import TYPE_CHECKING
 from hebbes.contracts.engine import EngineError
 from hebbes.contracts.suggestion import suggest_name
 from hebbes.files.atomic_file import write_atomically
-from hebbes.options.command_line import resolve_config
-from hebbes.options.help import format_help
+from hebbes.options.command_line import print_help_if_asked, resolve_config
 from hebbes.options.option_reader import OptionReader
-from hebbes.options.sources import Source, SourceReader
-from hebbes.options.texts import GivenOption, split_arguments
+from hebbes.options.texts import split_arguments
 from hebbes.programs.exit_status import end_cleanly_on_signals, report_errors_in_one_line
 from hebbes.programs.sweeps.sweep_options import (
     SWEEPS,
@@ -28,11 +25,10 @@ from hebbes.programs.sweeps.sweep_options import (
     limit_by_env_steps,
 )
 from hebbes.recording.console import Console
-from hebbes.recording.standard_output import format_stop_message, print_or_exit
+from hebbes.recording.standard_output import format_stop_message
 from hebbes.training.advice import TrainingError, find_advice
 from hebbes.training.config import TrainConfig
-from hebbes.training.owners import Owner, list_all_owners, list_owners
-from hebbes.training.program_words import list_program_words
+from hebbes.training.owners import Owner, list_all_owners
 
 if TYPE_CHECKING:
     from hebbes.programs.sweeps.study import Study
@@ -79,8 +75,7 @@ def read_options(arguments: Sequence[str], description: str) -> tuple[SweepOptio
     own, others = [[each for each in given if reader.knows(each[0]) == known] for known in (True, False)]
     values = reader.read(own)
     options = SweepOptions(**{key.removeprefix("sweep."): value for key, value in values.items()})
-    if {"help", "help_all"} & {name for name, _ in others}:
-        _print_help(options.trainer, others, description)
+    print_help_if_asked(options.trainer, others, description, own=[_OWNER])
     try:
         config = limit_by_env_steps(resolve_config(options.trainer, others))
     except ValueError:
@@ -96,12 +91,6 @@ def _suggest_own(names: Sequence[str], trainer: str) -> None:
     for name in names:
         if not known.knows(name) and (meant := suggest_name(name, [each.short_name for each in _OWNER.options])):
             raise ValueError(f"unknown option --{name}{meant}")
-
-
-def _print_help(trainer: str, given: Sequence[GivenOption], description: str) -> None:
-    owners = list_owners(SourceReader(trainer).follow_choices(Source("", given)))
-    print_or_exit(format_help(shlex.join(list_program_words()), description, [_OWNER, *owners]))
-    sys.exit(0)
 
 
 def open_study(options: SweepOptions, config: TrainConfig, searched: Sequence[SearchedOption]) -> "Study":

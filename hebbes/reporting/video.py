@@ -43,6 +43,11 @@ def check_video_path(option: str, path: Path) -> None:
     if path.suffix not in (".mp4", ".gif"):
         raise ValueError(f"{option} must name an .mp4 or .gif file, not {str(path)!r}")
     check_place(option, path)
+    check_encoder(option)
+
+
+def check_encoder(option: str) -> None:
+    """Raises ValueError if no video can be written here."""
     if find_spec("av") is None:
         raise ValueError(f"{option} needs the package av, which is not installed: pip install av")
 

@@ -96,5 +96,7 @@ class ARS(GaussianStrategy):
         best = order[: np.count_nonzero(scores >= scores[last])]  # the best b, and those that tie with the last of them
         utilities = np.zeros_like(pairs)
         if np.ptp(pairs[best]) > 0:  # rounding can make the deviation of equal returns positive
-            utilities[best] = pairs[best] / (len(best) * pairs[best].std())
+            exponent = np.frexp(np.abs(pairs[best]).max())[1]
+            scaled = np.ldexp(pairs[best], -exponent)  # exact, so that no square over- or underflows
+            utilities[best] = scaled / (len(best) * scaled.std())
         return utilities.ravel()

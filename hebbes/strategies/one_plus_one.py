@@ -81,7 +81,7 @@ class OnePlusOne:
             self._parent = np.asarray(population.weights([0]))[0]
         if candidate != parent:
             self._sigma = sigma * exp((float(candidate > parent) - TARGET_SUCCESS_RATE) / self._damping)
-            self._sigma = max(self._sigma, min(self._settings.sigma_min, sigma))
+            self._sigma = max(self._sigma, min(self._settings.sigma_min, self._settings.sigma))
         return compute_move_metrics(sigma, before.astype(np.float64), self._parent.astype(np.float64))
 
     def state_dict(self) -> dict[str, np.ndarray]:

@@ -16,6 +16,7 @@ from hebbes.execution.provenance import find_conditions
 from hebbes.files.checkpoint import Checkpoint
 from hebbes.files.policy_file import check_named_code, get_policy_fields
 from hebbes.recording.loggers import check_logger
+from hebbes.reporting.video import check_encoder
 from hebbes.training.assembly import choose_policy, find_spaces, make_agent, make_environment_spec
 from hebbes.training.config import TrainConfig, find_users_modules
 from hebbes.training.contract_checks import try_policy
@@ -33,6 +34,8 @@ def assemble_run(config: TrainConfig, folder: Path, checkpoint: Checkpoint | Non
     observation_space, action_space = find_spaces(environment)
     if config.run.test_episodes:
         _check_test(environment, observation_space, action_space)
+    if config.run.video_every is not None:
+        _check_films(environment)
     config = resolve_automatic_options(config, environment, observation_space)
     agent = make_agent(config, observation_space, action_space)
     _check_size(agent)
@@ -89,6 +92,13 @@ def _check_test(environment: EnvironmentSpec, *trained_in: Space) -> None:
                 f"environment {environment.environment!r} has {trained} on {environment.backend}, "
                 f"but {tested} on {reference.backend}; train with --backend {reference.backend}"
             )
+
+
+def _check_films(environment: EnvironmentSpec) -> None:
+    """ValueError, before training, if kept policies could not be filmed."""
+    check_encoder("video_every")
+    if make_evaluation_spec(environment).backend != "gymnasium":
+        raise ValueError(f"video_every needs the gymnasium back end, which {environment.environment} does not have")
 
 
 def _check_size(agent: Agent) -> None:

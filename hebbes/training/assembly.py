@@ -1,5 +1,6 @@
 """Makes what a config describes: the policy, its action head, the environment and its wrappers."""
 
+import shlex
 from collections.abc import Mapping
 from dataclasses import replace
 
@@ -18,6 +19,7 @@ from hebbes.registry.lookup import find_class
 from hebbes.registry.users_classes import make_policy
 from hebbes.training.config import TrainConfig
 from hebbes.training.owners import find_trainer
+from hebbes.training.program_words import list_program_words
 from hebbes.training.unbounded_actions import check_accepts_unbounded_actions
 from hebbes.wrappers.atari_42 import SCREEN
 from hebbes.wrappers.channels_last import has_channels_first
@@ -172,7 +174,8 @@ def make_agent(config: TrainConfig, observation_space: Space, action_space: Spac
     policy_class = find_class("policy", name)
     trainer = getattr(policy_class, "trainer", config.trainer)
     if trainer != config.trainer:
-        raise ValueError(f"policy {name!r} is not for this program; train it with train_{trainer}.py")
+        program = shlex.join(list_program_words(f"train_{trainer}"))
+        raise ValueError(f"policy {name!r} is not for this program; train it with {program}")
     if not count_outputs(action_space):
         raise ValueError(f"{config.environment.id}: its actions {action_space} have no numbers")
     sizes = {"observation_shape": observation_space.shape, "num_outputs": count_outputs(action_space)}

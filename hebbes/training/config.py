@@ -22,7 +22,6 @@ from hebbes.training.owners import (
     find_owner,
     find_trainer,
     find_wrapper_owner,
-    list_chosen_owners,
     list_owners,
     list_part_kinds,
 )
@@ -84,11 +83,7 @@ class TrainConfig:
 
     def list_put_on(self, kind: str) -> list[WrapperSpec]:
         """The wrappers or loggers of ours that options put on, those whose options make them do something."""
-        return [
-            spec
-            for owner in list_chosen_owners(self.choices)
-            if owner.kind == kind and (spec := self._find_put_on(owner)) is not None
-        ]
+        return [spec for owner in self.owners if owner.kind == kind and (spec := self._find_put_on(owner)) is not None]
 
     def list_named(self, kind: str) -> list[WrapperSpec]:
         """The wrappers or loggers in the list that names them, with their options."""

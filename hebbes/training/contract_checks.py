@@ -1,4 +1,4 @@
-"""Tries a user's own policy and strategy before a run starts, and checks what a strategy returns during it.
+"""Tries a user's own policy and strategy before a run starts, and checks what its parts return during it.
 
 Objects that were tried are thrown away, so a trial changes nothing in the run. Tests check our own classes.
 """
@@ -17,6 +17,7 @@ from hebbes.contracts.policy import Buffers, Layout, LowRankWeights, Policy, Sta
 from hebbes.contracts.population import Population
 from hebbes.contracts.randomness import Purpose, make_generator
 from hebbes.contracts.strategy import Results, Strategy
+from hebbes.contracts.trainer import AllFailedError, SegmentSizeError, UnitResult
 from hebbes.registry.users_classes import convert_errors, is_users_class
 from hebbes.training.advice import TrainingError
 
@@ -70,36 +71,50 @@ def try_strategy(name: str, make: Callable[[], Strategy], layout: Layout) -> Non
 def ask_population(name: str, strategy: Strategy, generation: int, num_members: int | None = None) -> Population:
     """The population that the strategy returns; TrainingError if it raises or returns anything else."""
     arguments = (generation,) if num_members is None else (generation, num_members)
-    return _call(name, "ask", lambda: strategy.ask(*arguments), _check_population)
+    return _call(f"strategy {name!r}", "ask", lambda: strategy.ask(*arguments), _check_population)
 
 
 def tell_results(name: str, strategy: Strategy, population: Population, results: Results) -> dict[str, float]:
     """The metrics that the strategy returns; TrainingError if it raises or returns anything else."""
-    return dict(_call(name, "tell", lambda: strategy.tell(population, results), _check_metrics))
+    return dict(_call(f"strategy {name!r}", "tell", lambda: strategy.tell(population, results), _check_metrics))
 
 
 def read_mean(name: str, strategy: Strategy, layout: Layout) -> Float32[np.ndarray, " params"]:
     """The strategy's mean; TrainingError if it raises or is not a row of parameters."""
-    return _call(name, "mean", lambda: strategy.mean, partial(_check_row, "mean", layout=layout))
+    return _call(f"strategy {name!r}", "mean", lambda: strategy.mean, partial(_check_row, "mean", layout=layout))
 
 
 def read_state(name: str, strategy: Strategy) -> Mapping[str, np.ndarray]:
     """The strategy's state; TrainingError if it raises or is not arrays by name."""
-    return _call(name, "state_dict", strategy.state_dict, _check_state_dict)
+    return _call(f"strategy {name!r}", "state_dict", strategy.state_dict, _check_state_dict)
 
 
-def _call(name: str, what: str, call: Callable[[], Returned], check: Callable[[Returned], None]) -> Returned:
-    """What a strategy returns. TrainingError if it raises, because a user's may raise anything, or `check` does."""
+def advance_algorithm(name: str, advance: Callable[[], UnitResult]) -> UnitResult:
+    """The result of a hybrid's unit; TrainingError if the algorithm raises, or if its metrics are no numbers."""
+    passed = (AllFailedError, SegmentSizeError, OSError)
+    return _call(f"algorithm {name!r}", "advance", advance, lambda result: _check_metrics(result.metrics), passed)
+
+
+def _call(
+    source: str,
+    what: str,
+    call: Callable[[], Returned],
+    check: Callable[[Returned], None],
+    passed: tuple[type[Exception], ...] = (),
+) -> Returned:
+    """What a part returns. TrainingError if it raises, because a user's may raise anything, or `check` does."""
     try:
         returned = call()
     except (EngineError, FloatingPointError, TrainingError):
         raise
     except Exception as error:
-        raise TrainingError(f"strategy {name!r}: {what} raised {describe_with_traceback(error)}") from error
+        if isinstance(error, passed):
+            raise
+        raise TrainingError(f"{source}: {what} raised {describe_with_traceback(error)}") from error
     try:
         check(returned)
     except ValueError as error:
-        raise TrainingError(f"strategy {name!r}: {error}") from error
+        raise TrainingError(f"{source}: {error}") from error
     return returned
 
 
@@ -163,12 +178,12 @@ def _check_state_dict(state: Any) -> None:
 
 def _check_metrics(metrics: Any) -> None:
     if not (isinstance(metrics, Mapping) and all(isinstance(each, str) for each in metrics)):
-        raise ValueError(f"tell must return a mapping of names to numbers, got {_describe(metrics)}")
+        raise ValueError(f"metrics must be a mapping of names to numbers, got {_describe(metrics)}")
     for each, value in metrics.items():
         if not each.isprintable() or "," in each or each.strip() != each or not each:
-            raise ValueError(f"tell must return names without commas and line breaks, got {each!r}")
+            raise ValueError(f"metrics must have names without commas and line breaks, got {each!r}")
         if not _is_number(value):
-            raise ValueError(f"tell must return numbers, got {_describe(value)} for {each!r}")
+            raise ValueError(f"metrics must be numbers, got {_describe(value)} for {each!r}")
 
 
 def _is_number(value: Any) -> bool:

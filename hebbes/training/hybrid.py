@@ -1,7 +1,9 @@
 """Hybrid: the trainer of an actor by a method of `hebbes.hybrids`, which mixes gradients with evolution."""
 
+import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from importlib.util import find_spec
 from itertools import pairwise
 from math import prod
@@ -24,6 +26,8 @@ from hebbes.registry.lookup import find_class
 from hebbes.registry.tables import ALGORITHMS
 from hebbes.registry.users_classes import make_instance
 from hebbes.training.config import TrainConfig
+from hebbes.training.contract_checks import advance_algorithm
+from hebbes.training.program_words import list_program_words
 
 if TYPE_CHECKING:
     from hebbes.execution.chunks import Task
@@ -45,10 +49,13 @@ class HybridOptions:
     def __post_init__(self) -> None:
         check_options(self)
         found = find_class("algorithm", self.algorithm)
-        if not (issubclass(found, Algorithm) and issubclass(found.Settings, GradientSettings)):
+        settings, unit = getattr(found, "Settings", None), getattr(found, "unit", None)
+        has_settings = isinstance(settings, type) and issubclass(settings, GradientSettings)
+        if not (issubclass(found, Algorithm) and has_settings and isinstance(unit, str)):
             raise ValueError(
                 f"algorithm {self.algorithm!r} is not an algorithm: it must inherit from {Algorithm.__module__}."
-                f"{Algorithm.__qualname__}, and its Settings from {GradientSettings.__module__}.GradientSettings"
+                f"{Algorithm.__qualname__}, its Settings from {GradientSettings.__module__}.GradientSettings, and its "
+                "unit must name what it counts"
             )
 
 
@@ -134,17 +141,16 @@ class Hybrid(Trainer):
     def check_spaces(cls, config: TrainConfig, observation_space: Space, action_space: Space) -> None:
         """ValueError without torch, for discrete or unbounded actions, and for observations that are not vectors."""
         name, environment = f"--algorithm {config.choices.method}", config.environment.id
+        instead = f"{shlex.join(list_program_words('train_static'))} evolves policies for it"
         if find_spec("torch") is None:
             raise ValueError(f"{name} needs the package torch, which is not installed: pip install torch")
         if not _has_range(action_space):
             raise ValueError(
-                f"{name} needs actions of real numbers with bounds, but {environment} has {action_space}; "
-                "train_static.py evolves policies for it"
+                f"{name} needs actions of real numbers with bounds, but {environment} has {action_space}; {instead}"
             )
         if len(observation_space.shape or ()) != 1:
             raise ValueError(
-                f"{name} needs observations that are vectors, but {environment} has {observation_space}; "
-                "train_static.py evolves policies for it"
+                f"{name} needs observations that are vectors, but {environment} has {observation_space}; {instead}"
             )
 
     @classmethod
@@ -171,7 +177,7 @@ class Hybrid(Trainer):
 
     def advance(self, progress: Progress, engine: Engine) -> UnitResult:
         """Does the algorithm's next unit."""
-        return self._algorithm.advance(progress, engine)
+        return advance_algorithm(self._name, partial(self._algorithm.advance, progress, engine))
 
     def close(self) -> None:
         """Frees the algorithm's simulators."""

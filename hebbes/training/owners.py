@@ -165,10 +165,15 @@ def list_owners(choices: Choices) -> list[Owner]:
     """
     fixed, chosen = list_fixed_owners(choices.trainer), list_chosen_owners(choices)
     _check_names(fixed, chosen)
-    found, owners = find_trainer(choices.trainer), [*fixed, *chosen]
+    defaults = _find_defaults(choices)
+    return [_change_defaults(owner, defaults) for owner in (*fixed, *chosen)]
+
+
+def _find_defaults(choices: Choices) -> dict[str, Any]:
+    """The defaults that the trainer and the method have for options of other parts."""
+    found = find_trainer(choices.trainer)
     method = find_class(found.method_kind, choices.method) if choices.method else None
-    defaults = {**found.defaults, **getattr(method, "defaults", {})}
-    return [_change_defaults(owner, defaults) for owner in owners] if defaults else owners
+    return {**found.defaults, **getattr(method, "defaults", {})}
 
 
 def _check_names(fixed: Iterable[Owner], chosen: Iterable[Owner]) -> None:
@@ -204,12 +209,13 @@ def _list_several(kind: str, entries: Sequence[Entry]) -> list[Owner]:
 
 
 def list_all_owners(trainer: str) -> list[Owner]:
-    """Every owner of ours that a run could have."""
+    """Every owner of ours that a run could have, with the defaults of the default method."""
     found = find_trainer(trainer)
     allowed = {each.name: each.metadata.get("choices") for each in list_options(found.Options)}
     parts = [find_owner(kind, name) for kind in list_part_kinds(trainer) for name in allowed[kind] or list_names(kind)]
     several = [owner for kind in SEVERAL for owner in _list_several(kind, ())]
-    return [_change_defaults(each, found.defaults) for each in (*list_fixed_owners(trainer), *parts, *several)]
+    defaults = _find_defaults(choose_parts(trainer, found.Options))
+    return [_change_defaults(each, defaults) for each in (*list_fixed_owners(trainer), *parts, *several)]
 
 
 def name_options(owners: Iterable[Owner]) -> dict[str, list[OwnedOption]]:

@@ -29,7 +29,7 @@ OF_ALL = {
 OF_TD3 = {"exploration_noise": 0.1, "policy_delay": 2}
 OF_CEM = {"population_size": 10, "rl_population": 5, "initial_variance": 1e-3}
 OF_ASYNCHRONOUS = {"initial_variance": 1e-3, "actor_workers": 5}
-OF_AES = {"mean_rule": "baseline_relative", "variance_rule": "fixed", "variance_window": 10}
+OF_AES = {"mean_rule": "baseline_relative", "variance_rule": "adaptive", "variance_window": 10}
 OF_ONE = {
     **{"td3": OF_TD3, "cem_rl": OF_CEM, "p_cem_rl": OF_CEM, "acem_rl": OF_ASYNCHRONOUS},
     **{"one_plus_one_rl": OF_ASYNCHRONOUS, "aes_rl": {**OF_ASYNCHRONOUS, **OF_AES}},

@@ -61,7 +61,7 @@ def test_a_sample_is_the_mean_plus_noise_that_follows_from_seed_and_number():
 
 
 def test_one_individual_moves_aes_by_hand():
-    aes = make_aes([1.0, 0.0])
+    aes = make_aes([1.0, 0.0], variance_rule="fixed")
     metrics = aes.tell(np.float32([3.0, 0.0]), 120.0, 100.0)  # p = (20 + 40) / (20 + 80)
     assert metrics["mean_share"] == pytest.approx(0.6)
     assert metrics["update_norm"] == pytest.approx(1.2)
@@ -76,7 +76,7 @@ def test_the_variance_rules_by_hand():
     aes.tell(np.float32([3.0]), 80.0, 100.0)  # p = 1 / 3, n = 2
     assert aes.state_dict()["mean"] == pytest.approx([5 / 3])
     assert aes.state_dict()["variance"] == pytest.approx([0.5 + (2.0 * 4 / 3 - 0.5) / 2])
-    aes = make_aes([1.0], mean_rule="fixed_linear", variance_window=4)
+    aes = make_aes([1.0], mean_rule="fixed_linear", variance_rule="fixed", variance_window=4)
     aes.tell(np.float32([3.0]), 110.0, 100.0)  # p = 1 / 4
     assert aes.state_dict()["variance"] == pytest.approx([0.5 + (2.0 * 1.5 - 0.5) / 4])
 

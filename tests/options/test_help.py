@@ -85,6 +85,12 @@ def test_help_all_has_everything(trainer, kinds, read_help, monkeypatch):
         assert {f"{kind} {owner.name}" for owner in owners if owner.options} <= set(list_titles(text))
 
 
+def test_help_all_has_the_defaults_of_the_default_method(read_help):
+    for flag in ("--help", "--help_all"):
+        text = read_help(flag, trainer="hybrid")
+        assert re.search(r"--hidden_sizes.*?default: ([\d ]+)", text, re.DOTALL).group(1) == "256 256"
+
+
 def test_options_of_a_users_classes_are_shown(read_help):
     chosen = ["--strategy", f"{MINE}:Search", "--policy", f"{MINE}:Scaled"]
     text = read_help("--help", *chosen, "--wrappers", f"{MINE}:Louder", "--loggers", f"{MINE}:Diary")

@@ -6,7 +6,7 @@ import yaml
 
 from hebbes.environments.ids import register
 from hebbes.options.command_line import parse_config
-from hebbes.options.presets import ANY, PRESETS
+from hebbes.options.presets import ANY, PRESETS, read_preset
 from hebbes.registry.tables import TRAINERS
 from hebbes.training.owners import find_trainer
 
@@ -68,3 +68,11 @@ def test_a_wrong_value_of_the_presets_own_strategy_is_refused_for_its_value():
         parse("--environment", "Hopper-v5", "--top_directions", "0")
     with pytest.raises(ValueError, match=r"^top_directions is not an option of strategy openai_es"):
         parse("--environment", "Hopper-v5", "--strategy", "openai_es", "--top_directions", "2")
+
+
+def test_a_section_is_for_runs_with_its_method_also_if_that_is_the_default(tmp_path):
+    preset = tmp_path / "CartPole-v1.yaml"
+    preset.write_text("generations: 3\nopenai_es: {sigma: 0.3}\ncem: {sigma: 0.4}\n")
+    for named, sigma in [({}, 0.3), ({"strategy": "openai_es"}, 0.3), ({"strategy": "cem"}, 0.4)]:
+        assert read_preset("static", preset, named) == {"generations": 3, "sigma": sigma}
+    assert read_preset("static", preset, {"strategy": "ga"}) == {"generations": 3}

@@ -237,7 +237,11 @@ def test_a_wrapper_of_ours_that_would_do_nothing_or_fail_is_refused(text, line):
 
 def test_a_mistake_in_a_list_of_a_file_names_the_file(tmp_path):
     file = tmp_path / "mine.yaml"
-    for text, line in [("a: 3", "wrappers: an entry is NAME"), ("early_stop", "wrappers: early_stop does nothing")]:
+    for text, line in [
+        ("a: 3", "wrappers: an entry is NAME"),
+        ("early_stop", "wrappers: early_stop does nothing"),
+        ("early_stop: {streak: 3}", "unknown option --early_stop.streak, did you mean --early_stop.negative_streak?"),
+    ]:
         file.write_text(f"wrappers: ['{text}']\n")
         assert get_refusal("--config", str(file)).startswith(f"{file}: {line}")
 

@@ -16,6 +16,7 @@ from hebbes.files.policy_file import load_policy
 from hebbes.programs.film import FilmConfig, make_scenes
 from hebbes.reporting.film import MIN_WIDTH, add_caption, film_scenes
 from hebbes.training import background_films
+from hebbes.training.prepare import prepare
 from tests.options.test_users_classes import MINE
 from tests.programs.commands import run_command
 from tests.training.scripted_runs import make_config, make_scripted_config, resume, train
@@ -89,6 +90,14 @@ def test_a_video_that_cannot_be_made_costs_one_line(tmp_path, capfd, damage, rea
     assert list_names(folder / "kept")[-1] == "00000003.dat"
 
 
+def test_videos_that_could_not_be_made_are_refused_before_training(tmp_path, monkeypatch):
+    config = make_scripted_config(tmp_path, generations=1, keep_every=1, video_every=1)
+    monkeypatch.setattr("hebbes.reporting.video.find_spec", lambda name: None)
+    with pytest.raises(ValueError, match=r"^video_every needs the package av, which is not installed"):
+        prepare(config)
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_a_process_that_cannot_be_started_costs_one_line(tmp_path, capsys, monkeypatch):
     class Full(background_films.ProcessTransport):
         def start_worker(self):
@@ -125,6 +134,11 @@ def test_each_kept_policy_is_a_scene_and_the_best_one_the_last(folder):
     captions = [scene.caption for scene in make_scenes(FilmConfig(runs=(str(folder),)), files)]
     assert captions[:4] == ["generation 0", "generation 2", "generation 3", "generation 4"]
     assert re.fullmatch(r"generation [245]  best", captions[4])
+
+
+def test_a_policy_that_is_named_twice_is_one_scene(folder, tmp_path):
+    done = run_command("film", folder, folder / "best.dat", "-o", tmp_path / "film.mp4", "--max_episode_steps", 9)
+    assert (done.returncode, "5 episodes" in done.stdout) == (0, True), done.stderr
 
 
 def test_damaged_bodies_and_lesions_are_scenes_of_their_own(tmp_path):

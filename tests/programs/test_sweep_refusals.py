@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import pytest
 
 from hebbes.contracts.option import option
+from hebbes.policies.mlp import MLP
 from hebbes.strategies.openai_es import OpenAIES, OpenAIESSettings
 from tests.programs.sweeps import open_sweep
 
@@ -24,14 +25,16 @@ from tests.programs.sweeps import open_sweep
         ({"resume": "/no/such/run"}, "resume has no meaning for a sweep"),
         ({"test_episodes": 0}, "test_episodes must be >= 1 in a sweep with finalists"),
         ({"output": "/no/such/folder.yaml"}, "output /no/such/folder.yaml: the folder /no/such does not exist"),
+        ({"finalists": 0, "output": "best.yaml"}, "output needs finalists"),
+        ({"search": "no_antithetic=choice:1:2"}, "search no_antithetic=choice:1:2: "),
         ({"folder": "/proc/no"}, "cannot write to sweep folder /proc/no"),
-        ({"search": "sgma=log:1:2"}, "search: unknown option 'sgma', did you mean 'sigma'?"),
-        ({"search": "sigma=log:0:2"}, "search: sigma must be a finite number > 0, got 0.0, in 'sigma=log:0:2'"),
+        ({"search": "sgma=log:1:2"}, r"search sgma=log:1:2: unknown option --sgma, did you mean --sigma\?"),
+        ({"search": "sigma=log:0:2"}, "search sigma=log:0:2: sigma must be a finite number > 0, got 0.0"),
         ({"search": "sigma=log:2:1"}, "the lower bound must be below the upper one"),
         ({"search": "sigma=1:2"}, "a search space is uniform:LOW:HIGH, log:LOW:HIGH or choice:A:B"),
         ({"search": "sigma=choice:1"}, "a choice needs two values or more"),
-        ({"search": "policy=choice:mlp:linear"}, "search: policy cannot be varied"),
-        ({"search": "generations=choice:1:2"}, "search: generations cannot be varied"),
+        ({"search": "policy=choice:mlp:linear"}, "search policy=choice:mlp:linear: policy cannot be varied"),
+        ({"search": "generations=choice:1:2"}, "search generations=choice:1:2: generations cannot be varied"),
     ],
 )
 def test_bad_input_is_refused(tmp_path, changes, message):
@@ -74,3 +77,13 @@ class Search(OpenAIES):
 def test_an_option_of_a_users_class_may_resemble_one_of_the_sweeps(tmp_path):
     _, config, *_ = open_sweep(tmp_path, strategy=f"{__name__}:Search", search_radius=0.25)
     assert config.settings.search_radius == 0.25
+
+
+@dataclass(frozen=True)
+class OwnMLP(MLP):
+    sigma: float = option(0.5, "has the name of an option of the strategy")
+
+
+def test_a_name_that_two_parts_have_is_refused_as_in_training(tmp_path):
+    with pytest.raises(ValueError, match=r"sigma=log:0.1:1: sigma is an option of .*: give --openai_es.sigma or "):
+        open_sweep(tmp_path, policy=f"{__name__}:OwnMLP", search="sigma=log:0.1:1")

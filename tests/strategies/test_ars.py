@@ -87,6 +87,12 @@ def test_the_scale_of_the_returns_does_not_count():
     )
 
 
+@pytest.mark.parametrize("scale", [2.0**-540, 2.0**540])
+def test_the_squares_of_returns_may_over_or_underflow(scale):
+    fitness = np.random.default_rng(0).normal(size=6)
+    assert np.array_equal(measure_step(make_ars(), fitness)[0], measure_step(make_ars(), scale * fitness)[0])
+
+
 def test_best_directions_without_a_deviation_move_nothing():
     step, _, metrics = measure_step(make_ars(top_directions=1), [5.0, 5.0, 1.0, 0.0, 0.0, 1.0])
     assert not step.any()

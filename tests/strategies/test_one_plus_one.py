@@ -47,6 +47,13 @@ def test_sigma_has_a_floor_to_which_it_never_rises():
     assert strategy.state_dict()["sigma"] == 0.1
 
 
+def test_sigma_that_has_grown_falls_back_to_a_start_below_the_floor():
+    strategy = OnePlusOne(OnePlusOneSettings(sigma=0.1, sigma_min=0.45), START, seed=3)
+    for candidate in (2.0, *[0.0] * 5):
+        strategy.tell(strategy.ask(0), make_results(strategy.ask(0), np.array([candidate, 1.0])))
+    assert strategy.state_dict()["sigma"] == 0.1
+
+
 def test_the_parent_is_judged_by_its_return_of_the_same_generation():
     strategy = OnePlusOne(OnePlusOneSettings(sigma=0.5), START, seed=3)
     strategy.tell(strategy.ask(0), make_results(strategy.ask(0), np.array([100.0, 0.0])))  # a lucky return

@@ -161,7 +161,9 @@ def test_a_plastic_policy_gets_its_own_options():
 
 def test_a_plastic_policy_is_left_to_its_own_program_which_takes_static_ones_too():
     config = make_config("static", environment="CartPole-v1", policy="hebbian", update_every=3)
-    with pytest.raises(ValueError, match=r"^policy 'hebbian' is not for this program; train it with train_hebbian.py$"):
+    with pytest.raises(
+        ValueError, match=r"^policy 'hebbian' is not for this program; train it with python train_hebbian.py$"
+    ):
         make_agent(config, VECTOR, Discrete(4))
     config = make_config("hebbian", environment="CartPole-v1", policy="mlp", hidden_sizes=(3,))
     assert make_agent(config, VECTOR, Discrete(4)).policy.hidden_sizes == (3,)

@@ -204,7 +204,7 @@ def test_what_makes_no_sense_is_refused(tmp_path, flags, message):
             "virtual_batch is not an option of policy linear; it belongs to cnn, conv_lstm",
         ),
         (["--sampler", "low_rank", "--rank", "3"], "rank must be <= 2, the rank of the largest matrix, got 3"),
-        (["--policy", "hebbian"], "policy 'hebbian' is not for this program; train it with train_hebbian.py"),
+        (["--policy", "hebbian"], "policy 'hebbian' is not for this program; train it with python train_hebbian.py"),
     ],
 )
 def test_what_the_policy_has_no_use_for_is_refused_before_anything_is_written(tmp_path, flags, message):

@@ -100,16 +100,16 @@ def test_a_users_strategy_is_tried_without_a_trace_in_the_run(tmp_path):
 @pytest.mark.parametrize(
     ("strategy", "expected"),
     [
-        ("TellsNothing", "tell must return a mapping of names to numbers, got None"),
-        ("TellsText", "tell must return numbers, got 'large' for 'sigma'"),
+        ("TellsNothing", "metrics must be a mapping of names to numbers, got None"),
+        ("TellsText", "metrics must be numbers, got 'large' for 'sigma'"),
         ("TellsAnotherMetric", "a row must have the first row's columns; missing [], new ['another']"),
         ("TellRaises", "tell raised RuntimeError: scripted"),
         (
             "AsksNothingLater",
             "ask must return a population (hebbes/contracts/population.py), got a list, which lacks weights",
         ),
-        ("TellsHugeNumber", "tell must return numbers, got an int of 1329 bits for 'sigma'"),
-        ("TellsComma", "tell must return names without commas and line breaks, got 'a,b'"),
+        ("TellsHugeNumber", "metrics must be numbers, got an int of 1329 bits for 'sigma'"),
+        ("TellsComma", "metrics must have names without commas and line breaks, got 'a,b'"),
         ("TellsColumnOfOurs", "the metric 'generation' needs another name"),
         ("TellsColumnOfTheLoop", "the metric 'return_mean' needs another name"),
         ("MeanShrinks", "mean must be float32 of shape (4,), got float32 of shape (3,)"),

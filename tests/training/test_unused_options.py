@@ -122,6 +122,8 @@ def test_a_run_resumes_with_options_that_it_does_not_use(tmp_path):
     flags = ["--resume", str(folder), "--import", "tests.scripted", "--rank", "3"]
     config = parse_config("static", flags, "")
     assert (config.settings.rank, config.trainer_options.population_size_max) == (3, 20)
+    with pytest.raises(ValueError, match=r"^--ray_address is only used with --engine ray$"):
+        parse_config("static", [*flags, "--ray_address", "127.0.0.1:6379"], "")
 
 
 @pytest.mark.parametrize(

@@ -7,13 +7,12 @@ from typing import Any
 
 from hebbes.contracts.option import check_options, get_hints, option, split_hint
 from hebbes.contracts.search_space import Choice, LogUniform, SearchSpace, Uniform
-from hebbes.contracts.suggestion import suggest_name
 from hebbes.files.atomic_file import check_place
+from hebbes.options.option_reader import OptionReader
 from hebbes.options.texts import read_texts
-from hebbes.registry.former_names import find_current_option_name
 from hebbes.registry.lookup import list_names
 from hebbes.training.config import TrainConfig
-from hebbes.training.owners import INCIDENTAL, OwnedOption, choose_names, find_trainer, list_part_kinds, name_options
+from hebbes.training.owners import INCIDENTAL, OwnedOption, choose_names, find_trainer, list_part_kinds
 
 SWEEPS = "sweeps"
 """The folder of the sweeps of an environment, next to its runs."""
@@ -52,6 +51,8 @@ class SweepOptions:
         check_options(self)
         if self.output is not None:
             check_place("output", Path(self.output))
+            if not self.finalists:
+                raise ValueError(f"output needs finalists, whose best settings it holds, got {self.output}")
 
 
 @dataclass(frozen=True)
@@ -106,19 +107,16 @@ def find_searched_options(config: TrainConfig, texts: Sequence[str]) -> list[Sea
 
 def _read_spaces(config: TrainConfig, texts: Sequence[str], names: Mapping[str, str]) -> Iterator[SearchedOption]:
     """The options in the texts of `search`."""
-    named = name_options(config.owners)
+    reader = OptionReader(config.owners)
     for text in texts:
-        given, _, spelled = text.partition("=")
-        name = find_current_option_name(given, named)
-        if name not in named:
-            raise ValueError(f"search: unknown option {given!r}{suggest_name(given, list(named))}")
-        chosen = named[name][0]
-        if not _may_vary(config, chosen):
-            raise ValueError(f"search: {name} cannot be varied")
+        name, _, spelled = text.partition("=")
         try:
+            chosen, is_off = reader.find(name)
+            if is_off or not _may_vary(config, chosen):
+                raise ValueError(f"{name} cannot be varied")
             space = _read_space(chosen, spelled)
         except ValueError as error:
-            raise ValueError(f"search: {error}, in {text!r}") from error
+            raise ValueError(f"search {text}: {error}") from error
         yield SearchedOption(names[chosen.key], chosen, space)
 
 

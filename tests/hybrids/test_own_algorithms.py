@@ -1,0 +1,90 @@
+"""A user's own algorithm that breaks its contract ends the run in one line that names it."""
+
+from typing import ClassVar
+
+import pytest
+
+import hebbes
+from hebbes.files.checkpoint import load_newest_checkpoint
+from hebbes.hybrids.aes import AES
+from hebbes.hybrids.aes_rl import AESRL
+from hebbes.hybrids.algorithm import Algorithm
+from hebbes.hybrids.td3 import TD3
+from hebbes.options.command_line import parse_config
+from hebbes.training.advice import TrainingError
+
+SCRIPTED = {
+    **{"environment": "tests.scripted:Scripted-v0", "hidden_sizes": [8], "start_steps": 3, "batch_size": 4, "seed": 1},
+    **{"replay_size": 1000, "eval_every": 1000, "test_episodes": 0, "threads": 1, "max_env_steps": 40},
+    **{"env_kwargs": {"truncate_at": 3}, "import": [__name__], "checkpoint_every": 1000},
+}
+
+
+class WithoutSettings(Algorithm):
+    unit = "try"
+
+
+class WithoutUnit(Algorithm):
+    Settings = TD3.Settings
+
+
+class SettingsOfNoClass(TD3):
+    Settings = 3
+
+
+class Raises(TD3):
+    def advance(self, progress, engine):
+        if progress.units == 2:
+            raise RuntimeError("scripted")
+        return super().advance(progress, engine)
+
+
+class AESWithMetrics(AES):
+    own_metrics = (*AES.own_metrics, "extra")
+    extra: ClassVar = {}
+
+    def _update(self, individual, fitness, mean_fitness):
+        return {**super()._update(individual, fitness, mean_fitness), **self.extra}
+
+
+class Undeclared(AESRL):
+    class Distribution(AESWithMetrics):
+        extra: ClassVar = {"extra": 1.0, "another": 1.0}
+
+
+class OfText(AESRL):
+    class Distribution(AESWithMetrics):
+        extra: ClassVar = {"extra": "large"}
+
+
+class NameOfOurs(AESRL):
+    class Distribution(AESWithMetrics):
+        own_metrics = (*AES.own_metrics, "is_rl")
+        extra: ClassVar = {"is_rl": 1.0}
+
+
+@pytest.mark.parametrize("algorithm", ["WithoutSettings", "WithoutUnit", "SettingsOfNoClass"])
+def test_one_that_lacks_what_all_have_is_refused(algorithm):
+    flags = ["--environment", "Pendulum-v1", "--algorithm", f"{__name__}:{algorithm}"]
+    with pytest.raises(ValueError, match=rf"algorithm '{__name__}:{algorithm}' (is not an algorithm|cannot be used)"):
+        parse_config("hybrid", flags, "")
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "line"),
+    [
+        ("Raises", "advance raised RuntimeError: scripted"),
+        ("Undeclared", "_update must return the metrics of own_metrics"),
+        ("OfText", "metrics must be numbers, got 'large' for 'extra'"),
+        ("NameOfOurs", "the metric 'is_rl' needs another name"),
+    ],
+)
+def test_what_one_answers_wrongly_ends_the_run_with_its_units_saved(algorithm, line, tmp_path):
+    own = {"algorithm": f"{__name__}:{algorithm}", "folder": str(tmp_path), "run_name": "own"}
+    own |= {} if algorithm == "Raises" else {"mean_scale": 1.0, "actor_workers": 1}
+    with pytest.raises(TrainingError) as stopped:
+        hebbes.train({**SCRIPTED, **own}, trainer="hybrid")
+    first_line = str(stopped.value).partition("\n")[0]
+    assert first_line.startswith(f"algorithm '{__name__}:{algorithm}': ") and line in first_line
+    saved = load_newest_checkpoint(tmp_path / "Scripted-v0" / "own" / "checkpoint")[0]
+    assert algorithm != "Raises" or saved.progress.units == 2
