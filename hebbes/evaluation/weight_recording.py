@@ -77,12 +77,14 @@ class _RecordedPolicy(IntervenedPolicy):
 
 
 def record_weights(
-    saved: SavedPolicy, policy: Hebbian, environment: EnvironmentSpec, *, episodes: int, seed: int, max_env_steps: int
+    saved: SavedPolicy, environment: EnvironmentSpec, *, episodes: int, seed: int, max_env_steps: int
 ) -> list[WeightRecording]:
-    """Recordings of the first episodes of `play`, each up to a number of env steps. `policy` is that of `saved`.
+    """Recordings of the first episodes of `play` with a plastic policy, each up to a number of env steps.
 
     Episodes that could not begin are left out.
     """
+    policy = saved.policy
+    assert isinstance(policy, Hebbian)
     rng = make_generator(0, Purpose.BOOTSTRAP)
     state = policy.initial_state(saved.weights[np.newaxis], [make_generator(0, Purpose.BOOTSTRAP)], saved.buffers)
     sizes = [layer[0].size for layer in compute_synaptic_weights(state)]

@@ -21,7 +21,15 @@ from hebbes.options.texts import GivenOption, format_options, split_arguments
 from hebbes.recording.standard_output import print_or_exit
 from hebbes.registry.former_names import rename_classes
 from hebbes.training.config import TrainConfig, make_config
-from hebbes.training.owners import Owner, find_owner, list_all_owners, list_fixed_owners, list_owners, list_part_kinds
+from hebbes.training.owners import (
+    AUTO,
+    Owner,
+    find_owner,
+    list_all_owners,
+    list_fixed_owners,
+    list_owners,
+    list_part_kinds,
+)
 
 PRINT_CONFIG = "print_config"
 FOOTER = (
@@ -96,7 +104,7 @@ def _check_early(trainer: str, sources: Sequence[Source], named: Mapping[str, An
     """Refuses what no preset could make right. An option that only another owner has is left for later."""
     kinds = list_part_kinds(trainer)
     for kind in kinds:
-        if kind in named and (kind, named[kind]) != ("policy", "auto"):
+        if kind in named and (kind, named[kind]) != ("policy", AUTO):
             source = next(each for each in reversed(sources) if kind in find_deciding_options(trainer, each.given))
             with name_in_errors(source):
                 find_owner(kind, named[kind])

@@ -158,7 +158,7 @@ def _format_morphology_tables(groups: Mapping[str, Group]) -> list[str]:
     by_environment: dict[str, dict[str, dict[str, str]]] = {}
     for group in groups.values():
         for key, each in group.items():
-            label = describe_environment(replace(each.entry.environment, morphologies=("none",)))
+            label = describe_environment(replace(each.entry.environment, morphologies=(INTACT,)))
             mean = summarize(each.returns).mean
             row = by_environment.setdefault(label, {}).setdefault(_format_row_name(*key), {})
             row[shorten_morphology_name(each.entry.morphology)] = f"{mean}{'*' if each.entry.seen else ' '}"

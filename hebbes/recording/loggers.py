@@ -19,7 +19,7 @@ def check_logger(spec: WrapperSpec) -> None:
     """ValueError, before anything is made, for an option that a logger lacks or refuses, or a missing package."""
     found = find_class("logger", spec.name)
     known = {each.name: each for each in list_options(found)}
-    with convert_errors("loggers", spec.name):
+    with convert_errors("logger", spec.name):
         for name, value in spec.kwargs.items():
             if name not in known:
                 raise ValueError(f"it has no option {name!r}; it takes {', '.join(known) or 'none'}")
@@ -63,14 +63,12 @@ class Loggers:
     def __init__(
         self, specs: Iterable[WrapperSpec], folder: Path, units: int, report: Callable[[str], None] = say
     ) -> None:
-        """Makes the loggers of the run in `folder`. They continue after that many `units`.
-
-        `report` prints a line. Whoever shows a console may replace it.
+        """Makes the loggers of the run in `folder`. They continue after that many `units`. `report` prints a line.
 
         A logger that raises ValueError when it is made, as every error of a user's own does, costs one line. Raises
         OSError if one of ours cannot make its file.
         """
-        self.report = report
+        self._print = report
         self.losses: list[str] = []
         """Which rows are lost, a line for each logger that has failed."""
         self._running: list[_Running] = []
@@ -78,10 +76,10 @@ class Loggers:
             for each in specs:
                 arguments = {"folder": folder, "units": units, **each.kwargs}
                 try:
-                    made = make_instance("loggers", each.name, find_class("logger", each.name), **arguments)
+                    made = make_instance("logger", each.name, find_class("logger", each.name), **arguments)
                 except ValueError as error:  # of a user's own class, or of a server
                     self.losses.append(f"all rows of logger {each.name!r}")
-                    self.report(f"training goes on without logger {each.name!r}: {error}")
+                    self._print(f"training goes on without logger {each.name!r}: {error}")
                     continue
                 self._running.append(_Running(each.name, made))
         except BaseException:
@@ -102,25 +100,24 @@ class Loggers:
             except Exception as error:  # whatever a user's logger raises
                 self._drop(running, unit, describe_error(error))
 
-    def close(self) -> bool:
-        """Closes the loggers and returns whether none has failed. A second call does nothing, with the same result."""
+    def close(self) -> None:
+        """Closes the loggers. A second call does nothing."""
         while self._running:
             running = self._running.pop(0)
             try:
                 running.close()
             except Exception as error:  # whatever a user's logger raises
                 self.losses.append(f"rows of logger {running.name!r}")
-                say(f"logger {running.name!r} has lost rows: {describe_error(error)}")
-        return not self.losses
+                self._print(f"logger {running.name!r} has lost rows: {describe_error(error)}")
 
     def _report_refusal(self, running: _Running, unit: str, error: OSError) -> None:
         kind, reason = f"{type(error).__name__} {error.errno}", describe_error(error)
         line = f"{unit}: not written by logger {running.name!r} ({reason}); it tries again with each row"
         for selected in running.notices.select([Notice(line, [kind])]):
-            self.report(selected)
+            self._print(selected)
 
     def _drop(self, running: _Running, unit: str, reason: str) -> None:
         self.losses.append(f"rows of logger {running.name!r} from {unit} on")
         self._running.remove(running)
-        self.report(f"{unit}: training goes on without logger {running.name!r} ({reason})")
+        self._print(f"{unit}: training goes on without logger {running.name!r} ({reason})")
         running.close_quietly()

@@ -40,7 +40,7 @@ def _get_stdout_descriptor() -> int:
     return sys.__stdout__.fileno()
 
 
-def try_to_write(what: str, write: Callable[[], None]) -> bool:
+def try_to_write(what: str, write: Callable[[], object]) -> bool:
     """Calls `write` and returns whether it succeeded. If not, a line on stderr says why."""
     try:
         write()

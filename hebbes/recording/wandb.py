@@ -16,7 +16,7 @@ from uuid import uuid4
 from hebbes.contracts.errors import describe_error
 from hebbes.contracts.option import option
 from hebbes.files.atomic_file import write_atomically
-from hebbes.files.option_file import read_yaml
+from hebbes.files.option_file import CONFIG_YAML, read_yaml
 from hebbes.recording.base import RunLogger
 
 ID_FILE = "wandb_id.txt"
@@ -41,7 +41,7 @@ class WandB(RunLogger):
         import wandb  # optional
 
         quiet = wandb.Settings(console="off", silent=True, x_disable_stats=True, init_timeout=INIT_SECONDS)
-        options = read_yaml(self.folder / "config.yaml")
+        options = read_yaml(self.folder / CONFIG_YAML)
         try:
             with _keep_hooks():
                 self._run: Any = wandb.init(

@@ -1,6 +1,6 @@
 """Tables of the names that options, presets and files use, and of the classes that they stand for.
 
-A new policy, strategy, wrapper, engine, logger or environment needs one file and one line here.
+A new part, such as a policy, strategy, algorithm or wrapper, needs one file and one line here.
 """
 
 POLICIES = {

@@ -27,16 +27,13 @@ class Kind:
     """Where to read about it."""
 
 
-_LOGGER = Kind(Logger, "inherit from hebbes.recording.base.RunLogger, or see hebbes/contracts/logger.py")
-
 KINDS = {
     "policy": Kind(Policy, "inherit from hebbes.policies.base.StaticPolicy, or see hebbes/contracts/policy.py"),
     "strategy": Kind(Strategy, "see hebbes/contracts/strategy.py"),
     "wrappers": Kind(
         BatchEnv, "inherit from hebbes.wrappers.base.BatchWrapper, or see hebbes/contracts/environment.py"
     ),
-    "logger": _LOGGER,
-    "loggers": _LOGGER,
+    "logger": Kind(Logger, "inherit from hebbes.recording.base.RunLogger, or see hebbes/contracts/logger.py"),
 }
 """Option that names the class, or kind as `find_class` takes it -> kind of class."""
 

@@ -50,12 +50,11 @@ def write_plots(
     for number, path in enumerate(paths, 1):
         # The first result of a file is the one without intervention, in its first morphology.
         first = next(result for result in results if result.entry.path == path)
-        policy = first.entry.saved.policy
-        if first.lost or not isinstance(policy, Hebbian):
+        if first.lost or not isinstance(first.entry.saved.policy, Hebbian):
             continue
         stem = folder / f"{number}_{Path(path).stem}"
         try:
-            recordings = record(first.entry.saved, policy, first.entry.environment)
+            recordings = record(first.entry.saved, first.entry.environment)
             yield from _plot_plasticity(recordings, first.entry, layers, stem)
         except (OSError, ValueError) as error:
             refused.append(f"{path}: {error}")

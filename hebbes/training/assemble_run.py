@@ -21,7 +21,7 @@ from hebbes.training.assembly import choose_policy, find_spaces, make_agent, mak
 from hebbes.training.config import TrainConfig, find_users_modules
 from hebbes.training.contract_checks import try_policy
 from hebbes.training.memory_check import check_run_memory
-from hebbes.training.owners import find_trainer
+from hebbes.training.owners import AUTO, find_trainer
 from hebbes.training.run_state import Run
 from hebbes.training.starting_point import MAX_WEIGHTS, find_starting_point
 
@@ -67,7 +67,7 @@ def resolve_automatic_options(
     config: TrainConfig, environment: EnvironmentSpec, observation_space: Space
 ) -> TrainConfig:
     """The config with the policy and the chunk size filled in, where it left them to the environment."""
-    if config.choices.policy == "auto":
+    if config.choices.policy == AUTO:
         config = _resolve_policy(config, observation_space)
     resolved = config.engine.resolve(environment.backend, observation_space.shape or ())
     return config.change(engine={"chunk_size": resolved.chunk_size})

@@ -61,7 +61,6 @@ class Lifecycle:
             ProgressTable(self._console, budgets) as self._table,
             MetricsWriter(self._run.folder / METRICS_CSV, unit) as self._metrics,
         ):
-            self._loggers.report = self._console.print_notice
             self._introduce()
             error: BaseException | None = None
             try:

@@ -42,11 +42,10 @@ def check_run_memory(config: TrainConfig, agent: Agent, environment: Environment
 
 def measure_run_size(config: TrainConfig, agent: Agent, environment: EnvironmentSpec) -> RunSize:
     """The size of a run. If it has many simulators, one of each kind is measured."""
-    size = _make_run_size(config, agent, environment)
-    size = replace(size, training=_measure_simulators(size, size.training, environment, training=True))
+    size = _measure_simulators(_make_run_size(config, agent, environment), environment, training=True)
     if not size.test_episodes:
         return size
-    return replace(size, test=_measure_simulators(size, size.test, make_evaluation_spec(environment), training=False))
+    return _measure_simulators(size, make_evaluation_spec(environment), training=False)
 
 
 def check_evaluation_memory(agent: Agent, environment: EnvironmentSpec, options: EngineOptions, episodes: int) -> str:
@@ -62,7 +61,7 @@ def check_evaluation_memory(agent: Agent, environment: EnvironmentSpec, options:
         morphologies=len(environment.morphologies),
         observation_size=prod(agent.policy.observation_shape),
     )
-    size = replace(size, test=_measure_simulators(size, stage, environment, training=False))
+    size = _measure_simulators(size, environment, training=False)
     knobs = [
         Knob("episodes", episodes, 1, lambda n: replace(size, test_episodes=n)),
         Knob("threads", size.threads, 1, lambda n: replace(size, threads=n)),
@@ -126,13 +125,15 @@ def _measure_network(agent: Agent, rank: int = 0) -> Network:
     return Network(count, row, state)
 
 
-def _measure_simulators(size: RunSize, stage: Stage, spec: EnvironmentSpec, *, training: bool) -> Stage:
-    """The stage, with the measured bytes of a simulator if it has many of them."""
-    if count_simulators(size, stage, training=training) <= UNMEASURED:
-        return stage
+def _measure_simulators(size: RunSize, spec: EnvironmentSpec, *, training: bool) -> RunSize:
+    """The size, with the measured bytes of a simulator of training, or else of the test, if there are many of them."""
+    if count_simulators(size, training=training) <= UNMEASURED:
+        return size
+    stage = size.training if training else size.test
     members = size.search.population_size + 1 if training else size.test_episodes
     taken = measure_simulator_bytes(spec, min(stage.chunk_size, members), measure_private_memory, training=training)
-    return replace(stage, simulator_bytes=taken)
+    measured = replace(stage, simulator_bytes=taken)
+    return replace(size, training=measured) if training else replace(size, test=measured)
 
 
 def _list_knobs(size: RunSize) -> list[Knob]:

@@ -43,7 +43,7 @@ class Owner:
     """A part of a run, and the dataclasses in which it declares its options."""
 
     kind: str
-    """One of `FIXED`, or a kind of `hebbes.registry.tables.TABLES`."""
+    """One of `FIXED`, a kind of `hebbes.registry.tables.TABLES`, or that of a program with options of its own."""
     name: str
     """The word before the dot in `--owner.option`."""
     declared: tuple[type, ...] = field(repr=False)

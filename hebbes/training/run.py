@@ -23,7 +23,7 @@ from hebbes.training.final_test import run_final_test
 from hebbes.training.lifecycle import Lifecycle, OnRow
 from hebbes.training.run_state import Run
 from hebbes.training.runs import Runs
-from hebbes.training.saved_runs import BEST
+from hebbes.training.saved_runs import BEST, LATEST
 
 LEARNING_CURVE = "learning_curve.png"
 
@@ -61,7 +61,7 @@ class TrainedRun:
     @property
     def latest(self) -> Path:
         """The policy file of the last generation."""
-        return self.folder / "latest.dat"
+        return self.folder / LATEST
 
     @property
     def metrics(self) -> dict[str, Float64[np.ndarray, " generations"]]:
@@ -149,7 +149,7 @@ def _train(run: Run, on_row: OnRow | None, console: Console) -> tuple[list[str],
     with ExitStack() as parts:
         parts.enter_context(closing(run))
         with console.phase("starting loggers"):
-            loggers = Loggers(run.config.list_loggers(), run.folder, run.progress.units)
+            loggers = Loggers(run.config.list_loggers(), run.folder, run.progress.units, console.print_notice)
         parts.enter_context(closing(loggers))
         films = parts.enter_context(closing(BackgroundFilms(run, console)))
         try:

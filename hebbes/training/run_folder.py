@@ -27,7 +27,7 @@ from hebbes.training.config import TrainConfig
 from hebbes.training.owners import INCIDENTAL
 from hebbes.training.program_words import list_program_words
 from hebbes.training.run_state import Run, capture_checkpoint
-from hebbes.training.saved_runs import BEST, KEPT
+from hebbes.training.saved_runs import BEST, KEPT, LATEST
 
 COMMAND_TXT = "command.txt"
 """The file of a run's command lines, with commit and versions."""
@@ -200,7 +200,7 @@ class RunFiles:
             self._save_policy(BEST, best, checkpoint.conditions)
             self._best = best
         if checkpoint.progress.units:
-            self._save_policy("latest.dat", checkpoint.latest, checkpoint.conditions)
+            self._save_policy(LATEST, checkpoint.latest, checkpoint.conditions)
         if any(checkpoint.progress.units % every == 0 for every in self._run.config.run.keeps_every):
             (self._run.folder / KEPT).mkdir(exist_ok=True)
             self._save_policy(f"{KEPT}/{checkpoint.progress.units:08}.dat", checkpoint.latest, checkpoint.conditions)

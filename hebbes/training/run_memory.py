@@ -107,7 +107,7 @@ def _estimate_training(size: RunSize) -> dict[str, float]:
     acting = _estimate_acting(size, stage, members) + size.search.noise_bytes * at_once
     evaluated = size.eval_episodes
     return {
-        "simulators": stage.simulator_bytes * count_simulators(size, stage, training=True),
+        "simulators": stage.simulator_bytes * count_simulators(size, training=True),
         "worker processes": _estimate_processes(
             size, stage, max(members, evaluated), search.population, size.search.worker_jobs, size.search.worker_bytes
         ),
@@ -124,7 +124,7 @@ def _estimate_test(size: RunSize) -> dict[str, float]:
     """Bytes by term of a test: episodes of one policy, and the resamples of its statistics."""
     stage, members = size.test, size.test_episodes
     return {
-        "simulators": stage.simulator_bytes * count_simulators(size, stage, training=False),
+        "simulators": stage.simulator_bytes * count_simulators(size, training=False),
         "worker processes": _estimate_processes(size, stage, members, 4 * size.network.num_params),
         "members' weights": _estimate_acting(size, stage, members),
         "observations": _estimate_observations(size, stage, members),
@@ -146,8 +146,9 @@ def _count_chunks_at_once(size: RunSize, stage: Stage, members: int) -> int:
     return min(size.threads, _count_chunks(stage, members))
 
 
-def count_simulators(size: RunSize, stage: Stage, *, training: bool) -> int:
+def count_simulators(size: RunSize, *, training: bool) -> int:
     """The largest number of simulators at a time: of training and its evaluations, or else of the test."""
+    stage = size.training if training else size.test
     evaluated = size.eval_episodes if training else size.test_episodes
     members = size.search.population_size + 1 if training else 0
     if stage.keeps_all:

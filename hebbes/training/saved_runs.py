@@ -13,8 +13,8 @@ from hebbes.files.option_file import CONFIG_YAML
 from hebbes.recording.standard_output import make_printable
 from hebbes.registry.former_names import rename_saved_options
 
-BEST = "best.dat"
-"""The policy file of the best evaluation, in the folder of a run."""
+BEST, LATEST = "best.dat", "latest.dat"
+"""The policy files of the best evaluation and of the last generation, in the folder of a run."""
 
 KEPT = "kept"
 """The folder of the policies that are kept along the way, in the folder of a run. Each is named after its unit."""

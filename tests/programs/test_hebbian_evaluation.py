@@ -193,7 +193,7 @@ def test_json_of_variants_and_morphologies():
 
 def test_a_recorded_episode_is_the_one_that_is_played():
     saved = make_plastic()
-    (recording,) = record_weights(saved, PLASTIC, SPEC, episodes=1, seed=0, max_env_steps=4)
+    (recording,) = record_weights(saved, SPEC, episodes=1, seed=0, max_env_steps=4)
     assert [each.shape for each in recording.trajectories] == [(4, 12), (4, 24), (4, 8)]
     assert recording.changes.shape == (3, 3)
     acted = []
@@ -280,8 +280,8 @@ def test_a_file_that_was_lost_or_cannot_be_drawn_costs_no_other_plot(files, tmp_
     written = [path.name for path in write_all_plots(options, make_results_on_morphologies(entries, files["plastic"]))]
     assert written == ["2_coevolved_weights.png", "2_coevolved_coefficients.png", "return_by_morphology.png"]
 
-    def record_none(saved, policy, *rest, **named):
-        return [] if policy == PLASTIC else record_weights(saved, policy, *rest, **named)
+    def record_none(saved, *rest, **named):
+        return [] if saved.policy == PLASTIC else record_weights(saved, *rest, **named)
 
     monkeypatch.setattr("hebbes.reporting.evaluation_plots.record_weights", record_none)
     plots, found = write_all_plots(options, make_results_on_morphologies(entries)), []

@@ -1,6 +1,7 @@
 """What the best policies of a report's runs do when they are played: returns, comparisons of methods, videos."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -139,16 +140,8 @@ def make_video_section(
     with TemporaryDirectory() as folder:
         for number, (label, each) in enumerate(best.items()):
             path, title = Path(folder) / f"{number}.mp4", f"{label}: first episode of {runs[each.entry.path].name}"
-
-            def film(path: Path = path, each: EvaluationResult = each) -> None:
-                film_episode(
-                    path,
-                    each.entry.saved,
-                    each.entry.environment,
-                    seed=config.seed,
-                    max_episode_steps=config.max_episode_steps,
-                )
-
+            entry, cap = each.entry, config.max_episode_steps
+            film = partial(film_episode, path, entry.saved, entry.environment, seed=config.seed, max_episode_steps=cap)
             is_filmed = try_to_write(f"video of {each.entry.path}", film)
             blocks.append(Video(title, path.read_bytes()) if is_filmed else Text(f"{title} could not be filmed."))
     return Section("Videos", blocks), all(isinstance(block, Video) for block in blocks)

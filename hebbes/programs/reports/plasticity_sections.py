@@ -46,7 +46,6 @@ def _add_charts(blocks: list[Block], config: EvaluateConfig, each: EvaluationRes
     assert isinstance(policy, Hebbian)
     recordings = record_weights(
         each.entry.saved,
-        policy,
         each.entry.environment,
         episodes=min(config.episodes, NUM_EPISODES),
         seed=config.seed,

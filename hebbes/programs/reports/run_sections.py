@@ -84,7 +84,7 @@ def _read_commands(run: ReportedRun) -> str:
 
 def make_options_section(runs: Sequence[ReportedRun]) -> Section:
     """The options in which methods differ, those in which runs of a method differ, and those that all runs have."""
-    texts = {run.name: _format_texts(run) for run in runs}
+    texts = {run.name: format_texts(run) for run in runs}
     names = dict.fromkeys(name for found in texts.values() for name in found)
     values = {name: list(dict.fromkeys(each[name] for each in texts.values() if name in each)) for name in names}
     blocks: list[Block] = []
@@ -115,5 +115,6 @@ def _compare_methods(environment: str, methods: Mapping[str, ReportedRun]) -> It
         yield Table(f"Options in which methods differ, {environment}", ("option", *found), rows)
 
 
-def _format_texts(run: ReportedRun) -> dict[str, str]:
+def format_texts(run: ReportedRun) -> dict[str, str]:
+    """The options of a run, as a table shows them."""
     return {name: make_printable(" ".join(values)) for name, values in format_options(run.saved.options)}

@@ -6,11 +6,10 @@ from pathlib import Path
 from typing import TypeAlias
 
 from hebbes.files.option_file import read_yaml
-from hebbes.options.texts import format_options
 from hebbes.programs.list_runs import Listed
 from hebbes.programs.plot import X_LABELS
 from hebbes.programs.reports.curve_sections import SCORE, X, limit_points, select_curves
-from hebbes.programs.reports.run_sections import ReportedRun
+from hebbes.programs.reports.run_sections import ReportedRun, format_texts
 from hebbes.programs.sweeps.sweep_options import SEARCHED, SWEEP_YAML, TRIAL
 from hebbes.recording.standard_output import make_printable
 from hebbes.reporting.method_plots import RunCurve
@@ -67,7 +66,7 @@ def _show_sweep(folder: Path, trials: Sequence[ReportedRun]) -> Section:
 
 
 def _read_settings(trial: ReportedRun, spaces: Mapping[str, str]) -> dict[str, str]:
-    texts = {name: make_printable(" ".join(values)) for name, values in format_options(trial.saved.options)}
+    texts = format_texts(trial)
     return {name: texts.get(name, "-") for name in spaces}
 
 

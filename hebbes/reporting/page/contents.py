@@ -48,7 +48,7 @@ class Chart:
     table: Table
     legend: Sequence[LegendEntry] = ()
     can_zoom: bool = False
-    """Whether the specification has a selection `zoom` of the fields x and y, see `charts.ZOOM`."""
+    """Whether the specification has a selection `zoom` of the fields x and y, see `encodings.ZOOM`."""
 
 
 @dataclass(frozen=True)
