@@ -2,7 +2,8 @@
 
 The damages are those of Najarro & Risi (NeurIPS 2020, arXiv 2007.02686): the ankle of one leg of the ant is shortened
 from 0.4 to 0.1, which is one attribute of its XML. Whenever simulators are made, a temporary file is written from the
-installed package's. It is removed once they have read it, so that nothing is left behind, however a program ends.
+installed package's. It is removed once they have read it, so that nothing is left behind unless a process is killed
+in that moment.
 
 A user's own morphology must have the same joints, actuators and parts as the package's. A policy would not fit other
 ones, and with other parts EnvPool writes past the end of its arrays. Its name is the absolute path of its file and a

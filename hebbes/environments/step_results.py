@@ -59,6 +59,10 @@ def _convert_numbers(
             raise TypeError(f"{what} is not of real numbers but of dtype {array.dtype}")
         if array.dtype.kind == "f" and dtype.kind != "f" and not np.isfinite(array).all():
             raise ValueError(f"{what} is not finite")
+        if dtype.kind in "iu" and array.size and not np.can_cast(array.dtype, dtype):
+            bounds = np.iinfo(dtype)  # beyond them numbers would wrap around
+            if array.min() < bounds.min or array.max() > bounds.max:
+                raise ValueError(f"{what} has numbers that {dtype} does not hold")
         array = array.astype(dtype)
     if array.shape[1:] != shape:
         raise ValueError(f"{what} has shape {array.shape[1:]}, not {shape}")

@@ -13,6 +13,8 @@ from gymnasium.spaces import Box, Discrete
 from jaxtyping import Float32
 
 STEM, HOME, FIRST_JUNCTION = range(3)
+MOST = 100_000
+"""Of trials, env steps of a delay, and junctions, because policy files may set them."""
 
 
 class TMaze(gymnasium.Env):
@@ -31,8 +33,8 @@ class TMaze(gymnasium.Env):
 
     def __init__(self, trials: int = 30, delay: int = 0, junctions: int = 1) -> None:
         for name, value, least in (("trials", trials, 3), ("delay", delay, 0), ("junctions", junctions, 1)):
-            if isinstance(value, bool) or not isinstance(value, int) or value < least:
-                raise ValueError(f"{name} must be an integer >= {least}, got {value!r}")
+            if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= MOST:
+                raise ValueError(f"{name} must be an integer in [{least}, {MOST}], got {value!r}")
         self._trials, self._delay, self._junctions = trials, delay, junctions
         self._num_places = FIRST_JUNCTION + junctions
         self.observation_space = Box(0, 1, (self._num_places,), np.float32)

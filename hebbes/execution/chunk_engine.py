@@ -27,6 +27,9 @@ from hebbes.execution.join_rollouts import join_rollouts
 from hebbes.execution.noise_sums import PairwiseSum, group_chunks
 from hebbes.execution.transport import Transport
 
+STARTS_PER_SECOND = 1000
+"""A new pool of EnvPool makes at least as many of the starts before an episode; 15,000 were measured."""
+
 
 class ChunkEngine:
     """An Engine whose subclasses name a transport.
@@ -61,12 +64,7 @@ class ChunkEngine:
         max_idle = self._count_idle_envs(members)
         num_cases = self._task.count_cases(context)
         everybody, shared = (self._transport.share(each) for each in (population, context))
-        limits: list[TimeLimit | None] = [None] * len(chunks)
-        if self._episode_timeout is not None:
-            seconds = self._episode_timeout * max(map(len, chunks)) * num_cases
-            shortest = replace(context, episodes=context.episodes[:1], max_episode_steps=1)
-            first_calls = [(everybody, ids, self._transport.share(shortest), env_threads, max_idle) for ids in chunks]
-            limits = [TimeLimit(seconds, EPISODE_TIMEOUT, warm_up=call) for call in first_calls]
+        limits = self._make_limits(chunks, context, everybody, env_threads, max_idle)
         tickets = [
             self._dispatch.submit(
                 ChunkEvaluator.evaluate,
@@ -83,6 +81,31 @@ class ChunkEngine:
             answers[ticket], done = answer, done + len(answer.returns)
             self.progress = done, num_members
         return join_rollouts([answers[ticket] for ticket in tickets])
+
+    def _make_limits(
+        self, chunks: Sequence[range], context: Context, everybody: Any, env_threads: int, max_idle: int
+    ) -> list[TimeLimit | None]:
+        """The time limit of each chunk.
+
+        A chunk's warm-up plays one env step of the episode before, because a pool of EnvPool that has begun an episode
+        is made anew to begin it again.
+        """
+        if self._episode_timeout is None:
+            return [None] * len(chunks)
+        environment, largest = self._task.environment, max(map(len, chunks))
+        earlier = max(0, context.episodes[0] - 1)
+        shortest = self._transport.share(replace(context, episodes=(earlier,), max_episode_steps=1))
+        num_starts = earlier * largest * len(environment.morphologies) * (environment.backend == "envpool")
+        return [
+            TimeLimit(
+                self._episode_timeout * largest * self._task.count_cases(context),
+                EPISODE_TIMEOUT,
+                warm_up=(everybody, ids, shortest, env_threads, max_idle),
+                prepares=(context.purpose, ids),
+                extra_seconds=num_starts / STARTS_PER_SECOND,
+            )
+            for ids in chunks
+        ]
 
     def weighted_noise_sums(
         self, population: NoisePopulation, utilities: Float[np.ndarray, "rows members"], powers: Sequence[int]

@@ -9,8 +9,9 @@ another worker does its job. What else happens depends on why it was lost:
   it runs. This counts against no job. But many such losses without an answer in between end the dispatch
   (`hebbes.execution.losses`).
 - It is not known whether it died during its job or was killed. A job that loses five workers in this way is given up.
-- It was ended here because its warm-up took longer than `START_SECONDS`. This counts against the job. Until some worker
-  has finished a warm-up, it also counts as a loss of the second kind. So jobs that all hang there end the dispatch.
+- It was ended here because its warm-up took longer than `START_SECONDS` and what the job's limit adds. This counts
+  against the job. Until some worker has finished a warm-up, it also counts as a loss of the second kind. So jobs that
+  all hang there end the dispatch.
 - Its machine is gone. This counts for nothing. While there is no machine at all, the dispatch waits for one.
 
 A worker may also hang (`hebbes.execution.stragglers`). When no job waits, a job that is late goes to an idle worker
@@ -193,14 +194,14 @@ class Dispatch:
             if begins_at_once and len(seat.calls) >= self._transport.threads_per_worker:
                 return
             self._waiting.take(job, seat)
-            self._begin(seat, job, warming_up=not seat.has_warmed_up)
+            self._begin(seat, job)
 
-    def _begin(self, seat: Seat, job: Job, *, warming_up: bool = False) -> None:
+    def _begin(self, seat: Seat, job: Job) -> None:
         """Sends the worker its job. If this has a time limit, a worker may have to warm up first."""
         arguments, seconds = job.arguments, LOOK_SECONDS if job.limit is None else job.limit.seconds
-        is_warming_up = warming_up and job.limit is not None
-        if job.limit is not None and warming_up:
-            arguments, seconds = job.limit.warm_up, START_SECONDS
+        is_warming_up = job.limit is not None and job.limit.prepares not in seat.warmed_up
+        if is_warming_up and job.limit:
+            arguments, seconds = job.limit.warm_up, START_SECONDS + job.limit.extra_seconds
         now = time.monotonic()
         seat.calls[job.ticket] = Call(job, now, now + seconds, is_warming_up)
         seat.worker.send(job.ticket, job.function, arguments)
@@ -216,7 +217,7 @@ class Dispatch:
         for worker, ticket, answer in answers:
             self._take_answer(asked[worker], ticket, answer)
         if answers:
-            return  # more may have come while the caller did something else, so nobody is late yet
+            return  # more may have come meanwhile, so nobody is late yet
         for seat in watched:
             if self._find_deadline(seat) < time.monotonic():
                 self._look_at_late_worker(seat)
@@ -241,7 +242,8 @@ class Dispatch:
             seat.has_started = True
             self._waiting.share_out(self.num_started)
         elif call.is_warming_up:
-            seat.has_warmed_up = self._has_warmed_up = True
+            seat.warmed_up.add(call.job.limit and call.job.limit.prepares)
+            self._has_warmed_up = True
             self._begin(seat, call.job)
         else:
             del seat.calls[call.job.ticket]
@@ -262,11 +264,11 @@ class Dispatch:
         if job.limit is None:
             call.deadline = now + waited
             return seat.worker.end_if_stopped()
-        if call.is_warming_up:
-            if not self._has_warmed_up:
-                self._deaths.add()
-            return self._lose_worker(seat, Loss(f"worker did not warm up in {START_SECONDS:g} s", "call"), [call])
-        return self._lose_worker(seat, Loss(job.limit.reason, "call"), [call])
+        if call.is_warming_up and not self._has_warmed_up:
+            self._deaths.add()
+        most = START_SECONDS + job.limit.extra_seconds
+        reason = f"worker did not warm up in {most:g} s" if call.is_warming_up else job.limit.reason
+        return self._lose_worker(seat, Loss(reason, "call"), [call])
 
     def _lose_worker(self, seat: Seat, loss: Loss, blamed: Sequence[Call]) -> None:
         """Frees the place of a lost worker. Its jobs are tried again or given up, unless others have them or had them.

@@ -1,7 +1,7 @@
 """Jobs, and the places of the workers that do them, as the dispatch keeps them."""
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import inf
 from typing import Any
@@ -15,13 +15,17 @@ MAX_TRIES: Mapping[Cause, int] = {"call": 2, "unknown": 5}
 
 @dataclass(frozen=True)
 class TimeLimit:
-    """How long a job may take on a worker that has warmed up. It never waits for a thread of the worker."""
+    """How long a job may take on a worker that has warmed up for it. It never waits for a thread of the worker."""
 
     seconds: float
     reason: str
     """Why a job that takes longer is given up."""
     warm_up: Sequence[Any]
-    """Arguments of a shorter call, which a new worker does first: it makes simulators and compiles."""
+    """Arguments of a shorter call, which a worker does first: it makes simulators and compiles."""
+    prepares: Hashable = None
+    """What the warm-up makes. A worker warms up once for all jobs of which this is equal."""
+    extra_seconds: float = 0.0
+    """How much longer than the start of a worker the warm-up may take."""
 
 
 @dataclass(eq=False)
@@ -61,7 +65,8 @@ class Seat:
     calls: dict[int, Call] = field(default_factory=dict)
     """What the worker does, by ticket. Another one may have done it already."""
     has_started: bool = False
-    has_warmed_up: bool = False
+    warmed_up: set[Hashable] = field(default_factory=set)
+    """For which jobs it has warmed up, by `TimeLimit.prepares`."""
 
 
 def end_dispatch(reason: str) -> Any:

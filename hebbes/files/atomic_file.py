@@ -1,9 +1,10 @@
 """Atomic writes: a file has either its old or its new content, whenever the machine stops."""
 
+import fcntl
 import os
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 _SUFFIX = ".tmp"
@@ -28,10 +29,11 @@ def replace_file(path: Path) -> Iterator[Path]:
     temporary = Path(name)
     try:
         with os.fdopen(descriptor) as file:
+            _lock(descriptor)
             yield temporary
             os.fchmod(file.fileno(), 0o644)
             os.fsync(file.fileno())
-        temporary.replace(path)
+            temporary.replace(path)
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
@@ -53,8 +55,22 @@ def sync_folder(folder: Path) -> None:
         os.close(descriptor)
 
 
+def _lock(descriptor: int) -> bool:
+    """Locks a temporary file as long as it is open. False if another process has locked it."""
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:  # a file system without locks
+        pass
+    return True
+
+
 def delete_leftovers(folder: Path) -> None:
-    """Deletes the temporary files of killed processes. Nobody else may be writing to the folder."""
+    """Deletes the temporary files of killed processes, and none that another process is writing."""
     for path in folder.glob(f".*{_SUFFIX}"):
-        if path.is_file():
-            path.unlink(missing_ok=True)
+        with suppress(FileNotFoundError):
+            if path.is_file() and not path.is_symlink():
+                with path.open("rb") as file:
+                    if _lock(file.fileno()):
+                        path.unlink()

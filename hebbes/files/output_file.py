@@ -1,4 +1,4 @@
-"""Policy files that programs make from other policy files. An existing file is never overwritten."""
+"""Policy files that programs make from other policy files. An existing file is refused before anything is done."""
 
 from pathlib import Path
 

@@ -17,7 +17,7 @@ from typing import Any
 from hebbes.contracts.trainer import Snapshot
 from hebbes.execution.provenance import find_conditions
 from hebbes.files import checkpoint as checkpoints
-from hebbes.files.atomic_file import delete_leftovers, sync_folder
+from hebbes.files.atomic_file import delete_leftovers, sync_folder, write_atomically
 from hebbes.files.checkpoint import Checkpoint, save_checkpoint
 from hebbes.files.folder_lock import lock_folder
 from hebbes.files.option_file import CONFIG_YAML, read_yaml
@@ -91,6 +91,7 @@ def make_folder_atomically(folder: Path, write_files: Callable[[Path], None]) ->
             unfinished.mkdir()
             lock = lock_folder(unfinished)
             write_files(unfinished)
+            sync_folder(unfinished)
             unfinished.rename(folder)
             sync_folder(folder.parent)
         except BaseException:
@@ -119,16 +120,16 @@ def _make_exists_error(folder: Path) -> ValueError:
 def write_first_files(folder: Path, run: Run) -> None:
     """Writes the files of a run that has not started yet, into a folder that may still have another name."""
     (folder / checkpoints.FOLDER).mkdir(parents=True)
-    (folder / CONFIG_YAML).write_text(run.config.format_as_yaml())
+    write_atomically(folder / CONFIG_YAML, run.config.format_as_yaml().encode())
     save_checkpoint(folder / checkpoints.FOLDER, capture_checkpoint(run, run.progress, run.conditions))
     record_command(folder)
 
 
 def write_shared_files(folder: Path, config: TrainConfig) -> None:
     """Writes what the runs of several seeds share: their options, and a copy of the file that they start from."""
-    (folder / CONFIG_YAML).write_text(config.format_as_yaml())
+    write_atomically(folder / CONFIG_YAML, config.format_as_yaml().encode())
     if config.run.init_from is not None:
-        shutil.copyfile(find_in_zoo(Path(config.run.init_from)), folder / INIT_FROM)
+        write_atomically(folder / INIT_FROM, find_in_zoo(Path(config.run.init_from)).read_bytes())
 
 
 def find_seed_folder(top: Path, seed: int) -> Path:

@@ -15,7 +15,7 @@ class Settle(StartActions):
     """Begins every episode with `num_steps` zero actions and drops their rewards."""
 
     num_steps: int = option(
-        0, "env steps of zero action at the start of every episode", range=">= 0", flag="settle_steps"
+        0, "env steps of zero action at the start of every episode", range="in [0, 100000]", flag="settle_steps"
     )
 
     def __post_init__(self) -> None:

@@ -114,3 +114,12 @@ def test_an_evaluation_keeps_its_own_pools_and_none_of_training(evaluator):
         evaluator.evaluate(make_population(5), ids, make_generation(1, Purpose.EVALUATION), max_idle=5)
     kept = [(key[0], len(key[1])) for key, _ in evaluator._idle]
     assert kept == [(Purpose.TRAINING, 3)] * 4 + [(Purpose.EVALUATION, 4)]
+
+
+def test_with_a_time_limit_each_pool_is_made_in_its_warm_up_alone(tmp_path, monkeypatch):
+    monkeypatch.setattr(EnvPoolEnv, "_build", log_calls(tmp_path / "built", EnvPoolEnv._build))
+    engine = InProcess(REACHER, chunk_size=3, threads=1, episode_timeout=1e6)
+    for generation in (50, 51):
+        engine.evaluate(make_population(6), make_generation(generation))
+    assert count_lines(tmp_path / "built") == 2
+    engine.close()

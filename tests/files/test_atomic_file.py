@@ -6,7 +6,7 @@ import stat
 
 import pytest
 
-from hebbes.files.atomic_file import delete_leftovers, write_atomically
+from hebbes.files.atomic_file import delete_leftovers, replace_file, write_atomically
 
 
 def test_the_new_file_replaces_the_old_one_readable_for_all(tmp_path):
@@ -56,4 +56,20 @@ def test_only_the_leftovers_of_a_killed_writer_are_deleted(tmp_path):
     assert len(list(tmp_path.iterdir())) == 3
     delete_leftovers(tmp_path)
     assert sorted(each.name for each in tmp_path.iterdir()) == ["best.dat", "notes.tmp"]
+    assert path.read_bytes() == b"whole"
+
+
+def test_a_file_that_another_process_is_writing_is_left_alone(tmp_path):
+    path = tmp_path / "film.mp4"
+    (began, begin), (wait, go_on) = os.pipe(), os.pipe()
+    if (writer := os.fork()) == 0:
+        with replace_file(path) as temporary:
+            os.write(begin, b"!")
+            os.read(wait, 1)
+            temporary.write_bytes(b"whole")
+        os._exit(0)
+    os.read(began, 1)
+    delete_leftovers(tmp_path)
+    os.write(go_on, b"!")
+    assert os.waitpid(writer, 0)[1] == 0
     assert path.read_bytes() == b"whole"

@@ -242,7 +242,7 @@ def test_env_steps_are_joined_on_the_info_that_both_carry():
         ("running_normalization", {"decay": 1.0}, {}, r"decay must be a number in \[0, 1\), got 1.0"),
         ("running_normalization", {"decay": "1"}, {}, r"decay must be a number in \[0, 1\), got '1'"),
         ("one_hot", {}, {}, "OneHot needs Discrete observations"),
-        ("settle", {"num_steps": -1}, {}, "settle_steps must be >= 0, got -1"),
+        ("settle", {"num_steps": -1}, {}, r"settle_steps must be in \[0, 100000\], got -1"),
         (
             "settle",
             {"num_steps": 1},

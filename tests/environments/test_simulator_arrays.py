@@ -1,0 +1,39 @@
+"""Arrays between simulators in Python and the toolkit: numbers that do not fit, and actions that are changed."""
+
+import gymnasium
+import numpy as np
+import pytest
+from gymnasium.spaces import Box
+
+from hebbes.environments.gymnasium_env import GymnasiumEnv
+from hebbes.environments.step_results import stack_observations
+
+
+@pytest.mark.parametrize("value", [[300, 0], [0, -1], [2.5, 256.0]])
+def test_observations_that_would_wrap_around_are_refused(value):
+    space = Box(0, 255, (2,), np.uint8)
+    with pytest.raises(ValueError, match="observation has numbers that uint8 does not hold"):
+        stack_observations("observation", [np.array(value)], space)
+    assert stack_observations("observation", [np.array([255.0, 0.0])], space).tolist() == [[255, 0]]
+
+
+class Presses(gymnasium.Env):
+    """Changes its action in place."""
+
+    observation_space = action_space = Box(-1.0, 1.0, (2,), np.float32)
+
+    def reset(self, *, seed=None, options=None):
+        return np.zeros(2, np.float32), {}
+
+    def step(self, action):
+        action += 0.5
+        return np.zeros(2, np.float32), 0.0, False, False, {}
+
+
+def test_a_simulator_that_changes_its_action_changes_no_array_of_the_caller():
+    if "Presses-v0" not in gymnasium.registry:
+        gymnasium.register("Presses-v0", entry_point=Presses)
+    env, actions = GymnasiumEnv("Presses-v0", [1, 1], {}), np.zeros((2, 2), np.float32)
+    env.start(0)
+    env.step(actions, np.arange(2))
+    assert not actions.any()
