@@ -13,13 +13,19 @@ CONFIG_YAML = "config.yaml"
 MEASURED = "measured"
 """The key of a preset's measured score. It is not an option."""
 
+MAX_CHARACTERS = 1_000_000
+
 COMMAND_LINE_ONLY = {"config", "run.config", "resume", "run.resume", "print_config", "help", "help_all"}
 
 
 def read_yaml(path: Path) -> dict[str, Any]:
     """The options in a YAML file, without the preset's measured score. Raises ValueError that names the file."""
     try:
-        found = parse_yaml(path.read_text())
+        with path.open() as file:
+            text = file.read(MAX_CHARACTERS + 1)  # a device may never end
+        if len(text) > MAX_CHARACTERS:
+            raise ValueError(f"{path} has more than {MAX_CHARACTERS} characters: it is no file of options")
+        found = parse_yaml(text)
     except OSError as error:
         raise ValueError(f"cannot read {path}: {error.strerror}") from error
     except (yaml.YAMLError, UnicodeDecodeError, RecursionError) as error:

@@ -107,6 +107,8 @@ class RunOptions:
             )
         if not self.folder:
             raise ValueError("folder must name a folder, got ''")
+        if self.seed + self.seeds > 2**63:
+            raise ValueError(f"seeds must be <= {2**63 - self.seed} with seed {self.seed}, got {self.seeds}")
 
 
 def _can_be_encoded(text: str) -> bool:

@@ -1,5 +1,7 @@
 """Files of options that are no such file, or that would cost too much, are refused in one line."""
 
+from pathlib import Path
+
 import pytest
 
 from hebbes.contracts.yaml_text import format_yaml, format_yaml_line, parse_yaml
@@ -70,3 +72,15 @@ def test_a_long_number_takes_no_longer_than_a_long_text():
 @pytest.mark.parametrize("write", [format_yaml, format_yaml_line])
 def test_texts_stay_texts(write, text):
     assert parse_yaml(write({"a": text, text: [text]})) == {"a": text, text: [text]}
+
+
+def test_a_file_without_end_is_no_file_of_options():
+    with pytest.raises(ValueError, match=r"^/dev/zero has more than 1000000 characters"):
+        read_yaml(Path("/dev/zero"))
+
+
+def test_seeds_that_cannot_be_counted_are_refused_before_the_first_is_trained():
+    flags = ["--environment", "CartPole-v1", "--seed", str(2**63 - 2)]
+    assert parse_config("static", [*flags, "--seeds", "2"], "").run.seeds == 2
+    with pytest.raises(ValueError, match=r"^seeds must be <= 2 with seed 9223372036854775806, got 3$"):
+        parse_config("static", [*flags, "--seeds", "3"], "")
