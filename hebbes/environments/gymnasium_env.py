@@ -87,8 +87,8 @@ class GymnasiumEnv:
         ids = self._guard.check_ids(active)
         actions = self._guard.check_actions(actions, len(ids))
         is_discrete = isinstance(self.action_space, Discrete)
-        own = actions.copy()  # a simulator may change its action in place
-        choices = actions.tolist() if is_discrete else [own[row, ...] for row in range(len(ids))]
+        # copied, because a simulator may change its action in place
+        choices = actions.tolist() if is_discrete else [actions[row, ...].copy() for row in range(len(ids))]
         faults: dict[int, str] = {}
         results = []
         for index, action in zip(ids.tolist(), choices, strict=True):

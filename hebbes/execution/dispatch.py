@@ -30,7 +30,7 @@ from math import inf
 from typing import Any
 
 from hebbes.contracts.errors import say
-from hebbes.execution.jobs import MAX_TRIES, Call, Job, Seat, TimeLimit, end_dispatch
+from hebbes.execution.jobs import MAX_TRIES, Call, Job, Seat, Seats, TimeLimit, end_dispatch
 from hebbes.execution.losses import DeathCount
 from hebbes.execution.stragglers import LOOK_SECONDS, POLL_SECONDS, Stragglers, is_hanging
 from hebbes.execution.transport import Loss, Transport
@@ -45,7 +45,7 @@ class Dispatch:
 
     def __init__(self, transport: Transport[Any]):
         self._transport = transport
-        self._seats: dict[int, Seat] = {}
+        self._seats = Seats()
         self._undone: dict[int, Job] = {}
         self._waiting = WaitingJobs()
         self._answers: dict[int, Any] = {}
@@ -55,14 +55,13 @@ class Dispatch:
         self._deaths = DeathCount()
         self._has_warmed_up = False  # whether any worker has ever finished a warm-up
         self._looks_at = 0.0  # when it looks at workers without a time limit again
-        self._is_stranded = False  # whether no worker was there when it last looked
         self.num_sent_again = 0
         """Number of times that a job has been given to a further worker."""
 
     @property
     def num_started(self) -> int:
         """Number of workers that can do calls."""
-        return sum(seat.has_started for seat in self._seats.values())
+        return self._seats.num_started
 
     @property
     def num_undone(self) -> int:
@@ -149,33 +148,14 @@ class Dispatch:
         ticket = next((ticket for ticket in self._answers if ticket in tickets), None)
         return None if ticket is None else (ticket, self._answers.pop(ticket))
 
-    def _start_workers(self, num_stragglers: int) -> None:
-        """Starts the workers that jobs and stragglers need, and those in place of lost ones."""
-        num_workers = self._transport.num_workers
-        if len(self._seats) < num_workers:
-            num_jobs = len(self._waiting) + sum(len(seat.calls) for seat in self._seats.values())
-            for number in count():
-                if len(self._seats) >= min(num_workers, num_jobs + num_stragglers):
-                    break
-                if number not in self._seats:
-                    self._seats[number] = Seat(number, self._transport.start_worker(), time.monotonic())
-        self._say_if_stranded()
-
-    def _say_if_stranded(self) -> None:
-        """Says once that no worker is there, because none can be started or none has started for long."""
-        since = time.monotonic() - START_SECONDS
-        is_stranded = all(seat.begun <= since and not seat.has_started for seat in self._seats.values())
-        if is_stranded != self._is_stranded:
-            say("no worker has started; waiting for a free CPU" if is_stranded else "the work goes on")
-        self._is_stranded = is_stranded
-
     def _hand_out_jobs(self, seats: Collection[Seat], *, helping: bool = False) -> None:
         """Gives these workers jobs of their homes and those without a home. Then idle ones may help others."""
         if not self._undone:
             return
         calls = (call for seat in self._seats.values() for call in seat.calls.values())
         stragglers = self._stragglers.list_jobs(calls) if helping and not self._waiting else []
-        self._start_workers(len(stragglers))
+        self._seats.start_workers(self._transport, len(self._waiting) + len(stragglers))
+        self._seats.say_if_stranded(time.monotonic() - START_SECONDS)
         if not self._waiting and not stragglers:
             return
         free = [seat for seat in seats if seat.has_started and len(seat.calls) < self._transport.capacity]
@@ -198,13 +178,12 @@ class Dispatch:
 
     def _begin(self, seat: Seat, job: Job) -> None:
         """Sends the worker its job. If this has a time limit, a worker may have to warm up first."""
-        arguments, seconds = job.arguments, LOOK_SECONDS if job.limit is None else job.limit.seconds
-        is_warming_up = job.limit is not None and job.limit.prepares not in seat.warmed_up
-        if is_warming_up and job.limit:
-            arguments, seconds = job.limit.warm_up, START_SECONDS + job.limit.extra_seconds
-        now = time.monotonic()
-        seat.calls[job.ticket] = Call(job, now, now + seconds, is_warming_up)
-        seat.worker.send(job.ticket, job.function, arguments)
+        now, needs_warm_up = time.monotonic(), seat.needs_warm_up(job)
+        seconds = LOOK_SECONDS
+        if job.limit is not None:
+            seconds = START_SECONDS + job.limit.extra_seconds if needs_warm_up else job.limit.seconds
+        call = seat.calls[job.ticket] = Call(job, now, now + seconds, needs_warm_up)
+        seat.worker.send(job.ticket, job.function, call.arguments)
 
     def _wait_for_workers(self, until: float) -> None:
         """Takes the next answers, until a time at most. Looks at workers that are late."""
@@ -242,7 +221,7 @@ class Dispatch:
             seat.has_started = True
             self._waiting.share_out(self.num_started)
         elif call.is_warming_up:
-            seat.warmed_up.add(call.job.limit and call.job.limit.prepares)
+            seat.end_warm_up(call)
             self._has_warmed_up = True
             self._begin(seat, call.job)
         else:
@@ -266,8 +245,8 @@ class Dispatch:
             return seat.worker.end_if_stopped()
         if call.is_warming_up and not self._has_warmed_up:
             self._deaths.add()
-        most = START_SECONDS + job.limit.extra_seconds
-        reason = f"worker did not warm up in {most:g} s" if call.is_warming_up else job.limit.reason
+        most = call.deadline - call.begun
+        reason = f"worker did not warm up in {most:.0f} s" if call.is_warming_up else job.limit.reason
         return self._lose_worker(seat, Loss(reason, "call"), [call])
 
     def _lose_worker(self, seat: Seat, loss: Loss, blamed: Sequence[Call]) -> None:
