@@ -74,7 +74,7 @@ STUDIES = {
         seeds=range(20, 23),
     ),
     "ant_damage": Study(
-        minutes={"AntBulletEnv-v0": 215},
+        minutes={"AntBulletEnv-v0": 145},
         methods={
             "static": Method("train_static.py", {"preset": "damage"}),
             "plastic": Method("train_hebbian.py", {"preset": "damage"}),

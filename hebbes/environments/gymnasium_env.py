@@ -16,6 +16,7 @@ from jaxtyping import Int, Shaped, UInt8
 
 from hebbes.contracts.environment import EnvStep, Space
 from hebbes.contracts.errors import describe_error, show_once
+from hebbes.environments.bullet_walkers import accelerate_walker
 from hebbes.environments.ids import find_atari_game
 from hebbes.environments.morphologies import INTACT, SPECIES, provide_morphology_file
 from hebbes.environments.quiet_simulators import has_display, quieten
@@ -256,7 +257,7 @@ def _make_with_gymnasium(environment: str, env_kwargs: Mapping[str, Any], render
     arguments = {**_make_render_options(render_mode), **env_kwargs}
     if render_mode is not None and entry_point.startswith("gymnasium.envs.mujoco") and "camera_id" not in arguments:
         arguments.setdefault("camera_name", "track")  # else Gymnasium 1.4 looks at where HalfCheetah-v5 started
-    return gymnasium.make(environment, disable_env_checker=True, **arguments)
+    return accelerate_walker(gymnasium.make(environment, disable_env_checker=True, **arguments))
 
 
 def check_frameskip(environment: str, frameskip: Any) -> None:
