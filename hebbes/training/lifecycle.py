@@ -26,6 +26,9 @@ from hebbes.training.generation_metrics import join_metrics
 from hebbes.training.run_folder import RunFiles
 from hebbes.training.run_state import Run, capture_checkpoint, make_snapshot
 
+SECONDS_UNSAVED = 300
+"""Of training after which a checkpoint is due, whatever `--checkpoint_every` says. A generation may take an hour."""
+
 OnRow: TypeAlias = Callable[[Mapping[str, float]], object]
 """Called with each unit's row of metrics. If what it returns is true, training ends."""
 
@@ -45,7 +48,7 @@ class Lifecycle:
         self._conditions = run.conditions
         self._files = RunFiles(run)
         self._saved: Checkpoint | None = None
-        self._save_error = ""
+        self._save_error, self._tried_to_save_at = "", time.perf_counter()
         self._notices, self._evaluation_notices, self._save_notices = Notices(), Notices(), Notices()
         self._is_stopped = False
         self._capture()
@@ -149,7 +152,8 @@ class Lifecycle:
         self._table.show(row, is_due=self._is_due(self._run.config.run.print_every, self._trainer.eval_counter))
         self._is_stopped = on_row is not None and bool(on_row(row))
         saves_every = self._run.config.run.checkpoint_every, *self._run.config.run.keeps_every
-        if best is not before.best or any(map(self._is_due, saves_every)):
+        is_long_ago = time.perf_counter() - self._tried_to_save_at >= SECONDS_UNSAVED
+        if best is not before.best or is_long_ago or any(map(self._is_due, saves_every)):
             self._save()
         self._films.advance()
 
@@ -227,6 +231,7 @@ class Lifecycle:
         A line says so, twice for each kind of error at most. TrainingError for a state that no disk would hold.
         """
         name = f"{self._trainer.unit} {self._checkpoint.progress.units}"
+        self._tried_to_save_at = time.perf_counter()
         try:
             with self._console.phase("writing a checkpoint"):
                 self._metrics.sync()

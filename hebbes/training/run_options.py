@@ -58,7 +58,8 @@ class RunOptions:
     )
     checkpoint_every: int = option(
         10,
-        "generations, or the like, between checkpoints with latest.dat; a new best.dat is saved with a checkpoint too",
+        "generations, or the like, between checkpoints with latest.dat; one is written after 5 minutes too, and with a "
+        "new best.dat",
         range=">= 1",
         changeable=True,
     )

@@ -11,6 +11,7 @@ from hebbes.files.policy_file import load_policy
 from hebbes.recording.loggers import Loggers
 from hebbes.recording.metrics import read_metrics
 from hebbes.registry.tables import TRAINERS
+from hebbes.training import lifecycle
 from hebbes.training import run as run_module
 from hebbes.training.advice import TrainingError
 from hebbes.training.prepare import prepare
@@ -184,6 +185,19 @@ def test_a_state_that_no_checkpoint_holds_ends_the_run_after_the_unit_before_is_
     with pytest.raises(TrainingError, match=line):
         execute(run)
     assert load_newest_checkpoint(run.folder / "checkpoint")[0].progress.units == 4
+
+
+@pytest.mark.parametrize(("seconds_unsaved", "newest"), [(300, [0] * 9), (0, [*range(9)])])
+def test_a_checkpoint_is_due_once_the_last_is_old(seconds_unsaved, newest, tmp_path, monkeypatch):
+    monkeypatch.setattr(lifecycle, "SECONDS_UNSAVED", seconds_unsaved)
+    (run,) = prepare(make_scripted_config(tmp_path, "random", checkpoint_every=100, eval_every=100))
+    found = []  # before the checkpoint of the row's own unit
+
+    def look(row):
+        found.append(load_newest_checkpoint(run.folder / "checkpoint")[0].progress.units)
+
+    execute(run, on_row=look)
+    assert found == newest
 
 
 def test_a_segment_that_is_too_large_ends_the_run_after_the_unit_before_is_saved(tmp_path, monkeypatch):
