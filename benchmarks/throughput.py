@@ -76,7 +76,7 @@ def record_actions(run: Run, generation: int) -> np.ndarray:
         env = find_class("wrapper", wrapper.name)(env, **wrapper.kwargs)
     rngs = [np.random.default_rng(0)] * len(weights)
     steps = run.config.training.max_episode_steps or RECORDED_STEPS
-    run_episode(task.agent, env, weights, 0, rngs, buffers=buffers, max_env_steps=steps)
+    run_episode(task.agent, env, weights, 0, rngs, buffers=buffers, max_episode_steps=steps)
     env.close()
     return np.stack(recorder.actions)
 

@@ -97,7 +97,7 @@ def _explain_type(owner: type, option: Field) -> str:
     except (NameError, TypeError, AttributeError) as error:  # names imported for type checkers only, and the like
         return f"has a type that cannot be looked up ({error})"
     kind, _, _ = split_hint(hint)
-    if kind in (*_READABLE, Any) or option.metadata.get("read"):
+    if kind in (*_WORDS, Any) or option.metadata.get("read"):
         return ""
     return f"has the type {option.type!s}; types are int, float, bool, str, tuples of one of these, and mappings"
 
@@ -162,7 +162,7 @@ def check_argument(
             meant = suggest_name(str(item), choices)
             raise ValueError(f"{name} must be one of {', '.join(choices)}, got {item!r}{meant}")
         is_infinite = isinstance(item, float) and not isfinite(item)
-        shown = list(value) if isinstance(value, tuple | list) else value
+        shown = make_list(value)
         if is_infinite or (range and not parse_range(range).contains(item)):
             raise ValueError(f"{name} must be {_describe_range(item, range)}, got {shown}{advice}")
         if isinstance(item, str) and "\0" in item:
@@ -231,10 +231,12 @@ def describe_type(kind: Any) -> str:
 
 
 _WORDS: dict[Any, str] = {
-    **{int: "a whole number", float: "a number", bool: "true or false", str: "a text"},
+    int: "a whole number",
+    float: "a number",
+    bool: "true or false",
+    str: "a text",
     dict: "a YAML mapping such as '{g: 5.0}'",
 }
-_READABLE = (int, float, bool, str, dict)
 _PLURALS: dict[Any, str] = {int: "whole numbers", float: "numbers", str: "texts"}
 
 

@@ -27,20 +27,19 @@ class Purpose(IntEnum):
     WRAPPERS = 12
 
 
-def _make_seed_sequence(
-    seed: int, purpose: Purpose, generation: int, member: int, episode: int
-) -> np.random.SeedSequence:
-    return np.random.SeedSequence((seed, int(purpose), generation, member, episode))
-
-
 def make_generator(
     seed: int, purpose: Purpose, *, generation: int = 0, member: int = 0, episode: int = 0
 ) -> np.random.Generator:
     """A generator that depends only on these five numbers, each >= 0."""
-    return np.random.Generator(np.random.PCG64(_make_seed_sequence(seed, purpose, generation, member, episode)))
+    sequence = np.random.SeedSequence((seed, purpose, generation, member, episode))
+    return np.random.Generator(np.random.PCG64(sequence))
 
 
 def derive_simulator_seed(seed: int, purpose: Purpose, *, member: int = 0, episode: int = 0) -> int:
     """A seed in [0, 2^31) that depends only on these numbers, for simulators that take an int32."""
-    words = _make_seed_sequence(seed, purpose, 0, member, episode).generate_state(1, np.uint32)
-    return int(words[0] >> np.uint32(1))
+    return derive_seed(seed, purpose, 0, member, episode)
+
+
+def derive_seed(*numbers: int) -> int:
+    """A seed in [0, 2^31) that depends only on these numbers, each >= 0."""
+    return int(np.random.SeedSequence(numbers).generate_state(1)[0] >> np.uint32(1))

@@ -71,7 +71,7 @@ def explain_refusal(environment: str, env_kwargs: Mapping[str, Any]) -> str | No
 
 
 class EnvPoolEnv:
-    """A BatchEnv over EnvPool; `info` has `elapsed_step`, and `lives` for Atari.
+    """A BatchEnv over EnvPool; `info` has `lives` for Atari.
 
     Args:
         environment: an id for which `explain_refusal` returns None with these options.
@@ -156,9 +156,7 @@ class EnvPoolEnv:
         self._done, self._truncated = keys.index("done"), keys.index("trunc")
         self._reward = keys.index("reward")
         self._parts = {path: _find_part(keys, path) for path, _ in iterate_parts(self._observed_space)}
-        self._info = {"elapsed_step": keys.index("elapsed_step")}
-        if "info:lives" in keys:
-            self._info["lives"] = keys.index("info:lives")
+        self._info = {"lives": keys.index("info:lives")} if "info:lives" in keys else {}
         self._guard = SteppingGuard(self.num_envs, self.action_space, spec.action_array_spec["action"].dtype)
         self._environment = environment
 

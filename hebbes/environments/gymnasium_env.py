@@ -21,7 +21,7 @@ from hebbes.environments.ids import find_atari_game
 from hebbes.environments.morphologies import INTACT, SPECIES, provide_morphology_file
 from hebbes.environments.quiet_simulators import has_display, quieten
 from hebbes.environments.spaces import check_spaces, flatten_observation, is_flattened, make_flat_space
-from hebbes.environments.step_results import Result, Results, gather_results, stack_observations
+from hebbes.environments.step_results import StepResult, StepResults, gather_results, stack_observations
 from hebbes.environments.stepping_guard import SteppingGuard, check_episode, derive_episode_seeds
 
 ATARI_SCREEN = 160, 210
@@ -35,7 +35,7 @@ ATARI_FRAMES_PER_SECOND = 60
 
 
 class GymnasiumEnv:
-    """A BatchEnv over `gymnasium.make`; `info` has `elapsed_step`, and `lives` for Atari.
+    """A BatchEnv over `gymnasium.make`; `info` has `lives` for Atari.
 
     If `step` of a simulator raises or returns something invalid, only that sub-environment has failed. A new simulator
     replaces it before the next episode. Exceptions in a constructor or in `reset` are raised.
@@ -80,7 +80,6 @@ class GymnasiumEnv:
             self._renew(self._broken.pop())
         self._first = self._reset(derive_episode_seeds(self.seeds, episode))
         self._guard.begin_episodes()
-        self._elapsed[:] = 0
         return self._first
 
     def step(self, actions: Shaped[np.ndarray, "active ..."], active: Int[np.ndarray, " active"]) -> EnvStep:
@@ -99,8 +98,7 @@ class GymnasiumEnv:
                 results.append(self._record_failure(index, error, faults))
         rows = self._gather(ids, results, faults)
         self._guard.end_episodes(ids, rows.terminated | rows.truncated)
-        self._elapsed[ids] += 1
-        info = {"elapsed_step": self._elapsed[ids]}
+        info = {}
         if self._has_lives:
             info["lives"] = np.array([info.get("lives", 0) for info in rows.infos], np.int32)
         return EnvStep(rows.observations, rows.rewards, rows.terminated, rows.truncated, info, faults)
@@ -133,7 +131,6 @@ class GymnasiumEnv:
         self.observation_space: Space = make_flat_space(self._observed_space)
         self.action_space: Space = action_space
         self._guard = SteppingGuard(self.num_envs, self.action_space, np.dtype(self.action_space.dtype))
-        self._elapsed = np.zeros(self.num_envs, np.int32)
         # PyBullet's first episode after loading differs in the last bits from later ones with the same seed.
         self._first = self._reset(self.seeds)
 
@@ -176,7 +173,7 @@ class GymnasiumEnv:
             return result
         return flatten_observation(self._observed_space, result[0]), *result[1:]
 
-    def _gather(self, ids: Int[np.ndarray, " active"], results: list[Any], faults: dict[int, str]) -> Results:
+    def _gather(self, ids: Int[np.ndarray, " active"], results: list[Any], faults: dict[int, str]) -> StepResults:
         """The results in arrays, with those of sub-environments that returned something invalid replaced."""
         with suppress(Exception):
             return gather_results(results, self.observation_space)
@@ -189,7 +186,7 @@ class GymnasiumEnv:
             sound.append((row.observations[0], row.rewards[0], row.terminated[0], row.truncated[0], row.infos[0]))
         return gather_results(sound, self.observation_space)
 
-    def _record_failure(self, index: int, error: Exception, faults: dict[int, str]) -> Result:
+    def _record_failure(self, index: int, error: Exception, faults: dict[int, str]) -> StepResult:
         """The result to use for a sub-environment that failed."""
         show_once(f"{self._environment} failed in an env step", error)
         faults[index] = describe_error(error)
@@ -218,8 +215,7 @@ def _make_simulator(environment: str, env_kwargs: Mapping[str, Any], render_mode
     except Exception as error:  # whatever a constructor raises, a user's own included
         _check_render_mode(environment, _find_class_metadata(environment), render_mode)
         options = f" with options {dict(env_kwargs)}" if env_kwargs else ""
-        reason = f"{type(error).__name__}: {error}"
-        raise ValueError(f"environment {environment!r} cannot be made{options}: {reason}") from error
+        raise ValueError(f"environment {environment!r} cannot be made{options}: {describe_error(error)}") from error
     try:
         _check_render_mode(environment, env.metadata, render_mode)
     except ValueError:

@@ -24,7 +24,7 @@ from typing import Any
 import gymnasium
 
 from hebbes.contracts.suggestion import suggest_name
-from hebbes.registry.lookup import import_module
+from hebbes.registry.lookup import import_users_module
 from hebbes.registry.tables import ENVIRONMENTS
 
 REGISTERED_ON_IMPORT = ("ale_py", "pybullet_envs_gymnasium")
@@ -74,7 +74,7 @@ def resolve(name: str, imports: Sequence[str] = ()) -> ResolvedId:
     """
     package, colon, environment = name.rpartition(":")
     if colon:
-        import_module(f"--environment {name}", package)
+        import_users_module(f"--environment {name}", package)
         imports = tuple(dict.fromkeys((*imports, package)))
     return replace(_resolve(environment, imports), imports=tuple(imports))
 
@@ -97,7 +97,7 @@ def _resolve(name: str, imports: Sequence[str]) -> ResolvedId:
 def register(environment: str, imports: Sequence[str]) -> None:
     """Imports the user's packages and, if the id is still unknown, `REGISTERED_ON_IMPORT`."""
     for package in imports:
-        import_module("--import", package)
+        import_users_module("--import", package)
     if environment not in gymnasium.registry:
         for package in REGISTERED_ON_IMPORT:
             if find_spec(package):

@@ -13,8 +13,8 @@ from hebbes.environments.environment_spec import BACKENDS, EnvironmentSpec
 from hebbes.environments.gymnasium_env import GymnasiumEnv
 from hebbes.environments.ids import is_built_into_gymnasium, register
 from hebbes.environments.morphologies import INTACT
-from hebbes.environments.wrapper_spec import WrapperSpec, check_wrapper
-from hebbes.registry.lookup import find_class, is_ours
+from hebbes.environments.wrapper_spec import WrapperSpec, check_gymnasium_wrapper
+from hebbes.registry.lookup import find_class
 from hebbes.registry.users_classes import check_arguments, check_class, is_users_class, make_instance
 
 
@@ -104,11 +104,11 @@ def _explain_envpool_refusal(
 
 
 def _find_gymnasium_wrapper(wrapper: WrapperSpec) -> Callable[..., gymnasium.Env]:
-    check_wrapper("gymnasium_wrappers", wrapper)
+    check_gymnasium_wrapper(wrapper)
     found = find_class("wrapper", wrapper.name)
     if not issubclass(found, gymnasium.Wrapper):
         raise ValueError(f"gymnasium_wrappers: {wrapper.name!r} is not a gymnasium.Wrapper")
-    check_arguments("gymnasium_wrappers", wrapper.name, found, ("env",), wrapper.kwargs)
+    check_arguments("gymnasium_wrappers", wrapper.name, found, wrapper.kwargs)
     return partial(make_instance, "gymnasium_wrappers", wrapper.name, found)
 
 
@@ -117,7 +117,7 @@ def _apply_batch_wrapper(env: BatchEnv, wrapper: WrapperSpec) -> BatchEnv:
     if issubclass(found, gymnasium.Wrapper):
         raise ValueError(f"wrapper {wrapper.name!r} is a gymnasium.Wrapper, to be named in gymnasium_wrappers")
     check_class("wrappers", wrapper.name, found)
-    check_arguments("wrappers", wrapper.name, found, ("env",), wrapper.kwargs)
+    check_arguments("wrappers", wrapper.name, found, wrapper.kwargs)
     _check_acts(found, wrapper)
     made: BatchEnv = make_instance("wrappers", wrapper.name, found, env, **wrapper.kwargs)
     return made
@@ -126,5 +126,5 @@ def _apply_batch_wrapper(env: BatchEnv, wrapper: WrapperSpec) -> BatchEnv:
 def _check_acts(found: type, wrapper: WrapperSpec) -> None:
     """ValueError for a wrapper of ours without arguments, if it has options, because their defaults do nothing."""
     takes = ", ".join(each.name for each in list_options(found))
-    if takes and not wrapper.kwargs and (is_ours(wrapper.name) or not is_users_class(wrapper.name)):
+    if takes and not wrapper.kwargs and not is_users_class(wrapper.name):
         raise ValueError(f"wrappers: {wrapper.name!r} cannot be made with no arguments; it takes {takes}")

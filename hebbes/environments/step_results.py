@@ -10,12 +10,12 @@ from jaxtyping import Bool, Float64, Shaped
 
 from hebbes.contracts.environment import Space
 
-Result: TypeAlias = tuple[Any, Any, Any, Any, Mapping[str, Any]]
+StepResult: TypeAlias = tuple[Any, Any, Any, Any, Mapping[str, Any]]
 """What `step` of a Gymnasium environment returns."""
 
 
 @dataclass(frozen=True)
-class Results:
+class StepResults:
     """The results of some sub-environments, one row each."""
 
     observations: Shaped[np.ndarray, "active ..."]
@@ -25,7 +25,7 @@ class Results:
     infos: Sequence[Mapping[str, Any]]
 
 
-def gather_results(results: Sequence[Result], space: Space) -> Results:
+def gather_results(results: Sequence[StepResult], space: Space) -> StepResults:
     """The results in arrays; ValueError or TypeError unless each has five parts of real numbers in the right shapes.
 
     Numbers of another dtype are cast. The mask of a masked array is ignored.
@@ -33,7 +33,7 @@ def gather_results(results: Sequence[Result], space: Space) -> Results:
     if not all(isinstance(result, tuple) and len(result) == 5 for result in results):
         raise ValueError("step did not return a tuple of five")
     observations, rewards, terminated, truncated, infos = zip(*results, strict=True)
-    return Results(
+    return StepResults(
         stack_observations("observation", observations, space),
         _convert_numbers("reward", rewards, (), np.dtype(np.float64)),
         _convert_numbers("terminated", terminated, (), np.dtype(np.bool_)),

@@ -8,12 +8,13 @@ from gymnasium.spaces import Box, Discrete, MultiBinary, MultiDiscrete
 from jaxtyping import Bool, Int, Shaped
 
 from hebbes.contracts.environment import Space
+from hebbes.contracts.randomness import derive_seed
 from hebbes.environments.kernels import guard
 
 
 def derive_episode_seeds(seeds: Sequence[int], episode: int) -> list[int]:
     """One seed in [0, 2^31) per sub-environment, which depends only on its own seed and the episode number."""
-    drawn = {seed: int(np.random.SeedSequence((seed, episode)).generate_state(1)[0] >> np.uint32(1)) for seed in seeds}
+    drawn = {seed: derive_seed(seed, episode) for seed in seeds}
     return [drawn[seed] for seed in seeds]
 
 

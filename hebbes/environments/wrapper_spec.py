@@ -30,6 +30,7 @@ class WrapperSpec:
     """Its arguments, as a file gives them back, so that equal wrappers compare equal."""
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "name", _NAMES_OF_OURS.get(self.name, self.name))
         object.__setattr__(self, "kwargs", make_plain(f"arguments of {self.name}", self.kwargs))
 
     @property
@@ -41,9 +42,9 @@ class WrapperSpec:
 def make_wrapper_spec(entry: Entry) -> WrapperSpec:
     """The wrapper in an option's entry. One of ours, if it is named by its place, gets its name in the table."""
     if isinstance(entry, str):
-        return WrapperSpec(_NAMES_OF_OURS.get(entry, entry))
+        return WrapperSpec(entry)
     ((name, kwargs),) = entry.items()
-    return WrapperSpec(_NAMES_OF_OURS.get(name, name), kwargs)
+    return WrapperSpec(name, kwargs)
 
 
 def read_wrapper(text: str) -> Entry:
@@ -72,16 +73,16 @@ RENDERING_WRAPPERS = {f"gymnasium.wrappers:{name}" for name in ("RecordVideo", "
 """Wrappers that show or write rendered images. Simulators do not render in training."""
 
 
-def check_wrapper(option: str, wrapper: WrapperSpec) -> None:
+def check_gymnasium_wrapper(wrapper: WrapperSpec) -> None:
     """Raises ValueError for a wrapper of Gymnasium that cannot be used: stateful, rendering or too large."""
     if wrapper.name in STATISTICS_WRAPPERS:
         raise ValueError(
-            f"{option}: {wrapper.name!r} keeps statistics from one episode to the next, so that results would depend "
-            "on who plays them; --observation_normalization has those of all members"
+            f"gymnasium_wrappers: {wrapper.name!r} keeps statistics from one episode to the next, so that results "
+            "would depend on who plays them; --observation_normalization has those of all members"
         )
     if wrapper.name in RENDERING_WRAPPERS:
         raise ValueError(
-            f"{option}: {wrapper.name!r} needs rendered images, which training does not make: "
+            f"gymnasium_wrappers: {wrapper.name!r} needs rendered images, which training does not make: "
             "evaluate with --video or --render"
         )
     if not wrapper.name.startswith("gymnasium.wrappers:"):
@@ -89,7 +90,7 @@ def check_wrapper(option: str, wrapper: WrapperSpec) -> None:
     for name, value in wrapper.kwargs.items():
         most = LARGEST_STACK if name == "stack_size" else LARGEST_ARGUMENT
         if name != "max_episode_steps" and any(abs(number) > most for number in _find_integers(value)):
-            raise ValueError(f"{option}: {name} of {wrapper.name!r} must be within {most}, got {value}")
+            raise ValueError(f"gymnasium_wrappers: {name} of {wrapper.name!r} must be within {most}, got {value}")
 
 
 def _find_integers(value: Any) -> Iterator[int]:

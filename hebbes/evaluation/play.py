@@ -139,7 +139,7 @@ def play_episode(
                 0,
                 [make_episode_rng(seed, episode)],
                 buffers=saved.buffers,
-                max_env_steps=max_episode_steps,
+                max_episode_steps=max_episode_steps,
             )
     finally:
         env.close()

@@ -17,7 +17,7 @@ from hebbes.policies.hebbian import Hebbian, compute_synaptic_weights
 NUM_DRAWN_SYNAPSES = 500
 """Number of synapses per layer whose weights are recorded. They are drawn once for all episodes."""
 
-MAX_ENV_STEPS = 2_000
+MAX_EPISODE_STEPS = 2_000
 """Env steps of an episode that are recorded: with NUM_DRAWN_SYNAPSES, 4 MB per layer."""
 
 
@@ -77,7 +77,7 @@ class _RecordedPolicy(IntervenedPolicy):
 
 
 def record_weights(
-    saved: SavedPolicy, environment: EnvironmentSpec, *, episodes: int, seed: int, max_env_steps: int
+    saved: SavedPolicy, environment: EnvironmentSpec, *, episodes: int, seed: int, max_episode_steps: int
 ) -> list[WeightRecording]:
     """Recordings of the first episodes of `play` with a plastic policy, each up to a number of env steps.
 
@@ -93,7 +93,7 @@ def record_weights(
     for episode in range(episodes):
         recorder = _WeightRecorder(chosen)
         recorded = replace(saved, policy=_RecordedPolicy(policy, recorder))
-        play_episode(recorded, environment, episode=episode, seed=seed, max_episode_steps=max_env_steps)
+        play_episode(recorded, environment, episode=episode, seed=seed, max_episode_steps=max_episode_steps)
         if recorder.weights:
             recordings.append(recorder.make_recording())
     return recordings

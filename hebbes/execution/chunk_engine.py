@@ -3,7 +3,6 @@
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from math import ceil
 from typing import Any, ClassVar
 
 import numpy as np
@@ -16,7 +15,7 @@ from hebbes.execution.chunks import (
     IDLE_PER_THREAD,
     ChunkEvaluator,
     Task,
-    count_chunks,
+    compute_largest_chunk,
     count_kept_envs,
     cut_into_chunks,
     make_failed_rollouts,
@@ -159,7 +158,7 @@ class ChunkEngine:
         """
         environment = self._task.environment
         if environment.backend == "gymnasium":
-            largest = ceil(len(members) / count_chunks(len(members), self._chunk_size))
+            largest = compute_largest_chunk(len(members), self._chunk_size)
             kept = IDLE_PER_THREAD * self._transport.threads_per_worker * largest
         else:
             kept = count_kept_envs(members, self._chunk_size, self._num_workers)

@@ -53,6 +53,11 @@ def count_chunks(num_members: int, chunk_size: int) -> int:
     return max(1, round(num_members / chunk_size))
 
 
+def compute_largest_chunk(num_members: int, chunk_size: int) -> int:
+    """Number of members in the largest chunk."""
+    return -(-num_members // count_chunks(num_members, chunk_size))
+
+
 def cut_into_chunks(num_members: int, chunk_size: int, first: int = 0) -> list[range]:
     """Members first..num_members-1 in chunks of nearly equal size, close to `chunk_size`."""
     count = num_members - first
@@ -67,8 +72,7 @@ def count_kept_envs(members: range, chunk_size: int, num_workers: int) -> int:
     They are the worker's share of the members' chunks. All members before them are added, if the population grows.
     """
     count = members.stop - members.start  # may be too large for `len`
-    num_chunks = count_chunks(count, chunk_size)
-    share = -(-num_chunks // num_workers) * -(-count // num_chunks)
+    share = -(-count_chunks(count, chunk_size) // num_workers) * compute_largest_chunk(count, chunk_size)
     return members.start + min(count, share)
 
 
@@ -177,7 +181,7 @@ class ChunkEvaluator:
                 episode,
                 [self._make_rng(context, member, episode) for member in ids],
                 buffers=context.buffers,
-                max_env_steps=context.max_episode_steps,
+                max_episode_steps=context.max_episode_steps,
                 tally=tally,
                 collector=NO_COLLECTOR if recorder is None else recorder,
                 abandoned=self._abandoned,

@@ -31,7 +31,7 @@ from typing import Any
 
 from hebbes.contracts.errors import say
 from hebbes.execution.jobs import MAX_TRIES, Call, Job, Seat, Seats, TimeLimit, end_dispatch
-from hebbes.execution.losses import DeathCount
+from hebbes.execution.losses import check_deaths
 from hebbes.execution.stragglers import LOOK_SECONDS, POLL_SECONDS, Stragglers, is_hanging
 from hebbes.execution.transport import Loss, Transport
 from hebbes.execution.waiting_jobs import WaitingJobs
@@ -52,7 +52,7 @@ class Dispatch:
         self._tickets = count()
         self._stragglers = Stragglers()
         self._num_limited = 0  # undone jobs that have a time limit
-        self._deaths = DeathCount()
+        self._num_deaths = 0  # workers lost by no job's fault since the last answer
         self._has_warmed_up = False  # whether any worker has ever finished a warm-up
         self._looks_at = 0.0  # when it looks at workers without a time limit again
         self.num_sent_again = 0
@@ -226,7 +226,7 @@ class Dispatch:
             self._begin(seat, call.job)
         else:
             del seat.calls[call.job.ticket]
-            self._deaths.reset()
+            self._num_deaths = 0
             call.job.seconds = time.monotonic() - call.begun
             self._stragglers.add_duration(call.job.function, call.job.seconds)
             self._finish(call.job, answer)
@@ -244,7 +244,7 @@ class Dispatch:
             call.deadline = now + waited
             return seat.worker.end_if_stopped()
         if call.is_warming_up and not self._has_warmed_up:
-            self._deaths.add()
+            self._num_deaths += 1
         most = call.deadline - call.begun
         reason = f"worker did not warm up in {most:.0f} s" if call.is_warming_up else job.limit.reason
         return self._lose_worker(seat, Loss(reason, "call"), [call])
@@ -260,7 +260,7 @@ class Dispatch:
         if loss.cause != "machine":  # which the transport has said, once for all of its workers
             say(f"a worker was replaced: {loss.reason}")
         if loss.cause == "kill" or (loss.cause in MAX_TRIES and not blamed):
-            self._deaths.add()
+            self._num_deaths += 1
         for ticket, call in seat.calls.items():
             job = call.job
             job.losses[loss.cause] += call in blamed
@@ -271,7 +271,7 @@ class Dispatch:
                 self._waiting.add(job, first=True)
             else:
                 self._finish(job, job.give_up(loss.reason))
-        self._deaths.check(self._transport.num_workers, loss.reason)
+        check_deaths(self._num_deaths, self._transport.num_workers, loss.reason)
 
     def _finish(self, job: Job, answer: Any) -> None:
         del self._undone[job.ticket]

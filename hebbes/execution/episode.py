@@ -19,7 +19,7 @@ from hebbes.contracts.policy import Buffers, LowRankWeights, Policy, State, Weig
 from hebbes.execution.kernels import env_steps
 from hebbes.execution.observation_moments import MomentTally
 from hebbes.execution.tallies import Tallies
-from hebbes.execution.transitions import NO_COLLECTOR, Collector
+from hebbes.execution.transitions import NO_COLLECTOR, Collector, find_nonfinite_rows
 from hebbes.policies.action_heads import HEADS
 
 _OBSERVATION = "non-finite observation"
@@ -52,16 +52,7 @@ class EpisodeResult:
 def _is_all_finite(array: Shaped[np.ndarray, "rows ..."]) -> bool:
     if array.dtype.kind != "f" or float(np.vdot(array, array)) <= MAX_FLOAT32**2:  # no addend is larger than the sum
         return True
-    return not _find_nonfinite_rows(array).any()
-
-
-def _find_nonfinite_rows(array: Shaped[np.ndarray, "rows ..."]) -> Bool[np.ndarray, " rows"]:
-    """True for each row that has a number that is not finite in float32."""
-    if array.dtype.kind != "f":
-        return np.zeros(len(array), np.bool_)
-    with np.errstate(over="ignore"):
-        rows: np.ndarray = array.reshape(len(array), -1).astype(np.float32, copy=False)
-    return ~np.isfinite(rows).all(axis=1)
+    return not find_nonfinite_rows(array).any()
 
 
 def _select_members(state: State, keep: Bool[np.ndarray, " members"]) -> State:
@@ -160,7 +151,7 @@ class _LiveMembers:
 
     def drop_nonfinite(self, reason: str, array: Shaped[np.ndarray, "rows ..."]) -> Bool[np.ndarray, " rows"]:
         """Fails and removes the members whose row has a number that is not finite; returns which rows are left."""
-        failed = _find_nonfinite_rows(array)
+        failed = find_nonfinite_rows(array)
         self.record_failure(failed, reason)
         self.drop_rows(failed)
         return ~failed
@@ -188,7 +179,7 @@ class _LiveMembers:
             self.record_failure(row, reason)
             failed |= row
         for reason, array in ((_OBSERVATION, env_step.observations), ("non-finite reward", self.rewards)):
-            broken = _find_nonfinite_rows(array) & ~failed
+            broken = find_nonfinite_rows(array) & ~failed
             self.record_failure(broken, reason)
             failed |= broken
         return failed
@@ -202,7 +193,7 @@ def run_episode(
     rngs: Sequence[np.random.Generator],
     *,
     buffers: Buffers,
-    max_env_steps: int | None = None,
+    max_episode_steps: int | None = None,
     tally: MomentTally | None = None,
     collector: Collector = NO_COLLECTOR,
     abandoned: Event | None = None,
@@ -215,7 +206,7 @@ def run_episode(
         episode: its number, which determines the start states together with the seeds of the sub-environments.
         rngs: one generator per member, for the policy's initial state.
         buffers: constants of the policy.
-        max_env_steps: largest number of env steps; None: only the environment's own limit.
+        max_episode_steps: largest number of env steps; None: only the environment's own limit.
         tally: collects the moments of the observations that members acted on, if given.
         collector: may change the actions, and receives every env step.
         abandoned: once it is set, the episode raises AbandonedError before its next env step.
@@ -226,7 +217,7 @@ def run_episode(
     live.drop_nonfinite(_OBSERVATION, observations)
     tallies = Tallies(env)
     with tallies.explain_errors():
-        while len(live.members) and live.num_env_steps != max_env_steps:
+        while len(live.members) and live.num_env_steps != max_episode_steps:
             if abandoned is not None and abandoned.is_set():
                 raise AbandonedError
             if tally is not None:

@@ -10,7 +10,8 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import Any
@@ -81,7 +82,7 @@ class RayCluster:
         if ray.is_initialized():
             return
         self._has_joined = True
-        with _keeping_signal_handlers():
+        with _keep_signal_handler():
             ray.init(address=self._address, log_to_driver=False, logging_level=logging.ERROR, configure_logging=False)
         self._asked, self._read_at = {}, 0.0
 
@@ -208,12 +209,12 @@ def try_to_join(address: str) -> None:
     raise ValueError(f"ray_address {address}: {ends}")
 
 
-class _keeping_signal_handlers:  # noqa: N801  # used like a function
+@contextmanager
+def _keep_signal_handler() -> Iterator[None]:
     """Ray replaces the handler of SIGTERM. Ours saves the run."""
-
-    def __enter__(self) -> None:
-        self._handler = signal.getsignal(signal.SIGTERM)
-
-    def __exit__(self, *error: object) -> None:
+    handler = signal.getsignal(signal.SIGTERM)
+    try:
+        yield
+    finally:
         if threading.current_thread() is threading.main_thread():
-            signal.signal(signal.SIGTERM, self._handler)
+            signal.signal(signal.SIGTERM, handler)

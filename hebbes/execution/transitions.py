@@ -83,18 +83,18 @@ class TransitionRecorder(TransitionCollector):
 
 def join_transitions(parts: list[Transitions]) -> Transitions:
     """All transitions, part by part."""
-    return Transitions(
-        observations=np.concatenate([part.observations for part in parts]),
-        actions=np.concatenate([part.actions for part in parts]),
-        rewards=np.concatenate([part.rewards for part in parts]),
-        terminated=np.concatenate([part.terminated for part in parts]),
-        next_observations=np.concatenate([part.next_observations for part in parts]),
-    )
+    return Transitions(**{name: np.concatenate([getattr(part, name) for part in parts]) for name in vars(parts[0])})
 
 
 def find_finite(transitions: Transitions) -> Bool[np.ndarray, " steps"]:
     """True for each transition all of whose numbers are finite in float32: those of a simulator that failed are not."""
-    arrays = transitions.observations, transitions.actions, transitions.rewards, transitions.next_observations
+    return ~np.logical_or.reduce([find_nonfinite_rows(array) for array in vars(transitions).values()])
+
+
+def find_nonfinite_rows(array: Shaped[np.ndarray, "rows ..."]) -> Bool[np.ndarray, " rows"]:
+    """True for each row that has a number that is not finite in float32."""
+    if array.dtype.kind != "f":
+        return np.zeros(len(array), np.bool_)
     with np.errstate(over="ignore"):
-        numbers = [array.reshape(len(array), -1).astype(np.float32) for array in arrays]
-    return np.logical_and.reduce([np.isfinite(each).all(axis=1) for each in numbers])
+        rows: np.ndarray = array.reshape(len(array), -1).astype(np.float32, copy=False)
+    return ~np.isfinite(rows).all(axis=1)

@@ -4,7 +4,6 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 from typing import Any
 
-from hebbes.contracts.option import get_hints, split_hint
 from hebbes.options.suggestions import suggest_options
 from hebbes.options.texts import GivenOption, read_texts
 from hebbes.registry.former_names import FORMER_OPTIONS, SHORT_OPTIONS, find_current_option_name
@@ -135,4 +134,4 @@ class OptionReader:
 
 
 def _is_switch(option: OwnedOption) -> bool:
-    return split_hint(get_hints(option.declared_in)[option.field.name])[0] is bool
+    return option.hint[0] is bool

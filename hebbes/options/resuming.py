@@ -14,7 +14,7 @@ from hebbes.options.option_reader import OptionReader
 from hebbes.options.sources import DECIDING, Source, SourceReader, find_deciding_options
 from hebbes.options.texts import GivenOption, format_options
 from hebbes.registry.former_names import find_current_class_name, rename_saved_options
-from hebbes.registry.lookup import check_allowed, find_class, import_module, list_names
+from hebbes.registry.lookup import check_allowed, find_class, import_users_module, list_names
 from hebbes.training.config import TrainConfig, find_users_modules, make_config
 from hebbes.training.owners import AUTO, OwnedOption, list_all_owners, list_part_kinds, shorten_names
 from hebbes.training.program_words import list_program_words
@@ -55,7 +55,7 @@ def _make_resumed_config(
     imports = find_deciding_options(trainer, given).get("import", ())
     of_checkpoint = _read_saved_options(trainer, folder, imports)
     for package in imports:
-        import_module("--import", package)
+        import_users_module("--import", package)
     saved = {**of_checkpoint, **seed_options}
     reader = SourceReader(trainer)
     reader.read(Source(f"the run in {folder}", format_options(saved), is_lenient=True, is_saved=True))
@@ -65,7 +65,7 @@ def _make_resumed_config(
     known = OptionReader([*list_all_owners(trainer), *dict.fromkeys(each.owner for each in options.values())])
     if unknown := sorted(name for name in saved if not known.knows(name)):
         raise ValueError(f"the run in {folder} has the option {unknown[0]}, which this program does not know")
-    missing = [each for key, each in options.items() if key not in reader.values and each.field.metadata.get("saved")]
+    missing = [each for key, each in options.items() if key not in reader.values and each.is_saved]
     if missing:
         names = ", ".join(each.short_name for each in missing)
         print(f"{folder}: the run was saved without {names}; using the defaults", file=sys.stderr)
@@ -155,7 +155,7 @@ def _check_changes(before: TrainConfig, after: TrainConfig, typed: Sequence[Owne
         if _may_change(each) or (names_wrappers and has_same_wrappers):
             continue
         name, was, now = each.short_name, saved.get(each.key, each.default), values[each.key]
-        if not each.field.metadata.get("saved", True):
+        if not each.is_saved:
             raise ValueError(f"{name} cannot be given when a run is resumed: its options come from {folder}")
         if now != was:
             raise ValueError(f"{name} cannot change when a run is resumed: it is {was!r} in {folder}, got {now!r}")

@@ -169,8 +169,6 @@ class SourceReader:
                 owner = find_wrapper_owner(owners, spec, kind)
                 if owner is None or spec.name not in list_names(kind):
                     continue
-                if [each.name for each in specs].count(spec.name) > 1:
-                    raise ValueError(f"{name}: {spec.name} is named twice")
                 if not any(each.key in self.values for each in owner.options):
                     needed = owner.options[0].field.name
                     example = f"'{spec.name}: {{{needed}: ...}}'"
@@ -191,7 +189,7 @@ def _spread_entries(
 ) -> tuple[list[GivenOption], list[GivenOption]]:
     """Arguments in lists of wrappers and loggers as options of their own; all options with what is left of the lists.
 
-    A wrapper of ours with options leaves its list: its options put it on. One that is listed twice stays as it is.
+    A wrapper of ours with options leaves its list: its options put it on.
     """
     spread: list[GivenOption] = []
     rest: list[GivenOption] = []
@@ -203,8 +201,10 @@ def _spread_entries(
         specs, kept = [make_wrapper_spec(entry) for entry in read_entries(name, texts)], []
         for spec in specs:
             owner = find_wrapper_owner(owners, spec, kind)
-            if owner is None or [each.name for each in specs].count(spec.name) > 1:
+            if owner is None:
                 kept.append(spec)
+            elif [each.name for each in specs].count(spec.name) > 1:
+                raise ValueError(f"{name}: {spec.name} is named twice")
             else:
                 spread += _spread_arguments(owner, spec)
                 kept += [WrapperSpec(spec.name)] if spec.name not in list_names(kind) else []

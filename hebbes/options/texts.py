@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import yaml
 
-from hebbes.contracts.option import check_value, describe_type, get_hints, split_hint
+from hebbes.contracts.option import check_value, describe_type
 from hebbes.contracts.yaml_text import format_yaml_line, parse_yaml
 from hebbes.training.owners import OwnedOption
 
@@ -99,7 +99,7 @@ def read_texts(option: OwnedOption, texts: Sequence[str], *, name: str = "", may
         may_be_empty: whether a list that cannot be `none` may be empty.
     """
     metadata, name = option.field.metadata, name or option.short_name
-    kind, is_list, is_optional = split_hint(get_hints(option.declared_in)[option.field.name])
+    kind, is_list, is_optional = option.hint
     if kind is bool and not texts:
         return True
     # where "none" is one of the choices, it stays a text

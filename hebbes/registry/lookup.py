@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 from types import ModuleType
 from typing import Any
 
+from hebbes.contracts.errors import describe_error
 from hebbes.contracts.suggestion import suggest_name
 from hebbes.registry.former_names import FORMER_PACKAGES
 from hebbes.registry.tables import GYMNASIUM_WRAPPERS, TABLES
@@ -74,13 +75,13 @@ def _advise_new_names(error: Exception) -> str:
 
 def _import_class(kind: str, name: str) -> type[Any]:
     module_name, _, class_name = name.partition(":")
-    found = getattr(import_module(f"{kind} {name!r}", module_name), class_name, None)
+    found = getattr(import_users_module(f"{kind} {name!r}", module_name), class_name, None)
     if not isinstance(found, type):
         raise ValueError(f"{kind} {name!r}: module {module_name!r} has no class {class_name!r}")
     return found
 
 
-def import_module(wanted_by: str, name: str) -> ModuleType:
+def import_users_module(wanted_by: str, name: str) -> ModuleType:
     """A user's module. If it cannot be imported, raises ValueError that names what needs it (`wanted_by`)."""
     if not all(part.isidentifier() for part in name.split(".")):
         raise ValueError(
@@ -91,4 +92,4 @@ def import_module(wanted_by: str, name: str) -> ModuleType:
     except Exception as error:  # whatever a user's module raises
         absent = isinstance(error, ModuleNotFoundError) and f"{name}.".startswith(f"{error.name}.")
         advice = "; is its folder in PYTHONPATH?" if absent else _advise_new_names(error)
-        raise ValueError(f"{wanted_by}: cannot import {name!r}: {type(error).__name__}: {error}{advice}") from error
+        raise ValueError(f"{wanted_by}: cannot import {name!r}: {describe_error(error)}{advice}") from error

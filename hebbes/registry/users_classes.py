@@ -6,7 +6,7 @@ The contracts are the protocols of `contracts/`. One line names everything that 
 import inspect
 import sys
 import traceback
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import MISSING, dataclass, fields, is_dataclass
 from typing import Any
@@ -67,18 +67,16 @@ def make_instance(option: str, name: str, found: type[Any], /, *arguments: Any, 
     return made
 
 
-def check_arguments(
-    option: str, name: str, found: type[Any], positional: Sequence[str], arguments: Mapping[str, Any]
-) -> None:
-    """Raises ValueError if a class cannot be called with these arguments, after those in `positional`."""
+def check_arguments(option: str, name: str, found: type[Any], arguments: Mapping[str, Any]) -> None:
+    """Raises ValueError if a wrapper's class cannot be called with an environment and these arguments."""
     signature = inspect.signature(found)
     try:
-        signature.bind(*positional, **arguments)
+        signature.bind(None, **arguments)
     except TypeError as error:
         known = signature.parameters
         unknown = [each for each in arguments if each not in known]
         if unknown and not any(each.kind is each.VAR_KEYWORD for each in known.values()):
-            takes = ", ".join(each for each in known if each not in positional) or "none"
+            takes = ", ".join([*known][1:]) or "none"
             raise ValueError(f"{option}: {name!r} has no argument {unknown[0]!r}; it takes {takes}") from error
         given = dict(arguments) or "no arguments"
         raise ValueError(f"{option}: {name!r} cannot be made with {given}: {error}") from error

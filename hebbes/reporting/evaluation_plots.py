@@ -7,7 +7,7 @@ from pathlib import Path
 
 from hebbes.environments.morphologies import shorten_morphology_name
 from hebbes.evaluation.entries import Entry, EvaluationResult
-from hebbes.evaluation.weight_recording import MAX_ENV_STEPS, WeightRecording, record_weights
+from hebbes.evaluation.weight_recording import MAX_EPISODE_STEPS, WeightRecording, record_weights
 from hebbes.policies.coefficients import read_coefficients_by_name
 from hebbes.policies.hebbian import Hebbian
 from hebbes.reporting.figure import write_figure
@@ -45,8 +45,8 @@ def write_plots(
     """
     refused = []
     paths = list(dict.fromkeys(result.entry.path for result in results))
-    num_episodes, cap = min(num_episodes, NUM_EPISODES), min(max_episode_steps or MAX_ENV_STEPS, MAX_ENV_STEPS)
-    record = partial(record_weights, episodes=num_episodes, seed=seed, max_env_steps=cap)
+    num_episodes, cap = min(num_episodes, NUM_EPISODES), min(max_episode_steps or MAX_EPISODE_STEPS, MAX_EPISODE_STEPS)
+    record = partial(record_weights, episodes=num_episodes, seed=seed, max_episode_steps=cap)
     for number, path in enumerate(paths, 1):
         # The first result of a file is the one without intervention, in its first morphology.
         first = next(result for result in results if result.entry.path == path)

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from gymnasium.spaces import Box, Discrete, Space
 
+from hebbes.contracts.errors import describe_error
 from hebbes.environments.environment_options import ACTION_BOUNDS
 from hebbes.environments.environment_spec import EnvironmentSpec
 from hebbes.environments.make_batch_env import choose_backend, make_batch_env
@@ -59,7 +60,7 @@ def _find_spaces_of_morphology(spec: EnvironmentSpec, morphology: str) -> tuple[
 
 def _make_start_error(spec: EnvironmentSpec, error: Exception) -> ValueError:
     """A ValueError whose one line names the environment."""
-    reason = str(error) if isinstance(error, ValueError) else f"{type(error).__name__}: {error}"
+    reason = str(error) if isinstance(error, ValueError) else describe_error(error)
     named = f"environment {spec.environment!r}"
     return ValueError(reason if reason.startswith(named) else f"{named} cannot be started: {reason}")
 

@@ -83,7 +83,9 @@ class TrainConfig:
 
     def list_put_on(self, kind: str) -> list[WrapperSpec]:
         """The wrappers or loggers of ours that options put on, those whose options make them do something."""
-        return [spec for owner in self.owners if owner.kind == kind and (spec := self._find_put_on(owner)) is not None]
+        unused, ours = self.find_unused(), list_names(kind)  # a user's own is put on by its name
+        owners = [owner for owner in self.owners if owner.kind == kind and owner.name in ours]
+        return [spec for owner in owners if (spec := self._find_put_on(owner, unused)) is not None]
 
     def list_named(self, kind: str) -> list[WrapperSpec]:
         """The wrappers or loggers in the list that names them, with their options."""
@@ -100,16 +102,12 @@ class TrainConfig:
         """The loggers that options put on, and those that are named."""
         return [*self.list_put_on("logger"), *self.list_named("logger")]
 
-    def _find_put_on(self, owner: Owner) -> WrapperSpec | None:
-        if owner.name not in list_names(owner.kind):  # a user's own is put on by its name
-            return None
-        values = {each.field.name: self.given.get(each.key, each.default) for each in owner.options}
-        unused = [name for each in owner.declared for name in find_unused_options(each, values)]
-        used = [each for each in owner.options if each.field.name not in unused]
+    def _find_put_on(self, owner: Owner, unused: Collection[str]) -> WrapperSpec | None:
+        used = [each for each in owner.options if each.key not in unused]
+        values = {each.field.name: self.given.get(each.key, each.default) for each in used}
         if all(values[each.field.name] == each.default for each in used):
             return None
-        arguments = {each.field.name: values[each.field.name] for each in used if each.field.name != owner.name}
-        return WrapperSpec(owner.name, {name: make_list(value) for name, value in arguments.items()})
+        return WrapperSpec(owner.name, {name: make_list(value) for name, value in values.items() if name != owner.name})
 
     @property
     def trusted_modules(self) -> list[str]:
@@ -119,7 +117,7 @@ class TrainConfig:
     def as_options(self) -> dict[str, Any]:
         """Values by name in plain types, without the options that say where options are read from."""
         options, values = self.options, self.values
-        names, saved = choose_names(options), [each for each in options if each.field.metadata.get("saved", True)]
+        names, saved = choose_names(options), [each for each in options if each.is_saved]
         return {names[each.key]: make_list(values[each.key]) for each in saved}
 
     def find_unused(self) -> dict[str, str]:

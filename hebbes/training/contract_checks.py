@@ -23,6 +23,8 @@ from hebbes.training.advice import TrainingError
 
 Returned = TypeVar("Returned")
 
+_PASSED = (EngineError, FloatingPointError, TrainingError)
+
 
 def try_policy(
     name: str,
@@ -91,7 +93,7 @@ def read_state(name: str, strategy: Strategy) -> Mapping[str, np.ndarray]:
 
 def advance_algorithm(name: str, advance: Callable[[], UnitResult]) -> UnitResult:
     """The result of a hybrid's unit; TrainingError if the algorithm raises, or if its metrics are no numbers."""
-    passed = (AllFailedError, SegmentSizeError, OSError)
+    passed = (*_PASSED, AllFailedError, SegmentSizeError, OSError)
     return _call(f"algorithm {name!r}", "advance", advance, lambda result: _check_metrics(result.metrics), passed)
 
 
@@ -100,16 +102,14 @@ def _call(
     what: str,
     call: Callable[[], Returned],
     check: Callable[[Returned], None],
-    passed: tuple[type[Exception], ...] = (),
+    passed: tuple[type[Exception], ...] = _PASSED,
 ) -> Returned:
     """What a part returns. TrainingError if it raises, because a user's may raise anything, or `check` does."""
     try:
         returned = call()
-    except (EngineError, FloatingPointError, TrainingError):
+    except passed:
         raise
     except Exception as error:
-        if isinstance(error, passed):
-            raise
         raise TrainingError(f"{source}: {what} raised {describe_with_traceback(error)}") from error
     try:
         check(returned)

@@ -48,7 +48,7 @@ class Lifecycle:
         self._conditions = run.conditions
         self._files = RunFiles(run)
         self._saved: Checkpoint | None = None
-        self._save_error, self._tried_to_save_at = "", time.perf_counter()
+        self._tried_to_save_at = time.perf_counter()
         self._notices, self._evaluation_notices, self._save_notices = Notices(), Notices(), Notices()
         self._is_stopped = False
         self._capture()
@@ -214,21 +214,21 @@ class Lifecycle:
         If that fails, TrainingError. If an error has ended training already, a line says so instead. After a signal,
         which is a SystemExit, the program ends with status 1.
         """
-        if self._saved is not self._checkpoint:
-            self._save()
-        if self._saved is self._checkpoint:
+        reason = "" if self._saved is self._checkpoint else self._save()
+        if not reason:
             return
-        lost = f"{self._trainer.unit} {self._checkpoint.progress.units} could not be saved: {self._save_error}"
+        lost = f"{self._trainer.unit} {self._checkpoint.progress.units} could not be saved: {reason}"
         if error is None:
             raise TrainingError(lost)
         self._console.print_notice(f"stopped: {lost}")
         if isinstance(error, SystemExit):
             raise SystemExit(1) from error
 
-    def _save(self) -> None:
+    def _save(self) -> str:
         """Writes the last finished unit. If that fails, the previous checkpoint remains, and the next save tries again.
 
-        A line says so, twice for each kind of error at most. TrainingError for a state that no disk would hold.
+        Returns why it failed, or nothing. A line says so, twice for each kind of error at most. TrainingError for a
+        state that no disk would hold.
         """
         name = f"{self._trainer.unit} {self._checkpoint.progress.units}"
         self._tried_to_save_at = time.perf_counter()
@@ -242,9 +242,9 @@ class Lifecycle:
             notice = Notice(f"{name} not saved ({reason}); training goes on", [str(error.strerror)])
             for line in self._save_notices.select([notice]):
                 self._console.print_notice(line)
-            self._save_error = reason
+            return reason
         except ValueError as error:
             raise TrainingError(f"{name} cannot be saved: {error}") from error
-        else:
-            self._saved, self._save_error = self._checkpoint, ""
-            self._save_notices.select([])
+        self._saved = self._checkpoint
+        self._save_notices.select([])
+        return ""

@@ -30,7 +30,7 @@ class Knob:
     name: str
     value: int
     least: int
-    make_size: Callable[[int], RunSize]
+    make_size: Callable[[Any], RunSize]
     """Returns the size of the run with another value of the option."""
 
 
@@ -140,12 +140,11 @@ def _list_knobs(size: RunSize) -> list[Knob]:
     """The options that a message may name. Of several that save the same memory it names the first."""
 
     def make_knob(option: str, least: int) -> Knob:
-        change: Callable[[Any], RunSize] = lambda n: replace(size, **{option: n})  # noqa: E731
-        return Knob(option, getattr(size, option), least, change)
+        return Knob(option, getattr(size, option), least, lambda n: replace(size, **{option: n}))
 
     def make_search_knob(option: str, field: str, least: int) -> Knob:
-        change: Callable[[Any], RunSize] = lambda n: replace(size, search=replace(size.search, **{field: n}))  # noqa: E731
-        return Knob(option, getattr(size.search, field), least, change)
+        value = getattr(size.search, field)
+        return Knob(option, value, least, lambda n: replace(size, search=replace(size.search, **{field: n})))
 
     training = size.training
     return [

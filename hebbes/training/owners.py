@@ -11,7 +11,15 @@ from dataclasses import Field, dataclass, field, make_dataclass, replace
 from functools import cache
 from typing import Any
 
-from hebbes.contracts.option import check_declarations, get_default, get_flag_name, list_options, option
+from hebbes.contracts.option import (
+    check_declarations,
+    get_default,
+    get_flag_name,
+    get_hints,
+    list_options,
+    option,
+    split_hint,
+)
 from hebbes.contracts.trainer import Trainer
 from hebbes.environments.environment_options import EnvironmentOptions
 from hebbes.environments.wrapper_spec import Entry, WrapperSpec, make_wrapper_spec
@@ -66,18 +74,28 @@ class Owner:
         return [OwnedOption(self, each, field_) for each in self.declared for field_ in list_options(each)]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class OwnedOption:
     """An option with its owner."""
 
     owner: Owner
     declared_in: type
-    field: Field = field(compare=False)
+    field: Field
 
     @property
     def key(self) -> str:
         """Names the option among those of a run, however it is spelled: its slot and the field's name."""
         return f"{self.owner.slot}.{self.field.name}"
+
+    @property
+    def hint(self) -> tuple[Any, bool, bool]:
+        """The type of its items, whether it is a list of them, and whether None is allowed."""
+        return split_hint(get_hints(self.declared_in)[self.field.name])
+
+    @property
+    def is_saved(self) -> bool:
+        """Whether files of a run keep it."""
+        return self.field.metadata.get("saved", True)
 
     @property
     def short_name(self) -> str:

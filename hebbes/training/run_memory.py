@@ -5,10 +5,9 @@ The memory that the program has before it makes simulators is not counted.
 """
 
 from dataclasses import dataclass
-from math import ceil
 
 from hebbes.contracts.trainer import SearchSize
-from hebbes.execution.chunks import IDLE_PER_THREAD, count_chunks, count_kept_envs
+from hebbes.execution.chunks import IDLE_PER_THREAD, compute_largest_chunk, count_chunks, count_kept_envs
 from hebbes.execution.noise_sums import count_kept_arrays
 
 WORKER_BYTES = 75_000_000
@@ -56,7 +55,7 @@ class Network:
 class Stage:
     """The engine of training, or that of the test."""
 
-    uses_workers: bool
+    uses_processes: bool
     """Whether chunks run in worker processes. Otherwise they run in threads."""
     keeps_all: bool
     """Whether a worker keeps the simulators of its share of the members for the next generation, as on EnvPool."""
@@ -137,10 +136,6 @@ def _count_chunks(stage: Stage, members: int) -> int:
     return count_chunks(members, stage.chunk_size) if members else 0
 
 
-def _compute_largest_chunk(stage: Stage, members: int) -> int:
-    return ceil(members / _count_chunks(stage, members)) if members else 0
-
-
 def _count_chunks_at_once(size: RunSize, stage: Stage, members: int) -> int:
     """Number of chunks that are played at the same time."""
     return min(size.threads, _count_chunks(stage, members))
@@ -162,7 +157,7 @@ def _count_pools(size: RunSize, stage: Stage, population: range, evaluated: int)
 
     A population that grows ends with a round whose earlier members may all be kept.
     """
-    num_workers = size.threads if stage.uses_workers else 1
+    num_workers = size.threads if stage.uses_processes else 1
     started = min(num_workers, max(_count_chunks(stage, population.stop), _count_chunks(stage, evaluated)))
     kept = [count_kept_envs(members, stage.chunk_size, num_workers) for members in (population, range(evaluated))]
     return size.morphologies * started * sum(kept)
@@ -174,13 +169,13 @@ def _count_kept_simulators(size: RunSize, stage: Stage, members: int) -> int:
         return _count_seeded_simulators(size, stage, members)
     chunks = _count_chunks(stage, members)
     kinds = 1 if members % chunks == 0 else 2  # chunks come in two sizes
-    in_use = _count_chunks_at_once(size, stage, members) * _compute_largest_chunk(stage, members)
+    in_use = _count_chunks_at_once(size, stage, members) * compute_largest_chunk(members, stage.chunk_size)
     return size.morphologies * min(members, kinds * in_use)
 
 
 def _count_seeded_simulators(size: RunSize, stage: Stage, members: int) -> int:
     """Number of simulators of Gymnasium if each chunk has its own seeds, so that no other chunk can use them."""
-    at_once, largest = _count_chunks_at_once(size, stage, members), _compute_largest_chunk(stage, members)
+    at_once, largest = _count_chunks_at_once(size, stage, members), compute_largest_chunk(members, stage.chunk_size)
     return min(size.morphologies * members, at_once * (IDLE_PER_THREAD * size.morphologies + 1) * largest)
 
 
@@ -191,7 +186,7 @@ def _estimate_processes(
 
     Each of them does other jobs sooner or later if there are any.
     """
-    if not stage.uses_workers:
+    if not stage.uses_processes:
         return 0
     workers = min(size.threads, max(_count_chunks(stage, members), jobs))
     return workers * (WORKER_BYTES + 2 * population + (job_bytes if jobs else 0)) + population
@@ -204,7 +199,7 @@ def _estimate_acting(size: RunSize, stage: Stage, members: int) -> float:
 
 def _count_playing_members(size: RunSize, stage: Stage, members: int) -> int:
     """Number of members that play at the same time."""
-    return min(members, _count_chunks_at_once(size, stage, members) * _compute_largest_chunk(stage, members))
+    return min(members, _count_chunks_at_once(size, stage, members) * compute_largest_chunk(members, stage.chunk_size))
 
 
 def _estimate_observations(size: RunSize, stage: Stage, members: int) -> int:

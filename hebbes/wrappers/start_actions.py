@@ -19,7 +19,6 @@ class StartActions(BatchWrapper):
     def __post_init__(self) -> None:
         super().__post_init__()
         self._ended = np.zeros(self.num_envs, bool)
-        self._last_env_step: EnvStep | None = None
 
     def play(self, episode: int, action: Shaped[np.ndarray, "..."], repeats: int) -> EnvStep:
         """Begins an episode, repeats `action` in every sub-environment and returns the last env step of each."""
@@ -34,13 +33,13 @@ class StartActions(BatchWrapper):
         self._ended = has_ended(env_step)
         rewards = np.zeros_like(env_step.rewards)
         rewards[list(env_step.faults)] = np.nan
-        self._last_env_step = replace(env_step, rewards=rewards)
+        self._last_env_step: EnvStep = replace(env_step, rewards=rewards)
         return env_step
 
     def step(self, actions: Actions, active: Active) -> EnvStep:
         """Steps the sub-environments `active`, except those whose episode ended in the opening."""
         ended = self._ended[active]
-        if self._last_env_step is None or not ended.any():
+        if not ended.any():
             return self.env.step(actions, active)
         reported = select_envs(self._last_env_step, active)
         running = np.flatnonzero(~ended)

@@ -32,6 +32,13 @@ class MinusOne(gymnasium.RewardWrapper):
         return reward - self.minus
 
 
+class OddlyNamed(gymnasium.Wrapper):
+    """A user's wrapper whose first parameter is not called `env`."""
+
+    def __init__(self, inner, size=3):
+        super().__init__(inner)
+
+
 def find_first_reward(spec, **arguments) -> float:
     """The first reward of CartPole, which is 1 without wrappers."""
     env = make_batch_env(spec, [0], threads=1, **{"training": False, **arguments})
@@ -92,6 +99,7 @@ def test_a_users_gymnasium_wrapper_is_inside_the_batch_wrappers():
         ({"wrappers": (WrapperSpec("bullet_distance"),)}, "to be named in gymnasium_wrappers"),
         ({"gymnasium_wrappers": (WrapperSpec(DOUBLED),)}, "is not a gymnasium.Wrapper"),
         ({"gymnasium_wrappers": (WrapperSpec("bullet_distance"),)}, "BulletDistance needs a Bullet walker"),
+        ({"gymnasium_wrappers": (WrapperSpec(f"{__name__}:OddlyNamed", {"a": 1}),)}, "no argument 'a'; it takes size$"),
         ({"env_kwargs": {"wheels": 3}}, "'CartPole-v1' cannot be made with options {'wheels': 3}"),
     ],
 )

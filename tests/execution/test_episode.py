@@ -115,7 +115,7 @@ def test_rewards_add_up_in_float64():
 
 def test_a_cap_ends_the_episode():
     env = ScriptedEnv(2, terminate_at=[3, 9])
-    assert run(env, max_env_steps=5).env_steps.tolist() == [3, 5]
+    assert run(env, max_episode_steps=5).env_steps.tolist() == [3, 5]
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])

@@ -35,7 +35,7 @@ def test_each_member_has_its_env_steps_in_order():
 def test_a_time_limit_is_not_terminal():
     _, (member,) = collect(ScriptedEnv(1, truncate_at=3))
     assert member.terminated.tolist() == [False] * 3
-    _, (member,) = collect(ScriptedEnv(1), max_env_steps=2)
+    _, (member,) = collect(ScriptedEnv(1), max_episode_steps=2)
     assert member.terminated.tolist() == [False] * 2
     _, (member,) = collect(ScriptedEnv(1, truncate_at=3, terminate_at=3))
     assert member.terminated.tolist() == [False, False, True]

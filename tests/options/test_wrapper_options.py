@@ -69,6 +69,11 @@ def test_arguments_that_no_file_gives_back_are_refused(text, reason):
     assert str(refused.value) == f"wrappers: arguments of a {reason}; got {text!r}"
 
 
+def test_a_wrapper_of_ours_is_listed_once():
+    with pytest.raises(ValueError, match=r"^wrappers: frame_stack is named twice$"):
+        parse("--environment", "CartPole-v1", "--wrappers", "frame_stack: {num_frames: 2}", "frame_stack")
+
+
 def test_only_gymnasiums_harmless_wrappers_may_be_named_by_a_file():
     config = parse("--environment", "CartPole-v1", "--gymnasium_wrappers", "TimeLimit: {max_episode_steps: 7}")
     assert config.trusted_modules == []

@@ -193,7 +193,7 @@ def test_json_of_variants_and_morphologies():
 
 def test_a_recorded_episode_is_the_one_that_is_played():
     saved = make_plastic()
-    (recording,) = record_weights(saved, SPEC, episodes=1, seed=0, max_env_steps=4)
+    (recording,) = record_weights(saved, SPEC, episodes=1, seed=0, max_episode_steps=4)
     assert [each.shape for each in recording.trajectories] == [(4, 12), (4, 24), (4, 8)]
     assert recording.changes.shape == (3, 3)
     acted = []

@@ -25,7 +25,7 @@ from tests.training.scripted_runs import make_scripted_config
 
 HUGE = "1000000000"
 MOUNTAIN_CAR = ["--environment", "MountainCar-v0", "--test_episodes", "0"]
-SIMULATORS = Stage(uses_workers=False, keeps_all=True, chunk_size=10, simulator_bytes=1_000_000)
+SIMULATORS = Stage(uses_processes=False, keeps_all=True, chunk_size=10, simulator_bytes=1_000_000)
 
 
 class ToySize(SearchSize):
@@ -154,7 +154,7 @@ def test_terms_of_a_run_of_known_parts():
 @pytest.mark.parametrize(("threads", "members", "evaluated"), [(4, 201, 5), (3, 24, 70), (16, 40, 0)])
 def test_the_pools_that_workers_may_keep_are_counted(workers, threads, members, evaluated):
     engine = (Workers if workers else InProcess)(make_reacher(), chunk_size=32, threads=threads)
-    stage = Stage(uses_workers=workers, keeps_all=True, chunk_size=32)
+    stage = Stage(uses_processes=workers, keeps_all=True, chunk_size=32)
     size = resize(RUN, members - 1, training=stage, threads=threads, eval_episodes=evaluated)
     kept = sum(engine._count_idle_envs(range(count)) for count in (members, evaluated))
     started = min(engine._transport.num_workers, max(count_chunks(count, 32) for count in (members, evaluated)))
@@ -169,7 +169,7 @@ def make_reacher():
 
 
 def test_terms_of_worker_processes_are_those_of_the_chunks_at_work():
-    workers = Stage(uses_workers=True, keeps_all=False, chunk_size=4, simulator_bytes=30_000_000)
+    workers = Stage(uses_processes=True, keeps_all=False, chunk_size=4, simulator_bytes=30_000_000)
     terms = estimate_memory(resize(RUN, 59, training=workers, eval_episodes=0, threads=8))
     assert terms["simulators"] == 8 * 4 * 30_000_000
     assert 8 * 70e6 < terms["worker processes"] < 8 * 80e6
@@ -181,7 +181,7 @@ def test_workers_need_memory_for_other_jobs_too():
     class GradientSize(ToySize):
         worker_jobs, worker_bytes = 5, 100_000_000
 
-    workers = Stage(uses_workers=True, keeps_all=False, chunk_size=60)
+    workers = Stage(uses_processes=True, keeps_all=False, chunk_size=60)
     plain = resize(RUN, 59, training=workers, test_episodes=0, threads=8)
     grown = replace(plain, search=GradientSize(population_size=59))
     needs, alone = (estimate_memory(size)["worker processes"] for size in (grown, plain))

@@ -1,7 +1,9 @@
 """Resumes of unusual runs, of runs interrupted at an unlucky moment, and of runs whose files have changed."""
 
+import importlib
 import os
 import shutil
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,6 +18,7 @@ from hebbes.recording.metrics import read_metrics
 from hebbes.strategies.openai_es import OpenAIES
 from hebbes.training.advice import TrainingError
 from hebbes.training.assembly import make_environment_spec
+from hebbes.training.owners import find_owner
 from hebbes.training.prepare import prepare
 from hebbes.training.run import execute, execute_all
 from hebbes.training.run_folder import RunFiles
@@ -108,6 +111,22 @@ def test_a_package_that_is_not_there_is_refused(tmp_path):
     folder = train(make_scripted_config(tmp_path, generations=2))
     with pytest.raises(ValueError, match="--import: cannot import 'no_such_package'"):
         resume(folder, generations=3, **{"import": ("tests.scripted", "no_such_package")})
+
+
+def test_every_option_that_a_users_class_has_gained_is_named(tmp_path, monkeypatch, capsys):
+    monkeypatch.syspath_prepend(tmp_path)
+    code = "from dataclasses import dataclass\nfrom hebbes.contracts.option import option\n"
+    code += (
+        "from hebbes.policies.linear import Linear\n@dataclass(frozen=True)\nclass Mine(Linear):\n    own: int = 1\n"
+    )
+    (tmp_path / "gains_options.py").write_text(code)
+    folder = train(make_scripted_config(tmp_path, generations=2, policy="gains_options:Mine"))
+    del sys.modules["gains_options"]
+    (tmp_path / "gains_options.py").write_text(f"{code}    plain: int = 5\n    declared: int = option(5, 'x')\n")
+    importlib.invalidate_caches()
+    find_owner.cache_clear()  # as in the new process in which a run is resumed
+    parse_config("static", ["--resume", str(folder), *IMPORT, "gains_options"], "")
+    assert "the run was saved without plain, declared; using the defaults" in capsys.readouterr().err
 
 
 @pytest.mark.slow

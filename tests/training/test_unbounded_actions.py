@@ -43,7 +43,7 @@ def play_episode(backend, *wrappers):
     spec = EnvironmentSpec("HalfCheetah-v5", backend, wrappers=wrappers)
     env = RecordActions(make_batch_env(spec, [5], threads=1, training=True))
     rngs = [np.random.default_rng(0)]
-    result = run_episode(Agent(POLICY, "identity"), env, WEIGHTS, 0, rngs, buffers={}, max_env_steps=200)
+    result = run_episode(Agent(POLICY, "identity"), env, WEIGHTS, 0, rngs, buffers={}, max_episode_steps=200)
     env.close()
     return result.returns[0], np.array(env.actions, np.float64)
 

@@ -36,7 +36,7 @@ class Episodes:
         buffers: Buffers,
         number: int,
         collector: Collector,
-        max_env_steps: int | None,
+        max_episode_steps: int | None,
     ) -> EpisodeResult:
         """Plays the episode of this number. The collector may change the row in place."""
         rng = make_generator(self._task.seed, Purpose.TRAINING, generation=number)
@@ -48,7 +48,7 @@ class Episodes:
                 number,
                 [rng],
                 buffers=buffers,
-                max_env_steps=max_env_steps,
+                max_episode_steps=max_episode_steps,
                 collector=collector,
             )
 

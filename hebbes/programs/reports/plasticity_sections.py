@@ -6,7 +6,7 @@ from functools import partial
 import numpy as np
 
 from hebbes.evaluation.entries import EvaluationResult
-from hebbes.evaluation.weight_recording import MAX_ENV_STEPS, WeightRecording, record_weights
+from hebbes.evaluation.weight_recording import MAX_EPISODE_STEPS, WeightRecording, record_weights
 from hebbes.options.evaluation import EvaluateConfig
 from hebbes.policies.coefficients import read_coefficients_by_name
 from hebbes.policies.hebbian import Hebbian
@@ -49,7 +49,7 @@ def _add_charts(blocks: list[Block], config: EvaluateConfig, each: EvaluationRes
         each.entry.environment,
         episodes=min(config.episodes, NUM_EPISODES),
         seed=config.seed,
-        max_env_steps=MAX_ENV_STEPS,
+        max_episode_steps=MAX_EPISODE_STEPS,
     )
     blocks += [*_draw_weights(recordings), *_draw_changes(recordings), *_draw_coefficients(each, policy)]
 

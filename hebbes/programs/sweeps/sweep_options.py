@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from hebbes.contracts.option import check_options, get_hints, option, split_hint
+from hebbes.contracts.option import check_options, option
 from hebbes.contracts.search_space import Choice, LogUniform, SearchSpace, Uniform
 from hebbes.files.atomic_file import check_place
 from hebbes.options.option_reader import OptionReader
@@ -122,7 +122,7 @@ def _read_spaces(config: TrainConfig, texts: Sequence[str], names: Mapping[str, 
 
 def _may_vary(config: TrainConfig, searched: OwnedOption) -> bool:
     """Whether trials may differ in an option: one of the search with a single value that chooses no parts."""
-    kind, is_list, _ = split_hint(get_hints(searched.declared_in)[searched.field.name])
+    kind, is_list, _ = searched.hint
     kinds = ("trainer", "training", "policy", "wrapper", find_trainer(config.trainer).method_kind)
     budgets = (*list_part_kinds(config.trainer), "max_env_steps", "generations")
     return searched.owner.kind in kinds and not is_list and kind is not dict and searched.field.name not in budgets
