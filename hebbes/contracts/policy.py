@@ -109,6 +109,10 @@ class Policy(Protocol):
         """Shape of one member's observation."""
 
     @property
+    def num_outputs(self) -> int:
+        """Length of one member's outputs."""
+
+    @property
     def layout(self) -> Layout:
         """Names and shapes of the searched parameters."""
 

@@ -27,10 +27,15 @@ def check_env_step(env_step: Any, num_active: int, space: Space) -> None:
     """EnvStepError unless `env_step` is an EnvStep with one row of observations of this space for each active one."""
     if not isinstance(env_step, EnvStep):
         raise EnvStepError(f"step must return an EnvStep, got {type(env_step).__name__}")
-    _check_array("observations", env_step.observations, (num_active, *(space.shape or ())), "biuf")
+    check_observations(env_step.observations, num_active, space)
     _check_array("rewards", env_step.rewards, (num_active,), "biuf")
     _check_array("terminated", env_step.terminated, (num_active,), "b")
     _check_array("truncated", env_step.truncated, (num_active,), "b")
+
+
+def check_observations(observations: Any, num_active: int, space: Space) -> None:
+    """EnvStepError unless there is one row of observations of this space for each active sub-environment."""
+    _check_array("observations", observations, (num_active, *(space.shape or ())), "biuf")
 
 
 def _check_array(what: str, array: Any, shape: tuple[int, ...], kinds: str) -> None:
@@ -49,7 +54,7 @@ def start_and_check(env: BatchEnv, spec: EnvironmentSpec) -> None:
         observations = env.start(0)
         if not _list_users_wrappers(spec):
             return
-        _check_array("observations", observations, (env.num_envs, *(env.observation_space.shape or ())), "biuf")
+        check_observations(observations, env.num_envs, env.observation_space)
         active, space = np.arange(env.num_envs), env.action_space
         action = np.clip(0, space.low, space.high).astype(space.dtype) if isinstance(space, Box) else np.int64(0)
         check_env_step(env.step(np.stack([action] * env.num_envs), active), env.num_envs, env.observation_space)

@@ -30,6 +30,11 @@ class IntervenedPolicy:
         return self.policy.observation_shape
 
     @property
+    def num_outputs(self) -> int:
+        """Length of one member's outputs."""
+        return self.policy.num_outputs
+
+    @property
     def layout(self) -> Layout:
         """Names and shapes of the searched parameters."""
         return self.policy.layout

@@ -13,7 +13,7 @@ from jaxtyping import Float, Float64
 
 from hebbes.contracts.engine import Context, EngineError, Rollouts
 from hebbes.contracts.environment import BatchEnv
-from hebbes.contracts.policy import Weights
+from hebbes.contracts.policy import LowRankWeights, Weights
 from hebbes.contracts.population import NoisePopulation, Population
 from hebbes.contracts.randomness import Purpose, derive_simulator_seed, make_generator
 from hebbes.environments.environment_spec import EnvironmentSpec
@@ -25,6 +25,7 @@ from hebbes.execution.noise_sums import sum_noise_of_chunks
 from hebbes.execution.observation_moments import MomentTally
 from hebbes.execution.transitions import NO_COLLECTOR, TransitionRecorder
 from hebbes.policies.mean_squares import compute_mean_squares
+from hebbes.registry.users_classes import convert_policy_errors, describe_class
 
 IDLE_PER_THREAD = 2
 """Environments of the Gymnasium back end that are kept for each thread and morphology: chunks have one of two sizes."""
@@ -84,6 +85,14 @@ def make_failed_rollouts(ids: range, num_cases: int, reason: str) -> Rollouts:
     return Rollouts(np.full(shape, np.nan), np.zeros(shape, np.int64), failed, nothing, nothing, faults)
 
 
+def _check_rows(population: Population, weights: Weights, shape: tuple[int, int]) -> None:
+    """EngineError unless a population's weights are float32 of this shape. Those of a user's may be anything."""
+    if isinstance(weights, LowRankWeights) or (weights.shape == shape and weights.dtype == np.float32):
+        return
+    found = f"{weights.dtype} of shape {weights.shape}"
+    raise EngineError(f"population {describe_class(population)}: weights must be float32 of shape {shape}, got {found}")
+
+
 class ChunkEvaluator:
     """Evaluates chunks and computes their weighted noise sums. Several threads may evaluate different chunks at once.
 
@@ -114,6 +123,7 @@ class ChunkEvaluator:
         if that is more. A recorder of the caller's own may change the actions.
         """
         weights = population.weights(ids)
+        _check_rows(population, weights, (len(ids), self._task.agent.policy.layout.num_params))
         tally = MomentTally(len(ids)) if context.observe_moments else None
         if recorder is None and context.collect_transitions:
             recorder = TransitionRecorder(len(ids))
@@ -122,7 +132,8 @@ class ChunkEvaluator:
             key = self._make_key(ids, context, morphology)
             env = self._take_env(key, context, env_threads)
             try:
-                with convert_wrapper_errors(self._task.environment, EngineError):
+                policy = self._task.agent.policy
+                with convert_wrapper_errors(self._task.environment, EngineError), convert_policy_errors(policy):
                     by_morphology.append(self._play(env, weights, ids, context, tally, recorder))
             except BaseException:
                 env.close()

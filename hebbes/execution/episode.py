@@ -13,14 +13,16 @@ from time import perf_counter
 import numpy as np
 from jaxtyping import Bool, Float, Float64, Int, Shaped
 
-from hebbes.contracts.engine import NONFINITE_OUTPUT
+from hebbes.contracts.engine import NONFINITE_OUTPUT, EngineError
 from hebbes.contracts.environment import MAX_FLOAT32, BatchEnv, EnvStep
 from hebbes.contracts.policy import Buffers, LowRankWeights, Policy, State, Weights
+from hebbes.environments.wrapper_errors import check_observations
 from hebbes.execution.kernels import env_steps
 from hebbes.execution.observation_moments import MomentTally
 from hebbes.execution.tallies import Tallies
 from hebbes.execution.transitions import NO_COLLECTOR, Collector, find_nonfinite_rows
 from hebbes.policies.action_heads import HEADS
+from hebbes.registry.users_classes import describe_class
 
 _OBSERVATION = "non-finite observation"
 
@@ -147,6 +149,9 @@ class _LiveMembers:
     def compute_outputs(self, policy: Policy, buffers: Buffers) -> Float[np.ndarray, "live outputs"]:
         """The policy's outputs. Members with a non-finite output fail and are left out."""
         outputs = policy.act(self.weights, self.observations, self.rewards, self.state, buffers)
+        if not isinstance(outputs, np.ndarray) or outputs.shape != (len(self.members), policy.num_outputs):
+            expected, found = (len(self.members), policy.num_outputs), np.shape(outputs)
+            raise EngineError(f"policy {describe_class(policy)}: act must return shape {expected}, got {found}")
         return outputs if _is_all_finite(outputs) else outputs[self.drop_nonfinite(NONFINITE_OUTPUT, outputs)]
 
     def drop_nonfinite(self, reason: str, array: Shaped[np.ndarray, "rows ..."]) -> Bool[np.ndarray, " rows"]:
@@ -213,6 +218,7 @@ def run_episode(
     """
     head = HEADS[agent.action_head]
     observations = env.start(episode)
+    check_observations(observations, len(weights), env.observation_space)
     live = _LiveMembers(weights, observations, agent.policy.initial_state(weights, rngs, buffers))
     live.drop_nonfinite(_OBSERVATION, observations)
     tallies = Tallies(env)

@@ -24,7 +24,7 @@ def merge_moments(parts: Iterable[Moments | None]) -> Moments | None:
         shift = part.mean - total.mean
         mean = total.mean + shift * (part.count / count)
         squares = total.squares + part.squares + shift**2 * (total.count * part.count / count)
-        total = Moments(count, mean, squares)
+        total = Moments(count, np.asarray(mean), np.asarray(squares))  # NumPy makes scalars of arrays of shape ()
     return total
 
 

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from dataclasses import MISSING, dataclass, fields, is_dataclass
 from typing import Any
 
+from hebbes.contracts.engine import EngineError
 from hebbes.contracts.environment import BatchEnv
 from hebbes.contracts.errors import convert_foreign_exits, describe_error
 from hebbes.contracts.logger import Logger
@@ -104,6 +105,24 @@ def convert_errors(option: str, name: str) -> Iterator[None]:
         if is_told or not is_users_class(name):
             raise
         raise ValueError(describe_users_error(option, name, error)) from error
+
+
+@contextmanager
+def convert_policy_errors(policy: Policy) -> Iterator[None]:
+    """Turns an exception in a method of a user's policy into an EngineError of one line that names it; others pass."""
+    try:
+        yield
+    except Exception as error:
+        is_ours = type(policy).__module__.startswith("hebbes.")
+        raising = (frame.f_locals.get("self") for frame, _ in traceback.walk_tb(error.__traceback__))
+        if is_ours or not any(each is policy for each in raising):
+            raise
+        raise EngineError(describe_users_error("policy", describe_class(policy), error)) from error
+
+
+def describe_class(thing: object) -> str:
+    """An object's class, as an option names it."""
+    return f"{type(thing).__module__}:{type(thing).__qualname__}"
 
 
 def describe_users_error(option: str, name: str, error: Exception) -> str:

@@ -16,6 +16,7 @@ from hebbes.execution.provenance import find_conditions
 from hebbes.files.checkpoint import Checkpoint
 from hebbes.files.policy_file import check_named_code, get_policy_fields
 from hebbes.recording.loggers import check_logger
+from hebbes.registry.users_classes import convert_errors
 from hebbes.reporting.video import check_encoder
 from hebbes.training.assembly import choose_policy, find_spaces, make_agent, make_environment_spec
 from hebbes.training.config import TrainConfig, find_users_modules
@@ -47,7 +48,8 @@ def assemble_run(config: TrainConfig, folder: Path, checkpoint: Checkpoint | Non
     else:
         _check_fits(checkpoint, agent)
         initial, buffers = checkpoint.latest.weights, checkpoint.latest.buffers
-    agent.policy.check_buffers(buffers)
+    with convert_errors("policy", config.choices.policy):
+        agent.policy.check_buffers(buffers)
     observation = np.zeros(observation_space.shape or (), observation_space.dtype)
     try_policy(config.choices.policy, agent.policy, initial, buffers, observation)
     modules = find_users_modules(config.trainer, {**config.as_options(), "loggers": ()})

@@ -3,7 +3,8 @@
 Objects that were tried are thrown away, so a trial changes nothing in the run. Tests check our own classes.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from inspect import signature
 from typing import Any, TypeVar
@@ -33,12 +34,12 @@ def try_policy(
     buffers: Buffers,
     observation: Shaped[np.ndarray, "*shape"],
 ) -> None:
-    """Lets two members with a user's policy act once on zeros; ValueError if it breaks the contract of policies."""
+    """Lets members with a user's policy act once; ValueError if it breaks the contract of policies."""
     if not is_users_class(name):
         return
-    count = 2
     with convert_errors("policy", name):
-        allowed = (count, policy.num_outputs)  # type: ignore[attr-defined]  # a field that every policy has
+        count = 3 if policy.num_outputs == 2 else 2  # so that transposed outputs have another shape
+        allowed = (count, policy.num_outputs)
         _check_finite_row("initial_params", weights, policy.layout)
         rows = np.repeat(weights[np.newaxis], count, axis=0)
         rngs = [make_generator(0, Purpose.TEST, member=member) for member in range(count)]
@@ -50,6 +51,7 @@ def try_policy(
             raise ValueError(f"act must return floats of shape {allowed} for {count} members, got {_describe(outputs)}")
         if not np.isfinite(outputs).all():
             raise ValueError("act must return finite numbers, and does not for an observation of zeros")
+        _check_members_alone(policy, rows, seen, buffers)
 
 
 def try_strategy(name: str, make: Callable[[], Strategy], layout: Layout) -> None:
@@ -73,12 +75,14 @@ def try_strategy(name: str, make: Callable[[], Strategy], layout: Layout) -> Non
 def ask_population(name: str, strategy: Strategy, generation: int, num_members: int | None = None) -> Population:
     """The population that the strategy returns; TrainingError if it raises or returns anything else."""
     arguments = (generation,) if num_members is None else (generation, num_members)
-    return _call(f"strategy {name!r}", "ask", lambda: strategy.ask(*arguments), _check_population)
+    check = partial(_check_population, num_members=num_members)
+    return _call(f"strategy {name!r}", "ask", lambda: strategy.ask(*arguments), check)
 
 
 def tell_results(name: str, strategy: Strategy, population: Population, results: Results) -> dict[str, float]:
     """The metrics that the strategy returns; TrainingError if it raises or returns anything else."""
-    return dict(_call(f"strategy {name!r}", "tell", lambda: strategy.tell(population, results), _check_metrics))
+    metrics = _call(f"strategy {name!r}", "tell", lambda: strategy.tell(population, results), _check_metrics)
+    return {each: float(value) for each, value in metrics.items()}
 
 
 def read_mean(name: str, strategy: Strategy, layout: Layout) -> Float32[np.ndarray, " params"]:
@@ -94,7 +98,8 @@ def read_state(name: str, strategy: Strategy) -> Mapping[str, np.ndarray]:
 def advance_algorithm(name: str, advance: Callable[[], UnitResult]) -> UnitResult:
     """The result of a hybrid's unit; TrainingError if the algorithm raises, or if its metrics are no numbers."""
     passed = (*_PASSED, AllFailedError, SegmentSizeError, OSError)
-    return _call(f"algorithm {name!r}", "advance", advance, lambda result: _check_metrics(result.metrics), passed)
+    result = _call(f"algorithm {name!r}", "advance", advance, lambda result: _check_metrics(result.metrics), passed)
+    return replace(result, metrics={each: float(value) for each, value in result.metrics.items()})
 
 
 def _call(
@@ -136,6 +141,28 @@ def _check_row(what: str, row: Any, layout: Layout) -> None:
         raise ValueError(f"{what} must be float32 of shape ({length},), got {_describe(row)}")
 
 
+def _check_members_alone(
+    policy: Policy,
+    rows: Float32[np.ndarray, "members params"],
+    seen: Shaped[np.ndarray, "members ..."],
+    buffers: Buffers,
+) -> None:
+    """ValueError if a member's outputs depend on the other members of its chunk."""
+    members = list(range(len(rows)))
+    rows = rows + np.array(members, np.float32)[:, np.newaxis] / 10
+    if seen.dtype.kind == "f":  # a whole number may be an index
+        seen = seen + np.array(members, seen.dtype).reshape(-1, *[1] * (seen.ndim - 1))
+
+    def act(some: Sequence[int]) -> np.ndarray:
+        rngs = [make_generator(0, Purpose.TEST, member=member) for member in some]
+        state = policy.initial_state(rows[some], rngs, buffers)
+        return policy.act(rows[some], seen[some], np.zeros(len(some), np.float32), state, buffers)
+
+    together, alone = act(members), np.concatenate([act([member]) for member in members])
+    if not np.allclose(together, alone, rtol=1e-3, atol=1e-5, equal_nan=True):
+        raise ValueError("act must give a member the same outputs alone as among others: does it mix members?")
+
+
 def _check_finite_row(what: str, row: Any, layout: Layout) -> None:
     _check_row(what, row, layout)
     if not np.isfinite(row).all():
@@ -154,7 +181,7 @@ def _check_state(state: State, count: int) -> None:
         raise ValueError(f"initial_state must hold {wanted}, got {_describe(state)}")
 
 
-def _check_population(population: Any) -> None:
+def _check_population(population: Any, num_members: int | None = None) -> None:
     lacking = [name for name in ("__len__", "weights") if not callable(getattr(population, name, None))]
     if lacking:
         raise ValueError(
@@ -163,6 +190,8 @@ def _check_population(population: Any) -> None:
         )
     if len(population) < 2:
         raise ValueError(f"ask must return members and, last, the mean policy, got {len(population)} in all")
+    if num_members is not None and len(population) != num_members + 1:
+        raise ValueError(f"ask must return {num_members} members and the mean policy, got {len(population)} in all")
 
 
 def _check_state_dict(state: Any) -> None:

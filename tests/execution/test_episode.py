@@ -16,6 +16,7 @@ from tests.scripted import ScriptedEnv
 class Echo:
     """Outputs its one parameter twice. Counts its acts in its state. Outputs NaN in act `nan_at`."""
 
+    num_outputs = 2
     nan_at: int = 0
     seen: list = field(default_factory=list)
     """For each act, the counts, draws and previous rewards."""

@@ -33,8 +33,8 @@ UNFIT = {
     "hebbes/contracts/strategy.py), its parameters are (population, fitness, weighted_noise_sum)",
     "--strategy unfit_classes:ShortMean": "mean must be float32 of shape (4,), got float32 of shape (1,)",
     "--strategy unfit_classes:NoState": "state_dict must return NumPy arrays by name, got None",
-    "--policy collections:OrderedDict": "is not a policy: it lacks observation_shape, layout, check_buffers, "
-    "initial_params, initial_state, act (inherit from hebbes.policies.base.StaticPolicy, or see "
+    "--policy collections:OrderedDict": "is not a policy: it lacks observation_shape, num_outputs, layout, "
+    "check_buffers, initial_params, initial_state, act (inherit from hebbes.policies.base.StaticPolicy, or see "
     "hebbes/contracts/policy.py)",
     "--policy unfit_classes:NoDataclass": "is not a policy: it is not a dataclass",
     "--policy unfit_classes:LacksAct": "is not a policy: it lacks act (inherit from ",
@@ -44,8 +44,8 @@ UNFIT = {
     "--policy unfit_classes:ShortStart": "initial_params must be float32 of shape (4,), got float32 of shape (3,)",
     "--policy unfit_classes:StateOfNobody": "plain tuples, lists and dicts, got float64 of shape (7,)",
     "--policy unfit_classes:NamedState": "plain tuples, lists and dicts, got a Named",
-    "--policy unfit_classes:FewOutputs": "act must return floats of shape (2, 2) for 2 members, got float32 of shape "
-    "(2, 1)",
+    "--policy unfit_classes:FewOutputs": "act must return floats of shape (3, 2) for 3 members, got float32 of shape "
+    "(3, 1)",
     "--policy unfit_classes:ActRaises": "cannot be used: RuntimeError: scripted",
     "--wrappers collections:OrderedDict": "is not a wrapper: it lacks num_envs, observation_space, action_space, "
     "seeds, start, step, close (inherit from hebbes.wrappers.base.BatchWrapper, or see ",

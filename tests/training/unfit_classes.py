@@ -1,7 +1,7 @@
 """Policies, strategies and wrappers that break their contracts, each in a different way."""
 
+from collections import namedtuple
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
 import gymnasium
 import numpy as np
@@ -201,7 +201,8 @@ class StateIsList(_StateLater):
 
 
 class NoDataclass:
-    observation_shape = layout = check_buffers = initial_params = initial_state = act = property(lambda self: None)
+    observation_shape = num_outputs = layout = check_buffers = property(lambda self: None)
+    initial_params = initial_state = act = layout
 
 
 @dataclass(frozen=True)
@@ -236,8 +237,7 @@ class StateOfNobody(Linear):
         return {"memory": np.zeros(7)}
 
 
-class Named(NamedTuple):
-    memory: np.ndarray
+Named = namedtuple("Named", "memory")
 
 
 class NamedState(Linear):

@@ -1,0 +1,204 @@
+"""Mistakes in a user's class that one act, or one generation, does not show are named in one line."""
+
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from gymnasium.spaces import Box
+
+from hebbes.contracts.engine import EngineError
+from hebbes.files.checkpoint import load_newest_checkpoint
+from hebbes.policies.linear import Linear
+from hebbes.recording.base import RunLogger
+from hebbes.recording.metrics import read_metrics
+from hebbes.strategies.openai_es import OpenAIES
+from hebbes.training.advice import TrainingError
+from hebbes.training.prepare import prepare
+from hebbes.training.run import execute
+from hebbes.wrappers.base import BatchWrapper
+from tests.shape_checks import unchecked
+from tests.training.scripted_runs import make_scripted_config, train
+
+
+class Centers(Linear):
+    """Mixes the members of a chunk."""
+
+    def forward(self, weights, inputs):
+        outputs = super().forward(weights, inputs)
+        return outputs - outputs.mean(axis=0)
+
+
+class NormalizesByTheChunk(Linear):
+    """Mixes the observations of a chunk."""
+
+    def forward(self, weights, inputs):
+        return super().forward(weights, inputs - inputs.mean(axis=0))
+
+
+class Transposes(Linear):
+    """Returns (outputs, members), which two members of two outputs do not show."""
+
+    def forward(self, weights, inputs):
+        return super().forward(weights, inputs).T
+
+
+class _CountsCalls(Linear):
+    def is_spoiled(self, inputs):
+        """After the first env steps, whose observations are scripted: they count them."""
+        return bool((inputs > 2).any())
+
+
+class RaisesLater(_CountsCalls):
+    def forward(self, weights, inputs):
+        if self.is_spoiled(inputs):
+            raise KeyError("later")
+        return super().forward(weights, inputs)
+
+
+class FewerOutputsLater(_CountsCalls):
+    def forward(self, weights, inputs):
+        outputs = super().forward(weights, inputs)
+        return outputs[:, :1] if self.is_spoiled(inputs) else outputs
+
+
+class RefusesBuffers(Linear):
+    def check_buffers(self, buffers):
+        raise ValueError("it needs a buffer")
+
+
+class GrowsByNone(OpenAIES):
+    """Says that it grows, and ignores the number that it is told."""
+
+    grows = True
+
+    def ask(self, generation, num_members=None):
+        return super().ask(generation)
+
+
+class _Wrong:
+    """A population whose rows are wrong in another way each."""
+
+    def __init__(self, population, change):
+        self._population, self._change = population, change
+
+    def __len__(self):
+        return len(self._population)
+
+    def weights(self, ids):
+        return self._change(self._population.weights(ids)) if len(ids) > 1 else self._population.weights(ids)
+
+
+class DoubleRows(OpenAIES):
+    def ask(self, generation):
+        return _Wrong(super().ask(generation), lambda rows: rows.astype(np.float64))
+
+
+class FewRows(OpenAIES):
+    def ask(self, generation):
+        return _Wrong(super().ask(generation), lambda rows: rows[1:])
+
+
+class NumPyMetrics(OpenAIES):
+    def tell(self, population, results):
+        return {**super().tell(population, results), "own": np.float32(0.5), "flag": np.bool_(True)}
+
+
+class KeepsRows(RunLogger):
+    """Keeps the rows that it is given."""
+
+    rows = []  # noqa: RUF012  # of all instances
+
+    def write(self, row):
+        self.rows.append(dict(row))
+
+
+class StartsShort(BatchWrapper):
+    """From the second episode on, its observations lack a row."""
+
+    def start(self, episode):
+        return super().start(episode)[: None if episode == 0 else 1]
+
+
+class OneNumber(BatchWrapper):
+    """Its observations are the first number of the scripted ones, in the shape ()."""
+
+    def __init__(self, env):
+        super().__init__(env)
+        self.observation_space = Box(-np.inf, np.inf, (), np.float64)
+
+    def start(self, episode):
+        return super().start(episode)[:, 0]
+
+    def step(self, actions, active):
+        env_step = super().step(actions, active)
+        return replace(env_step, observations=env_step.observations[:, 0])
+
+
+@pytest.mark.parametrize(
+    ("policy", "reason"),
+    [
+        ("Centers", "act must give a member the same outputs alone as among others: does it mix members?"),
+        ("NormalizesByTheChunk", "act must give a member the same outputs alone as among others: does it mix members?"),
+        ("Transposes", "act must return floats of shape (3, 2) for 3 members, got float32 of shape (2, 3)"),
+        ("RefusesBuffers", "it needs a buffer"),
+    ],
+)
+@unchecked()
+def test_a_policy_is_refused(policy, reason, tmp_path):
+    name = f"{__name__}:{policy}"
+    with pytest.raises(ValueError, match=f"^policy '{name}' cannot be used: {re.escape(reason)}"):
+        prepare(make_scripted_config(tmp_path, policy=name))
+
+
+@pytest.mark.parametrize(
+    ("options", "line"),
+    [
+        (
+            {"policy": "RaisesLater"},
+            rf"policy '{__name__}:RaisesLater' cannot be used: KeyError: 'later' \({re.escape(__file__)}, line \d+\)",
+        ),
+        (
+            {"policy": "FewerOutputsLater"},
+            rf"policy {__name__}:FewerOutputsLater: act must return shape \(\d+, 2\), got \(\d+, 1\)",
+        ),
+        (
+            {"strategy": "DoubleRows"},
+            rf"population {__name__}:_Wrong: weights must be float32 .*, got float64 of shape",
+        ),
+        ({"strategy": "FewRows"}, rf"population {__name__}:_Wrong: weights must be float32 of shape \(\d, 4\), got"),
+        ({"wrappers": "StartsShort"}, rf"wrappers '{__name__}:StartsShort' cannot be used: observations must be an"),
+    ],
+)
+@unchecked()
+def test_a_later_mistake_is_named(options, line, tmp_path):
+    ((option, name),) = options.items()
+    value = f"{__name__}:{name}"
+    named = {option: (value,) if option == "wrappers" else value}
+    (run,) = prepare(make_scripted_config(tmp_path, **named, eval_every=100, test_episodes=0))
+    with pytest.raises(EngineError, match=f"^{line}"):
+        execute(run)
+
+
+def test_a_strategy_that_does_not_grow_ends_the_run(tmp_path):
+    options = {"num_interactions": 300, "population_size": 4}
+    (run,) = prepare(make_scripted_config(tmp_path, strategy=f"{__name__}:GrowsByNone", **options))
+    with pytest.raises(TrainingError, match="ask must return 8 members and the mean policy, got 5 in all"):
+        execute(run)
+    assert load_newest_checkpoint(run.folder / "checkpoint")[0].progress.units == 0
+
+
+def test_a_strategys_metrics_are_pythons_numbers_in_loggers(tmp_path):
+    KeepsRows.rows.clear()
+    options = {"strategy": f"{__name__}:NumPyMetrics", "loggers": (f"{__name__}:KeepsRows",)}
+    folder = train(make_scripted_config(tmp_path, **options, generations=2))
+    assert [type(value) for row in KeepsRows.rows for name, value in row.items() if name in ("own", "flag")] == [
+        float
+    ] * 4
+    assert read_metrics(Path(folder) / "metrics.csv")["own"].tolist() == [0.5, 0.5]
+
+
+def test_observations_of_a_single_number_are_normalized(tmp_path):
+    options = {"wrappers": (f"{__name__}:OneNumber",), "observation_normalization": True}
+    train(make_scripted_config(tmp_path, **options, generations=3))
