@@ -296,3 +296,4 @@ class Asynchronous(Algorithm):
         self._share.load_state_dict(state.select_arrays("share"))
         self._counters = Counters(**state.values["counters"])
         self._flights = unpack_flights(state)
+        self._log.report_gap(self._counters.completions)

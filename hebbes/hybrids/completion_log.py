@@ -11,7 +11,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from hebbes.contracts.engine import EngineError
+from hebbes.contracts.errors import say
+
 Entry: TypeAlias = Mapping[str, Any]
+
+_START = b'{"completion": '
+"""Of every line, also of one that a killed process has not ended."""
 
 
 class CompletionLog:
@@ -24,7 +30,7 @@ class CompletionLog:
         except RuntimeError:
             raise ValueError(f"completion_log {path} cannot be written: its links lead back to it") from None
         self._entries: dict[int, Entry] = {}
-        self._whole: int | None = None  # bytes of the whole lines, if another line follows
+        self._size = self._whole = 0  # bytes of the file, and of its whole lines
         if self._path is None:
             return
         is_new = not self._path.exists()
@@ -36,30 +42,41 @@ class CompletionLog:
                 lines, newline, cut = file.read().rpartition(b"\n")
             if is_new:
                 self._path.unlink()
-            self._whole = len(lines + newline) if cut else None
+            self._whole, self._size = len(lines + newline), len(lines + newline + cut)
+            if cut[: len(_START)] != _START[: len(cut)]:
+                raise ValueError("its last line is none of ours")
             entries = [json.loads(line) for line in lines.splitlines()]
             self._entries = {entry["completion"]: entry for entry in entries if entry["seed"] == seed}
         except OSError as error:
             raise ValueError(f"completion_log {path} cannot be written: {error.strerror}") from None
-        except (ValueError, TypeError, KeyError) as error:
+        except (ValueError, TypeError, KeyError, RecursionError) as error:
             raise ValueError(f"completion_log {path} is not the log of a run: {error}") from None
 
     def find(self, number: int) -> Entry | None:
         """The entry of this completion; None if the file has none."""
         return self._entries.get(number)
 
+    def report_gap(self, number: int) -> None:
+        """Prints one line if there is a file that lacks a completion before this one: it cannot repeat the run."""
+        if self._path is not None and not all(each in self._entries for each in range(number)):
+            say(f"completion_log {self._path} lacks completions before number {number}: it alone cannot repeat the run")
+
     def append(self, entry: Entry) -> None:
         """Writes an entry. When this returns, the operating system has it. OSError names the file.
 
-        A last line without its end, of a killed process, is cut off first.
+        A last line without its end, of a killed process, is cut off first. EngineError if another process has changed
+        the file.
         """
         if self._path is None:
             return
+        line = json.dumps(entry).encode() + b"\n"
         try:
-            with self._path.open("a") as file:
-                if self._whole is not None:
+            with self._path.open("ab") as file:
+                if file.tell() != self._size:
+                    raise EngineError(f"completion_log {self._path} was changed by another process")
+                if self._whole < self._size:
                     file.truncate(self._whole)
-                    self._whole = None
-                file.write(json.dumps(entry) + "\n")
+                file.write(line)
         except OSError as error:
             raise OSError(error.errno, error.strerror, str(self._path)) from error
+        self._whole = self._size = self._whole + len(line)

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from hebbes.contracts.engine import EngineError
 from hebbes.hybrids.completion_log import CompletionLog
 
 
@@ -47,3 +48,33 @@ def test_a_command_that_is_refused_later_leaves_no_file_and_changes_none(tmp_pat
     log.append({"completion": 1, "seed": 0})
     log.append({"completion": 2, "seed": 0})
     assert path.read_bytes() == whole + b'{"completion": 1, "seed": 0}\n{"completion": 2, "seed": 0}\n'
+
+
+@pytest.mark.parametrize(
+    "content", [b"notes", b'{"lr": 0.1}', b'{"completion": 0, "seed": 0}\nnotes', b"[" * 200_000 + b"\n"]
+)
+def test_a_file_that_is_no_log_is_refused_and_stays(content, tmp_path):
+    path = tmp_path / "notes"
+    path.write_bytes(content)
+    with pytest.raises(ValueError, match="is not the log of a run: "):
+        CompletionLog(str(path), seed=0)
+    assert path.read_bytes() == content
+
+
+def test_of_two_processes_with_one_log_the_later_ends(tmp_path):
+    first, second = (CompletionLog(str(tmp_path / "log"), seed=0) for _ in range(2))
+    first.append({"completion": 0, "seed": 0})
+    with pytest.raises(EngineError, match="was changed by another process"):
+        second.append({"completion": 0, "seed": 0})
+    first.append({"completion": 1, "seed": 0})
+    assert len((tmp_path / "log").read_text().splitlines()) == 2
+
+
+def test_a_resume_says_what_its_log_lacks(tmp_path, capsys):
+    log = CompletionLog(str(tmp_path / "log"), seed=0)
+    log.report_gap(0)
+    assert capsys.readouterr().err == ""
+    log.report_gap(3)
+    assert "lacks completions before number 3: it alone cannot repeat the run" in capsys.readouterr().err
+    CompletionLog(None, seed=0).report_gap(3)
+    assert capsys.readouterr().err == ""
