@@ -146,6 +146,19 @@ if "PHASE" == "drawing":
 
 
 @pytest.mark.slow
+def test_a_finished_run_that_waits_for_a_users_thread_can_be_stopped(tmp_path, monkeypatch):
+    code = "import threading, time\nthreading.Thread(target=time.sleep, args=(600,)).start()\n"
+    (tmp_path / "leaves_a_thread.py").write_text(code)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    flags = ["--environment", "CartPole-v1", "--generations", "1", "--folder", tmp_path, "--import", "leaves_a_thread"]
+    process = start(*flags, *TINY)
+    read_until(process, "learning curve")
+    time.sleep(2)  # closing takes less, and must not be interrupted
+    assert process.poll() is None
+    process.terminate()
+    assert process.wait(60) == -signal.SIGTERM
+
+
 @pytest.mark.parametrize("phase", ["preparation", "drawing", "test"])
 def test_ctrl_c_before_and_after_the_training(phase, tmp_path, monkeypatch):
     folder, waiting = tmp_path / "Patient-v0" / "a", tmp_path / "waiting"

@@ -3,6 +3,7 @@
 import os
 import signal
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -66,4 +67,9 @@ def end_cleanly_on_signals() -> Iterator[None]:
         sys.exit(1)
     finally:
         for number in handled:  # all is done; at its exit the interpreter would restore the default actions
-            signal.signal(number, signal.SIG_IGN)
+            signal.signal(number, signal.SIG_DFL if _has_lasting_threads() else signal.SIG_IGN)
+
+
+def _has_lasting_threads() -> bool:
+    """Whether a thread, such as one of a user's simulator, keeps the interpreter from its exit."""
+    return any(not each.daemon and each is not threading.main_thread() for each in threading.enumerate())
