@@ -9,29 +9,32 @@ from pathlib import Path
 REASON_LENGTH = 200
 """The largest number of characters in a reason."""
 
+_PASSED = (Exception, KeyboardInterrupt, GeneratorExit)
+
 _shown: set[tuple[type[BaseException], str, int | None]] = set()
 
 
 class ForeignExitError(RuntimeError):
-    """Other people's code called `sys.exit`."""
+    """Other people's code called `sys.exit`, or raised what is no Exception."""
 
 
 @contextmanager
 def convert_foreign_exits(*others: type[BaseException]) -> Iterator[None]:
     """Turns `sys.exit` in other people's code into a ForeignExitError, and so for `others`, such as KeyboardInterrupt.
 
-    An exit of ours, as after a signal, passes, also one that a library has wrapped: Python 3.11 turns what is raised
-    while a class is made into a RuntimeError.
+    It does the same with a BaseException of their own, such as the PanicException of extensions in Rust. An exit of
+    ours, as after a signal, passes, also one that a library has wrapped: Python 3.11 turns what is raised while a class
+    is made into a RuntimeError.
     """
     try:
         yield
     except BaseException as error:
         if (ours := _find_our_exit(error)) is not None:
             raise ours from None
-        if not isinstance(error, (SystemExit, *others)):
+        if not isinstance(error, (SystemExit, *others)) and isinstance(error, _PASSED):
             raise
         place = traceback.extract_tb(error.__traceback__)[-1]
-        did = f"called sys.exit({error.code!r})" if isinstance(error, SystemExit) else f"raised {type(error).__name__}"
+        did = f"called sys.exit({error.code!r})" if isinstance(error, SystemExit) else f"raised {describe_error(error)}"
         raise ForeignExitError(f"{place.filename}, line {place.lineno}, {did}") from error
 
 
@@ -49,7 +52,7 @@ def describe_error(error: BaseException) -> str:
         text = str(error)
     except Exception:  # a user's exception may fail here too
         text = "<its text cannot be had>"
-    return f"{type(error).__name__}: {text}".split("\n", 1)[0][:REASON_LENGTH]
+    return f"{type(error).__name__}: {text}".split("\n", 1)[0].removesuffix(": ")[:REASON_LENGTH]
 
 
 def describe_with_traceback(error: BaseException) -> str:

@@ -64,8 +64,8 @@ class Choice:
     values: tuple[Any, ...]
 
     def __post_init__(self) -> None:
-        if len(self.values) < 2:
-            raise ValueError(f"a choice needs two values or more, got {len(self.values)}")
+        if len(set(self.values)) < max(2, len(self.values)):
+            raise ValueError(f"a choice needs two values or more, all different, got {list(self.values)}")
 
     def suggest(self, trial: Trial, name: str) -> Any:
         """A value for the option of this name."""

@@ -121,13 +121,14 @@ def _read_saved_options(trainer: str, folder: Path, imports: Sequence[str]) -> d
 def _check_belongs(trainer: str, saved: Mapping[str, Any], options: Iterable[OwnedOption], folder: Path) -> None:
     """ValueError if config.yaml has other options than the newest checkpoint, so that one is of another run.
 
-    Only those are compared that no resume may change and that do not say where the run is. A file that is missing or
-    cannot be read says nothing.
+    Only those are compared that no resume may change and that do not say where the run is. A file that is missing says
+    nothing, and one that cannot be read is written anew.
     """
     path = folder / CONFIG_YAML
     try:
         given = shorten_names(trainer, read_yaml(path)) if path.is_file() else {}  # reading a pipe would wait
-    except ValueError:
+    except ValueError as error:
+        print(f"{error}; it is written anew, with the options in the newest checkpoint", file=sys.stderr)
         return
     written = rename_saved_options(given)
     fixed = {name for each in options if not _may_change(each) for name in (each.short_name, each.full_name)}

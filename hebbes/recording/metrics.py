@@ -225,6 +225,8 @@ def read_all_metrics(folder: Path) -> dict[str, Float64[np.ndarray, " units"]]:
 
 def read_last_row(path: Path) -> dict[str, float]:
     """The last finished row of a metrics.csv by column, without reading the others; empty if there is none."""
+    if not path.is_file():  # opening a pipe would wait
+        return {}
     try:
         with path.open("rb") as file:
             columns = file.readline().decode(errors="replace").strip().split(",")

@@ -27,6 +27,9 @@ WIDTH, HEIGHT = 6.4, 4.4
 _LEGEND_CHARACTERS, _NOTE_CHARACTERS = 66, 84
 """In a line of this width."""
 
+_LEGEND_LINE, _USUAL_LINES = 0.17, 6
+"""Inches of a line in a legend, and lines for which a figure has room."""
+
 _UPRIGHT = "normal", 400, "normal"
 """Style, weight and stretch of an upright font."""
 _FONT, _BOXES = "DejaVu Sans", "Last Resort High-Efficiency"
@@ -77,12 +80,15 @@ def add_title(figure: "Figure", title: str, note: str = "") -> None:
 
 
 def add_legend(figure: "Figure | SubFigure", axes: "Axes") -> None:
-    """A legend of what is drawn on the axes, below the figure and outside the data."""
+    """A legend of what is drawn on the axes, below the data. The figure grows, where it has more lines than usual."""
     handles, labels = axes.get_legend_handles_labels()
     if not labels:
         return
     columns = max(1, min(len(labels), _LEGEND_CHARACTERS // (max(map(len, labels)) + 4)))
     wrapped = [textwrap.fill(label, _LEGEND_CHARACTERS) for label in labels]
+    lines = sum(1 + text.count("\n") for text in wrapped) // columns
+    whole = figure.figure  # of a part of a figure, the whole
+    whole.set_figheight(whole.get_figheight() + _LEGEND_LINE * max(0, lines - _USUAL_LINES))
     legend = figure.legend(handles, wrapped, loc="outside lower center", ncols=columns, fontsize="small", frameon=False)
     for text in legend.get_texts():
         text.set_parse_math(False)

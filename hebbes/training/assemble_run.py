@@ -90,10 +90,10 @@ def _check_test(environment: EnvironmentSpec, *trained_in: Space) -> None:
     reference = make_evaluation_spec(environment)
     for trained, tested in zip(trained_in, find_spaces(reference), strict=True):
         if (type(trained), trained.shape) != (type(tested), tested.shape):
-            raise ValueError(
-                f"environment {environment.environment!r} has {trained} on {environment.backend}, "
-                f"but {tested} on {reference.backend}; train with --backend {reference.backend}"
-            )
+            known = f"environment {environment.environment!r} has {trained} on {environment.backend}, but {tested} "
+            if environment.backend == reference.backend:
+                raise ValueError(f"{known}when it is made again: its spaces must not change")
+            raise ValueError(f"{known}on {reference.backend}; train with --backend {reference.backend}")
 
 
 def _check_films(environment: EnvironmentSpec) -> None:

@@ -205,6 +205,8 @@ def test_settings_of_a_preset_are_left_out_for_another_strategy(presets, capsys)
             "otherwise, did you mean 'CartPole-v1'",
         ),
         (["--import", "no_such_package"], "cannot import 'no_such_package'"),
+        (["--config", ""], "config must be a path, got ''"),
+        (["--resume", ""], "resume must be a path, got ''"),
         (["--config", "/no/such/file.yaml"], "cannot read /no/such/file.yaml: No such file"),
     ],
 )

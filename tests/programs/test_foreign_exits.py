@@ -41,6 +41,19 @@ def test_what_looks_like_an_interruption_in_foreign_code_is_reported(kind, capsy
     assert f"stopped: {place}, raised {kind.__name__}" in capsys.readouterr().err
 
 
+class Panic(BaseException):
+    """As the PanicException of extensions in Rust."""
+
+
+@pytest.mark.parametrize(("guard", "status"), [(report_errors_in_one_line, 2), (end_cleanly_on_signals, 1)])
+def test_what_is_no_exception_in_foreign_code_is_reported(guard, status, capsys):
+    with pytest.raises(SystemExit) as stopped, guard():
+        interrupt(Panic("out of bounds"))
+    assert stopped.value.code == status
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.endswith(f"{__file__}, line {interrupt.__code__.co_firstlineno + 1}, raised Panic: out of bounds")
+
+
 class SendsSignal:
     """A descriptor during whose naming a signal comes. Python 3.11 wraps what is raised there."""
 

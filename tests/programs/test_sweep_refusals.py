@@ -6,8 +6,10 @@ import pytest
 
 from hebbes.contracts.option import option
 from hebbes.policies.mlp import MLP
+from hebbes.programs.sweep import read_options
+from hebbes.programs.sweeps.sweep_options import find_searched_options
 from hebbes.strategies.openai_es import OpenAIES, OpenAIESSettings
-from tests.programs.sweeps import open_sweep
+from tests.programs.sweeps import make_arguments, open_sweep
 
 
 @pytest.mark.parametrize(
@@ -33,6 +35,7 @@ from tests.programs.sweeps import open_sweep
         ({"search": "sigma=log:2:1"}, "the lower bound must be below the upper one"),
         ({"search": "sigma=1:2"}, "a search space is uniform:LOW:HIGH, log:LOW:HIGH or choice:A:B"),
         ({"search": "sigma=choice:1"}, "a choice needs two values or more"),
+        ({"search": "sigma=choice:0.1:0.1"}, r"two values or more, all different, got \[0.1, 0.1\]"),
         ({"search": "policy=choice:mlp:linear"}, "search policy=choice:mlp:linear: policy cannot be varied"),
         ({"search": "generations=choice:1:2"}, "search generations=choice:1:2: generations cannot be varied"),
     ],
@@ -41,6 +44,12 @@ def test_bad_input_is_refused(tmp_path, changes, message):
     with pytest.raises(ValueError, match=message):
         open_sweep(**{"folder": tmp_path, **changes})
     assert not (tmp_path / "CartPole-v1" / "sweeps" / "mine").exists()
+
+
+def test_an_option_that_is_searched_twice_is_refused(tmp_path):
+    _, config = read_options(make_arguments(tmp_path), "")
+    with pytest.raises(ValueError, match=r"search sigma=log:0.3:0.4: sigma is given twice"):
+        find_searched_options(config, ["sigma=log:0.1:0.2", "sigma=log:0.3:0.4"])
 
 
 def test_a_method_without_search_space_is_refused(tmp_path):

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hebbes.recording.metrics import MetricsWriter, cut_metrics, read_all_metrics, read_metrics
+from hebbes.recording.metrics import MetricsWriter, cut_metrics, read_all_metrics, read_last_row, read_metrics
 from tests.recording.events import limit_file_size
 
 
@@ -86,6 +86,11 @@ def test_a_pipe_is_refused_and_not_read(tmp_path):
     os.mkfifo(tmp_path / "metrics.csv")
     with pytest.raises(ValueError, match=r"metrics.csv is not a file; move it away"):
         cut_metrics(tmp_path / "metrics.csv", "generation", 2)
+
+
+def test_a_pipe_has_no_last_row(tmp_path):
+    os.mkfifo(tmp_path / "metrics.csv")
+    assert read_last_row(tmp_path / "metrics.csv") == {}
 
 
 @pytest.mark.parametrize("is_aside", [False, True])

@@ -40,6 +40,18 @@ def test_the_legend_lies_below_the_data():
     assert legend.y0 >= 0 and legend.y1 < axes.y0
 
 
+@pytest.mark.filterwarnings("error")
+def test_a_figure_grows_with_its_legend():
+    figures = {}
+    for count in (2, 40):
+        names = [f"openai_es sigma=0.1 learning_rate=0.05 weight_decay=0.01 trial={number}" for number in range(count)]
+        figures[count] = make_curves({name: [make_run(1, 2)] for name in names})
+        figures[count].canvas.draw()
+    few, many = (figure.axes[0].get_window_extent() for figure in figures.values())
+    assert many.height == pytest.approx(few.height, rel=0.2)
+    assert figures[40].legends[0].get_window_extent().y0 >= 0
+
+
 def test_runs_without_a_common_range_are_named_by_their_method():
     late = RunCurve(np.array([5.0, 6.0]), np.zeros(2))
     with pytest.raises(ValueError, match=r"^cem: the runs have no range in common"):

@@ -2,8 +2,11 @@
 
 from importlib.util import find_spec
 
+import gymnasium
 import numpy as np
 import pytest
+from gymnasium.envs.registration import EnvSpec
+from gymnasium.spaces import Box, Discrete
 
 from hebbes.evaluation.play import make_evaluation_spec, play
 from hebbes.files.policy_file import load_policy
@@ -66,3 +69,26 @@ def test_trains_and_evaluates(environment, backend, tmp_path):
     assert saved.provenance["env_steps"] <= 3 * (1 + (run.config.trainer_options.population_size_max or 4))
     returns = play(saved, make_evaluation_spec(saved.environment), episodes=1, seed=0, threads=1).fitness
     assert returns.shape == (1,) and np.isfinite(returns).all()
+
+
+class Changing(gymnasium.Env):
+    """Has one more number in its observations each time it is made."""
+
+    action_space, made = Discrete(2), 0
+
+    def __init__(self):
+        Changing.made += 1
+        self.observation_space = Box(-1, 1, (Changing.made,))
+
+    def reset(self, *, seed=None, options=None):
+        return np.zeros(self.observation_space.shape, np.float32), {}
+
+    def step(self, action):
+        return np.zeros(self.observation_space.shape, np.float32), 0.0, False, True, {}
+
+
+def test_spaces_that_change_are_refused(monkeypatch, tmp_path):
+    monkeypatch.setitem(gymnasium.registry, "Changing-v0", EnvSpec("Changing-v0", Changing))
+    options = ["--environment", "Changing-v0", "--import", __name__, "--policy", "linear", "--folder", str(tmp_path)]
+    with pytest.raises(ValueError, match=r"on gymnasium, but .* when it is made again: its spaces must not change"):
+        prepare(parse_config("static", options, "test"))

@@ -107,11 +107,14 @@ def find_searched_options(config: TrainConfig, texts: Sequence[str]) -> list[Sea
 
 def _read_spaces(config: TrainConfig, texts: Sequence[str], names: Mapping[str, str]) -> Iterator[SearchedOption]:
     """The options in the texts of `search`."""
-    reader = OptionReader(config.owners)
+    reader, seen = OptionReader(config.owners), set[str]()
     for text in texts:
         name, _, spelled = text.partition("=")
         try:
             chosen, is_off = reader.find(name)
+            if chosen.key in seen:
+                raise ValueError(f"{name} is given twice")
+            seen.add(chosen.key)
             if is_off or not _may_vary(config, chosen):
                 raise ValueError(f"{name} cannot be varied")
             space = _read_space(chosen, spelled)
