@@ -67,9 +67,18 @@ def prepare_in(config: TrainConfig, folder: Path) -> Run:
 
 @contextmanager
 def _assemble(config: TrainConfig, folder: Path, checkpoint: Checkpoint | None = None) -> Iterator[Run]:
-    """The assembled run. If the block raises, nothing of it is left running."""
+    """The assembled run. If the block raises, nothing of it is left running.
+
+    ValueError if what it is made of has changed the working folder, in which `folder` would be another one.
+    """
+    before = Path.cwd()
     run = assemble_run(config, folder, checkpoint)
     try:
+        if Path.cwd() != before and not folder.is_absolute():
+            raise ValueError(
+                f"a simulator, or another part of the run, has changed the working folder to {Path.cwd()}; give "
+                f"{'folder' if config.run.resume is None else 'resume'} as an absolute path"
+            )
         yield run
     except BaseException:
         run.close()

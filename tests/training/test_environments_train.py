@@ -1,5 +1,6 @@
 """Every supported environment trains for a tiny generation, is saved, and is evaluated on Gymnasium."""
 
+import os
 from importlib.util import find_spec
 
 import gymnasium
@@ -92,3 +93,35 @@ def test_spaces_that_change_are_refused(monkeypatch, tmp_path):
     options = ["--environment", "Changing-v0", "--import", __name__, "--policy", "linear", "--folder", str(tmp_path)]
     with pytest.raises(ValueError, match=r"on gymnasium, but .* when it is made again: its spaces must not change"):
         prepare(parse_config("static", options, "test"))
+
+
+class Moves(Changing):
+    """Changes the working folder when it is made."""
+
+    def __init__(self):
+        self.observation_space = Box(-1, 1, (1,))
+        os.chdir("/")
+
+
+def test_a_simulator_that_changes_the_working_folder_needs_an_absolute_folder(monkeypatch, tmp_path):
+    monkeypatch.setitem(gymnasium.registry, "Moves-v0", EnvSpec("Moves-v0", Moves))
+    options = [
+        "--environment",
+        "Moves-v0",
+        "--import",
+        __name__,
+        "--policy",
+        "linear",
+        *TINY,
+        "--engine",
+        "in_process",
+        "--folder",
+    ]
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ValueError, match=r"has changed the working folder to /; give folder as an absolute path$"):
+        prepare(parse_config("static", [*options, "here"], "test"))
+    assert list(tmp_path.iterdir()) == []
+    monkeypatch.chdir(tmp_path)
+    (run,) = prepare(parse_config("static", [*options, str(tmp_path / "there")], "test"))
+    execute(run)
+    assert (run.folder / "best.dat").is_file()
