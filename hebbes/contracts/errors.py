@@ -10,6 +10,7 @@ REASON_LENGTH = 200
 """The largest number of characters in a reason."""
 
 _PASSED = (Exception, KeyboardInterrupt, GeneratorExit)
+"""What `convert_foreign_exits` leaves to others, unless it is told to convert it."""
 
 _shown: set[tuple[type[BaseException], str, int | None]] = set()
 

@@ -1,4 +1,4 @@
-"""PyBullet's walkers, read in four calls instead of some fifty: the same bits, about 1.6 times as many env steps.
+"""PyBullet's walkers, read in few calls instead of some fifty: the same bits in less time (docs/measurements.md).
 
 `pybullet_envs_gymnasium` asks PyBullet for every link, joint and motor on its own, in Python, which takes longer than
 the simulation. PyBullet's `getLinkStates`, `getJointStates` and `setJointMotorControlArray` do it for all of them at

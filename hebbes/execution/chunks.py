@@ -122,8 +122,8 @@ class ChunkEvaluator:
         `max_idle` sub-environments are kept for later calls of the same purpose, or as many as an earlier one has said,
         if that is more. A recorder of the caller's own may change the actions.
         """
-        weights = population.weights(ids)
-        _check_rows(population, weights, (len(ids), self._task.agent.policy.layout.num_params))
+        weights, policy = population.weights(ids), self._task.agent.policy
+        _check_rows(population, weights, (len(ids), policy.layout.num_params))
         tally = MomentTally(len(ids)) if context.observe_moments else None
         if recorder is None and context.collect_transitions:
             recorder = TransitionRecorder(len(ids))
@@ -132,7 +132,6 @@ class ChunkEvaluator:
             key = self._make_key(ids, context, morphology)
             env = self._take_env(key, context, env_threads)
             try:
-                policy = self._task.agent.policy
                 with convert_wrapper_errors(self._task.environment, EngineError), convert_policy_errors(policy):
                     by_morphology.append(self._play(env, weights, ids, context, tally, recorder))
             except BaseException:

@@ -25,6 +25,7 @@ from hebbes.training.advice import TrainingError
 Returned = TypeVar("Returned")
 
 _PASSED = (EngineError, FloatingPointError, TrainingError)
+"""What says by itself what is wrong."""
 
 
 def try_policy(
@@ -82,7 +83,7 @@ def ask_population(name: str, strategy: Strategy, generation: int, num_members: 
 def tell_results(name: str, strategy: Strategy, population: Population, results: Results) -> dict[str, float]:
     """The metrics that the strategy returns; TrainingError if it raises or returns anything else."""
     metrics = _call(f"strategy {name!r}", "tell", lambda: strategy.tell(population, results), _check_metrics)
-    return {each: float(value) for each, value in metrics.items()}
+    return _make_floats(metrics)
 
 
 def read_mean(name: str, strategy: Strategy, layout: Layout) -> Float32[np.ndarray, " params"]:
@@ -99,7 +100,7 @@ def advance_algorithm(name: str, advance: Callable[[], UnitResult]) -> UnitResul
     """The result of a hybrid's unit; TrainingError if the algorithm raises, or if its metrics are no numbers."""
     passed = (*_PASSED, AllFailedError, SegmentSizeError, OSError)
     result = _call(f"algorithm {name!r}", "advance", advance, lambda result: _check_metrics(result.metrics), passed)
-    return replace(result, metrics={each: float(value) for each, value in result.metrics.items()})
+    return replace(result, metrics=_make_floats(result.metrics))
 
 
 def _call(
@@ -213,6 +214,11 @@ def _check_metrics(metrics: Any) -> None:
             raise ValueError(f"metrics must have names without commas and line breaks, got {each!r}")
         if not _is_number(value):
             raise ValueError(f"metrics must be numbers, got {_describe(value)} for {each!r}")
+
+
+def _make_floats(metrics: Mapping[str, Any]) -> dict[str, float]:
+    """The metrics as Python's numbers: loggers may know no others."""
+    return {name: float(value) for name, value in metrics.items()}
 
 
 def _is_number(value: Any) -> bool:

@@ -71,10 +71,10 @@ def _assemble(config: TrainConfig, folder: Path, checkpoint: Checkpoint | None =
 
     ValueError if what it is made of has changed the working folder, in which `folder` would be another one.
     """
-    before = Path.cwd()
+    before = None if folder.is_absolute() else Path.cwd()
     run = assemble_run(config, folder, checkpoint)
     try:
-        if Path.cwd() != before and not folder.is_absolute():
+        if before is not None and Path.cwd() != before:
             raise ValueError(
                 f"a simulator, or another part of the run, has changed the working folder to {Path.cwd()}; give "
                 f"{'folder' if config.run.resume is None else 'resume'} as an absolute path"

@@ -8,6 +8,7 @@ import pytest
 
 from hebbes.environments import bullet_walkers
 from hebbes.environments.bullet_walkers import accelerate_walker
+from hebbes.environments.gymnasium_env import GymnasiumEnv
 from hebbes.environments.ids import register
 from hebbes.environments.morphologies import SPECIES, provide_morphology_file
 
@@ -48,6 +49,13 @@ def check_same_numbers(plain, accelerated, env_steps):
 @pytest.mark.parametrize("environment", WALKERS)
 def test_every_walker_gives_the_numbers_of_its_package(environment):
     check_same_numbers(make(environment), accelerate_walker(make(environment)), 600)
+
+
+def test_the_walkers_that_are_trained_are_accelerated():
+    register("AntBulletEnv-v0", ())
+    env = GymnasiumEnv("AntBulletEnv-v0", [0], {})
+    assert is_accelerated(env._envs[0])
+    env.close()
 
 
 def test_a_damaged_ant_does_too():
