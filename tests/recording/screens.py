@@ -1,5 +1,6 @@
 """Programs on a real pseudo-terminal, and the screen that it would show."""
 
+import codecs
 import fcntl
 import os
 import pty
@@ -15,6 +16,8 @@ ROOT = Path(__file__).parents[2]
 _PARTS = re.compile(r"\x1b\[(\??)([0-9;]*)([A-Za-z])|(.)", re.DOTALL)
 _FRAMES = re.compile(r"(?<=A)(?=\r\x1b\[\?7l)")
 """Between two drawings of the view: the first one ends by moving the cursor up."""
+_UNFINISHED = re.compile(r"\x1b(\[\??[0-9;]*)?\Z")
+"""The start of an escape sequence, at the end of what one read returned."""
 
 
 class Screen:
@@ -87,6 +90,7 @@ class OnTerminal:
     def __init__(self, command, columns=80, lines=24, **environment):
         self.screen, self.raw, self.status = Screen(columns, lines), "", None
         self._frames: list[str] = []  # read, and not yet on the screen
+        self._decoder, self._unfinished = codecs.getincrementaldecoder("utf-8")("replace"), ""
         self.pid, self.terminal = pty.fork()
         if not self.pid:
             os.chdir(ROOT)
@@ -122,7 +126,9 @@ class OnTerminal:
             if not data:
                 self.end()
                 return until(self.screen)
-            self._frames += _FRAMES.split(data.decode(errors="replace"))
+            text = self._unfinished + self._decoder.decode(data)
+            self._unfinished = "".join(match.group() for match in _UNFINISHED.finditer(text))
+            self._frames += _FRAMES.split(text.removesuffix(self._unfinished))
         raise AssertionError(f"nothing in {timeout} s: {self.screen.text}")
 
     def send(self, keys):
