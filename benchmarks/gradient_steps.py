@@ -23,7 +23,8 @@ import numpy as np
 import torch
 
 from hebbes.contracts.engine import Transitions
-from hebbes.hybrids.core.learner import Learner, check_device
+from hebbes.hybrids.core.device import check_device
+from hebbes.hybrids.core.learner import Learner
 from hebbes.hybrids.core.settings import GradientSettings
 from hebbes.policies.mlp import MLP
 

@@ -114,7 +114,7 @@ class TD3(Algorithm):
         """The actor, its target and its optimizer, the critics and the replay."""
         learned = self.learner.get_state()
         actor = {f"actor.{name}": array for name, array in self._actors.trained.get_state().items()}
-        arrays = {**learned.arrays, **actor, "target": core.actor_critic.copy_to_host(self._target.rows)}
+        arrays = {**learned.arrays, **actor, "target": core.device.copy_to_host(self._target.rows)}
         return TrainerState(arrays, learned.values, learned.segments)
 
     def set_state(self, state: TrainerState) -> None:

@@ -126,7 +126,7 @@ class Hybrid(Trainer):
         """Starts from these weights of the actor."""
         assert isinstance(task.agent.policy, MLP), "HybridOptions allows no other"
         _check_options(config, task.agent.policy)
-        core.learner.check_device(config.settings.device)
+        core.device.check_device(config.settings.device)
         self._buffers = buffers
         name, max_episode_steps = config.choices.method, config.training.max_episode_steps
         arguments = config.settings, task, weights, buffers, max_episode_steps

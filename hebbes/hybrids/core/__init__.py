@@ -6,7 +6,7 @@ The options of the methods are read before anything is imported that takes long,
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from hebbes.hybrids.core import actor_critic, episodes, learner, networks, replay  # noqa: F401
+    from hebbes.hybrids.core import actor_critic, device, episodes, learner, networks, replay  # noqa: F401
 else:
     from hebbes.registry.lazy_modules import make_getter
 

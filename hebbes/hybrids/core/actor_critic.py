@@ -21,6 +21,7 @@ from jaxtyping import Float32
 from torch import Tensor
 from torch.optim.adam import adam
 
+from hebbes.hybrids.core.device import copy_to_host
 from hebbes.hybrids.core.networks import Network, Parameters
 
 
@@ -61,7 +62,8 @@ class Trained:
         """Trains these rows in place."""
         self.network, self.rows, self._learning_rate = network, rows, learning_rate
         self._gradient, self._mean, self._square = (torch.zeros_like(rows) for _ in range(3))
-        self._num_steps, self._steps = 0, torch.zeros((), device=rows.device)  # in float32, which ends at 2^24
+        self._steps = torch.zeros((), device=rows.device)  # in float32, which ends at 2^24
+        self._num_steps = torch.zeros((), dtype=torch.int64, device=rows.device)
         self._parts = list(
             zip(cut_networks(rows), make_parts(network, rows), make_parts(network, self._gradient), strict=True)
         )
@@ -79,7 +81,7 @@ class Trained:
             outputs = self.network.forward(parameters, inputs[part])
             slopes = differentiate(part, outputs[-1])
             self.network.backward(parameters, inputs[part], outputs, slopes, gradient)
-        self._num_steps += 1
+        self._num_steps.add_(1)
         adam(
             [self.rows],
             [self._gradient],
@@ -103,15 +105,15 @@ class Trained:
             "rows": copy_to_host(self.rows),
             "adam_mean": copy_to_host(self._mean),
             "adam_square": copy_to_host(self._square),
-            "adam_steps": np.array([self._num_steps], np.int64),
+            "adam_steps": copy_to_host(self._num_steps.view(1)),
         }
 
     def set_state(self, state: Mapping[str, np.ndarray]) -> None:
         """Continues from what `get_state` returned."""
         for array, name in ((self.rows, "rows"), (self._mean, "adam_mean"), (self._square, "adam_square")):
             array.copy_(torch.from_numpy(state[name]))
-        self._num_steps = int(state["adam_steps"][0])
-        self._steps.fill_(self._num_steps)
+        for array in (self._num_steps, self._steps):
+            array.fill_(int(state["adam_steps"][0]))
 
 
 class Critics:
@@ -231,11 +233,11 @@ class Actors:
 
 
 def draw_target_noise(
-    rng: np.random.Generator, shape: tuple[int, int], scale: float, clip: float
-) -> Float32[Tensor, "batch action"]:
+    rng: np.random.Generator, scale: float, clip: float, out: Float32[np.ndarray, "batch action"]
+) -> None:
     """Normal noise with this standard deviation, clipped to +-`clip`."""
-    noise = rng.standard_normal(shape, np.float32)
-    return torch.from_numpy(np.clip(noise * np.float32(scale), -clip, clip).astype(np.float32, copy=False))
+    rng.standard_normal(out.shape, np.float32, out)
+    np.clip(np.multiply(out, np.float32(scale), out=out), -clip, clip, out=out)
 
 
 def cut_networks(rows: Float32[Tensor, "networks params"]) -> list[slice]:
@@ -247,8 +249,3 @@ def cut_networks(rows: Float32[Tensor, "networks params"]) -> list[slice]:
 def make_parts(network: Network, rows: Float32[Tensor, "networks params"]) -> list[Parameters]:
     """Views of these rows, for each part of `cut_networks`."""
     return [network.make_parameters(rows[part]) for part in cut_networks(rows)]
-
-
-def copy_to_host(tensor: Tensor) -> np.ndarray:
-    """A copy, as an array of NumPy."""
-    return tensor.to("cpu", copy=True).numpy()

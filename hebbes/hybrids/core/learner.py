@@ -7,12 +7,14 @@ from math import isfinite, nan
 import numpy as np
 import torch
 from jaxtyping import Float32, Shaped
+from torch import Tensor
 
 from hebbes.contracts.engine import Transitions
 from hebbes.contracts.policy import Layout
 from hebbes.contracts.randomness import Purpose, make_generator
 from hebbes.contracts.trainer import TrainerState
-from hebbes.hybrids.core.actor_critic import ActionRange, ActorNetwork, Actors, Critics, draw_target_noise
+from hebbes.hybrids.core.actor_critic import ActionRange, ActorNetwork, Actors, Batch, Critics, draw_target_noise
+from hebbes.hybrids.core.device import MirroredArray, RecordedCall
 from hebbes.hybrids.core.networks import Network, Parameters
 from hebbes.hybrids.core.replay import Replay, ReplayView, rescale_actions
 from hebbes.hybrids.core.settings import GradientSettings, count_slack
@@ -43,23 +45,26 @@ class Gradients:
             discount=settings.discount,
             target_rate=settings.target_rate,
         )
-        self._reset_metrics()
+        self._noise = MirroredArray((settings.batch_size, policy.num_outputs), settings.device)
+        self._squared_errors, self._values = (torch.zeros((), device=settings.device) for _ in range(2))
+        self._critic_steps = self._actor_steps = 0
+        self._critic_step = RecordedCall(_step_critics, settings.device)
+        self._actor_step = RecordedCall(_step_actors, settings.device)
 
     def train_critics(self, target_actor: Parameters, rng: np.random.Generator) -> None:
         """One step of the critics on a fresh batch, with this target actor. Their targets stay."""
         settings = self._settings
         batch = self._replay.draw(rng, settings.batch_size, settings.device)
-        shape = len(batch.actions), batch.actions.shape[1]
-        noise = draw_target_noise(rng, shape, settings.target_noise, settings.target_noise_clip).to(settings.device)
-        errors = self.critics.train(batch, self.actor.act_noisily(target_actor, batch.next_observations, noise))
-        self._squared_errors += errors.square().mean(1).sum()
+        draw_target_noise(rng, settings.target_noise, settings.target_noise_clip, self._noise.array)
+        self._noise.send()
+        self._critic_step(self.actor, target_actor, self._noise, self.critics, batch, self._squared_errors)
         self._critic_steps += 1
 
     def train_actors(self, actors: Actors, rng: np.random.Generator) -> None:
         """One step of each actor on a fresh batch of its own."""
         count = len(actors.trained.rows)
         batch = self._replay.draw(rng, count * self._settings.batch_size, self._settings.device)
-        self._values += actors.train(batch.observations.unflatten(0, (count, -1)), self.critics).mean()
+        self._actor_step(actors, self.critics, batch, self._values)
         self._actor_steps += 1
 
     def make_actors(self, rows: Float32[np.ndarray, "actors params"]) -> Actors:
@@ -103,12 +108,27 @@ class Gradients:
             "replay_size": len(self._replay),
         }
         check_estimates(float(self._squared_errors), float(self._values))
-        self._reset_metrics()
+        self._squared_errors.zero_()
+        self._values.zero_()
+        self._critic_steps = self._actor_steps = 0
         return metrics
 
-    def _reset_metrics(self) -> None:
-        self._squared_errors, self._values = (torch.zeros((), device=self._settings.device) for _ in range(2))
-        self._critic_steps = self._actor_steps = 0
+
+def _step_critics(
+    actor: ActorNetwork,
+    target_actor: Parameters,
+    noise: MirroredArray,
+    critics: Critics,
+    batch: Batch,
+    squared_errors: Float32[Tensor, ""],
+) -> None:
+    next_actions = actor.act_noisily(target_actor, batch.next_observations, noise.tensor)
+    squared_errors += critics.train(batch, next_actions).square().mean(1).sum()
+
+
+def _step_actors(actors: Actors, critics: Critics, batch: Batch, values: Float32[Tensor, ""]) -> None:
+    observations = batch.observations.unflatten(0, (len(actors.trained.rows), -1))
+    values += actors.train(observations, critics).mean()
 
 
 class Learner(Gradients):
@@ -154,12 +174,6 @@ def make_action_range(
 ) -> ActionRange:
     """The range between these bounds, on the device of the settings."""
     return ActionRange(*(torch.from_numpy(bound).to(settings.device) for bound in (low, high)))
-
-
-def check_device(device: str) -> None:
-    """Raises ValueError if PyTorch has no such device here."""
-    if device == "cuda" and not torch.cuda.is_available():
-        raise ValueError(f"device must be cpu here, because PyTorch {torch.__version__} finds no GPU, got cuda")
 
 
 def check_estimates(*estimates: float) -> None:

@@ -12,12 +12,12 @@ from typing import Any
 from weakref import WeakSet
 
 import numpy as np
-import torch
 from jaxtyping import Float32
 
 from hebbes.contracts.engine import Transitions
 from hebbes.contracts.trainer import Segment
 from hebbes.hybrids.core.actor_critic import Batch
+from hebbes.hybrids.core.device import MirroredArray
 from hebbes.hybrids.core.settings import count_row_bytes
 from hebbes.hybrids.core.shared_array import ReceivedArray, SharedArray
 
@@ -31,7 +31,7 @@ class ReplayView:
     def __init__(self, memory: SharedArray, sizes: tuple[int, int], capacity: int, count: int):
         self._memory, self._rows = memory, memory.array
         self._sizes, self._capacity = sizes, capacity
-        self._drawn = np.empty((0, self._rows.shape[1]), np.float32)
+        self._batches: dict[tuple[int, str], tuple[MirroredArray, Batch]] = {}
         self.count = count
         """Transitions added until then."""
 
@@ -48,22 +48,29 @@ class ReplayView:
         return self._sizes, self._capacity, self.count
 
     def draw(self, rng: np.random.Generator, batch_size: int, device: str = "cpu") -> Batch:
-        """A batch of transitions on this device, drawn with replacement. The next draw overwrites it."""
-        if len(self._drawn) != batch_size:
-            self._drawn = np.empty((batch_size, self._rows.shape[1]), np.float32)
+        """A batch of transitions on this device, drawn with replacement. The next draw of this size overwrites it."""
+        if (batch_size, device) not in self._batches:
+            self._batches[batch_size, device] = self._make_batch(batch_size, device)
+        drawn, batch = self._batches[batch_size, device]
         oldest = self.count - len(self)
         numbers = oldest + (rng.integers(len(self), size=batch_size) - oldest) % len(self)
-        self._rows.take(numbers % len(self._rows), axis=0, out=self._drawn, mode="clip")
-        drawn = torch.from_numpy(self._drawn).to(device)
+        self._rows.take(numbers % len(self._rows), axis=0, out=drawn.array, mode="clip")
+        drawn.send()
+        return batch
+
+    def _make_batch(self, size: int, device: str) -> tuple[MirroredArray, Batch]:
+        drawn = MirroredArray((size, self._rows.shape[1]), device)
+        numbers = drawn.tensor
         observation, action = self._sizes
         following = observation + action
-        return Batch(
-            observations=drawn[:, :observation],
-            actions=drawn[:, observation:following],
-            next_observations=drawn[:, following : following + observation],
-            rewards=drawn[:, -2],
-            continues=drawn[:, -1],
+        batch = Batch(
+            observations=numbers[:, :observation],
+            actions=numbers[:, observation:following],
+            next_observations=numbers[:, following : following + observation],
+            rewards=numbers[:, -2],
+            continues=numbers[:, -1],
         )
+        return drawn, batch
 
 
 class Replay(ReplayView):
