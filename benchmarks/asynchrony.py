@@ -1,13 +1,14 @@
 """Is asynchrony faster? Wall-clock time of AES-RL, P-CEM-RL and CEM-RL for the same number of env steps.
 
     python -m benchmarks.asynchrony --results asynchrony.json --figure docs/figures/asynchrony.png
+    python -m benchmarks.asynchrony --results sixteen_cores.json --workers 1 2 5 9
 
-With one and with two workers it is measured, by short runs with equal settings (layers of 400 and 300 units, batches of
-256) and short episodes, after the warm-up. There the critics' jobs of AES-RL have as many steps as an episode, which is
-so with whole ones too (1000). The first job would outlast the measurement otherwise. With five and nine it is simulated
-(`benchmarks/asynchrony_model.py`), from the seconds of an env step, of the gradient steps and of a tell, which are
-measured in the same program. The simulation is held against the measured runs first. Then it goes on with whole
-episodes.
+With one and with two workers, or those of `--workers`, it is measured, by short runs with equal settings (layers of 400
+and 300 units, batches of 256) and short episodes, after the warm-up. There the critics' jobs of AES-RL have as many
+steps as an episode, which is so with whole ones too (1000). The first job would outlast the measurement otherwise. With
+one to nine it is simulated (`benchmarks/asynchrony_model.py`), from the seconds of an env step, of the gradient steps
+and of a tell, which are measured with one and two workers in the same program. The simulation is held against the
+measured runs first. Then it goes on with whole episodes.
 
 AES-RL has one worker process for each worker, with one thread. They train its critics too. CEM-RL and P-CEM-RL take
 their gradient steps in the program's process, with as many threads as workers, and evaluate on worker processes.
@@ -51,7 +52,7 @@ from hebbes.reporting.figure import COLORS, add_legend, make_figure, style_axes,
 from hebbes.training.assemble_run import assemble_run
 
 ENVIRONMENT, WHOLE_EPISODE, TRANSITIONS = "HalfCheetah-v5", 1000, 20_000
-MEASURED, SIMULATED = (1, 2), (1, 2, 5, 9)
+COSTS, SIMULATED = (1, 2), (1, 2, 5, 9)
 NAMES = {"aes_rl": "AES-RL", "p_cem_rl": "P-CEM-RL", "cem_rl": "CEM-RL"}
 STYLES = {"aes_rl": (COLORS[0], "o", "-"), "p_cem_rl": (COLORS[1], "s", "--"), "cem_rl": (COLORS[2], "^", ":")}
 """Color, marker and line."""
@@ -69,8 +70,10 @@ class Benchmark:
 
     def measure(self) -> None:
         """Measures what the results lack."""
-        for workers in MEASURED:
-            calls: dict[str, Callable[[], Any]] = {f"costs {workers}": partial(self._measure_costs, workers)}
+        for workers in sorted({*COSTS, *self._arguments.workers}):
+            calls: dict[str, Callable[[], Any]] = {}
+            if workers in COSTS:
+                calls[f"costs {workers}"] = partial(self._measure_costs, workers)
             for algorithm in NAMES:
                 calls[f"measured {algorithm} {workers}"] = partial(self._measure_run, algorithm, workers)
             self._kept.measure(calls)
@@ -181,7 +184,7 @@ class Benchmark:
 
     def simulate(self, algorithm: str, workers: int, episode_length: int) -> list[Moment]:
         """The simulated run up to 4 generations of short episodes, or 20 of whole ones."""
-        one, two = (Costs(**self.results[f"costs {each}"]) for each in MEASURED)
+        one, two = (Costs(**self.results[f"costs {each}"]) for each in COSTS)
         costs = {1: one, 2: two}.get(workers) or extrapolate_costs(one, two, workers)
         generations = 20 if episode_length == WHOLE_EPISODE else 4
         generation = POPULATION * episode_length
@@ -197,8 +200,9 @@ class Benchmark:
         for algorithm in NAMES:
             for workers in SIMULATED:
                 row: dict[str, Any] = {"algorithm": algorithm, "workers": workers}
-                if workers in MEASURED:
-                    row["measured"] = 1000 * self.results[f"measured {algorithm} {workers}"]
+                measured = self.results.get(f"measured {algorithm} {workers}")
+                if measured is not None:
+                    row["measured"] = 1000 * measured
                     short = self.simulate(algorithm, workers, self._arguments.episode_length)
                     row["simulated_short"] = 1000 * self._compute_seconds(short)
                 moments = self.simulate(algorithm, workers, WHOLE_EPISODE)
@@ -225,6 +229,7 @@ def draw(rows: list[dict[str, Any]], episode_length: int, png: Path) -> None:
     """Draws the simulation against the measured runs, and whole episodes on more workers."""
     figure = make_figure(7, 3.6)
     short, whole = figure.subplots(1, 2)
+    counts = sorted({row["workers"] for row in rows if "measured" in row})
     for place, algorithm in enumerate(NAMES):
         color, marker, line = STYLES[algorithm]
         own = [row for row in rows if row["algorithm"] == algorithm]
@@ -235,7 +240,9 @@ def draw(rows: list[dict[str, Any]], episode_length: int, png: Path) -> None:
         style = {"color": color, "marker": marker, "label": NAMES[algorithm]}
         whole.plot([row["workers"] for row in own], [row["simulated"] for row in own], line, **style)
     short.set(
-        title=f"episodes of {episode_length}: points measured,\nlines simulated", xlim=(0.7, 2.3), xticks=MEASURED
+        title=f"episodes of {episode_length}: points measured,\nlines simulated",
+        xlim=(0.7, counts[-1] + 0.3),
+        xticks=counts,
     )
     whole.set(title=f"simulated,\nepisodes of {WHOLE_EPISODE}", xticks=SIMULATED)
     for axes in (short, whole):
@@ -250,6 +257,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--results", type=Path, required=True, help="JSON file of the results so far")
     parser.add_argument("--figure", type=Path, help="PNG file of the plot")
+    parser.add_argument(
+        "--workers",
+        type=int,
+        nargs="+",
+        choices=SIMULATED,
+        default=COSTS,
+        help="numbers of workers that are measured, in addition to 1 and 2 (default: 1 2)",
+    )
     parser.add_argument("--json", action="store_true", help="print the rows as JSON")
     parser.add_argument("--episode_length", type=int, default=150, help="of the measured runs (default: 150)")
     parser.add_argument("--hidden_sizes", type=int, nargs="+", default=[400, 300], help="layers (default: 400 300)")
