@@ -27,7 +27,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from hebbes.contracts.strategy import Results
-from hebbes.execution.noise_sums import sum_noise_of_chunks
+from hebbes.execution.noise_sums import sum_noise_of_parts
 from hebbes.policies.mean_squares import compute_mean_squares
 from hebbes.registry.lookup import find_class
 from hebbes.strategies.core.adaptive import AdaptiveSettings, CovarianceTooLargeError
@@ -111,7 +111,7 @@ def run_ours(name: str, problem: Problem, seed: int) -> Trace:
             return
         weights = population.weights(range(len(population)))
         costs = problem.costs(weights)
-        sum_noise = partial(sum_noise_of_chunks, population, [range(len(population))])
+        sum_noise = partial(sum_noise_of_parts, population, [range(len(population))])
         strategy.tell(population, Results(-costs, compute_mean_squares(weights), sum_noise))
         counted = costs if name in NEEDS_ITS_PARENT else costs[:-1]
         evaluations, generation = evaluations + len(counted), generation + 1

@@ -15,7 +15,7 @@ from math import ceil, log2
 import numpy as np
 
 from hebbes.execution.chunks import cut_into_chunks
-from hebbes.execution.noise_sums import group_chunks
+from hebbes.execution.noise_sums import PART_SIZE, group_parts
 
 NOISE_SUMS = 2
 """Rows of `GaussianStrategy`'s noise sums."""
@@ -155,7 +155,7 @@ def simulate(
     played = workload.draw_chunks([len(each) for each in chunks], rng)
     evaluation = do_jobs(played, num_workers, send=half, look=look, take=half, latency=network.latency)
     vector = 8 * NOISE_SUMS * workload.num_weights
-    groups = group_chunks(chunks, num_workers)
+    groups = group_parts(cut_into_chunks(num_members, PART_SIZE), num_workers)
     summed = [workload.noise * sum(map(len, group)) for group in groups]
     take = half + vector * (driver.vector_byte + 1 / network.bandwidth)
     sums = do_jobs(summed, num_workers, send=half, look=look, take=take, latency=network.latency)

@@ -62,8 +62,8 @@ def test_the_driver_updates_and_the_network_carries():
     assert simulate_work(driver).update == 4 * 1 + 100 * 0.01 + 2
     # 400 bytes to 2 nodes, which are 3 hosts with the driver's own: twice 400 / 100 s
     assert simulate_work(network=Network(0.0, 100.0, 1), num_workers=2).broadcast == 8
-    # each of two groups takes 0.25 s of noise, and its 1,600 bytes 16 s one after another
-    assert simulate_work(network=Network(0.0, 100.0, 1), num_workers=2).sums == 32.25
+    # each of two parts of 32 members takes 4 s of noise, and its 1,600 bytes 16 s one after another
+    assert simulate_work(network=Network(0.0, 100.0, 1), num_workers=2, num_members=64).sums == 36
 
 
 def test_what_hands_out_and_takes_is_half_of_a_job_each():

@@ -21,7 +21,7 @@ from hebbes.environments.make_batch_env import make_batch_env
 from hebbes.environments.wrapper_errors import convert_wrapper_errors
 from hebbes.execution.episode import AbandonedError, Agent, EpisodeResult, run_episode
 from hebbes.execution.join_rollouts import sum_entries
-from hebbes.execution.noise_sums import sum_noise_of_chunks
+from hebbes.execution.noise_sums import sum_noise_of_parts
 from hebbes.execution.observation_moments import MomentTally
 from hebbes.execution.transitions import NO_COLLECTOR, TransitionRecorder
 from hebbes.policies.mean_squares import compute_mean_squares
@@ -57,6 +57,16 @@ def count_chunks(num_members: int, chunk_size: int) -> int:
 def compute_largest_chunk(num_members: int, chunk_size: int) -> int:
     """Number of members in the largest chunk."""
     return -(-num_members // count_chunks(num_members, chunk_size))
+
+
+def fit_chunk_size(chunk_size: int, num_members: int, num_workers: int) -> int:
+    """The chunk size, halved until there are as many chunks as workers.
+
+    So chunks, with their pools, stay the same while the number of workers changes a little.
+    """
+    while chunk_size > 1 and count_chunks(num_members, chunk_size) < num_workers:
+        chunk_size = -(-chunk_size // 2)
+    return chunk_size
 
 
 def cut_into_chunks(num_members: int, chunk_size: int, first: int = 0) -> list[range]:
@@ -152,12 +162,12 @@ class ChunkEvaluator:
     def weighted_noise_sums(
         self,
         population: NoisePopulation,
-        chunks: Sequence[range],
+        parts: Sequence[range],
         utilities: Float[np.ndarray, "rows members"],
         powers: Sequence[int],
     ) -> Float64[np.ndarray, "rows params"]:
-        """The part of these chunks in the weighted noise sums of the population."""
-        return sum_noise_of_chunks(population, chunks, utilities, powers)
+        """The share of these members in the weighted noise sums of the population."""
+        return sum_noise_of_parts(population, parts, utilities, powers)
 
     def abandon(self) -> None:
         """Makes every `evaluate`, running or later, raise AbandonedError at its next env step."""

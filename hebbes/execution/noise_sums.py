@@ -1,6 +1,6 @@
-"""Weighted noise sums over chunks, added as a fixed tree: ((0 + 1) + (2 + 3)) + ..., whoever computes them and when.
+"""Weighted noise sums over parts of a population, added as a fixed tree: ((0 + 1) + (2 + 3)) + ...
 
-The shape of the tree depends on the number of chunks alone. So do the last bits of a sum.
+Parts and tree depend on the number of members alone. So do the last bits of a sum, whoever computes it and when.
 """
 
 from collections.abc import Sequence
@@ -10,8 +10,11 @@ from jaxtyping import Float, Float64
 
 from hebbes.contracts.population import NoisePopulation
 
+PART_SIZE = 32
+"""Members of a part, approximately."""
+
 GROUPS_PER_THREAD = 16
-"""Largest number of groups of chunks for each thread. More share the work more evenly, and move more arrays."""
+"""Largest number of groups of parts for each thread. More share the work more evenly, and move more arrays."""
 
 MAX_GROUPS = 64
 """Largest number of groups. Each one sends an array as large as the parameters, which one process adds: with more, that
@@ -50,36 +53,36 @@ class PairwiseSum:
         return self._waiting[1, 0]
 
 
-def group_chunks(chunks: Sequence[range], num_threads: int) -> list[Sequence[range]]:
-    """The chunks in groups that are subtrees of their sum: each has a power of two of them, the last one maybe fewer.
+def group_parts(parts: Sequence[range], num_threads: int) -> list[Sequence[range]]:
+    """The parts in groups that are subtrees of their sum: each has a power of two of them, the last one maybe fewer.
 
     The sum over the groups has the same bits for every number of threads.
     """
-    size = _choose_group_size(len(chunks), num_threads)
-    return [chunks[start : start + size] for start in range(0, len(chunks), size)]
+    size = _choose_group_size(len(parts), num_threads)
+    return [parts[start : start + size] for start in range(0, len(parts), size)]
 
 
-def _choose_group_size(num_chunks: int, num_threads: int) -> int:
+def _choose_group_size(num_parts: int, num_threads: int) -> int:
     size = 1
-    while num_chunks > min(MAX_GROUPS, GROUPS_PER_THREAD * num_threads) * size:
+    while num_parts > min(MAX_GROUPS, GROUPS_PER_THREAD * num_threads) * size:
         size *= 2
     return size
 
 
-def count_kept_arrays(num_chunks: int, num_threads: int) -> int:
+def count_kept_arrays(num_parts: int, num_threads: int) -> int:
     """Arrays in memory at a time: the levels of each thread's subtree, its last sum, and sums that wait for others."""
-    size = _choose_group_size(num_chunks, num_threads)
-    return num_threads * (size.bit_length() + 1) + (num_chunks // size).bit_length()
+    size = _choose_group_size(num_parts, num_threads)
+    return num_threads * (size.bit_length() + 1) + (num_parts // size).bit_length()
 
 
-def sum_noise_of_chunks(
+def sum_noise_of_parts(
     population: NoisePopulation,
-    chunks: Sequence[range],
+    parts: Sequence[range],
     utilities: Float[np.ndarray, "rows members"],
     powers: Sequence[int],
 ) -> Float64[np.ndarray, "rows params"]:
-    """The weighted noise sums over the members of a group of chunks, one for each row of utilities."""
-    sums = PairwiseSum(len(chunks))
-    for number, ids in enumerate(chunks):
+    """The weighted noise sums over the members of a group of parts, one for each row of utilities."""
+    sums = PairwiseSum(len(parts))
+    for number, ids in enumerate(parts):
         sums.add(number, population.weighted_noise_sums(ids, utilities[:, ids.start : ids.stop], powers))
     return sums.total

@@ -162,8 +162,7 @@ def _restore_run(config: TrainConfig, folder: Path) -> Run:
 
 def _describe_differences(checkpoint: Checkpoint, run: Run) -> list[str]:
     """At most one line: what differs between the conditions of the checkpoint and those of now."""
-    then = {**checkpoint.conditions, "chunk_size": str(checkpoint.config["chunk_size"])}
-    now = {**find_conditions(), "chunk_size": str(run.config.engine.chunk_size)}
+    then, now = checkpoint.conditions, find_conditions()
     found = [
         f"{name} was {then.get(name, 'absent')}, is {now.get(name, 'absent')}"
         for name in dict.fromkeys((*then, *now))

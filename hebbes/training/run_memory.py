@@ -7,8 +7,14 @@ The memory that the program has before it makes simulators is not counted.
 from dataclasses import dataclass
 
 from hebbes.contracts.trainer import SearchSize
-from hebbes.execution.chunks import IDLE_PER_THREAD, compute_largest_chunk, count_chunks, count_kept_envs
-from hebbes.execution.noise_sums import count_kept_arrays
+from hebbes.execution.chunks import (
+    IDLE_PER_THREAD,
+    compute_largest_chunk,
+    count_chunks,
+    count_kept_envs,
+    fit_chunk_size,
+)
+from hebbes.execution.noise_sums import PART_SIZE, count_kept_arrays
 
 WORKER_BYTES = 75_000_000
 """Bytes of a worker process with its imports, without pages of files; 71 to 80 MB were measured."""
@@ -60,6 +66,8 @@ class Stage:
     keeps_all: bool
     """Whether a worker keeps the simulators of its share of the members for the next generation, as on EnvPool."""
     chunk_size: int
+    fits: bool = False
+    """Whether chunks are smaller where workers would have none."""
     simulator_bytes: int = 0
     """Of one simulator."""
 
@@ -100,8 +108,10 @@ def _estimate_training(size: RunSize) -> dict[str, float]:
     stage, members, num_params = size.training, size.search.population_size + 1, size.network.num_params
     search, at_once = size.search.estimate_memory(), _count_chunks_at_once(size, stage, members)
     snapshot = search.state + 4 * num_params
-    kept = NOISE_SUMS * count_kept_arrays(_count_chunks(stage, members), at_once)
-    sums = 8 * num_params * max(kept + NOISE_SUM_VECTORS * at_once, UPDATE_VECTORS)
+    parts = count_chunks(members, PART_SIZE)
+    adding = min(size.threads, parts)
+    kept = NOISE_SUMS * count_kept_arrays(parts, adding)
+    sums = 8 * num_params * max(kept + NOISE_SUM_VECTORS * adding, UPDATE_VECTORS)
     busy = max(sums, FRAGMENTED * ENCODED * (snapshot + 4 * num_params), search.update)
     acting = _estimate_acting(size, stage, members) + size.search.noise_bytes * at_once
     evaluated = size.eval_episodes
@@ -132,13 +142,25 @@ def _estimate_test(size: RunSize) -> dict[str, float]:
     }
 
 
-def _count_chunks(stage: Stage, members: int) -> int:
-    return count_chunks(members, stage.chunk_size) if members else 0
+def _count_workers(size: RunSize, stage: Stage) -> int:
+    return size.threads if stage.uses_processes else 1
+
+
+def _find_chunk_size(size: RunSize, stage: Stage, members: int) -> int:
+    return fit_chunk_size(stage.chunk_size, members, _count_workers(size, stage)) if stage.fits else stage.chunk_size
+
+
+def _count_chunks(size: RunSize, stage: Stage, members: int) -> int:
+    return count_chunks(members, _find_chunk_size(size, stage, members)) if members else 0
+
+
+def _find_largest_chunk(size: RunSize, stage: Stage, members: int) -> int:
+    return compute_largest_chunk(members, _find_chunk_size(size, stage, members))
 
 
 def _count_chunks_at_once(size: RunSize, stage: Stage, members: int) -> int:
     """Number of chunks that are played at the same time."""
-    return min(size.threads, _count_chunks(stage, members))
+    return min(size.threads, _count_chunks(size, stage, members))
 
 
 def count_simulators(size: RunSize, *, training: bool) -> int:
@@ -157,9 +179,12 @@ def _count_pools(size: RunSize, stage: Stage, population: range, evaluated: int)
 
     A population that grows ends with a round whose earlier members may all be kept.
     """
-    num_workers = size.threads if stage.uses_processes else 1
-    started = min(num_workers, max(_count_chunks(stage, population.stop), _count_chunks(stage, evaluated)))
-    kept = [count_kept_envs(members, stage.chunk_size, num_workers) for members in (population, range(evaluated))]
+    num_workers = _count_workers(size, stage)
+    started = min(num_workers, max(_count_chunks(size, stage, population.stop), _count_chunks(size, stage, evaluated)))
+    kept = [
+        count_kept_envs(members, _find_chunk_size(size, stage, len(members)), num_workers)
+        for members in (population, range(evaluated))
+    ]
     return size.morphologies * started * sum(kept)
 
 
@@ -167,15 +192,15 @@ def _count_kept_simulators(size: RunSize, stage: Stage, members: int) -> int:
     """Number of simulators of Gymnasium that are in use or kept for the next generation."""
     if size.search.independent_seeds:
         return _count_seeded_simulators(size, stage, members)
-    chunks = _count_chunks(stage, members)
+    chunks = _count_chunks(size, stage, members)
     kinds = 1 if members % chunks == 0 else 2  # chunks come in two sizes
-    in_use = _count_chunks_at_once(size, stage, members) * compute_largest_chunk(members, stage.chunk_size)
+    in_use = _count_chunks_at_once(size, stage, members) * _find_largest_chunk(size, stage, members)
     return size.morphologies * min(members, kinds * in_use)
 
 
 def _count_seeded_simulators(size: RunSize, stage: Stage, members: int) -> int:
     """Number of simulators of Gymnasium if each chunk has its own seeds, so that no other chunk can use them."""
-    at_once, largest = _count_chunks_at_once(size, stage, members), compute_largest_chunk(members, stage.chunk_size)
+    at_once, largest = _count_chunks_at_once(size, stage, members), _find_largest_chunk(size, stage, members)
     return min(size.morphologies * members, at_once * (IDLE_PER_THREAD * size.morphologies + 1) * largest)
 
 
@@ -188,7 +213,7 @@ def _estimate_processes(
     """
     if not stage.uses_processes:
         return 0
-    workers = min(size.threads, max(_count_chunks(stage, members), jobs))
+    workers = min(size.threads, max(_count_chunks(size, stage, members), jobs))
     return workers * (WORKER_BYTES + 2 * population + (job_bytes if jobs else 0)) + population
 
 
@@ -199,7 +224,7 @@ def _estimate_acting(size: RunSize, stage: Stage, members: int) -> float:
 
 def _count_playing_members(size: RunSize, stage: Stage, members: int) -> int:
     """Number of members that play at the same time."""
-    return min(members, _count_chunks_at_once(size, stage, members) * compute_largest_chunk(members, stage.chunk_size))
+    return min(members, _count_chunks_at_once(size, stage, members) * _find_largest_chunk(size, stage, members))
 
 
 def _estimate_observations(size: RunSize, stage: Stage, members: int) -> int:

@@ -64,7 +64,9 @@ def test_a_run_on_a_gpu_is_resumed_on_a_cpu(algorithm, tmp_path):
     sizes = {"p_cem_rl": {"population_size": 4, "rl_population": 2}, "aes_rl": {"mean_scale": 100.0}}.get(algorithm, {})
     run = train(tmp_path, algorithm=algorithm, device="cuda", max_env_steps=800, **sizes)
     num_rows = len(run.metrics["critic_loss"])
-    resumed = hebbes.train({"resume": str(run.folder), "device": "cpu", "max_env_steps": 1600}, trainer="hybrid", quiet=True)
+    resumed = hebbes.train(
+        {"resume": str(run.folder), "device": "cpu", "max_env_steps": 1600}, trainer="hybrid", quiet=True
+    )
     losses = resumed.metrics["critic_loss"]
     assert np.isfinite(losses[~np.isnan(losses)]).all() and len(losses) > num_rows
 

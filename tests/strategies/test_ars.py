@@ -4,7 +4,7 @@ from functools import partial
 import numpy as np
 import pytest
 
-from hebbes.execution.noise_sums import sum_noise_of_chunks
+from hebbes.execution.noise_sums import sum_noise_of_parts
 from hebbes.strategies.ars import ARS, ARSSettings
 from hebbes.strategies.openai_es import OpenAIES, OpenAIESSettings
 from tests.strategies.every_strategy import make_results, run_generations, sphere, tell_fitness
@@ -106,7 +106,7 @@ def test_rounding_does_not_count_as_deviation():
     chunks = [range(0, 3), range(3, 7), range(7, 11)]  # they split pairs: noise does not cancel to the last bit
     population = strategy.ask(0)
     results = make_results(population, np.append(returns, 0.0))
-    strategy.tell(population, replace(results, sum_noise=partial(sum_noise_of_chunks, population, chunks)))
+    strategy.tell(population, replace(results, sum_noise=partial(sum_noise_of_parts, population, chunks)))
     assert np.array_equal(strategy.mean, START)
 
 

@@ -110,7 +110,7 @@ def test_another_machine_is_named_and_the_run_goes_on(tmp_path, monkeypatch, cap
     monkeypatch.setattr(preparation, "find_conditions", lambda: {"hebbes": "0", "cpu": "another", "numpy": "0.1"})
     resume(folder, generations=3, chunk_size=2)
     line = next(line for line in capsys.readouterr().err.splitlines() if str(folder) in line)
-    assert "is another" in line and "is 0.1" in line and "chunk_size was 4, is 2" in line
+    assert "is another" in line and "is 0.1" in line and "chunk_size" not in line
 
 
 def test_a_run_that_began_with_a_text_that_may_be_code_goes_on(tmp_path, monkeypatch):
@@ -156,7 +156,7 @@ def test_the_options_come_from_the_run_and_only_some_may_change(tmp_path):
     folder = train(make_scripted_config(tmp_path, generations=2))
     flags = ["--resume", str(folder), *IMPORT]
     config = parse_config("static", [*flags, "--generations", "4", "--threads", "2"], "")
-    expected = change(make_scripted_config(tmp_path), generations=4, threads=2, chunk_size=4).as_options()
+    expected = change(make_scripted_config(tmp_path), generations=4, threads=2).as_options()
     assert config.as_options() == expected
     config = parse_config("static", [*flags, "--popsize", "8"], "")  # as it was
     assert config.settings.population_size == 8
