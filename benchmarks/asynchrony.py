@@ -85,7 +85,7 @@ class Benchmark:
             **{"environment": ENVIRONMENT, "algorithm": algorithm, "batch_size": 256, "threads": workers},
             **{"hidden_sizes": self._arguments.hidden_sizes, "max_episode_steps": self._arguments.episode_length},
             **{"start_steps": generation - 1, "max_env_steps": 4 * generation, "eval_every": 10**9},
-            **{"engine": "workers", "eval_episodes": 1, "test_episodes": 0},
+            **{"engine": "workers", "chunk_size": -(-POPULATION // workers), "eval_episodes": 1, "test_episodes": 0},
             "seed": SEED,
         }
         if algorithm == "aes_rl":

@@ -16,7 +16,6 @@ from hebbes.contracts.engine import Context, Rollouts
 from hebbes.contracts.population import NoisePopulation
 from hebbes.contracts.randomness import Purpose
 from hebbes.execution.dispatch import Dispatch
-from hebbes.execution.engine_options import choose_chunk_size
 from hebbes.execution.in_process import InProcess
 from hebbes.execution.join_rollouts import join_rollouts
 from hebbes.execution.ray_engine import RayEngine, RayTransport
@@ -99,9 +98,8 @@ def measure_workload(environment: str) -> dict[str, Any]:
     """The costs of a worker on one core, as the fields of a Workload."""
     with tempfile.TemporaryDirectory() as folder:
         run = make_run(environment, folder)
-        assert isinstance(run.trainer, Evolution)
-        policy, population = run.task.agent.policy, run.trainer.strategy.ask(0)
-        default = choose_chunk_size(run.task.environment.backend, policy.observation_shape)
+        assert isinstance(run.trainer, Evolution) and run.config.engine.chunk_size is not None
+        default, population = run.config.engine.chunk_size, run.trainer.strategy.ask(0)
         rows, seconds, lengths = [], [], list[int]()
         for chunk_size in sorted({1, 4, default}, reverse=True):
             engine, members = InProcess(run.task, chunk_size=chunk_size, threads=1), range(chunk_size)
@@ -181,9 +179,8 @@ def measure_run(environment: str, workers: int) -> float:
     """Seconds of a generation on Ray with so many workers."""
     with tempfile.TemporaryDirectory() as folder:
         run = make_run(environment, folder)
-        default = choose_chunk_size(run.task.environment.backend, run.task.agent.policy.observation_shape)
         options = {"ray_address": "auto", "allow_mixed_nodes": False}
-        engine = RayEngine(run.task, chunk_size=default, threads=workers, **options)
+        engine = RayEngine(run.task, chunk_size=run.config.engine.chunk_size, threads=workers, **options)
         assert isinstance(run.trainer, Evolution)
         population, seconds = run.trainer.strategy.ask(0), []
         noisy, utilities = cast(NoisePopulation, population), draw_utilities(len(population))

@@ -4,7 +4,7 @@
 
 The driver does one thing after another: it hands out chunks, looks for answers, takes those that have come, adds up,
 and updates. A worker plays a chunk. Then it waits until the driver has handed it the next one. When all chunks are
-back, the workers sum noise in groups of chunks, as `hebbes.execution.noise_sums` makes them.
+back, the workers sum noise in groups of parts, as `hebbes.execution.noise_sums` makes them.
 """
 
 from collections.abc import Sequence

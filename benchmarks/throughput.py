@@ -24,7 +24,7 @@ from hebbes.contracts.strategy import Strategy
 from hebbes.contracts.trainer import Progress
 from hebbes.environments.envpool_env import EnvPoolEnv
 from hebbes.execution.chunks import Task, cut_into_chunks
-from hebbes.execution.engine_options import choose_chunk_size, resolve_num_threads
+from hebbes.execution.engine_options import resolve_num_threads
 from hebbes.execution.episode import run_episode
 from hebbes.options.command_line import parse_config
 from hebbes.programs.exit_status import report_errors_in_one_line
@@ -111,8 +111,8 @@ class BareStepping:
 def measure(run: Run) -> dict[str, float]:
     """Medians over the turns. The first turn compiles kernels and fills caches, so it is not counted."""
     config, threads = run.config, resolve_num_threads(run.config.engine.threads)
-    environment, policy, members = run.task.environment, run.task.agent.policy, len(find_strategy(run).ask(0))
-    chunk_size = config.engine.chunk_size or choose_chunk_size(environment.backend, policy.observation_shape)
+    members, chunk_size = len(find_strategy(run).ask(0)), config.engine.chunk_size
+    assert chunk_size is not None, "`prepare` has chosen it"
     layouts = [[range(members)], cut_into_chunks(members, chunk_size)]
     bare = [BareStepping(run.task, layout, threads) for layout in layouts]
     loops, bares = [], []

@@ -104,7 +104,7 @@ class Rollouts:
 
 
 class Engine(Protocol):
-    """Evaluates populations. Results depend on population, context and chunk size, never on the number of workers."""
+    """Evaluates populations. Results depend on population and context, never on the number of workers."""
 
     uses_processes: ClassVar[bool]
     """Whether workers are processes, which take memory of their own, and can be ended if a simulator hangs."""
@@ -125,7 +125,7 @@ class Engine(Protocol):
     def weighted_noise_sums(
         self, population: NoisePopulation, utilities: Float[np.ndarray, "rows members"], powers: Sequence[int]
     ) -> Float64[np.ndarray, "rows params"]:
-        """Sums over all members of utility * noise**power, one for each row; those of chunks are added pairwise."""
+        """Sums over all members of utility * noise**power, one for each row; those of parts are added pairwise."""
 
     def submit(self, function: Callable[..., Any], *arguments: Any, urgent: bool = False) -> int:
         """Adds a job, `function(evaluator, *arguments)`, and returns its ticket. An idle worker gets it at once.

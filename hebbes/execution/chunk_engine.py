@@ -18,11 +18,9 @@ from hebbes.execution.chunks import (
     compute_largest_chunk,
     count_kept_envs,
     cut_into_chunks,
-    fit_chunk_size,
     make_failed_rollouts,
 )
 from hebbes.execution.dispatch import Dispatch
-from hebbes.execution.engine_options import choose_chunk_size
 from hebbes.execution.jobs import TimeLimit
 from hebbes.execution.join_rollouts import join_rollouts
 from hebbes.execution.noise_sums import PART_SIZE, PairwiseSum, group_parts
@@ -37,8 +35,7 @@ class ChunkEngine:
 
     Args:
         task: what every member does.
-        chunk_size: about this many members are evaluated together; None: the environment's default, or fewer if workers
-            would have none.
+        chunk_size: about this many members are evaluated together.
         threads: the largest number of chunks that are evaluated at the same time.
         episode_timeout: a chunk may take this many seconds of wall time for each of its episodes; None: any time.
         own: what the transport takes in addition.
@@ -51,7 +48,7 @@ class ChunkEngine:
     """Fields of EngineOptions that this engine alone uses."""
 
     def __init__(
-        self, task: Task, *, chunk_size: int | None, threads: int, episode_timeout: float | None = None, **own: Any
+        self, task: Task, *, chunk_size: int, threads: int, episode_timeout: float | None = None, **own: Any
     ) -> None:
         self._task, self._chunk_size, self._episode_timeout = task, chunk_size, episode_timeout
         self._transport = self.transport_class(partial(ChunkEvaluator, task), threads, **own)
@@ -61,10 +58,9 @@ class ChunkEngine:
     def evaluate(self, population: Population, context: Context, members: range | None = None) -> Rollouts:
         """The results of the given members, or of all, in their episodes; EngineError if they cannot be had."""
         members = range(len(population)) if members is None else members
-        chunk_size = self._choose_chunk_size(len(members))
-        chunks = cut_into_chunks(members.stop, chunk_size, members.start)
+        chunks = cut_into_chunks(members.stop, self._chunk_size, members.start)
         env_threads = max(1, self._transport.threads_per_worker // len(chunks))
-        max_idle = self._count_idle_envs(members, chunk_size)
+        max_idle = self._count_idle_envs(members)
         num_cases = self._task.count_cases(context)
         everybody, shared = (self._transport.share(each) for each in (population, context))
         limits = self._make_limits(chunks, context, everybody, env_threads, max_idle)
@@ -124,8 +120,8 @@ class ChunkEngine:
             for number, parts in enumerate(groups)
         }
         sums = PairwiseSum(len(groups))
-        for ticket, found in self._dispatch.collect_each(tickets):
-            sums.add(tickets[ticket], found)
+        for ticket, answer in self._dispatch.collect_each(tickets):
+            sums.add(tickets[ticket], answer)
         return sums.total
 
     def submit(self, function: Callable[..., Any], *arguments: Any, urgent: bool = False) -> int:
@@ -153,13 +149,7 @@ class ChunkEngine:
     def _num_workers(self) -> int:
         return max(1, self._transport.num_workers)  # there may be none at the moment
 
-    def _choose_chunk_size(self, num_members: int) -> int:
-        if self._chunk_size is not None:
-            return self._chunk_size
-        default = choose_chunk_size(self._task.environment.backend, self._task.agent.policy.observation_shape)
-        return fit_chunk_size(default, num_members, self._num_workers)
-
-    def _count_idle_envs(self, members: range, chunk_size: int) -> int:
+    def _count_idle_envs(self, members: range) -> int:
         """The largest number of sub-environments that a worker keeps between evaluations of this purpose.
 
         On Gymnasium they serve any chunk, and few are kept. On EnvPool they serve one chunk, and a worker keeps its
@@ -168,10 +158,10 @@ class ChunkEngine:
         """
         environment = self._task.environment
         if environment.backend == "gymnasium":
-            largest = compute_largest_chunk(len(members), chunk_size)
+            largest = compute_largest_chunk(len(members), self._chunk_size)
             kept = IDLE_PER_THREAD * self._transport.threads_per_worker * largest
         else:
-            kept = count_kept_envs(members, chunk_size, self._num_workers)
+            kept = count_kept_envs(members, self._chunk_size, self._num_workers)
         return kept * len(environment.morphologies)
 
 

@@ -1,6 +1,7 @@
 """Chunks: groups of members that are evaluated together.
 
-Only the chunk size decides how members are grouped, so results do not depend on the number of workers."""
+Only the chunk size decides how members are grouped. So results do not depend on the number of workers, even where a
+crash fails a whole chunk."""
 
 import itertools
 from collections.abc import Sequence
@@ -57,16 +58,6 @@ def count_chunks(num_members: int, chunk_size: int) -> int:
 def compute_largest_chunk(num_members: int, chunk_size: int) -> int:
     """Number of members in the largest chunk."""
     return -(-num_members // count_chunks(num_members, chunk_size))
-
-
-def fit_chunk_size(chunk_size: int, num_members: int, num_workers: int) -> int:
-    """The chunk size, halved until there are as many chunks as workers.
-
-    So chunks, with their pools, stay the same while the number of workers changes a little.
-    """
-    while chunk_size > 1 and count_chunks(num_members, chunk_size) < num_workers:
-        chunk_size = -(-chunk_size // 2)
-    return chunk_size
 
 
 def cut_into_chunks(num_members: int, chunk_size: int, first: int = 0) -> list[range]:
@@ -166,7 +157,7 @@ class ChunkEvaluator:
         utilities: Float[np.ndarray, "rows members"],
         powers: Sequence[int],
     ) -> Float64[np.ndarray, "rows params"]:
-        """The share of these members in the weighted noise sums of the population."""
+        """The weighted noise sums over these parts of the population."""
         return sum_noise_of_parts(population, parts, utilities, powers)
 
     def abandon(self) -> None:

@@ -19,10 +19,6 @@ IMAGE_CHUNK_SIZE = 16
 """The largest default for images. Their simulators are slow, so that the work of large chunks is hard to share out, and
 the weights and images of more members do not fit the cache."""
 
-THREADS_OF_A_PROCESS = {"envpool": 2, "gymnasium": 1}
-"""The largest number of threads for which `auto` takes no worker processes. Gymnasium's simulators are Python programs.
-EnvPool's are not, but more threads wait for Python's lock between env steps: docs/measurements.md."""
-
 MAX_THREADS = 1024
 """A larger number is a typing error, and more than most systems can start."""
 
@@ -33,8 +29,8 @@ class EngineOptions:
 
     engine: str = option(
         "auto",
-        "auto: worker processes, but this process with --threads 1, and with 2 for EnvPool; there a crash of a "
-        "simulator ends the run; ray: workers on the nodes of a Ray cluster, which may come and go",
+        "auto: threads for EnvPool, worker processes for Gymnasium; with --threads 1 simulators run in this process, "
+        "and a crash of one ends it; ray: workers on the nodes of a Ray cluster, which may come and go",
         choices=("auto", *ENGINES),
         changeable=True,
     )
@@ -43,8 +39,8 @@ class EngineOptions:
     )
     chunk_size: int | None = option(
         None,
-        "members evaluated together, approximately (default: 32 on EnvPool, for images 16, and 4 on Gymnasium, "
-        "fewer if worker processes would have none)",
+        "members evaluated together, approximately; smaller chunks keep more workers busy "
+        "(default: 32 on EnvPool, for images 16, and 4 on Gymnasium)",
         range=">= 1",
         changeable=True,
     )
@@ -78,15 +74,16 @@ class EngineOptions:
                 f"episode_timeout needs engine=workers or ray, whose simulators can be killed, got {self.engine!r}"
             )
 
-    def resolve(self, backend: str) -> "EngineOptions":
-        """The options with engine and number of threads filled in."""
+    def resolve(self, backend: str, observation_shape: Sequence[int]) -> "EngineOptions":
+        """The options with all that is left to the environment filled in: engine, number of threads and chunk size."""
         threads, engine = resolve_num_threads(self.threads), self.engine
         if engine == "ray":
             threads = self.threads  # the cores are those of the cluster, which may change
         if engine == "auto":
-            needs_workers = self.episode_timeout is not None or threads > THREADS_OF_A_PROCESS[backend]
+            needs_workers = self.episode_timeout is not None or (backend == "gymnasium" and threads > 1)
             engine = "workers" if needs_workers else "in_process"
-        return replace(self, engine=engine, threads=threads)
+        chunk_size = self.chunk_size or _choose_chunk_size(backend, observation_shape)
+        return replace(self, engine=engine, threads=threads, chunk_size=chunk_size)
 
     @property
     def local_threads(self) -> int:
@@ -95,7 +92,7 @@ class EngineOptions:
         return min(threads, resolve_num_threads(-1)) if self.engine == "ray" else threads
 
 
-def choose_chunk_size(backend: str, observation_shape: Sequence[int]) -> int:
+def _choose_chunk_size(backend: str, observation_shape: Sequence[int]) -> int:
     """The default for an environment. Observations of three dimensions are images."""
     return min(CHUNK_SIZES[backend], IMAGE_CHUNK_SIZE) if len(observation_shape) == 3 else CHUNK_SIZES[backend]
 

@@ -10,7 +10,7 @@ from hebbes.contracts.policy import EstimatesState, count_reference_frames
 from hebbes.environments.environment_spec import EnvironmentSpec
 from hebbes.environments.simulator_memory import measure_simulator_bytes
 from hebbes.evaluation.play import make_evaluation_spec
-from hebbes.execution.engine_options import EngineOptions, choose_chunk_size, resolve_num_threads, uses_processes
+from hebbes.execution.engine_options import EngineOptions, resolve_num_threads, uses_processes
 from hebbes.execution.episode import Agent
 from hebbes.training.config import TrainConfig
 from hebbes.training.free_memory import measure_free_memory, measure_private_memory
@@ -110,10 +110,9 @@ def _make_run_size(config: TrainConfig, agent: Agent, environment: EnvironmentSp
 
 
 def _make_stage(environment: EnvironmentSpec, agent: Agent, options: EngineOptions) -> Stage:
-    uses, is_envpool = uses_processes(options.resolve(environment.backend).engine), environment.backend == "envpool"
-    if options.chunk_size is not None:
-        return Stage(uses, is_envpool, options.chunk_size)
-    return Stage(uses, is_envpool, choose_chunk_size(environment.backend, agent.policy.observation_shape), fits=uses)
+    resolved = options.resolve(environment.backend, agent.policy.observation_shape)
+    assert resolved.chunk_size is not None
+    return Stage(uses_processes(resolved.engine), environment.backend == "envpool", resolved.chunk_size)
 
 
 def _measure_network(agent: Agent, rank: int = 0) -> Network:
@@ -147,15 +146,13 @@ def _list_knobs(size: RunSize) -> list[Knob]:
         value = getattr(size.search, field)
         return Knob(option, value, least, lambda n: replace(size, search=replace(size.search, **{field: n})))
 
-    def resize_chunks(chunk_size: int) -> RunSize:
-        return replace(size, training=replace(size.training, chunk_size=chunk_size, fits=False))
-
+    training = size.training
     return [
         *(make_search_knob(option, *field) for option, field in size.search.options.items()),
         make_knob("eval_episodes", 1),
         make_knob("test_episodes", 0),
         make_knob("virtual_batch", 0),
-        Knob("chunk_size", size.training.chunk_size, 1, resize_chunks),
+        Knob("chunk_size", training.chunk_size, 1, lambda n: replace(size, training=replace(training, chunk_size=n))),
         make_knob("threads", 1),
     ]
 

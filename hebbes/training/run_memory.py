@@ -7,13 +7,7 @@ The memory that the program has before it makes simulators is not counted.
 from dataclasses import dataclass
 
 from hebbes.contracts.trainer import SearchSize
-from hebbes.execution.chunks import (
-    IDLE_PER_THREAD,
-    compute_largest_chunk,
-    count_chunks,
-    count_kept_envs,
-    fit_chunk_size,
-)
+from hebbes.execution.chunks import IDLE_PER_THREAD, compute_largest_chunk, count_chunks, count_kept_envs
 from hebbes.execution.noise_sums import PART_SIZE, count_kept_arrays
 
 WORKER_BYTES = 75_000_000
@@ -66,8 +60,6 @@ class Stage:
     keeps_all: bool
     """Whether a worker keeps the simulators of its share of the members for the next generation, as on EnvPool."""
     chunk_size: int
-    fits: bool = False
-    """Whether chunks are smaller where workers would have none."""
     simulator_bytes: int = 0
     """Of one simulator."""
 
@@ -108,17 +100,18 @@ def _estimate_training(size: RunSize) -> dict[str, float]:
     stage, members, num_params = size.training, size.search.population_size + 1, size.network.num_params
     search, at_once = size.search.estimate_memory(), _count_chunks_at_once(size, stage, members)
     snapshot = search.state + 4 * num_params
-    parts = count_chunks(members, PART_SIZE)
-    adding = min(size.threads, parts)
-    kept = NOISE_SUMS * count_kept_arrays(parts, adding)
-    sums = 8 * num_params * max(kept + NOISE_SUM_VECTORS * adding, UPDATE_VECTORS)
+    num_parts = count_chunks(members, PART_SIZE)
+    num_summing = min(size.threads, num_parts)
+    kept = NOISE_SUMS * count_kept_arrays(num_parts, num_summing)
+    sums = 8 * num_params * max(kept + NOISE_SUM_VECTORS * num_summing, UPDATE_VECTORS)
     busy = max(sums, FRAGMENTED * ENCODED * (snapshot + 4 * num_params), search.update)
-    acting = _estimate_acting(size, stage, members) + size.search.noise_bytes * at_once
+    acting = _estimate_acting(size, stage, members) + size.search.noise_bytes * max(at_once, num_summing)
     evaluated = size.eval_episodes
     return {
         "simulators": stage.simulator_bytes * count_simulators(size, training=True),
         "worker processes": _estimate_processes(
-            size, stage, max(members, evaluated), search.population, size.search.worker_jobs, size.search.worker_bytes
+            *(size, stage, max(_count_chunks(stage, max(members, evaluated)), num_parts)),
+            *(search.population, size.search.worker_jobs, size.search.worker_bytes),
         ),
         "members' weights": acting,
         "the search": FRAGMENTED * (search.state + 2 * snapshot) + max(RETAINED * busy, busy - acting),
@@ -134,7 +127,9 @@ def _estimate_test(size: RunSize) -> dict[str, float]:
     stage, members = size.test, size.test_episodes
     return {
         "simulators": stage.simulator_bytes * count_simulators(size, training=False),
-        "worker processes": _estimate_processes(size, stage, members, 4 * size.network.num_params),
+        "worker processes": _estimate_processes(
+            *(size, stage, _count_chunks(stage, members), 4 * size.network.num_params)
+        ),
         "members' weights": _estimate_acting(size, stage, members),
         "observations": _estimate_observations(size, stage, members),
         "virtual batch": _estimate_virtual_batch(size, _count_chunks_at_once(size, stage, members)),
@@ -142,25 +137,13 @@ def _estimate_test(size: RunSize) -> dict[str, float]:
     }
 
 
-def _count_workers(size: RunSize, stage: Stage) -> int:
-    return size.threads if stage.uses_processes else 1
-
-
-def _find_chunk_size(size: RunSize, stage: Stage, members: int) -> int:
-    return fit_chunk_size(stage.chunk_size, members, _count_workers(size, stage)) if stage.fits else stage.chunk_size
-
-
-def _count_chunks(size: RunSize, stage: Stage, members: int) -> int:
-    return count_chunks(members, _find_chunk_size(size, stage, members)) if members else 0
-
-
-def _find_largest_chunk(size: RunSize, stage: Stage, members: int) -> int:
-    return compute_largest_chunk(members, _find_chunk_size(size, stage, members))
+def _count_chunks(stage: Stage, members: int) -> int:
+    return count_chunks(members, stage.chunk_size) if members else 0
 
 
 def _count_chunks_at_once(size: RunSize, stage: Stage, members: int) -> int:
     """Number of chunks that are played at the same time."""
-    return min(size.threads, _count_chunks(size, stage, members))
+    return min(size.threads, _count_chunks(stage, members))
 
 
 def count_simulators(size: RunSize, *, training: bool) -> int:
@@ -179,12 +162,9 @@ def _count_pools(size: RunSize, stage: Stage, population: range, evaluated: int)
 
     A population that grows ends with a round whose earlier members may all be kept.
     """
-    num_workers = _count_workers(size, stage)
-    started = min(num_workers, max(_count_chunks(size, stage, population.stop), _count_chunks(size, stage, evaluated)))
-    kept = [
-        count_kept_envs(members, _find_chunk_size(size, stage, len(members)), num_workers)
-        for members in (population, range(evaluated))
-    ]
+    num_workers = size.threads if stage.uses_processes else 1
+    started = min(num_workers, max(_count_chunks(stage, population.stop), _count_chunks(stage, evaluated)))
+    kept = [count_kept_envs(members, stage.chunk_size, num_workers) for members in (population, range(evaluated))]
     return size.morphologies * started * sum(kept)
 
 
@@ -192,28 +172,29 @@ def _count_kept_simulators(size: RunSize, stage: Stage, members: int) -> int:
     """Number of simulators of Gymnasium that are in use or kept for the next generation."""
     if size.search.independent_seeds:
         return _count_seeded_simulators(size, stage, members)
-    chunks = _count_chunks(size, stage, members)
+    chunks = _count_chunks(stage, members)
     kinds = 1 if members % chunks == 0 else 2  # chunks come in two sizes
-    in_use = _count_chunks_at_once(size, stage, members) * _find_largest_chunk(size, stage, members)
+    in_use = _count_chunks_at_once(size, stage, members) * compute_largest_chunk(members, stage.chunk_size)
     return size.morphologies * min(members, kinds * in_use)
 
 
 def _count_seeded_simulators(size: RunSize, stage: Stage, members: int) -> int:
     """Number of simulators of Gymnasium if each chunk has its own seeds, so that no other chunk can use them."""
-    at_once, largest = _count_chunks_at_once(size, stage, members), _find_largest_chunk(size, stage, members)
+    at_once, largest = _count_chunks_at_once(size, stage, members), compute_largest_chunk(members, stage.chunk_size)
     return min(size.morphologies * members, at_once * (IDLE_PER_THREAD * size.morphologies + 1) * largest)
 
 
 def _estimate_processes(
-    size: RunSize, stage: Stage, members: int, population: int, jobs: int = 0, job_bytes: int = 0
+    size: RunSize, stage: Stage, shares: int, population: int, jobs: int = 0, job_bytes: int = 0
 ) -> int:
     """Bytes of the worker processes with their copies of the population, which is serialized for one at a time.
 
-    Each of them does other jobs sooner or later if there are any.
+    There are so many shares of a population: its chunks, or parts of a noise sum. Each worker does other jobs sooner or
+    later if there are any.
     """
     if not stage.uses_processes:
         return 0
-    workers = min(size.threads, max(_count_chunks(size, stage, members), jobs))
+    workers = min(size.threads, max(shares, jobs))
     return workers * (WORKER_BYTES + 2 * population + (job_bytes if jobs else 0)) + population
 
 
@@ -224,7 +205,7 @@ def _estimate_acting(size: RunSize, stage: Stage, members: int) -> float:
 
 def _count_playing_members(size: RunSize, stage: Stage, members: int) -> int:
     """Number of members that play at the same time."""
-    return min(members, _count_chunks_at_once(size, stage, members) * _find_largest_chunk(size, stage, members))
+    return min(members, _count_chunks_at_once(size, stage, members) * compute_largest_chunk(members, stage.chunk_size))
 
 
 def _estimate_observations(size: RunSize, stage: Stage, members: int) -> int:

@@ -3,7 +3,7 @@
 import pytest
 
 from hebbes.contracts.option import list_options
-from hebbes.execution.engine_options import EngineOptions, choose_chunk_size, resolve_num_threads, uses_processes
+from hebbes.execution.engine_options import EngineOptions, resolve_num_threads, uses_processes
 from hebbes.registry.tables import ENGINES
 from tests.shape_checks import unchecked
 
@@ -60,9 +60,8 @@ def test_the_defaults_are_all_cores_and_no_limit():
 @pytest.mark.parametrize(
     ("engine", "backend", "count", "timeout", "chosen"),
     [
-        ("auto", "envpool", 2, None, "in_process"),
-        ("auto", "envpool", 3, None, "workers"),
-        ("auto", "envpool", 2, 9.0, "workers"),
+        ("auto", "envpool", 4, None, "in_process"),
+        ("auto", "envpool", 4, 9.0, "workers"),
         ("auto", "gymnasium", 4, None, "workers"),
         ("auto", "gymnasium", 1, None, "in_process"),
         ("auto", "gymnasium", 1, 9.0, "workers"),
@@ -71,7 +70,7 @@ def test_the_defaults_are_all_cores_and_no_limit():
     ],
 )
 def test_workers_play_what_holds_pythons_lock_or_has_a_time_limit(engine, backend, count, timeout, chosen):
-    options = EngineOptions(engine, count, episode_timeout=timeout).resolve(backend)
+    options = EngineOptions(engine, count, episode_timeout=timeout).resolve(backend, (17,))
     assert (options.engine, options.threads, options.episode_timeout) == (chosen, count, timeout)
 
 
@@ -80,7 +79,8 @@ def test_workers_play_what_holds_pythons_lock_or_has_a_time_limit(engine, backen
     [("envpool", (17,), 32), ("envpool", (84, 84, 3), 16), ("gymnasium", (17,), 4), ("gymnasium", (84, 84, 3), 4)],
 )
 def test_chunks_of_images_are_small(backend, observation_shape, chunk_size):
-    assert choose_chunk_size(backend, observation_shape) == chunk_size
+    assert EngineOptions().resolve(backend, observation_shape).chunk_size == chunk_size
+    assert EngineOptions(chunk_size=7).resolve(backend, observation_shape).chunk_size == 7
 
 
 def test_another_engine_is_a_line_in_the_table(monkeypatch):

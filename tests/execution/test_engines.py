@@ -16,8 +16,8 @@ from hebbes.contracts.engine import Moments
 from hebbes.contracts.randomness import Purpose
 from hebbes.environments.environment_spec import EnvironmentSpec
 from hebbes.environments.wrapper_spec import WrapperSpec
-from hebbes.execution import chunk_engine, workers
-from hebbes.execution.chunks import Task, cut_into_chunks, fit_chunk_size
+from hebbes.execution import workers
+from hebbes.execution.chunks import Task, cut_into_chunks
 from hebbes.execution.engine_options import EngineOptions
 from hebbes.execution.engines import make_engine
 from hebbes.execution.episode import Agent
@@ -178,23 +178,3 @@ def test_auto_takes_threads_for_envpool_and_processes_for_gymnasium():
 def test_a_time_limit_takes_processes_which_can_be_killed():
     for each in (make_cartpole_task(), make_task()):
         assert type(make_engine(each, EngineOptions(chunk_size=4, threads=1, episode_timeout=9.0))) is Workers
-
-
-@pytest.mark.parametrize(
-    ("num_members", "num_workers", "expected"),
-    [(64, 1, 32), (64, 2, 32), (256, 16, 16), (65, 16, 4), (5, 16, 1), (64, 17, 2)],
-)
-def test_chunks_are_halved_until_every_worker_has_one(num_members, num_workers, expected):
-    chunk_size = fit_chunk_size(32, num_members, num_workers)
-    assert chunk_size == expected
-    assert len(cut_into_chunks(num_members, chunk_size)) >= min(num_members, num_workers)
-
-
-@pytest.mark.parametrize(("chunk_size", "expected"), [(None, [4, 4, 4, 4, 5]), (8, [7, 7, 7]), (32, [21])])
-def test_a_chunk_size_that_was_given_stays(chunk_size, expected, monkeypatch):
-    joined = []
-    monkeypatch.setattr(chunk_engine, "join_rollouts", joined.extend)
-    engine = Workers(make_cartpole_task(), chunk_size=chunk_size, threads=4)
-    engine.evaluate(make_population(8), make_context())
-    engine.close()
-    assert [len(part.returns) for part in joined] == expected

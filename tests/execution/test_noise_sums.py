@@ -65,7 +65,7 @@ def test_the_arrays_in_memory_are_no_more_than_estimated(num_chunks):
 
 
 @given(st.integers(1, 300), st.integers(1, 12), st.integers(1, 6))
-def test_groups_of_chunks_for_any_number_of_threads_leave_the_same_bits(num_members, chunk_size, threads):
+def test_groups_of_parts_for_any_number_of_threads_leave_the_same_bits(num_members, chunk_size, threads):
     population = GaussianPopulation(np.zeros(5, np.float32), 0.5, 3, 4, num_members, sampler="normal")
     utilities = np.random.default_rng(0).normal(size=(2, num_members + 1))
     chunks = cut_into_chunks(num_members + 1, chunk_size)

@@ -104,8 +104,8 @@ def test_a_worker_that_takes_one_chunk_a_generation_keeps_its_own_pools(evaluato
 
 @pytest.mark.parametrize("members", [range(12), range(12, 24)])
 def test_a_worker_keeps_its_share_and_what_grew_before(members):
-    assert Workers(REACHER, chunk_size=4, threads=2)._count_idle_envs(members, 4) == members.start + 2 * 4
-    assert InProcess(REACHER, chunk_size=4, threads=2)._count_idle_envs(members, 4) == members.stop
+    assert Workers(REACHER, chunk_size=4, threads=2)._count_idle_envs(members) == members.start + 2 * 4
+    assert InProcess(REACHER, chunk_size=4, threads=2)._count_idle_envs(members) == members.stop
 
 
 def test_an_evaluation_keeps_its_own_pools_and_none_of_training(evaluator):

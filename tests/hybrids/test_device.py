@@ -7,6 +7,7 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 
 import hebbes
 from hebbes.contracts.engine import Transitions
+from hebbes.hybrids.core.device import RecordedCall
 from hebbes.hybrids.core.learner import Learner
 from hebbes.hybrids.core.settings import GradientSettings
 from hebbes.policies.mlp import MLP
@@ -50,11 +51,34 @@ def test_all_tensors_of_a_step_are_on_the_device(monkeypatch):
         made.critics.move_targets()
         made.train_actors(actors, rng)
         actors.fetch_rows()
-        found = [made.critics.targets, target.rows, made._squared_errors, made._values]
+        found = [made.critics.targets, target.rows, made._squared_errors, made._values, made._noise.tensor]
+        found += [drawn.tensor for drawn, _ in made.replay._batches.values()]
         for trained in (made.critics.trained, actors.trained):
             found += [trained.rows, trained._gradient, trained._mean, trained._square, trained._steps]
             found += trained.network._arrays.values()
     assert {each.device.type for each in found} == {"lazy"}
+
+
+def test_kernels_are_recorded_in_the_second_call_with_the_same_objects(monkeypatch):
+    events = []
+
+    class Graph:
+        def replay(self):
+            events.append("replay")
+
+    def record(call):
+        events.append("record")
+        return Graph()
+
+    monkeypatch.setattr(RecordedCall, "_record", record)
+    call, first, second = RecordedCall(lambda *objects: events.append(objects), "cuda"), object(), object()
+    for given in ((first,), (first,), (first,), (second,), (second,), (first,)):
+        call(*given)
+    assert events == [(first,), "record", "replay", "replay", (second,), "record", "replay", (first,)]
+    on_cpu = RecordedCall(lambda *objects: events.append(objects), "cpu")
+    for _ in range(3):
+        on_cpu(first)
+    assert events[-3:] == [(first,)] * 3
 
 
 @pytest.mark.gpu

@@ -127,7 +127,8 @@ class OnTerminal:
                 self.end()
                 return until(self.screen)
             text = self._unfinished + self._decoder.decode(data)
-            self._unfinished = "".join(match.group() for match in _UNFINISHED.finditer(text))
+            cut = _UNFINISHED.search(text)
+            self._unfinished = cut.group() if cut else ""
             self._frames += _FRAMES.split(text.removesuffix(self._unfinished))
         raise AssertionError(f"nothing in {timeout} s: {self.screen.text}")
 

@@ -153,17 +153,14 @@ def test_terms_of_a_run_of_known_parts():
 @pytest.mark.parametrize("workers", [True, False])
 @pytest.mark.parametrize(("threads", "members", "evaluated"), [(4, 201, 5), (3, 24, 70), (16, 40, 0)])
 def test_the_pools_that_workers_may_keep_are_counted(workers, threads, members, evaluated):
-    engine = (Workers if workers else InProcess)(make_reacher(), chunk_size=None, threads=threads)
-    stage = Stage(uses_processes=workers, keeps_all=True, chunk_size=32, fits=workers)
-    chosen = engine._choose_chunk_size
+    engine = (Workers if workers else InProcess)(make_reacher(), chunk_size=32, threads=threads)
+    stage = Stage(uses_processes=workers, keeps_all=True, chunk_size=32)
     size = resize(RUN, members - 1, training=stage, threads=threads, eval_episodes=evaluated)
-    kept = sum(engine._count_idle_envs(range(count), chosen(count)) for count in (members, evaluated))
-    chunks = max(count_chunks(count, chosen(count)) for count in (members, evaluated))
-    started = min(engine._transport.num_workers, chunks)
+    kept = sum(engine._count_idle_envs(range(count)) for count in (members, evaluated))
+    started = min(engine._transport.num_workers, max(count_chunks(count, 32) for count in (members, evaluated)))
     assert count_simulators(size, training=True) == started * kept
     grown = replace(size, search=replace(size.search, grows=True))
-    kept = engine._count_idle_envs(range(members - 1, members), chosen(1))
-    kept += engine._count_idle_envs(range(evaluated), chosen(evaluated))
+    kept = engine._count_idle_envs(range(members - 1, members)) + engine._count_idle_envs(range(evaluated))
     assert count_simulators(grown, training=True) == started * kept
 
 
@@ -189,7 +186,7 @@ def test_workers_need_memory_for_other_jobs_too():
     grown = replace(plain, search=GradientSize(population_size=59))
     needs, alone = (estimate_memory(size)["worker processes"] for size in (grown, plain))
     population = plain.search.estimate_memory().population
-    assert alone == WORKER_BYTES + 3 * population  # all members are one chunk
+    assert alone == 2 * (WORKER_BYTES + 2 * population) + population  # one chunk, but two parts of a noise sum
     assert needs == 5 * (WORKER_BYTES + 100_000_000 + 2 * population) + population
     two = estimate_memory(replace(grown, threads=2))["worker processes"]
     assert two == 2 * (WORKER_BYTES + 100_000_000 + 2 * population) + population
