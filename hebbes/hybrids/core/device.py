@@ -6,6 +6,7 @@ records them once, as a CUDA graph, and launches them together.
 
 import threading
 from collections.abc import Callable
+from operator import is_not
 
 import numpy as np
 import torch
@@ -47,7 +48,7 @@ class RecordedCall:
         """The function of these objects."""
         if self._device != "cuda":
             self._function(*objects)
-        elif len(objects) != len(self._objects) or any(map(_differ, objects, self._objects)):
+        elif len(objects) != len(self._objects) or any(map(is_not, objects, self._objects)):
             self._objects, self._graph = objects, None
             self._function(*objects)
         else:
@@ -71,7 +72,3 @@ def check_device(device: str) -> None:
 def copy_to_host(tensor: Tensor) -> np.ndarray:
     """A copy, as an array of NumPy."""
     return tensor.to("cpu", copy=True).numpy()
-
-
-def _differ(one: object, other: object) -> bool:
-    return one is not other
