@@ -52,7 +52,7 @@ from hebbes.reporting.figure import COLORS, add_legend, make_figure, style_axes,
 from hebbes.training.assemble_run import assemble_run
 
 ENVIRONMENT, WHOLE_EPISODE, TRANSITIONS = "HalfCheetah-v5", 1000, 20_000
-COSTS, SIMULATED = (1, 2), (1, 2, 5, 9)
+MEASURED, SIMULATED = (1, 2), (1, 2, 5, 9)
 NAMES = {"aes_rl": "AES-RL", "p_cem_rl": "P-CEM-RL", "cem_rl": "CEM-RL"}
 STYLES = {"aes_rl": (COLORS[0], "o", "-"), "p_cem_rl": (COLORS[1], "s", "--"), "cem_rl": (COLORS[2], "^", ":")}
 """Color, marker and line."""
@@ -70,9 +70,9 @@ class Benchmark:
 
     def measure(self) -> None:
         """Measures what the results lack."""
-        for workers in sorted({*COSTS, *self._arguments.workers}):
+        for workers in sorted({*MEASURED, *self._arguments.workers}):
             calls: dict[str, Callable[[], Any]] = {}
-            if workers in COSTS:
+            if workers in MEASURED:
                 calls[f"costs {workers}"] = partial(self._measure_costs, workers)
             for algorithm in NAMES:
                 calls[f"measured {algorithm} {workers}"] = partial(self._measure_run, algorithm, workers)
@@ -184,7 +184,7 @@ class Benchmark:
 
     def simulate(self, algorithm: str, workers: int, episode_length: int) -> list[Moment]:
         """The simulated run up to 4 generations of short episodes, or 20 of whole ones."""
-        one, two = (Costs(**self.results[f"costs {each}"]) for each in COSTS)
+        one, two = (Costs(**self.results[f"costs {each}"]) for each in MEASURED)
         costs = {1: one, 2: two}.get(workers) or extrapolate_costs(one, two, workers)
         generations = 20 if episode_length == WHOLE_EPISODE else 4
         generation = POPULATION * episode_length
@@ -262,7 +262,7 @@ def main() -> None:
         type=int,
         nargs="+",
         choices=SIMULATED,
-        default=COSTS,
+        default=MEASURED,
         help="numbers of workers that are measured, in addition to 1 and 2 (default: 1 2)",
     )
     parser.add_argument("--json", action="store_true", help="print the rows as JSON")

@@ -107,11 +107,11 @@ def _estimate_training(size: RunSize) -> dict[str, float]:
     busy = max(sums, FRAGMENTED * ENCODED * (snapshot + 4 * num_params), search.update)
     acting = _estimate_acting(size, stage, members) + size.search.noise_bytes * max(at_once, num_summing)
     evaluated = size.eval_episodes
+    num_shares = max(_count_chunks(stage, max(members, evaluated)), num_parts)
     return {
         "simulators": stage.simulator_bytes * count_simulators(size, training=True),
         "worker processes": _estimate_processes(
-            *(size, stage, max(_count_chunks(stage, max(members, evaluated)), num_parts)),
-            *(search.population, size.search.worker_jobs, size.search.worker_bytes),
+            size, stage, num_shares, search.population, size.search.worker_jobs, size.search.worker_bytes
         ),
         "members' weights": acting,
         "the search": FRAGMENTED * (search.state + 2 * snapshot) + max(RETAINED * busy, busy - acting),
@@ -128,7 +128,7 @@ def _estimate_test(size: RunSize) -> dict[str, float]:
     return {
         "simulators": stage.simulator_bytes * count_simulators(size, training=False),
         "worker processes": _estimate_processes(
-            *(size, stage, _count_chunks(stage, members), 4 * size.network.num_params)
+            size, stage, _count_chunks(stage, members), 4 * size.network.num_params
         ),
         "members' weights": _estimate_acting(size, stage, members),
         "observations": _estimate_observations(size, stage, members),
@@ -185,16 +185,16 @@ def _count_seeded_simulators(size: RunSize, stage: Stage, members: int) -> int:
 
 
 def _estimate_processes(
-    size: RunSize, stage: Stage, shares: int, population: int, jobs: int = 0, job_bytes: int = 0
+    size: RunSize, stage: Stage, num_shares: int, population: int, jobs: int = 0, job_bytes: int = 0
 ) -> int:
     """Bytes of the worker processes with their copies of the population, which is serialized for one at a time.
 
-    There are so many shares of a population: its chunks, or parts of a noise sum. Each worker does other jobs sooner or
+    `num_shares` are those of a population: its chunks, or parts of a noise sum. Each worker does other jobs sooner or
     later if there are any.
     """
     if not stage.uses_processes:
         return 0
-    workers = min(size.threads, max(shares, jobs))
+    workers = min(size.threads, max(num_shares, jobs))
     return workers * (WORKER_BYTES + 2 * population + (job_bytes if jobs else 0)) + population
 
 

@@ -1,4 +1,4 @@
-"""Sums of chunks have the same bits, whoever computes them and in whatever order they arrive."""
+"""Sums of parts have the same bits, whoever computes them and in whatever order they arrive."""
 
 import tracemalloc
 
@@ -50,10 +50,10 @@ def test_few_parts_are_kept_however_many_there_are(count, kept):
         assert len(sums._waiting) <= kept
 
 
-@pytest.mark.parametrize("num_chunks", [1, 40, 312, 2000])
-def test_the_arrays_in_memory_are_no_more_than_estimated(num_chunks):
-    population = GaussianPopulation(np.zeros(20_000, np.float32), 0.5, 3, 4, num_chunks - 1, sampler="normal")
-    utilities, groups = np.ones((1, num_chunks)), group_parts([range(k, k + 1) for k in range(num_chunks)], 1)
+@pytest.mark.parametrize("num_parts", [1, 40, 312, 2000])
+def test_the_arrays_in_memory_are_no_more_than_estimated(num_parts):
+    population = GaussianPopulation(np.zeros(20_000, np.float32), 0.5, 3, 4, num_parts - 1, sampler="normal")
+    utilities, groups = np.ones((1, num_parts)), group_parts([range(k, k + 1) for k in range(num_parts)], 1)
     tracemalloc.start()
     sums = PairwiseSum(len(groups))
     for number, group in enumerate(groups):
@@ -61,21 +61,21 @@ def test_the_arrays_in_memory_are_no_more_than_estimated(num_chunks):
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     product_and_noise = 1.5
-    assert peak / (8 * 20_000) <= count_kept_arrays(num_chunks, 1) + product_and_noise + 1
+    assert peak / (8 * 20_000) <= count_kept_arrays(num_parts, 1) + product_and_noise + 1
 
 
 @given(st.integers(1, 300), st.integers(1, 12), st.integers(1, 6))
-def test_groups_of_parts_for_any_number_of_threads_leave_the_same_bits(num_members, chunk_size, threads):
+def test_groups_of_parts_for_any_number_of_threads_leave_the_same_bits(num_members, part_size, threads):
     population = GaussianPopulation(np.zeros(5, np.float32), 0.5, 3, 4, num_members, sampler="normal")
     utilities = np.random.default_rng(0).normal(size=(2, num_members + 1))
-    chunks = cut_into_chunks(num_members + 1, chunk_size)
-    groups = group_parts(chunks, threads)
-    assert [ids for group in groups for ids in group] == chunks
-    assert len(groups) <= GROUPS_PER_THREAD * threads and (len(groups) == len(chunks) or len(groups) > 2 * threads)
+    parts = cut_into_chunks(num_members + 1, part_size)
+    groups = group_parts(parts, threads)
+    assert [ids for group in groups for ids in group] == parts
+    assert len(groups) <= GROUPS_PER_THREAD * threads and (len(groups) == len(parts) or len(groups) > 2 * threads)
     sums = PairwiseSum(len(groups))
     for number, group in enumerate(groups):
         sums.add(number, sum_noise_of_parts(population, group, utilities, (1, 2)))
-    assert np.array_equal(sums.total, sum_noise_of_parts(population, chunks, utilities, (1, 2)))
+    assert np.array_equal(sums.total, sum_noise_of_parts(population, parts, utilities, (1, 2)))
 
 
 def test_every_thread_gets_several_groups(monkeypatch):
@@ -94,5 +94,5 @@ def test_every_thread_gets_several_groups(monkeypatch):
 
 
 @given(st.integers(1, 100_000), st.integers(1, 20_000))
-def test_no_population_and_no_number_of_threads_sends_more_arrays(num_chunks, threads):
-    assert min(num_chunks, 2) <= len(group_parts([range(1)] * num_chunks, threads)) <= MAX_GROUPS
+def test_no_population_and_no_number_of_threads_sends_more_arrays(num_parts, threads):
+    assert min(num_parts, 2) <= len(group_parts([range(1)] * num_parts, threads)) <= MAX_GROUPS

@@ -85,8 +85,8 @@ def test_kernels_are_recorded_in_the_second_call_with_the_same_objects(monkeypat
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="PyTorch finds no GPU")
 @pytest.mark.parametrize("algorithm", ["td3", "p_cem_rl", "aes_rl"])
 def test_a_run_on_a_gpu_is_resumed_on_a_cpu(algorithm, tmp_path):
-    sizes = {"p_cem_rl": {"population_size": 4, "rl_population": 2}, "aes_rl": {"mean_scale": 100.0}}.get(algorithm, {})
-    run = train(tmp_path, algorithm=algorithm, device="cuda", max_env_steps=800, **sizes)
+    own = {"p_cem_rl": {"population_size": 4, "rl_population": 2}, "aes_rl": {"mean_scale": 100.0}}.get(algorithm, {})
+    run = train(tmp_path, algorithm=algorithm, device="cuda", max_env_steps=800, **own)
     num_rows = len(run.metrics["critic_loss"])
     resumed = hebbes.train(
         {"resume": str(run.folder), "device": "cpu", "max_env_steps": 1600}, trainer="hybrid", quiet=True

@@ -48,8 +48,8 @@ class Gradients:
         self._noise = MirroredArray((settings.batch_size, policy.num_outputs), settings.device)
         self._squared_errors, self._values = (torch.zeros((), device=settings.device) for _ in range(2))
         self._critic_steps = self._actor_steps = 0
-        self._critic_step = RecordedCall(_step_critics, settings.device)
-        self._actor_step = RecordedCall(_step_actors, settings.device)
+        self._recorded_critic_step = RecordedCall(_step_critics, settings.device)
+        self._recorded_actor_step = RecordedCall(_step_actors, settings.device)
 
     def train_critics(self, target_actor: Parameters, rng: np.random.Generator) -> None:
         """One step of the critics on a fresh batch, with this target actor. Their targets stay."""
@@ -57,14 +57,14 @@ class Gradients:
         batch = self._replay.draw(rng, settings.batch_size, settings.device)
         draw_target_noise(rng, settings.target_noise, settings.target_noise_clip, self._noise.array)
         self._noise.send()
-        self._critic_step(self.actor, target_actor, self._noise, self.critics, batch, self._squared_errors)
+        self._recorded_critic_step(self.actor, target_actor, self._noise, self.critics, batch, self._squared_errors)
         self._critic_steps += 1
 
     def train_actors(self, actors: Actors, rng: np.random.Generator) -> None:
         """One step of each actor on a fresh batch of its own."""
         count = len(actors.trained.rows)
         batch = self._replay.draw(rng, count * self._settings.batch_size, self._settings.device)
-        self._actor_step(actors, self.critics, batch, self._values)
+        self._recorded_actor_step(actors, self.critics, batch, self._values)
         self._actor_steps += 1
 
     def make_actors(self, rows: Float32[np.ndarray, "actors params"]) -> Actors:
