@@ -62,6 +62,7 @@ def policy_file(tmp_path):
             "p/1_a_weights.png",
         ),
         (["train_static.py", "--environment", "CartPole-v1", "--print_config"], "output", None),
+        (["-m", "hebbes", "--help"], "output", None),
     ],
 )
 def test_lost_output_is_one_line_and_status_1(output, reason, command, what, made, policy_file, tmp_path):

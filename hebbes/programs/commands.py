@@ -81,9 +81,14 @@ def main():  # type: ignore[no-untyped-def]  # read by old Pythons
     if name in ("", "-h", "--help"):
         width = max(map(len, COMMANDS))
         lines = [f"{each.ljust(width)}  {COMMANDS[each][1]}" for each in COMMANDS]
-        text = "usage: {} COMMAND [options]\n\n{}\n\n{} COMMAND --help lists the options.\n"
-        (sys.stdout if name else sys.stderr).write(text.format(program, "\n".join(lines), program))
-        sys.exit(0 if name else 2)
+        text = "usage: {} COMMAND [options]\n\n{}\n\n{} COMMAND --help lists the options."
+        text = text.format(program, "\n".join(lines), program)
+        if not name:
+            sys.stderr.write(f"{text}\n")
+            sys.exit(2)
+        prepare_process()
+        importlib.import_module("hebbes.recording.standard_output").print_or_exit(text)
+        sys.exit(0)
     if name not in COMMANDS:
         near = difflib.get_close_matches(name, COMMANDS, n=1) or [
             each for each in COMMANDS if name.startswith(each) or each.startswith(name)
