@@ -4,7 +4,7 @@ EnvPool cannot reseed a pool, but a start state must depend only on the seed and
 
     kept       MuJoCo and CarRacing. Their env steps draw no random numbers: the pool is kept and reset once per
                episode. If it has already passed the episode asked for, it is built again. EnvPool 1.2.5 never frees
-               about 20 kB per CarRacing simulator, so that building it for every episode would fill the memory.
+               about 17 kB per CarRacing simulator, so that building it for every episode would fill the memory.
     rebuilt    Everything else: a new pool for each episode. With two threads, building and reset together take 0.02
                to 0.1 ms per simulator, for Atari 90 ms. A reset leaves Atari's console as it was, timer and memory:
                games such as Seaquest and BeamRider go on differently after one.
