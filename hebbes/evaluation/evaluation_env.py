@@ -36,6 +36,7 @@ class EvaluationEnv(gymnasium.Env):
         self.render_mode = render_mode
         self._spec, self._seed, self._next = spec, seed, 0
         self._env = self._make(0)
+        self._is_closed = False
         self.metadata = {"render_modes": [], **getattr(self._env, "metadata", {})}
         self._fresh: int | None = 0  # number of the episode for which the simulator was made, if it is still unused
         self.observation_space, self.action_space = self._env.observation_space, self._env.action_space
@@ -55,14 +56,17 @@ class EvaluationEnv(gymnasium.Env):
         if self._fresh != episode:
             self._env.close()
             self._env = self._make(episode)
-        self._fresh, self._next = None, episode + 1
+        self._fresh, self._next, self._is_closed = None, episode + 1, False
         return _copy(self._env.start(0)[0]), {"episode": episode}
 
     def step(self, action: ArrayLike) -> tuple[Shaped[np.ndarray, "..."], float, bool, bool, dict[str, Any]]:
         """Observation, reward, terminated, truncated and info, as Gymnasium has them.
 
-        If the simulator fails, the reward is NaN, the episode has terminated, and `info["fault"]` says why.
+        If the simulator fails, the reward is NaN, the episode has terminated, and `info["fault"]` says why. ValueError
+        after `close`, until the next `reset`.
         """
+        if self._is_closed:
+            raise ValueError("step cannot follow close: call reset first")
         stepped = self._env.step(np.asarray(action)[np.newaxis], np.zeros(1, np.int64))
         info: dict[str, Any] = {name: values[0] for name, values in stepped.info.items()}
         if stepped.faults:
@@ -75,8 +79,9 @@ class EvaluationEnv(gymnasium.Env):
         return self._env.render() if self.render_mode == "rgb_array" else None
 
     def close(self) -> None:
-        """Frees the simulator. Calling it twice is harmless."""
+        """Frees the simulator. Calling it twice is harmless. `reset` makes another one."""
         self._env.close()
+        self._is_closed, self._fresh = True, None
 
     def _make(self, episode: int) -> Any:
         return make_episode_env(self._spec, episode=episode, seed=self._seed, render_mode=self.render_mode)

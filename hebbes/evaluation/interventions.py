@@ -47,6 +47,10 @@ class IntervenedPolicy:
         """The initial state of the intact network."""
         return self.policy.initial_state(weights, rngs, buffers)
 
+    def estimate_state_bytes(self, *, low_rank: bool) -> int:
+        """Bytes of what `initial_state` makes for one member."""
+        return self.policy.estimate_state_bytes(low_rank=low_rank)
+
     def check_buffers(self, buffers: Buffers) -> None:
         """Raises ValueError for buffers that the intact network refuses."""
         self.policy.check_buffers(buffers)
@@ -85,6 +89,10 @@ class ResetPolicy(IntervenedPolicy):
 
     at: int
     """The env step, >= 0."""
+
+    def estimate_state_bytes(self, *, low_rank: bool) -> int:
+        """Bytes of what `initial_state` makes for one member: the state of the intact network twice."""
+        return 2 * super().estimate_state_bytes(low_rank=low_rank)
 
     def initial_state(self, weights: Weights, rngs: Sequence[np.random.Generator], buffers: Buffers) -> State:
         """The initial state of the intact network, and the weights for the reset."""

@@ -135,6 +135,43 @@ def test_a_reward_before_a_reset_changes_no_weight_after_it(update_every):
     assert weights == pytest.approx(expected[update_every], abs=1e-6)
 
 
+@pytest.mark.parametrize("eligibility", [False, True])
+def test_nothing_from_before_a_reset_changes_weights_after_it(eligibility):
+    policy = replace(PLASTIC, modulation="reward", eligibility=eligibility, normalization="none")
+    rows = np.stack([policy.initial_params(np.random.default_rng(member)) for member in range(MEMBERS)])
+    played = []
+    for sign in (1, -1):
+        changed, weights = ResetPolicy(policy, 4), []
+        state = changed.initial_state(rows, [np.random.default_rng(member) for member in range(MEMBERS)], {})
+        for env_step, observations in enumerate(OBSERVATIONS):
+            seen, rewards = observations * (sign if env_step < 4 else 1), np.ones(MEMBERS, np.float32)
+            changed.act(rows, seen, rewards, state, {})
+            weights.append(compute_synaptic_weights(state))
+        played.append(weights)
+    one, other = played
+    assert not are_same(one[3], other[3])
+    assert all(are_same(a, b) for a, b in zip(one[4:], other[4:], strict=True))
+    assert not are_same(one[4], one[7])
+
+
+@pytest.mark.parametrize("eligibility", [False, True])
+@pytest.mark.parametrize(("kind", "times"), [(FrozenPolicy, 1), (ResetPolicy, 2)])
+def test_the_state_takes_the_memory_that_is_estimated(kind, times, eligibility):
+    policy = Hebbian((60,), 20, hidden_sizes=(200, 100), modulation="reward", eligibility=eligibility)
+    row = policy.initial_params(np.random.default_rng(0))[np.newaxis]
+    changed = kind(policy, 3)
+    rngs = [np.random.default_rng(0)]
+    tree, total = [changed.initial_state(row, rngs, {})], 0
+    while tree:
+        branch = tree.pop()
+        if isinstance(branch, np.ndarray):
+            total += branch.nbytes
+        elif branch is not None:
+            tree += branch.values() if isinstance(branch, dict) else branch
+    assert changed.estimate_state_bytes(low_rank=False) == pytest.approx(total, rel=0.05)
+    assert total > times * 4 * (60 * 200 + 200 * 100 + 100 * 20)
+
+
 @pytest.mark.parametrize(("hidden_sizes", "fraction"), [((), 0.5), ((4, 3), 0.1)])
 def test_refuses_a_lesion_that_silences_no_neuron(hidden_sizes, fraction):
     with pytest.raises(ValueError, match=f"lesion: got {fraction}, which silences no neuron; hidden layers: "):

@@ -49,6 +49,21 @@ def test_a_loop_by_hand_plays_the_episodes_of_an_evaluation_bit_for_bit(kind, tm
     assert len(set(found.returns)) > 1 and np.isfinite(found.returns).all()
 
 
+def test_a_closed_environment_is_stepped_only_after_a_reset(tmp_path):
+    path = tmp_path / "a.dat"
+    save_policy(path, next(iter(EVERY_KIND.values())))
+    env = hebbes.load_policy(path).make_env(seed=7)
+    first, _ = env.reset()
+    action = env.action_space.sample()
+    env.close()
+    with pytest.raises(ValueError, match="step cannot follow close: call reset first"):
+        env.step(action)
+    again, _ = env.reset(options={"episode": 0})
+    assert np.array_equal(first, again)
+    assert np.isfinite(env.step(action)[1])
+    env.close()
+
+
 def collect_actions(session, rewards):
     observations = np.random.default_rng(0).normal(size=(len(rewards) + 1, 17))
     actions = [session.act(observations[0])]

@@ -172,6 +172,25 @@ def test_options_that_are_typed_are_not_varied_and_search_adds_others(tmp_path):
 
 
 @pytest.mark.parametrize(
+    ("space", "drawn", "trained"),
+    [
+        ("choice:0.99123:0.9999", 0.9999, 0.9999),  # as typed
+        ("uniform:0.91:0.9999", 0.987654, 0.988),
+        ("uniform:0.91:0.9996", 0.99955, 0.99955),  # with three digits, it would be above the bound
+    ],
+)
+def test_a_trial_has_values_of_its_search_space(space, drawn, trained, tmp_path):
+    _, config = read_options(make_arguments(tmp_path, sigma=0.2), "")
+    searched = [
+        each
+        for each in find_searched_options(config, [f"learning_rate_decay={space}"])
+        if each.name == "learning_rate_decay"
+    ]
+    changed = set_params(config, searched, {"learning_rate_decay": drawn})
+    assert changed.as_options()["learning_rate_decay"] == trained
+
+
+@pytest.mark.parametrize(
     ("changes", "message"),
     [
         (

@@ -145,9 +145,13 @@ def _read_space(searched: OwnedOption, text: str) -> SearchSpace:
 
 def set_params(config: TrainConfig, searched: Sequence[SearchedOption], params: Mapping[str, Any]) -> TrainConfig:
     """The config with a trial's parameters, numbers with three digits; ValueError if they do not fit together."""
-    found = {each.option.key: params[each.name] for each in searched}
-    rounded = {key: float(f"{value:.3g}") if isinstance(value, float) else value for key, value in found.items()}
-    return config.replace_values(rounded)
+    return config.replace_values({each.option.key: _round_drawn(each.space, params[each.name]) for each in searched})
+
+
+def _round_drawn(space: SearchSpace, value: Any) -> Any:
+    """A drawn number with three digits, unless it is then outside its space. Values of a choice stay as they are."""
+    rounded = float(f"{value:.3g}") if isinstance(value, float) else value
+    return rounded if space.contains(rounded) else value
 
 
 def describe_sweep(config: TrainConfig, searched: Sequence[SearchedOption]) -> dict[str, Any]:
