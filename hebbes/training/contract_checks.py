@@ -18,7 +18,8 @@ from hebbes.contracts.policy import Buffers, Layout, LowRankWeights, Policy, Sta
 from hebbes.contracts.population import Population
 from hebbes.contracts.randomness import Purpose, make_generator
 from hebbes.contracts.strategy import Results, Strategy
-from hebbes.contracts.trainer import AllFailedError, SegmentSizeError, UnitResult
+from hebbes.contracts.trainer import AllFailedError, SegmentSizeError, TrainerState, UnitResult
+from hebbes.hybrids.algorithm import Algorithm
 from hebbes.registry.users_classes import convert_errors, is_users_class
 from hebbes.training.advice import TrainingError
 
@@ -41,7 +42,7 @@ def try_policy(
     with convert_errors("policy", name):
         count = 3 if policy.num_outputs == 2 else 2  # so that transposed outputs have another shape
         allowed = (count, policy.num_outputs)
-        _check_finite_row("initial_params", weights, policy.layout)
+        check_finite_row("initial_params", weights, policy.layout)
         rows = np.repeat(weights[np.newaxis], count, axis=0)
         rngs = [make_generator(0, Purpose.TEST, member=member) for member in range(count)]
         state = policy.initial_state(rows, rngs, buffers)
@@ -62,7 +63,7 @@ def try_strategy(name: str, make: Callable[[], Strategy], layout: Layout) -> Non
     strategy = make()
     with convert_errors("strategy", name):
         _check_parameters(strategy.tell, "population", "results")
-        _check_finite_row("mean", strategy.mean, layout)
+        check_finite_row("mean", strategy.mean, layout)
         state = strategy.state_dict()
         _check_state_dict(state)
         strategy.load_state_dict(state)
@@ -70,7 +71,7 @@ def try_strategy(name: str, make: Callable[[], Strategy], layout: Layout) -> Non
         _check_population(population)
         member = population.weights(range(1))
         if not isinstance(member, LowRankWeights):
-            _check_finite_row("weights of the population's member 0", member[0], layout)
+            check_finite_row("weights of the population's member 0", member[0], layout)
 
 
 def ask_population(name: str, strategy: Strategy, generation: int, num_members: int | None = None) -> Population:
@@ -96,11 +97,30 @@ def read_state(name: str, strategy: Strategy) -> Mapping[str, np.ndarray]:
     return _call(f"strategy {name!r}", "state_dict", strategy.state_dict, _check_state_dict)
 
 
+def read_actor(name: str, algorithm: Algorithm, layout: Layout) -> Float32[np.ndarray, " params"]:
+    """The actor of a hybrid's algorithm; TrainingError if it raises or is not a row of finite parameters."""
+    check = partial(check_finite_row, "actor", layout=layout)
+    return _call(f"algorithm {name!r}", "actor", lambda: algorithm.actor, check)
+
+
+def read_algorithm_state(name: str, algorithm: Algorithm) -> TrainerState:
+    """The state of a hybrid's algorithm; TrainingError if it raises or returns anything else."""
+    passed = (*_PASSED, SegmentSizeError)
+    return _call(f"algorithm {name!r}", "get_state", algorithm.get_state, _check_trainer_state, passed)
+
+
 def advance_algorithm(name: str, advance: Callable[[], UnitResult]) -> UnitResult:
     """The result of a hybrid's unit; TrainingError if the algorithm raises, or if its metrics are no numbers."""
     passed = (*_PASSED, AllFailedError, SegmentSizeError, OSError)
     result = _call(f"algorithm {name!r}", "advance", advance, lambda result: _check_metrics(result.metrics), passed)
     return replace(result, metrics=_make_floats(result.metrics))
+
+
+def check_finite_row(what: str, row: Any, layout: Layout) -> None:
+    """ValueError if this is not a row of finite parameters for the layout."""
+    _check_row(what, row, layout)
+    if not np.isfinite(row).all():
+        raise ValueError(f"{what} must be finite")
 
 
 def _call(
@@ -164,12 +184,6 @@ def _check_members_alone(
         raise ValueError("act must give a member the same outputs alone as among others: does it mix members?")
 
 
-def _check_finite_row(what: str, row: Any, layout: Layout) -> None:
-    _check_row(what, row, layout)
-    if not np.isfinite(row).all():
-        raise ValueError(f"{what} must be finite")
-
-
 def _check_state(state: State, count: int) -> None:
     """ValueError for a state that is not a tree of arrays whose first axis is that of the members."""
     if type(state) is dict:  # a named tuple or the like could not be made again for fewer members
@@ -204,6 +218,11 @@ def _check_state_dict(state: Any) -> None:
         if not (isinstance(each, str) and isinstance(array, np.ndarray)):
             raise ValueError(f"state_dict must return NumPy arrays by name, got {_describe(array)} for {each!r}")
     check_arrays(state)
+
+
+def _check_trainer_state(state: Any) -> None:
+    if not isinstance(state, TrainerState):
+        raise ValueError(f"get_state must return a TrainerState (hebbes/contracts/trainer.py), got {_describe(state)}")
 
 
 def _check_metrics(metrics: Any) -> None:

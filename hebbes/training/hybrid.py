@@ -24,9 +24,14 @@ from hebbes.hybrids.core.settings import GradientSettings, count_row_bytes, coun
 from hebbes.policies.mlp import MLP
 from hebbes.registry.lookup import find_class
 from hebbes.registry.tables import ALGORITHMS
-from hebbes.registry.users_classes import make_instance
+from hebbes.registry.users_classes import convert_errors, make_instance
 from hebbes.training.config import TrainConfig
-from hebbes.training.contract_checks import advance_algorithm
+from hebbes.training.contract_checks import (
+    advance_algorithm,
+    check_finite_row,
+    read_actor,
+    read_algorithm_state,
+)
 from hebbes.training.program_words import list_program_words
 
 if TYPE_CHECKING:
@@ -131,8 +136,9 @@ class Hybrid(Trainer):
         name, max_episode_steps = config.choices.method, config.training.max_episode_steps
         arguments = config.settings, task, weights, buffers, max_episode_steps
         self._algorithm: Algorithm = make_instance("algorithm", name, find_class("algorithm", name), *arguments)
-        self.unit = self._algorithm.unit
-        self._name = name
+        self._name, self._layout, self.unit = name, task.agent.policy.layout, self._algorithm.unit
+        with convert_errors("algorithm", name):
+            check_finite_row("actor", self._algorithm.actor, self._layout)
 
     def __str__(self) -> str:
         return f"algorithm {self._name!r}"
@@ -173,7 +179,7 @@ class Hybrid(Trainer):
     @property
     def policy(self) -> tuple[Float32[np.ndarray, " params"], Buffers]:
         """The algorithm's actor."""
-        return self._algorithm.actor, self._buffers
+        return read_actor(self._name, self._algorithm, self._layout), self._buffers
 
     def advance(self, progress: Progress, engine: Engine) -> UnitResult:
         """Does the algorithm's next unit."""
@@ -185,7 +191,7 @@ class Hybrid(Trainer):
 
     def get_state(self) -> TrainerState:
         """The algorithm's state."""
-        return self._algorithm.get_state()
+        return read_algorithm_state(self._name, self._algorithm)
 
     def set_state(self, state: TrainerState) -> None:
         """Continues from what `get_state` returned."""

@@ -1,8 +1,8 @@
 """The lifecycle of a run: advances its trainer unit by unit, and records, evaluates and saves, whatever is trained."""
 
 import time
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from math import inf, isfinite, nan
 from pathlib import Path
@@ -168,8 +168,14 @@ class Lifecycle:
 
     def _capture(self) -> None:
         """Keeps a copy of the state, which is what will be saved until the next unit is finished."""
-        try:
+        with self._name_unit_in_errors():
             self._checkpoint = capture_checkpoint(self._run, self._progress, self._conditions)
+
+    @contextmanager
+    def _name_unit_in_errors(self) -> Iterator[None]:
+        """Turns errors about the trainer's policy and state into a TrainingError."""
+        try:
+            yield
         except (ValueError, FloatingPointError) as error:
             raise TrainingError(f"{self._trainer.unit} {self._progress.units}: {error}") from error
 
@@ -182,10 +188,12 @@ class Lifecycle:
     def _evaluate(self) -> float:
         """Mean return of the trainer's policy over fresh episodes. If it is the best score, this is the best policy."""
         units, best = self._progress.units, self._progress.best
+        with self._name_unit_in_errors():
+            now = make_snapshot(self._run, self._progress)
         with self._console.phase("evaluation", self._count_done):
             rollouts = play_on(
                 self._run.engine,
-                *self._trainer.policy,
+                *(now.weights, now.buffers),
                 purpose=Purpose.EVALUATION,
                 episodes=self._options.eval_episodes,
                 number=units,
@@ -195,7 +203,7 @@ class Lifecycle:
         self._say(f"{self._trainer.unit} {units}", self._evaluation_notices, failed)
         score = float(rollouts.returns.mean())
         if best is None or score > (best.score if isfinite(best.score) else -inf):
-            self._progress = replace(self._progress, best=make_snapshot(self._trainer, self._progress, score))
+            self._progress = replace(self._progress, best=replace(now, score=score))
         return score
 
     def _say(self, when: str, notices: Notices, now: Sequence[Notice]) -> None:

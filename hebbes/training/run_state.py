@@ -16,6 +16,7 @@ from hebbes.environments.ids import has_time_limit
 from hebbes.execution.chunks import Task
 from hebbes.files.checkpoint import Checkpoint, check_arrays
 from hebbes.training.config import TrainConfig
+from hebbes.training.contract_checks import check_finite_row
 
 
 @dataclass(frozen=True)
@@ -60,7 +61,7 @@ def capture_checkpoint(run: Run, progress: Progress, conditions: Mapping[str, st
     check_arrays(state.arrays)
     arrays = {name: np.array(array) for name, array in state.arrays.items()}
     copied = TrainerState(arrays, _copy_values(state.values), dict(state.segments))
-    return Checkpoint(run.config.as_options(), conditions, progress, copied, make_snapshot(run.trainer, progress, nan))
+    return Checkpoint(run.config.as_options(), conditions, progress, copied, make_snapshot(run, progress))
 
 
 def _copy_values(values: Mapping[str, Any]) -> dict[str, Any]:
@@ -76,7 +77,8 @@ def _copy_values(values: Mapping[str, Any]) -> dict[str, Any]:
     return copied
 
 
-def make_snapshot(trainer: Trainer, progress: Progress, score: float) -> Snapshot:
-    """The trainer's policy as files hold it."""
-    weights, buffers = trainer.policy  # weights are copied, because a trainer may reuse its own array
-    return Snapshot(progress.units, progress.env_steps, score, np.array(weights), buffers)
+def make_snapshot(run: Run, progress: Progress) -> Snapshot:
+    """The trainer's policy as files hold it, without a score; ValueError for weights that no file can hold."""
+    weights, buffers = run.trainer.policy
+    check_finite_row("policy", weights, run.task.agent.policy.layout)
+    return Snapshot(progress.units, progress.env_steps, nan, weights.copy(), buffers)  # it may reuse its array

@@ -2,6 +2,7 @@
 
 from typing import ClassVar
 
+import numpy as np
 import pytest
 
 import hebbes
@@ -39,6 +40,42 @@ class Raises(TD3):
         return super().advance(progress, engine)
 
 
+class OfTheWrongLength(TD3):
+    episodes = 0
+
+    def advance(self, progress, engine):
+        self.episodes = progress.units + 1
+        return super().advance(progress, engine)
+
+    @property
+    def actor(self):
+        return super().actor[: -1 if self.episodes >= 3 else None]
+
+
+class OfNaN(OfTheWrongLength):
+    @property
+    def actor(self):
+        return TD3.actor.fget(self) * np.float32(np.nan if self.episodes >= 3 else 1)
+
+
+class OfDoubles(TD3):
+    @property
+    def actor(self):
+        return super().actor.astype(np.float64)
+
+
+class WithoutState(OfTheWrongLength):
+    actor = TD3.actor
+
+    def get_state(self):
+        return super().get_state() if self.episodes < 3 else {}
+
+
+class StateRaises(WithoutState):
+    def get_state(self):
+        return self.absent if self.episodes >= 3 else super().get_state()
+
+
 class AESWithMetrics(AES):
     own_metrics = (*AES.own_metrics, "extra")
     extra: ClassVar = {}
@@ -74,6 +111,10 @@ def test_one_that_lacks_what_all_have_is_refused(algorithm):
     ("algorithm", "line"),
     [
         ("Raises", "advance raised RuntimeError: scripted"),
+        ("OfTheWrongLength", "actor must be float32 of shape (42,), got float32 of shape (41,)"),
+        ("OfNaN", "actor must be finite"),
+        ("WithoutState", "get_state must return a TrainerState (hebbes/contracts/trainer.py), got a dict"),
+        ("StateRaises", "get_state raised AttributeError: 'StateRaises' object has no attribute 'absent'"),
         ("Undeclared", "_update must return the metrics of own_metrics"),
         ("OfText", "metrics must be numbers, got 'large' for 'extra'"),
         ("NameOfOurs", "the metric 'is_rl' needs another name"),
@@ -81,10 +122,21 @@ def test_one_that_lacks_what_all_have_is_refused(algorithm):
 )
 def test_what_one_answers_wrongly_ends_the_run_with_its_units_saved(algorithm, line, tmp_path):
     own = {"algorithm": f"{__name__}:{algorithm}", "folder": str(tmp_path), "run_name": "own"}
-    own |= {} if algorithm == "Raises" else {"mean_scale": 1.0, "actor_workers": 1}
+    is_td3 = issubclass(globals()[algorithm], TD3)
+    own |= {} if is_td3 else {"mean_scale": 1.0, "actor_workers": 1}
     with pytest.raises(TrainingError) as stopped:
         hebbes.train({**SCRIPTED, **own}, trainer="hybrid")
     first_line = str(stopped.value).partition("\n")[0]
     assert first_line.startswith(f"algorithm '{__name__}:{algorithm}': ") and line in first_line
     saved = load_newest_checkpoint(tmp_path / "Scripted-v0" / "own" / "checkpoint")[0]
-    assert algorithm != "Raises" or saved.progress.units == 2
+    assert not is_td3 or saved.progress.units == 2
+
+
+def test_one_whose_actor_no_file_can_hold_is_refused(tmp_path):
+    with pytest.raises(
+        ValueError, match=r":OfDoubles' cannot be used: actor must be float32 of shape \(42,\), got float64"
+    ):
+        hebbes.train(
+            {**SCRIPTED, "algorithm": f"{__name__}:OfDoubles", "folder": str(tmp_path / "runs")}, trainer="hybrid"
+        )
+    assert not (tmp_path / "runs").exists()

@@ -2,7 +2,9 @@
 
 import re
 from dataclasses import dataclass
+from math import inf
 
+import numpy as np
 import pytest
 
 from hebbes.contracts.strategy import SearchMemory
@@ -14,9 +16,10 @@ from hebbes.programs.train import prepare_runs
 from hebbes.recording.console import Console
 from hebbes.recording.metrics import read_metrics
 from hebbes.registry.tables import TRAINERS
+from hebbes.training.advice import TrainingError
 from hebbes.training.memory_check import measure_run_size
 from hebbes.training.owners import list_fixed_owners
-from hebbes.training.run import execute_all
+from hebbes.training.run import execute, execute_all
 from tests.training.toy_trainers import TOYS, RandomSearch, RandomSearchOptions
 
 ENVIRONMENT = ["--environment", "tests.scripted:Scripted-v0", "--env_kwargs", "{rewards: [1.0], truncate_at: 3}"]
@@ -46,6 +49,24 @@ def test_it_is_parsed_trained_and_resumed(tmp_path, capsys):
     execute_all(prepare_runs("random", resume, "", Console()))
     assert read_metrics(folder / "metrics.csv")["try"].tolist() == [1, 2, 3, 4]
     assert "training ended: try 4 of 4 is done" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("spoil", "line"),
+    [
+        (lambda weights: weights.astype(float), "policy must be float32 of shape (4,), got float64 of shape (4,)"),
+        (lambda weights: weights / np.float32(0), "policy must be finite"),
+    ],
+)
+@pytest.mark.parametrize("eval_every", ["1", "9"])
+def test_a_policy_that_no_file_can_hold_ends_the_run_before_it_is_saved(spoil, line, eval_every, tmp_path, monkeypatch):
+    flags = [*FLAGS, "--folder", str(tmp_path), "--run_name", "a", "--eval_every", eval_every]
+    run = prepare_runs("random", flags, "", Console()).prepare(0)
+    late = property(lambda self: (spoil(self.weights) if self.score > -inf else self.weights, self.buffers))
+    monkeypatch.setattr(RandomSearch, "policy", late)
+    with pytest.raises(TrainingError, match=re.escape(f"try 1: {line}")), np.errstate(all="ignore"):
+        execute(run)
+    assert load_newest_checkpoint(tmp_path / "Scripted-v0" / "a" / "checkpoint")[1] == []
 
 
 def test_its_options_are_checked_and_no_strategy_has_any(capsys):
