@@ -8,6 +8,7 @@ import sys
 from importlib import import_module
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import hebbes
@@ -99,3 +100,20 @@ def test_the_readmes_example_runs(tmp_path):
     assert done.returncode == 0, done.stderr
     numbers = [float(number) for number in re.findall(r"\d\.\d+", done.stdout.splitlines()[-1])]
     assert numbers and all(abs(number - 3) < 0.01 for number in numbers)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"preset": np.array([1, 2])}, "preset takes one value, got 1 2"),
+        ({"sigma": b"1"}, "sigma cannot be bytes, got b'1'"),
+        ({"env_kwargs": {"a": b"1"}}, "env_kwargs"),
+        ({"init_from": ""}, "init_from must be a path, got ''"),
+        ({"seeds": 2}, "seeds must be 1 in Python, got 2: call train once for each seed"),
+        ({"sigma": [0.1, 0.2]}, r"sigma takes one value, got 0\.1 0\.2"),
+    ],
+)
+def test_a_value_of_a_wrong_type_is_refused_by_the_option_s_name(options, message, tmp_path):
+    with pytest.raises(ValueError, match=f"^{message}"):
+        hebbes.train({"environment": "CartPole-v1", "folder": str(tmp_path), **options}, quiet=True)
+    assert not list(tmp_path.iterdir())

@@ -2,14 +2,21 @@
 
 import re
 from math import inf
-from typing import Any
+from typing import Any, Self
 
 import yaml
 
-_TAG = "!number"
-"""Of the numbers that PyYAML would take for texts."""
-_EXPONENT = re.compile(r"[-+]?([0-9]+(\.[0-9]*)?|\.[0-9]+)[eE][-+]?[0-9]+$")
-"""Numbers as YAML 1.2 writes them. PyYAML follows YAML 1.1, in which 1e-3 and 1.0e3 are texts."""
+_NUMBERS = {
+    "int": re.compile(r"[-+]?[0-9]+$"),
+    "float": re.compile(
+        r"""[-+]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][-+]?[0-9]+)?$
+        |[-+]?\.(inf|Inf|INF)$
+        |\.(nan|NaN|NAN)$""",
+        re.VERBOSE,
+    ),
+}
+"""Numbers as YAML 1.2 writes them. PyYAML follows YAML 1.1, in which 1e-3 is a text, 010 is 8 and 1:30 is 90."""
+_EXPONENT = re.compile("[eE][-+]?[0-9]")
 
 
 class _Loader(yaml.SafeLoader):
@@ -38,22 +45,35 @@ class _Loader(yaml.SafeLoader):
             seen.add(key.value)
         return node
 
-    def construct_number(self, node: yaml.ScalarNode) -> "_Number":
-        return _Number(self.construct_scalar(node))
+    def construct_yaml_int(self, node: yaml.ScalarNode) -> int:
+        text = self.construct_scalar(node)
+        number = int(text)
+        return number if str(number) == text else _Integer(number).with_source(text)
+
+    def construct_yaml_float(self, node: yaml.ScalarNode) -> float:
+        text, number = self.construct_scalar(node), super().construct_yaml_float(node)
+        return _Number(number).with_source(text) if _EXPONENT.search(text) else number
 
 
-class _Number(float):
-    """A number that is still the text of its source where a text is needed: a run may be called 12e3."""
-
-    def __new__(cls, source: str) -> "_Number":
-        number = super().__new__(cls, source)
-        number._source = source
-        return number
+class _WithSource:
+    """A number that is still the text of its source where a text is needed: a run may be called 007 or 12e3."""
 
     _source: str
 
+    def with_source(self, source: str) -> Self:
+        self._source = source
+        return self
+
     def __str__(self) -> str:
         return self._source
+
+
+class _Integer(_WithSource, int):
+    pass
+
+
+class _Number(_WithSource, float):
+    pass
 
 
 class _Dumper(yaml.SafeDumper):
@@ -64,8 +84,16 @@ class _Dumper(yaml.SafeDumper):
 
 
 for _each in (_Loader, _Dumper):
-    _each.add_implicit_resolver(_TAG, _EXPONENT, list("-+.0123456789"))
-_Loader.add_constructor(_TAG, _Loader.construct_number)
+    _tags = {f"tag:yaml.org,2002:{kind}": numbers for kind, numbers in _NUMBERS.items()}
+    _each.yaml_implicit_resolvers = {
+        first: [entry for entry in entries if entry[0] not in _tags]
+        for first, entries in _each.yaml_implicit_resolvers.items()
+    }
+    for _tag, _pattern in _tags.items():
+        _each.add_implicit_resolver(_tag, _pattern, list("-+.0123456789"))
+_Loader.add_constructor("tag:yaml.org,2002:int", _Loader.construct_yaml_int)
+_Loader.add_constructor("tag:yaml.org,2002:float", _Loader.construct_yaml_float)
+_Dumper.add_representer(_Integer, lambda dumper, number: dumper.represent_int(int(number)))
 _Dumper.add_representer(_Number, _Dumper.represent_float)
 
 

@@ -65,7 +65,11 @@ def pin_morphology(morphology: str) -> str:
     Names of morphologies stay as they are, and so does anything that is not a file.
     """
     names = {INTACT, *(name for species in SPECIES.values() for name in species.damages)}
-    if morphology in names or not Path(morphology).is_file():
+    try:
+        is_file = morphology not in names and Path(morphology).is_file()
+    except OSError as error:
+        raise ValueError(f"morphologies must be names or files, got {morphology!r}: {error.strerror}") from error
+    if not is_file:
         return morphology
     path = Path(morphology).resolve()
     if {",", ":"} & set(str(path)):

@@ -63,7 +63,8 @@ def _convert_numbers(
             bounds = np.iinfo(dtype)  # beyond them numbers would wrap around
             if array.min() < bounds.min or array.max() > bounds.max:
                 raise ValueError(f"{what} has numbers that {dtype} does not hold")
-        array = array.astype(dtype)
+        with np.errstate(over="ignore"):  # what is infinite then fails the member
+            array = array.astype(dtype)
     if array.shape[1:] != shape:
         raise ValueError(f"{what} has shape {array.shape[1:]}, not {shape}")
     return array

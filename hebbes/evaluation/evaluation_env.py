@@ -1,5 +1,6 @@
 """EvaluationEnv: the environment of a policy file as a `gymnasium.Env`, with the episodes of an evaluation."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import gymnasium
@@ -52,6 +53,8 @@ class EvaluationEnv(gymnasium.Env):
             seed = check_argument("seed", seed, int, range=">= 0")
             self._seed, self._next, self._fresh = seed, 0, None
         super().reset(seed=seed)
+        if not isinstance(options, Mapping | None):
+            raise ValueError(f"options must be a mapping such as {{'episode': 7}}, got {options!r}")
         episode = check_argument("episode", (options or {}).get("episode", self._next), int, range=">= 0")
         if self._fresh != episode:
             self._env.close()

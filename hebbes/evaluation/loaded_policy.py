@@ -201,4 +201,6 @@ class Session:
         array = np.asarray(reward)
         if array.shape or array.dtype.kind not in "biuf" or abs(float(array)) > MAX_FLOAT32:
             raise ValueError(f"reward must be a number that float32 can hold, got {reward!r}")
+        if abs(self._reward + float(array)) > MAX_FLOAT32:
+            raise ValueError(f"reward must keep the sum since the last action within float32, got {reward!r}")
         self._reward += float(array)

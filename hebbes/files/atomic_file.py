@@ -1,5 +1,6 @@
 """Atomic writes: a file has either its old or its new content, whenever the machine stops."""
 
+import errno
 import fcntl
 import os
 import tempfile
@@ -16,6 +17,8 @@ def check_place(name: str, path: Path) -> None:
         raise ValueError(f"{name} {path}: the folder {path.parent} does not exist")
     if path.is_dir() or not os.access(path.parent, os.W_OK | os.X_OK):
         raise ValueError(f"{name} {path}: no file can be written there")
+    if _is_special(path):
+        raise ValueError(f"{name} {path}: not a regular file")
 
 
 @contextmanager
@@ -23,8 +26,10 @@ def replace_file(path: Path) -> Iterator[Path]:
     """Yields an empty temporary file. At the end of the context it replaces `path`, synced and with mode 0644.
 
     If the context raises, the temporary file is deleted and `path` stays as it was. A killed process leaves a hidden
-    file `.<name>.*.tmp`. Nothing ever reads it, and `delete_leftovers` deletes it.
+    file `.<name>.*.tmp`. Nothing ever reads it, and `delete_leftovers` deletes it. OSError for a device or a pipe.
     """
+    if _is_special(path):
+        raise OSError(errno.EINVAL, "Not a regular file", str(path))
     descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=_SUFFIX, dir=path.parent)
     temporary = Path(name)
     try:
@@ -38,6 +43,11 @@ def replace_file(path: Path) -> Iterator[Path]:
         temporary.unlink(missing_ok=True)
         raise
     sync_folder(path.parent)
+
+
+def _is_special(path: Path) -> bool:
+    """Whether the path names a device, a pipe or a socket, which a rename would remove."""
+    return path.exists() and not (path.is_file() or path.is_dir())
 
 
 def write_atomically(path: Path, data: bytes) -> None:

@@ -20,6 +20,20 @@ COMMAND_LINE_ONLY = {"config", "run.config", "resume", "run.resume", "print_conf
 
 def read_yaml(path: Path) -> dict[str, Any]:
     """The options in a YAML file, without the preset's measured score. Raises ValueError that names the file."""
+    found = _read_mapping(path)
+    found.pop(MEASURED, None)
+    return found
+
+
+def has_measured_score(path: Path) -> bool:
+    """Whether this is a preset with a measured score. False for any other file."""
+    try:
+        return MEASURED in _read_mapping(path)
+    except ValueError:
+        return False
+
+
+def _read_mapping(path: Path) -> dict[str, Any]:
     try:
         with path.open() as file:
             text = file.read(MAX_CHARACTERS + 1)  # a device may never end
@@ -34,4 +48,4 @@ def read_yaml(path: Path) -> dict[str, Any]:
         raise ValueError(f"{path} must hold a mapping of options")
     if not COMMAND_LINE_ONLY.isdisjoint(found):
         raise ValueError(f"{path}: {', '.join(sorted(COMMAND_LINE_ONLY & set(found)))} belongs on the command line")
-    return {key: value for key, value in found.items() if key != MEASURED}
+    return found

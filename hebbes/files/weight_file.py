@@ -14,7 +14,9 @@ class WeightFileError(ValueError):
 
 
 def as_path(path: str | Path) -> Path:
-    """The path as a `Path`. Raises TypeError for anything but a text or a path, such as an open file."""
+    """The path as a `Path`. TypeError for anything but a text or a path, ValueError for an empty text."""
+    if path == "":
+        raise ValueError("the path of a policy file must not be empty")
     if not isinstance(path, (str, Path)):
         raise TypeError(
             f"the path of a policy file must be a str or a pathlib.Path, got {type(path).__name__} {path!r}"

@@ -42,14 +42,14 @@ def split_arguments(arguments: Sequence[str]) -> list[GivenOption]:
 
 def format_options(options: Mapping[str, Any]) -> list[GivenOption]:
     """Options with values, from YAML or Python, as the texts that a command line would have."""
-    return [(str(name).replace("-", "_"), _format_texts(value)) for name, value in options.items()]
+    return [(str(name).replace("-", "_"), _format_texts(value, str(name))) for name, value in options.items()]
 
 
 def format_arguments(options: Mapping[str, Any]) -> list[str]:
     """Options with values as the arguments of a command line."""
     arguments: list[str] = []
     for name, value in options.items():
-        texts = _format_texts(value)
+        texts = _format_texts(value, name)
         if isinstance(value, bool):
             arguments.append(f"--{name}" if value else f"--no_{name}")
         elif isinstance(value, list | tuple):
@@ -59,22 +59,22 @@ def format_arguments(options: Mapping[str, Any]) -> list[str]:
     return arguments
 
 
-def _format_texts(value: Any) -> list[str]:
+def _format_texts(value: Any, name: str) -> list[str]:
     if isinstance(value, np.ndarray | np.generic):
         value = value.tolist()
     if isinstance(value, list | tuple):
-        return [_format_text(item) for item in value]
-    return [_format_text(value)]
+        return [_format_text(item, name) for item in value]
+    return [_format_text(value, name)]
 
 
-def _format_text(value: Any) -> str:
+def _format_text(value: Any, name: str) -> str:
     if isinstance(value, Mapping):
         try:
             return format_yaml_line(_to_plain(value))
         except yaml.YAMLError as error:
-            raise ValueError(f"a mapping must hold numbers, texts, lists and mappings, got {value!r}") from error
+            raise ValueError(f"{name} must hold numbers, texts, lists and mappings, got {value!r}") from error
     if isinstance(value, bytes):
-        raise ValueError(f"an option cannot be bytes, got {value!r}")
+        raise ValueError(f"{name} cannot be bytes, got {value!r}")
     if isinstance(value, bool):
         return str(value).lower()
     return "none" if value is None else str(value)

@@ -16,8 +16,8 @@ from hebbes.training.config import TrainConfig
 from hebbes.training.prepare import prepare
 from hebbes.training.run import TrainedRun, execute
 
-NOT_GIVEN = [(f"{owner}{name}", None) for owner in ("", "run.") for name in ("resume", "config", "preset")]
-"""Options that name files, as if they were not given."""
+FILES = [f"{owner}{name}" for owner in ("", "run.") for name in ("resume", "config", "preset")]
+"""Options that name files. None is as if they were not given."""
 
 
 def train(
@@ -96,7 +96,7 @@ def _resolve_options(options: Mapping[str, Any], trainer: str, quiet: bool) -> T
     if not isinstance(options, Mapping):
         raise ValueError(f"options must be a mapping of names to values, got {options!r}")
     own = {**options, "quiet": True} if quiet else options
-    given = format_options({name: value for name, value in own.items() if (name, value) not in NOT_GIVEN})
+    given = format_options({name: value for name, value in own.items() if value is not None or name not in FILES})
     config = resolve_or_resume_config(trainer, given)
     if config.run.seeds > 1:
         raise ValueError(f"seeds must be 1 in Python, got {config.run.seeds}: call train once for each seed")

@@ -89,6 +89,9 @@ def make_policy(name: str, found: type[Any], /, **options: Any) -> Policy:
     with convert_errors("policy", name):
         if not isinstance(made.layout, Layout):
             raise ValueError(f"layout must be a hebbes.contracts.policy.Layout, got {made.layout!r}")
+        for array, shape in made.layout.shapes.items():
+            if not all(isinstance(size, int) and size >= 0 for size in shape):
+                raise ValueError(f"its layout must have whole numbers in shapes, got {tuple(shape)} for {array!r}")
         if made.layout.num_params < 1:
             raise ValueError("its layout has no parameters")
     return made

@@ -108,6 +108,8 @@ class RunOptions:
             )
         if not self.folder:
             raise ValueError("folder must name a folder, got ''")
+        if self.init_from == "":
+            raise ValueError("init_from must be a path, got ''")
         if self.seed + self.seeds > 2**63:
             raise ValueError(f"seeds must be <= {2**63 - self.seed} with seed {self.seed}, got {self.seeds}")
 

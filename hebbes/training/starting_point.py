@@ -28,11 +28,13 @@ def find_starting_point(
     config: TrainConfig, agent: Agent, environment: EnvironmentSpec
 ) -> tuple[Float32[np.ndarray, " params"], Buffers]:
     """Parameters and buffers to start from; ValueError if those of a file are for another network."""
-    fresh = _collect_virtual_batch(config, agent, environment)
+    _check_virtual_batch(agent)
     if config.run.init_from is None:
-        return agent.policy.initial_params(make_generator(config.run.seed, Purpose.INITIAL_PARAMS)), fresh
+        params = agent.policy.initial_params(make_generator(config.run.seed, Purpose.INITIAL_PARAMS))
+        return params, _collect_virtual_batch(config, agent, environment)
     if is_torch_file(Path(config.run.init_from)):
-        return read_torch_weights(Path(config.run.init_from), agent.policy), fresh
+        params = read_torch_weights(Path(config.run.init_from), agent.policy)
+        return params, _collect_virtual_batch(config, agent, environment)
     saved = load_policy(Path(config.run.init_from), config.trusted_modules)
     found, wanted = _describe_agent(Agent(saved.policy, saved.action_head)), _describe_agent(agent)
     if found != wanted:
@@ -50,12 +52,17 @@ def find_starting_point(
     return saved.weights, saved.buffers
 
 
-def _collect_virtual_batch(config: TrainConfig, agent: Agent, environment: EnvironmentSpec) -> Buffers:
-    """The virtual batch if the policy takes one; ValueError if no policy file could hold it."""
+def _check_virtual_batch(agent: Agent) -> None:
+    """ValueError if no policy file could hold the virtual batch that the policy takes."""
     num_frames = count_reference_frames(agent.policy)
     most = (MAX_WEIGHTS - agent.policy.layout.num_params) // prod(agent.policy.observation_shape)
     if num_frames > most:
         raise ValueError(f"virtual_batch must be <= {most}, got {num_frames}: a policy file holds no more frames")
+
+
+def _collect_virtual_batch(config: TrainConfig, agent: Agent, environment: EnvironmentSpec) -> Buffers:
+    """The virtual batch if the policy takes one."""
+    num_frames = count_reference_frames(agent.policy)
     return {"virtual_batch": collect_reference_batch(environment, num_frames, config.run.seed)} if num_frames else {}
 
 

@@ -154,6 +154,16 @@ def test_wrong_observations_and_endless_outputs_are_refused(balancing):
         policy.act(np.full(4, 1j))
     with pytest.raises(ValueError, match=r"^reward must be a number that float32 can hold, got 'good'$"):
         policy.start().reward("good")
+    session = policy.start()
+    session.reward(3e38)
+    with pytest.raises(
+        ValueError, match=r"^reward must keep the sum since the last action within float32, got 3e\+38$"
+    ):
+        session.reward(3e38)
+    env = policy.make_env()
+    env.reset()
+    with pytest.raises(TypeError, match=r"^actions must be of type int64, got float64$"):
+        env.step(1.5)
 
 
 @pytest.mark.parametrize(
@@ -167,6 +177,11 @@ def test_wrong_observations_and_endless_outputs_are_refused(balancing):
             lambda policy: policy.make_env().reset(options={"episode": -1}),
             "episode must be >= 0, got -1",
         ),
+        (
+            lambda policy: policy.make_env().reset(options="ab"),
+            "options must be a mapping such as {'episode': 7}, got 'ab'",
+        ),
+        (lambda policy: hebbes.load_policy(""), "the path of a policy file must not be empty"),
     ],
 )
 def test_seeds_and_episodes_are_whole_numbers(call, message, balancing):

@@ -6,7 +6,7 @@ import stat
 
 import pytest
 
-from hebbes.files.atomic_file import delete_leftovers, replace_file, write_atomically
+from hebbes.files.atomic_file import check_place, delete_leftovers, replace_file, write_atomically
 
 
 def test_the_new_file_replaces_the_old_one_readable_for_all(tmp_path):
@@ -38,6 +38,16 @@ def test_a_failed_write_keeps_the_old_file_and_leaves_nothing_behind(tmp_path, m
         write_atomically(path, b"new")
     assert path.read_bytes() == b"old"
     assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_pipe_is_not_replaced(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(ValueError, match=r"^output .*/pipe: not a regular file$"):
+        check_place("output", tmp_path / "pipe")
+    with pytest.raises(OSError, match="Not a regular file"):
+        write_atomically(tmp_path / "pipe", b"new")
+    assert (tmp_path / "pipe").is_fifo()
+    assert [each.name for each in tmp_path.iterdir()] == ["pipe"]
 
 
 def test_a_missing_folder_is_an_error_that_names_it(tmp_path):

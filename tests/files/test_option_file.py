@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+import yaml
 
 from hebbes.contracts.yaml_text import format_yaml, format_yaml_line, parse_yaml
 from hebbes.files.option_file import read_yaml
@@ -68,7 +69,22 @@ def test_a_long_number_takes_no_longer_than_a_long_text():
     assert parse_yaml(f"a: {'1' * 200_000}x")["a"].endswith("1x")
 
 
-@pytest.mark.parametrize("text", ["1e-3", "e5", "1e", "0x1e3", "1e5f", "none", "2.0"])
+@pytest.mark.parametrize(("text", "number"), [("010", 10), ("+7", 7), ("-00", 0), ("08", 8)])
+def test_whole_numbers_are_decimal(text, number, tmp_path):
+    assert parse_yaml(f"{{a: {text}}}") == {"a": number}
+    assert parse_yaml(format_yaml(parse_yaml(f"a: {text}"))) == {"a": number}
+    assert yaml.safe_load(format_yaml(parse_yaml(f"a: {text}"))) == {"a": number}
+    (tmp_path / "options.yaml").write_text(f"seed: 010\nrun_name: {text}\n")
+    config = parse_config("static", ["--config", str(tmp_path / "options.yaml")], "")
+    assert (config.run.seed, config.run.run_name) == (10, text)
+
+
+@pytest.mark.parametrize("text", ["1:30", "1:30.5", "0x10", "0b1", "1_000"])
+def test_other_notations_of_yaml_1_1_are_texts(text):
+    assert parse_yaml(f"{{a: {text}}}") == {"a": text}
+
+
+@pytest.mark.parametrize("text", ["1e-3", "e5", "1e", "0x1e3", "1e5f", "none", "2.0", "010", "1:30", "0x10"])
 @pytest.mark.parametrize("write", [format_yaml, format_yaml_line])
 def test_texts_stay_texts(write, text):
     assert parse_yaml(write({"a": text, text: [text]})) == {"a": text, text: [text]}

@@ -207,6 +207,8 @@ def test_settings_of_a_preset_are_left_out_for_another_strategy(presets, capsys)
         (["--import", "no_such_package"], "cannot import 'no_such_package'"),
         (["--config", ""], "config must be a path, got ''"),
         (["--resume", ""], "resume must be a path, got ''"),
+        (["--init_from", ""], "init_from must be a path, got ''"),
+        (["--morphologies", "e" * 300], "morphologies must be names or files, got 'e*': File name too long"),
         (["--config", "/no/such/file.yaml"], "cannot read /no/such/file.yaml: No such file"),
     ],
 )

@@ -46,6 +46,17 @@ def test_bad_input_is_refused(tmp_path, changes, message):
     assert not (tmp_path / "CartPole-v1" / "sweeps" / "mine").exists()
 
 
+@pytest.mark.parametrize("text", ["my thesis\n", "sigma: 0.1\n", ": [", "[measured]"])
+def test_a_file_that_is_no_preset_is_not_replaced(tmp_path, text):
+    path = tmp_path / "mine.yaml"
+    path.write_text(text)
+    with pytest.raises(ValueError, match=r"output .*mine.yaml exists already and is not a preset; choose another"):
+        read_options([*make_arguments(tmp_path), "--output", str(path)], "")
+    assert path.read_text() == text
+    path.write_text("measured: 5\nsigma: 0.1\n")
+    assert read_options([*make_arguments(tmp_path), "--output", str(path)], "")[0].output == str(path)
+
+
 def test_an_option_that_is_searched_twice_is_refused(tmp_path):
     _, config = read_options(make_arguments(tmp_path), "")
     with pytest.raises(ValueError, match=r"search sigma=log:0.3:0.4: sigma is given twice"):

@@ -40,6 +40,7 @@ UNFIT = {
     "--policy unfit_classes:LacksAct": "is not a policy: it lacks act (inherit from ",
     "--policy unfit_classes:PolicyRaises": "cannot be used: RuntimeError: scripted",
     "--policy unfit_classes:NoLayout": "layout must be a hebbes.contracts.policy.Layout, got {'weight': (2, 2)}",
+    "--policy unfit_classes:FloatLayout": "its layout must have whole numbers in shapes, got (2.0, 2) for 'weight'",
     "--policy unfit_classes:LayoutRaises": "AttributeError: 'LayoutRaises' object has no attribute 'misspelt'",
     "--policy unfit_classes:ShortStart": "initial_params must be float32 of shape (4,), got float32 of shape (3,)",
     "--policy unfit_classes:StateOfNobody": "plain tuples, lists and dicts, got float64 of shape (7,)",

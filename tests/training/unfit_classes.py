@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 import gymnasium
 import numpy as np
 
+from hebbes.contracts.policy import Layout
 from hebbes.policies.linear import Linear
 from hebbes.strategies.openai_es import OpenAIES, OpenAIESSettings
 from hebbes.wrappers.base import BatchWrapper
@@ -219,6 +220,10 @@ class PolicyRaises(Linear):
 
 class NoLayout(Linear):
     layout = {"weight": (2, 2)}  # noqa: RUF012
+
+
+class FloatLayout(Linear):
+    layout = Layout({"weight": (2.0, 2)})
 
 
 class LayoutRaises(Linear):

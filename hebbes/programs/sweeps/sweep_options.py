@@ -8,6 +8,7 @@ from typing import Any
 from hebbes.contracts.option import check_options, option
 from hebbes.contracts.search_space import Choice, LogUniform, SearchSpace, Uniform
 from hebbes.files.atomic_file import check_place
+from hebbes.files.option_file import has_measured_score
 from hebbes.options.option_reader import OptionReader
 from hebbes.options.texts import read_texts
 from hebbes.registry.lookup import list_names
@@ -44,15 +45,23 @@ class SweepOptions:
         5, "seeds for the settings of each finalist and of the start, those that follow --seed", range="in [1, 1000]"
     )
     output: str | None = option(
-        None, "the file for the best settings, a preset, also -o (default: best.yaml in the sweep's folder)"
+        None,
+        "the preset file for the best settings, also -o; it replaces another preset (default: best.yaml in the folder)",
     )
 
     def __post_init__(self) -> None:
         check_options(self)
         if self.output is not None:
             check_place("output", Path(self.output))
+            _check_replaceable(Path(self.output))
             if not self.finalists:
                 raise ValueError(f"output needs finalists, whose best settings it holds, got {self.output}")
+
+
+def _check_replaceable(path: Path) -> None:
+    """ValueError for a file that is no preset with a measured score: the sweep would replace it."""
+    if path.exists() and not has_measured_score(path):
+        raise ValueError(f"output {path} exists already and is not a preset; choose another")
 
 
 @dataclass(frozen=True)
