@@ -76,6 +76,8 @@ class Segment:
     """Checksum and name of its file. Empty until the first checkpoint that names it is written."""
 
     def __post_init__(self) -> None:
+        if self.sha256:  # it has a file, whose size has been checked
+            return
         size = sum(array.nbytes for array in self.arrays.values())
         if size > MAX_SEGMENT_BYTES:
             names = ", ".join(sorted(self.arrays))

@@ -1,6 +1,7 @@
 """Checkpoints: a trainer's state of any names comes back, and no save costs a segment that another checkpoint needs."""
 
 import json
+import tracemalloc
 from math import inf, isnan, nan
 
 import numpy as np
@@ -118,6 +119,19 @@ def test_a_segment_of_more_than_its_limit_is_refused_when_it_is_made(monkeypatch
     monkeypatch.setattr(contracts, "MAX_SEGMENT_BYTES", 100)
     with pytest.raises(ValueError, match=r"at most 100 bytes, got 104 in rows$"):
         Segment({"rows": np.zeros(13)})
+
+
+def test_segments_are_read_when_they_are_asked_for(tmp_path):
+    segments = {f"rows{k}": Segment({"rows": np.full(2**18, k, np.float32)}) for k in range(20)}  # 1 MB each
+    save(tmp_path, 1, segments=segments)
+    load_newest_checkpoint(tmp_path)
+    tracemalloc.start()
+    loaded = load_newest_checkpoint(tmp_path)[0].state.segments
+    total = sum(float(loaded[f"rows{k}"].arrays["rows"][-1]) for k in range(20))
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert total == sum(range(20))
+    assert peak < 6e6
 
 
 @pytest.mark.parametrize(("content", "reason"), [(None, "no such file"), (b"", "the file is empty")])
