@@ -16,6 +16,10 @@ class EngineError(RuntimeError):
     """The work could not be done: a simulator cannot be made or started, or workers keep dying."""
 
 
+class StartError(EngineError):
+    """Worker processes end by themselves while they start, before they have any work."""
+
+
 EPISODE_TIMEOUT = "episode_timeout"
 """Reason of failure if the episodes of a chunk took longer than the option of this name allows."""
 NONFINITE_OUTPUT = "non-finite output"

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from hebbes.contracts.engine import EngineError
+from hebbes.contracts.engine import EngineError, StartError
 from hebbes.contracts.errors import describe_error
 
 GUARD = '`if __name__ == "__main__":`'
@@ -35,12 +35,12 @@ def convert_errors(path: Path) -> Iterator[None]:
         raise ValueError(line) from error
     except EngineError as error:
         line = str(error).partition("\n")[0]
-        raise ValueError(f"{path}: {line}{advise_guard(line)}") from error
+        raise ValueError(f"{path}: {line}{advise_guard(error)}") from error
     except (Exception, SystemExit) as error:
         raise ValueError(f"{path}: {describe_error(error)}") from error
 
 
-def advise_guard(line: str) -> str:
+def advise_guard(error: EngineError) -> str:
     """What may help against this error of an engine, to be added to it; empty if a script's guard does not."""
     advice = f"; worker processes import the main script, so that it needs {GUARD}, or threads=1"
-    return advice if "at its start" in line else ""
+    return advice if isinstance(error, StartError) else ""

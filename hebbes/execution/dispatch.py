@@ -271,7 +271,7 @@ class Dispatch:
                 self._waiting.add(job, first=True)
             else:
                 self._finish(job, job.give_up(loss.reason))
-        check_deaths(self._num_deaths, self._transport.num_workers, loss.reason)
+        check_deaths(self._num_deaths, self._transport.num_workers, loss, has_started=seat.has_started)
 
     def _finish(self, job: Job, answer: Any) -> None:
         del self._undone[job.ticket]

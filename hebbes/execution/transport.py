@@ -35,6 +35,8 @@ class Loss:
 
     reason: str
     cause: Cause
+    ended_itself: bool = False
+    """Whether its process ended with an exit code of its own, and not by a signal."""
 
 
 class Worker(Protocol):

@@ -21,7 +21,7 @@ from hebbes.contracts.errors import describe_with_traceback
 from hebbes.execution.chunk_engine import ChunkEngine
 from hebbes.execution.parents_signals import PARENTS_SIGNALS, delay_signals
 from hebbes.execution.stopped_process import is_stopped
-from hebbes.execution.transport import Host, Loss, call_function
+from hebbes.execution.transport import Cause, Host, Loss, call_function
 
 STOP_SECONDS = 1.0
 """Seconds in which all workers together may stop by themselves before they are killed."""
@@ -76,7 +76,10 @@ class ProcessWorker:
             exit_code = self.process.exitcode
             if exit_code == -signal.SIGKILL:
                 return None, Loss(f"worker was {'stopped' if self._was_stopped else 'killed'} from outside", "kill")
-            return None, Loss(f"worker died (exit code {exit_code})", "call" if self._took_its_call else "kill")
+            cause: Cause = "call" if self._took_its_call else "kill"
+            return None, Loss(
+                f"worker died (exit code {exit_code})", cause, ended_itself=exit_code is not None and exit_code >= 0
+            )
 
 
 class ProcessTransport:

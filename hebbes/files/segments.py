@@ -5,8 +5,8 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
+from io import BufferedReader
 from pathlib import Path
-from typing import BinaryIO
 
 import numpy as np
 
@@ -68,7 +68,7 @@ class _SavedArrays(Mapping[str, np.ndarray]):
         return len(self.names)
 
 
-def _open(path: Path) -> AbstractContextManager[BinaryIO]:
+def _open(path: Path) -> AbstractContextManager[BufferedReader]:
     return open_regular_file(path, MAX_FILE_BYTES, "no segment is that large")
 
 

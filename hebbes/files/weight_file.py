@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from io import BufferedReader
 from pathlib import Path
 from stat import S_ISREG
-from typing import BinaryIO
 
 MAX_MESSAGE_LENGTH = 500
 
@@ -42,7 +42,7 @@ def wrap_file_errors(path: Path) -> Iterator[None]:
 
 
 @contextmanager
-def open_regular_file(path: Path, max_bytes: int, advice: str) -> Iterator[BinaryIO]:
+def open_regular_file(path: Path, max_bytes: int, advice: str) -> Iterator[BufferedReader]:
     """Opens a regular file of 1 to `max_bytes` bytes. Raises ValueError for others, with the advice if it is larger."""
     if not path.exists():
         raise ValueError("no such file")

@@ -84,8 +84,8 @@ def _advise_on_guard() -> Iterator[None]:
     try:
         yield
     except EngineError as error:
-        line = str(error).partition("\n")[0]
-        if advice := advise_guard(line):
+        if advice := advise_guard(error):
+            line = str(error).partition("\n")[0]
             raise EngineError(f"{line}{advice}") from error
         raise
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import hebbes
-from hebbes.contracts.engine import EngineError
+from hebbes.contracts.engine import EngineError, StartError
 from hebbes.environments.environment_spec import EnvironmentSpec
 from hebbes.evaluation import evaluate as module
 from hebbes.evaluation.evaluate import Evaluation
@@ -132,7 +132,8 @@ def test_a_missing_file_is_named(tmp_path):
     ("error", "message"),
     [
         (EngineError("RuntimeError: lost\nTraceback ..."), "a.dat: RuntimeError: lost$"),
-        (EngineError("5 workers were lost: worker died (exit code 1) at its start"), '__name__ == "__main__"'),
+        (StartError("5 workers were lost: worker died (exit code 1) at its start"), '__name__ == "__main__"'),
+        (EngineError("5 workers were lost: worker was killed from outside at its start"), "at its start$"),
         (SystemExit(3), "a.dat: SystemExit: 3$"),
         (RuntimeError("two\nlines"), "a.dat: RuntimeError: two$"),
         (ValueError("two\nlines"), "^two lines$"),

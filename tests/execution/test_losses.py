@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hebbes.contracts.engine import EngineError
+from hebbes.contracts.engine import EngineError, StartError
 from hebbes.execution import dispatch as module
 from hebbes.execution.dispatch import Dispatch
 from hebbes.execution.jobs import TimeLimit
@@ -127,8 +127,11 @@ def test_kills_from_outside_without_an_end_stop_the_dispatch(size, seed):
 )
 def test_workers_that_cannot_start_stop_the_dispatch(outcome, reason, size):
     scripted = ScriptedDispatch(lambda phase, number: outcome, size, timeout=2.0)
-    with pytest.raises(EngineError, match=f"workers were lost without an answer in between, the last one: {reason}"):
+    with pytest.raises(
+        EngineError, match=f"workers were lost without an answer in between, the last one: {reason}"
+    ) as stopped:
         scripted.do_jobs()
+    assert isinstance(stopped.value, StartError) is (outcome == 1)
     assert scripted.transport.now < 5.1 * 60
 
 

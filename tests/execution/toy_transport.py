@@ -68,7 +68,8 @@ class ToyWorker:
             return None, Loss("its machine is gone", "machine")
         if self.outcome:
             cause = {-SIGKILL: "kill", UNKNOWN: UNKNOWN}.get(self.outcome, "call")
-            return None, Loss(f"worker died (exit code {self.outcome})", cause)
+            ended_itself = isinstance(self.outcome, int) and self.outcome >= 0
+            return None, Loss(f"worker died (exit code {self.outcome})", cause, ended_itself)
         ticket, *call = self.call or (None,)
         return ticket, call_function(self.host, *call) if call else None
 
