@@ -8,7 +8,7 @@ from threading import Lock
 
 from benchmarks.planned_runs import PlannedRun
 from hebbes.files.atomic_file import write_atomically
-from hebbes.files.policy_file import load_policy
+from hebbes.files.policy_file import read_policy_file
 from hebbes.training.saved_runs import BEST
 
 COLUMNS = ("environment", "run", "case", "mean_return", "options", "commit")
@@ -42,7 +42,10 @@ class RecordedRuns:
         with self._lock:
             if self._path is None or any(same.items() <= row.items() for row in self._rows):
                 return
-            same |= {"options": _format_options(run), "commit": load_policy(run.folder / BEST).provenance["hebbes"]}
+            same |= {
+                "options": _format_options(run),
+                "commit": read_policy_file(run.folder / BEST).provenance["hebbes"],
+            }
             scores = run.read_scores()
             self._rows += [{**same, "case": case, "mean_return": repr(score)} for case, score in scores.items()]
             text = io.StringIO()

@@ -32,7 +32,7 @@ from hebbes.evaluation.play import make_evaluation_spec, play_episode
 from hebbes.execution.provenance import find_conditions
 from hebbes.files.atomic_file import write_atomically
 from hebbes.files.option_file import read_yaml
-from hebbes.files.policy_file import load_policy
+from hebbes.files.policy_file import read_policy_file
 from hebbes.files.zoo import PREFIX, ZOO
 from hebbes.reporting.video import VideoWriter, find_frame_rate
 from hebbes.statistics.intervals import Estimate, summarize
@@ -63,7 +63,7 @@ def release(run: Path, zoo: Path = ZOO) -> str:
 
     Raises ValueError if the run has no final test of this policy with TEST_EPISODES returns.
     """
-    saved, test = load_policy(run / BEST), json.loads((run / TEST_JSON).read_text())
+    saved, test = read_policy_file(run / BEST), json.loads((run / TEST_JSON).read_text())
     command, unit = FOLDER_FLAG.sub("", (run / COMMAND_TXT).read_text().splitlines()[0]), saved.provenance["unit"]
     if len(test["returns"]) != TEST_EPISODES or None in test["returns"] or test[unit] != saved.provenance[unit]:
         raise ValueError(f"{run}: {TEST_JSON} must hold {TEST_EPISODES} returns of {BEST}")
@@ -127,7 +127,7 @@ def find_film(name: str) -> Path:
 
 def film(name: str, path: Path) -> None:
     """Films the first seconds of an episode, in real time and small."""
-    saved, seed = load_policy(PREFIX + name), read_yaml(ZOO / TABLE)[name]["seed"]
+    saved, seed = read_policy_file(PREFIX + name), read_yaml(ZOO / TABLE)[name]["seed"]
     spec, frames = make_evaluation_spec(saved.environment), 0
     rate = find_frame_rate(spec)
     every = max(1, round(rate / FRAMES_PER_SECOND))

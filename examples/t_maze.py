@@ -22,7 +22,7 @@ from hebbes.environments.make_batch_env import make_batch_env
 from hebbes.environments.stepping_guard import derive_episode_seeds
 from hebbes.evaluation.play import make_evaluation_spec
 from hebbes.execution.episode import Agent, run_episode
-from hebbes.files.policy_file import SavedPolicy, load_policy
+from hebbes.files.policy_file import SavedPolicy, read_policy_file
 from hebbes.options.command_line import parse_config
 from hebbes.recording.metrics import METRICS_CSV, read_metrics
 from hebbes.reporting.figure import COLORS, add_legend, add_title, make_figure, style_axes, write_figure
@@ -98,7 +98,7 @@ def _train(config: TrainConfig) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     execute(run)
     metrics = read_metrics(run.folder / METRICS_CSV)
     evaluated = ~np.isnan(metrics["eval_return"])
-    saved = load_policy(run.folder / "latest.dat")
+    saved = read_policy_file(run.folder / "latest.dat")
     return (
         metrics["generation"][evaluated],
         metrics["eval_return"][evaluated],

@@ -10,7 +10,7 @@ import pytest
 from test_scripts import ROOT
 
 from hebbes.environments.environment_spec import EnvironmentSpec
-from hebbes.files.policy_file import SavedPolicy, load_policy, save_policy
+from hebbes.files.policy_file import SavedPolicy, read_policy_file, save_policy
 from hebbes.policies.hebbian import Hebbian
 
 pytestmark = pytest.mark.slow
@@ -78,7 +78,7 @@ def test_lost_output_is_one_line_and_status_1(output, reason, command, what, mad
     if made is not None:
         assert (tmp_path / made).exists()
     if made == "b.dat":
-        assert load_policy(tmp_path / made).policy.num_rules == 2
+        assert read_policy_file(tmp_path / made).policy.num_rules == 2
 
 
 @pytest.mark.parametrize("output", [pytest.param(FULL.values[0], marks=NO_DEVICE), CLOSED[0]])
@@ -93,7 +93,7 @@ def test_a_run_that_nobody_can_read_goes_on_to_its_end(output, tmp_path):
     finally:
         os.close(stdout)
     assert (done.returncode, done.stderr) == (0, "")
-    assert load_policy(tmp_path / "CartPole-v1" / "a" / "latest.dat").provenance["generation"] == 3
+    assert read_policy_file(tmp_path / "CartPole-v1" / "a" / "latest.dat").provenance["generation"] == 3
     assert (tmp_path / "CartPole-v1" / "a" / "test.json").exists()
 
 

@@ -20,7 +20,7 @@ from benchmarks.recorded_runs import COLUMNS, RecordedRuns
 from benchmarks.results import find_runs_left
 from benchmarks.studies import STUDIES
 from hebbes.files.folder_lock import lock_folder
-from hebbes.files.policy_file import load_policy
+from hebbes.files.policy_file import read_policy_file
 from hebbes.options.command_line import resolve_config
 from hebbes.options.texts import split_arguments
 
@@ -109,9 +109,9 @@ def test_merged_rules_are_trained_on_and_played_in_every_morphology(tmp_path):
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=600)
     assert done.returncode == 0, done.stderr
     folder = tmp_path / "small" / "AntBulletEnv-v0"
-    plastic, merged = (load_policy(folder / f"{name}-seed0" / "best.dat") for name in ("plastic", "merged"))
+    plastic, merged = (read_policy_file(folder / f"{name}-seed0" / "best.dat") for name in ("plastic", "merged"))
     assert (plastic.weights.size, merged.weights.size) == (61440, 160)
-    table = load_policy(folder / "merged-seed0.merged.dat").buffers["rule_table.dense1"]
+    table = read_policy_file(folder / "merged-seed0.merged.dat").buffers["rule_table.dense1"]
     assert np.array_equal(merged.buffers["rule_table.dense1"], table)
     again = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120)
     assert again.returncode == 0 and again.stdout == done.stdout[done.stdout.rindex("environment  ") :]
@@ -176,7 +176,7 @@ def test_what_is_recorded_is_not_repeated_on_another_machine(tmp_path):
     returns = json.loads((tmp_path / "a" / "small" / "CartPole-v1" / "ga-seed1" / "test.json").read_text())["returns"]
     assert float(again["mean_return"]) == fmean(returns) and "--strategy ga" in again["options"]
     best = tmp_path / "a" / "small" / "CartPole-v1" / "ga-seed1" / "best.dat"
-    assert again["commit"] == load_policy(best).provenance["hebbes"]
+    assert again["commit"] == read_policy_file(best).provenance["hebbes"]
     lines = record.read_text().splitlines(keepends=True)
     record.write_text("".join(line for line in lines if "ga-seed1" not in line))
     other = start(tmp_path / "b", 1, *there)

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from hebbes.files.checkpoint import load_newest_checkpoint
-from hebbes.files.policy_file import load_policy
+from hebbes.files.policy_file import read_policy_file
 from hebbes.recording.metrics import read_metrics
 
 ROOT = Path(__file__).parent.parent
@@ -91,7 +91,7 @@ def test_a_signal_ends_the_run_cleanly(number, engine, tmp_path):
     assert session_is_empty(process.pid)
     assert "Traceback" not in err and "worker died" not in err
     assert str(metrics) in out
-    generation = load_policy(metrics.with_name("latest.dat"), ["tests.scripted"]).provenance["generation"]
+    generation = read_policy_file(metrics.with_name("latest.dat"), ["tests.scripted"]).provenance["generation"]
     assert generation >= 4  # the fifth is dropped if the signal comes between its row and the copy of its state
     last = out.splitlines()[-1]
     assert last.startswith("to go on        python train_static.py --resume ")

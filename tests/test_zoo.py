@@ -15,7 +15,7 @@ from scipy.stats import binom
 import hebbes
 from benchmarks import zoo
 from hebbes.files.option_file import read_yaml
-from hebbes.files.policy_file import WeightFileError, load_policy
+from hebbes.files.policy_file import WeightFileError, read_policy_file
 from hebbes.files.zoo import ZOO
 from hebbes.options.command_line import parse_config
 from hebbes.training.prepare import prepare
@@ -37,10 +37,10 @@ def test_a_name_that_no_policy_has_is_refused_with_the_nearest_one_and_all(refus
     known = ", ".join(sorted(ENTRIES))
     line = f"zoo:Cartpole-v0: no policy 'Cartpole-v0' in the zoo, did you mean 'CartPole-v1'? known: {known}"
     with pytest.raises(WeightFileError, match=f"^{re.escape(line)}$"):
-        load_policy("zoo:Cartpole-v0")
+        read_policy_file("zoo:Cartpole-v0")
     assert refusal("evaluate_static.py", "--path_weights", "zoo:Cartpole-v0").endswith(f" error: {line}")
     with pytest.raises(WeightFileError, match=r"^zoo:\.\./zoo/CartPole-v1: no policy "):
-        load_policy("zoo:../zoo/CartPole-v1")
+        read_policy_file("zoo:../zoo/CartPole-v1")
 
 
 def test_a_file_of_the_users_own_comes_first(tmp_path, monkeypatch):
@@ -48,7 +48,7 @@ def test_a_file_of_the_users_own_comes_first(tmp_path, monkeypatch):
     for name in ("zoo:mine", "zoo:CartPole-v1", "zoo:runs/best.dat"):
         Path(name).parent.mkdir(exist_ok=True)
         save_balancing_policy(Path(name), weights=np.full(8, 3, np.float32))
-        assert (load_policy(name).weights == 3).all()
+        assert (read_policy_file(name).weights == 3).all()
 
 
 def test_runs_of_several_seeds_start_from_a_copy_of_a_policy_of_the_zoo(tmp_path):
@@ -67,7 +67,7 @@ def test_the_table_describes_the_files_and_every_policy_has_a_film():
     assert {f"{name}.dat" for name in ENTRIES} | {zoo.TABLE} == {path.name for path in ZOO.iterdir()}
     assert len(ENTRIES) >= 12 and {entry["kind"] for entry in ENTRIES.values()} == {"static", "plastic", "hybrid"}
     for name, entry in ENTRIES.items():
-        file, saved = ZOO / f"{name}.dat", load_policy(f"zoo:{name}")
+        file, saved = ZOO / f"{name}.dat", read_policy_file(f"zoo:{name}")
         assert entry["sha256"] == hashlib.sha256(file.read_bytes()).hexdigest()
         assert entry["versions"].items() <= saved.provenance.items()
         for flag in (f"--environment {saved.environment.environment} ", f"--seed {entry['seed']} "):
@@ -138,7 +138,7 @@ def test_a_run_starts_from_a_released_policy_and_is_released_with_its_test(tmp_p
     options |= {"init_from": "zoo:CartPole-v1", "learning_rate": 1e-9, "test_episodes": 100}
     options |= {"env_kwargs": {"max_episode_steps": 9}, "eval_episodes": 1}
     run = hebbes.train({**options, "folder": str(tmp_path)}, quiet=True)
-    assert np.allclose(load_policy(run.best).weights, load_policy("zoo:CartPole-v1").weights, atol=1e-6)
+    assert np.allclose(read_policy_file(run.best).weights, read_policy_file("zoo:CartPole-v1").weights, atol=1e-6)
     (made := tmp_path / "zoo").mkdir()
     assert zoo.release(run.folder, made) == "CartPole-v1"
     entry = read_yaml(made / zoo.TABLE)["CartPole-v1"]

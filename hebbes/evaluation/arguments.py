@@ -21,7 +21,7 @@ def check_imports(imports: Sequence[str]) -> tuple[str, ...]:
 
 
 @contextmanager
-def convert_errors(path: Path) -> Iterator[None]:
+def name_file_in_errors(path: Path) -> Iterator[None]:
     """Turns whatever other people's code raises while a file is played into a ValueError of one line.
 
     This includes `sys.exit` in a user's module, so that a mistake there does not end the caller's process.

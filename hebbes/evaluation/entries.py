@@ -10,7 +10,7 @@ from jaxtyping import Float64
 from hebbes.environments.environment_spec import EnvironmentSpec
 from hebbes.environments.ids import resolve
 from hebbes.environments.morphologies import identify_morphology
-from hebbes.files.policy_file import SavedPolicy, load_policy
+from hebbes.files.policy_file import SavedPolicy, read_policy_file
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ def load_in_environment(
     `imports` names the user's packages that the file may import from. Simulator options of the file are kept if the
     environment stays the same.
     """
-    saved = load_policy(path, imports)
+    saved = read_policy_file(path, imports)
     spec = replace(saved.environment, imports=tuple(dict.fromkeys((*saved.environment.imports, *imports))))
     if environment is None:
         return replace(saved, environment=spec), None

@@ -12,7 +12,7 @@ from jaxtyping import Float64, Int
 from hebbes.contracts.option import check_argument
 from hebbes.environments.environment_spec import EnvironmentSpec
 from hebbes.environments.ids import advise_episode_limit
-from hebbes.evaluation.arguments import MAX_EPISODES, check_imports, convert_errors
+from hebbes.evaluation.arguments import MAX_EPISODES, check_imports, name_file_in_errors
 from hebbes.evaluation.entries import load_in_environment
 from hebbes.evaluation.evaluation_env import EvaluationEnv
 from hebbes.evaluation.play import make_evaluation_spec, play
@@ -100,7 +100,7 @@ def evaluate(
     threads = resolve_num_threads(check_argument("threads", threads, int))
     max_episode_steps = check_argument("max_episode_steps", max_episode_steps, int | None, range=">= 1")
     allowed, path = check_imports(imports), as_path(path)
-    with convert_errors(path):
+    with name_file_in_errors(path):
         saved, spec, notice = _load_and_check(path, environment, backend, allowed)
         for line in (notice, advise_episode_limit(spec.environment, spec.env_kwargs, max_episode_steps)):
             if line:

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from hebbes.contracts.environment import MAX_FLOAT32
 from hebbes.contracts.option import check_argument
 from hebbes.contracts.policy import Policy, State
-from hebbes.evaluation.arguments import check_imports, convert_errors
+from hebbes.evaluation.arguments import check_imports, name_file_in_errors
 from hebbes.evaluation.entries import load_in_environment
 from hebbes.evaluation.evaluation_env import EvaluationEnv
 from hebbes.evaluation.play import make_episode_rng, make_evaluation_spec
@@ -45,7 +45,7 @@ def load_policy(path: str | Path, *, imports: Sequence[str] = ()) -> "LoadedPoli
         <LoadedPolicy linear for HalfCheetah-v5, 102 parameters>
     """
     allowed, path = check_imports(imports), as_path(path)
-    with convert_errors(path):
+    with name_file_in_errors(path):
         return LoadedPolicy(path, load_in_environment(path, None, allowed)[0])
 
 
@@ -140,7 +140,7 @@ class LoadedPolicy:
         Raises ValueError if it cannot be made, or if the policy does not fit it.
         """
         seed = check_argument("seed", seed, int, range=">= 0")
-        with convert_errors(self._path):
+        with name_file_in_errors(self._path):
             spec = make_evaluation_spec(self._saved.environment)
             env = EvaluationEnv(spec, seed=seed, render_mode=render_mode)
             try:

@@ -74,7 +74,7 @@ def save_policy(path: str | Path, saved: SavedPolicy) -> None:
     write_atomically(path, data)
 
 
-def load_policy(path: str | Path, allow_imports: Sequence[str] = ()) -> SavedPolicy:
+def read_policy_file(path: str | Path, allow_imports: Sequence[str] = ()) -> SavedPolicy:
     """The policy that `save_policy` wrote, or the released one that `zoo:NAME` names.
 
     `allow_imports` names the user's packages that it may import from. The header is checked before any array is read.

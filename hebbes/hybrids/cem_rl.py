@@ -154,7 +154,7 @@ class CEMRL(Algorithm):
         returns, squares = (np.append(each, nan) for each in (rollouts.fitness, rollouts.mean_squared_weights))
         results = Results(returns, squares, partial(engine.weighted_noise_sums, population))
         metrics = {
-            **compute_return_metrics(rollouts, list(population.trained)),
+            **measure_trained_members(rollouts, list(population.trained)),
             **self.strategy.tell(population, results),
             **self.learner.take_metrics(),
         }
@@ -224,7 +224,7 @@ class CEMRL(Algorithm):
         self._last_env_steps = state.values["last_env_steps"]
 
 
-def compute_return_metrics(rollouts: Rollouts, trained: list[int]) -> dict[str, float]:
+def measure_trained_members(rollouts: Rollouts, trained: list[int]) -> dict[str, float]:
     """Metrics of the members' returns, without failed members; NaN where there are none. And of who was best."""
     returns = rollouts.fitness
     is_rl = np.isin(np.arange(len(returns)), trained)

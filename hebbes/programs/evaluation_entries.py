@@ -15,7 +15,7 @@ from hebbes.evaluation.entries import Entry, load_in_environment
 from hebbes.evaluation.play import make_evaluation_spec
 from hebbes.execution.engine_options import EngineOptions
 from hebbes.execution.episode import Agent
-from hebbes.files.policy_file import SavedPolicy, check_fits, load_policy
+from hebbes.files.policy_file import SavedPolicy, check_fits, read_policy_file
 from hebbes.files.torch_file import is_torch_file, read_torch_weights
 from hebbes.files.weight_file import wrap_file_errors
 from hebbes.options.evaluation import EvaluateConfig
@@ -100,7 +100,7 @@ def _load_torch_files(config: EvaluateConfig) -> Iterator[SavedPolicy]:
     trained, environment, agent = make_reference_training("static", config.environment, given)
     for path in config.path_weights:
         if not is_torch_file(Path(path)):
-            load_policy(Path(path), config.imports)  # raises for a file that neither program wrote
+            read_policy_file(Path(path), config.imports)  # raises for a file that neither program wrote
             raise ValueError(f"policy is for files that torch.save wrote; {path} describes its policy itself")
         weights = read_torch_weights(Path(path), agent.policy)
         yield SavedPolicy(agent.policy, trained.choices.policy, weights, {}, agent.action_head, environment, {})

@@ -111,7 +111,10 @@ def _format_group(config: EvaluateConfig, label: str, group: Group) -> str:
     methods = _find_methods(group) if len(intact) > 1 else {}
     returns = {name: {number: intact[number].returns for number in runs} for name, runs in methods.items()}
     pairs = {
-        f"{one} over {other}, by {name_unit(methods, one, other)}": explain_failure(group, methods, one, other) or found
+        f"{one} over {other}, by {name_unit(methods, one, other)}": explain_missing_comparison(
+            group, methods, one, other
+        )
+        or found
         for (one, other), found in compare_all_methods(group, methods).items()
     }
     variants = {_format_row_name(*key): found for key, found in _compare_with_intact(group).items()}
@@ -146,7 +149,7 @@ def name_unit(methods: Methods, one: str, other: str) -> str:
     return "episode" if len(methods[one]) == len(methods[other]) == 1 else "run"
 
 
-def explain_failure(group: Group, methods: Methods, one: str, other: str) -> str:
+def explain_missing_comparison(group: Group, methods: Methods, one: str, other: str) -> str:
     """Why two methods cannot be compared. Empty if they can."""
     numbers = (*methods[one], *methods[other])
     failed = [str(number) for number in numbers if not np.isfinite(group[number, ""].returns).all()]

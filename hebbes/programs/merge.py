@@ -8,7 +8,7 @@ from hebbes.contracts.option import check_options, option
 from hebbes.contracts.randomness import Purpose, make_generator
 from hebbes.execution.provenance import find_conditions
 from hebbes.files.output_file import check_output, write_output
-from hebbes.files.policy_file import SavedPolicy, load_policy
+from hebbes.files.policy_file import SavedPolicy, read_policy_file
 from hebbes.policies.hebbian import Hebbian
 from hebbes.policies.rule_merging import MergeResult, merge_rules
 from hebbes.programs.continuation import make_train_command
@@ -38,7 +38,7 @@ def merge(config: MergeConfig) -> str:
     """
     source, output = Path(config.path_weights), Path(config.output)
     check_output(output)
-    saved = load_policy(source, config.imports)
+    saved = read_policy_file(source, config.imports)
     if not isinstance(saved.policy, Hebbian):
         raise ValueError(f"path_weights {source}: the policy {saved.policy_name!r} has no learning rules to merge")
     try:

@@ -9,7 +9,7 @@ from hebbes.evaluation.play import make_evaluation_spec
 from hebbes.execution.dispatch import Dispatch
 from hebbes.execution.workers import ProcessTransport
 from hebbes.files.atomic_file import delete_leftovers
-from hebbes.files.policy_file import load_policy
+from hebbes.files.policy_file import read_policy_file
 from hebbes.recording.console import Console
 from hebbes.training.run_state import Run
 from hebbes.training.saved_runs import list_kept_files
@@ -112,6 +112,6 @@ def film_policy(
     """Films an episode of a policy file. It is called in the other process."""
     from hebbes.reporting.film import Scene, describe_policy, film_scenes  # imports OpenCV
 
-    saved = load_policy(policy, imports)
+    saved = read_policy_file(policy, imports)
     scene = Scene(describe_policy(saved), saved, make_evaluation_spec(saved.environment))
     film_scenes(video, [scene], seed=seed, max_episode_steps=max_episode_steps, every=_FRAME_EVERY)

@@ -10,7 +10,7 @@ from jaxtyping import Float64
 from hebbes.contracts.notices import make_failure_notices
 from hebbes.evaluation.play import make_evaluation_spec, play
 from hebbes.files.atomic_file import write_atomically
-from hebbes.files.policy_file import load_policy
+from hebbes.files.policy_file import read_policy_file
 from hebbes.files.weight_file import open_regular_file
 from hebbes.recording.console import Console
 from hebbes.recording.standard_output import try_to_write
@@ -30,7 +30,7 @@ def run_final_test(run: Run, console: Console) -> tuple[Float64[np.ndarray, " ep
     A return is NaN if its episode failed. TrainingError if `best.dat` cannot be loaded.
     """
     try:
-        best = load_policy(run.folder / BEST, run.config.trusted_modules)
+        best = read_policy_file(run.folder / BEST, run.config.trusted_modules)
     except ValueError as error:
         raise TrainingError(f"no test: {error}") from error
     path, unit, environment = run.folder / TEST_JSON, run.trainer.unit, make_evaluation_spec(best.environment)

@@ -15,7 +15,7 @@ from hebbes.execution.episode import Agent
 from hebbes.training.config import TrainConfig
 from hebbes.training.free_memory import measure_free_memory, measure_private_memory
 from hebbes.training.owners import find_trainer
-from hebbes.training.run_memory import NO_SEARCH, Network, RunSize, Stage, count_simulators, estimate_memory
+from hebbes.training.run_memory import NO_SEARCH, NetworkSize, RunSize, Stage, count_simulators, estimate_memory
 
 CONSIDERABLE = 1_000_000_000
 """A run that needs at least this many bytes prints how many."""
@@ -115,14 +115,14 @@ def _make_stage(environment: EnvironmentSpec, agent: Agent, options: EngineOptio
     return Stage(uses_processes(resolved.engine), environment.backend == "envpool", resolved.chunk_size)
 
 
-def _measure_network(agent: Agent, rank: int = 0) -> Network:
+def _measure_network(agent: Agent, rank: int = 0) -> NetworkSize:
     """Sizes of the policy, whose weights are given by factors of this rank if it is not 0."""
     policy = agent.policy
     count = policy.layout.num_params
     largest = max((min(policy.layout.shapes[name]) for name in policy.layout.matrices), default=1)
     row = 4 * policy.layout.make_factor_layout(min(rank, largest)).num_params if rank else 4 * count
     state = policy.estimate_state_bytes(low_rank=rank > 0) if isinstance(policy, EstimatesState) else 0
-    return Network(count, row, state)
+    return NetworkSize(count, row, state)
 
 
 def _measure_simulators(size: RunSize, spec: EnvironmentSpec, *, training: bool) -> RunSize:

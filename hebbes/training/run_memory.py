@@ -41,7 +41,7 @@ STATES = 2
 
 
 @dataclass(frozen=True)
-class Network:
+class NetworkSize:
     """Sizes of a member's policy."""
 
     num_params: int
@@ -68,7 +68,7 @@ class Stage:
 class RunSize:
     """All quantities that the memory of a run depends on."""
 
-    network: Network
+    network: NetworkSize
     search: SearchSize
     """That of the trainer. An evaluation has none, see `NO_SEARCH`."""
     training: Stage

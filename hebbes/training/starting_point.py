@@ -15,7 +15,7 @@ from hebbes.environments.reference_batch import collect_reference_batch
 from hebbes.execution.episode import Agent
 from hebbes.execution.observation_moments import read_moments
 from hebbes.files.checksummed_file import MAX_HEADER_BYTES
-from hebbes.files.policy_file import MAX_FILE_BYTES, get_policy_fields, load_policy
+from hebbes.files.policy_file import MAX_FILE_BYTES, get_policy_fields, read_policy_file
 from hebbes.files.torch_file import is_torch_file, read_torch_weights
 from hebbes.training.config import TrainConfig
 from hebbes.training.owners import find_trainer
@@ -35,7 +35,7 @@ def find_starting_point(
     if is_torch_file(Path(config.run.init_from)):
         params = read_torch_weights(Path(config.run.init_from), agent.policy)
         return params, _collect_virtual_batch(config, agent, environment)
-    saved = load_policy(Path(config.run.init_from), config.trusted_modules)
+    saved = read_policy_file(Path(config.run.init_from), config.trusted_modules)
     found, wanted = _describe_agent(Agent(saved.policy, saved.action_head)), _describe_agent(agent)
     if found != wanted:
         differing = [name for name in {**wanted, **found} if found.get(name) != wanted.get(name)]

@@ -6,7 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from hebbes.files.policy_file import load_policy
+from hebbes.files.policy_file import read_policy_file
 
 ROOT = Path(__file__).parents[2]
 SHORT = (
@@ -36,7 +36,7 @@ def find_run(folder):
 
 
 def read_weights(folder):
-    return load_policy(find_run(folder) / "latest.dat").weights.tobytes()
+    return read_policy_file(find_run(folder) / "latest.dat").weights.tobytes()
 
 
 def copy_sources(folder, file, old, new):

@@ -15,7 +15,7 @@ from hebbes.environments.environment_spec import EnvironmentSpec
 from hebbes.evaluation import evaluate as module
 from hebbes.evaluation.evaluate import Evaluation
 from hebbes.evaluation.play import make_evaluation_spec, play
-from hebbes.files.policy_file import SavedPolicy, load_policy, save_policy
+from hebbes.files.policy_file import SavedPolicy, read_policy_file, save_policy
 from hebbes.policies.linear import Linear
 from tests.evaluation.files_to_play import CARTPOLE, EVERY_KIND, save_balancing_policy
 
@@ -77,7 +77,7 @@ def test_returns_are_averaged_over_morphologies(tmp_path):
     weights = policy.initial_params(np.random.default_rng(0))
     save_policy(tmp_path / "a.dat", SavedPolicy(policy, "linear", weights, {}, "tanh", spec, {}))
     found = hebbes.evaluate(tmp_path / "a.dat", **FEW, max_episode_steps=5)
-    saved = load_policy(tmp_path / "a.dat")
+    saved = read_policy_file(tmp_path / "a.dat")
     alone = [
         play(
             saved, make_evaluation_spec(replace(spec, morphologies=(each,))), **FEW, seed=0, max_episode_steps=5
@@ -115,7 +115,7 @@ def test_mistakes_are_value_errors_of_one_line(options, message, tmp_path):
 
 
 def test_an_environment_that_is_not_installed_is_named(tmp_path):
-    saved = load_policy(save_balancing_policy(tmp_path / "a.dat"))
+    saved = read_policy_file(save_balancing_policy(tmp_path / "a.dat"))
     save_policy(tmp_path / "a.dat", replace(saved, environment=EnvironmentSpec("Mine-v0", "gymnasium")))
     with pytest.raises(ValueError, match=r"unknown environment 'Mine-v0'; if a package .*, add --import"):
         hebbes.evaluate(tmp_path / "a.dat", threads=1)

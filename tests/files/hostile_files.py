@@ -19,7 +19,7 @@ from pathlib import Path
 
 import numpy as np
 
-from hebbes.files.policy_file import load_policy, save_policy
+from hebbes.files.policy_file import read_policy_file, save_policy
 from hebbes.files.torch_file import read_torch_weights
 from tests.files.hostile_archives import POLICY, ROW, make_forgeries, make_largest, make_rows, make_zips
 from tests.files.hostile_pickles import make_code_running, make_giants, save_with_torch
@@ -138,17 +138,17 @@ def load_and_measure_all(paths: list[Path]) -> list[LoadResult]:
     """Loads each file with each function, in this process."""
     warm_up = Path(tempfile.mkdtemp()) / "good"
     save_policy(warm_up, make_saved_policy(POLICY))
-    load_policy(warm_up)
+    read_policy_file(warm_up)
     warm_up.write_bytes(save_with_torch(ROW, True))
     read_torch_weights(warm_up, POLICY)
-    return [load_and_measure(path, loader) for path in paths for loader in ("load_policy", "read_torch_weights")]
+    return [load_and_measure(path, loader) for path in paths for loader in ("read_policy_file", "read_torch_weights")]
 
 
 def load_and_measure(path: Path, loader: str) -> LoadResult:
     resident = read_kilobytes("VmRSS")
     error, start = None, time.process_time()
     try:
-        load_policy(path) if loader == "load_policy" else read_torch_weights(path, POLICY)
+        read_policy_file(path) if loader == "read_policy_file" else read_torch_weights(path, POLICY)
     except Exception as found:  # the test asserts its class
         error = found
     seconds = time.process_time() - start

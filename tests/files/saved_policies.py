@@ -12,7 +12,7 @@ from safetensors.numpy import save
 from hebbes.environments.environment_spec import EnvironmentSpec
 from hebbes.environments.wrapper_spec import WrapperSpec
 from hebbes.files.checksummed_file import compute_checksum
-from hebbes.files.policy_file import SavedPolicy, WeightFileError, load_policy, save_policy
+from hebbes.files.policy_file import SavedPolicy, WeightFileError, read_policy_file, save_policy
 from hebbes.policies.action_heads import HEADS
 from hebbes.policies.mlp import MLP
 
@@ -59,9 +59,9 @@ def write_forged_file(path, saved, edit=lambda header: None, arrays=None, resign
 
 
 def expect_refusal(path, **arguments):
-    """Asserts that `load_policy` refuses the file with one line, and returns the line without the path."""
+    """Asserts that `read_policy_file` refuses the file with one line, and returns the line without the path."""
     with pytest.raises(WeightFileError) as error:
-        load_policy(path, **arguments)
+        read_policy_file(path, **arguments)
     message = str(error.value)
     assert message.startswith(f"{path}: ")
     assert "\n" not in message

@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from hebbes.files.policy_file import load_policy
+from hebbes.files.policy_file import read_policy_file
 from tests.files.saved_policies import expect_refusal, make_saved_policy, make_setter, write_forged_file
 from tests.shape_checks import unchecked
 
@@ -47,7 +47,7 @@ def test_a_file_cannot_choose_what_is_imported(tmp_path, monkeypatch, edit):
     assert said.endswith(", else --import users_code")
     assert expect_refusal(path, allow_imports=["users"]).startswith("needs code")
     assert not (tmp_path / "users_code.imported").exists()
-    assert load_policy(path, allow_imports=["users_code"]).policy_name in ("mlp", "users_code:Net")
+    assert read_policy_file(path, allow_imports=["users_code"]).policy_name in ("mlp", "users_code:Net")
 
 
 def test_the_name_of_a_module_may_be_no_identifier(tmp_path, monkeypatch):
@@ -62,14 +62,14 @@ def test_a_text_with_a_colon_may_be_an_argument(tmp_path):
     texts = {"server": "localhost:5000", "start": "12:30", "layers": ["conv:32"], "url": "http://localhost:5000"}
     edit = make_setter("environment", "env_kwargs", value=texts)
     path = write_forged_file(tmp_path / "best.dat", make_saved_policy(), edit)
-    assert load_policy(path).environment.env_kwargs == dict(sorted(texts.items()))
+    assert read_policy_file(path).environment.env_kwargs == dict(sorted(texts.items()))
 
 
 def test_our_own_classes_need_no_permission(tmp_path):
     path = write_forged_file(
         tmp_path / "best.dat", make_saved_policy(), make_setter("policy", "name", value="hebbes.policies.mlp:MLP")
     )
-    assert load_policy(path).policy == make_saved_policy().policy
+    assert read_policy_file(path).policy == make_saved_policy().policy
 
 
 @pytest.mark.parametrize("name", ["os:system", "hebbes.policies.mlp:dataclass", "hebbes.wrappers.base:Box"])

@@ -19,7 +19,7 @@ from gymnasium.spaces import Box, Discrete
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hebbes.files.policy_file import WeightFileError, check_fits, load_policy, save_policy
+from hebbes.files.policy_file import WeightFileError, check_fits, read_policy_file, save_policy
 from hebbes.policies.cnn import CNN
 from hebbes.policies.linear import Linear
 from hebbes.policies.mlp import MLP
@@ -54,26 +54,27 @@ def test_everything_comes_back(tmp_path_factory, data, sizes, shape, outputs, bi
     saved = make_saved_policy(policy, weights=weights, buffers=arrays, provenance=provenance)
     save_policy(path, saved)
     assert_same_policy(
-        load_policy(path), replace(saved, buffers={n: a.astype(a.dtype.newbyteorder("=")) for n, a in arrays.items()})
+        read_policy_file(path),
+        replace(saved, buffers={n: a.astype(a.dtype.newbyteorder("=")) for n, a in arrays.items()}),
     )
 
 
 def test_a_file_without_an_initialization_is_loaded(tmp_path):
     saved = make_saved_policy(MLP((3,), 2, hidden_sizes=(4,)))
     path = write_forged_file(tmp_path / "old.dat", saved, lambda header: header["policy"].pop("initialization"))
-    assert_same_policy(load_policy(path), saved)
+    assert_same_policy(read_policy_file(path), saved)
 
 
 def test_a_path_may_be_text(tmp_path):
     saved = make_saved_policy()
     save_policy(str(tmp_path / "a.dat"), saved)
-    assert_same_policy(load_policy(str(tmp_path / "a.dat")), saved)
+    assert_same_policy(read_policy_file(str(tmp_path / "a.dat")), saved)
 
 
 @unchecked()
 @pytest.mark.parametrize("path", [None, 3, b"a.dat", ["a.dat"]])
 def test_a_path_of_another_type_is_a_type_error(path):
-    for use in (load_policy, lambda path: save_policy(path, make_saved_policy())):
+    for use in (read_policy_file, lambda path: save_policy(path, make_saved_policy())):
         with pytest.raises(TypeError, match=r"^the path of a policy file must be a str or a pathlib.Path, got \w+ "):
             use(path)
 
@@ -81,7 +82,7 @@ def test_a_path_of_another_type_is_a_type_error(path):
 @pytest.mark.parametrize("policy", [Linear((3,), 2, bias=True), CNN((20, 18, 3), 3, hidden_sizes=(5,))])
 def test_other_policies_come_back_too(tmp_path, policy):
     save_policy(tmp_path / "best.dat", make_saved_policy(policy))
-    assert_same_policy(load_policy(tmp_path / "best.dat"), make_saved_policy(policy))
+    assert_same_policy(read_policy_file(tmp_path / "best.dat"), make_saved_policy(policy))
 
 
 def test_strided_arrays_are_saved_by_their_values(tmp_path):
@@ -90,7 +91,7 @@ def test_strided_arrays_are_saved_by_their_values(tmp_path):
     )
     every_other = replace(saved, weights=np.repeat(saved.weights, 2)[::2])
     save_policy(tmp_path / "best.dat", every_other)
-    assert_same_policy(load_policy(tmp_path / "best.dat"), saved)
+    assert_same_policy(read_policy_file(tmp_path / "best.dat"), saved)
 
 
 def test_anyone_can_read_the_file_with_safetensors(tmp_path):
@@ -113,7 +114,7 @@ def test_anyone_can_read_the_file_with_safetensors(tmp_path):
 def test_a_file_of_version_1_still_opens():
     # written by a release that had only one kind of file
     version_1 = Path(__file__).parent / "files" / "format_1.dat"
-    assert_same_policy(load_policy(version_1), make_saved_policy(buffers={"observation_mean": np.arange(3.0)}))
+    assert_same_policy(read_policy_file(version_1), make_saved_policy(buffers={"observation_mean": np.arange(3.0)}))
 
 
 def test_the_same_policy_gives_the_same_bytes_in_any_process(tmp_path):
@@ -123,8 +124,8 @@ def test_the_same_policy_gives_the_same_bytes_in_any_process(tmp_path):
     again = f"""if True:
         import sys; sys.path[:0] = {sys.path!r}
         from pathlib import Path
-        from hebbes.files.policy_file import load_policy, save_policy
-        save_policy(Path(sys.argv[2]), load_policy(Path(sys.argv[1])))
+        from hebbes.files.policy_file import read_policy_file, save_policy
+        save_policy(Path(sys.argv[2]), read_policy_file(Path(sys.argv[1])))
     """
     arguments = [sys.executable, "-c", again, str(tmp_path / "one.dat"), str(tmp_path / "three.dat")]
     subprocess.run(arguments, check=True, env=os.environ | {"PYTHONHASHSEED": "5"})
@@ -134,7 +135,7 @@ def test_the_same_policy_gives_the_same_bytes_in_any_process(tmp_path):
 
 def test_a_score_that_is_not_a_number_is_kept_as_none(tmp_path):
     save_policy(tmp_path / "best.dat", make_saved_policy(provenance={"score": nan, "seed": 1}))
-    assert load_policy(tmp_path / "best.dat").provenance == {"score": None, "seed": 1}
+    assert read_policy_file(tmp_path / "best.dat").provenance == {"score": None, "seed": 1}
 
 
 def test_the_file_is_readable_for_all(tmp_path):
@@ -147,7 +148,7 @@ def test_a_loaded_policy_acts_by_its_weights_statistics_and_head(tmp_path):
     buffers = {"observation_mean": np.array([1.0, 1.0]), "observation_std": np.array([0.5, 0.5])}
     weights = np.array([2.0, -1.0], np.float32)
     save_policy(tmp_path / "best.dat", make_saved_policy(Linear((2,), 1), weights=weights, buffers=buffers))
-    actions = act(load_policy(tmp_path / "best.dat"), np.array([[1.0, 1.0], [1.25, 1.5], [1.0, 1.25]]))
+    actions = act(read_policy_file(tmp_path / "best.dat"), np.array([[1.0, 1.0], [1.25, 1.5], [1.0, 1.25]]))
     np.testing.assert_allclose(actions, np.tanh([[0.0], [0.0], [-0.5]]), atol=1e-7)
 
 
@@ -165,7 +166,7 @@ def test_a_save_killed_at_any_moment_leaves_a_valid_file(tmp_path):
         time.sleep(random.uniform(0.005, 0.06))
         os.kill(child, signal.SIGKILL)
         os.waitpid(child, 0)
-        weights = load_policy(path).weights
+        weights = read_policy_file(path).weights
         assert (weights == weights[0]).all()
     assert [leftover for leftover in tmp_path.iterdir() if leftover.suffix == ".dat"] == [path]
 
@@ -187,7 +188,7 @@ def test_what_could_not_be_loaded_is_never_saved(tmp_path, changes, message):
     save_policy(tmp_path / "best.dat", make_saved_policy())
     with pytest.raises(ValueError, match=message):
         save_policy(tmp_path / "best.dat", make_saved_policy(**changes))
-    assert_same_policy(load_policy(tmp_path / "best.dat"), make_saved_policy())
+    assert_same_policy(read_policy_file(tmp_path / "best.dat"), make_saved_policy())
 
 
 BOX = Box(-1, 1, (3,))

@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from safetensors.numpy import save
 
-from hebbes.files.policy_file import WeightFileError, load_policy, save_policy
+from hebbes.files.policy_file import WeightFileError, read_policy_file, save_policy
 from tests.files.saved_policies import (
     assert_same_policy,
     expect_refusal,
@@ -50,7 +50,7 @@ def test_a_flipped_bit_is_refused_wherever_it_lies(tmp_path):
         damaged[flip.randrange(len(whole))] ^= 1 << flip.randrange(8)
         path.write_bytes(damaged)
         try:
-            assert_same_policy(load_policy(path), make_saved_policy(buffers={"observation_mean": np.arange(3.0)}))
+            assert_same_policy(read_policy_file(path), make_saved_policy(buffers={"observation_mean": np.arange(3.0)}))
         except WeightFileError:
             refused += 1
     assert refused == 400
@@ -148,13 +148,13 @@ def test_a_header_that_makes_no_sense_is_refused_even_when_signed(tmp_path, edit
 def check_faithful_or_refused(path):
     """Asserts that a file is refused with one line, or that the loaded policy can be saved and loaded unchanged."""
     try:
-        loaded = load_policy(path)
+        loaded = read_policy_file(path)
     except WeightFileError as error:
         assert "\n" not in str(error)
         return
     again = path.with_name("again.dat")
     save_policy(again, loaded)
-    assert_same_policy(load_policy(again), loaded)
+    assert_same_policy(read_policy_file(again), loaded)
 
 
 FUZZ = settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])

@@ -11,7 +11,7 @@ from hebbes.contracts.randomness import Purpose, make_generator
 from hebbes.contracts.strategy import Results
 from hebbes.contracts.trainer import AllFailedError
 from hebbes.execution.in_process import InProcess
-from hebbes.hybrids.cem_rl import CEMRL, CEMRLSettings, compute_return_metrics
+from hebbes.hybrids.cem_rl import CEMRL, CEMRLSettings, measure_trained_members
 from hebbes.hybrids.p_cem_rl import PCEMRL, PCEMRLSettings
 from hebbes.hybrids.trained_population import TrainedPopulation
 from hebbes.recording.metrics import METRICS
@@ -232,13 +232,13 @@ def test_metrics_say_who_was_best_and_how_long_workers_worked():
     returns = np.array([[1.0], [2.0], [3.0], [np.nan]])
     tallies = {"policy_seconds": 0.5, "simulator_seconds": 2.0}
     rollouts = Rollouts(returns, np.ones((4, 1), int), np.zeros(4), (None,) * 4, tallies=tallies)
-    metrics = compute_return_metrics(rollouts, [0, 2])
+    metrics = measure_trained_members(rollouts, [0, 2])
     assert (metrics["rl_share"], metrics["rl_parent_share"], metrics["work_seconds"]) == (0.5, 0.5, 2.5)
-    assert compute_return_metrics(rollouts, [2, 1])["rl_parent_share"] == 1.0
+    assert measure_trained_members(rollouts, [2, 1])["rl_parent_share"] == 1.0
     one_left = replace(rollouts, returns=np.array([[np.nan], [2.0], [np.nan], [np.nan]]))
-    assert compute_return_metrics(one_left, [0, 2])["rl_parent_share"] == 0.0
+    assert measure_trained_members(one_left, [0, 2])["rl_parent_share"] == 0.0
     tied = replace(rollouts, returns=np.ones((4, 1)))
-    assert np.isnan(compute_return_metrics(tied, [0, 2])["rl_parent_share"])
+    assert np.isnan(measure_trained_members(tied, [0, 2])["rl_parent_share"])
 
 
 def test_the_callers_number_of_threads_stays():

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from hebbes.files.policy_file import load_policy
+from hebbes.files.policy_file import read_policy_file
 from hebbes.options.command_line import parse_config
 from hebbes.options.evaluation import EvaluateConfig
 from hebbes.programs.evaluation_entries import load_entries
@@ -59,7 +59,7 @@ def test_of_a_policy_file(given, folder, tmp_path):
         config = make_scripted_config(tmp_path, **start)
         return prepare(config)
 
-    for use in (lambda imports: load_policy(path, imports), evaluate):
+    for use in (lambda imports: read_policy_file(path, imports), evaluate):
         flag = read_advice(use, given)
         assert set(flag) == OF_FILES
         assert use(flag)

@@ -12,7 +12,7 @@ from hebbes.environments.environment_spec import EnvironmentSpec
 from hebbes.environments.wrapper_spec import WrapperSpec
 from hebbes.evaluation.entries import Entry, EvaluationResult
 from hebbes.evaluation.play import make_evaluation_spec, play, play_episode
-from hebbes.files.policy_file import SavedPolicy, load_policy, save_policy
+from hebbes.files.policy_file import SavedPolicy, read_policy_file, save_policy
 from hebbes.options.evaluation import EvaluateConfig
 from hebbes.policies.linear import Linear
 from hebbes.programs.evaluation_entries import load_entries
@@ -69,7 +69,7 @@ def test_all_policies_meet_the_same_start_states():
 def test_evaluation_never_updates_observation_statistics(statistics, tmp_path):
     path = tmp_path / "a.dat"
     save_policy(path, make_policy(buffers=statistics))
-    content, saved = path.read_bytes(), load_policy(path, ["tests.scripted"])
+    content, saved = path.read_bytes(), read_policy_file(path, ["tests.scripted"])
     first, again, more = play_policy(saved), play_policy(saved), play_policy(saved, episodes=8)
     assert np.array_equal(first, again)
     assert np.array_equal(first, more[:4])  # earlier episodes would have changed the statistics

@@ -12,7 +12,7 @@ import pytest
 from gymnasium.envs.classic_control import CartPoleEnv
 
 from hebbes.environments.morphologies import SPECIES
-from hebbes.files.policy_file import load_policy
+from hebbes.files.policy_file import read_policy_file
 from hebbes.programs.film import FilmConfig, make_scenes
 from hebbes.reporting.film import MIN_WIDTH, add_caption, film_scenes
 from hebbes.training import background_films
@@ -44,7 +44,7 @@ def read_frames(path):
 
 def test_policies_are_kept_and_filmed_while_a_run_trains(folder):
     assert list_names(folder / "kept") == ["00000000.dat", "00000002.dat", "00000003.dat", "00000004.dat"]
-    kept, latest = load_policy(folder / "kept" / "00000004.dat"), load_policy(folder / "latest.dat")
+    kept, latest = read_policy_file(folder / "kept" / "00000004.dat"), read_policy_file(folder / "latest.dat")
     assert (kept.weights == latest.weights).all() and kept.provenance["generation"] == 4
     assert list_names(folder / "videos") == ["00000000.mp4", "00000003.mp4"]
     assert len(read_frames(folder / "videos" / "00000003.mp4")) > 3

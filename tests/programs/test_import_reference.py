@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch.nn.functional import conv2d, max_pool2d
 
-from hebbes.files.policy_file import load_policy
+from hebbes.files.policy_file import read_policy_file
 from hebbes.files.reference_coefficients import convert_reference_coefficients
 from hebbes.files.torch_file import read_torch_table, swap_image_axes
 from hebbes.policies.hebbian import Hebbian, compute_synaptic_weights
@@ -97,7 +97,7 @@ def test_a_file_for_vectors_acts_alike(tmp_path):
     said = import_arrays(tmp_path, coefficients, environment="CartPole-v1", hebb_rule="AD", hidden_sizes=(32, 16))
     assert f"evaluate_hebbian.py --path_weights {tmp_path / 'imported.dat'}" in said
     assert "train_hebbian.py --environment=CartPole-v1 --hebb_rule=AD --init_from=" in said
-    found = load_policy(tmp_path / "imported.dat")
+    found = read_policy_file(tmp_path / "imported.dat")
     observations = rng.normal(size=(5, 4)).astype(np.float32)
     state = found.policy.initial_state(found.weights[None], [rng], {})
     start = [layer[0] for layer in compute_synaptic_weights(state)]
@@ -115,7 +115,7 @@ def test_files_of_car_racing_are_recognized_by_their_sizes(tmp_path):
         folder.mkdir()
     import_arrays(apart, coefficients, kernels, environment="CarRacing-v0")
     import_arrays(together, np.concatenate([kernels, coefficients.ravel()]), environment="CarRacing-v0")
-    one, two = (load_policy(folder / "imported.dat") for folder in (apart, together))
+    one, two = (read_policy_file(folder / "imported.dat") for folder in (apart, together))
     assert np.array_equal(one.weights, two.weights)
     assert (one.environment.environment, one.action_head, len(one.weights)) == ("CarRacing-v3", "tanh_sigmoid", 458_002)
 

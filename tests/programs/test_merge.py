@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from hebbes.evaluation.play import play
-from hebbes.files.policy_file import load_policy, save_policy
+from hebbes.files.policy_file import read_policy_file, save_policy
 from hebbes.options.command_line import parse_config
 from hebbes.policies.hebbian import Hebbian
 from hebbes.programs.merge import MergeConfig, merge
@@ -60,11 +60,11 @@ def test_the_printed_command_trains_resumes_bit_for_bit_and_keeps_the_tables(mer
         assert read_outcome(train(again)) == read_outcome(whole)
     finally:
         path.with_suffix(".gone").rename(path)
-    start, best = (load_policy(each, IMPORT) for each in (path, whole / "best.dat"))
+    start, best = (read_policy_file(each, IMPORT) for each in (path, whole / "best.dat"))
     tables = {name for name in start.buffers if name.startswith("rule_table")}
     assert tables == {"rule_table.dense1", "rule_table.dense2"}
     assert all(np.array_equal(best.buffers[name], start.buffers[name]) for name in tables)
-    assert not np.array_equal(load_policy(whole / "latest.dat", IMPORT).weights, start.weights)
+    assert not np.array_equal(read_policy_file(whole / "latest.dat", IMPORT).weights, start.weights)
     assert best.buffers["observation_count"] > start.buffers["observation_count"]
     returns = play(best, best.environment, episodes=2, seed=0, threads=1).fitness
     assert np.isfinite(returns).all()
@@ -74,7 +74,7 @@ def test_the_start_is_the_merged_policy(merged_file, tmp_path):
     path, said = merged_file
     flags = [f"--{name}={value}" for name, value in {**RUN, "folder": tmp_path}.items()]
     (run,) = prepare(parse_config("hebbian", [*read_command(said), *flags], ""))
-    start = load_policy(path, IMPORT)
+    start = read_policy_file(path, IMPORT)
     assert np.array_equal(run.trainer.policy[0], start.weights)
     assert {name for name in run.trainer.policy[1] if name.startswith("rule")} == {
         "rule_table.dense1",

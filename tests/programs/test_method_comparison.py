@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from hebbes.files.policy_file import load_policy
+from hebbes.files.policy_file import read_policy_file
 from hebbes.programs.evaluation_report import format_report
 from hebbes.programs.policy_method import find_policy_method
 from tests.programs.commands import run_command
@@ -101,7 +101,7 @@ def test_what_cannot_be_compared_is_one_line_and_status_2(tmp_path, refusal):
 
 def test_the_method_of_an_earlier_file_is_that_of_the_run_beside_it(weights):
     path = weights / "Scripted-v0" / "cem" / "best.dat"
-    saved = load_policy(path, ["tests.scripted"])
+    saved = read_policy_file(path, ["tests.scripted"])
     earlier = replace(saved, provenance={})
     assert find_policy_method(str(path), saved)["strategy"] == "cem"
     assert find_policy_method(str(path), earlier) == find_policy_method(str(path), saved)
@@ -112,7 +112,7 @@ def test_the_method_of_an_earlier_file_is_that_of_the_run_beside_it(weights):
 def test_a_file_says_where_its_run_started(weights, tmp_path):
     start = str(weights / "Scripted-v0" / "es1" / "best.dat")
     folder = train(make_scripted_config(tmp_path, init_from=start, generations=1))
-    again = load_policy(folder / "best.dat", ["tests.scripted"])
+    again = read_policy_file(folder / "best.dat", ["tests.scripted"])
     assert find_policy_method(str(folder / "best.dat"), again)["init_from"] == start
-    first = load_policy(Path(start), ["tests.scripted"])
+    first = read_policy_file(Path(start), ["tests.scripted"])
     assert "init_from" not in find_policy_method(start, first)

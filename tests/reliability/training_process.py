@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from hebbes.files.checksummed_file import decode
-from hebbes.files.policy_file import load_policy
+from hebbes.files.policy_file import read_policy_file
 from hebbes.recording.metrics import read_metrics
 from tests.training.scripted_runs import read_outcome
 from tests.waiting import wait_until
@@ -125,7 +125,7 @@ def check_files(folder):
     if folder.exists():
         assert load_checkpoints(folder)
         for path in folder.glob("*.dat"):
-            load_policy(path, ["tests.scripted", "tests.reliability.impatient"])
+            read_policy_file(path, ["tests.scripted", "tests.reliability.impatient"])
 
 
 def find_temporary_files(folder):

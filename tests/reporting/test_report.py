@@ -6,7 +6,7 @@ import shutil
 import pytest
 
 from hebbes.evaluation.evaluate import evaluate
-from hebbes.files.policy_file import load_policy
+from hebbes.files.policy_file import read_policy_file
 from hebbes.policies.coefficients import read_coefficients_by_name
 from hebbes.programs.reports import plasticity_sections
 from hebbes.programs.reports.curve_sections import GROUPS, SCORE, X, limit_points
@@ -104,7 +104,7 @@ def test_the_statistics_are_those_of_the_evaluation(report, runs):
 
 
 def read_policy(folder):
-    saved = load_policy(folder / "best.dat", ())
+    saved = read_policy_file(folder / "best.dat", ())
     return saved.policy, saved.weights
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from hebbes.evaluation.play import make_evaluation_spec, play
-from hebbes.files.policy_file import load_policy
+from hebbes.files.policy_file import read_policy_file
 from hebbes.options.command_line import parse_config
 from hebbes.training.prepare import prepare
 from hebbes.training.run import execute
@@ -24,7 +24,7 @@ def prepare_run(tmp_path, *flags):
 def train_policy(tmp_path, *flags):
     run = prepare_run(tmp_path, *flags)
     execute(run)
-    return load_policy(run.folder / "best.dat")
+    return read_policy_file(run.folder / "best.dat")
 
 
 @pytest.mark.slow
@@ -70,12 +70,12 @@ def test_a_virtual_batch_is_collected_once_and_kept_by_files_and_resumes(tmp_pat
     flags = ("--environment", "Pong-v5", "--virtual_batch", "3", "--checkpoint_every", "1")
     run = prepare_run(tmp_path, *flags)
     execute(run)
-    first = load_policy(run.folder / "latest.dat").buffers["virtual_batch"]
+    first = read_policy_file(run.folder / "latest.dat").buffers["virtual_batch"]
     assert first.shape == (3, 42, 42, 1) and np.ptp(first) > 0
     config = parse_config("static", ["--resume", str(run.folder), "--generations", "2"], "")
     (resumed,) = prepare(config)
     execute(resumed)
-    saved = load_policy(run.folder / "latest.dat")
+    saved = read_policy_file(run.folder / "latest.dat")
     assert np.array_equal(saved.buffers["virtual_batch"], first) and saved.provenance["generation"] == 2
     continued = prepare_run(tmp_path, *flags, "--seed", "5", "--init_from", str(run.folder / "latest.dat"))
     assert np.array_equal(continued.trainer.policy[1]["virtual_batch"], first)

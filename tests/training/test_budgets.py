@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from hebbes.files.checkpoint import load_newest_checkpoint
-from hebbes.files.policy_file import load_policy
+from hebbes.files.policy_file import read_policy_file
 from hebbes.options.command_line import parse_config
 from hebbes.recording.metrics import read_metrics
 from hebbes.training.prepare import prepare
@@ -90,13 +90,13 @@ def test_a_shift_of_the_reward_changes_the_fitness_and_no_return(tmp_path):
     for name, flags, moves in (("plain", [], True), ("shifted", ["--reward_shift", "-1"], False)):
         folder = train_cartpole(tmp_path, "--weight_penalty", "0", "--run_name", name, *flags)
         assert load_metrics(folder)["return_mean"].min() > 5
-        assert load_policy(folder / "latest.dat").weights.any() == moves
+        assert read_policy_file(folder / "latest.dat").weights.any() == moves
 
 
 def test_a_run_stops_at_the_return_asked_for_and_says_so(tmp_path, capsys):
     folder = train(make_scripted_config(tmp_path, eval_every=3, stop_at_return=-1e9))
     assert load_metrics(folder)["generation"].tolist() == [1, 2, 3]
-    score = load_policy(folder / "best.dat", ["tests"]).provenance["score"]
+    score = read_policy_file(folder / "best.dat", ["tests"]).provenance["score"]
     reason = f"the best score, {score:.6g}, has reached stop_at_return -1e+09"
     assert f"training ended: {reason}" in capsys.readouterr().out
     resume(folder)

@@ -9,7 +9,7 @@ import unfit_classes
 from hebbes.contracts.engine import EngineError
 from hebbes.environments.environment_spec import EnvironmentSpec
 from hebbes.files.checkpoint import load_newest_checkpoint
-from hebbes.files.policy_file import SavedPolicy, load_policy, save_policy
+from hebbes.files.policy_file import SavedPolicy, read_policy_file, save_policy
 from hebbes.options.evaluation import EvaluateConfig
 from hebbes.programs.evaluation_entries import load_entries
 from hebbes.training.advice import TrainingError
@@ -93,9 +93,9 @@ def test_a_wrapper_may_forward_what_it_has_not(tmp_path):
 
 def test_a_users_strategy_is_tried_without_a_trace_in_the_run(tmp_path):
     config = make_scripted_config(tmp_path, generations=2)
-    ours = load_policy(train(config) / "latest.dat", ["tests.scripted"])
+    ours = read_policy_file(train(config) / "latest.dat", ["tests.scripted"])
     theirs = train(change(config, strategy="hebbes.strategies.openai_es:OpenAIES", **SETTINGS, run_name="again"))
-    assert (load_policy(theirs / "latest.dat", ["tests.scripted"]).weights == ours.weights).all()
+    assert (read_policy_file(theirs / "latest.dat", ["tests.scripted"]).weights == ours.weights).all()
 
 
 @pytest.mark.parametrize(

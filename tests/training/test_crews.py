@@ -6,7 +6,7 @@ import pytest
 from gymnasium.spaces import Box
 from threadpoolctl import threadpool_info
 
-from hebbes.files.policy_file import load_policy
+from hebbes.files.policy_file import read_policy_file
 from hebbes.recording.metrics import read_metrics
 from tests.training.scripted_runs import make_config, make_scripted_config, read_outcome, train
 
@@ -97,7 +97,7 @@ def test_virtual_batch_normalization_of_images(policy, sizes, tmp_path):
 
     (alone, *others), run = collect_outcomes(configure, tmp_path)
     assert all(other == alone for other in others)
-    saved = load_policy(run / "best.dat", ["tests", __name__])
+    saved = read_policy_file(run / "best.dat", ["tests", __name__])
     assert saved.buffers["virtual_batch"].shape == (3, 42, 42, 1)
     metrics = read_metrics(run / "metrics.csv")
     assert (metrics["return_max"] > metrics["return_mean"]).all()

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from hebbes.files.policy_file import load_policy
+from hebbes.files.policy_file import read_policy_file
 from hebbes.options.command_line import parse_config
 from hebbes.options.evaluation import EvaluateConfig
 from hebbes.policies.hebbian import Hebbian
@@ -41,7 +41,7 @@ def check_options(config):
 
 
 def test_its_policy_file_loads_and_can_be_played(earlier):
-    saved = load_policy(earlier / "best.dat")
+    saved = read_policy_file(earlier / "best.dat")
     assert isinstance(saved.policy, Hebbian) and saved.policy.normalization == "max_abs"
     assert saved.environment.morphologies == ("none", "right")
     assert "clip_action" in [each.name for each in saved.environment.wrappers]
@@ -119,7 +119,7 @@ def test_what_a_resumed_run_saves_has_current_names(earlier):
     assert config.choices.policy == "hebbes.policies.hebbian:Hebbian"
     assert config.choices.method == "hebbes.strategies.openai_es:OpenAIES"
     assert config.environment.wrappers == ("hebbes.wrappers.clip_action:ClipAction",)
-    assert load_policy(earlier / "best.dat").policy_name == "hebbes.policies.hebbian:Hebbian"
+    assert read_policy_file(earlier / "best.dat").policy_name == "hebbes.policies.hebbian:Hebbian"
 
 
 def test_a_misspelt_former_flag_is_answered_with_the_current_one(refusal):

@@ -10,7 +10,7 @@ from gymnasium.envs.registration import EnvSpec
 from gymnasium.spaces import Box, Discrete
 
 from hebbes.evaluation.play import make_evaluation_spec, play
-from hebbes.files.policy_file import load_policy
+from hebbes.files.policy_file import read_policy_file
 from hebbes.options.command_line import parse_config
 from hebbes.training.prepare import prepare
 from hebbes.training.run import execute
@@ -65,7 +65,7 @@ def test_trains_and_evaluates(environment, backend, tmp_path):
     (run,) = prepare(parse_config("static", ["--environment", environment, *flags], "test"))
     assert run.task.environment.backend == backend
     execute(run)
-    saved = load_policy(run.folder / "best.dat")
+    saved = read_policy_file(run.folder / "best.dat")
     assert np.array_equal(saved.weights, run.trainer.policy[0])
     assert saved.provenance["env_steps"] <= 3 * (1 + (run.config.trainer_options.population_size_max or 4))
     returns = play(saved, make_evaluation_spec(saved.environment), episodes=1, seed=0, threads=1).fitness

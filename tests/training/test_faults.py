@@ -11,7 +11,7 @@ from gymnasium.spaces import Box
 from hebbes.contracts.engine import EngineError
 from hebbes.contracts.randomness import Purpose
 from hebbes.files.checkpoint import load_newest_checkpoint
-from hebbes.files.policy_file import load_policy
+from hebbes.files.policy_file import read_policy_file
 from hebbes.recording.metrics import read_metrics
 from hebbes.training.advice import TrainingError
 from hebbes.training.lifecycle import Lifecycle
@@ -165,7 +165,7 @@ def test_observations_too_large_for_float32_fail_their_members(make_huge_config)
 def test_they_stay_out_of_the_statistics_of_the_observations(make_huge_config):
     run = train(make_huge_config(env_kwargs={"share": 0.3}, observation_normalization=True))
     failed = read_metrics(run / "metrics.csv")["failed_members"]
-    saved = load_policy(run / "latest.dat", ["tests.scripted"])
+    saved = read_policy_file(run / "latest.dat", ["tests.scripted"])
     assert len(failed) == 9 and (failed > 0).any()
     assert np.abs(saved.buffers["observation_mean"]).max() < 1 and saved.buffers["observation_std"].max() < 2
 
@@ -269,7 +269,7 @@ def test_evaluation_failing_leaves_no_score_and_no_better_policy(tmp_path, monke
     execute(run)
     scores = read_metrics(run.folder / "metrics.csv")["eval_return"]
     assert np.isnan(scores[1]) and np.isfinite(scores[3])
-    best = load_policy(run.folder / "best.dat", ["tests.scripted"]).provenance
+    best = read_policy_file(run.folder / "best.dat", ["tests.scripted"]).provenance
     assert (best["generation"], best["score"]) == (4, scores[3])
 
 

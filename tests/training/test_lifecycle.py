@@ -7,7 +7,7 @@ from hebbes.contracts import trainer as contracts
 from hebbes.contracts.trainer import Segment, Trainer, TrainerState
 from hebbes.files import segments as segment_files
 from hebbes.files.checkpoint import load_newest_checkpoint
-from hebbes.files.policy_file import load_policy
+from hebbes.files.policy_file import read_policy_file
 from hebbes.recording.loggers import Loggers
 from hebbes.recording.metrics import read_metrics
 from hebbes.registry.tables import TRAINERS
@@ -46,7 +46,7 @@ def test_a_toy_trainer_has_a_whole_run(toy, tmp_path, capsys):
         *("best.dat", "latest.dat", "config.yaml", "metrics.csv", "learning_curve.png", "test.json", "checkpoint")
     }
     assert list(folder.glob("events.*"))
-    metrics, best = read_metrics(folder / "metrics.csv"), load_policy(folder / "best.dat", ["tests"])
+    metrics, best = read_metrics(folder / "metrics.csv"), read_policy_file(folder / "best.dat", ["tests"])
     assert metrics["try"].tolist() == list(range(1, 10))
     assert metrics["env_steps"].tolist() == list(range(10, 100, 10))
     due = {"random": [3, 6, 9], "replay": list(range(1, 10))}[toy]  # by tries, or by env steps

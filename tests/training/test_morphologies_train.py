@@ -9,7 +9,7 @@ import pytest
 from hebbes.contracts.randomness import Purpose
 from hebbes.environments.morphologies import SPECIES
 from hebbes.evaluation.play import make_evaluation_spec, play
-from hebbes.files.policy_file import load_policy
+from hebbes.files.policy_file import read_policy_file
 from hebbes.options.command_line import parse_config
 from hebbes.recording.metrics import read_metrics
 from hebbes.training.assembly import find_spaces, make_environment_spec
@@ -81,7 +81,7 @@ def whole(tmp_path_factory):
 
 @pytest.mark.slow
 def test_the_policy_file_names_the_morphologies_and_play_is_the_mean_over_them(whole):
-    saved = load_policy(whole / "best.dat")
+    saved = read_policy_file(whole / "best.dat")
     assert saved.environment.morphologies == ("none", "right")
     environment = make_evaluation_spec(saved.environment)
     assert environment.backend == "gymnasium" and environment.morphologies == ("none", "right")
@@ -133,14 +133,14 @@ def test_invalid_morphologies_in_a_file_are_refused(value, tmp_path):
         header["environment"]["morphologies"] = value
 
     with pytest.raises(ValueError, match="morphologies must be"):
-        load_policy(write_forged_file(tmp_path / "a.dat", make_saved_policy(), edit))
+        read_policy_file(write_forged_file(tmp_path / "a.dat", make_saved_policy(), edit))
 
 
 def test_a_file_without_morphologies_has_the_intact_one(tmp_path):
     path = write_forged_file(
         tmp_path / "a.dat", make_saved_policy(), lambda header: header["environment"].pop("morphologies")
     )
-    assert load_policy(path).environment.morphologies == ("none",)
+    assert read_policy_file(path).environment.morphologies == ("none",)
 
 
 @pytest.mark.slow
@@ -158,4 +158,4 @@ def test_the_presets_train_on_the_intact_and_one_damaged_ant(trainer, environmen
     files = ["--folder", str(tmp_path), "--run_name", "run", "--test_episodes", "1", "--generations", "1"]
     tiny = ["--popsize", "2", "--max_episode_steps", "3", "--eval_episodes", "1", "--threads", "1"]
     folder = train(parse_config(trainer, ["--environment", environment, "--preset", "damage", *tiny, *files], "test"))
-    assert load_policy(folder / "best.dat").environment.morphologies == ("none", "right")
+    assert read_policy_file(folder / "best.dat").environment.morphologies == ("none", "right")

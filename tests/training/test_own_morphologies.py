@@ -7,7 +7,7 @@ import pytest
 
 from hebbes.environments.morphologies import SPECIES, pin_morphology, shorten_morphology_name
 from hebbes.evaluation.play import play
-from hebbes.files.policy_file import load_policy
+from hebbes.files.policy_file import read_policy_file
 from hebbes.options.command_line import parse_config
 from hebbes.options.evaluation import EvaluateConfig
 from hebbes.programs.evaluation_entries import load_entries
@@ -75,7 +75,7 @@ def test_a_changed_file_is_another_morphology_to_a_resume_and_to_an_evaluation(m
     best = str(folder / "best.dat")
     monkeypatch.chdir(tmp_path / "elsewhere")
 
-    saved = load_policy(folder / "best.dat")
+    saved = read_policy_file(folder / "best.dat")
     assert saved.environment.morphologies == (name_by_content(mine),)
     (entry,) = load_entries(EvaluateConfig((best,)))
     assert (

@@ -3,7 +3,7 @@
 import pytest
 
 from hebbes.evaluation.play import make_evaluation_spec, play
-from hebbes.files.policy_file import load_policy
+from hebbes.files.policy_file import read_policy_file
 from hebbes.options.command_line import parse_config
 from hebbes.training.prepare import prepare
 from hebbes.training.run import execute
@@ -16,7 +16,7 @@ def test_cartpole_is_solved_by_its_preset(trainer, tmp_path):
     flags += ["--stop_at_return", "500"]  # the largest possible return
     (run,) = prepare(parse_config(trainer, flags, "test"))
     execute(run)
-    saved = load_policy(run.folder / "best.dat")
+    saved = read_policy_file(run.folder / "best.dat")
     assert play(saved, make_evaluation_spec(saved.environment), episodes=100, seed=1, threads=2).fitness.mean() >= 475
 
 
@@ -30,7 +30,7 @@ def test_only_a_policy_that_sees_reward_follows_it_in_the_t_maze(modulation, lea
     flags += ["--modulation", modulation, "--generations", "20", "--eval_every", "5", "--threads", "1"]
     (run,) = prepare(parse_config("hebbian", flags, "test"))
     execute(run)
-    saved = load_policy(run.folder / "best.dat")
+    saved = read_policy_file(run.folder / "best.dat")
     mean = play(saved, make_evaluation_spec(saved.environment), episodes=400, seed=1, threads=1).fitness.mean()
     assert least <= mean <= most
 
@@ -43,6 +43,6 @@ def test_only_a_policy_with_eligibility_follows_a_delayed_reward(flag, least, mo
     flags += [flag, "--generations", "20", "--eval_every", "4", "--seed", "200", "--threads", "1"]
     (run,) = prepare(parse_config("hebbian", flags, "test"))
     execute(run)
-    saved = load_policy(run.folder / "best.dat")
+    saved = read_policy_file(run.folder / "best.dat")
     mean = play(saved, make_evaluation_spec(saved.environment), episodes=400, seed=1, threads=1).fitness.mean()
     assert least <= mean <= most

@@ -7,7 +7,7 @@ import pytest
 
 from hebbes.files.checkpoint import load_newest_checkpoint
 from hebbes.files.folder_lock import lock_folder
-from hebbes.files.policy_file import load_policy
+from hebbes.files.policy_file import read_policy_file
 from hebbes.options.command_line import parse_config
 from hebbes.recording.metrics import read_metrics
 from hebbes.training import assemble_run as assembling
@@ -131,7 +131,7 @@ def test_files_that_differ_from_the_commit_are_told_of(tmp_path, monkeypatch, ca
 
 def test_policies_come_from_where_they_were_trained_and_not_from_where_they_are_saved_again(tmp_path, monkeypatch):
     def list_origins():
-        saved = [load_policy(folder / name, IMPORT).provenance for name in ("best.dat", "latest.dat")]
+        saved = [read_policy_file(folder / name, IMPORT).provenance for name in ("best.dat", "latest.dat")]
         return [each["cpu"] for each in (*saved, load_newest_checkpoint(folder / "checkpoint")[0].conditions)]
 
     folder = train(make_scripted_config(tmp_path, generations=2))

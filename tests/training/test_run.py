@@ -36,7 +36,7 @@ def config(tmp_path):
 
 def load(path):
     """A saved policy. The package of its environment may be imported."""
-    return policy_file.load_policy(path, ["tests.scripted"])
+    return policy_file.read_policy_file(path, ["tests.scripted"])
 
 
 def record_contexts(config):

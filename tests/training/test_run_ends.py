@@ -9,7 +9,7 @@ import pytest
 
 from hebbes.contracts.engine import NONFINITE_OUTPUT
 from hebbes.execution.engine_options import resolve_num_threads
-from hebbes.files.policy_file import load_policy
+from hebbes.files.policy_file import read_policy_file
 from hebbes.recording.base import RunLogger
 from hebbes.recording.metrics import read_metrics
 from hebbes.training import final_test
@@ -163,7 +163,7 @@ def test_another_test_than_that_of_the_folder_is_played(finished, capsys):
     assert "test.json" in _resume_and_list_changes(folder, generations=3, test_episodes=3)
     assert _read_test_line(capsys) != line
     resume(folder, generations=5, test_episodes=3)
-    best = load_policy(folder / "best.dat", ["tests.scripted"])
+    best = read_policy_file(folder / "best.dat", ["tests.scripted"])
     assert _read_test_line(capsys).endswith(f"of generation {best.provenance['generation']}")
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from hebbes.files.checkpoint import load_newest_checkpoint
 from hebbes.files.folder_lock import lock_folder
-from hebbes.files.policy_file import load_policy
+from hebbes.files.policy_file import read_policy_file
 from hebbes.programs.train import prepare_runs
 from hebbes.recording.console import Console
 from hebbes.strategies.openai_es import OpenAIES
@@ -239,4 +239,4 @@ def test_one_that_fails_does_not_keep_the_others_from_their_turn(tmp_path, capsy
     assert said[-1].startswith("what helps      a new run with other step sizes (--learning_rate, --sigma); ")
     done = [load_newest_checkpoint(top / f"seed{seed}" / "checkpoint")[0].progress.units for seed in range(3)]
     assert done == [2, 1, 2]
-    assert load_policy(top / "seed2" / "best.dat", ["tests.scripted"]).provenance["seed"] == 2
+    assert read_policy_file(top / "seed2" / "best.dat", ["tests.scripted"]).provenance["seed"] == 2

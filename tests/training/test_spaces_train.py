@@ -7,7 +7,7 @@ import pytest
 
 from hebbes.environments.make_batch_env import make_batch_env
 from hebbes.evaluation.play import make_evaluation_spec, play
-from hebbes.files.policy_file import load_policy
+from hebbes.files.policy_file import read_policy_file
 from hebbes.options.command_line import parse_config
 from hebbes.options.evaluation import EvaluateConfig
 from hebbes.programs.evaluation_entries import load_entries
@@ -82,7 +82,7 @@ def test_trains_is_tested_saved_evaluated_resumed_and_started_from(observations,
     first = make_config(tmp_path, trainer, observations, actions, observation_normalization=True, **options)
     assert (first.environment.id, first.environment.imports) == ("Spaces-v0", (IMPORT,))
     run = train(first)
-    saved = load_policy(run.folder / "best.dat", [IMPORT])
+    saved = read_policy_file(run.folder / "best.dat", [IMPORT])
     assert " ".join(wrapper.name for wrapper in saved.environment.wrappers) == wrappers
     assert (saved.policy.observation_shape, saved.policy.num_outputs) == (shape, outputs)
     assert saved.buffers["observation_mean"].shape == shape
@@ -93,7 +93,7 @@ def test_trains_is_tested_saved_evaluated_resumed_and_started_from(observations,
     assert metrics["generation"].tolist() == [1, 2] and metrics["failed_members"].tolist() == [0, 0]
     start = {"init_from": str(run.folder / "best.dat"), "run_name": "again"}
     (begun,) = prepare(first.change(run=start))
-    best = load_policy(run.folder / "best.dat", [IMPORT])  # may be from the resumed run
+    best = read_policy_file(run.folder / "best.dat", [IMPORT])  # may be from the resumed run
     np.testing.assert_array_equal(begun.trainer.policy[0], best.weights)
 
 
@@ -118,7 +118,7 @@ def test_the_best_of_whole_numbers_are_learned(actions, tmp_path):
     run = train(
         make_config(tmp_path, "static", "vector", actions, policy="mlp", bias=True, optimizer="adam", **learning)
     )
-    saved = load_policy(run.folder / "best.dat", [IMPORT])
+    saved = read_policy_file(run.folder / "best.dat", [IMPORT])
     returns = play(saved, make_evaluation_spec(saved.environment), episodes=4, seed=1, threads=1).fitness
     assert returns.mean() >= 0.9 * 4 * greatest
 
@@ -135,7 +135,7 @@ def test_two_workers_find_the_same(tmp_path):
 
 
 def test_a_video_of_whole_numbers_is_written(folder, tmp_path):
-    saved = load_policy(folder / "best.dat", [IMPORT])
+    saved = read_policy_file(folder / "best.dat", [IMPORT])
     film_episode(tmp_path / "a.mp4", saved, make_evaluation_spec(saved.environment), seed=0, max_episode_steps=None)
     assert (tmp_path / "a.mp4").stat().st_size > 0
 
@@ -144,7 +144,7 @@ def test_a_file_with_our_wrappers_needs_no_import(tmp_path):
     """An EnvPool id with a Dict to observe and a Box of integers to act in."""
     options = {**TINY, "environment": "RubiksCube-partly-scrambled-v0", "folder": tmp_path, "max_episode_steps": 3}
     run = train(parse_config("static", [part for k, v in options.items() for part in (f"--{k}", str(v))], ""))
-    saved = load_policy(run.folder / "best.dat")
+    saved = read_policy_file(run.folder / "best.dat")
     assert [wrapper.name for wrapper in saved.environment.wrappers] == ["choose_action"]
     assert saved.policy.num_outputs == 6 + 1 + 3
     environment = make_evaluation_spec(saved.environment)
@@ -153,7 +153,7 @@ def test_a_file_with_our_wrappers_needs_no_import(tmp_path):
 
 
 def test_a_loaded_policy_gives_what_the_wrapped_environment_takes(folder):
-    saved = load_policy(folder / "best.dat", [IMPORT])
+    saved = read_policy_file(folder / "best.dat", [IMPORT])
     env = make_batch_env(saved.environment, [0, 1], threads=1, training=False)
     outputs = act(saved, env.start(0))
     assert outputs.shape == (2, 2 + 3 + 4)

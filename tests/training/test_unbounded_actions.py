@@ -10,7 +10,7 @@ from hebbes.environments.make_batch_env import make_batch_env
 from hebbes.environments.wrapper_spec import WrapperSpec
 from hebbes.evaluation.play import make_evaluation_spec, play
 from hebbes.execution.episode import Agent, run_episode
-from hebbes.files.policy_file import load_policy
+from hebbes.files.policy_file import read_policy_file
 from hebbes.options.command_line import parse_config
 from hebbes.options.program_options import parse_options
 from hebbes.policies.mlp import MLP
@@ -64,7 +64,7 @@ def test_the_preset_of_es_torch_trains_and_evaluates_unclipped(tmp_path):
     (run,) = prepare(parse_config("static", [*flags, "--test_episodes", "0", "--threads", "1"], ""))
     assert (run.config.trainer_options.episode_seeds, run.task.agent.policy.initialization) == ("independent", "xavier")
     execute(run)
-    saved = load_policy(run.folder / "best.dat")
+    saved = read_policy_file(run.folder / "best.dat")
     assert (saved.environment.wrappers, saved.action_head) == ((), "identity")
     saved.weights[-6:] = 1000  # the biases of the outputs
     for backend in ("envpool", "gymnasium"):

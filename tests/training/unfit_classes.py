@@ -12,6 +12,10 @@ from hebbes.strategies.openai_es import OpenAIES, OpenAIESSettings
 from hebbes.wrappers.base import BatchWrapper
 
 
+def _raise(*_):
+    raise RuntimeError("scripted")
+
+
 class NoSettings(OpenAIES):
     Settings = None
 
@@ -42,8 +46,7 @@ class LacksMethods:
 
 
 class ConstructorRaises(OpenAIES):
-    def __init__(self, *arguments):
-        raise RuntimeError("scripted")
+    __init__ = _raise
 
 
 class AsksNothing(OpenAIES):
@@ -97,8 +100,7 @@ class TellsAnotherMetric(_TellsLater):
 
 
 class TellRaises(_TellsLater):
-    def answer(self, metrics):
-        raise RuntimeError("scripted")
+    answer = _raise
 
 
 class TellsColumnOfOurs(_TellsLater):
@@ -214,8 +216,7 @@ class LacksAct:
 
 
 class PolicyRaises(Linear):
-    def __post_init__(self):
-        raise RuntimeError("scripted")
+    __post_init__ = _raise
 
 
 class NoLayout(Linear):
@@ -227,9 +228,7 @@ class FloatLayout(Linear):
 
 
 class LayoutRaises(Linear):
-    @property
-    def layout(self):
-        return self.misspelt
+    layout = property(lambda self: self.misspelt)
 
 
 class ShortStart(Linear):
@@ -242,12 +241,9 @@ class StateOfNobody(Linear):
         return {"memory": np.zeros(7)}
 
 
-Named = namedtuple("Named", "memory")
-
-
 class NamedState(Linear):
     def initial_state(self, weights, rngs, buffers):
-        return Named(np.zeros((len(weights), 7)))
+        return namedtuple("Named", "memory")(np.zeros((len(weights), 7)))
 
 
 class FewOutputs(Linear):
@@ -261,8 +257,7 @@ class ActRaises(Linear):
 
 
 class WrapperRaises(BatchWrapper):
-    def __init__(self, env):
-        raise RuntimeError("scripted")
+    __init__ = _raise
 
 
 class StartRaises(BatchWrapper):
@@ -301,5 +296,4 @@ class ByForwarding:
 
 
 class GymnasiumWrapperRaises(gymnasium.Wrapper):
-    def __init__(self, env):
-        raise RuntimeError("scripted")
+    __init__ = _raise

@@ -13,7 +13,7 @@ from hebbes.programs.evaluation_report import (
     Group,
     Methods,
     compare_all_methods,
-    explain_failure,
+    explain_missing_comparison,
     group_by_environment,
     name_unit,
     select_intact,
@@ -94,7 +94,7 @@ def _compare_methods(group: Group, methods: Methods, label: str) -> Iterator[Blo
         return
     rows, probabilities = [], {}
     for number, ((one, other), found) in enumerate(compare_all_methods(group, methods).items(), 1):
-        name, failure = f"{number}  {one} over {other}", explain_failure(group, methods, one, other)
+        name, failure = f"{number}  {one} over {other}", explain_missing_comparison(group, methods, one, other)
         probabilities[name] = found.probability_of_improvement
         cells = [failure] if failure else [str(found.probability_of_improvement), str(found.mean_difference)]
         rows.append((name, name_unit(methods, one, other), *cells))
