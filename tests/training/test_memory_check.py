@@ -17,10 +17,11 @@ from hebbes.execution.workers import Workers
 from hebbes.options.evaluation import EvaluateConfig
 from hebbes.policies.linear import Linear
 from hebbes.training import memory_check
+from hebbes.training.evolution_size import measure_evolution
 from hebbes.training.memory_check import Knob, check_evaluation_memory, check_memory, format_bytes
 from hebbes.training.prepare import prepare
 from hebbes.training.run import execute
-from hebbes.training.run_memory import WORKER_BYTES, Network, RunSize, Stage, count_simulators, estimate_memory
+from hebbes.training.run_memory import WORKER_BYTES, NetworkSize, RunSize, Stage, count_simulators, estimate_memory
 from tests.training.scripted_runs import make_scripted_config
 
 HUGE = "1000000000"
@@ -34,7 +35,7 @@ class ToySize(SearchSize):
 
 
 RUN = RunSize(
-    Network(num_params=1000, row_bytes=4000),
+    NetworkSize(num_params=1000, row_bytes=4000),
     ToySize(population_size=99),
     training=SIMULATORS,
     test=replace(SIMULATORS, keeps_all=False),
@@ -217,7 +218,7 @@ def test_the_option_that_takes_most_is_blamed():
 
 
 def test_a_policy_that_fits_with_no_option_is_blamed_itself():
-    run = replace(RUN, network=Network(10**9, 4 * 10**9))
+    run = replace(RUN, network=NetworkSize(10**9, 4 * 10**9))
     with pytest.raises(ValueError, match=r"^the policy's 1,000,000,000 parameters .* a smaller policy "):
         check_memory(run, [make_population_knob(run)], 1_000_000_000)
 
@@ -260,3 +261,10 @@ def test_a_run_says_what_it_needs_in_its_first_lines(tmp_path, monkeypatch, caps
 )
 def test_sizes_read_as_people_write_them(number, text):
     assert format_bytes(number) == text
+
+
+@pytest.mark.parametrize(("members", "params", "directions"), [(10, 100, 5), (400, 100, 32), (400, 8, 8)])
+def test_a_thread_keeps_the_orthogonal_directions_of_a_block(members, params, directions, tmp_path):
+    config = make_scripted_config(tmp_path, sampler="orthogonal", population_size=members)
+    policy = Linear((params,), 1, bias=False)
+    assert measure_evolution(config, policy).noise_bytes == 8 * params * directions
