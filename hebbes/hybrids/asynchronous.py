@@ -24,7 +24,7 @@ results depend on the order of completions alone, which a `CompletionLog` keeps.
 """
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict
 from math import nan
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -39,6 +39,7 @@ from hebbes.hybrids import core, jobs
 from hebbes.hybrids.algorithm import Algorithm
 from hebbes.hybrids.asynchronous_settings import AsynchronousSettings
 from hebbes.hybrids.completion_log import CompletionLog
+from hebbes.hybrids.counters import Counters
 from hebbes.hybrids.flights import Flight, collect, pack_flights, unpack_flights
 from hebbes.hybrids.job_tally import JobTally
 from hebbes.hybrids.jobs import CriticsAnswer, CriticsJob, IndividualAnswer, IndividualJob, MeanAnswer, MeanJob
@@ -53,28 +54,6 @@ NUM_LENGTHS = 10
 """Episodes whose lengths, added, are the number of an individual's gradient steps."""
 NO_MEAN_POLICY = {"mean_policy_return": nan, "mean_policy_lag": nan, "mean_policy_env_steps": 0}
 """Metrics of an individual that is not compared with the mean policy."""
-
-
-@dataclass
-class Counters:
-    """What has been started and finished so far."""
-
-    individuals: int = 0
-    """Started, those that act at random included."""
-    means: int = 0
-    """Jobs of the mean policy that were started."""
-    critics: int = 0
-    """Jobs of the critics that were started."""
-    told: int = 0
-    critics_version: int = 0
-    """Jobs of the critics that are done."""
-    critic_steps: int = 0
-    """Gradient steps of these jobs."""
-    completions: int = 0
-    env_steps: int = 0
-    """Of individuals that have come back."""
-    lengths: list[int] = field(default_factory=list)
-    """Of their last episodes."""
 
 
 class Asynchronous(Algorithm):
@@ -111,6 +90,9 @@ class Asynchronous(Algorithm):
             collects=settings.rl_share > 0,
             max_simulators=2 * settings.actor_workers,
         )
+        self._critic_rows = (
+            self.learner.critics.copy_rows()
+        )  # shared by the jobs of all individuals that learn from them
         self._flights: list[Flight] = []
         self._counters = Counters()
         self._tally = JobTally()
@@ -169,7 +151,7 @@ class Asynchronous(Algorithm):
             replay_count=self.learner.replay.count if is_rl else None,
             actor_steps=sum(counters.lengths) if is_rl else 0,
             row=self.distribution.sample(counters.individuals),
-            critics=self.learner.critics.get_state()["rows"] if is_rl else np.empty((0, 0), np.float32),
+            critics=self._critic_rows if is_rl else np.empty((0, 0), np.float32),
         )
         counters.individuals += 1
         return job
@@ -216,6 +198,7 @@ class Asynchronous(Algorithm):
     def _take_critics(self, job: CriticsJob, answer: CriticsAnswer) -> None:
         core.learner.check_estimates(answer.loss)
         self.learner.critics.set_state(answer.critics)
+        self._critic_rows = self.learner.critics.copy_rows()
         self._tally.add_critics(job, answer)
         self._counters.critics_version += 1
         self._counters.critic_steps += job.critic_steps
@@ -292,6 +275,7 @@ class Asynchronous(Algorithm):
     def set_state(self, state: TrainerState) -> None:
         """Continues from what `get_state` returned."""
         self.learner.set_state(state)
+        self._critic_rows = self.learner.critics.copy_rows()
         self.distribution.load_state_dict(state.select_arrays("distribution"))
         self._share.load_state_dict(state.select_arrays("share"))
         self._counters = Counters(**state.values["counters"])

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from hebbes.contracts.engine import Engine
-from hebbes.contracts.trainer import TrainerState
+from hebbes.contracts.trainer import TrainerState, select_arrays
 from hebbes.hybrids.jobs import (
     CriticsAnswer,
     CriticsJob,
@@ -87,13 +87,19 @@ def collect(engine: Engine, flights: Sequence[Flight]) -> tuple[Flight, float]:
 
 
 def pack_flights(flights: Sequence[Flight]) -> TrainerState:
-    """The jobs and the answers that have come, so that a checkpoint can keep them."""
+    """The jobs and the answers that have come, for a checkpoint. An array that several of them share is kept once."""
     packed, arrays = [], {}
+    places: dict[int, str] = {}
     for number, flight in enumerate(flights):
         values: dict[str, Any] = {"kind": flight.job.kind}
         for part in ("job", "answer"):
             fields = vars(getattr(flight, part)) if getattr(flight, part) else {}
-            arrays.update({f"{part}{number}.{name}": each for name, each in fields.items() if _is_array(each)})
+            for name, array in ((name, each) for name, each in fields.items() if _is_array(each)):
+                own = f"{part}{number}.{name}"
+                place = places.setdefault(id(array), own)
+                if place != own:
+                    values.setdefault("shared", {})[own] = place
+                arrays[place] = array
             values[part] = {name: each for name, each in fields.items() if not _is_array(each)}
         packed.append(values)
     return TrainerState(arrays, {"flights": packed})
@@ -105,9 +111,11 @@ def unpack_flights(state: TrainerState) -> list[Flight]:
     for number, values in enumerate(state.values["flights"]):
         job_class, answer_class = KINDS[values["kind"]]
         try:
-            flight = Flight(job_class(**values["job"], **state.select_arrays(f"job{number}")))
+            shared = {own: state.arrays[place] for own, place in dict(values.get("shared", {})).items()}
+            arrays = {**state.arrays, **shared}
+            flight = Flight(job_class(**values["job"], **select_arrays(f"job{number}", arrays)))
             if values["answer"]:
-                flight.answer = answer_class(**values["answer"], **state.select_arrays(f"answer{number}"))
+                flight.answer = answer_class(**values["answer"], **select_arrays(f"answer{number}", arrays))
         except TypeError as error:
             raise ValueError(f"its jobs are of another version of hebbes: {error}") from None
         flights.append(flight)

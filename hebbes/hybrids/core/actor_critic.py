@@ -166,6 +166,10 @@ class Critics:
         """Moves the targets towards the critics."""
         self.targets.lerp_(self.trained.rows, self._target_rate)
 
+    def copy_rows(self) -> Float32[np.ndarray, "2 params"]:
+        """The parameters of both, in an array of their own."""
+        return copy_to_host(self.trained.rows)
+
     def get_state(self) -> dict[str, np.ndarray]:
         """Named arrays: parameters, targets, the optimizer's state."""
         return {**self.trained.get_state(), "targets": copy_to_host(self.targets)}
