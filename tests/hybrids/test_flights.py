@@ -36,7 +36,7 @@ def test_an_array_that_jobs_share_is_kept_once():
 def test_the_individuals_that_learn_from_the_same_critics_share_them(tmp_path):
     options = {
         **{"environment": "Pendulum-v1", "algorithm": "aes_rl", "hidden_sizes": [8], "threads": 1, "mean_scale": 1.0},
-        **{"start_steps": 400, "max_env_steps": 4000, "batch_size": 8, "actor_workers": 4, "rl_share": 0.9},
+        **{"start_steps": 200, "max_env_steps": 1600, "batch_size": 8, "actor_workers": 4, "rl_share": 0.9},
         **{"eval_episodes": 1, "test_episodes": 0, "folder": str(tmp_path), "checkpoint_every": 1},
     }
     run = hebbes.train(options, trainer="hybrid", quiet=True)

@@ -21,7 +21,11 @@ RUNS = {
 }
 
 
-@pytest.mark.parametrize("name", RUNS)
+QUICK = ("openai_es", "ars", "low_rank", "plastic")
+"""Of all kinds of populations. The other runs are for the slow tests."""
+
+
+@pytest.mark.parametrize("name", [pytest.param(name, marks=[] if name in QUICK else pytest.mark.slow) for name in RUNS])
 def test_the_size_of_chunks_changes_nothing(name, tmp_path):
     """75 members are three parts of the noise sums."""
 
