@@ -83,8 +83,8 @@ class _Dumper(yaml.SafeDumper):
         return True
 
 
+_tags = {f"tag:yaml.org,2002:{kind}": numbers for kind, numbers in _NUMBERS.items()}
 for _each in (_Loader, _Dumper):
-    _tags = {f"tag:yaml.org,2002:{kind}": numbers for kind, numbers in _NUMBERS.items()}
     _each.yaml_implicit_resolvers = {
         first: [entry for entry in entries if entry[0] not in _tags]
         for first, entries in _each.yaml_implicit_resolvers.items()
