@@ -67,6 +67,12 @@ STUDIES = {
         options={"test_episodes": "100", "threads": "1"},
         seeds=range(40, 45),
     ),
+    "humanoid": Study(
+        minutes={"Humanoid-v5": 130},
+        methods={"preset": Method("train_static.py")},
+        options={"test_episodes": "100", "threads": "1"},
+        seeds=range(20, 25),
+    ),
     "car_racing": Study(
         minutes={"CarRacing-v3": 180},
         methods={"static": Method("train_static.py"), "plastic": Method("train_hebbian.py")},
