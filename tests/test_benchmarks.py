@@ -53,6 +53,7 @@ def test_prints_its_figures_as_json(command, keys):
     assert all(value > 0 for value in figures.values() if not isinstance(value, str))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "axes",
     [

@@ -114,6 +114,7 @@ def test_the_options_of_a_part_are_checked(flags, line, parts):
     assert line in done.stderr and len(done.stderr.splitlines()) == 1
 
 
+@pytest.mark.slow
 def test_the_page_runs_from_python(parts, tmp_path):
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     done = subprocess.run(

@@ -191,6 +191,7 @@ def test_the_ranks_of_es_torch_by_hand():
     assert es_torch.rank(np.array([3.0, 1.0, 1.0, 9.0, -4.0])).tolist() == [0.25, -0.125, -0.125, 0.5, -0.5]
 
 
+@pytest.mark.slow
 def test_our_policy_sees_and_acts_as_in_its_own_evaluation(tmp_path):
     from benchmarks.peers import ours
     from hebbes.evaluation.loaded_policy import Session

@@ -220,6 +220,7 @@ def test_options_for_what_a_file_describes_itself_are_refused(files):
         make_config(files[0], environment="CartPole-v1", action_bounds="tanh")
 
 
+@pytest.mark.slow
 def test_a_game_of_the_reference_that_waits_for_fire_begins_with_it(tmp_path):
     path = tmp_path / "reference.dat"
     torch.save(np.zeros(1362 + 648 * 128 + 128 * 64 + 64 * 4), path)

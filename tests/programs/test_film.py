@@ -71,6 +71,7 @@ def test_a_video_that_is_missing_is_made_after_a_resume(folder, tmp_path):
     assert not (folder / "kept" / ".00000004.dat.1.tmp").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("damage", "reason"),
     [
@@ -136,6 +137,7 @@ def test_each_kept_policy_is_a_scene_and_the_best_one_the_last(folder):
     assert re.fullmatch(r"generation [245]  best", captions[4])
 
 
+@pytest.mark.slow
 def test_a_policy_that_is_named_twice_is_one_scene(folder, tmp_path):
     done = run_command("film", folder, folder / "best.dat", "-o", tmp_path / "film.mp4", "--max_episode_steps", 9)
     assert (done.returncode, "5 episodes" in done.stdout) == (0, True), done.stderr

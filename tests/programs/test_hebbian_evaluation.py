@@ -273,6 +273,7 @@ def test_plots_are_written_for_every_file_and_for_morphologies(files, tmp_path):
     assert all(path.read_bytes().startswith(b"\x89PNG") for path in written)
 
 
+@pytest.mark.slow
 def test_a_file_that_was_lost_or_cannot_be_drawn_costs_no_other_plot(files, tmp_path, monkeypatch):
     paths = files["plastic"], files["coevolved"]
     options = make_config(*paths, plots=str(tmp_path), episodes=2)

@@ -268,6 +268,7 @@ def test_a_sweep_on_a_terminal_shows_what_it_does(tmp_path):
     assert program.screen.below == ""
 
 
+@pytest.mark.slow
 def test_a_quiet_sweep_prints_nothing(tmp_path):
     command = [sys.executable, "-m", "hebbes", "sweep", *make_arguments(tmp_path, trials=1, finalists=0), "--quiet"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120, cwd=ROOT)

@@ -251,6 +251,7 @@ def test_programs_say_what_they_do_from_start_to_end(tmp_path):
     assert "policy 2 of 2" not in evaluation.screen.text
 
 
+@pytest.mark.slow
 def test_a_quiet_training_shows_nothing_on_a_terminal(tmp_path):
     flags = ["--environment", "CartPole-v1", "--generations", 2, "--popsize", 4, "--folder", tmp_path]
     flags += ["--max_episode_steps", 99, "--test_episodes", 1, "--threads", 1]  # fewer would all tie, which is said

@@ -21,8 +21,8 @@ RUNS = {
 }
 
 
-QUICK = ("openai_es", "ars", "low_rank", "plastic")
-"""Of all kinds of populations. The other runs are for the slow tests."""
+QUICK = ("openai_es", "plastic")
+"""The other runs are for the slow tests."""
 
 
 @pytest.mark.parametrize("name", [pytest.param(name, marks=[] if name in QUICK else pytest.mark.slow) for name in RUNS])

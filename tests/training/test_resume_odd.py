@@ -96,7 +96,8 @@ def test_a_wrapper_of_ours_by_its_full_name_resumes_too(tmp_path):
     assert (wrapper.name, wrapper.kwargs["negative_streak"], wrapper.kwargs["grace_steps"]) == ("early_stop", 3, 0)
 
 
-@pytest.mark.parametrize("name", ["InPlace", pytest.param("Growing", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["InPlace", "Growing"])
 def test_a_users_strategy_resumes_too(name, tmp_path):
     config = make_scripted_config(tmp_path, strategy=f"{__name__}:{name}", eval_every=4)
     whole = train(change(config, run_name="whole"))

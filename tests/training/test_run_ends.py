@@ -156,6 +156,7 @@ def test_what_a_finished_run_lacks_is_made_again(lost, damage, finished, capsys)
     assert _read_test_line(capsys) == line
 
 
+@pytest.mark.slow
 def test_another_test_than_that_of_the_folder_is_played(finished, capsys):
     folder, line = finished
     assert "test.json" in _resume_and_list_changes(folder, generations=3, test_episodes=2, episode_timeout=60.0)
