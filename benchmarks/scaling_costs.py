@@ -158,7 +158,9 @@ def measure_actors(actors: int) -> float:
 
 def do_sleeps(dispatch: Dispatch, seconds: Sequence[float]) -> list[Rollouts]:
     """The answers of jobs that sleep so long."""
-    tickets = [dispatch.submit(sleep, each, range(32), home=number) for number, each in enumerate(seconds)]
+    tickets = [
+        dispatch.submit(sleep, each, range(32), home=("episodes", number)) for number, each in enumerate(seconds)
+    ]
     answers = dict(dispatch.collect_each(tickets))
     return [answers[ticket] for ticket in tickets]
 

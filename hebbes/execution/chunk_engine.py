@@ -11,6 +11,7 @@ from jaxtyping import Float, Float64
 from hebbes.contracts.engine import EPISODE_TIMEOUT, Context, Rollouts
 from hebbes.contracts.errors import say
 from hebbes.contracts.population import NoisePopulation, Population
+from hebbes.contracts.randomness import Purpose
 from hebbes.execution.chunks import (
     IDLE_PER_THREAD,
     ChunkEvaluator,
@@ -68,7 +69,7 @@ class ChunkEngine:
             self._dispatch.submit(
                 ChunkEvaluator.evaluate,
                 *(everybody, ids, shared, env_threads, max_idle),
-                home=number,
+                home=(context.purpose, number),
                 limit=limit,
                 give_up=partial(_fail_members, ids, num_cases, context),
             )
@@ -115,7 +116,12 @@ class ChunkEngine:
         groups = group_parts(cut_into_chunks(len(population), PART_SIZE), num_threads)
         tickets = {
             self._dispatch.submit(
-                ChunkEvaluator.weighted_noise_sums, arguments[0], parts, arguments[1], powers, home=number
+                ChunkEvaluator.weighted_noise_sums,
+                arguments[0],
+                parts,
+                arguments[1],
+                powers,
+                home=(Purpose.NOISE, number),
             ): number
             for number, parts in enumerate(groups)
         }

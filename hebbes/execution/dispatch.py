@@ -30,7 +30,7 @@ from math import inf
 from typing import Any
 
 from hebbes.contracts.errors import say
-from hebbes.execution.jobs import MAX_TRIES, Call, Job, Seat, Seats, TimeLimit, end_dispatch
+from hebbes.execution.jobs import MAX_TRIES, Call, Home, Job, Seat, Seats, TimeLimit, end_dispatch
 from hebbes.execution.losses import check_deaths
 from hebbes.execution.stragglers import LOOK_SECONDS, POLL_SECONDS, Stragglers, is_hanging
 from hebbes.execution.transport import Loss, Transport
@@ -72,7 +72,7 @@ class Dispatch:
         self,
         function: Callable[..., Any],
         *arguments: Any,
-        home: int | None = None,
+        home: Home | None = None,
         urgent: bool = False,
         limit: TimeLimit | None = None,
         give_up: Callable[[str], Any] = end_dispatch,

@@ -6,11 +6,14 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import count
 from math import inf
-from typing import Any
+from typing import Any, TypeAlias
 
 from hebbes.contracts.engine import EngineError
 from hebbes.contracts.errors import say
 from hebbes.execution.transport import Cause, Transport, Worker
+
+Home: TypeAlias = tuple[Hashable, int]
+"""A kind of jobs, and the number of a chunk or part. A worker that has started gets its share of each kind."""
 
 MAX_TRIES: Mapping[Cause, int] = {"call": 2, "unknown": 5}
 """Number of workers that a job may lose in this way, the last of which gives it up. Other losses never do."""
@@ -38,7 +41,7 @@ class Job:
     ticket: int
     function: Callable[..., Any]
     arguments: Sequence[Any]
-    home: int | None
+    home: Home | None
     limit: TimeLimit | None
     give_up: Callable[[str], Any]
     losses: Counter[Cause] = field(default_factory=Counter)

@@ -3,19 +3,20 @@
 To find the first job takes the same time however many wait, because a generation may have ten thousand.
 """
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Hashable, Sequence
 from heapq import heappop, heappush
 from itertools import count
 from math import ceil
 
-from hebbes.execution.jobs import Job, Seat
+from hebbes.execution.jobs import Home, Job, Seat
 
 
 class WaitingJobs:
     """The jobs in their order. Those of a home prefer the first worker that had one of them, as long as it lives."""
 
     def __init__(self) -> None:
-        self._owners: dict[int, Seat] = {}
+        self._owners: dict[Home, Seat] = {}
         self._places: dict[Job, int] = {}
         """Waiting job -> its place in the order."""
         self._queues: dict[Seat | None, list[tuple[int, Job]]] = {}
@@ -54,19 +55,19 @@ class WaitingJobs:
         return any(job.limit is not None for job in self._places)
 
     def share_out(self, num_workers: int) -> None:
-        """Frees the homes of each worker above its share, so that one that has started gets some."""
-        share = ceil(len(self._owners) / num_workers)
-        homes: dict[Seat, list[int]] = {}
+        """Frees the homes of each worker above its share of each kind, so that one that has started gets some."""
+        num_homes = Counter(kind for kind, _ in self._owners)
+        homes: dict[tuple[Seat, Hashable], list[Home]] = {}
         for home, owner in self._owners.items():
-            homes.setdefault(owner, []).append(home)
-        for seat, own in homes.items():
-            self._free_homes(seat, own[share:])
+            homes.setdefault((owner, home[0]), []).append(home)
+        for (seat, kind), own in homes.items():
+            self._free_homes(seat, own[ceil(num_homes[kind] / num_workers) :])
 
     def free(self, seat: Seat) -> None:
         """Frees the homes of a lost worker."""
         self._free_homes(seat, [home for home, owner in self._owners.items() if owner is seat])
 
-    def _free_homes(self, seat: Seat, homes: Sequence[int]) -> None:
+    def _free_homes(self, seat: Seat, homes: Sequence[Home]) -> None:
         for home in homes:
             del self._owners[home]
         for _, job in self._queues.pop(seat, []) if homes else ():

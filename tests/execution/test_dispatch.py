@@ -62,8 +62,8 @@ def test_another_transport_fits_without_a_change_of_the_dispatch():
 
 
 def test_jobs_of_any_function_are_collected_while_others_run(dispatch):
-    long = dispatch.submit(sleep, 0.2, home=0)
-    short = {dispatch.submit(count_up, number, home=1): number for number in range(5)}
+    long = dispatch.submit(sleep, 0.2, home=("job", 0))
+    short = {dispatch.submit(count_up, number, home=("job", 1)): number for number in range(5)}
     answers = dict(dispatch.collect(short) for _ in short)
     assert {ticket: answer[0] for ticket, answer in answers.items()} == short
     assert dispatch.collect([long]) == (long, 0.2)
@@ -87,6 +87,10 @@ def test_an_exit_in_a_thread_reaches_the_caller():
         dispatch.collect([ticket])
 
 
+def make_homes(number):
+    return [("job", each) for each in range(number)]
+
+
 def do_rounds(transport, homes, rounds):
     """The numbers of the workers that did each job, one row for each round."""
     dispatch = Dispatch(transport)
@@ -108,12 +112,30 @@ def make_even_transport(num_workers):
 
 
 def test_jobs_return_to_the_worker_that_had_them():
-    assert do_rounds(make_even_transport(2), range(6), 3) == [[0, 1, 0, 1, 0, 1]] * 3
-    assert do_rounds(make_even_transport(3), range(6), 3) == [[0, 1, 2, 0, 1, 2]] * 3
+    assert do_rounds(make_even_transport(2), make_homes(6), 3) == [[0, 1, 0, 1, 0, 1]] * 3
+    assert do_rounds(make_even_transport(3), make_homes(6), 3) == [[0, 1, 2, 0, 1, 2]] * 3
+
+
+def test_a_worker_that_joins_gets_its_share_of_each_kind():
+    transport = make_even_transport(2)
+    dispatch = Dispatch(transport)
+
+    def play_generation():
+        transport.calls.clear()
+        tickets = [dispatch.submit(count_up, number, home=("chunk", number)) for number in range(12)]
+        tickets += [dispatch.submit(count_up, -1, home=("noise", number)) for number in range(60)]
+        for _ in tickets:
+            dispatch.collect(tickets)
+        return [worker for worker, _, (number,) in sorted(transport.calls, key=lambda call: call[2]) if number >= 0]
+
+    assert play_generation() == [0, 1] * 6
+    transport.num_workers = 3
+    play_generation()
+    assert play_generation().count(2) >= 3
 
 
 def test_an_idle_worker_takes_the_last_job_of_another():
-    assert do_rounds(make_even_transport(2), [0] * 6, 2) == [[0, 0, 0, 1, 1, 1]] * 2
+    assert do_rounds(make_even_transport(2), 6 * make_homes(1), 2) == [[0, 0, 0, 1, 1, 1]] * 2
 
 
 def test_jobs_without_a_home_go_to_any_worker_in_their_order():
@@ -128,7 +150,7 @@ def test_idle_workers_get_jobs_before_anybody_collects():
     tickets = [dispatch.submit(count_up, number) for number in range(4)]
     assert len(transport.alive) == 2 and not transport.calls  # they start
     assert len(list(dispatch.collect_each(tickets))) == 4
-    for home in (None, 1):
+    for home in (None, ("job", 1)):
         transport.calls.clear()
         dispatch.submit(count_up, 4, home=home)
         assert len(transport.calls) == 1
@@ -218,7 +240,7 @@ def test_a_worker_that_hangs_keeps_only_the_job_that_it_has():
     transport = ToyTransport(Counter, 2)
     transport.fate = lambda function, arguments: HANGS if arguments == (0,) else 0
     dispatch = Dispatch(transport)
-    tickets = [dispatch.submit(count_up, number, home=0) for number in range(5)]
+    tickets = [dispatch.submit(count_up, number, home=("job", 0)) for number in range(5)]
     assert sorted(dispatch.collect(tickets[1:])[1][0] for _ in range(4)) == [1, 2, 3, 4]
 
 
@@ -227,7 +249,7 @@ def test_the_number_of_workers_may_change():
     dispatch = Dispatch(transport)
     for num_workers, made in ((1, 1), (3, 3), (2, 3)):
         transport.num_workers = num_workers
-        tickets = [dispatch.submit(count_up, number, home=number) for number in range(4)]
+        tickets = [dispatch.submit(count_up, number, home=("job", number)) for number in range(4)]
         assert sorted(dispatch.collect(tickets)[1][0] for _ in tickets) == [0, 1, 2, 3]
         assert transport.made == made
 

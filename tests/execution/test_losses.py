@@ -38,7 +38,7 @@ class ScriptedDispatch:
 
     def submit(self, number):
         limit = None if self.timeout is None else TimeLimit(self.timeout, "too late", (number, "warm_up"))
-        return self.dispatch.submit(double, number, "job", home=number, limit=limit, give_up=str)
+        return self.dispatch.submit(double, number, "job", home=("job", number), limit=limit, give_up=str)
 
 
 def find_given_up(answers):

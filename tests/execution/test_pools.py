@@ -68,8 +68,10 @@ def engine(tmp_path, monkeypatch):
 
 def test_the_pool_of_each_chunk_is_made_once(engine, tmp_path):
     for generation in range(4):
+        others = [engine.submit(isinstance, ChunkEvaluator) for _ in range(generation % 2)]  # the first worker is busy
         engine.evaluate(make_population(12), make_generation(generation))
         engine.evaluate(make_population(5), make_generation(generation, Purpose.EVALUATION))
+        assert [engine.collect(others)[1] for _ in others] == [True] * len(others)
     assert count_lines(tmp_path / "built") == 4 + 2
     assert count_lines(tmp_path / "freed") == 0
 

@@ -184,7 +184,7 @@ def test_homes_are_shared_out_anew_when_a_worker_joins(transport):
     for num_workers in (1, 2, 2, 2):
         transport.num_workers = num_workers
         transport.calls.clear()
-        tickets = [dispatch.submit(double, number, home=number) for number in range(6)]
+        tickets = [dispatch.submit(double, number, home=("job", number)) for number in range(6)]
         assert len(list(dispatch.collect_each(tickets))) == 6
         done.append({arguments[0]: worker for worker, _, arguments in transport.calls})
     assert set(done[0].values()) == {0}

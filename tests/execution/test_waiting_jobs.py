@@ -35,17 +35,20 @@ class PlainList:
     def find_last(self):
         return self.jobs[-1] if self.jobs else None
 
-    def free(self, seat, kept=0):
-        for home in [home for home, owner in self.owners.items() if owner is seat][kept:]:
+    def free(self, seat, kinds="ab", kept=0):
+        own = [home for home, owner in self.owners.items() if owner is seat and home[0] in kinds]
+        for home in own[kept:]:
             del self.owners[home]
 
     def share_out(self, num_workers):
-        share = ceil(len(self.owners) / num_workers)
-        for seat in SEATS:
-            self.free(seat, share)
+        for kind in "ab":
+            share = ceil(sum(home[0] == kind for home in self.owners) / num_workers)
+            for seat in SEATS:
+                self.free(seat, kind, share)
 
 
-ADD = st.tuples(st.just("add"), st.sampled_from([None, 0, 1, 2, 3]), st.booleans())
+HOMES = [None, *(("a", number) for number in range(4)), ("b", 0), ("b", 1)]
+ADD = st.tuples(st.just("add"), st.sampled_from(HOMES), st.booleans())
 TAKE = st.tuples(st.sampled_from(["first", "last", "free"]), st.sampled_from(SEATS), st.none())
 SHARE = st.tuples(st.just("share"), st.integers(1, 4), st.none())
 
@@ -73,7 +76,7 @@ def test_jobs_come_as_from_a_plain_list(actions):
 def test_finding_a_job_does_not_look_at_all_that_wait():
     """Ten thousand jobs of three workers are handed out with a few looks at the order for each."""
     waiting, looks = WaitingJobs(), count()
-    jobs = [Job(number, print, (), number, None, end_dispatch) for number in range(10_000)]
+    jobs = [Job(number, print, (), ("a", number), None, end_dispatch) for number in range(10_000)]
     waiting._find_owner = lambda job: (next(looks), WaitingJobs._find_owner(waiting, job))[1]
     for _ in range(2):  # in the second round all homes are owned
         for job in jobs:
@@ -88,7 +91,7 @@ def test_finding_a_job_does_not_look_at_all_that_wait():
 
 def test_jobs_that_are_taken_are_forgotten():
     waiting = WaitingJobs()
-    jobs = [Job(number, print, (), 0, None, end_dispatch) for number in range(3)]
+    jobs = [Job(number, print, (), ("a", 0), None, end_dispatch) for number in range(3)]
     forgotten = [ref(job) for job in jobs]
     for job in jobs:
         waiting.add(job)
