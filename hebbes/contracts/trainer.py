@@ -93,7 +93,7 @@ class TrainerState:
     values: Mapping[str, Any] = field(default_factory=dict)
     """Values for JSON, of at most `MAX_VALUES_LENGTH` characters together. NaN is allowed. They are copied too."""
     segments: Mapping[str, Segment] = field(default_factory=dict)
-    """The large state. It is never copied, and read when a checkpoint is written."""
+    """The large state. It is not copied after a unit, and read when a checkpoint is written."""
 
     def select_arrays(self, owner: str) -> dict[str, np.ndarray]:
         """The arrays of this owner, see the function of this name."""

@@ -15,7 +15,6 @@ from hebbes.environments.ids import advise_episode_limit
 from hebbes.evaluation.play import play_on
 from hebbes.execution.parents_signals import delay_signals
 from hebbes.execution.provenance import find_conditions
-from hebbes.files.checkpoint import Checkpoint
 from hebbes.recording.console import Console
 from hebbes.recording.loggers import Loggers
 from hebbes.recording.metrics import METRICS_CSV, MetricsWriter
@@ -47,7 +46,6 @@ class Lifecycle:
         self._resumed_at = time.perf_counter() - run.progress.seconds
         self._conditions = run.conditions
         self._files = RunFiles(run)
-        self._saved: Checkpoint | None = None
         self._tried_to_save_at = time.perf_counter()
         self._notices, self._evaluation_notices, self._save_notices = Notices(), Notices(), Notices()
         self._is_stopped = False
@@ -170,6 +168,7 @@ class Lifecycle:
         """Keeps a copy of the state, which is what will be saved until the next unit is finished."""
         with self._name_unit_in_errors():
             self._checkpoint = capture_checkpoint(self._run, self._progress, self._conditions)
+        self._is_saved = False
 
     @contextmanager
     def _name_unit_in_errors(self) -> Iterator[None]:
@@ -222,7 +221,7 @@ class Lifecycle:
         If that fails, TrainingError. If an error has ended training already, a line says so instead. After a signal,
         which is a SystemExit, the program ends with status 1.
         """
-        reason = "" if self._saved is self._checkpoint else self._save()
+        reason = "" if self._is_saved else self._save()
         if not reason:
             return
         lost = f"{self._trainer.unit} {self._checkpoint.progress.units} could not be saved: {reason}"
@@ -253,6 +252,6 @@ class Lifecycle:
             return reason
         except ValueError as error:
             raise TrainingError(f"{name} cannot be saved: {error}") from error
-        self._saved = self._checkpoint
+        self._is_saved = True
         self._save_notices.select([])
         return ""

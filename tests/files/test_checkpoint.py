@@ -10,6 +10,7 @@ import pytest
 from hebbes.contracts import trainer as contracts
 from hebbes.contracts.trainer import Progress, Segment, Snapshot, TrainerState
 from hebbes.files import checkpoint as checkpoints
+from hebbes.files import segments as segment_files
 from hebbes.files.checkpoint import Checkpoint, load_newest_checkpoint, save_checkpoint
 from hebbes.files.checksummed_file import FORMAT_VERSIONS, encode
 
@@ -102,6 +103,19 @@ def test_checkpoints_that_are_refused_leave_no_segments(tmp_path, monkeypatch):
     save_segment(tmp_path, 5)
     assert len(list_segments(tmp_path)) == 2
     assert load_newest_checkpoint(tmp_path)[0].state.segments["rows"].arrays["rows"].tolist() == [5] * 4
+
+
+def test_segments_are_there_before_the_checkpoint_that_names_them(tmp_path, monkeypatch):
+    written, write = [], checkpoints.write_atomically
+
+    def record(path, content):
+        written.append(path.suffix)
+        write(path, content)
+
+    for module in (checkpoints, segment_files):
+        monkeypatch.setattr(module, "write_atomically", record)
+    save(tmp_path, 1, segments={f"rows{k}": Segment({"rows": np.full(3, k)}) for k in range(2)})
+    assert written == [".segment", ".segment", ".ckpt"]
 
 
 def test_a_segment_that_was_refused_is_written_by_the_next_save(tmp_path, monkeypatch):
