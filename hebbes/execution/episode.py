@@ -234,7 +234,9 @@ def run_episode(
             if not len(live.members):
                 break
             actions = collector.choose_actions(live.members, live.observations, actions)
-            env_step = tallies.step(actions, live.members)
+            begun = perf_counter()
+            env_step = env.step(actions, live.members)
+            tallies.record(actions, env_step, begun)
             collector.record(live.members, actions, env_step)
             live.record_env_step(env_step)
     result = live.end()

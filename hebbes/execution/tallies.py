@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 from gymnasium.spaces import Box
-from jaxtyping import Int, Shaped
+from jaxtyping import Shaped
 
 from hebbes.contracts.environment import BatchEnv, EnvStep
 from hebbes.environments.wrapper_errors import check_env_step
@@ -33,18 +33,15 @@ class Tallies:
         """Adds the time since `begun`, a time of `perf_counter`, to that of the policy."""
         self.sums["policy_seconds"] += perf_counter() - begun
 
-    def step(self, actions: Shaped[np.ndarray, "active ..."], active: Int[np.ndarray, " active"]) -> EnvStep:
-        """Steps the environment, measures the time and counts saturated numbers."""
-        begun = perf_counter()
-        env_step = self._env.step(actions, active)
+    def record(self, actions: Shaped[np.ndarray, "active ..."], env_step: EnvStep, begun: float) -> None:
+        """Adds the time since `begun` to that of the simulator, and counts saturated numbers."""
         self.sums["simulator_seconds"] += perf_counter() - begun
-        self._last = env_step, len(active)
+        self._last = env_step, len(actions)
         if self._bounds is not None:
             low, high = self._bounds
             rows = actions.reshape(len(actions), len(low)).astype(low.dtype, copy=False)
             self.sums["saturated_actions"] += env_steps.count_outside(rows, low, high)
             self.sums["bounded_actions"] += actions.size
-        return env_step
 
     @contextmanager
     def explain_errors(self) -> Iterator[None]:

@@ -131,36 +131,30 @@ def execute(run: Run, on_row: OnRow | None = None, console: Console | None = Non
     console = console or Console()
     try:
         with console.phase(run.config.environment.id):
-            losses, is_drawn = _train(run, on_row, console)
+            with ExitStack() as parts:
+                parts.enter_context(closing(run))
+                with console.phase("starting loggers"):
+                    loggers = Loggers(run.config.list_loggers(), run.folder, run.progress.units, console.print_notice)
+                parts.enter_context(closing(loggers))
+                films = parts.enter_context(closing(BackgroundFilms(run, console)))
+                try:
+                    with threadpool_limits(limits=1, user_api="blas"):  # more threads change the last bits of a product
+                        Lifecycle(run, loggers, films, console).train(on_row)
+                finally:
+                    is_drawn = _draw_learning_curve(run, console)
+                films.finish()
+                with console.phase("closing loggers"):
+                    loggers.close()
             returns, is_saved = run_final_test(run, console) if run.config.run.test_episodes else (np.empty(0), True)
     except OSError as error:
         raise TrainingError(f"{error.strerror or error}: {error.filename or run.folder}") from error
     finally:
         if run.lock is not None:
             os.close(run.lock)
-    for loss in losses:
+    for loss in loggers.losses:
         console.print_notice(f"lost            {loss}")
-    advice = METRICS_ADVICE * bool(losses) if is_drawn and is_saved else RESUME_ADVICE
+    advice = METRICS_ADVICE * bool(loggers.losses) if is_drawn and is_saved else RESUME_ADVICE
     return TrainedRun(run.folder, returns, advice)
-
-
-def _train(run: Run, on_row: OnRow | None, console: Console) -> tuple[list[str], bool]:
-    """Trains and draws the learning curve; returns which rows loggers have lost, and whether the curve is drawn."""
-    with ExitStack() as parts:
-        parts.enter_context(closing(run))
-        with console.phase("starting loggers"):
-            loggers = Loggers(run.config.list_loggers(), run.folder, run.progress.units, console.print_notice)
-        parts.enter_context(closing(loggers))
-        films = parts.enter_context(closing(BackgroundFilms(run, console)))
-        try:
-            with threadpool_limits(limits=1, user_api="blas"):  # more threads change the last bits of a product
-                Lifecycle(run, loggers, films, console).train(on_row)
-        finally:
-            is_drawn = _draw_learning_curve(run, console)
-        films.finish()
-        with console.phase("closing loggers"):
-            loggers.close()
-    return loggers.losses, is_drawn
 
 
 def _draw_learning_curve(run: Run, console: Console) -> bool:

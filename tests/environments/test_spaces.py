@@ -1,6 +1,7 @@
 """Spaces: which are supported, how observations with several parts are read, which actions reach a simulator."""
 
 import re
+from time import perf_counter
 
 import envpool
 import numpy as np
@@ -200,5 +201,5 @@ def test_only_real_numbers_can_be_saturated(actions, wrappers, sent, saturated, 
     env = make_batch_env(spec, [0], threads=1, training=False)
     env.start(0)
     tallies = Tallies(env)
-    tallies.step(sent, np.array([0]))
+    tallies.record(sent, env.step(sent, np.array([0])), perf_counter())
     assert (tallies.sums["saturated_actions"], tallies.sums["bounded_actions"]) == (saturated, bounded)

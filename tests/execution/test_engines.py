@@ -46,9 +46,12 @@ def collect_answers(engine, num_params):
             moments = [array for each in rollouts.moments for array in (each.mean, each.squares)]
             transitions = [array for each in rollouts.transitions if each for array in vars(each).values()]
             assert len(transitions) == (5 * len(members) if context.collect_transitions else 0)
+            weights = members.weights(range(len(members))).astype(np.float64)
+            assert rollouts.mean_squared_weights == pytest.approx(np.square(weights).mean(axis=1))
             arrays = [rollouts.returns, rollouts.env_steps, rollouts.mean_squared_weights, *moments, *transitions]
             answers += [array.tobytes() for array in arrays]
-        many, utilities = make_population(num_params, 99), np.stack([np.linspace(-0.5, 0.5, 100), np.arange(100.0)])
+        many = make_population(num_params, 599)
+        utilities = np.stack([np.linspace(-0.5, 0.5, 600), np.geomspace(1e-9, 1e9, 600)])
         return [*answers, engine.weighted_noise_sums(many, utilities, (1, 2)).tobytes()]
     finally:
         engine.close()

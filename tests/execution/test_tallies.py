@@ -1,5 +1,7 @@
 """Tallies of an episode."""
 
+from time import perf_counter
+
 import numpy as np
 import pytest
 from gymnasium.spaces import Box, Discrete
@@ -20,20 +22,23 @@ class Replaces(BatchWrapper):
         return self.env.step(np.full((len(active), 2), 1.0, np.float32), active)
 
 
-@pytest.mark.parametrize("space", [Box(-1, 1, (3,), np.float32), Box(-np.inf, np.inf, (3,), np.float32), Discrete(3)])
-def test_actions_that_a_wrapper_replaces_are_compared_with_its_own_bounds_alone(space):
+def tally(space, actions):
+    """The tallies after one env step of two sub-environments."""
     env = Replaces(ScriptedEnv(2), space)
     env.start(0)
     tallies = Tallies(env)
-    tallies.step(np.array([[1, 0, 0], [0.5, -1, 0]], np.float32) if space.shape else np.array([1, 0]), np.arange(2))
+    tallies.record(actions, env.step(actions, np.arange(2)), perf_counter())
+    return tallies
+
+
+@pytest.mark.parametrize("space", [Box(-1, 1, (3,), np.float32), Box(-np.inf, np.inf, (3,), np.float32), Discrete(3)])
+def test_actions_that_a_wrapper_replaces_are_compared_with_its_own_bounds_alone(space):
+    tallies = tally(space, np.array([[1, 0, 0], [0.5, -1, 0]], np.float32) if space.shape else np.array([1, 0]))
     is_bounded = bool(space.shape) and space.is_bounded()
     assert (tallies.sums["saturated_actions"], tallies.sums["bounded_actions"]) == ((2, 6) if is_bounded else (0, 0))
 
 
 def test_the_largest_bounds_saturate_no_action_within_them():
     largest = np.finfo(np.float32).max
-    env = Replaces(ScriptedEnv(2), Box(-largest, largest, (1,), np.float32))
-    env.start(0)
-    tallies = Tallies(env)
-    tallies.step(np.array([[1], [largest]], np.float32), np.arange(2))
+    tallies = tally(Box(-largest, largest, (1,), np.float32), np.array([[1], [largest]], np.float32))
     assert tallies.sums["saturated_actions"] == 1
