@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from hebbes.contracts.engine import EngineError
-from hebbes.contracts.trainer import MAX_VALUES_LENGTH, Progress
+from hebbes.contracts.trainer import MAX_VALUES_LENGTH
 from hebbes.execution.in_process import InProcess
 from hebbes.execution.workers import Workers
 from hebbes.hybrids import jobs
@@ -16,22 +16,11 @@ from hebbes.hybrids.acem_rl import ACEMRL
 from hebbes.hybrids.aes_rl import AESRL
 from hebbes.hybrids.one_plus_one_rl import OnePlusOneRL
 from hebbes.recording.metrics import METRICS
-from tests.hybrids import cem_rl_trainers
-from tests.hybrids.cem_rl_trainers import advance, build_trainer, make_pendulum
+from tests.hybrids.asynchronous_trainers import LENGTH, advance_until, find_told, make_task, make_trainer
+from tests.hybrids.cem_rl_trainers import advance
 
-LENGTH = 20
-SIZES = {"actor_workers": 3, "batch_size": 8, "critic_hidden_sizes": (8,), "start_steps": 50, "replay_size": 1000}
 KINDS = [AESRL, ACEMRL, OnePlusOneRL]
 TIMED = {"work_seconds", "job_wait_seconds"}
-
-
-def make_task(seed=5):
-    return cem_rl_trainers.make_task(make_pendulum(LENGTH), seed)
-
-
-def make_trainer(kind=AESRL, task=None, **changes):
-    scale = {"mean_scale": 100.0} if kind is AESRL else {}
-    return build_trainer(kind, task or make_task(), {**SIZES, **scale, **changes})
 
 
 @pytest.fixture(scope="module")
@@ -49,20 +38,6 @@ def engines():
 @pytest.fixture(autouse=True)
 def few_critic_steps(monkeypatch):
     monkeypatch.setattr(jobs, "CRITIC_STEPS", 40)
-
-
-def advance_until(is_enough, trainer, engine, progress=Progress()):  # noqa: B008  # it is frozen
-    """When a job is done depends on the machine, and so does in which row its effect is seen."""
-    rows, progress = advance(trainer, engine, 1, progress)
-    while not is_enough(rows):
-        row, progress = advance(trainer, engine, 1, progress)
-        rows += row
-        assert len(rows) < 1000
-    return rows, progress
-
-
-def find_told(rows):
-    return [row for row in rows if np.isfinite(row["mean_policy_return"])]
 
 
 def copy_state(trainer):

@@ -1,5 +1,7 @@
 """Every setting of the gradient steps reaches them: a Learner against the same networks in PyTorch, with autograd."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 import torch
@@ -71,7 +73,7 @@ def take_step(optimizer, loss):
 
 def make_network(inputs, hidden, outputs, activation, row):
     sizes, layers = (inputs, *hidden, outputs), []
-    for before, after in zip(sizes, sizes[1:], strict=False):
+    for before, after in pairwise(sizes):
         layers += [torch.nn.Linear(before, after), activation()]
     network = torch.nn.Sequential(*layers[:-1])
     torch.nn.utils.vector_to_parameters(torch.tensor(row), network.parameters())
