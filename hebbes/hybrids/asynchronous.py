@@ -34,12 +34,13 @@ from jaxtyping import Float32
 from hebbes.contracts.engine import Engine, EngineError
 from hebbes.contracts.policy import Buffers
 from hebbes.contracts.randomness import Purpose, make_generator
-from hebbes.contracts.trainer import Progress, TrainerState, UnitResult
+from hebbes.contracts.trainer import AllFailedError, Progress, TrainerState, UnitResult
 from hebbes.hybrids import core, jobs
 from hebbes.hybrids.algorithm import Algorithm
 from hebbes.hybrids.asynchronous_settings import AsynchronousSettings
 from hebbes.hybrids.completion_log import CompletionLog
 from hebbes.hybrids.counters import Counters
+from hebbes.hybrids.first_step_failures import FirstStepFailures
 from hebbes.hybrids.flights import Flight, collect, pack_flights, unpack_flights
 from hebbes.hybrids.job_tally import JobTally
 from hebbes.hybrids.jobs import CriticsAnswer, CriticsJob, IndividualAnswer, IndividualJob, MeanAnswer, MeanJob
@@ -96,6 +97,7 @@ class Asynchronous(Algorithm):
         self._flights: list[Flight] = []
         self._counters = Counters()
         self._tally = JobTally()
+        self._failures = FirstStepFailures()
 
     @property
     def actor(self) -> Float32[np.ndarray, " params"]:
@@ -214,8 +216,9 @@ class Asynchronous(Algorithm):
         replay.add_rows(answer.transitions)
         counters.env_steps += answer.env_steps
         counters.lengths = [*counters.lengths, answer.env_steps][-NUM_LENGTHS:]
-        self._tally.add_failure("an individual", answer.faults, is_hopeless=job.is_random and answer.env_steps <= 1)
+        self._tally.add_failure("an individual", answer.faults)
         if job.is_random:
+            self._failures.count(answer.faults, answer.env_steps)
             answered = {"return": answer.fitness, **NO_MEAN_POLICY, "q_mean": nan}
             return self._make_row(job, answered, self.distribution.skip())
         mean = MeanJob(
@@ -235,8 +238,9 @@ class Asynchronous(Algorithm):
 
     def _tell(self, job: MeanJob, answer: MeanAnswer) -> dict[str, float]:
         """Tells the distribution an individual's return, and the mean policy's."""
-        is_hopeless = answer.env_steps <= jobs.MEAN_EPISODES == sum(answer.faults.values())
-        self._tally.add_failure("the mean policy", answer.faults, is_hopeless=is_hopeless)
+        self._tally.add_failure("the mean policy", answer.faults)
+        if answer.env_steps <= jobs.MEAN_EPISODES == sum(answer.faults.values()):
+            raise AllFailedError("the first env step of the mean policy", answer.faults)
         answered = {
             "return": job.fitness,
             "mean_policy_return": answer.fitness,

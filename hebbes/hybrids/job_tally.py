@@ -7,7 +7,6 @@ from math import nan
 import numpy as np
 
 from hebbes.contracts.notices import Notice, make_failure_notices
-from hebbes.contracts.trainer import AllFailedError
 from hebbes.hybrids.jobs import CriticsAnswer, CriticsJob
 
 
@@ -30,10 +29,8 @@ class JobTally:
         self.losses.append(answer.loss)
         self.critic_steps += job.critic_steps
 
-    def add_failure(self, who: str, faults: Mapping[str, int], *, is_hopeless: bool) -> None:
-        """Notes why episodes failed, if they did. AllFailedError if no other will be better."""
-        if faults and is_hopeless:
-            raise AllFailedError(f"the first env step of {who}", faults)
+    def add_failure(self, who: str, faults: Mapping[str, int]) -> None:
+        """Notes why episodes failed, if they did."""
         self.notices += make_failure_notices(who, faults)
 
     def compute_metrics(self) -> dict[str, float]:

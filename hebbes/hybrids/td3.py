@@ -25,11 +25,12 @@ from hebbes.contracts.option import option
 from hebbes.contracts.policy import Buffers
 from hebbes.contracts.randomness import Purpose, make_generator
 from hebbes.contracts.search_space import LogUniform, Uniform
-from hebbes.contracts.trainer import AllFailedError, Progress, TrainerState, UnitResult
+from hebbes.contracts.trainer import Progress, TrainerState, UnitResult
 from hebbes.execution.transitions import TransitionCollector, find_finite
 from hebbes.hybrids import core
 from hebbes.hybrids.algorithm import Algorithm
 from hebbes.hybrids.core.settings import GradientSettings
+from hebbes.hybrids.first_step_failures import FirstStepFailures
 from hebbes.policies.mlp import MLP
 
 if TYPE_CHECKING:
@@ -76,6 +77,7 @@ class TD3(Algorithm):
         self._row = weights[np.newaxis].astype(np.float32)
         self._actors = self.learner.make_actors(self._row)
         self._target = self.learner.actor.copy(self._row)
+        self._failures = FirstStepFailures()
 
     @property
     def actor(self) -> Float32[np.ndarray, " params"]:
@@ -88,8 +90,7 @@ class TD3(Algorithm):
         with self.learner.use_threads():
             played = self._episodes.play(self._row, self._buffers, progress.units, exploration, self._max_episode_steps)
         env_steps = int(played.env_steps[0])
-        if played.faults and env_steps <= 1:
-            raise AllFailedError("the first env step", played.faults)
+        self._failures.count(played.faults, env_steps)
         metrics = {
             "return": float(played.returns[0]),
             "episode_length": env_steps,

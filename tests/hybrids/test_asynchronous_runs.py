@@ -113,11 +113,17 @@ def test_after_a_job_has_lost_two_workers_the_run_goes_on_from_what_was_done(tmp
     assert resumed.metrics["env_steps"][-1] >= 3000
 
 
-@pytest.mark.parametrize(("start_steps", "who"), [(100, "an individual"), (0, "the mean policy")])
-def test_a_simulator_that_fails_at_once_ends_the_run_with_a_line(start_steps, who, tmp_path):
+@pytest.mark.parametrize(
+    ("start_steps", "line"),
+    [
+        (100, "individual 10: the first env step of 10 episodes in a row failed: "),
+        (0, "individual 1: the first env step of the mean policy failed: "),
+    ],
+)
+def test_a_simulator_that_fails_at_once_ends_the_run_with_a_line(start_steps, line, tmp_path):
     script = {"environment": "tests.scripted:Scripted-v0", "env_kwargs": {"truncate_at": 4, "raise_at": 1}}
     options = {**TINY, **script, "folder": str(tmp_path), "start_steps": start_steps, "threads": 1}
-    with pytest.raises(TrainingError, match=f"individual 1: the first env step of {who} failed: ") as stopped:
+    with pytest.raises(TrainingError, match=line) as stopped:
         hebbes.train(options, trainer="hybrid", quiet=True)
     assert find_advice(stopped.value) == "what helps      mend the environment, then {resume}"
 

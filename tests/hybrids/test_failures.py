@@ -116,6 +116,20 @@ def test_one_env_step_that_fails_among_episodes_of_one_is_not_taken_for_all(tmp_
     assert np.isnan(run.metrics["mean_policy_return"]).any() and "the mean policy failed: " in capsys.readouterr().out
 
 
+@pytest.mark.parametrize("algorithm", [{}, {"algorithm": "aes_rl", "mean_scale": 1.0, "actor_workers": 1}])
+def test_a_first_env_step_that_fails_in_some_episodes_costs_these(algorithm, tmp_path):
+    """Every third episode, and so the first ones of a warm-up too. The others collect the env steps."""
+    options = {
+        "gymnasium_wrappers": [f"{__name__}:FailsAtTimes"],
+        "import": [__name__],
+        "start_steps": 50,
+        **algorithm,
+    }
+    run = train(tmp_path, {"truncate_at": 4}, max_env_steps=60, **options)
+    failed = np.isnan(run.metrics["return"])
+    assert 3 < failed.sum() < len(failed) / 2 and run.metrics["env_steps"][-1] >= 60
+
+
 def test_an_evaluation_that_fails_says_why(tmp_path, capsys):
     """Episodes of training end before the env step that fails, those of evaluations do not."""
     options = {"early_stop_negative_streak": 2, "eval_every": 20, "test_episodes": 2, "start_steps": 100}
