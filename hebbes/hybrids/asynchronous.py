@@ -38,7 +38,7 @@ from hebbes.contracts.trainer import AllFailedError, Progress, TrainerState, Uni
 from hebbes.hybrids import core, jobs
 from hebbes.hybrids.algorithm import Algorithm
 from hebbes.hybrids.asynchronous_settings import AsynchronousSettings
-from hebbes.hybrids.completion_log import CompletionLog
+from hebbes.hybrids.completion_log import CompletionLog, extend_history
 from hebbes.hybrids.counters import Counters
 from hebbes.hybrids.first_step_failures import FirstStepFailures
 from hebbes.hybrids.flights import Flight, collect, pack_flights, unpack_flights
@@ -167,14 +167,15 @@ class Asynchronous(Algorithm):
             candidates = [flight for flight in self._flights if self._make_entry(flight) == entry]
             if not candidates:
                 raise EngineError(
-                    f"completion {number} of completion_log is of a run with other options; a resume needs "
-                    "another --completion_log"
+                    f"completion {number} of completion_log is of another run; a resume needs another --completion_log"
                 )
         while not (done := [flight for flight in candidates if flight.answer is not None]):
             self._collect(candidates, engine)
         if entry is None:
-            self._log.append(self._make_entry(done[0]))
+            entry = self._make_entry(done[0])
+            self._log.append(entry)
         self._counters.completions += 1
+        self._counters.history = extend_history(self._counters.history, entry)
         self._flights.remove(done[0])
         return done[0]
 
@@ -284,4 +285,4 @@ class Asynchronous(Algorithm):
         self._share.load_state_dict(state.select_arrays("share"))
         self._counters = Counters(**state.values["counters"])
         self._flights = unpack_flights(state)
-        self._log.report_gap(self._counters.completions)
+        self._log.report_difference(self._counters.completions, self._counters.history)

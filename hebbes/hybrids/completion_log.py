@@ -8,6 +8,8 @@ several seeds may share a file, one after the other.
 
 import json
 from collections.abc import Mapping
+from functools import reduce
+from hashlib import sha256
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -18,6 +20,11 @@ Entry: TypeAlias = Mapping[str, Any]
 
 _START = b'{"completion": '
 """Of every line, also of one that a killed process has not ended."""
+
+
+def extend_history(history: str, entry: Entry) -> str:
+    """A checksum of all completions so far: of the history before this one, and of this one."""
+    return sha256(f"{history}{json.dumps(entry)}".encode()).hexdigest()
 
 
 class CompletionLog:
@@ -56,10 +63,15 @@ class CompletionLog:
         """The entry of this completion; None if the file has none."""
         return self._entries.get(number)
 
-    def report_gap(self, number: int) -> None:
-        """Prints one line if there is a file that lacks a completion before this one: it cannot repeat the run."""
-        if self._path is not None and not all(each in self._entries for each in range(number)):
-            say(f"completion_log {self._path} lacks completions before number {number}: it alone cannot repeat the run")
+    def report_difference(self, number: int, history: str) -> None:
+        """Prints one line if there is a file that cannot repeat a run with this history before this completion."""
+        if self._path is None:
+            return
+        entries = [self._entries[each] for each in range(number) if each in self._entries]
+        if len(entries) == number and reduce(extend_history, entries, "") == history:
+            return
+        differs = "lacks" if len(entries) < number else "has other"
+        say(f"completion_log {self._path} {differs} completions before number {number}: it alone cannot repeat the run")
 
     def append(self, entry: Entry) -> None:
         """Writes an entry. When this returns, the operating system has it. OSError names the file.

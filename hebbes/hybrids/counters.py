@@ -23,3 +23,5 @@ class Counters:
     """Of individuals that have come back."""
     lengths: list[int] = field(default_factory=list)
     """Of their last episodes."""
+    history: str = ""
+    """Checksum of the completions so far, see `hebbes.hybrids.completion_log.extend_history`."""

@@ -153,7 +153,7 @@ def test_the_order_of_completions_gives_the_same_bits(name, replay_size, engines
 
 
 @pytest.mark.parametrize("replay_size", [1000, 40])
-def test_goes_on_with_the_jobs_that_were_under_way(replay_size, engines, tmp_path):
+def test_goes_on_with_the_jobs_that_were_under_way(replay_size, engines, tmp_path, capsys):
     """The log of a run that was killed is longer than its checkpoint. A replay of 40 turns over."""
     changes = {"completion_log": str(tmp_path / "log"), "replay_size": replay_size}
     whole = make_trainer(**changes)
@@ -165,6 +165,7 @@ def test_goes_on_with_the_jobs_that_were_under_way(replay_size, engines, tmp_pat
         file.write('{"completion": 10')  # the kill cut a line off
     resumed = make_trainer(**changes)
     resumed.set_state(state)
+    assert "cannot repeat the run" not in capsys.readouterr().err
     assert_same_rows(advance(resumed, engines["one thread"], 6, progress)[0], later)
     assert np.array_equal(resumed.actor, whole.actor)
 
@@ -187,7 +188,7 @@ def test_a_state_with_answers_that_have_come_is_restored(engines):
 def test_the_log_of_another_run_is_refused(engines, tmp_path):
     log = tmp_path / "log"
     advance_until(find_told, make_trainer(completion_log=str(log)), engines["one thread"])
-    with pytest.raises(EngineError, match=r"completion \d+ of completion_log is of a run with other options"):
+    with pytest.raises(EngineError, match=r"completion \d+ of completion_log is of another run"):
         advance(make_trainer(completion_log=str(log), start_steps=0), engines["one thread"], 5)
     log.write_text("generation,env_steps\n1,2\n")
     with pytest.raises(ValueError, match=r"completion_log .* is not the log of a run"):

@@ -1,11 +1,12 @@
 """The file that keeps the order in which jobs are completed. What runs do with it: test_asynchronous.py."""
 
+from functools import reduce
 from pathlib import Path
 
 import pytest
 
 from hebbes.contracts.engine import EngineError
-from hebbes.hybrids.completion_log import CompletionLog
+from hebbes.hybrids.completion_log import CompletionLog, extend_history
 
 
 @pytest.mark.parametrize(
@@ -70,11 +71,18 @@ def test_of_two_processes_with_one_log_the_later_ends(tmp_path):
     assert len((tmp_path / "log").read_text().splitlines()) == 2
 
 
-def test_a_resume_says_what_its_log_lacks(tmp_path, capsys):
-    log = CompletionLog(str(tmp_path / "log"), seed=0)
-    log.report_gap(0)
-    assert capsys.readouterr().err == ""
-    log.report_gap(3)
+def test_a_resume_says_that_its_log_lacks_completions_or_has_others(tmp_path, capsys):
+    path, entries = str(tmp_path / "log"), [{"completion": number, "seed": 0, "job": "mean"} for number in range(3)]
+    history = reduce(extend_history, entries, "")
+    for log in (CompletionLog(None, seed=0), CompletionLog(path, seed=0)):
+        log.report_difference(0, "")
+        assert capsys.readouterr().err == ""
+        log.report_difference(3, history)
     assert "lacks completions before number 3: it alone cannot repeat the run" in capsys.readouterr().err
-    CompletionLog(None, seed=0).report_gap(3)
+    for entry in entries:
+        log.append(entry)
+    CompletionLog(path, seed=0).report_difference(3, history)
     assert capsys.readouterr().err == ""
+    other = reduce(extend_history, [entries[0], {**entries[1], "job": "critics"}, entries[2]], "")
+    CompletionLog(path, seed=0).report_difference(3, other)
+    assert "has other completions before number 3: it alone cannot repeat the run" in capsys.readouterr().err
