@@ -40,7 +40,7 @@ from hebbes.hybrids.algorithm import Algorithm
 from hebbes.hybrids.asynchronous_settings import AsynchronousSettings
 from hebbes.hybrids.completion_log import CompletionLog, extend_history
 from hebbes.hybrids.counters import Counters
-from hebbes.hybrids.first_step_failures import FirstStepFailures
+from hebbes.hybrids.first_env_step_failures import FirstEnvStepFailures
 from hebbes.hybrids.flights import Flight, collect, pack_flights, unpack_flights
 from hebbes.hybrids.job_tally import JobTally
 from hebbes.hybrids.jobs import CriticsAnswer, CriticsJob, IndividualAnswer, IndividualJob, MeanAnswer, MeanJob
@@ -97,7 +97,7 @@ class Asynchronous(Algorithm):
         self._flights: list[Flight] = []
         self._counters = Counters()
         self._tally = JobTally()
-        self._failures = FirstStepFailures()
+        self._failures = FirstEnvStepFailures()
 
     @property
     def actor(self) -> Float32[np.ndarray, " params"]:

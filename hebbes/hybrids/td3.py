@@ -30,7 +30,7 @@ from hebbes.execution.transitions import TransitionCollector, find_finite
 from hebbes.hybrids import core
 from hebbes.hybrids.algorithm import Algorithm
 from hebbes.hybrids.core.settings import GradientSettings
-from hebbes.hybrids.first_step_failures import FirstStepFailures
+from hebbes.hybrids.first_env_step_failures import FirstEnvStepFailures
 from hebbes.policies.mlp import MLP
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ class TD3(Algorithm):
         self._row = weights[np.newaxis].astype(np.float32)
         self._actors = self.learner.make_actors(self._row)
         self._target = self.learner.actor.copy(self._row)
-        self._failures = FirstStepFailures()
+        self._failures = FirstEnvStepFailures()
 
     @property
     def actor(self) -> Float32[np.ndarray, " params"]:

@@ -1,21 +1,21 @@
-"""FirstStepFailures: ends a run whose training episodes all fail in their first env step: the environment is broken."""
+"""FirstEnvStepFailures: ends a run whose training episodes all fail in their first env step: the environment is broken."""
 
 from collections.abc import Mapping
 
 from hebbes.contracts.trainer import AllFailedError
 
-MOST = 10
+MAX_IN_A_ROW = 10
 """Episodes in a row. One that fails may be an accident, which does not end a long run."""
 
 
-class FirstStepFailures:
+class FirstEnvStepFailures:
     """Counts episodes, one after the other. A resumed run counts anew."""
 
     def __init__(self) -> None:
         self._in_a_row = 0
 
     def count(self, faults: Mapping[str, int], env_steps: int) -> None:
-        """Counts an episode. AllFailedError if it is the last of `MOST` in a row that failed in the first env step."""
+        """Counts an episode. AllFailedError if it is the last of `MAX_IN_A_ROW` in a row that failed in the first env step."""
         self._in_a_row = self._in_a_row + 1 if faults and env_steps <= 1 else 0
-        if self._in_a_row == MOST:
-            raise AllFailedError(f"the first env step of {MOST} episodes in a row", faults)
+        if self._in_a_row == MAX_IN_A_ROW:
+            raise AllFailedError(f"the first env step of {MAX_IN_A_ROW} episodes in a row", faults)
