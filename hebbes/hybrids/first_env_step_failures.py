@@ -1,4 +1,4 @@
-"""FirstEnvStepFailures: ends a run whose training episodes all fail in their first env step: the environment is broken."""
+"""FirstEnvStepFailures: ends a run in whose environment one episode after the other fails in its first env step."""
 
 from collections.abc import Mapping
 
@@ -15,7 +15,7 @@ class FirstEnvStepFailures:
         self._in_a_row = 0
 
     def count(self, faults: Mapping[str, int], env_steps: int) -> None:
-        """Counts an episode. AllFailedError if it is the last of `MAX_IN_A_ROW` in a row that failed in the first env step."""
+        """Counts an episode. AllFailedError if it and those before it, `MAX_IN_A_ROW` in all, failed so early."""
         self._in_a_row = self._in_a_row + 1 if faults and env_steps <= 1 else 0
         if self._in_a_row == MAX_IN_A_ROW:
             raise AllFailedError(f"the first env step of {MAX_IN_A_ROW} episodes in a row", faults)
