@@ -127,10 +127,11 @@ class _LiveMembers:
                 rows[[place, other]] = rows[[other, place]]
                 order[[place, other]] = order[[other, place]]
 
-    def end(self) -> EpisodeResult:
+    def end(self, tallies: dict[str, float]) -> EpisodeResult:
         """The results of all members; those that still live end here. The caller's weights get their order back."""
         self._record_results(np.ones(len(self.members), np.bool_))
         self._restore_weights()
+        self.result.tallies.update(tallies)
         return self.result
 
     def _record_results(self, ended: Bool[np.ndarray, " live"]) -> None:
@@ -239,6 +240,4 @@ def run_episode(
             tallies.record(actions, env_step, begun)
             collector.record(live.members, actions, env_step)
             live.record_env_step(env_step)
-    result = live.end()
-    result.tallies.update(tallies.sums)
-    return result
+    return live.end(tallies.sums)
