@@ -260,3 +260,13 @@ def test_a_strategy_of_ones_own_with_plain_settings(users_strategy):
         Search(users_strategy, START, sprad=0.2)
     with pytest.raises(ValueError, match=r"^strategy 'strategy_of_a_user:Mine' cannot be used: TypeError: too wide"):
         Search(users_strategy, START, spread=10.0)
+
+
+def test_the_penalty_of_large_weights_counts():
+    settings = {"population_size": 20, "sigma": 0.1, "learning_rate": 0.1, "weight_penalty": 1.0}
+    search, plain = (Search("openai_es", START, **{**settings, **each}) for each in ({}, {"weight_penalty": 0.0}))
+    strategy = make_strategy("openai_es", **settings)
+    for each in (search, plain):
+        run_search(each, 3)
+    run_generations(strategy, 3)
+    assert search.mean.tobytes() == strategy.mean.tobytes() != plain.mean.tobytes()

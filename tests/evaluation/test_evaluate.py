@@ -11,8 +11,10 @@ import pytest
 
 import hebbes
 from hebbes.contracts.engine import EngineError, StartError
+from hebbes.contracts.randomness import Purpose
 from hebbes.environments.environment_spec import EnvironmentSpec
 from hebbes.evaluation import evaluate as module
+from hebbes.evaluation import play as play_module
 from hebbes.evaluation.evaluate import Evaluation
 from hebbes.evaluation.play import make_evaluation_spec, play
 from hebbes.files.policy_file import SavedPolicy, read_policy_file, save_policy
@@ -54,6 +56,14 @@ def test_an_evaluation_is_one_line(tmp_path):
 
 
 FEW = {"episodes": 2, "threads": 1}
+
+
+def test_the_seeds_of_its_episodes_are_those_of_no_evaluation_in_training(tmp_path, monkeypatch):
+    purposes, play_on = [], play_module.play_on
+    spy = lambda *given, **options: purposes.append(options["purpose"]) or play_on(*given, **options)  # noqa: E731
+    monkeypatch.setattr(play_module, "play_on", spy)
+    hebbes.evaluate(save_balancing_policy(tmp_path / "a.dat"), episodes=1, threads=1)
+    assert purposes == [Purpose.TEST]
 
 
 def test_another_environment_can_be_named_as_in_the_program(tmp_path):

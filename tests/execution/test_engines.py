@@ -91,6 +91,15 @@ def test_common_seeds_meet_the_same_start_and_independent_ones_do_not():
     assert spreads[1] > 0.5
 
 
+def test_training_evaluations_and_tests_have_other_start_states():
+    engine, starts = InProcess(make_task(), chunk_size=4, threads=1), set()
+    for purpose in (Purpose.TRAINING, Purpose.EVALUATION, Purpose.TEST):
+        moments = engine.evaluate(make_population(4), make_context(purpose=purpose)).moments
+        starts.add(moments[0].mean.tobytes())  # the observation contains a random draw from the start
+    engine.close()
+    assert len(starts) == 3
+
+
 def test_training_wrappers_are_left_out_of_evaluation():
     early_stop = WrapperSpec("early_stop", {"negative_streak": 1})
     task = make_task(rewards=[-1.0], truncate_at=9, action_weight=0.0)

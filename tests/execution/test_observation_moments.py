@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hebbes.contracts.engine import Moments
-from hebbes.execution.observation_moments import MomentTally, make_normalization_buffers, merge_moments
+from hebbes.execution.observation_moments import MomentTally, make_normalization_buffers, merge_moments, read_moments
 
 
 @given(st.lists(st.integers(1, 40), min_size=1, max_size=6), st.integers(0, 2**32 - 1))
@@ -47,3 +47,12 @@ def test_an_observation_that_never_changes_does_not_divide_by_zero():
     assert buffers["observation_mean"].tolist() == [5, 1]
     assert buffers["observation_std"] == pytest.approx([1e-3, 2.0])
     assert buffers["observation_std"].dtype == np.float32
+
+
+def test_moments_are_read_back_from_the_buffers_that_were_made_of_them():
+    moments = Moments(7, np.array([1.0, -20.0]), np.array([7 * 4.0, 7 * 0.25]))
+    buffers = make_normalization_buffers(moments, (2,))
+    assert buffers["observation_std"].tolist() == [2.0, 0.5]
+    found = read_moments(buffers)
+    assert (found.count, found.mean.tolist(), found.squares.tolist()) == (7, [1.0, -20.0], [28.0, 1.75])
+    assert read_moments(make_normalization_buffers(None, (2,))) is None

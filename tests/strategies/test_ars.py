@@ -135,6 +135,11 @@ def test_schedules_are_constant_unless_asked_for():
     assert (metrics["learning_rate"], metrics["sigma"]) == pytest.approx((0.075, 0.15))
 
 
+def test_schedules_go_on_where_all_members_tie():
+    falling = make_ars(learning_rate=0.4, learning_rate_schedule="exponential", learning_rate_decay=0.5)
+    assert [tell_fitness(falling, np.zeros(6), k)[1]["learning_rate"] for k in range(3)] == [0.4, 0.2, 0.1]
+
+
 def test_the_best_directions_climb_a_sphere_too():
     strategy = make_ars(population_size=32, top_directions=4, learning_rate=0.1)
     run_generations(strategy, 150)

@@ -106,3 +106,19 @@ def test_climbs_a_sphere(settings):
 def test_refuses_what_it_cannot_use(settings, message):
     with pytest.raises(ValueError, match=message):
         make_cem(**settings)
+
+
+def test_the_elite_is_a_share_of_the_population_as_it_has_grown():
+    strategy = make_cem(elite_weights="equal", elite_share=0.5)
+    fitness = np.random.default_rng(0).normal(size=20)
+    noise, _ = tell_fitness(strategy, fitness)
+    best = np.argsort(fitness)[-10:]
+    assert strategy.mean == pytest.approx(START + 0.2 * noise[best].mean(axis=0), abs=1e-6)
+
+
+def test_the_extra_variance_falls_also_where_all_members_tie():
+    strategy, values = make_cem(extra_variance=0.4, extra_variance_decay=0.5), []
+    for generation in range(3):
+        values.append(strategy._extra_variance.value)
+        tell_fitness(strategy, np.zeros(6), generation)
+    assert values == [0.4, 0.2, 0.1]

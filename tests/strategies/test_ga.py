@@ -131,3 +131,10 @@ def test_all_members_are_parents_where_there_are_fewer_than_asked_for():
 def test_refuses_zero_members_and_zero_parents(name):
     with pytest.raises(ValueError, match=f"{name} must be >= 1, got 0"):
         GASettings(**{name: 0})
+
+
+def test_each_generation_draws_parents_of_its_own():
+    strategy = make_ga(population_size=40)
+    run_generation(strategy, 0, lambda rows: rows[:, 0].astype(np.float64))
+    first, second = (strategy.ask(generation).parent_of for generation in (1, 2))
+    assert len(set(first)) == 4 and not np.array_equal(first, second)

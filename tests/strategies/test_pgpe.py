@@ -97,3 +97,8 @@ def test_climbs_a_sphere_with_its_defaults():
 def test_refuses_what_it_cannot_use(settings, message):
     with pytest.raises(ValueError, match=message):
         make_pgpe(**settings)
+
+
+def test_the_learning_rate_follows_its_schedule_also_where_all_members_tie():
+    falling = make_pgpe(learning_rate=0.4, learning_rate_schedule="exponential", learning_rate_decay=0.5)
+    assert [tell_fitness(falling, np.zeros(6), k)[1]["learning_rate"] for k in range(3)] == [0.4, 0.2, 0.1]

@@ -10,6 +10,7 @@ from hebbes.files.checkpoint import load_newest_checkpoint
 from hebbes.files.policy_file import read_policy_file
 from hebbes.options.command_line import parse_config
 from hebbes.recording.metrics import read_metrics
+from hebbes.training import evolution
 from hebbes.training.prepare import prepare
 from hebbes.training.run import execute
 from tests.training.scripted_runs import make_scripted_config, read_outcome, resume, train
@@ -54,6 +55,16 @@ def test_a_run_whose_population_grows_is_resumed_exactly(tmp_path):
     whole = train(make_scripted_config(tmp_path, run_name="whole", generations=4, **changes))
     cut_short = train(make_scripted_config(tmp_path, run_name="cut_short", generations=2, **changes))
     assert read_outcome(resume(cut_short, generations=4)) == read_outcome(whole)
+
+
+def test_the_reward_shift_counts_once_for_each_env_step_of_an_episode(tmp_path, monkeypatch):
+    told, tell = [], evolution.tell_results
+    monkeypatch.setattr(evolution, "tell_results", lambda *given: told.append(given[-1].fitness) or tell(*given))
+    script = {"rewards": [0.25], "truncate_at": 5, "action_weight": 0.0}
+    changes = {"env_kwargs": script, "episodes_per_member": 3, "reward_shift": -1.0, "generations": 1}
+    train(make_scripted_config(tmp_path, **changes))
+    (fitness,) = told
+    assert fitness.tolist() == pytest.approx([5 * (0.25 - 1)] * 9)
 
 
 def test_a_population_grows_until_it_has_its_env_steps_or_its_members(tmp_path):

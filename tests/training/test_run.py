@@ -95,6 +95,26 @@ def test_a_members_fitness_is_its_mean_over_episodes_that_never_come_again(confi
     assert read_metrics(folder / "metrics.csv")["env_steps"].tolist() == [504, 1008]
 
 
+def test_members_see_observations_normalized_by_the_statistics_of_the_generations_before(config):
+    contexts, _ = record_contexts(change(config, observation_normalization=True, generations=3))
+    training = [context.buffers for context in contexts if context.purpose is Purpose.TRAINING]
+    assert [int(buffers["observation_count"][0]) for buffers in training] == [0, 168, 336]
+    assert (training[0]["observation_mean"] == 0).all() and (training[0]["observation_std"] == 1).all()
+    evaluated = [context.buffers for context in contexts if context.purpose is Purpose.EVALUATION]
+    for name in ("observation_mean", "observation_std"):
+        assert not np.array_equal(training[1][name], training[0][name])
+        assert not np.array_equal(evaluated[-1][name], training[-1][name])  # it has those of the last generation too
+
+
+def test_another_seed_starts_with_other_weights(config):
+    weights = []
+    for seed in (1, 2):
+        (run,) = prepare(change(config, policy="mlp", hidden_sizes=(4,), seed=seed, run_name=f"seed{seed}"))
+        weights.append(run.trainer.policy[0])
+        run.close()
+    assert not np.array_equal(*weights)
+
+
 def test_a_score_below_zero_is_kept_too(config):
     folder = train(change(config, env_kwargs={"rewards": [-5.0], "truncate_at": 3}, generations=1))
     assert load(folder / "best.dat").provenance["score"] == -15
