@@ -47,6 +47,17 @@ def groups():
     return which, (centers[which] + 0.1 * draw.normal(size=(SYNAPSES, COUNT))).astype(np.float32)
 
 
+def test_the_iterations_end_where_each_synapse_has_the_nearest_rule():
+    coefficients = np.random.default_rng(3).normal(size=(SYNAPSES, COUNT)).astype(np.float32)
+    policy = make_policy()
+    result = merge_rules(policy, make_row(policy, coefficients), {}, 6, make_rng())
+    own = read_synaptic_coefficients(result.policy, result.weights, result.buffers)
+    rules = np.unique(own, axis=0)
+    assert len(rules) == 6
+    distances = np.square(coefficients[:, None] - rules).sum(axis=2)
+    assert np.square(coefficients - own).sum(axis=1) == pytest.approx(distances.min(axis=1))
+
+
 @pytest.mark.parametrize("init_weights", ["uni", "coevolve"])
 def test_synapses_take_the_mean_rule_of_their_group(groups, init_weights):
     which, coefficients = groups
