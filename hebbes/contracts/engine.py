@@ -33,6 +33,7 @@ class Context:
     purpose: Purpose
     """Only TRAINING applies the training-only wrappers."""
     generation: int
+    """Of training; in other evaluations a number that gives them start states of their own, such as units done."""
     episodes: tuple[int, ...]
     """Numbers of the episodes that every member plays, one after another, in each morphology of the environment."""
     independent_seeds: bool

@@ -46,7 +46,7 @@ METRICS: Mapping[str, str] = {
     "mean_share": "share of the way to the individual by which the mean has moved; in one_plus_one_rl 1 if it was "
     "accepted, else 0",
     "success_rate": "share of the last ten individuals that have taken the mean's place; empty before the tenth",
-    "mean_policy_rank": "rank of that return within the population; 1 means that no member was better",
+    "mean_policy_rank": "rank of the mean policy by fitness without weight penalty; 1 means that no member was better",
     "failed_members": "members with a non-finite reward, observation or output; not counted in the returns above",
     "sigma": "standard deviation of the noise on the parameters; the mean if each parameter has its own",
     "update_norm": "Euclidean length of this generation's change of the parameters",

@@ -18,7 +18,7 @@ class ScheduleShape:
 
     start: float
     floor: float
-    """Final value. A value that starts below its floor stays where it is."""
+    """What the value falls to. A value that starts below its floor stays where it is."""
     factor: float
     """Factor per generation, of the exponential and the asymptotic schedule."""
     generations: int | None = None
@@ -36,7 +36,7 @@ class ScheduleShape:
 
 
 ScheduleFunction: TypeAlias = Callable[[ScheduleShape, float, int], float]
-"""Maps the shape, the previous generation's value and the generation, which counts from 0, to its value."""
+"""Maps the shape, the previous generation's value and the generation to its value. Generation 0 has the start."""
 
 
 def constant(shape: ScheduleShape, value: float, generation: int) -> float:
