@@ -18,8 +18,9 @@ FRAME_INTERVAL = 10
 def collect_reference_batch(spec: EnvironmentSpec, num_frames: int, seed: int) -> Shaped[np.ndarray, "frames ..."]:
     """`num_frames` observations of the wrapped environment (`spec.training_wrappers` too) under random actions.
 
-    Actions are uniform within bounds, and normal without. The batch has the first and then every tenth observation of an episode, over as many episodes as needed. It depends
-    only on the arguments. ValueError if the environment cannot be made, or fails.
+    Actions are uniform within bounds, and normal without. The batch has the first and then every tenth observation of
+    an episode, over as many episodes as needed. It depends only on the arguments. ValueError if the environment cannot
+    be made, or fails.
     """
     env = make_batch_env(spec, [derive_simulator_seed(seed, Purpose.VIRTUAL_BATCH)], threads=1, training=True)
     try:
