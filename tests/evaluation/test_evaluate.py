@@ -60,7 +60,11 @@ FEW = {"episodes": 2, "threads": 1}
 
 def test_the_seeds_of_its_episodes_are_those_of_no_evaluation_in_training(tmp_path, monkeypatch):
     purposes, play_on = [], play_module.play_on
-    spy = lambda *given, **options: purposes.append(options["purpose"]) or play_on(*given, **options)  # noqa: E731
+
+    def spy(*given, **options):
+        purposes.append(options["purpose"])
+        return play_on(*given, **options)
+
     monkeypatch.setattr(play_module, "play_on", spy)
     hebbes.evaluate(save_balancing_policy(tmp_path / "a.dat"), episodes=1, threads=1)
     assert purposes == [Purpose.TEST]

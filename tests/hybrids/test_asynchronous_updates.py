@@ -74,11 +74,14 @@ def list_given(trainer, kind):
 @pytest.fixture(scope="module")
 def watched(engine):
     """A run of three individuals at a time, some of them trained, and its rows."""
+
+    def is_enough(rows):
+        return len(find_told(rows)) > 12 and sum(row["is_rl"] for row in rows) > 3
+
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(jobs, "CRITIC_STEPS", 40)
         trainer = make_trainer(WatchedAESRL)
-        enough = lambda rows: len(find_told(rows)) > 12 and sum(row["is_rl"] for row in rows) > 3  # noqa: E731
-        rows, _ = advance_until(enough, trainer, engine)
+        rows, _ = advance_until(is_enough, trainer, engine)
     return trainer, rows
 
 
