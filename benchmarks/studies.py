@@ -79,6 +79,15 @@ STUDIES = {
         options={"max_env_steps": "10000000", "generations": "none", "test_episodes": "100", "threads": "1"},
         seeds=range(20, 23),
     ),
+    "car_racing_linear": Study(
+        minutes={"CarRacing-v3": 80},
+        methods={
+            "static": Method("train_static.py", {"preset": "linear"}),
+            "plastic": Method("train_hebbian.py", {"preset": "linear"}),
+        },
+        options={"test_episodes": "100", "threads": "1"},
+        seeds=range(20, 23),
+    ),
     "ant_damage": Study(
         minutes={"AntBulletEnv-v0": 145},
         methods={

@@ -31,6 +31,7 @@ NEURAL = {
     "neural_18": ((2, 3, 3, 1), False, 18),
     "neural_25": ((2, 3, 3, 1), True, 25),
 }
+SHARED = [(rule, sharing, 1, "raw") for rule in TABLE for sharing in NUM_SETS if sharing != "synapse"]
 
 
 def _find_coefficients(sharing, rule, sets, sizes, layer, i, j):
@@ -102,10 +103,7 @@ def _play_slow_episode(
 
 
 def _play_episode(policy, row, observations, seed=3, rewards=None):
-    """Outputs of every env step of one member, its initial weights, and the state at the end.
-
-    rewards[k] follows env step k; None: no reward.
-    """
+    """Outputs of each env step of a member, its first weights, the state at the end; rewards[k] follows env step k."""
     weights = row[None]
     state = policy.initial_state(weights, [np.random.default_rng(seed)], {})
     initial = [matrix[0].copy() for matrix in compute_synaptic_weights(state)]
@@ -120,7 +118,8 @@ def _play_episode(policy, row, observations, seed=3, rewards=None):
 @pytest.mark.parametrize("normalization", ["none", "max_abs", "clip", "oja"])
 @pytest.mark.parametrize(
     ("rule", "sharing", "update_every", "output_activity"),
-    [(rule, sharing, 1, "raw") for rule in TABLE for sharing in NUM_SETS]
+    [(rule, "synapse", 1, "raw") for rule in TABLE]
+    + [pytest.param(*each, marks=pytest.mark.slow) for each in SHARED]
     # what decides when and from what a layer learns does not know the rule
     + [("ABCD_lr", sharing, *each) for sharing in NUM_SETS for each in ((1, "action"), (2, "raw"), (2, "action"))],
 )
