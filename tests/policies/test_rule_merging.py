@@ -58,6 +58,16 @@ def test_the_iterations_end_where_each_synapse_has_the_nearest_rule():
     assert np.square(coefficients - own).sum(axis=1) == pytest.approx(distances.min(axis=1))
 
 
+def test_a_few_rules_that_are_far_from_all_others_are_found_with_any_seed():
+    """k-means++ draws them first. A uniform draw of four of the 36 synapses would miss most of them."""
+    coefficients = np.random.default_rng(3).normal(0, 0.01, (SYNAPSES, COUNT)).astype(np.float32)
+    coefficients[[5, 17, 30]] += np.array([[10.0], [-10.0], [30.0]], np.float32)
+    policy = make_policy()
+    for seed in range(10):
+        result = merge_rules(policy, make_row(policy, coefficients), {}, 4, np.random.default_rng(seed))
+        assert result.error < 0.01
+
+
 @pytest.mark.parametrize("init_weights", ["uni", "coevolve"])
 def test_synapses_take_the_mean_rule_of_their_group(groups, init_weights):
     which, coefficients = groups

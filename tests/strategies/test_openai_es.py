@@ -241,6 +241,16 @@ def test_sigma_follows_the_rank_of_the_mean_policy_down_to_its_floor():
     assert sigmas == pytest.approx([1.0, 1.0, 0.5, 0.5, 0.3, 0.3, 0.3])
 
 
+def test_the_weight_penalty_does_not_count_for_the_rank_of_the_mean_policy():
+    settings = {"sigma_adaptation": 0.5, "sigma_patience": 1, "sigma_schedule": "constant", "sigma": 1.0}
+    es = make_strategy(num_params=1, population_size=2, weight_penalty=0.5, **settings)
+    for number, sigma in enumerate([1.0, 0.5]):
+        population = es.ask(number)
+        results = make_results(population, np.array([1.0, 2.0, 3.0]))
+        metrics = es.tell(population, replace(results, mean_squared_weights=np.array([0.0, 0.0, 100.0])))
+        assert metrics["sigma"] == pytest.approx(sigma)
+
+
 @pytest.mark.parametrize("settings", [{"sigma": 1e-12}, {"sigma": 1e200}])
 def test_a_sigma_that_float32_cannot_use_is_refused_when_members_are_asked_for(settings):
     with pytest.raises(FloatingPointError, match="sigma"):

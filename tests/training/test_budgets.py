@@ -96,6 +96,13 @@ def test_the_cap_starts_at_its_minimum_and_never_falls_below(flags, lengths, tmp
     assert rest == lengths
 
 
+def test_the_cap_goes_on_after_a_resume(tmp_path):
+    flags = ["--episode_cap_factor", "1.01", "--episode_cap_min", "5"]
+    whole = load_metrics(train_cartpole(tmp_path, *flags, "--run_name", "whole"))["episode_length_mean"]
+    resumed = load_metrics(resume(train_cartpole(tmp_path, *flags, "--generations", "2"), generations=len(whole)))
+    assert resumed["episode_length_mean"].tolist() == whole.tolist()
+
+
 def test_a_shift_of_the_reward_changes_the_fitness_and_no_return(tmp_path):
     """Without the reward of 1 per env step, all members tie on CartPole, and the linear policy stays at zero."""
     for name, flags, moves in (("plain", [], True), ("shifted", ["--reward_shift", "-1"], False)):

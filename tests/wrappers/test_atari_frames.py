@@ -68,6 +68,13 @@ def test_running_averages_by_hand():
     np.testing.assert_allclose(second[1], (np.array([3, 1, 6]) - mean) / deviation, atol=1e-6)
 
 
+def test_the_averages_decay_as_slowly_as_those_of_pytorch_es():
+    default, slow = RunningNormalization(ScriptedEnv(1)), RunningNormalization(ScriptedEnv(1), decay=0.9999)
+    assert default.start(6).tolist() == slow.start(6).tolist()
+    stepped = [env.step(np.zeros((1, 2)), np.array([0])).observations.tolist() for env in (default, slow)]
+    assert stepped[0] == stepped[1]
+
+
 def test_one_number_everywhere_becomes_zero():
     env = RunningNormalization(ScriptedEnv(1))
     assert env.start(0).tolist() == [[0, 0, 0]]
