@@ -79,7 +79,9 @@ def test_a_population_grows_until_it_has_its_env_steps_or_its_members(tmp_path):
 
 
 def test_episodes_are_capped_by_the_mean_length_of_those_before(tmp_path):
-    free = load_metrics(train_cartpole(tmp_path, "--run_name", "free"))["episode_length_mean"]
+    metrics = load_metrics(train_cartpole(tmp_path, "--run_name", "free"))
+    free = metrics["episode_length_mean"]
+    assert np.diff(metrics["env_steps"], prepend=0) / 17 == pytest.approx(free)  # 16 members and the mean policy
     assert (free[1:] > np.ceil(1.01 * free[:-1])).any()
     capped = load_metrics(train_cartpole(tmp_path, "--episode_cap_factor", "1.01"))["episode_length_mean"]
     assert capped[0] == free[0]
