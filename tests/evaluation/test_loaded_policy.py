@@ -146,7 +146,7 @@ def test_what_a_file_holds_can_be_read_and_not_changed(balancing):
 
 def test_wrong_observations_and_endless_outputs_are_refused(balancing):
     policy = hebbes.load_policy(balancing)
-    with pytest.raises(ValueError, match=r"^observation must have shape \(4,\), got \(2, 4\)$"):
+    with pytest.raises(ValueError, match=r"^observation must have shape \(4,\), as make_env has it, got \(2, 4\)$"):
         policy.act(np.zeros((2, 4)))
     with pytest.raises(ValueError, match="the policy's outputs are not finite"):
         policy.act([0.0, 0.0, np.nan, 0.0])
