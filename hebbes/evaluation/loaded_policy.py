@@ -183,7 +183,8 @@ class Session:
         """
         policy, array = self._saved.policy, np.asarray(observation)
         if array.shape != policy.observation_shape:
-            raise ValueError(f"observation must have shape {policy.observation_shape}, as make_env has it, got {array.shape}")
+            wanted = f"shape {policy.observation_shape}, as make_env has it"
+            raise ValueError(f"observation must have {wanted}, got {array.shape}")
         if array.dtype.kind not in "biuf":
             raise ValueError(f"observation must be an array of real numbers, got {array.dtype}")
         reward, self._reward = np.array([self._reward], np.float32), 0.0
