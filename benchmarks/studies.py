@@ -80,7 +80,7 @@ STUDIES = {
         seeds=range(20, 23),
     ),
     "car_racing_linear": Study(
-        minutes={"CarRacing-v3": 80},
+        minutes={"CarRacing-v3": 110},
         methods={
             "static": Method("train_static.py", {"preset": "linear"}),
             "plastic": Method("train_hebbian.py", {"preset": "linear"}),
