@@ -119,7 +119,7 @@ def _play_episode(policy, row, observations, seed=3, rewards=None):
 @pytest.mark.parametrize(
     ("rule", "sharing", "update_every", "output_activity"),
     [(rule, "synapse", 1, "raw") for rule in TABLE]
-    + [pytest.param(*each, marks=pytest.mark.slow) for each in SHARED]
+    + [pytest.param(*each, marks=pytest.mark.slow) for each in SHARED]  # rules and sharings are tested apart
     # what decides when and from what a layer learns does not know the rule
     + [("ABCD_lr", sharing, *each) for sharing in NUM_SETS for each in ((1, "action"), (2, "raw"), (2, "action"))],
 )
