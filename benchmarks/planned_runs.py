@@ -17,8 +17,9 @@ from hebbes.training.run_status import read_status
 MORPHOLOGIES_JSON = "morphologies.json"
 MORPHOLOGY_EPISODES = 100
 MERGED = ".merged.dat"
-OF_THE_FILES = ("--folder", "--run_name", "--print_every", "--init_from")
-"""Options that say where files are, and not what is trained."""
+HYBRID_PROGRAM = "train_hybrid.py"
+NOT_COMPARED = ("--folder", "--run_name", "--print_every", "--init_from", "--device")
+"""Options that say where files are and where gradient steps are computed, and not what is trained."""
 
 
 @dataclass(frozen=True)
@@ -34,6 +35,8 @@ class PlannedRun:
     """In which the policy is played after training."""
     source: "PlannedRun | None"
     """The run whose rules are merged for this one."""
+    device: Sequence[str] = ()
+    """The option for what computes the gradient steps, if there are any."""
 
     @property
     def tests(self) -> Path:
@@ -81,7 +84,8 @@ class PlannedRun:
 
     def find_training(self) -> Sequence[str]:
         """The command that begins the training, or goes on with it."""
-        return [*self.command[:2], "--resume", str(self.folder)] if self.folder.is_dir() else self.command
+        begin = [*self.command[:2], "--resume", str(self.folder)] if self.folder.is_dir() else self.command
+        return [*begin, *self.device]
 
     @property
     def merged(self) -> Path:
@@ -115,12 +119,12 @@ def compute_mean(returns: Iterable[float | None]) -> float:
 
 
 def read_options(line: str) -> dict[str, str]:
-    """The options of a command that trains, without those of the files."""
+    """The options of a command that trains, without those of `NOT_COMPARED`."""
     words = shlex.split(line)[2:]
-    return {name: value for name, value in zip(words[::2], words[1::2], strict=True) if name not in OF_THE_FILES}
+    return {name: value for name, value in zip(words[::2], words[1::2], strict=True) if name not in NOT_COMPARED}
 
 
-def plan(study: Study, folder: Path) -> list[PlannedRun]:
+def plan(study: Study, folder: Path, device: str = "cpu") -> list[PlannedRun]:
     """The runs of a study, seed by seed, so that a part of them shows all methods. A source comes before its user."""
     runs: dict[Path, PlannedRun] = {}
     for seed, environment, (name, method) in product(study.seeds, study.minutes, study.methods.items()):
@@ -133,5 +137,6 @@ def plan(study: Study, folder: Path) -> list[PlannedRun]:
         options |= {"folder": str(folder), "run_name": own.name, "print_every": "10"}
         words = [word for option, value in options.items() for word in (f"--{option}", value)]
         command = [sys.executable, method.program, *words]
-        runs[own] = PlannedRun(environment, name, own, command, study.morphologies, source)
+        devices = ["--device", device] if method.program == HYBRID_PROGRAM else []
+        runs[own] = PlannedRun(environment, name, own, command, study.morphologies, source, devices)
     return list(runs.values())

@@ -11,8 +11,9 @@ from hebbes.files.atomic_file import write_atomically
 from hebbes.files.policy_file import read_policy_file
 from hebbes.training.saved_runs import BEST
 
-COLUMNS = ("environment", "run", "case", "mean_return", "options", "commit")
-"""A case is the environment, or it with one of its morphologies. The commit is the one in `best.dat`."""
+COLUMNS = ("environment", "run", "case", "mean_return", "options", "device", "commit")
+"""A case is the environment, or it with one of its morphologies. Device and commit are those in `best.dat`; there is no
+device without gradient steps."""
 
 
 class RecordedRuns:
@@ -42,9 +43,11 @@ class RecordedRuns:
         with self._lock:
             if self._path is None or any(same.items() <= row.items() for row in self._rows):
                 return
+            provenance = read_policy_file(run.folder / BEST).provenance
             same |= {
                 "options": _format_options(run),
-                "commit": read_policy_file(run.folder / BEST).provenance["hebbes"],
+                "device": provenance["options"].get("device", ""),
+                "commit": provenance["hebbes"],
             }
             scores = run.read_scores()
             self._rows += [{**same, "case": case, "mean_return": repr(score)} for case, score in scores.items()]

@@ -7,7 +7,8 @@ It says first how long it will take. Each run is a process with one thread for l
 SIGTERM or SIGHUP no process is left, and the same command goes on. The table shows the runs that have ended so far,
 with the values of all seeds. A folder whose runs had other options is refused. After a change of a preset or of the
 program, take a new one. With `--recorded FILE` the returns of runs that are done go to a CSV file, and runs that it
-has are not repeated. So a study of days can go from one machine to the next.
+has are not repeated. So a study of days can go from one machine to the next. With `--device cuda` the gradient steps
+of hybrids are computed on a GPU, also those of runs that have begun without it.
 """
 
 import argparse
@@ -143,12 +144,13 @@ def main() -> None:
     parser.add_argument("--folder", type=Path, default=Path("results"), help="folder of the runs (default: results)")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="runs at once (default: all cores)")
     parser.add_argument("--recorded", type=Path, metavar="FILE", help="CSV file of runs that are done (default: none)")
+    parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu", help="takes gradient steps (default: cpu)")
     parser.add_argument("--table", action="store_true", help="train nothing, only print the table")
     arguments = parser.parse_args()
     if arguments.jobs < 1:
         parser.error(f"--jobs must be >= 1, got {arguments.jobs}")
     study, folder = STUDIES[arguments.study], arguments.folder.absolute() / arguments.study
-    runs = plan(study, folder)
+    runs = plan(study, folder, arguments.device)
     try:
         if arguments.recorded:
             check_place("--recorded", arguments.recorded)
@@ -169,7 +171,7 @@ def main() -> None:
         hours = sum(study.minutes[run.environment] for run in left) / 60
         print(f"{len(left)} of {len(runs)} runs are left, {hours:.1f} hours of one core", end="", flush=True)
         print(f", {hours / arguments.jobs:.1f} hours with {arguments.jobs} at once", flush=True)
-        print("such as  " + shlex.join(left[0].command), flush=True)
+        print("such as  " + shlex.join(left[0].find_training()), flush=True)
         for number in STOPPING:
             if signal.getsignal(number) != signal.SIG_IGN:  # nohup ignores SIGHUP
                 signal.signal(number, _leave)

@@ -18,7 +18,7 @@ import pytest
 from benchmarks.planned_runs import compute_mean, plan
 from benchmarks.recorded_runs import COLUMNS, RecordedRuns
 from benchmarks.results import find_runs_left
-from benchmarks.studies import STUDIES
+from benchmarks.studies import STUDIES, Method, Study
 from hebbes.files.folder_lock import lock_folder
 from hebbes.files.policy_file import read_policy_file
 from hebbes.options.command_line import resolve_config
@@ -34,6 +34,7 @@ methods = {name: Method("train_static.py", {"strategy": name}) for name in ("cem
 results.STUDIES = {"small": Study({"CartPole-v1": 0.5}, methods, options, range(2))}
 results.main()
 """
+SHORT = {"start_steps": "100", "max_env_steps": "300", "threads": "1", "test_episodes": "2", "backend": "gymnasium"}
 MERGED = """
 from benchmarks import planned_runs, results
 from benchmarks.studies import Method, Study
@@ -203,12 +204,31 @@ def test_a_run_whose_source_is_elsewhere_needs_the_source_too(tmp_path):
     plastic, merged = (next(run for run in runs if run.method == name) for name in ("plastic", "merged"))
     record = tmp_path / "ant.csv"
     options = shlex.join(word for item in sorted(plastic.options.items()) for word in item)
-    row = (plastic.environment, plastic.folder.name, "AntBulletEnv-v0 none", "1.5", options, "abc")
+    row = (plastic.environment, plastic.folder.name, "AntBulletEnv-v0 none", "1.5", options, "", "abc")
     record.write_text("\n".join([",".join(COLUMNS), ",".join(row), ""]))
     recorded = RecordedRuns(record)
     assert recorded.find_scores(plastic) == {"AntBulletEnv-v0 none": 1.5}
     assert find_runs_left([plastic], recorded) == []
     assert find_runs_left([plastic, merged], recorded) == [merged, plastic]
+
+
+def test_the_device_of_hybrids_is_told_and_not_compared(tmp_path):
+    (hybrid, *_), (static, *_) = (plan(STUDIES[name], tmp_path, "cuda") for name in ("hybrids", "presets"))
+    assert list(hybrid.find_training()[-2:]) == ["--device", "cuda"] and "--device" not in static.find_training()
+    assert hybrid.options == plan(STUDIES["hybrids"], tmp_path)[0].options
+    hybrid.folder.mkdir(parents=True)
+    assert list(hybrid.find_training()[2:]) == ["--resume", str(hybrid.folder), "--device", "cuda"]
+
+
+@pytest.mark.slow
+def test_the_device_of_a_hybrid_is_recorded(tmp_path):
+    study = Study({"Pendulum-v1": 0.5}, {"td3": Method("train_hybrid.py", {"algorithm": "td3"})}, SHORT, (0,))
+    (run,) = plan(study, tmp_path)
+    subprocess.run(run.find_training(), cwd=ROOT, check=True, timeout=300)
+    record = tmp_path / "record.csv"
+    RecordedRuns(record).add(run)
+    (row,) = csv.DictReader(record.open())
+    assert row["device"] == "cpu" and float(row["mean_return"]) == run.read_scores()["Pendulum-v1"]
 
 
 def test_a_failed_episode_leaves_no_mean():
