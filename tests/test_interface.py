@@ -80,6 +80,7 @@ def run_examples(found, folder, monkeypatch):
     assert runner.failures == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", hebbes.__all__)
 def test_the_example_of_every_public_name_runs(name, tmp_path, monkeypatch):
     run_examples(getattr(hebbes, name), tmp_path, monkeypatch)

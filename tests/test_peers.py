@@ -157,6 +157,7 @@ def test_what_is_there_is_not_measured_again(tmp_path, harness):
     assert (tmp_path / "results" / "CartPole-v1.png").read_bytes().startswith(b"\x89PNG")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_stop_loses_one_run_and_leaves_no_process(tmp_path, harness, number):
     pid_file = tmp_path / "pid"

@@ -159,6 +159,7 @@ def test_a_finished_run_that_waits_for_a_users_thread_can_be_stopped(tmp_path, m
     assert process.wait(60) == -signal.SIGTERM
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("phase", ["preparation", "drawing", "test"])
 def test_ctrl_c_before_and_after_the_training(phase, tmp_path, monkeypatch):
     folder, waiting = tmp_path / "Patient-v0" / "a", tmp_path / "waiting"

@@ -49,6 +49,7 @@ def test_a_broken_link_a_missing_anchor_and_an_unlisted_page_end_the_build(tmp_p
         assert said in done.stderr
 
 
+@pytest.mark.slow
 def test_the_python_page_shows_all_public_names_and_nothing_private(site):
     page = (site / "python.html").read_text()
     shown = set(re.findall(r'id="(hebbes\.[\w.]+)"', page))

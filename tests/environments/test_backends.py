@@ -25,7 +25,7 @@ FAMILIES = [
     ("envpool", "Pong-v5", STICKY),
     *[("gymnasium", name, {}) for name in ("CartPole-v1", "FrozenLake-v1", "LunarLander-v3", "HalfCheetah-v5")],
     *[("gymnasium", name, {}) for name in ("AntBulletEnv-v0", "HopperBulletEnv-v0")],
-    ("gymnasium", "Pong-v5", STICKY),
+    pytest.param("gymnasium", "Pong-v5", STICKY, marks=pytest.mark.slow),
 ]
 
 ONE_START_STATE = ("FrozenLake-v1", "Pong-v5")
@@ -87,6 +87,7 @@ def test_start_depends_on_seed_and_episode_alone(backend, name, env_kwargs):
     fresh.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("game", ["BeamRider-v5", "Tennis-v5"])  # a reset without a new console changes both
 def test_what_was_played_before_does_not_disturb_an_atari_game(game):
     reused = make("envpool", game, [3])
@@ -161,6 +162,7 @@ def test_a_fall_terminates_and_the_registrys_time_limit_truncates(backend, monke
     assert not any(step.terminated[0] for step in flags)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("env_kwargs", [{}, {"frameskip": 1}, {"frameskip": 3}])
 def test_pong_is_the_same_on_both_back_ends(env_kwargs):
     pool, single = (make(backend, "Pong-v5", [7], env_kwargs) for backend in ("envpool", "gymnasium"))
@@ -240,6 +242,7 @@ def test_float32_actions_reach_float64_simulators_whole():
     assert whole.observations.dtype == np.float64
 
 
+@pytest.mark.slow
 def test_rebuilding_leaks_neither_threads_nor_memory():
     env = make("envpool", "CartPole-v1", [0] * 8, threads=2)
 

@@ -46,6 +46,7 @@ def check_same_numbers(plain, accelerated, env_steps):
     accelerated.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("environment", WALKERS)
 def test_every_walker_gives_the_numbers_of_its_package(environment):
     check_same_numbers(make(environment), accelerate_walker(make(environment)), 600)

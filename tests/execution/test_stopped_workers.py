@@ -19,6 +19,7 @@ def stop_once(host, file):
     return "done"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("num_workers", [1, pytest.param(2, marks=pytest.mark.slow)])
 def test_a_process_that_is_stopped_is_replaced_even_if_there_is_no_other(num_workers, tmp_path, monkeypatch, capsys):
     monkeypatch.setattr("hebbes.execution.dispatch.LOOK_SECONDS", 1.0)

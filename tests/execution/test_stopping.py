@@ -73,6 +73,7 @@ def has_ended(pid, within):
     return not is_running(pid)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 @pytest.mark.parametrize(
     ("holds_lock", "evaluate"),
@@ -121,6 +122,7 @@ def test_engines_that_nobody_closed_do_not_hold_up_the_exit(tmp_path):
     assert has_ended(int(worker), within=5)
 
 
+@pytest.mark.slow
 def test_busy_workers_are_ended_soon_after_an_interrupt():
     engine = Workers(make_task(hang_at=2), chunk_size=4, threads=2)
     with interrupt_after(1.5):

@@ -72,6 +72,7 @@ def test_trains_in_threads(kind, name, engines):
     assert all(row["work_seconds"] >= 0 for row in rows) and sum(row["work_seconds"] for row in rows) > 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_trains_in_worker_processes(kind, engines):
     trainer, engine = make_trainer(kind, rl_share=1.0), engines["two workers"]

@@ -57,6 +57,7 @@ def test_it_prints_one_row_a_second_at_most():
     assert 2 <= len(rows) <= time.monotonic() - started + 2  # the first and the last one come in any case
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("columns", [20, 40, 80, 200])
 def test_no_line_is_wider_than_the_terminal(columns):
     program = begin(columns=columns)
@@ -66,6 +67,7 @@ def test_no_line_is_wider_than_the_terminal(columns):
     assert program.screen.num_cut == 0 or columns < 40  # where a single text is longer than a line
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("lines", [1, 2, 5])
 def test_a_terminal_of_few_lines_shows_the_first_of_them(lines):
     program = begin(lines=lines)
@@ -107,6 +109,7 @@ def test_an_error_leaves_only_its_message():
     assert "members" not in program.screen.text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("columns", [(80, 40), (40, 100)])
 def test_it_follows_the_size_of_the_window(columns):
     program = begin(GENERATIONS, 0.1, columns=columns[0])
@@ -120,6 +123,7 @@ def test_it_follows_the_size_of_the_window(columns):
     assert max(map(len, lines[-3:])) <= columns[1]
 
 
+@pytest.mark.slow
 def test_ctrl_z_erases_it_until_the_program_goes_on():
     program = begin(100, 0.02)
     assert program.read(lambda screen: "members" in screen.below)
@@ -133,6 +137,7 @@ def test_ctrl_z_erases_it_until_the_program_goes_on():
     end(program)
 
 
+@pytest.mark.slow
 def test_a_shells_job_in_the_background_does_not_draw_it(tmp_path):
     """A shell with job control starts it in the background, and brings it to the foreground later."""
     script = f"set -m; {sys.executable} -m tests.recording.shown 100 0.02 & read; echo now; fg; echo over"
@@ -174,6 +179,7 @@ def test_no_color_is_respected():
     assert max(codes, default=0) < 30  # such as bold. From 30 on they are colors
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("locale", [{"LC_ALL": "C"}, {"LANG": "C"}, {"PYTHONIOENCODING": "ascii"}])
 def test_without_unicode_it_is_drawn_in_ascii(locale):
     program = begin(**locale)
@@ -199,6 +205,7 @@ def test_errors_go_where_standard_error_goes(tmp_path):
     assert "said" not in program.screen.text
 
 
+@pytest.mark.slow
 def test_a_terminal_that_hangs_up_does_not_end_the_program(tmp_path):
     """Under nohup: the hang-up itself is ignored, and every write fails."""
     done = tmp_path / "done"

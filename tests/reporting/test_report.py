@@ -16,6 +16,9 @@ from hebbes.reporting.page.write_page import make_page
 from tests.programs.commands import run_command
 from tests.reporting.reports import make_report, write_report
 
+pytestmark = pytest.mark.slow
+"""The runs that all of them need are trained first."""
+
 
 @pytest.fixture(scope="module")
 def report(runs):
@@ -32,14 +35,12 @@ def list_blocks(section, kind):
     return {getattr(block, "caption", None) or getattr(block, "title", ""): block for block in found}
 
 
-@pytest.mark.slow
 def test_a_report_on_all_kinds_of_runs_has_all_sections(report):
     names = ["Runs", "Configuration", "Learning curves", "Diagnostics", "Sweeps", "Evaluation", "Plasticity"]
     assert list(report) == names
     assert len(make_page("a", "b", list(report.values()))) < 5_000_000
 
 
-@pytest.mark.slow
 def test_runs_are_listed_with_state_and_commands(report):
     table, commands = report["Runs"].blocks
     assert [row[0] for row in table.rows] == ["1", "2", "3", "4", "5"]  # trials are in their own section
@@ -49,7 +50,6 @@ def test_runs_are_listed_with_state_and_commands(report):
     assert "numpy" in commands.text
 
 
-@pytest.mark.slow
 def test_options_that_differ_are_set_side_by_side(report):
     tables = list_blocks(report["Configuration"], Table)
     methods = tables["Options in which methods differ, CartPole-v1"]
@@ -61,7 +61,6 @@ def test_options_that_differ_are_set_side_by_side(report):
     assert "threads" in [name for name, _ in tables["Options with one value in all runs that have them"].rows]
 
 
-@pytest.mark.slow
 def test_learning_curves_show_each_run_and_the_average_of_each_method(report, runs):
     points = list_blocks(report["Learning curves"], Chart)["Learning in CartPole-v1"].data["points"]
     scores = [read_metrics(runs / "CartPole-v1" / f"seed{seed}" / "metrics.csv")[SCORE] for seed in (1, 2)]
@@ -79,7 +78,6 @@ def test_every_column_of_the_metrics_has_one_place():
     assert {*grouped, X, SCORE, "generation", "episode", "individual"} == set(METRICS)
 
 
-@pytest.mark.slow
 def test_hybrids_have_their_own_diagnostics(report):
     (group,) = (part for part in report["Diagnostics"].sections if part.title == "Gradients and evolution")
     assert {"critic_loss, Pendulum-v1", "q_mean, Pendulum-v1"} <= {chart.title for chart in group.blocks}
@@ -98,7 +96,6 @@ def test_curves_are_thinned_to_keep_the_page_small(runs, tmp_path):
     assert (len(points), points[0], points[-1]) == (500, 50, 150_000)
 
 
-@pytest.mark.slow
 def test_the_statistics_are_those_of_the_evaluation(report, runs):
     tables = list_blocks(report["Evaluation"], Table)
     rows = {row[0]: row[1:] for row in tables["Returns of each run in CartPole-v1, over episodes"].rows}
@@ -114,7 +111,6 @@ def read_policy(folder):
     return saved.policy, saved.weights
 
 
-@pytest.mark.slow
 def test_plastic_policies_have_their_figures(report, runs):
     (part,) = report["Plasticity"].sections
     titles = [chart.title for chart in part.blocks if isinstance(chart, Chart)]
@@ -126,7 +122,6 @@ def test_plastic_policies_have_their_figures(report, runs):
     }
 
 
-@pytest.mark.slow
 def test_sweeps_show_their_trials_the_best_first(report):
     (part,) = report["Sweeps"].sections
     (table,) = (block for block in part.blocks if isinstance(block, Table))

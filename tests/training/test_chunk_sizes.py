@@ -33,9 +33,9 @@ def test_the_size_of_chunks_changes_nothing(name, tmp_path):
         return train(
             make_config(
                 "hebbian" if name == "plastic" else "static",
-                **{"environment": "CartPole-v1", "population_size": 74, "generations": 3},
+                **{"environment": "CartPole-v1", "population_size": 74, "generations": 2},
                 **RUNS[name],
-                **{"max_episode_steps": 60, "eval_episodes": 3, "test_episodes": 0, "threads": 1},
+                **{"max_episode_steps": 30, "eval_episodes": 3, "test_episodes": 0, "threads": 1},
                 **{"folder": str(tmp_path / str(chunk_size)), "run_name": "run", "chunk_size": chunk_size},
             )
         )
