@@ -33,6 +33,7 @@ WRAPPERS = {
     "channels_last": "hebbes.wrappers.channels_last:ChannelsLast",
     "choose_action": "hebbes.wrappers.choose_action:ChooseAction",
     "clip_action": "hebbes.wrappers.clip_action:ClipAction",
+    "crop": "hebbes.wrappers.crop:Crop",
     "early_stop": "hebbes.wrappers.early_stop:EarlyStop",
     "fire_reset": "hebbes.wrappers.fire_reset:FireReset",
     "flatten_action": "hebbes.wrappers.flatten_action:FlattenAction",

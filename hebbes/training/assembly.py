@@ -67,7 +67,7 @@ def _make_start_error(spec: EnvironmentSpec, error: Exception) -> ValueError:
 
 START_WRAPPERS = ("settle", "fire_reset")
 """Wrappers next to the simulator: they play the first env steps of an episode."""
-OBSERVATION_WRAPPERS = ("atari_42", "grayscale", "resize", "frame_stack")
+OBSERVATION_WRAPPERS = ("atari_42", "crop", "grayscale", "resize", "frame_stack")
 """Wrappers of observations, whose order `_choose_observation_wrappers` knows."""
 
 
@@ -88,6 +88,9 @@ def _choose_observation_wrappers(
     if "atari_42" in put_on:
         chain += [put_on["atari_42"], WrapperSpec("running_normalization")]
         image = False  # the wrappers below are for pixels in bytes
+    if "crop" in put_on:
+        chain.append(put_on["crop"])
+        shape = _crop(shape, put_on["crop"])
     if "grayscale" in put_on:
         chain.append(put_on["grayscale"])
     if image and (size := _choose_image_size(shape, put_on.get("resize"))) != shape[:2]:
@@ -111,11 +114,21 @@ def _check_observation_options(
         raise ValueError(f"frame_stack stacks images and vectors; {described}")
     if "grayscale" in put_on and (image is None or image[2] != 3):
         raise ValueError(f"grayscale needs color images; {described}")
-    if "resize" in put_on and image is None:
-        raise ValueError(f"resize needs images; {described}")
-    if "atari_42" in put_on and (image != SCREEN or not put_on.keys().isdisjoint(("grayscale", "resize"))):
-        other = "it cannot be combined with grayscale or resize" if image == SCREEN else f"got observations {space}"
-        raise ValueError(f"atari_42 takes Atari's screens of {SCREEN} as they are; {other}")
+    for name in ("crop", "resize"):
+        if name in put_on and image is None:
+            raise ValueError(f"{name} needs images; {described}")
+    if "atari_42" in put_on and (image != SCREEN or not put_on.keys().isdisjoint(("crop", "grayscale", "resize"))):
+        reason = "it cannot be combined with crop, grayscale or resize" if image == SCREEN else described
+        raise ValueError(f"atari_42 takes Atari's screens of {SCREEN} as they are; {reason}")
+
+
+def _crop(shape: tuple[int, ...], crop: WrapperSpec) -> tuple[int, ...]:
+    """The shape (height, width, channels) of images after `crop`."""
+    top, bottom, left, right = crop.kwargs["edges"]
+    height, width, channels = shape
+    if top + bottom >= height or left + right >= width:
+        raise ValueError(f"crop leaves nothing: got {[top, bottom, left, right]} for images of {[height, width]}")
+    return height - top - bottom, width - left - right, channels
 
 
 def _choose_image_size(shape: tuple[int, ...], resize: WrapperSpec | None) -> tuple[int, ...]:

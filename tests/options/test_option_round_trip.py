@@ -64,7 +64,7 @@ def make_values(option):
     else:
         items = TEXTS.filter(lambda text: text.lower() != "none")
     if is_list:
-        length = 2 if option.short_name == "resize" else None
+        length = {"resize": 2, "crop": 4}.get(option.short_name)
         items = st.lists(items, min_size=length or 0, max_size=length or 3)
     return items | st.none() if is_optional else items
 

@@ -62,6 +62,8 @@ def test_images_are_only_ever_shrunk(wrappers_for, shape, resize, expected):
         (Discrete(7), {}, ["one_hot", "clip_action"]),
         (Discrete(7), {"frame_stack": 2}, ["one_hot", "frame_stack", "clip_action"]),
         (FIRST, {"grayscale": True}, ["channels_last", "grayscale", "resize", "scale", "clip_action"]),
+        (COLOR, {"grayscale": True, "crop": (0, 9, 2, 0)}, ["crop", "grayscale", "resize", "scale", "clip_action"]),
+        (COLOR, {"crop": (6, 6, 8, 8)}, ["crop", "scale", "clip_action"]),
         (Box(0, 255, (3, 8, 6), np.uint8), {}, ["channels_last", "scale", "clip_action"]),
         (
             Box(0, 255, (3, 210, 160), np.uint8),
@@ -114,6 +116,9 @@ def test_auto_takes_convolutions_where_they_leave_something(shape, expected):
         ((Box(0, 255, (40, 40, 1), np.uint8), ACTIONS), {"grayscale": True}, "grayscale needs color images"),
         ((Box(0, 255, (1, 40, 40), np.uint8), ACTIONS), {"grayscale": True}, "grayscale needs color images"),
         ((VECTOR, ACTIONS), {"resize": (8, 8)}, "resize needs images"),
+        ((VECTOR, ACTIONS), {"crop": (1, 0, 0, 0)}, "crop needs images"),
+        ((COLOR, ACTIONS), {"crop": (1, 0, 60, 40)}, r"crop leaves nothing: .* for images of \[96, 100\]"),
+        ((COLOR, ACTIONS), {"crop": (0, 90, 0, 0), "resize": (20, 20)}, r"only shrinks: .* images of \[6, 100\]"),
         ((COLOR, ACTIONS), {"resize": (97, 20)}, r"resize only shrinks: got \[97, 20\] for images of \[96, 100\]"),
         ((FIRST, ACTIONS), {"resize": (20, 101)}, r"resize only shrinks: got \[20, 101\] for images of \[96, 100\]"),
         ((VECTOR, Discrete(2)), {"action_bounds": "tanh"}, "action_bounds 'tanh' needs Box actions"),

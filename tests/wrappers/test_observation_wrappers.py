@@ -3,6 +3,7 @@ import numpy as np
 import pytest
 from gymnasium.spaces import Box, Discrete
 
+from hebbes.wrappers.crop import Crop
 from hebbes.wrappers.frame_stack import FrameStack
 from hebbes.wrappers.grayscale import Grayscale
 from hebbes.wrappers.one_hot import OneHot
@@ -34,6 +35,15 @@ def test_grayscale_keeps_images_apart():
     gray = env.transform(images)
     assert gray.shape == (2, 4, 5, 1)
     assert np.argwhere(gray).tolist() == [[1, 2, 3, 0]]
+
+
+def test_crop_cuts_top_bottom_left_and_right():
+    images = np.arange(2 * 5 * 6 * 3, dtype=np.uint8).reshape(2, 5, 6, 3)
+    env = Crop(make_images_env(5, 6, 3), edges=(1, 2, 0, 4))
+    assert env.observation_space == Box(0, 255, (2, 2, 3), np.uint8)
+    left = env.transform(images)
+    np.testing.assert_array_equal(left, images[:, 1:3, :2])
+    assert not np.shares_memory(left, images)
 
 
 def test_resize_averages_areas_by_hand():

@@ -16,6 +16,7 @@ from tests.wrappers.users_wrappers import Doubled
 GYMNASIUM_WRAPPERS = {"bullet_distance", "bullet_grace"}
 NAMES = sorted(set(list_names("wrapper")) - GYMNASIUM_WRAPPERS)
 WITH_OPTIONS = {
+    "crop": ["crop"],
     "early_stop": ["early_stop_negative_streak", "early_stop_grace_steps", "early_stop_counts_grace"],
     "frame_stack": ["frame_stack"],
     "resize": ["resize"],
