@@ -1,5 +1,6 @@
 """Where a run starts: new weights, or those of a policy file, and their buffers."""
 
+import sys
 from dataclasses import fields
 from math import prod
 from pathlib import Path
@@ -10,6 +11,7 @@ from jaxtyping import Float32
 
 from hebbes.contracts.policy import Buffers, count_reference_frames
 from hebbes.contracts.randomness import Purpose, make_generator
+from hebbes.contracts.yaml_text import format_yaml_line
 from hebbes.environments.environment_spec import EnvironmentSpec
 from hebbes.environments.reference_batch import collect_reference_batch
 from hebbes.execution.episode import Agent
@@ -49,7 +51,24 @@ def find_starting_point(
             f"init_from {config.run.init_from} was trained {'with' if moments else 'without'} "
             f"observation_normalization, which is {'on' if normalizes else 'off'} here"
         )
+    if differences := _describe_differences(saved.environment, environment):
+        print(f"init_from {config.run.init_from} was trained otherwise: {differences}", file=sys.stderr)
     return saved.weights, saved.buffers
+
+
+def _describe_differences(theirs: EnvironmentSpec, ours: EnvironmentSpec) -> str:
+    """What differs between two environments whose spaces fit the same network; empty if nothing does."""
+    then, now = _describe_environment(theirs), _describe_environment(ours)
+    return "; ".join(f"{name} was {then[name]}, is {now[name]}" for name in now if then[name] != now[name])
+
+
+def _describe_environment(spec: EnvironmentSpec) -> dict[str, str]:
+    """What an environment is to a policy, as options have it: neither how it is stepped nor what only training has."""
+    wrappers = {name: [each.entry for each in getattr(spec, name)] for name in ("gymnasium_wrappers", "wrappers")}
+    described = {
+        name: format_yaml_line(value) for name, value in {"env_kwargs": dict(spec.env_kwargs), **wrappers}.items()
+    }
+    return {"environment": spec.environment, **described}
 
 
 def _check_virtual_batch(agent: Agent) -> None:

@@ -186,6 +186,18 @@ def test_a_run_that_starts_from_a_file_ignores_options_of_the_initial_weights(co
     assert np.array_equal(prepared.trainer.policy[0], saved.weights)
 
 
+def test_what_differs_from_the_environment_of_the_file_is_said(config, capsys):
+    start = str(train(config) / "latest.dat")
+    capsys.readouterr()
+    for name, changes in {"same": {}, "other": {"env_kwargs": {"truncate_at": 3}, "settle_steps": 1}}.items():
+        (prepared,) = prepare(change(config, init_from=start, run_name=name, **changes))
+        prepared.close()
+        said = capsys.readouterr().err
+        differs = "was {action_weight: 1.0, rewards: [0.0], truncate_at: 8}, is {truncate_at: 3}; "
+        differs += "wrappers was [clip_action], is [{settle: {num_steps: 1}}, clip_action]"
+        assert said == (f"init_from {start} was trained otherwise: env_kwargs {differs}\n" if changes else "")
+
+
 def test_starts_from_a_file_of_the_reference(config, tmp_path):
     legacy = tmp_path / "legacy.dat"
     config = change(config, policy="mlp", bias=False, hidden_sizes=(3,), generations=1)
