@@ -30,13 +30,13 @@ class PlannedRun:
     method: str
     folder: Path
     command: Sequence[str]
-    """Begins it."""
+    """Begins it, but for the device."""
     morphologies: Sequence[str]
     """In which the policy is played after training."""
     source: "PlannedRun | None"
     """The run whose rules are merged for this one."""
-    device: Sequence[str] = ()
-    """The option for what computes the gradient steps, if there are any."""
+    device: str | None = None
+    """What computes the gradient steps; None if there are none."""
 
     @property
     def tests(self) -> Path:
@@ -85,7 +85,7 @@ class PlannedRun:
     def find_training(self) -> Sequence[str]:
         """The command that begins the training, or goes on with it."""
         begin = [*self.command[:2], "--resume", str(self.folder)] if self.folder.is_dir() else self.command
-        return [*begin, *self.device]
+        return [*begin, "--device", self.device] if self.device else begin
 
     @property
     def merged(self) -> Path:
@@ -137,6 +137,6 @@ def plan(study: Study, folder: Path, device: str = "cpu") -> list[PlannedRun]:
         options |= {"folder": str(folder), "run_name": own.name, "print_every": "10"}
         words = [word for option, value in options.items() for word in (f"--{option}", value)]
         command = [sys.executable, method.program, *words]
-        devices = ["--device", device] if method.program == HYBRID_PROGRAM else []
-        runs[own] = PlannedRun(environment, name, own, command, study.morphologies, source, devices)
+        own_device = device if method.program == HYBRID_PROGRAM else None
+        runs[own] = PlannedRun(environment, name, own, command, study.morphologies, source, own_device)
     return list(runs.values())

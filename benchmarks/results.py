@@ -8,7 +8,7 @@ SIGTERM or SIGHUP no process is left, and the same command goes on. The table sh
 with the values of all seeds. A folder whose runs had other options is refused. After a change of a preset or of the
 program, take a new one. With `--recorded FILE` the returns of runs that are done go to a CSV file, and runs that it
 has are not repeated. So a study of days can go from one machine to the next. With `--device cuda` the gradient steps
-of hybrids are computed on a GPU, also those of runs that have begun without it.
+of hybrids are computed on a GPU, and without it on the CPU, whatever the runs have begun with.
 """
 
 import argparse
@@ -144,7 +144,7 @@ def main() -> None:
     parser.add_argument("--folder", type=Path, default=Path("results"), help="folder of the runs (default: results)")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="runs at once (default: all cores)")
     parser.add_argument("--recorded", type=Path, metavar="FILE", help="CSV file of runs that are done (default: none)")
-    parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu", help="takes gradient steps (default: cpu)")
+    parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu", help="of gradient steps (default: cpu)")
     parser.add_argument("--table", action="store_true", help="train nothing, only print the table")
     arguments = parser.parse_args()
     if arguments.jobs < 1:

@@ -24,6 +24,7 @@ from hebbes.training.program_words import list_program_words
 from hebbes.training.unbounded_actions import check_accepts_unbounded_actions
 from hebbes.wrappers.atari_42 import SCREEN
 from hebbes.wrappers.channels_last import has_channels_first
+from hebbes.wrappers.crop import compute_cropped_shape
 
 DEFAULT_SIZE = (84, 84)
 """Height and width, in pixels, to which larger images are shrunk, as in the reference (Najarro & Risi 2020)."""
@@ -90,7 +91,7 @@ def _choose_observation_wrappers(
         image = False  # the wrappers below are for pixels in bytes
     if "crop" in put_on:
         chain.append(put_on["crop"])
-        shape = _crop(shape, put_on["crop"])
+        shape = compute_cropped_shape(shape, put_on["crop"].kwargs["edges"])
     if "grayscale" in put_on:
         chain.append(put_on["grayscale"])
     if image and (size := _choose_image_size(shape, put_on.get("resize"))) != shape[:2]:
@@ -120,15 +121,6 @@ def _check_observation_options(
     if "atari_42" in put_on and (image != SCREEN or not put_on.keys().isdisjoint(("crop", "grayscale", "resize"))):
         reason = "it cannot be combined with crop, grayscale or resize" if image == SCREEN else described
         raise ValueError(f"atari_42 takes Atari's screens of {SCREEN} as they are; {reason}")
-
-
-def _crop(shape: tuple[int, ...], crop: WrapperSpec) -> tuple[int, ...]:
-    """The shape (height, width, channels) of images after `crop`."""
-    top, bottom, left, right = crop.kwargs["edges"]
-    height, width, channels = shape
-    if top + bottom >= height or left + right >= width:
-        raise ValueError(f"crop leaves nothing: got {[top, bottom, left, right]} for images of {[height, width]}")
-    return height - top - bottom, width - left - right, channels
 
 
 def _choose_image_size(shape: tuple[int, ...], resize: WrapperSpec | None) -> tuple[int, ...]:

@@ -2,7 +2,7 @@
 
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
@@ -29,6 +29,7 @@ from hebbes.training.run_folder import (
 )
 from hebbes.training.run_state import Run
 from hebbes.training.runs import Runs
+from hebbes.training.starting_point import describe_other_environment
 
 
 def prepare(config: TrainConfig, read_options: Callable[[Path], TrainConfig] | None = None) -> Runs:
@@ -88,6 +89,7 @@ def _assemble(config: TrainConfig, folder: Path, checkpoint: Checkpoint | None =
 def _begin_run(config: TrainConfig) -> Run:
     """A new run in a new folder."""
     with _assemble(config, choose_folder(config)) as run:
+        _say(describe_other_environment(config, run.task.environment))
         folder, lock = make_folder(config, partial(write_first_files, run=run))
     return replace(run, folder=folder, lock=lock)
 
@@ -95,6 +97,7 @@ def _begin_run(config: TrainConfig) -> Run:
 def _begin_runs_of_seeds(config: TrainConfig) -> tuple[Run, Path, int]:
     """The first new run of several seeds, the folder of all of them, and the descriptor that locks it."""
     with _assemble(config.change(run={"seeds": 1}), choose_folder(config)) as run:
+        _say(describe_other_environment(config, run.task.environment))
 
         def write_files(unfinished: Path) -> None:
             write_shared_files(unfinished, config)
@@ -151,13 +154,17 @@ def _restore_run(config: TrainConfig, folder: Path) -> Run:
     checkpoint, remarks = load_newest_checkpoint(folder / checkpoints.FOLDER)
     with _assemble(config, folder, checkpoint) as run:
         remarks += cut_metrics(folder / METRICS_CSV, run.trainer.unit, checkpoint.progress.units)
-        for line in (*remarks, *_describe_differences(checkpoint, run)):
-            print(line, file=sys.stderr)
+        _say([*remarks, *_describe_differences(checkpoint, run)])
         text = run.config.format_as_yaml().encode()
         if not (folder / CONFIG_YAML).is_file() or (folder / CONFIG_YAML).read_bytes() != text:
             write_atomically(folder / CONFIG_YAML, text)  # its date tells when the run began
         record_command(folder)
         return run
+
+
+def _say(lines: Sequence[str]) -> None:
+    for line in lines:
+        print(line, file=sys.stderr)
 
 
 def _describe_differences(checkpoint: Checkpoint, run: Run) -> list[str]:

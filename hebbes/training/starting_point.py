@@ -1,6 +1,5 @@
 """Where a run starts: new weights, or those of a policy file, and their buffers."""
 
-import sys
 from dataclasses import fields
 from math import prod
 from pathlib import Path
@@ -14,16 +13,20 @@ from hebbes.contracts.randomness import Purpose, make_generator
 from hebbes.contracts.yaml_text import format_yaml_line
 from hebbes.environments.environment_spec import EnvironmentSpec
 from hebbes.environments.reference_batch import collect_reference_batch
+from hebbes.environments.wrapper_spec import WrapperSpec
 from hebbes.execution.episode import Agent
 from hebbes.execution.observation_moments import read_moments
 from hebbes.files.checksummed_file import MAX_HEADER_BYTES
 from hebbes.files.policy_file import MAX_FILE_BYTES, get_policy_fields, read_policy_file
 from hebbes.files.torch_file import is_torch_file, read_torch_weights
+from hebbes.recording.standard_output import make_printable
 from hebbes.training.config import TrainConfig
 from hebbes.training.owners import find_trainer
 
 MAX_WEIGHTS = (MAX_FILE_BYTES - MAX_HEADER_BYTES) // 4
 """The largest number of weights, and values of buffers, in a policy file."""
+COMPARED = ("environment", "env_kwargs", "gymnasium_wrappers", "wrappers", "morphologies")
+"""Fields of an environment that a policy is trained for. The back end is not among them: it should not matter."""
 
 
 def find_starting_point(
@@ -51,24 +54,24 @@ def find_starting_point(
             f"init_from {config.run.init_from} was trained {'with' if moments else 'without'} "
             f"observation_normalization, which is {'on' if normalizes else 'off'} here"
         )
-    if differences := _describe_differences(saved.environment, environment):
-        print(f"init_from {config.run.init_from} was trained otherwise: {differences}", file=sys.stderr)
     return saved.weights, saved.buffers
 
 
-def _describe_differences(theirs: EnvironmentSpec, ours: EnvironmentSpec) -> str:
-    """What differs between two environments whose spaces fit the same network; empty if nothing does."""
-    then, now = _describe_environment(theirs), _describe_environment(ours)
-    return "; ".join(f"{name} was {then[name]}, is {now[name]}" for name in now if then[name] != now[name])
+def describe_other_environment(config: TrainConfig, environment: EnvironmentSpec) -> list[str]:
+    """At most one line: how the environment of the file to start from differs, although its network fits."""
+    if config.run.init_from is None or is_torch_file(Path(config.run.init_from)):
+        return []
+    saved = read_policy_file(Path(config.run.init_from), config.trusted_modules).environment
+    pairs = {name: (getattr(saved, name), getattr(environment, name)) for name in COMPARED}
+    found = [f"{name} was {_format(then)}, is {_format(now)}" for name, (then, now) in pairs.items() if then != now]
+    return [f"init_from {config.run.init_from} is of another environment: {'; '.join(found)}"] if found else []
 
 
-def _describe_environment(spec: EnvironmentSpec) -> dict[str, str]:
-    """What an environment is to a policy, as options have it: neither how it is stepped nor what only training has."""
-    wrappers = {name: [each.entry for each in getattr(spec, name)] for name in ("gymnasium_wrappers", "wrappers")}
-    described = {
-        name: format_yaml_line(value) for name, value in {"env_kwargs": dict(spec.env_kwargs), **wrappers}.items()
-    }
-    return {"environment": spec.environment, **described}
+def _format(value: Any) -> str:
+    """A part of the description of an environment, as an option holds it."""
+    if isinstance(value, tuple):
+        value = [each.entry if isinstance(each, WrapperSpec) else each for each in value]
+    return make_printable(value if isinstance(value, str) else format_yaml_line(value))
 
 
 def _check_virtual_batch(agent: Agent) -> None:

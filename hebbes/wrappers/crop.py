@@ -1,5 +1,6 @@
 """Crop: images without some of their edges."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -25,14 +26,19 @@ class Crop(ObservationWrapper):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        height, width, channels = require_uint8_images(self.env, "Crop")
-        top, bottom, left, right = self.edges or (0, 0, 0, 0)
-        if top + bottom >= height or left + right >= width:
-            raise ValueError(f"Crop leaves nothing: got {[top, bottom, left, right]} for images of {[height, width]}")
-        self._rows, self._columns = slice(top, height - bottom), slice(left, width - right)
-        shape = (height - top - bottom, width - left - right, channels)
+        edges = self.edges or (0, 0, 0, 0)
+        shape = compute_cropped_shape(require_uint8_images(self.env, "Crop"), edges)
+        self._rows, self._columns = (slice(edges[2 * axis], edges[2 * axis] + shape[axis]) for axis in (0, 1))
         self.observation_space = make_box(0, 255, shape, dtype=np.uint8)
 
     def transform(self, observations: Observations) -> Observations:
-        """What is left of every image, in a new array."""
-        return observations[:, self._rows, self._columns].copy()
+        """What is left of every image, in a new array, as the wrappers outside need it."""
+        return np.ascontiguousarray(observations[:, self._rows, self._columns])
+
+
+def compute_cropped_shape(shape: Sequence[int], edges: Sequence[int]) -> tuple[int, int, int]:
+    """The shape (height, width, channels) of images without these edges; ValueError if nothing is left."""
+    (height, width, channels), (top, bottom, left, right) = shape, edges
+    if top + bottom >= height or left + right >= width:
+        raise ValueError(f"crop leaves nothing: got {list(edges)} for images of {[height, width]}")
+    return height - top - bottom, width - left - right, channels

@@ -20,7 +20,7 @@ def stop_once(host, file):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("num_workers", [1, pytest.param(2, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("num_workers", [1, 2])
 def test_a_process_that_is_stopped_is_replaced_even_if_there_is_no_other(num_workers, tmp_path, monkeypatch, capsys):
     monkeypatch.setattr("hebbes.execution.dispatch.LOOK_SECONDS", 1.0)
     dispatch = Dispatch(ProcessTransport(Counter, num_workers))

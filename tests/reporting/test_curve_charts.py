@@ -1,7 +1,9 @@
-"""Curves on a page: lines end where a run has no value."""
+"""Curves on a page: lines end where a run has no value, and each column of the metrics has one place."""
 
 import numpy as np
 
+from hebbes.programs.reports.curve_sections import GROUPS, SCORE, X
+from hebbes.recording.metrics import METRICS
 from hebbes.reporting.method_plots import RunCurve
 from hebbes.reporting.page.curve_charts import Line, make_curves_chart, make_runs_table
 
@@ -24,3 +26,9 @@ def test_a_line_with_few_of_its_points_is_interrupted_too():
     x = np.arange(100.0)
     drawn = draw(RunCurve(x[x != 50], np.ones(99), np.array([50.0])), max_points=4)
     assert [y for _, y in drawn] == [1, 1, None, 1, 1]
+
+
+def test_every_column_of_the_metrics_has_one_place():
+    grouped = [name for names in GROUPS.values() for name in names]
+    assert len(set(grouped)) == len(grouped)
+    assert {*grouped, X, SCORE, "generation", "episode", "individual"} == set(METRICS)

@@ -186,16 +186,27 @@ def test_a_run_that_starts_from_a_file_ignores_options_of_the_initial_weights(co
     assert np.array_equal(prepared.trainer.policy[0], saved.weights)
 
 
-def test_what_differs_from_the_environment_of_the_file_is_said(config, capsys):
+def test_another_environment_than_that_of_the_file_is_said_once(config, capsys):
     start = str(train(config) / "latest.dat")
     capsys.readouterr()
-    for name, changes in {"same": {}, "other": {"env_kwargs": {"truncate_at": 3}, "settle_steps": 1}}.items():
-        (prepared,) = prepare(change(config, init_from=start, run_name=name, **changes))
-        prepared.close()
-        said = capsys.readouterr().err
-        differs = "was {action_weight: 1.0, rewards: [0.0], truncate_at: 8}, is {truncate_at: 3}; "
+    here = {"env_kwargs": {"truncate_at": 3}, "settle_steps": 1, "seeds": 2}
+    for name, changes in {"same": {}, "other": here}.items():
+        for prepared in prepare(change(config, init_from=start, run_name=name, **changes)):
+            prepared.close()
+        differs = "env_kwargs was {action_weight: 1.0, rewards: [0.0], truncate_at: 8}, is {truncate_at: 3}; "
         differs += "wrappers was [clip_action], is [{settle: {num_steps: 1}}, clip_action]"
-        assert said == (f"init_from {start} was trained otherwise: env_kwargs {differs}\n" if changes else "")
+        said = f"init_from {start} is of another environment: {differs}\n" if changes else ""
+        assert capsys.readouterr().err == said
+
+
+def test_the_name_of_the_files_environment_cannot_move_the_cursor(config, capsys):
+    folder = train(config)
+    saved = load(folder / "latest.dat")
+    odd = replace(saved, environment=replace(saved.environment, environment="X\x1b[2J"))
+    policy_file.save_policy(folder / "odd.dat", odd)
+    (prepared,) = prepare(change(config, init_from=str(folder / "odd.dat"), run_name="other"))
+    prepared.close()
+    assert rf"environment was X\x1b[2J, is {SCRIPTED}" in capsys.readouterr().err
 
 
 def test_starts_from_a_file_of_the_reference(config, tmp_path):

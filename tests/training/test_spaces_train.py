@@ -41,8 +41,8 @@ CASES = {
     "channels_first": (
         "static",
         "multi",
-        {"grayscale": True, "resize": (18, 17), "frame_stack": 2, "virtual_batch": 3},
-        "channels_last grayscale resize frame_stack scale choose_action",
+        {"crop": (0, 1, 2, 0), "grayscale": True, "resize": (18, 17), "frame_stack": 2, "virtual_batch": 3},
+        "channels_last crop grayscale resize frame_stack scale choose_action",
         (18, 17, 2),
         9,
     ),
