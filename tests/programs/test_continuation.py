@@ -17,7 +17,10 @@ from tests.files.saved_policies import make_saved_policy
 PENDULUM = "Pendulum-v1"
 ANYTHING_ELSE = ["--settle_steps", "2", "--early_stop_negative_streak", "5", "--early_stop_grace_steps", "3"]
 TRAININGS = {
-    "Pong-v5": [["--atari_42", "--fire_reset"], ["--grayscale", "--resize", "50", "40", "--frame_stack", "2"]],
+    "Pong-v5": [
+        ["--atari_42", "--fire_reset"],
+        ["--crop", "34", "16", "0", "2", "--grayscale", "--resize", "50", "40", "--frame_stack", "2"],
+    ],
     "FrozenLake-v1": [[]],
     "AntBulletEnv-v0": [[], ["--gymnasium_wrappers"], ["--settle_steps", "0"]],
     PENDULUM: [
