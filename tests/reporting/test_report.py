@@ -9,7 +9,7 @@ from hebbes.evaluation.evaluate import evaluate
 from hebbes.files.policy_file import read_policy_file
 from hebbes.policies.coefficients import read_coefficients_by_name
 from hebbes.programs.reports import plasticity_sections
-from hebbes.programs.reports.curve_sections import limit_points
+from hebbes.programs.reports.curve_sections import SCORE, limit_points
 from hebbes.recording.metrics import read_metrics
 from hebbes.reporting.page.contents import Chart, Table, Video
 from hebbes.reporting.page.write_page import make_page
