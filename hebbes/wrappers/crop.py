@@ -28,7 +28,8 @@ class Crop(ObservationWrapper):
         super().__post_init__()
         edges = self.edges or (0, 0, 0, 0)
         shape = compute_cropped_shape(require_uint8_images(self.env, "Crop"), edges)
-        self._rows, self._columns = (slice(edges[2 * axis], edges[2 * axis] + shape[axis]) for axis in (0, 1))
+        top, _, left, _ = edges
+        self._rows, self._columns = slice(top, top + shape[0]), slice(left, left + shape[1])
         self.observation_space = make_box(0, 255, shape, dtype=np.uint8)
 
     def transform(self, observations: Observations) -> Observations:
