@@ -73,7 +73,7 @@ def make_context(run: Run, generation: int, cap: int) -> Context:
         purpose=Purpose.TRAINING,
         generation=generation,
         episodes=(generation,),
-        independent_seeds=False,
+        members_per_seed=None,
         max_episode_steps=cap,
         buffers=buffers,
         observe_moments=True,

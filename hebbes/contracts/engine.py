@@ -36,8 +36,8 @@ class Context:
     """Of training; in other evaluations a number that gives them start states of their own, such as units done."""
     episodes: tuple[int, ...]
     """Numbers of the episodes that every member plays, one after another, in each morphology of the environment."""
-    independent_seeds: bool
-    """False: all members get the same start states (common random numbers). True: each member gets its own."""
+    members_per_seed: int | None
+    """So many consecutive members share their start states. None: all members do (common random numbers)."""
     max_episode_steps: int | None
     """Largest number of env steps in an episode; None: only the environment's own limit."""
     buffers: Buffers

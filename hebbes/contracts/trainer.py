@@ -128,8 +128,8 @@ class SearchSize:
     """Rank of the factors that the members' weights are given by. 0: all weights are given."""
     noise_bytes: int = 0
     """Bytes of other members' noise that a thread keeps to make a member's noise."""
-    independent_seeds: bool = False
-    """Whether each member has start states of its own."""
+    members_per_seed: int | None = None
+    """How many consecutive members share their start states. None: all members do."""
     grows: bool = False
     """Whether members are added to the population within a unit."""
     options: Mapping[str, tuple[str, int]] = field(default_factory=dict)

@@ -93,7 +93,7 @@ def play_on(
         purpose=purpose,
         generation=number,
         episodes=(number,),
-        independent_seeds=True,
+        members_per_seed=1,
         max_episode_steps=max_episode_steps,
         buffers=buffers,
         observe_moments=False,

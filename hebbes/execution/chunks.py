@@ -206,8 +206,9 @@ class ChunkEvaluator:
         )
 
     def _make_key(self, ids: range, context: Context, morphology: str) -> EnvKey:
-        members = [member if context.independent_seeds else 0 for member in ids]
-        seeds = tuple(derive_simulator_seed(self._task.seed, context.purpose, member=member) for member in members)
+        shared_by = context.members_per_seed
+        groups = [0 if shared_by is None else member // shared_by for member in ids]
+        seeds = tuple(derive_simulator_seed(self._task.seed, context.purpose, member=group) for group in groups)
         return context.purpose, seeds, morphology, ids if self._task.environment.backend == "envpool" else None
 
     def _take_env(self, key: EnvKey, context: Context, env_threads: int) -> BatchEnv:

@@ -202,7 +202,7 @@ class CEMRL(Algorithm):
             purpose=Purpose.TRAINING,
             generation=generation,
             episodes=(generation,),
-            independent_seeds=False,
+            members_per_seed=None,
             max_episode_steps=self._max_episode_steps,
             buffers=self._buffers,
             observe_moments=False,

@@ -276,7 +276,7 @@ def _play(
         purpose=Purpose.TRAINING,
         generation=episodes.start,
         episodes=tuple(episodes),
-        independent_seeds=True,
+        members_per_seed=1,
         max_episode_steps=setup.max_episode_steps,
         buffers=setup.buffers,
         observe_moments=False,

@@ -27,7 +27,7 @@ from hebbes.registry.lookup import find_class, list_names
 from hebbes.registry.users_classes import convert_errors, make_instance
 from hebbes.training.config import TrainConfig
 from hebbes.training.contract_checks import ask_population, read_mean, read_state, tell_results, try_strategy
-from hebbes.training.evolution_options import EvolutionOptions, HebbianEvolutionOptions
+from hebbes.training.evolution_options import MEMBERS_PER_SEED, EvolutionOptions, HebbianEvolutionOptions
 from hebbes.training.evolution_size import measure_evolution
 from hebbes.training.generation_metrics import compute_return_metrics, compute_tally_metrics, join_metrics
 
@@ -149,7 +149,7 @@ class Evolution(Trainer):
             purpose=Purpose.TRAINING,
             generation=generation,
             episodes=tuple(range(first_episode, first_episode + self._options.episodes_per_member)),
-            independent_seeds=self._options.episode_seeds == "independent",
+            members_per_seed=MEMBERS_PER_SEED[self._options.episode_seeds],
             max_episode_steps=self._compute_cap(),
             buffers=self.policy[1],
             observe_moments=self._options.observation_normalization,

@@ -11,6 +11,9 @@ LARGEST_GROWTH = 10
 LARGEST_SHIFT = 1e30
 """Largest absolute value of `reward_shift`. The sum of larger ones over an episode might not be finite."""
 
+MEMBERS_PER_SEED = {"common": None, "paired": 2, "independent": 1}
+"""Values of `episode_seeds` -> how many consecutive members share their start states. None: all members do."""
+
 
 @dataclass(frozen=True)
 class EvolutionOptions:
@@ -48,8 +51,9 @@ class EvolutionOptions:
     episode_seeds: str = option(
         "common",
         "common: all members of a generation have the same start states (common random numbers); "
+        "paired: members 2k and 2k + 1 do, which are an antithetic pair if the strategy draws such; "
         "independent: each member has its own",
-        choices=("common", "independent"),
+        choices=tuple(MEMBERS_PER_SEED),
     )
     episode_cap_factor: float | None = option(
         None, "cap training episodes at this many times the mean length of the generation before", range="> 1"

@@ -9,7 +9,7 @@ from hebbes.contracts.trainer import SearchSize
 from hebbes.registry.lookup import find_class
 from hebbes.strategies.core.samplers import LOW_RANK, ORTHOGONAL_BLOCK
 from hebbes.training.config import TrainConfig
-from hebbes.training.evolution_options import EvolutionOptions
+from hebbes.training.evolution_options import MEMBERS_PER_SEED, EvolutionOptions
 
 UNKNOWN_VECTORS = 10
 """Vectors of float64, with a number per parameter, that are assumed for a user's own strategy."""
@@ -50,7 +50,7 @@ def measure_evolution(config: TrainConfig, policy: Policy) -> EvolutionSize:
         episodes_per_member=options.episodes_per_member,
         rank=settings.rank if getattr(settings, "sampler", "") == LOW_RANK else 0,
         noise_bytes=_count_noise_bytes(settings, population_size, num_params),
-        independent_seeds=options.episode_seeds == "independent",
+        members_per_seed=MEMBERS_PER_SEED[options.episode_seeds],
         grows=grows,
         options={
             "population_size_max" if grows else "population_size": ("population_size", 2),

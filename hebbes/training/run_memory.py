@@ -170,7 +170,7 @@ def _count_pools(size: RunSize, stage: Stage, population: range, evaluated: int)
 
 def _count_kept_simulators(size: RunSize, stage: Stage, members: int) -> int:
     """Number of simulators of Gymnasium that are in use or kept for the next generation."""
-    if size.search.independent_seeds:
+    if size.search.members_per_seed is not None:
         return _count_seeded_simulators(size, stage, members)
     chunks = _count_chunks(stage, members)
     kinds = 1 if members % chunks == 0 else 2  # chunks come in two sizes

@@ -26,7 +26,7 @@ def make_context(**changes):
         "purpose": Purpose.TRAINING,
         "generation": 4,
         "episodes": (8, 9),
-        "independent_seeds": False,
+        "members_per_seed": None,
         "max_episode_steps": None,
         "buffers": {},
         "observe_moments": True,

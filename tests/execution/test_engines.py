@@ -79,16 +79,15 @@ def test_the_same_bits_on_any_number_of_threads_and_workers(make, num_params, pr
     assert collect_answers(Workers(make(), chunk_size=4, threads=processes), num_params) == alone
 
 
-def test_common_seeds_meet_the_same_start_and_independent_ones_do_not():
+@pytest.mark.parametrize(("members_per_seed", "starts"), [(None, 1), (3, 7), (2, 11), (1, 21)])
+def test_as_many_consecutive_members_as_asked_for_have_the_same_start(members_per_seed, starts):
     engine = InProcess(make_task(), chunk_size=4, threads=2)
-    # the observation contains a random draw from the start; equal start states have no spread
-    spreads = []
-    for independent in (False, True):
-        rollouts = engine.evaluate(make_population(4), make_context(episodes=(0,), independent_seeds=independent))
-        spreads.append(merge_moments(rollouts.moments).squares[0])
+    context = make_context(episodes=(0,), members_per_seed=members_per_seed)
+    moments = engine.evaluate(make_population(4), context).moments
     engine.close()
-    assert spreads[0] < 1e-12
-    assert spreads[1] > 0.5
+    seen = [round(float(each.mean[0]), 6) for each in moments]  # the observation contains a random draw from the start
+    assert len(set(seen)) == starts
+    assert seen == [seen[k - k % (members_per_seed or 21)] for k in range(21)]
 
 
 def test_training_evaluations_and_tests_have_other_start_states():
@@ -159,11 +158,11 @@ def test_an_evaluation_gives_no_moments_and_leaves_no_trace():
     assert collect_answers(engine, 4) == collect_answers(InProcess(make_task(), chunk_size=4, threads=1), 4)
 
 
-@pytest.mark.parametrize("independent", [False, True])
-def test_gymnasium_keeps_few_environments_however_many_chunks(independent):
+@pytest.mark.parametrize("members_per_seed", [None, 1, 2])
+def test_gymnasium_keeps_few_environments_however_many_chunks(members_per_seed):
     engine = InProcess(make_task(), chunk_size=4, threads=1)
     population = GaussianPopulation(np.zeros(4, np.float32), 0.5, 3, 4, 40)
-    engine.evaluate(population, make_context(independent_seeds=independent))
+    engine.evaluate(population, make_context(members_per_seed=members_per_seed))
     assert 1 <= len(engine._transport._pool.host._idle) <= 2
     engine.close()
 

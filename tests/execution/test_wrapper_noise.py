@@ -74,7 +74,7 @@ def collect_returns(engine, between=lambda: None):
     try:
         first = engine.evaluate(POPULATION, make_context())
         between()
-        second = engine.evaluate(POPULATION, make_context(generation=5, episodes=(10, 11), independent_seeds=True))
+        second = engine.evaluate(POPULATION, make_context(generation=5, episodes=(10, 11), members_per_seed=1))
         return [first.returns.tolist(), second.returns.tolist()]
     finally:
         engine.close()
