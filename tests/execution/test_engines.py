@@ -22,7 +22,7 @@ from hebbes.execution.engine_options import EngineOptions
 from hebbes.execution.engines import make_engine
 from hebbes.execution.episode import Agent
 from hebbes.execution.in_process import InProcess
-from hebbes.execution.observation_moments import make_normalization_buffers, merge_moments
+from hebbes.execution.observation_moments import make_normalization_buffers
 from hebbes.execution.workers import Workers
 from hebbes.policies.linear import Linear
 from hebbes.strategies.core.populations import GaussianPopulation

@@ -13,7 +13,7 @@ from hebbes.programs.evaluation_entries import load_entries
 from hebbes.recording.metrics import METRICS, read_metrics
 from hebbes.training.prepare import prepare
 from hebbes.training.run import execute
-from tests.training.scripted_runs import change, make_config, train
+from tests.training.scripted_runs import change, make_config, make_scripted_config, train
 
 SCRIPTED = "Scripted-v0"
 OF_RAY = {"nodes", "workers", "chunks_outstanding", "chunks_sent_again"}
@@ -93,6 +93,18 @@ def test_a_members_fitness_is_its_mean_over_episodes_that_never_come_again(confi
     training = [context.episodes for context in contexts if context.purpose is Purpose.TRAINING]
     assert training == [(0, 1, 2), (3, 4, 5)]
     assert read_metrics(folder / "metrics.csv")["env_steps"].tolist() == [504, 1008]
+
+
+@pytest.mark.parametrize(
+    ("episode_seeds", "pair_differs", "mean_policy_differs"),
+    [("common", False, False), ("paired", False, True), ("independent", True, True)],
+)
+def test_start_states_are_shared_as_episode_seeds_says(tmp_path, episode_seeds, pair_differs, mean_policy_differs):
+    # almost without noise, so that returns differ by the start states that members observe
+    options = {"policy": "mlp", "hidden_sizes": (4,), "sigma": 1e-6, "population_size": 2, "generations": 1}
+    row = read_metrics(train(make_scripted_config(tmp_path, episode_seeds=episode_seeds, **options)) / "metrics.csv")
+    assert (row["return_std"][0] > 1e-3) == pair_differs
+    assert (abs(row["return_mean"][0] - row["mean_policy_return"][0]) > 1e-3) == mean_policy_differs
 
 
 def test_members_see_observations_normalized_by_the_statistics_of_the_generations_before(config):
