@@ -42,7 +42,7 @@ from benchmarks.asynchrony_model import (
 from benchmarks.kept_results import KeptResults
 from hebbes.contracts.engine import Engine, Transitions
 from hebbes.hybrids import jobs
-from hebbes.hybrids.aes import AES
+from hebbes.hybrids.aes_rl import AES
 from hebbes.hybrids.core.episodes import find_action_range
 from hebbes.hybrids.core.learner import Learner
 from hebbes.options.command_line import resolve_config

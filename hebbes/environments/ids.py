@@ -126,37 +126,6 @@ def is_built_into_gymnasium(environment: str) -> bool:
     return found is not None and str(found.entry_point).startswith("gymnasium.envs.")
 
 
-def has_time_limit(environment: str, env_kwargs: Mapping[str, Any]) -> bool:
-    """Whether an environment limits the env steps of its own episodes. Takes a current id, after `register`.
-
-    `env_kwargs` are for `gymnasium.make`: a `max_episode_steps` of -1 means no limit, None the registered limit.
-    """
-    registered = gymnasium.registry.get(environment)
-    asked = env_kwargs.get("max_episode_steps")
-    if asked is not None or registered is None or environment in ENVIRONMENTS:
-        return bool(asked != -1)
-    return registered.max_episode_steps is not None
-
-
-def advise_episode_limit(environment: str, env_kwargs: Mapping[str, Any], cap: int | None) -> str:
-    """A line for the user if episodes may never end: no limit and no `cap` on env steps. Otherwise empty."""
-    if cap is not None or has_time_limit(environment, env_kwargs):
-        return ""
-    return f"{environment} has no limit on the env steps of an episode: set --max_episode_steps if they may never end"
-
-
-def describe_episode_cap(environment: str, env_kwargs: Mapping[str, Any], cap: int | None) -> str:
-    """How the episodes of training are shorter than those of evaluations. Empty if they are not.
-
-    `cap` is the option `max_episode_steps`. Takes a current id, after `register`. Another's limit is not known.
-    """
-    registered = gymnasium.registry.get(environment)
-    limit = env_kwargs.get("max_episode_steps") or (registered.max_episode_steps if registered else None)
-    if cap is None or not has_time_limit(environment, env_kwargs) or (limit is not None and cap >= limit):
-        return ""
-    return f"training episodes end after {cap:,} env steps" + (f", evaluations after {limit:,}" if limit else "")
-
-
 def _split_id(name: str) -> tuple[str, int | None]:
     """("CarRacing", 3) for "CarRacing-v3"; the version of a bare name is None."""
     stem, separator, version = name.rpartition("-v")

@@ -11,7 +11,7 @@ from jaxtyping import Float64, Int
 
 from hebbes.contracts.option import check_argument
 from hebbes.environments.environment_spec import EnvironmentSpec
-from hebbes.environments.ids import advise_episode_limit
+from hebbes.environments.episode_limits import advise_episode_limit
 from hebbes.evaluation.arguments import MAX_EPISODES, check_imports, name_file_in_errors
 from hebbes.evaluation.entries import load_in_environment
 from hebbes.evaluation.evaluation_env import EvaluationEnv
@@ -102,7 +102,7 @@ def evaluate(
     allowed, path = check_imports(imports), as_path(path)
     with name_file_in_errors(path):
         saved, spec, notice = _load_and_check(path, environment, backend, allowed)
-        for line in (notice, advise_episode_limit(spec.environment, spec.env_kwargs, max_episode_steps)):
+        for line in (notice, advise_episode_limit(spec, max_episode_steps)):
             if line:
                 warnings.warn(line, stacklevel=2)
         played = play(saved, spec, episodes=episodes, seed=seed, threads=threads, max_episode_steps=max_episode_steps)

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from hebbes.environments.environment_spec import spec_to_json
-from hebbes.environments.ids import advise_episode_limit
+from hebbes.environments.episode_limits import advise_episode_limit
 from hebbes.environments.quiet_simulators import has_display
 from hebbes.evaluation.entries import Entry, load_in_environment
 from hebbes.evaluation.play import make_evaluation_spec
@@ -42,8 +42,7 @@ def load_entries(config: EvaluateConfig) -> list[Entry]:
     if isinstance(config, HebbianEvaluateConfig) and config.plots is not None:
         make_plots_folder(Path(config.plots))
     _check_memory(config, entries)
-    specs, cap = [entry.environment for entry in entries], config.max_episode_steps
-    for notice in {advise_episode_limit(spec.environment, spec.env_kwargs, cap) for spec in specs} - {""}:
+    for notice in {advise_episode_limit(entry.environment, config.max_episode_steps) for entry in entries} - {""}:
         print(notice, file=sys.stderr)
     return entries
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from hebbes.contracts.option import option
+from hebbes.contracts.option import check_options, option
 from hebbes.execution.provenance import find_conditions
 from hebbes.files.output_file import check_output, write_output
 from hebbes.files.policy_file import SavedPolicy
@@ -45,6 +45,7 @@ class ImportConfig(ReferenceOptions):
     imports: tuple[str, ...] = option((), "packages to import first, which register environments", flag="import")
 
     def __post_init__(self) -> None:
+        check_options(self)
         for name in ("path_hebb", "environment", "output"):
             if not getattr(self, name):
                 raise ValueError(f"{name} must be given")

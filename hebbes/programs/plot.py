@@ -11,6 +11,7 @@ from jaxtyping import Float64
 
 from hebbes.contracts.option import check_options, option
 from hebbes.contracts.suggestion import suggest_name
+from hebbes.environments.environment_spec import EnvironmentSpec
 from hebbes.options.method import find_method, group_by_method
 from hebbes.options.program_options import parse_options
 from hebbes.programs.exit_status import end_cleanly_on_signals, report_errors_in_one_line
@@ -98,14 +99,15 @@ def _check_environment(runs: Sequence[SavedRun]) -> str:
 
 def describe_caps(runs: Sequence[SavedRun]) -> str:
     """How training episodes are shorter than evaluations. Empty if they are not."""
-    from hebbes.environments.ids import describe_episode_cap, register  # imports Gymnasium
+    from hebbes.environments.episode_limits import describe_episode_cap  # imports Gymnasium
+    from hebbes.environments.ids import register
 
     register(runs[0].environment, ())
-    options = [run.options for run in runs]
-    described = {
-        describe_episode_cap(each["environment"], each.get("env_kwargs", {}), each.get("max_episode_steps"))
-        for each in options
-    }
+    described = set()
+    for run in runs:
+        env_kwargs, wrappers = run.options["env_kwargs"], run.gymnasium_wrappers
+        spec = EnvironmentSpec(run.environment, "gymnasium", env_kwargs, gymnasium_wrappers=wrappers)
+        described.add(describe_episode_cap(spec, run.options.get("max_episode_steps")))
     return " or ".join(sorted(described - {""})) + " (some runs)" * ("" in described and len(described) > 1)
 
 

@@ -11,7 +11,7 @@ from typing import TypeAlias
 from hebbes.contracts.notices import Notice, Notices, make_failure_notices
 from hebbes.contracts.randomness import Purpose
 from hebbes.contracts.trainer import AllFailedError, Counter, SegmentSizeError, UnitResult
-from hebbes.environments.ids import advise_episode_limit
+from hebbes.environments.episode_limits import advise_episode_limit
 from hebbes.evaluation.play import play_on
 from hebbes.execution.parents_signals import delay_signals
 from hebbes.execution.provenance import find_conditions
@@ -101,7 +101,7 @@ class Lifecycle:
         run, environment, say = self._run, self._run.config.environment, self._console.print_message
         num_params = run.task.agent.policy.layout.num_params
         say(f"{environment.id} on {run.task.environment.backend}, {num_params:,} parameters")
-        limit = advise_episode_limit(environment.id, environment.env_kwargs, self._options.max_episode_steps)
+        limit = advise_episode_limit(run.task.environment, self._options.max_episode_steps)
         for notice in filter(None, (run.needs, limit)):
             self._console.print_notice(notice)
         if self._progress.units:

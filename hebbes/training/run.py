@@ -10,7 +10,7 @@ from jaxtyping import Float64
 from threadpoolctl import threadpool_limits
 
 from hebbes.contracts.engine import EngineError
-from hebbes.environments.ids import describe_episode_cap
+from hebbes.environments.episode_limits import describe_episode_cap
 from hebbes.recording.console import Console
 from hebbes.recording.loggers import Loggers
 from hebbes.recording.metrics import METRICS_CSV, read_all_metrics
@@ -163,9 +163,8 @@ def _draw_learning_curve(run: Run, console: Console) -> bool:
     if not (metrics.exists() and metrics.stat().st_size):
         return True
     is_new = curve.is_file() and curve.stat().st_mtime_ns >= metrics.stat().st_mtime_ns
-    environment, cap = run.config.environment, run.config.training.max_episode_steps
-    title = f"{environment.id}: {make_printable('/'.join(folder.absolute().parts[-2:]))}"
-    note = describe_episode_cap(environment.id, environment.env_kwargs, cap)
+    title = f"{run.config.environment.id}: {make_printable('/'.join(folder.absolute().parts[-2:]))}"
+    note = describe_episode_cap(run.task.environment, run.config.training.max_episode_steps)
     with console.phase("drawing the learning curve"):
         is_drawn = is_new or try_to_write("learning curve", lambda: plot_learning_curve(folder, curve, title, note))
     for weights in sorted(folder.glob("*.dat")):

@@ -12,7 +12,7 @@ import numpy as np
 
 from hebbes.contracts.engine import Engine
 from hebbes.contracts.trainer import MAX_VALUES_LENGTH, Progress, Snapshot, Trainer, TrainerState
-from hebbes.environments.ids import has_time_limit
+from hebbes.environments.episode_limits import has_time_limit
 from hebbes.execution.chunks import Task
 from hebbes.files.checkpoint import Checkpoint, check_arrays
 from hebbes.training.config import TrainConfig
@@ -47,9 +47,7 @@ class Run:
 
         Without a limit an evaluation might never end.
         """
-        environment = self.config.environment
-        limited = has_time_limit(environment.id, environment.env_kwargs)
-        return None if limited else self.config.training.max_episode_steps
+        return None if has_time_limit(self.task.environment) else self.config.training.max_episode_steps
 
 
 def capture_checkpoint(run: Run, progress: Progress, conditions: Mapping[str, str]) -> Checkpoint:

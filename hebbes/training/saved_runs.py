@@ -8,6 +8,7 @@ from pathlib import Path
 from types import NoneType
 from typing import Any
 
+from hebbes.environments.wrapper_spec import WrapperSpec, make_wrapper_spec
 from hebbes.files.checkpoint import FOLDER, CheckpointHeader, read_newest_header
 from hebbes.files.option_file import CONFIG_YAML
 from hebbes.recording.standard_output import make_printable
@@ -35,6 +36,7 @@ class SavedRun:
     header: CheckpointHeader
     options: Mapping[str, Any]
     """Those of the checkpoint, with the names of today."""
+    gymnasium_wrappers: tuple[WrapperSpec, ...] = ()
 
     @property
     def environment(self) -> str:
@@ -54,12 +56,13 @@ def read_saved_run(folder: Path, *, check: bool = False) -> SavedRun:
     try:
         header = read_newest_header(folder / FOLDER, check=check)
         options = rename_saved_options(header.config)
+        gymnasium_wrappers = tuple(map(make_wrapper_spec, options.get("gymnasium_wrappers") or ()))
     except (ValueError, TypeError, AttributeError) as error:
         raise ValueError(f"{folder}: {error}") from error
     for name, kinds in _TYPES.items():
         if not isinstance(options.get(name), kinds):
             raise ValueError(f"{folder}: its checkpoint has a bad or missing option {name}")
-    return SavedRun(folder, header, options)
+    return SavedRun(folder, header, options, gymnasium_wrappers)
 
 
 def find_run_folders(top: Path) -> list[Path]:

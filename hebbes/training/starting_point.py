@@ -1,5 +1,7 @@
 """Where a run starts: new weights, or those of a policy file, and their buffers."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import fields
 from math import prod
 from pathlib import Path
@@ -38,9 +40,11 @@ def find_starting_point(
         params = agent.policy.initial_params(make_generator(config.run.seed, Purpose.INITIAL_PARAMS))
         return params, _collect_virtual_batch(config, agent, environment)
     if is_torch_file(Path(config.run.init_from)):
-        params = read_torch_weights(Path(config.run.init_from), agent.policy)
+        with _name_option_in_errors():
+            params = read_torch_weights(Path(config.run.init_from), agent.policy)
         return params, _collect_virtual_batch(config, agent, environment)
-    saved = read_policy_file(Path(config.run.init_from), config.trusted_modules)
+    with _name_option_in_errors():
+        saved = read_policy_file(Path(config.run.init_from), config.trusted_modules)
     found, wanted = _describe_agent(Agent(saved.policy, saved.action_head)), _describe_agent(agent)
     if found != wanted:
         differing = [name for name in {**wanted, **found} if found.get(name) != wanted.get(name)]
@@ -65,6 +69,15 @@ def describe_other_environment(config: TrainConfig, environment: EnvironmentSpec
     pairs = {name: (getattr(saved, name), getattr(environment, name)) for name in COMPARED}
     found = [f"{name} was {_format(then)}, is {_format(now)}" for name, (then, now) in pairs.items() if then != now]
     return [f"init_from {config.run.init_from} is of another environment: {'; '.join(found)}"] if found else []
+
+
+@contextmanager
+def _name_option_in_errors() -> Iterator[None]:
+    """Begins a ValueError, whose message begins with the path of the file, with the option that gave it."""
+    try:
+        yield
+    except ValueError as error:
+        raise ValueError(f"init_from {error}") from error
 
 
 def _format(value: Any) -> str:

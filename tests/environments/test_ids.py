@@ -6,7 +6,7 @@ import gymnasium
 import pytest
 
 from hebbes.environments import ids as environment_ids
-from hebbes.environments.ids import advise_episode_limit, find_atari_game, register, resolve
+from hebbes.environments.ids import find_atari_game, register, resolve
 
 HINT = "if a package of yours registers it, add --import PACKAGE"
 
@@ -162,15 +162,3 @@ def test_a_users_package_that_is_not_there():
 )
 def test_atari_games_are_told_from_other_ids(name, game):
     assert find_atari_game(name) == game
-
-
-def test_where_episodes_may_never_end_a_cap_is_advised():
-    register("Pong-v5", ())
-    assert "CliffWalking-v1 has no limit on the env steps of an episode" in advise_episode_limit(
-        "CliffWalking-v1", {}, None
-    )
-    assert "CartPole-v1 has no limit" in advise_episode_limit("CartPole-v1", {"max_episode_steps": -1}, None)
-    assert "TMaze-v0 has no limit" in advise_episode_limit("TMaze-v0", {"max_episode_steps": -1}, None)
-    assert not advise_episode_limit("CliffWalking-v1", {}, 100)
-    assert not advise_episode_limit("CliffWalking-v1", {"max_episode_steps": 30}, None)
-    assert not any(advise_episode_limit(name, {}, None) for name in ("CartPole-v1", "Pong-v5", "TMaze-v0"))

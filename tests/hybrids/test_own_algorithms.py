@@ -7,8 +7,7 @@ import pytest
 
 import hebbes
 from hebbes.files.checkpoint import load_newest_checkpoint
-from hebbes.hybrids.aes import AES
-from hebbes.hybrids.aes_rl import AESRL
+from hebbes.hybrids.aes_rl import AES, AESRL
 from hebbes.hybrids.algorithm import Algorithm
 from hebbes.hybrids.td3 import TD3
 from hebbes.options.command_line import parse_config

@@ -5,10 +5,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hebbes.hybrids.acem import ACEM
-from hebbes.hybrids.aes import AES, AESSettings
+from hebbes.hybrids.acem_rl import ACEM
+from hebbes.hybrids.aes_rl import AES, AESSettings
 from hebbes.hybrids.mean_rules import MEAN_RULES
-from hebbes.hybrids.one_plus_one import OnePlusOne
+from hebbes.hybrids.one_plus_one_rl import OnePlusOne
 from hebbes.hybrids.variance_rules import MIN_VARIANCE, VARIANCE_RULES
 
 START = np.random.default_rng(1).normal(size=10).astype(np.float32)

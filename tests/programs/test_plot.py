@@ -76,6 +76,9 @@ def test_capped_training_episodes_are_said_on_every_figure(tmp_path):
     assert note in make(folder, profiles=True).axes[0].get_title().replace("\n", " ")
     uncapped = train(make_config(**options, seed=1, max_episode_steps=500))
     assert make(uncapped).axes[0].get_title() == ""
+    shorter = {"gymnasium_wrappers": ("TimeLimit: {max_episode_steps: 40}",), "env_kwargs": {"max_episode_steps": -1}}
+    limited = train(make_config(**options, seed=2, max_episode_steps=20, **shorter))
+    assert make(limited).axes[0].get_title().replace("\n", " ") == note.replace("500", "40").replace("50", "20")
 
 
 def test_a_column_without_values_is_refused(tmp_path):

@@ -229,7 +229,7 @@ def test_starts_from_a_file_of_the_reference(config, tmp_path):
     (prepared,) = prepare(change(config, init_from=str(legacy)))
     assert prepared.trainer.policy[0] == pytest.approx(row)
     torch.save(row[:-1], legacy)
-    with pytest.raises(ValueError, match=r"legacy.dat: .*11.*12"):
+    with pytest.raises(ValueError, match=r"^init_from .*legacy.dat: .*11.*12"):
         prepare(change(config, init_from=str(legacy), run_name="other"))
 
 
@@ -243,9 +243,10 @@ def test_a_policy_of_another_network_or_other_statistics_is_refused_before_anyth
             "'hebbes.policies.mlp:MLP'",
         ),
         ({"observation_normalization": True}, "was trained without observation_normalization, which is on here"),
+        ({"init_from": str(tmp_path)}, "^init_from .*: a folder; give a file in it$"),
     ]:
         with pytest.raises(ValueError, match=expected):
-            prepare(change(config, init_from=start, run_name="refused", **changes))
+            prepare(change(config, **{"init_from": start, "run_name": "refused", **changes}))
     assert {path.name for path in tmp_path.rglob("*") if path.is_dir()} == {SCRIPTED, "run", "checkpoint"}
 
 
