@@ -261,6 +261,8 @@ def test_a_policy_file_keeps_the_options_of_its_training_and_none_of_the_machine
 def test_an_environment_without_end_is_evaluated_with_the_cap_of_its_training(config):
     endless = change(config, env_kwargs={"rewards": [1.0]}, max_episode_steps=6, generations=1, test_episodes=1)
     assert read_metrics(train(endless) / "metrics.csv")["eval_return"].tolist() == [6]
+    limited = change(endless, gymnasium_wrappers=("TimeLimit: {max_episode_steps: 9}",), run_name="limited")
+    assert read_metrics(train(limited) / "metrics.csv")["eval_return"].tolist() == [9]
 
 
 def test_an_environment_without_end_is_named(config, capsys):
