@@ -56,6 +56,11 @@ def describe_error(error: BaseException) -> str:
     return f"{type(error).__name__}: {text}".split("\n", 1)[0].removesuffix(": ")[:REASON_LENGTH]
 
 
+def join_lines(error: BaseException) -> str:
+    """The exception's text in one line."""
+    return " ".join(str(error).split())
+
+
 def describe_with_traceback(error: BaseException) -> str:
     """The exception in one line, then its traceback."""
     return f"{describe_error(error)}\n{''.join(traceback.format_exception(error))}"

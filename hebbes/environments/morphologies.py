@@ -22,6 +22,7 @@ from tempfile import TemporaryDirectory
 from typing import Any, TypeAlias
 from xml.etree import ElementTree
 
+from hebbes.contracts.errors import join_lines
 from hebbes.contracts.suggestion import suggest_name
 from hebbes.environments.anatomy import Anatomy, parse_xml, read_bullet_anatomy, read_mujoco_anatomy
 from hebbes.environments.morphology_checksum import compute_morphology_checksum
@@ -154,7 +155,7 @@ def _check_users_file(species: Species, morphology: str) -> Path:
     try:
         found = species.read_anatomy(path)
     except ValueError as error:
-        reason = " ".join(str(error).split())
+        reason = join_lines(error)
         raise ValueError(f"morphologies: {name} is not a morphology that the simulator can load: {reason}") from error
     for kind, expected in species.read_anatomy(species.installed).items():
         for number, (here, there) in enumerate(zip_longest(found[kind], expected, fillvalue="absent"), 1):

@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from hebbes.contracts.engine import EngineError, StartError
-from hebbes.contracts.errors import describe_error
+from hebbes.contracts.errors import describe_error, join_lines
 
 GUARD = '`if __name__ == "__main__":`'
 """What keeps worker processes, which import the main script, from running it once more."""
@@ -29,7 +29,7 @@ def name_file_in_errors(path: Path) -> Iterator[None]:
     try:
         yield
     except ValueError as error:
-        line = " ".join(str(error).split())
+        line = join_lines(error)
         if line == str(error):
             raise
         raise ValueError(line) from error

@@ -6,6 +6,8 @@ from io import BufferedReader
 from pathlib import Path
 from stat import S_ISREG
 
+from hebbes.contracts.errors import join_lines
+
 MAX_MESSAGE_LENGTH = 500
 
 
@@ -36,7 +38,7 @@ def wrap_file_errors(path: Path) -> Iterator[None]:
     except RecursionError as error:
         raise WeightFileError(f"{path}: damaged: nested too deeply") from error
     except ValueError as error:
-        line = " ".join(str(error).split())
+        line = join_lines(error)
         short = line if len(line) <= MAX_MESSAGE_LENGTH else line[:MAX_MESSAGE_LENGTH] + " ..."
         raise WeightFileError(f"{path}: {short}") from error
 

@@ -6,6 +6,7 @@ from contextlib import redirect_stderr
 from io import StringIO
 from typing import Any
 
+from hebbes.contracts.errors import join_lines
 from hebbes.contracts.option import find_unused_options, list_options
 from hebbes.contracts.plain_values import make_list
 from hebbes.execution.observation_moments import read_moments
@@ -38,7 +39,7 @@ def make_train_command(path: str, saved: SavedPolicy, imports: Sequence[str] = (
         check_allowed(find_users_modules(TRAINER, trained), imports)
         options, comment = _find_changes(saved, trained), ""
     except (ValueError, TypeError, LookupError) as error:
-        reason = " ".join(str(error).split())
+        reason = join_lines(error)
         comment = f"  # and the options of its training, which this file lacks ({reason})"
         options = _find_changes(saved, find_known_options(saved))
     return shlex.join([*words, *format_arguments({**options, "init_from": path})]) + comment

@@ -13,7 +13,7 @@ from math import isfinite
 from typing import Any, ClassVar
 from uuid import uuid4
 
-from hebbes.contracts.errors import describe_error
+from hebbes.contracts.errors import describe_error, join_lines
 from hebbes.contracts.option import option
 from hebbes.files.atomic_file import write_atomically
 from hebbes.files.option_file import CONFIG_YAML, read_yaml
@@ -55,7 +55,7 @@ class WandB(RunLogger):
                     settings=quiet,
                 )
         except wandb.errors.Error as error:
-            raise ValueError(" ".join(str(error).split())) from error
+            raise ValueError(join_lines(error)) from error
 
     @classmethod
     def check_installed(cls) -> None:
@@ -70,7 +70,7 @@ class WandB(RunLogger):
                 is_online = wandb.setup().settings.mode in ("online", "shared")
                 has_account = not is_online or wandb.login(prompt=False, verify=False)
         except wandb.errors.Error as error:
-            raise ValueError(" ".join(str(error).split())) from error
+            raise ValueError(join_lines(error)) from error
         if not has_account:
             raise ValueError("wandb has no account here; run `wandb login`, or set WANDB_MODE=offline")
 

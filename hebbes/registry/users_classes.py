@@ -13,7 +13,7 @@ from typing import Any
 
 from hebbes.contracts.engine import EngineError
 from hebbes.contracts.environment import BatchEnv
-from hebbes.contracts.errors import convert_foreign_exits, describe_error
+from hebbes.contracts.errors import convert_foreign_exits, describe_error, join_lines
 from hebbes.contracts.logger import Logger
 from hebbes.contracts.policy import Layout, Policy
 from hebbes.contracts.strategy import Strategy
@@ -130,7 +130,7 @@ def describe_class(thing: object) -> str:
 
 def describe_users_error(option: str, name: str, error: Exception) -> str:
     """What a user's class raised, and where, in one line."""
-    told = (type(error) is ValueError and " ".join(str(error).split())) or describe_error(error)
+    told = (type(error) is ValueError and join_lines(error)) or describe_error(error)
     return f"{option} {name!r} cannot be used: {told}{_describe_place(name, error)}"
 
 

@@ -6,6 +6,7 @@ from math import nan
 from pathlib import Path
 from typing import Literal, TypeAlias, get_args
 
+from hebbes.contracts.errors import join_lines
 from hebbes.files.folder_lock import is_locked
 from hebbes.files.option_file import CONFIG_YAML
 from hebbes.recording.metrics import METRICS_CSV, read_last_row
@@ -47,7 +48,7 @@ def read_status(folder: Path, *, check: bool = False) -> RunStatus:
             units, env_steps = int(next(iter(row.values()))), int(row.get("env_steps", env_steps))
             best_score = row.get("best_score", best_score)
     except (OSError, ValueError) as error:
-        return RunStatus(folder, "damaged", age, reason=" ".join(str(error).split()).removeprefix(f"{folder}: "))
+        return RunStatus(folder, "damaged", age, reason=join_lines(error).removeprefix(f"{folder}: "))
     budgets = [(env_steps, run.options.get("max_env_steps")), (units, run.options.get("generations"))]
     done = max((count / most for count, most in budgets if most), default=nan)
     goal = run.options.get("stop_at_return")

@@ -4,6 +4,7 @@ import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from hebbes.contracts.errors import join_lines
 from hebbes.training.advice import TrainingError
 from hebbes.training.run_folder import find_seed_folder, format_resume_command
 from hebbes.training.run_state import Run
@@ -49,7 +50,7 @@ class Runs:
         try:
             return self._prepare_later(seed)
         except (ValueError, TypeError) as error:
-            raise TrainingError(" ".join(str(error).split())) from error
+            raise TrainingError(join_lines(error)) from error
 
     def close(self) -> None:
         """Unlocks the folder of several seeds."""
