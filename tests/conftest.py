@@ -1,5 +1,6 @@
 """For all tests: checked shapes, no limits of time, and the programs, called in this process."""
 
+import base64
 import os
 import signal
 import sys
@@ -14,10 +15,19 @@ from tests.shape_checks import REFUSALS, begin_test, check_shapes
 check_shapes()
 
 from hebbes.execution.parents_signals import PARENTS_SIGNALS  # noqa: E402
+from hebbes.files.atomic_file import write_atomically  # noqa: E402
 from hebbes.programs.commands import COMMANDS  # noqa: E402
+from hebbes.reporting import learning_curve  # noqa: E402
 
 os.fsync = lambda descriptor: None
 """No test cuts the power, so none waits for the disk."""
+
+write_figure = learning_curve.write_figure
+ONE_PIXEL = base64.b64decode(
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAAAAAA6fptVAAAACklEQVR42mP4DwABAQEAHLCMmQAAAABJRU5ErkJggg=="
+)
+learning_curve.write_figure = lambda figure, path: write_atomically(path, ONE_PIXEL)
+"""A run puts its learning curve on axes and writes a PNG of one pixel: all pixels take longer than a short run."""
 
 hypothesis.settings.register_profile("patient", deadline=None)
 hypothesis.settings.load_profile("patient")
@@ -48,6 +58,12 @@ def no_refusal_is_swallowed():
     begin_test()
     yield
     assert REFUSALS == []
+
+
+@pytest.fixture
+def drawn_curves(monkeypatch):
+    """In this test, learning curves have all of their pixels."""
+    monkeypatch.setattr(learning_curve, "write_figure", write_figure)
 
 
 @pytest.fixture

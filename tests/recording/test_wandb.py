@@ -28,6 +28,7 @@ def offline(monkeypatch):
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("drawn_curves")
 def test_a_run_leaves_its_options_its_rows_and_its_learning_curve(tmp_path):
     exit_before = sys.exit, sys.excepthook
     run = hebbes.train({**OPTIONS, "wandb_project": "ants", "folder": tmp_path, "sigma": 0.125}, quiet=True)

@@ -11,6 +11,8 @@ from matplotlib.figure import Figure
 from hebbes.recording.metrics import MetricsWriter
 from hebbes.reporting import learning_curve as plot
 
+pytestmark = pytest.mark.usefixtures("drawn_curves")
+
 
 def write_metrics(path, evaluations):
     with MetricsWriter(path, "generation") as writer:

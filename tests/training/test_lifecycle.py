@@ -39,6 +39,7 @@ def list_named(folder):
     return {segment.sha256 for segment in checkpoint.state.segments.values()}
 
 
+@pytest.mark.usefixtures("drawn_curves")
 @pytest.mark.parametrize("toy", TOYS)
 def test_a_toy_trainer_has_a_whole_run(toy, tmp_path, capsys):
     folder = train(make_scripted_config(tmp_path, toy, eval_every=3, test_episodes=2, tensorboard=True))

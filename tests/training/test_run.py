@@ -5,6 +5,7 @@ from dataclasses import asdict, replace
 import numpy as np
 import pytest
 import torch
+from matplotlib.image import imread
 
 from hebbes.contracts.randomness import Purpose
 from hebbes.files import policy_file
@@ -53,11 +54,13 @@ def record_contexts(config):
     return contexts, prepared.folder
 
 
+@pytest.mark.usefixtures("drawn_curves")
 def test_learns_and_leaves_every_file(config):
     folder = train(config)
     assert {path.name for path in folder.iterdir()} == {
         "best.dat", "latest.dat", "config.yaml", "command.txt", "metrics.csv", "learning_curve.png", "checkpoint"
     }  # fmt: skip
+    assert imread(folder / "learning_curve.png").shape == (660, 960, 4)
     metrics = read_metrics(folder / "metrics.csv")
     assert list(metrics) == [name for name in METRICS if name not in OF_HYBRIDS | OF_RAY]
     assert metrics["generation"].tolist() == [1, 2, 3, 4, 5]
