@@ -3,7 +3,7 @@
 jaxtyping's import hook wraps the functions and the dataclasses of hebbes. A call with an array of another shape, of
 another type of numbers, or with axes that contradict each other then raises `jaxtyping.TypeCheckError`. Of a list of
 arrays one is checked, by chance. Nothing else is checked: mypy checks plain types, and our own code checks options. Of
-each function, the first calls in a test are checked: loops call some of them tens of thousands of times.
+each function, the first calls in a test are checked and some later ones: loops call it tens of thousands of times.
 Worker processes, and programs that a test starts, import the modules without the hook: there they run as for a user.
 """
 
@@ -32,8 +32,8 @@ REFUSALS: list[str] = []
 """What the checks have refused since a test began. Code that expects a TypeError could swallow a refusal: so a test
 fails if there are any (see conftest.py)."""
 
-CHECKED_CALLS = 100
-"""How many calls of a function are checked in a test."""
+CHECKED_CALLS, SAMPLED_CALLS = 20, 200
+"""How many calls of a function are checked in a test: all of the first ones, and every tenth of the later ones."""
 
 CALLS: Counter[Callable] = Counter()
 """How often each function was called since a test began."""
@@ -57,24 +57,29 @@ def find_arrays(owner: Callable | type) -> dict[str, Any]:
 
 
 def wrap_arrays(*, typechecker: Callable) -> Callable:
-    """`jaxtyping.jaxtyped`, but only for what has arrays, and for the first calls in a test."""
+    """`jaxtyping.jaxtyped`, but only for what has arrays, and for some calls in a test."""
 
     def wrap(item: Any) -> Any:
         if not has_arrays(item):
             return item
         checked = jaxtyped(item, typechecker=typechecker)
-        return checked if isinstance(item, type) else check_first_calls(item, checked)
+        return checked if isinstance(item, type) else check_some_calls(item, checked)
 
     return wrap
 
 
-def check_first_calls(function: Callable, checked: Callable) -> Callable:
-    """Calls `checked` at first, and `function` after that."""
+def is_checked(number: int) -> bool:
+    """Whether the call of this number in a test is checked."""
+    return number <= CHECKED_CALLS or (number <= SAMPLED_CALLS and number % 10 == 0)
+
+
+def check_some_calls(function: Callable, checked: Callable) -> Callable:
+    """Calls `checked` or `function`, see `is_checked`."""
 
     @wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
         CALLS[function] += 1
-        return (checked if CALLS[function] <= CHECKED_CALLS else function)(*args, **kwargs)
+        return (checked if is_checked(CALLS[function]) else function)(*args, **kwargs)
 
     return call
 
