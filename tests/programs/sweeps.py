@@ -15,7 +15,7 @@ DONE = (TrialState.COMPLETE, TrialState.PRUNED)
 def make_arguments(folder, **changes):
     """The command line of a sweep of short trials in CartPole-v1."""
     options = {"environment": "CartPole-v1", "strategy": "openai_es", "max_env_steps": 4000, "trials": 6}
-    options |= {"folder": folder, "threads": 1, "eval_every": 1, "eval_episodes": 5, "test_episodes": 2}
+    options |= {"folder": folder, "threads": 1, "eval_every": 1, "eval_episodes": 2, "test_episodes": 2}
     options |= {"finalists": 1, "final_seeds": 2, **changes}
     return [f"--{name}={value}" for name, value in options.items() if value is not None]
 
