@@ -38,8 +38,9 @@ def leave(host):
     raise SystemExit(0)
 
 
-@pytest.fixture(params=TRANSPORTS)
+@pytest.fixture(params=TRANSPORTS, scope="module")
 def dispatch(request):
+    """One for all tests, because processes take long to start."""
     made = Dispatch(request.param(Counter, 2))
     yield made
     made.close()
@@ -156,9 +157,8 @@ def test_idle_workers_get_jobs_before_anybody_collects():
         assert len(transport.calls) == 1
 
 
-@pytest.mark.parametrize("transport", [ThreadTransport, ProcessTransport])
-def test_what_is_done_first_is_collected_first_or_nothing_after_the_timeout(transport):
-    dispatch = Dispatch(transport(Counter, 2))
+@pytest.mark.parametrize("dispatch", [ThreadTransport, ProcessTransport], indirect=True)
+def test_what_is_done_first_is_collected_first_or_nothing_after_the_timeout(dispatch):
     started, until = set(), time.monotonic() + 60
     while len(started) < 2 and time.monotonic() < until:
         started |= {answer for _, answer in dispatch.collect_each([dispatch.submit(name_worker) for _ in range(2)])}
@@ -167,7 +167,6 @@ def test_what_is_done_first_is_collected_first_or_nothing_after_the_timeout(tran
     assert dispatch.collect([late], timeout=0.1) is None
     assert dispatch.collect([late, early], timeout=60)[0] == early
     assert dispatch.collect([late], timeout=60) == (late, 1.2)
-    dispatch.close()
 
 
 def test_without_any_machine_it_waits_for_one_and_says_so(capsys):

@@ -55,7 +55,7 @@ class KillsItsWorker(GaussianPopulation):
 def test_a_simulator_that_raises_fails_its_member_in_every_engine():
     script = {"raise_at": 2, "only_above": ABOVE}
     (sound,) = evaluate_and_close(make_thread_engine())
-    for engine in (make_thread_engine(**script), Workers(make_task(**script), chunk_size=4, threads=2)):
+    for engine in (make_thread_engine(**script), Workers(make_task(**script), chunk_size=4, threads=1)):
         first, second = evaluate_and_close(engine, make_context(), make_context())
         failed = np.isnan(first.returns)
         assert first.faults == {"RuntimeError: scripted failure at env step 2": failed.sum()}

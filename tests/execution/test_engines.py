@@ -133,7 +133,7 @@ def test_a_chunk_whose_worker_is_killed_three_times_changes_nothing():
     assert len(killed) == 3
 
 
-def test_five_workers_whose_answers_come_in_an_adverse_order_change_nothing(monkeypatch):
+def test_three_workers_whose_answers_come_in_an_adverse_order_change_nothing(monkeypatch):
     alone = collect_answers(InProcess(make_task(), chunk_size=4, threads=1), 4)
     sizes = []
 
@@ -144,8 +144,8 @@ def test_five_workers_whose_answers_come_in_an_adverse_order_change_nothing(monk
         return connections[-1:]
 
     monkeypatch.setattr(workers, "wait", last_of_all)
-    assert collect_answers(Workers(make_task(), chunk_size=4, threads=5), 4) == alone
-    assert max(sizes) == 5
+    assert collect_answers(Workers(make_task(), chunk_size=4, threads=3), 4) == alone
+    assert max(sizes) == 3
 
 
 def test_an_evaluation_gives_no_moments_and_leaves_no_trace():

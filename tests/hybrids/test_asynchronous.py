@@ -28,6 +28,7 @@ def engines():
     made = {
         "one thread": InProcess(make_task(), chunk_size=3, threads=1),
         "two threads": InProcess(make_task(), chunk_size=3, threads=2),
+        "one worker": Workers(make_task(), chunk_size=3, threads=1),
         "two workers": Workers(make_task(), chunk_size=3, threads=2),
     }
     yield made
@@ -134,7 +135,10 @@ def test_no_individual_is_trained_before_the_critics_are(engines):
     assert not find_told(rows)[0]["is_rl"]  # it was drawn when the critics' first job was
 
 
-@pytest.mark.parametrize(("name", "replay_size"), [("one thread", 1000), ("two workers", 40)])
+@pytest.mark.parametrize(
+    ("name", "replay_size"),
+    [("one thread", 1000), ("one worker", 40), pytest.param("two workers", 40, marks=pytest.mark.slow)],
+)
 def test_the_order_of_completions_gives_the_same_bits(name, replay_size, engines, tmp_path):
     changes = {"completion_log": str(tmp_path / "log"), "replay_size": replay_size}
     first, again = make_trainer(**changes), None
