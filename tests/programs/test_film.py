@@ -18,7 +18,7 @@ from hebbes.reporting.film import MIN_WIDTH, add_caption, film_scenes
 from hebbes.training import background_films
 from hebbes.training.prepare import prepare
 from tests.options.test_users_classes import MINE
-from tests.programs.commands import run_command
+from tests.programs.commands import call_command, run_command
 from tests.training.scripted_runs import make_config, make_scripted_config, resume, train
 
 OPTIONS = {
@@ -190,16 +190,18 @@ def test_the_caption_is_below_the_frame_and_fits():
     assert not np.array_equal(shown, add_caption(frame, "generation 12  \N{GREEK SMALL LETTER ALPHA}" * 9, 1234.6))
 
 
-@pytest.mark.parametrize("name", ["a.mp4", "a.gif"])
-def test_the_command_films_the_folder_of_a_run(folder, tmp_path, name):
+def test_the_command_films_the_folder_of_a_run(folder, tmp_path, capfd):
+    mp4, gif = tmp_path / "a.mp4", tmp_path / "a.gif"
     flags = "--max_episode_steps", "5", "--frames_per_second", "25"
-    done = run_command("film", folder, "-o", tmp_path / name, *flags)
+    done = run_command("film", folder, "-o", mp4, *flags)
     assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout == f"film  {tmp_path / name}  5 episodes, 30 frames, 1.20 s\n"
-    frames = read_frames(tmp_path / name)
-    assert (len(frames), frames[0].shape) == (30, (432, 600, 3))
-    np.testing.assert_allclose(frames[0][420:].mean(), 24, atol=30)
-    assert frames[0][:100].mean() > 250
+    assert done.stdout == f"film  {mp4}  5 episodes, 30 frames, 1.20 s\n"
+    assert call_command(capfd, "film", folder, "-o", gif, *flags) == f"film  {gif}  5 episodes, 30 frames, 1.20 s\n"
+    for path in (mp4, gif):
+        frames = read_frames(path)
+        assert (len(frames), frames[0].shape) == (30, (432, 600, 3))
+        np.testing.assert_allclose(frames[0][420:].mean(), 24, atol=30)
+        assert frames[0][:100].mean() > 250
 
 
 def test_what_cannot_be_filmed_is_one_line_and_status_2(folder, tmp_path, refusal):

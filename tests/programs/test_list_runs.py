@@ -18,7 +18,7 @@ from hebbes.training.prepare import prepare
 from hebbes.training.run import execute
 from hebbes.training.run_status import read_status
 from tests.files.damage import flip_last_bit
-from tests.programs.commands import ROOT, run_command
+from tests.programs.commands import ROOT, call_command, run_command
 from tests.training.scripted_runs import make_scripted_config, resume, train
 
 LARGE = ("numba", "torch", "scipy", "gymnasium", "envpool", "matplotlib")
@@ -48,7 +48,7 @@ def find(top, **options):
     return {each.status.folder.name: each for each in find_listed(RunsConfig(folder=str(top), **options))}
 
 
-def test_each_run_has_a_row_with_its_state(made):
+def test_each_run_has_a_row_with_its_state(made, capfd):
     done = run_command("runs", made)
     lines = done.stdout.splitlines()
     assert done.returncode == 0 and lines[-1] == "3 runs: 1 ended, 1 stopped, 1 damaged"
@@ -57,7 +57,7 @@ def test_each_run_has_a_row_with_its_state(made):
     assert ended[:3] == ["ended", "90", "100%"]  # 9 members, 5 env steps, 2 generations
     assert ended[-4:] == ["0", "Scripted-v0/ended", "Scripted-v0", "openai_es"]
     assert (stopped[0], stopped[2], stopped[-4], stopped[-1]) == ("stopped", "25%", "4", "cem")
-    plain = {each["state"]: each for each in json.loads(run_command("runs", made, "--json").stdout)["runs"]}
+    plain = {each["state"]: each for each in json.loads(call_command(capfd, "runs", made, "--json"))["runs"]}
     assert plain["stopped"]["of_budget"] == 0.25 and plain["stopped"]["best_score"] is not None
     assert "bytes" in plain["damaged"]["reason"] and 0 <= plain["ended"]["age"] < 3600
 
@@ -95,8 +95,8 @@ def test_filters(made, filters, names):
     assert find(made, **filters).keys() == names
 
 
-def test_a_narrow_terminal_has_room_for_state_env_steps_and_score(made):
-    assert run_command("runs", made).stdout[:42].split() == ["state", "env", "steps", "of", "budget", "best", "score"]
+def test_a_narrow_terminal_has_room_for_state_env_steps_and_score(made, capfd):
+    assert call_command(capfd, "runs", made)[:42].split() == ["state", "env", "steps", "of", "budget", "best", "score"]
 
 
 def test_flipped_bits_are_noticed_if_arrays_are_read(made, tmp_path):
@@ -111,9 +111,9 @@ def test_flipped_bits_are_noticed_if_arrays_are_read(made, tmp_path):
     assert find(tmp_path, check=True)["run"].status.state == "damaged"
 
 
-def test_names_are_printed_as_text(made, tmp_path):
+def test_names_are_printed_as_text(made, tmp_path, capfd):
     shutil.copytree(made / "Scripted-v0" / "ended", tmp_path / "\x1b[31m[red]\n\u202ex")
-    out = run_command("runs", tmp_path).stdout
+    out = call_command(capfd, "runs", tmp_path)
     assert r"\x1b[31m[red]\n\u202ex" in out and "\x1b" not in out and "\u202e" not in out
 
 

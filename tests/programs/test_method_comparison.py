@@ -10,7 +10,7 @@ import pytest
 from hebbes.files.policy_file import read_policy_file
 from hebbes.programs.evaluation_report import format_report
 from hebbes.programs.policy_method import find_policy_method
-from tests.programs.commands import run_command
+from tests.programs.commands import call_command, run_command
 from tests.programs.test_evaluation import make_config, make_result
 from tests.training.scripted_runs import make_scripted_config, train
 
@@ -69,21 +69,20 @@ def weights(tmp_path_factory):
     return top
 
 
-def compare(*arguments):
-    return run_command("compare", *arguments, "--import", "tests.scripted", "--episodes", 3, "--threads", 1)
+FLAGS = "--import", "tests.scripted", "--episodes", 3, "--threads", 1
 
 
-def test_the_command_compares_the_methods_of_runs_in_folders(weights):
+def test_the_command_compares_the_methods_of_runs_in_folders(weights, capfd):
     runs, cem = weights / "Scripted-v0", weights / "Scripted-v0" / "cem" / "best.dat"
-    plain = json.loads(compare(runs / "es1", runs / "es2", cem, "--json").stdout)
+    plain = json.loads(run_command("compare", runs / "es1", runs / "es2", cem, "--json", *FLAGS).stdout)
     paths = [str(runs / name / "best.dat") for name in ("es1", "es2")]
     assert [(each["method"], each["paths"]) for each in plain["methods"]] == [("openai_es", paths), ("cem", [str(cem)])]
     one, other = (np.mean([file["returns"] for file in plain["files"][part]]) for part in (slice(0, 2), slice(2, 3)))
     (pair,) = plain["comparisons"]
     assert (pair["first"], pair["second"], pair["unit"]) == ("openai_es", "cem", "run")
     assert pair["mean_difference"] == pytest.approx(one - other)
-    whole = compare(weights)
-    assert "cem over openai_es, by run" in whole.stdout and "few runs" in whole.stdout, whole.stderr
+    whole = call_command(capfd, "compare", weights, *FLAGS)
+    assert "cem over openai_es, by run" in whole and "few runs" in whole
 
 
 def test_what_cannot_be_compared_is_one_line_and_status_2(tmp_path, refusal):

@@ -8,7 +8,7 @@ import pytest
 
 from hebbes.programs.plot import PlotConfig, make_plot
 from hebbes.recording.metrics import read_metrics
-from tests.programs.commands import run_command
+from tests.programs.commands import call_command, run_command
 from tests.recording.screens import start
 from tests.training.scripted_runs import make_config, make_scripted_config, train
 
@@ -88,11 +88,12 @@ def test_a_column_without_values_is_refused(tmp_path):
         make(folder, metric="saturated_actions")  # there are none, because actions are whole numbers
 
 
-def test_the_command_writes_png_and_svg(runs, tmp_path):
-    for name, first_bytes in {"a.png": b"\x89PNG", "a.svg": b"<?xml"}.items():
-        done = run_command("plot", runs / "Scripted-v0", "-o", tmp_path / name)
-        assert (done.returncode, done.stdout) == (0, f"plot  {tmp_path / name}\n"), done.stderr
-        assert (tmp_path / name).read_bytes().startswith(first_bytes)
+def test_the_command_writes_png_and_svg(runs, tmp_path, capfd):
+    png, svg = tmp_path / "a.png", tmp_path / "a.svg"
+    done = run_command("plot", runs / "Scripted-v0", "-o", png)
+    assert (done.returncode, done.stdout) == (0, f"plot  {png}\n"), done.stderr
+    assert call_command(capfd, "plot", runs / "Scripted-v0", "-o", svg) == f"plot  {svg}\n"
+    assert png.read_bytes().startswith(b"\x89PNG") and svg.read_bytes().startswith(b"<?xml")
 
 
 def test_a_terminal_shows_that_it_is_drawing(runs, tmp_path):

@@ -83,7 +83,7 @@ def test_what_helps_is_the_last_line_of_a_run_that_was_stopped(config, capsys):
         "nan": {"env_kwargs": {"nan_at": 2, "truncate_at": 5}},
         "raise": {"env_kwargs": {"raise_at": 2, "truncate_at": 5}},
         "nan_reward": {"env_kwargs": {"rewards": [1e308], "truncate_at": 5}},
-        "clock": {"env_kwargs": {"nan_at": 2, "truncate_at": 5}, "threads": 2, "episode_timeout": 50.0},
+        "clock": {"env_kwargs": {"nan_at": 2, "truncate_at": 5}, "threads": 1, "episode_timeout": 50.0},
     }
     found = {}
     for name, each in stops.items():
