@@ -73,10 +73,16 @@ def list_options(owner: type) -> list[Field]:
 
     A field without a help text, as a user's own class may have it, is one only if its type can be that of an option.
     """
+    return [*_find_options(owner)]
+
+
+@cache
+def _find_options(owner: type) -> tuple[Field, ...]:
+    """Those of `list_options`, found once: the start of a run asks for them thousands of times."""
     if not hasattr(owner, "__dataclass_fields__"):
-        return []
+        return ()
     defaulted = [each for each in fields(owner) if each.init and get_default(each) is not MISSING]
-    return [each for each in defaulted if "help" in each.metadata or not _explain_type(owner, each)]
+    return tuple(each for each in defaulted if "help" in each.metadata or not _explain_type(owner, each))
 
 
 def check_declarations(owner: type) -> None:
@@ -152,9 +158,9 @@ def check_argument(
     kind, optional = _split_optional(hint)
     if value is None and optional:
         return None
-    converted = _convert(kind, value)
+    converted, shown = _convert(kind, value), make_list(value)
     if converted is _WRONG:
-        raise ValueError(f"{name} must be {describe_type(kind)}{' or none' * optional}, got {make_list(value)!r}")
+        raise ValueError(f"{name} must be {describe_type(kind)}{' or none' * optional}, got {shown!r}")
     if isinstance(converted, Mapping):
         return make_plain(name, converted)
     for item in converted if isinstance(converted, tuple) else (converted,):
@@ -162,7 +168,6 @@ def check_argument(
             meant = suggest_name(str(item), choices)
             raise ValueError(f"{name} must be one of {', '.join(choices)}, got {item!r}{meant}")
         is_infinite = isinstance(item, float) and not isfinite(item)
-        shown = make_list(value)
         if is_infinite or (range and not parse_range(range).contains(item)):
             raise ValueError(f"{name} must be {_describe_range(item, range)}, got {shown}{advice}")
         if isinstance(item, str) and "\0" in item:
