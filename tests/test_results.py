@@ -15,6 +15,7 @@ from statistics import fmean
 import numpy as np
 import pytest
 
+from benchmarks import results
 from benchmarks.planned_runs import compute_mean, plan
 from benchmarks.recorded_runs import COLUMNS, RecordedRuns
 from benchmarks.results import find_runs_left
@@ -245,7 +246,9 @@ def test_two_do_not_work_on_one_study(tmp_path):
 
 
 @pytest.mark.parametrize("arguments", [("large",), ("small", "--jobs", "0")])
-def test_bad_arguments_are_refused(tmp_path, arguments):
-    command = [sys.executable, "-c", SMALL % 1, *arguments]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60)
-    assert done.returncode == 2 and arguments[-1] in done.stderr
+def test_bad_arguments_are_refused(tmp_path, arguments, monkeypatch, capfd):
+    monkeypatch.setattr(results, "STUDIES", {"small": Study({"CartPole-v1": 0.5}, {}, {}, (0,))})  # without runs
+    monkeypatch.setattr(sys, "argv", ["results", "--folder", str(tmp_path), *arguments])
+    with pytest.raises(SystemExit) as ended:
+        results.main()
+    assert ended.value.code == 2 and arguments[-1] in capfd.readouterr().err

@@ -7,7 +7,7 @@ from hebbes.contracts.strategy import EstimatesMemory
 from hebbes.registry.lookup import find_class
 from tests.strategies.every_strategy import SETTINGS, each_strategy, make_strategy, run_generations
 
-NUM_PARAMS = 500
+NUM_PARAMS = 200
 START = np.random.default_rng(1).normal(size=NUM_PARAMS).astype(np.float32)
 
 
