@@ -6,7 +6,7 @@ from typing import Any
 
 from hebbes.contracts.option import check_argument, get_default, get_hints
 from hebbes.contracts.plain_values import make_list
-from hebbes.environments.morphologies import INTACT, check_morphologies
+from hebbes.environments.morphologies import INTACT, check_morphologies, shorten_morphology_name
 from hebbes.environments.wrapper_spec import WrapperSpec
 from hebbes.registry.former_names import find_current_class_name, rename_arguments, rename_options
 
@@ -34,6 +34,20 @@ class EnvironmentSpec:
     """Batch wrappers outside the others, only in training."""
     morphologies: tuple[str, ...] = (INTACT,)
     """Every episode is played in each of them. As from `hebbes.environments.morphologies.pin_morphology`."""
+
+
+def describe_environment(spec: EnvironmentSpec) -> str:
+    """What its returns depend on: id, simulator options, Gymnasium's and users' own wrappers, and morphologies.
+
+    Wrappers of ours are left out: they change what a policy sees. `training_wrappers` are not in evaluations.
+    """
+    options = [f"{name}={value}" for name, value in sorted(spec.env_kwargs.items())]
+    own = [each for each in spec.wrappers if ":" in each.name]
+    wrappers = [f"{each.name}{dict(each.kwargs) or ''}" for each in (*spec.gymnasium_wrappers, *own)]
+    damaged = [
+        f"morphology {shorten_morphology_name(morphology)}" for morphology in spec.morphologies if morphology != INTACT
+    ]
+    return " ".join([spec.environment, *options, *wrappers, *damaged])
 
 
 def spec_to_json(spec: EnvironmentSpec) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from hebbes.contracts.environment import MAX_FLOAT32
 from hebbes.contracts.option import check_argument
-from hebbes.contracts.policy import Policy, State
+from hebbes.contracts.policy import Buffers, Policy, State
 from hebbes.evaluation.arguments import check_imports, name_file_in_errors
 from hebbes.evaluation.entries import load_in_environment
 from hebbes.evaluation.evaluation_env import EvaluationEnv
@@ -21,7 +21,7 @@ from hebbes.files.weight_file import as_path
 from hebbes.policies.action_heads import HEADS
 
 Action: TypeAlias = Shaped[np.ndarray, "..."] | int
-"""An int for discrete actions, otherwise an array for the outermost wrapper."""
+"""An int for discrete actions that start at 0, otherwise an array for the outermost wrapper."""
 
 
 def load_policy(path: str | Path, *, imports: Sequence[str] = ()) -> "LoadedPolicy":
@@ -95,6 +95,16 @@ class LoadedPolicy:
         return self._saved.weights.copy()
 
     @property
+    def buffers(self) -> Buffers:
+        """Constants of the policy that were not searched, such as observation statistics, in new arrays."""
+        return {name: array.copy() for name, array in self._saved.buffers.items()}
+
+    @property
+    def action_head(self) -> str:
+        """What turns the network's outputs into an action: argmax, identity, tanh or tanh_sigmoid."""
+        return self._saved.action_head
+
+    @property
     def provenance(self) -> Mapping[str, Any]:
         """Where the weights come from, as the file has it: score, generation, seed, commit and more."""
         return dict(self._saved.provenance)
@@ -107,8 +117,8 @@ class LoadedPolicy:
     def act(self, observation: ArrayLike) -> Action:
         """The action of a policy without a state, for one observation of the wrapped environment.
 
-        It is an int for discrete actions. Otherwise it is an array, for the outermost wrapper: `make_env` takes it, and
-        its wrappers clip or rescale it.
+        It is an int for discrete actions that start at 0. Otherwise it is an array, for the outermost wrapper:
+        `make_env` takes it, and its wrappers clip, rescale or choose.
 
         Raises TypeError for a policy with a state.
         """

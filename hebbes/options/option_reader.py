@@ -36,23 +36,32 @@ class OptionReader:
     def read(self, given: Sequence[GivenOption]) -> dict[str, Any]:
         """The values by `OwnedOption.key`; ValueError for the first mistake.
 
-        The last value counts, where an option is given twice on the command line. In a file the default does not
-        contradict another value: files of earlier versions hold all options.
+        The last value counts, where an option is given twice under one name. Two names of it are a mistake, except in
+        a file that has the default under one of them: files of earlier versions hold all options.
         """
         values: dict[str, Any] = {}
         names: dict[str, str] = {}
         for name, texts in given:
             option, is_off = self.find(name)
             value = self._read_value(option, texts, is_off)
-            if self._file and option.key in names:
-                is_listed = "." in name or "." in names[option.key]  # maybe an argument in a list of wrappers
-                if is_listed and value == option.default:
-                    continue
-                if not is_listed or values[option.key] != option.default:
-                    other = name if names[option.key] == option.short_name else names[option.key]
-                    raise ValueError(f"{option.short_name} is given twice, as {other} too")
-            values[option.key], names[option.key] = value, name
+            bare = name.removeprefix("no_") if is_off else name
+            if option.key in names and self._leaves_out(option, (names[option.key], values[option.key]), (bare, value)):
+                continue
+            values[option.key], names[option.key] = value, bare
         return values
+
+    def _leaves_out(self, option: OwnedOption, before: tuple[str, Any], now: tuple[str, Any]) -> bool:
+        """Whether the second of two names and values of an option is left out; ValueError if they are a mistake."""
+        (first, old), (second, new) = before, now
+        is_listed = "." in first or "." in second  # maybe an argument in a list of wrappers
+        if self._file and is_listed:
+            is_mistake = option.default not in (old, new)
+        else:
+            is_mistake = not is_listed and (bool(self._file) or first != second)
+        if is_mistake:
+            other = second if first == option.short_name else first
+            raise ValueError(f"{option.short_name} is given twice, as {other} too")
+        return bool(self._file) and is_listed and new == option.default
 
     def knows(self, name: str) -> bool:
         """Whether one of the owners has an option of this name."""

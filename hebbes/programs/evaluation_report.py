@@ -1,8 +1,7 @@
 """The results of an evaluation, as tables or as one JSON object.
 
-Files are compared within one environment: the same id, morphology, simulator options and `gymnasium_wrappers`. They
-are runs of the methods by which they were trained. Each method is compared with each of the others, and the variants of
-a file with its intact policy.
+Files are compared within one environment (`describe_environment`). They are runs of the methods by which they were
+trained. Each method is compared with each of the others, and the variants of a file with its intact policy.
 """
 
 import json
@@ -14,7 +13,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from hebbes.contracts.randomness import Purpose, make_generator
-from hebbes.environments.environment_spec import EnvironmentSpec
+from hebbes.environments.environment_spec import describe_environment
 from hebbes.environments.morphologies import INTACT, shorten_morphology_name
 from hebbes.evaluation.entries import EvaluationResult
 from hebbes.options.evaluation import EvaluateConfig
@@ -54,16 +53,6 @@ def group_by_environment(config: EvaluateConfig, evaluated: Sequence[EvaluationR
         number = config.path_weights.index(each.entry.path) + 1
         groups.setdefault(describe_environment(each.entry.environment), {})[number, each.entry.variant] = each
     return dict(groups)
-
-
-def describe_environment(spec: EnvironmentSpec) -> str:
-    """The environment's id, with its simulator options, its Gymnasium wrappers and its morphology."""
-    options = [f"{name}={value}" for name, value in sorted(spec.env_kwargs.items())]
-    wrappers = [f"{each.name}{dict(each.kwargs) or ''}" for each in spec.gymnasium_wrappers]
-    damaged = [
-        f"morphology {shorten_morphology_name(morphology)}" for morphology in spec.morphologies if morphology != INTACT
-    ]
-    return " ".join([spec.environment, *options, *wrappers, *damaged])
 
 
 def select_intact(group: Group) -> dict[int, EvaluationResult]:

@@ -88,8 +88,11 @@ def label_runs(statuses: Sequence[RunStatus]) -> list[Listed]:
     """The runs with the labels of their methods among those in the same environment."""
     methods = {status.folder: find_method(status.run.options) for status in statuses if status.run is not None}
     labels: dict[Path, str] = {}
-    for environment in dict.fromkeys(status.run.environment for status in statuses if status.run is not None):
-        folders = [each.folder for each in statuses if each.run is not None and each.run.environment == environment]
+    environments: dict[str, list[Path]] = {}
+    for each in statuses:
+        if each.run is not None:
+            environments.setdefault(each.run.described_environment, []).append(each.folder)
+    for folders in environments.values():
         for label, positions in group_by_method([methods[folder] for folder in folders]).items():
             labels |= {folders[position]: label for position in positions}
     return [

@@ -11,7 +11,6 @@ from jaxtyping import Float64
 
 from hebbes.contracts.option import check_options, option
 from hebbes.contracts.suggestion import suggest_name
-from hebbes.environments.environment_spec import EnvironmentSpec
 from hebbes.options.method import find_method, group_by_method
 from hebbes.options.program_options import parse_options
 from hebbes.programs.exit_status import end_cleanly_on_signals, report_errors_in_one_line
@@ -90,11 +89,11 @@ def make_plot(config: PlotConfig) -> "Figure":
 
 def _check_environment(runs: Sequence[SavedRun]) -> str:
     """The environment of the runs; ValueError if they have several."""
-    found = {run.environment: run.folder for run in reversed(runs)}
+    found = {run.described_environment: run.folder for run in reversed(runs)}
     if len(found) > 1:
         named = ", ".join(f"{name} in {folder}" for name, folder in reversed(found.items()))
         raise ValueError(f"a plot has runs of one environment, got {named}")
-    return make_printable(runs[0].environment)
+    return make_printable(runs[0].described_environment)
 
 
 def describe_caps(runs: Sequence[SavedRun]) -> str:
@@ -103,11 +102,7 @@ def describe_caps(runs: Sequence[SavedRun]) -> str:
     from hebbes.environments.ids import register
 
     register(runs[0].environment, ())
-    described = set()
-    for run in runs:
-        env_kwargs, wrappers = run.options["env_kwargs"], run.gymnasium_wrappers
-        spec = EnvironmentSpec(run.environment, "gymnasium", env_kwargs, gymnasium_wrappers=wrappers)
-        described.add(describe_episode_cap(spec, run.options.get("max_episode_steps")))
+    described = {describe_episode_cap(run.spec, run.options.get("max_episode_steps")) for run in runs}
     return " or ".join(sorted(described - {""})) + " (some runs)" * ("" in described and len(described) > 1)
 
 

@@ -104,6 +104,9 @@ class Lifecycle:
         limit = advise_episode_limit(run.task.environment, self._options.max_episode_steps)
         for notice in filter(None, (run.needs, limit)):
             self._console.print_notice(notice)
+        budgets = self._trainer.num_units, self._options.max_env_steps, self._options.stop_at_return
+        if budgets == (None, None, None):
+            self._console.print_notice("nothing ends this run but you: it has no limit and no stop_at_return")
         if self._progress.units:
             say(f"resumed after {self._trainer.unit} {self._progress.units}")
         if self.ending:

@@ -8,7 +8,9 @@ from pathlib import Path
 from types import NoneType
 from typing import Any
 
-from hebbes.environments.wrapper_spec import WrapperSpec, make_wrapper_spec
+from hebbes.environments.environment_spec import EnvironmentSpec, describe_environment
+from hebbes.environments.morphologies import INTACT
+from hebbes.environments.wrapper_spec import make_wrapper_spec
 from hebbes.files.checkpoint import FOLDER, CheckpointHeader, read_newest_header
 from hebbes.files.option_file import CONFIG_YAML
 from hebbes.recording.standard_output import make_printable
@@ -23,6 +25,7 @@ KEPT = "kept"
 _COUNT, _NUMBER = (int, NoneType), (int, float, NoneType)
 _TYPES: Mapping[str, type | tuple[type, ...]] = {
     **{"environment": str, "seed": int, "env_kwargs": dict, "max_episode_steps": _COUNT},
+    "morphologies": (list, tuple, NoneType),
     **{"max_env_steps": _COUNT, "generations": _COUNT, "stop_at_return": _NUMBER},
 }
 """The options of a run that are read without the classes that own them. Not every trainer has all."""
@@ -36,7 +39,13 @@ class SavedRun:
     header: CheckpointHeader
     options: Mapping[str, Any]
     """Those of the checkpoint, with the names of today."""
-    gymnasium_wrappers: tuple[WrapperSpec, ...] = ()
+    spec: EnvironmentSpec
+    """The environment in its wrappers. Its back end is not what the run had."""
+
+    @property
+    def described_environment(self) -> str:
+        """The environment as `describe_environment` has it. Only runs in which it is equal are to be compared."""
+        return describe_environment(self.spec)
 
     @property
     def environment(self) -> str:
@@ -56,13 +65,23 @@ def read_saved_run(folder: Path, *, check: bool = False) -> SavedRun:
     try:
         header = read_newest_header(folder / FOLDER, check=check)
         options = rename_saved_options(header.config)
-        gymnasium_wrappers = tuple(map(make_wrapper_spec, options.get("gymnasium_wrappers") or ()))
+        wrappers, gymnasium_wrappers = (
+            tuple(map(make_wrapper_spec, options.get(name) or ())) for name in ("wrappers", "gymnasium_wrappers")
+        )
     except (ValueError, TypeError, AttributeError) as error:
         raise ValueError(f"{folder}: {error}") from error
     for name, kinds in _TYPES.items():
         if not isinstance(options.get(name), kinds):
             raise ValueError(f"{folder}: its checkpoint has a bad or missing option {name}")
-    return SavedRun(folder, header, options, gymnasium_wrappers)
+    spec = EnvironmentSpec(
+        options["environment"],
+        "gymnasium",
+        options["env_kwargs"],
+        gymnasium_wrappers=gymnasium_wrappers,
+        wrappers=wrappers,
+        morphologies=tuple(options.get("morphologies") or (INTACT,)),
+    )
+    return SavedRun(folder, header, options, spec)
 
 
 def find_run_folders(top: Path) -> list[Path]:

@@ -51,7 +51,8 @@ def find_starting_point(
         theirs, ours = (
             ", ".join(f"{name} {one[name]!r}" for name in differing if name in one) for one in (found, wanted)
         )
-        raise ValueError(f"init_from {config.run.init_from} holds {theirs}, but these options make {ours}")
+        advice = " (--action_bounds)" * ("action_head" in differing)
+        raise ValueError(f"init_from {config.run.init_from} holds {theirs}, but these options make {ours}{advice}")
     moments, normalizes = read_moments(saved.buffers), find_trainer(config.trainer).normalizes_observations(config)
     if (moments is not None) != normalizes:
         raise ValueError(

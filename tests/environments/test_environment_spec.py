@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from hebbes.environments import make_batch_env as environments
-from hebbes.environments.environment_spec import EnvironmentSpec, spec_from_json, spec_to_json
+from hebbes.environments.environment_spec import EnvironmentSpec, describe_environment, spec_from_json, spec_to_json
 from hebbes.environments.make_batch_env import choose_backend, make_batch_env
 from hebbes.environments.wrapper_spec import WrapperSpec
 from hebbes.registry.former_names import find_current_class_name, rename_saved_options
@@ -79,6 +79,17 @@ def test_tuples_and_lists_in_arguments_are_equal():
     spec = replace(SPEC, wrappers=wrappers)
     assert spec_from_json(json.loads(json.dumps(spec_to_json(spec)))) == spec
     assert wrappers[1] == WrapperSpec("x", {"nested": {"pairs": [[1, 2], (3,)]}})
+
+
+def test_a_description_names_what_returns_depend_on():
+    ours, own = WrapperSpec("grayscale"), WrapperSpec("my_envs:Scale", {"factor": 2})
+    limit = WrapperSpec("gymnasium.wrappers:TimeLimit", {"max_episode_steps": 9})
+    spec = EnvironmentSpec("CartPole-v1", "gymnasium", wrappers=(ours,), training_wrappers=(own,))
+    assert describe_environment(spec) == "CartPole-v1"
+    spec = replace(spec, env_kwargs={"b": 2, "a": 1}, gymnasium_wrappers=(limit,), wrappers=(ours, own))
+    wrappers = "gymnasium.wrappers:TimeLimit{'max_episode_steps': 9} my_envs:Scale{'factor': 2}"
+    assert describe_environment(spec) == f"CartPole-v1 a=1 b=2 {wrappers}"
+    assert describe_environment(replace(spec, morphologies=("none", "left"))).endswith(" morphology left")
 
 
 @pytest.mark.parametrize("plain", [None, [], {"environment": "CartPole-v1"}])

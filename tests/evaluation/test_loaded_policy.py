@@ -138,6 +138,7 @@ def test_what_a_file_holds_can_be_read_and_not_changed(balancing):
     assert (policy.environment, policy.num_params, policy.score) == ("CartPole-v1", 8, 500.0)
     assert policy.policy == Linear((4,), 2)
     assert policy.provenance == {"score": 500.0, "generation": 3}
+    assert (policy.action_head, policy.buffers) == ("argmax", {})
     policy.weights[:] = 0
     assert policy.act([0.0, 0.0, 0.1, 0.0]) == 1
     assert repr(policy) == "<LoadedPolicy linear for CartPole-v1, 8 parameters>"

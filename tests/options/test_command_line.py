@@ -81,6 +81,11 @@ def test_a_variant_replaces_the_preset(presets):
     assert (settings.population_size, settings.sigma) == (200, 0.7)
 
 
+def test_of_an_option_under_the_same_name_the_last_value_counts(presets):
+    config = parse("--environment", "CartPole-v1", "--sigma", "0.1", "--quiet", "--sigma", "0.2", "--no_quiet")
+    assert (config.settings.sigma, config.run.quiet) == (0.2, False)
+
+
 @pytest.mark.parametrize("flag", ["--max_env_steps=7", "--max-env-steps=7"])
 def test_underscores_and_dashes_are_the_same(presets, flag):
     assert parse("--environment", "CartPole-v1", flag).training.max_env_steps == 7
@@ -139,6 +144,7 @@ def test_help_explains_every_flag_with_its_default(presets, capsys):
         (["--env_kwargs", "[1"], "env_kwargs must be a YAML mapping such as '{g: 5.0}', got '[1'"),
         (["--sigma"], "sigma needs a value"),
         (["--folder", "none"], "folder cannot be none"),
+        (["--lr", "1", "--learning_rate", "2"], "learning_rate is given twice, as lr too"),
         (
             ["--strategy", "snes", "--momentum", "0.9"],
             "momentum is not an option of strategy snes; it belongs to openai_es, pgpe",

@@ -45,7 +45,7 @@ def test_seeds_of_a_method_are_averaged_against_env_steps(runs):
     drawn = find_line(figure, "openai_es (2 runs)")
     assert drawn[:, 0].tolist() == returns[0]["env_steps"].tolist()
     assert drawn[:, 1] == pytest.approx(np.mean([each["eval_return"] for each in returns], axis=0))
-    assert figure.get_suptitle() == "Scripted-v0"
+    assert figure.get_suptitle().startswith("Scripted-v0 action_weight=1.0 rewards=[0.0]")
     assert len(find_line(figure, "cem (1 run)")) == 3
 
 
@@ -109,8 +109,10 @@ def test_what_cannot_be_drawn_is_one_line_and_status_2(runs, tmp_path, refusal):
     new = tmp_path / "new"
     (new / "checkpoint").mkdir(parents=True)
     (new / "checkpoint" / "00000000.ckpt").write_bytes(next((other / "checkpoint").glob("*1.ckpt")).read_bytes())
+    slower = train(make_scripted_config(tmp_path, environment="Pendulum-v1", env_kwargs={"g": 9.0}, run_name="slower"))
     cases = [
-        ([runs, other], "runs of one environment, got Scripted-v0 in .*, Pendulum-v1 in "),
+        ([runs, other], "runs of one environment, got Scripted-v0 .* in .*, Pendulum-v1 in "),
+        ([other, slower], "runs of one environment, got Pendulum-v1 in .*, Pendulum-v1 g=9.0 in "),
         ([new], "new has no metrics yet"),
         ([tmp_path / "nothing"], "nothing is not there"),
         ([runs, "--metric", "eval_retrun"], "'eval_retrun' is not in .*, did you mean 'eval_return'"),

@@ -57,6 +57,15 @@ def test_a_run_whose_population_grows_is_resumed_exactly(tmp_path):
     assert read_outcome(resume(cut_short, generations=4)) == read_outcome(whole)
 
 
+def test_a_run_that_nothing_ends_says_so(tmp_path, capsys):
+    config = make_scripted_config(tmp_path, generations=None)
+    (run,) = prepare(config)
+    execute(run, lambda row: True)
+    assert "nothing ends this run but you" in capsys.readouterr().out
+    train(make_scripted_config(tmp_path, generations=None, stop_at_return=-100.0, run_name="goal"))
+    assert "nothing ends this run" not in capsys.readouterr().out
+
+
 def test_the_reward_shift_counts_once_for_each_env_step_of_an_episode(tmp_path, monkeypatch):
     told, tell = [], evolution.tell_results
     monkeypatch.setattr(evolution, "tell_results", lambda *given: told.append(given[-1].fitness) or tell(*given))

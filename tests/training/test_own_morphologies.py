@@ -5,13 +5,13 @@ import shutil
 
 import pytest
 
+from hebbes.environments.environment_spec import describe_environment
 from hebbes.environments.morphologies import SPECIES, pin_morphology, shorten_morphology_name
 from hebbes.evaluation.play import play
 from hebbes.files.policy_file import read_policy_file
 from hebbes.options.command_line import parse_config
 from hebbes.options.evaluation import EvaluateConfig
 from hebbes.programs.evaluation_entries import load_entries
-from hebbes.programs.evaluation_report import describe_environment
 from hebbes.training.prepare import prepare
 from hebbes.training.run import execute
 

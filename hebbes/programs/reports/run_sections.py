@@ -60,7 +60,7 @@ def group_runs(runs: Sequence[ReportedRun]) -> dict[str, dict[str, list[Reported
     """Environment -> label of each method -> its runs."""
     groups: dict[str, dict[str, list[ReportedRun]]] = {}
     for run in runs:
-        groups.setdefault(make_printable(run.saved.environment), {}).setdefault(run.method, []).append(run)
+        groups.setdefault(make_printable(run.saved.described_environment), {}).setdefault(run.method, []).append(run)
     return groups
 
 
