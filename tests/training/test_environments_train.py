@@ -37,6 +37,9 @@ BACKENDS = {
     "FrozenLake-v1": "envpool",
 }
 
+GROWING = ("Humanoid-v5", "Walker2d-v5")
+"""Environments in whose presets the population grows, to thousands if episodes are short."""
+
 TINY = [
     "--popsize",
     "4",
@@ -62,13 +65,15 @@ def skip_without_bullet(environment):
 )
 def test_trains_and_evaluates(environment, backend, tmp_path):
     flags = [*TINY, "--episodes_per_member", "1", "--threads", "1", "--run_name", "tiny", "--folder", str(tmp_path)]
+    flags += ["--population_size_max", "12"] * (environment in GROWING)
     (run,) = prepare(parse_config("static", ["--environment", environment, *flags], "test"))
     assert run.task.environment.backend == backend
     execute(run)
     saved = read_policy_file(run.folder / "best.dat")
     assert np.array_equal(saved.weights, run.trainer.policy[0])
     assert saved.provenance["env_steps"] <= 3 * (1 + (run.config.trainer_options.population_size_max or 4))
-    returns = play(saved, make_evaluation_spec(saved.environment), episodes=1, seed=0, threads=1).fitness
+    evaluated = make_evaluation_spec(saved.environment)
+    returns = play(saved, evaluated, episodes=1, seed=0, threads=1, max_episode_steps=30).fitness
     assert returns.shape == (1,) and np.isfinite(returns).all()
 
 
