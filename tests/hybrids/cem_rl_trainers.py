@@ -44,7 +44,7 @@ def make_trainer(kind=CEMRL, task=None, **changes):
 
 
 def make_context(generation):
-    return Context(Purpose.TRAINING, generation, (generation,), False, None, {}, False)
+    return Context(Purpose.TRAINING, generation, (generation,), None, None, {}, False)
 
 
 def advance(trainer, engine, units, progress=Progress()):  # noqa: B008  # it is frozen
