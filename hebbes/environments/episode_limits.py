@@ -13,8 +13,8 @@ _TIME_LIMITS = ("gymnasium.wrappers:TimeLimit", "gymnasium.wrappers.common:TimeL
 
 def has_time_limit(spec: EnvironmentSpec) -> bool:
     """Whether the environment limits the env steps of its own episodes."""
-    is_ours = spec.environment not in gymnasium.registry or spec.environment in ENVIRONMENTS
-    return find_time_limit(spec) is not None or (is_ours and spec.env_kwargs.get("max_episode_steps") != -1)
+    ends_by_itself = spec.environment not in gymnasium.registry or spec.environment in ENVIRONMENTS
+    return find_time_limit(spec) is not None or (ends_by_itself and spec.env_kwargs.get("max_episode_steps") != -1)
 
 
 def find_time_limit(spec: EnvironmentSpec) -> int | None:

@@ -1,7 +1,9 @@
 """AES-RL: the asynchronous evolution strategy. Each individual moves the mean by a share, then the variance.
 
-Lee, Lee, Shin & Kweon 2020, arXiv 2012.05417. `hebbes.hybrids.mean_rules` and `hebbes.hybrids.variance_rules` have the
-equations and the departures. The default rules are those of their code and its `config/`.
+Lee, Lee, Shin & Kweon 2020, "An Efficient Asynchronous Method for Integrating Evolutionary and Gradient-based Policy
+Search", arXiv 2012.05417; code KyunghyunLee/aes-rl 5b69a06. `hebbes.hybrids.mean_rules` and
+`hebbes.hybrids.variance_rules` have the equations and the departures. The default rules are those of their code and its
+`config/`.
 """
 
 from dataclasses import dataclass

@@ -1,7 +1,10 @@
 """The (1+1)-ES with RL: an individual takes the mean's place if its return is higher.
 
+Lee, Lee, Shin & Kweon 2020, "An Efficient Asynchronous Method for Integrating Evolutionary and Gradient-based Policy
+Search", arXiv 2012.05417; code KyunghyunLee/aes-rl 5b69a06.
+
 The step size follows Rechenberg's rule of one success in five (1973, "Evolutionsstrategie") over a window, as in
-KyunghyunLee/aes-rl, core/population.py. `hebbes.strategies.one_plus_one` has a rule without a window. Departure: the
+their core/population.py. `hebbes.strategies.one_plus_one` has a rule without a window. Departure: the
 window slides, and the variance changes from the tenth individual on. Theirs freezes once it is full, and the variance
 changes from the eleventh on.
 """

@@ -6,12 +6,14 @@ from dataclasses import replace
 import gymnasium
 import numpy as np
 import pytest
+import torch
 from gymnasium.utils.env_checker import check_env
 
 import hebbes
 from hebbes.environments.environment_spec import EnvironmentSpec
 from hebbes.files.policy_file import SavedPolicy, save_policy
 from hebbes.policies.linear import Linear
+from hebbes.policies.torch_modules import as_module
 from tests.evaluation.files_to_play import CARTPOLE, EVERY_KIND, save_balancing_policy
 from tests.files.saved_policies import act
 
@@ -123,6 +125,15 @@ def test_actions_are_those_that_the_wrapped_environment_takes(balancing, tmp_pat
     assert (action.shape, action.dtype) == ((6,), np.float32)
     assert np.array_equal(action, act(EVERY_KIND["mlp_with_statistics"], observation[np.newaxis])[0])
     assert np.array_equal(action, policy.start().act(observation))
+
+
+def test_a_module_of_its_weights_and_buffers_is_the_same_network():
+    policy = hebbes.load_policy("zoo:HalfCheetah-v5")
+    observation = np.linspace(-1, 1, 17, dtype=np.float32)
+    module = as_module(policy.policy, policy.weights, policy.buffers)
+    outputs = module(torch.from_numpy(observation[np.newaxis])).detach().numpy()[0]
+    assert policy.action_head == "identity"
+    assert policy.act(observation) == pytest.approx(outputs, rel=1e-4, abs=1e-4)
 
 
 @pytest.mark.parametrize("kind", ["lstm", "hebbian"])
