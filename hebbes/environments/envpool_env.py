@@ -20,15 +20,14 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import envpool
 import gymnasium
 import numpy as np
-from envpool.registration import registry
 from gymnasium.envs.registration import load_env_creator
 from gymnasium.spaces import Box, Dict
 from jaxtyping import Int, Shaped
 
 from hebbes.contracts.environment import EnvStep, Space
+from hebbes.environments.envpool_import import import_envpool
 from hebbes.environments.gymnasium_env import ATARI_FRAMES, ATARI_SCREEN, check_frameskip
 from hebbes.environments.morphologies import INTACT, provide_morphology_file
 from hebbes.environments.spaces import check_spaces, flatten_observation, is_flattened, iterate_parts, make_flat_space
@@ -36,6 +35,9 @@ from hebbes.environments.stepping_guard import SteppingGuard, check_episode, der
 
 # About float64 bounds of float32 spaces. Set once, here: a filter around each call would not be thread-safe.
 warnings.filterwarnings("ignore", ".*Box (low|high)'s precision lowered by casting", UserWarning)
+
+envpool = import_envpool()
+registry = envpool.registration.registry
 
 _ATARI, _MUJOCO = "envpool.atari", "envpool.mujoco.gym"
 

@@ -24,6 +24,7 @@ from typing import Any
 import gymnasium
 
 from hebbes.contracts.suggestion import suggest_name
+from hebbes.environments.envpool_import import import_envpool
 from hebbes.registry.lookup import import_users_module
 from hebbes.registry.tables import ENVIRONMENTS
 
@@ -160,7 +161,7 @@ def _resolve_atari(name: str) -> ResolvedId | None:
 
 
 def _list_envpool_ids() -> list[str]:
-    return importlib.import_module("envpool").list_all_envs() if find_spec("envpool") else []
+    return import_envpool().list_all_envs() if find_spec("envpool") else []
 
 
 def _refuse_unknown(name: str, imports: Sequence[str]) -> ResolvedId:

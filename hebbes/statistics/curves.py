@@ -11,7 +11,7 @@ import numpy as np
 from jaxtyping import Float64, Int
 
 from hebbes.contracts.randomness import Purpose, make_generator
-from hebbes.statistics.intervals import Estimate, estimate_intervals
+from hebbes.statistics.intervals import Estimate, compute_iqm, estimate_intervals
 
 MAX_POINTS = 200
 """More points than this are not drawn, because each has an interval of its own."""
@@ -49,10 +49,7 @@ def average_runs(
     points: Float64[np.ndarray, " points"], values: Float64[np.ndarray, "runs points"], statistic: str
 ) -> Curve:
     """The interquartile mean (`statistic` "iqm") or the mean of the runs at each point."""
-    from scipy.stats import trim_mean  # slow to import
-
-    cut = 0.25 if statistic == "iqm" else 0.0
-    return _estimate_points(points, values, lambda drawn: trim_mean(drawn, cut, axis=1))
+    return _estimate_points(points, values, compute_iqm if statistic == "iqm" else lambda drawn: drawn.mean(axis=1))
 
 
 def compute_profile(scores: Float64[np.ndarray, " runs"], thresholds: Float64[np.ndarray, " points"]) -> Curve:

@@ -5,8 +5,9 @@ from math import isnan, nan, sqrt
 
 import numpy as np
 import pytest
+from scipy.stats import trim_mean
 
-from hebbes.statistics.intervals import Estimate, make_json_number, make_json_summary, summarize_strata
+from hebbes.statistics.intervals import Estimate, compute_iqm, make_json_number, make_json_summary, summarize_strata
 from tests.shape_checks import unchecked
 
 TWO_STRATA = np.array([[1.0, 2, 4, 9, 3], [10, 7, 8, 8, 30]])
@@ -36,6 +37,13 @@ def test_statistics_of_four_returns_by_hand():
 def test_interquartile_mean_of_squares(count, expected):
     # aggregate_iqm of rliable 1.2.0 gives 33.1667 and 40; by hand: 3 units are cut from either end
     assert summarize_strata(np.arange(count)[np.newaxis] ** 2.0, make_rng()).iqm.value == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("number", range(1, 10))
+def test_the_interquartile_mean_has_the_bits_of_scipy(number):
+    values = make_rng().normal(size=(50, number))
+    values[::7, 0] = nan
+    np.testing.assert_array_equal(compute_iqm(values), trim_mean(values, 0.25, axis=1))
 
 
 def test_intervals_of_two_strata_are_those_of_rliable():
