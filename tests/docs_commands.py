@@ -11,7 +11,8 @@ ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted(ROOT.glob("docs/*.md"))]
 
 _TRAIN = (
-    "--generations 2 --eval_every 1 --max_episode_steps 20 --test_episodes 1 --eval_episodes 1 --threads 1 --seeds? 2"
+    "--generations 2 --population_size 8 --eval_every 1 --max_episode_steps 20 --test_episodes 1 --eval_episodes 1 "
+    "--threads 1 --seeds? 2"
 )
 _EVALUATE = "--episodes 2 --max_episode_steps 120 --threads 1"
 _TRAIN_HYBRID = (
@@ -32,10 +33,13 @@ SHORT = {
 }
 """Program -> flags that make it quick. They replace the command's own. Those with a question mark are not added."""
 
+_SHORT_EPISODES = "--gymnasium_wrappers 'TimeLimit: {max_episode_steps: 20}'"
+"""A film of a whole one takes minutes where no GPU draws it."""
+
 BEFORE = {
     "report": [
-        "python train_static.py --environment HalfCheetah-v5 --run_name openai --preset openai_es",
-        "python train_static.py --environment HalfCheetah-v5 --run_name cem --strategy cem",
+        f"python train_static.py --environment HalfCheetah-v5 {_SHORT_EPISODES} --run_name openai --preset openai_es",
+        f"python train_static.py --environment HalfCheetah-v5 {_SHORT_EPISODES} --run_name cem --strategy cem",
     ],
     "reliability": ["python train_static.py --environment CartPole-v1 --run_name my_run"],
 }

@@ -111,6 +111,11 @@ def test_extrapolation_and_interpolation():
     assert measure_seconds([Moment(0, 0, 0), Moment(10, 100, 0), Moment(30, 200, 0)], 50, 150) == 15
 
 
+def make_results(costs):
+    found = {"settings": SMALL, "costs 1": asdict(costs), "costs 2": asdict(costs)}
+    return found | {f"measured {algorithm} {workers}": 0.01 for algorithm, workers in ROWS if workers < 3}
+
+
 def run_benchmark(*flags):
     sizes = [text for name, value in SMALL.items() for text in (f"--{name}", str(value).strip("[]"))]
     command = [sys.executable, "-m", "benchmarks.asynchrony", *sizes, *map(str, flags)]
@@ -121,8 +126,7 @@ def run_benchmark(*flags):
 def test_results_that_the_file_has_are_not_measured_again(tmp_path):
     results, figure = tmp_path / "results.json", tmp_path / "figure.png"
     costs = make_costs(env_step=1e-3, critic_step=2e-3, actor_step=1e-3, group_step=4e-3)
-    found = {"settings": SMALL, "costs 1": asdict(costs), "costs 2": asdict(costs)}
-    found |= {f"measured {algorithm} {workers}": 0.01 for algorithm, workers in ROWS if workers < 3}
+    found = make_results(costs)
     results.write_text(json.dumps(found))
     done = run_benchmark("--results", results, "--figure", figure, "--json")
     assert done.returncode == 0, done.stderr
@@ -142,8 +146,12 @@ def test_results_that_the_file_has_are_not_measured_again(tmp_path):
 
 @pytest.mark.slow
 def test_costs_and_runs_are_measured(tmp_path):
-    done = run_benchmark("--results", tmp_path / "results.json", "--json")
+    results, lacking = tmp_path / "results.json", {"costs 2", "measured aes_rl 2", "measured cem_rl 1"}
+    given = {name: value for name, value in make_results(make_costs(env_step=1e-3)).items() if name not in lacking}
+    results.write_text(json.dumps(given))
+    done = run_benchmark("--results", results, "--json")
     assert done.returncode == 0, done.stderr
-    rows = json.loads(done.stdout)
-    assert [(row["algorithm"], row["workers"]) for row in rows] == ROWS
-    assert all(value > 0 for row in rows for value in row.values() if not isinstance(value, str))
+    assert [(row["algorithm"], row["workers"]) for row in json.loads(done.stdout)] == ROWS
+    found = json.loads(results.read_text())
+    assert found.keys() - given.keys() == lacking and found["measured aes_rl 2"] > 0 and found["measured cem_rl 1"] > 0
+    assert all(value > 0 for value in found["costs 2"].values())

@@ -58,10 +58,12 @@ def run(*command, folder=ROOT):
 )
 def test_nothing_but_the_results_is_printed(environment, tmp_path):
     flags = ["--environment", environment, "--backend", "gymnasium", "--folder", tmp_path, "--run_name", "走る 🤖"]
-    trained, errors = run("train_static.py", *flags, *TINY, "--test_episodes", 1)
+    tests = int(environment == "CartPole-v1")  # those of others are long
+    trained, errors = run("train_static.py", *flags, *TINY, "--test_episodes", tests)
     assert errors == ""
     assert [line.split()[0] for line in trained.splitlines() if not line.startswith("generation 1: ")] == [
-        *(environment, "gen", "1", "training", "weights", "weights", "log", "learning", "best"),
+        *(environment, "gen", "1", "training", "weights", "weights", "log", "learning"),
+        *("best",) * tests,
     ]
     (weights,) = tmp_path.rglob("best.dat")
     flags = ["--episodes", 1, "--max_episode_steps", 5, "--video", tmp_path / "film.mp4"]

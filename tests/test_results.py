@@ -31,6 +31,7 @@ import sys
 from benchmarks import results
 from benchmarks.studies import Method, Study
 options = {"generations": "%s", "population_size": "4", "threads": "1", "test_episodes": "2", "backend": "gymnasium"}
+options |= {"max_episode_steps": "100", "eval_episodes": "2"}
 methods = {name: Method("train_static.py", {"strategy": name}) for name in ("cem", "ga")}
 results.STUDIES = {"small": Study({"CartPole-v1": 0.5}, methods, options, range(2))}
 results.main()

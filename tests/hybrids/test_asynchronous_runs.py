@@ -42,8 +42,9 @@ def start(options):
 def test_a_run_that_is_killed_goes_on_as_its_log_says(tmp_path):
     log, copy = tmp_path / "log", tmp_path / "copy"
     options = {**TINY, "folder": str(tmp_path / "runs"), "completion_log": str(log), "threads": 2, "engine": "workers"}
+    options["max_env_steps"] = 4000
     program = start(options)
-    assert wait_until(lambda: log.exists() and len(log.read_text().splitlines()) > 40, 120)
+    assert wait_until(lambda: log.exists() and len(log.read_text().splitlines()) > 25, 120)
     os.kill(program.pid, signal.SIGKILL)
     program.wait()
     done = log.read_text().splitlines()
@@ -52,7 +53,7 @@ def test_a_run_that_is_killed_goes_on_as_its_log_says(tmp_path):
     assert log.read_text().splitlines()[: len(done)] == done
     shutil.copy(log, copy)
     changes = {"completion_log": str(copy), "threads": 1, "engine": "in_process", "folder": str(tmp_path / "again")}
-    again = hebbes.train({**TINY, **changes}, trainer="hybrid", quiet=True)
+    again = hebbes.train({**options, **changes}, trainer="hybrid", quiet=True)
     assert set(resumed.metrics) <= set(METRICS)
     for name in set(resumed.metrics) - TIMED:
         np.testing.assert_array_equal(resumed.metrics[name], again.metrics[name], name)

@@ -8,12 +8,14 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 
 from hebbes.files.folder_lock import is_locked, lock_folder
 from hebbes.programs import list_runs
 from hebbes.programs.list_runs import RunsConfig, find_listed
+from hebbes.programs.reports.run_sections import group_runs, read_runs
 from hebbes.training.prepare import prepare
 from hebbes.training.run import execute
 from hebbes.training.run_status import read_status
@@ -73,6 +75,18 @@ def test_a_run_whose_folder_is_locked_is_running_and_is_read_from_its_metrics(ma
     os.close(lock)
     assert (before.state, running.state, find(made)["stopped"].status.state) == ("stopped", "running", "stopped")
     assert (running.env_steps, running.done) == (999, 0.75) and before.env_steps != 999
+
+
+def test_runs_with_other_options_of_the_simulator_are_of_another_environment(tmp_path):
+    for name, kwargs in (("a", {"truncate_at": 2}), ("b", {"truncate_at": 3}), ("c", {"truncate_at": 2})):
+        train(make_scripted_config(tmp_path, run_name=name, generations=1, env_kwargs=kwargs))
+    listed = find_listed(RunsConfig(folder=str(tmp_path)))
+    assert {each.method for each in listed} == {"openai_es"}  # nothing in which methods of one environment differ
+    groups = group_runs(read_runs(listed)).values()
+    assert [[Path(run.saved.folder).name for run in runs] for (runs,) in map(dict.values, groups)] == [
+        ["a", "c"],
+        ["b"],
+    ]
 
 
 def test_looking_at_a_folder_does_not_keep_others_from_locking_it(made):

@@ -235,11 +235,11 @@ def test_a_closed_pipe_does_not_end_the_program():
 @pytest.mark.slow
 def test_programs_say_what_they_do_from_start_to_end(tmp_path):
     """Two seeds and an evaluation at 80 x 24. Each phase is on the screen."""
-    flags = ["--environment", "CartPole-v1", "--backend", "gymnasium", "--threads", "1", "--generations", "20"]
-    flags += ["--popsize", "40", "--test_episodes", "200"]  # phases of seconds: the view is drawn four times a second
+    flags = ["--environment", "CartPole-v1", "--backend", "gymnasium", "--threads", "1", "--generations", "10"]
+    flags += ["--popsize", "40", "--test_episodes", "120"]  # phases of seconds: the view is drawn four times a second
     flags += ["--seeds", "2", "--folder", tmp_path, "--run_name", "a"]
     program, phases = start("train_static.py", *flags), set()
-    words = ("starting", "seed 2 of 2", "generation ", "final test", "of 200 episodes")
+    words = ("starting", "seed 2 of 2", "generation ", "final test", "of 120 episodes")
 
     def collect(screen):
         phases.update(word for word in words if word in screen.below)
@@ -250,7 +250,7 @@ def test_programs_say_what_they_do_from_start_to_end(tmp_path):
     assert phases == set(words)
     assert program.screen.below == ""
     policies = sorted(tmp_path.glob("CartPole-v1/a/*/best.dat"))
-    evaluation = start("evaluate_static.py", "--path_weights", *policies, "--episodes", "200", "--threads", "1")
+    evaluation = start("evaluate_static.py", "--path_weights", *policies, "--episodes", "120", "--threads", "1")
     assert evaluation.read(lambda screen: "policy 2 of 2   playing: " in screen.below)
     evaluation.read()
     assert evaluation.status == 0, evaluation.screen.text

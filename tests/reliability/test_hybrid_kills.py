@@ -15,7 +15,7 @@ pytestmark = pytest.mark.slow
 TINY = {
     **{"environment": "Pendulum-v1", "hidden_sizes": 16, "start_steps": 400, "batch_size": 16, "replay_size": 1500},
     **{"eval_every": 400, "eval_episodes": 1, "test_episodes": 0, "checkpoint_every": 1, "threads": 1},
-    **{"run_name": "a", "max_env_steps": 4000},
+    **{"run_name": "a", "max_env_steps": 2600},
 }
 
 

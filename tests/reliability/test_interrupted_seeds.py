@@ -11,7 +11,7 @@ pytestmark = pytest.mark.slow
 THREE = [
     *("--environment", "CartPole-v1", "--popsize", "8", "--max_episode_steps", "50", "--threads", "1"),
     *("--eval_every", "5", "--eval_episodes", "2", "--test_episodes", "2", "--seed", "7", "--seeds", "3"),
-    *("--generations", "200"),
+    *("--generations", "60"),
 ]
 
 
