@@ -20,8 +20,9 @@ COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#00
 """Blue, vermilion, green, purple, orange, sky blue, black: the palette without yellow, which is too light on white."""
 
 SUFFIXES = (".png", ".svg")
-_LINE_STYLES = ("-", "--", ":", "-.")
-"""When each color has been used once, lines get the next of these styles."""
+POINT_MARKERS = {"-": "o", "--": "s", ":": "^", "-.": "D"}
+"""When each color has been used once, lines get the next of these styles, and curves of one point its marker."""
+_LINE_STYLES = tuple(POINT_MARKERS)
 WIDTH, HEIGHT = 6.4, 4.4
 """Inches, of a figure with one pair of axes."""
 _LEGEND_CHARACTERS, _NOTE_CHARACTERS = 66, 84

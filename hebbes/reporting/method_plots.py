@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from jaxtyping import Float64
 
-from hebbes.reporting.figure import add_legend, add_title, get_line_style, make_figure_with_axes
+from hebbes.reporting.figure import POINT_MARKERS, add_legend, add_title, get_line_style, make_figure_with_axes
 from hebbes.statistics.curves import Curve, average_runs, compute_profile, interpolate_runs
 
 if TYPE_CHECKING:
@@ -88,7 +88,8 @@ def _count_runs(label: str, count: int) -> str:
 def _draw_curve(axes: "Axes", curve: Curve, style: Mapping[str, Any], label: str) -> None:
     if len(curve.x) == 1:  # a line or an area of one point is invisible
         spread = [curve.value - curve.low, curve.high - curve.value]
-        axes.errorbar(curve.x, curve.value, spread, color=style["color"], fmt="o", capsize=4, label=label)
+        color, marker = style["color"], POINT_MARKERS[style["linestyle"]]
+        axes.errorbar(curve.x, curve.value, spread, color=color, fmt=marker, capsize=4, label=label)
         return
     axes.plot(curve.x, curve.value, **style, lw=1.8, label=label)
     axes.fill_between(curve.x, curve.low, curve.high, color=style["color"], alpha=0.18, lw=0)

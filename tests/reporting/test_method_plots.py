@@ -33,6 +33,13 @@ def test_each_method_has_its_average_and_a_thin_line_for_each_run():
     assert axes.get_title().endswith("thin: each run; a note")
 
 
+def test_more_methods_of_one_point_than_colors_have_other_markers():
+    methods = {str(number): [make_run(number)] for number in range(2 * len(COLORS))}
+    (axes,) = make_curves(methods).axes
+    drawn = {(points.get_color(), points.get_marker()) for points, _, _ in axes.containers}
+    assert len(drawn) == len(methods)
+
+
 def test_the_legend_lies_below_the_data():
     figure = make_curves({f"openai_es sigma=0.{number}": [make_run(1, 2)] for number in range(1, 9)})
     figure.canvas.draw()
