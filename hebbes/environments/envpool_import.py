@@ -1,4 +1,4 @@
-"""import_envpool: EnvPool without the renderers of its Jumanji games, which import pyplot and take half of its second.
+"""import_envpool: EnvPool without the renderers of its Jumanji games, which import pyplot: half of its import time.
 
 They are imported when one of them is used, which is never here.
 """
