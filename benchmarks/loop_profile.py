@@ -42,7 +42,7 @@ PARTS = [
     (layers, "check_weights", "policy: checks"),
     (episode._LiveMembers, "record_env_step", "returns and checks"),
     (episode._LiveMembers, "drop_rows", "ended members"),
-    (Tallies, "step", "saturated actions"),
+    (Tallies, "record", "saturated actions"),
     (EnvPoolEnv, "start", "starts"),
     (EnvPoolEnv, "step", "arrays of EnvPool"),
     (SteppingGuard, "check_ids", "guard"),

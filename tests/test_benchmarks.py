@@ -68,6 +68,30 @@ def test_plastic_layers_are_timed_with_any_axes(axes):
 
 
 @pytest.mark.slow
+def test_the_parts_of_an_env_step_are_timed():
+    small = ["--environment", "CartPole-v1", "--popsize", "4", "--max_episode_steps", "20", "--generations", "2"]
+    lines = _run("-m", "benchmarks.loop_profile", *small).splitlines()
+    microseconds = {line[:32].rstrip(): float(line[32:]) for line in lines}
+    assert {"EnvPool: receive", "arrays of EnvPool", "policy: matrices", "returns and checks"} <= microseconds.keys()
+    assert 0 < microseconds["policy: matrices"] < microseconds["(generation, processor time)"]
+
+
+@pytest.mark.slow
+def test_a_forward_pass_is_timed_beside_that_of_torch():
+    microseconds = _figures("-m", "benchmarks.policy_forward", "--members", "2")
+    assert {"cnn_us_per_member", "torch_cnn_us_per_member", "cnn_speedup"} <= microseconds.keys()
+    assert all(value > 0 for value in microseconds.values())
+
+
+@pytest.mark.slow
+def test_td3_is_trained_beside_that_of_stable_baselines3(tmp_path):
+    pytest.importorskip("stable_baselines3", reason="tests/hybrids/requirements.txt is not installed")
+    small = ["--environment", "Pendulum-v1", "--env_steps", "300", "--start_steps", "200", "--num_seeds", "1"]
+    table = _run("-m", "benchmarks.td3_returns", *small, "--eval_every", "200", "--results", str(tmp_path))
+    assert [line.split()[:2] for line in table.splitlines()] == [["hebbes", "IQM"], ["stable_baselines3", "IQM"]]
+
+
+@pytest.mark.slow
 def test_every_strategy_is_measured_on_the_test_functions():
     small = ["--problems", "sphere", "rastrigin", "--dimensions", "10", "--seeds", "1", "--evaluations", "300"]
     rows = _figures("-m", "benchmarks.optimizers", *small)
@@ -107,9 +131,13 @@ def test_a_command_that_ends_with_another_status_ends_the_measurement(monkeypatc
 
 
 def _figures(*command):
-    done = subprocess.run([sys.executable, *command, "--json"], capture_output=True, text=True, timeout=120, cwd=ROOT)
+    return json.loads(_run(*command, "--json"))
+
+
+def _run(*command):
+    done = subprocess.run([sys.executable, *command], capture_output=True, text=True, timeout=120, cwd=ROOT)
     assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
+    return done.stdout
 
 
 def test_what_is_kept_is_not_measured_again(tmp_path, capsys):
