@@ -77,6 +77,14 @@ def test_the_parts_of_an_env_step_are_timed():
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("trainer", ["static", "hebbian"])
+def test_training_is_timed_with_several_chunk_sizes(trainer):
+    small = ["--environment", "CartPole-v1", "--popsize", "4", "--max_episode_steps", "20"]
+    speeds = _figures("-m", "benchmarks.chunk_sizes", "--trainer", trainer, "--sizes", "1", "3", *small)
+    assert speeds.keys() == {"1", "3"} and min(speeds.values()) > 0
+
+
+@pytest.mark.slow
 def test_a_forward_pass_is_timed_beside_that_of_torch():
     microseconds = _figures("-m", "benchmarks.policy_forward", "--members", "2")
     assert {"cnn_us_per_member", "torch_cnn_us_per_member", "cnn_speedup"} <= microseconds.keys()
