@@ -11,18 +11,12 @@ import pytest
 
 from hebbes.environments import envpool_import
 
-IDS = """
-from collections import defaultdict
-
-families = defaultdict(list)
-for name, (family, *_) in envpool.registration.registry.specs.items():
-    families[family].append(name)
-"""
+PRINT_IDS = "print({name: family for name, (family, *_) in envpool.registration.registry.specs.items()})"
 
 BY_US = f"""
 import sys
 from hebbes.environments.envpool_env import envpool
-{IDS}
+
 def list_libraries():
     names = (name for name in sys.modules if name.startswith("envpool.") and name.endswith("_envpool"))
     return [name for name in names if not name.startswith("envpool.python.")]
@@ -34,14 +28,10 @@ assert "matplotlib" not in sys.modules
 env = envpool.make_gymnasium("Game2048-v1", num_envs=1, render_mode="rgb_array")
 env.reset()
 assert env.render().shape == (1, 256, 256, 3)
-print(dict(families))
+{PRINT_IDS}
 """
 
-BY_ITSELF = f"""
-import envpool
-{IDS}
-print(dict(families))
-"""
+BY_ITSELF = f"import envpool; {PRINT_IDS}"
 
 
 def test_all_ids_are_registered_and_only_the_library_of_a_family_that_is_used_is_loaded():
@@ -104,7 +94,6 @@ def test_threads_that_ask_at_the_same_time_get_what_one_of_them_has_executed():
     class Slow(Body):
         def exec_module(self, module):
             self.attempts += 1
-            module.early = 1
             time.sleep(0.2)
             module.number = 3
 
