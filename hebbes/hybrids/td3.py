@@ -74,8 +74,7 @@ class TD3(Algorithm):
         self._episodes = core.episodes.Episodes(task)
         assert isinstance(task.agent.policy, MLP)
         self.learner = core.learner.Learner(settings, task.agent.policy, *self._episodes.action_range, task.seed)
-        self._row = core.device.make_host_array((1, len(weights)), settings.device)
-        self._row[0] = weights
+        self._row = weights[np.newaxis].astype(np.float32)
         self._actors = self.learner.make_actors(self._row)
         self._target = self.learner.actor.copy(self._row)
         self._failures = FirstEnvStepFailures()

@@ -21,25 +21,15 @@ class MirroredArray:
 
     def __init__(self, shape: tuple[int, ...], device: str):
         """The contents are arbitrary."""
-        self._array = make_host_array(shape, device)
-        self._host = torch.from_numpy(self._array)
-        self._copied = torch.cuda.Event() if device == "cuda" else None
+        self.array: Float32[np.ndarray, "..."] = np.empty(shape, np.float32)
+        self._host = torch.from_numpy(self.array)
         self.tensor: Float32[Tensor, "..."] = self._host.to(device)
         """It stays at the same address."""
 
-    @property
-    def array(self) -> Float32[np.ndarray, "..."]:
-        """The array, to be written once. Waits until the device has what was sent before."""
-        if self._copied is not None:
-            self._copied.synchronize()
-        return self._array
-
     def send(self) -> None:
-        """Copies the array to the device, after what the device has to do before."""
+        """Copies the array to the device. It may be overwritten at once."""
         if self.tensor is not self._host:
-            self.tensor.copy_(self._host, non_blocking=True)
-        if self._copied is not None:
-            self._copied.record()
+            self.tensor.copy_(self._host, non_blocking=True)  # CUDA takes memory that is not pinned before it returns
 
 
 class RecordedCall:
@@ -71,11 +61,6 @@ class RecordedCall:
         with _RECORDING, torch.cuda.graph(graph, capture_error_mode="thread_local"):
             self._function(*self._objects)
         return graph
-
-
-def make_host_array(shape: tuple[int, ...], device: str) -> Float32[np.ndarray, "..."]:
-    """An array with arbitrary contents, of memory from and to which this device copies without waiting: pinned."""
-    return torch.empty(shape, pin_memory=True).numpy() if device == "cuda" else np.empty(shape, np.float32)
 
 
 def check_device(device: str) -> None:
