@@ -80,7 +80,7 @@ def _measure_in_own_process(name: str) -> dict[str, float]:
 def measure(trainer: str, flags: str) -> dict[str, float]:
     """Predicted and measured megabytes of one run, which is done in this process."""
     from hebbes.options.command_line import parse_config
-    from hebbes.training.assemble_run import resolve_automatic_options
+    from hebbes.training.assemble_run import resolve_policy
     from hebbes.training.assembly import (  # not in the process that only collects results
         find_spaces,
         make_agent,
@@ -95,7 +95,7 @@ def measure(trainer: str, flags: str) -> dict[str, float]:
         config = parse_config(trainer, [*COMMON.split(), *flags.split(), "--folder", folder], "")
         environment = make_environment_spec(config)
         both = find_spaces(environment)
-        settled_config = resolve_automatic_options(config, environment, both[0])
+        settled_config = resolve_policy(config, both[0])
         size = measure_run_size(settled_config, make_agent(settled_config, *both), environment)
         predicted, before, peak = sum(estimate_memory(size).values()), measure_private_memory(), _PeakMemory()
         (run,) = prepare(config)

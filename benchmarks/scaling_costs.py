@@ -15,6 +15,7 @@ from benchmarks.scaling_model import NOISE_SUMS
 from hebbes.contracts.engine import Context, Rollouts
 from hebbes.contracts.population import NoisePopulation
 from hebbes.contracts.randomness import Purpose
+from hebbes.execution.chunk_rule import choose_chunk_rule
 from hebbes.execution.dispatch import Dispatch
 from hebbes.execution.in_process import InProcess
 from hebbes.execution.join_rollouts import join_rollouts
@@ -98,8 +99,9 @@ def measure_workload(environment: str) -> dict[str, Any]:
     """The costs of a worker on one core, as the fields of a Workload."""
     with tempfile.TemporaryDirectory() as folder:
         run = make_run(environment, folder)
-        assert isinstance(run.trainer, Evolution) and run.config.engine.chunk_size is not None
-        default, population = run.config.engine.chunk_size, run.trainer.strategy.ask(0)
+        assert isinstance(run.trainer, Evolution)
+        default = choose_chunk_rule(run.task, None, uses_processes=True).size
+        population = run.trainer.strategy.ask(0)
         rows, seconds, lengths = [], [], list[int]()
         for chunk_size in sorted({1, 4, default}, reverse=True):
             engine, members = InProcess(run.task, chunk_size=chunk_size, threads=1), range(chunk_size)
@@ -182,7 +184,7 @@ def measure_run(environment: str, workers: int) -> float:
     with tempfile.TemporaryDirectory() as folder:
         run = make_run(environment, folder)
         options = {"ray_address": "auto", "allow_mixed_nodes": False}
-        engine = RayEngine(run.task, chunk_size=run.config.engine.chunk_size, threads=workers, **options)
+        engine = RayEngine(run.task, threads=workers, **options)
         assert isinstance(run.trainer, Evolution)
         population, seconds = run.trainer.strategy.ask(0), []
         noisy, utilities = cast(NoisePopulation, population), draw_utilities(len(population))

@@ -23,7 +23,8 @@ from hebbes.contracts.environment import BatchEnv, EnvStep
 from hebbes.contracts.strategy import Strategy
 from hebbes.contracts.trainer import Progress
 from hebbes.environments.envpool_env import EnvPoolEnv
-from hebbes.execution.chunks import Task, cut_into_chunks
+from hebbes.execution.chunk_engine import ChunkEngine
+from hebbes.execution.chunks import Task
 from hebbes.execution.engine_options import resolve_num_threads
 from hebbes.execution.episode import run_episode
 from hebbes.options.command_line import parse_config
@@ -110,10 +111,10 @@ class BareStepping:
 
 def measure(run: Run) -> dict[str, float]:
     """Medians over the turns. The first turn compiles kernels and fills caches, so it is not counted."""
-    config, threads = run.config, resolve_num_threads(run.config.engine.threads)
-    members, chunk_size = len(find_strategy(run).ask(0)), config.engine.chunk_size
-    assert chunk_size is not None, "`prepare` has chosen it"
-    layouts = [[range(members)], cut_into_chunks(members, chunk_size)]
+    threads = resolve_num_threads(run.config.engine.threads)
+    members = range(len(find_strategy(run).ask(0)))
+    assert isinstance(run.engine, ChunkEngine)
+    layouts = [[members], run.engine.cut(members)]
     bare = [BareStepping(run.task, layout, threads) for layout in layouts]
     loops, bares = [], []
     for turn in range(TURNS + 1):

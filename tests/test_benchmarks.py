@@ -85,6 +85,14 @@ def test_training_is_timed_with_several_chunk_sizes(trainer):
 
 
 @pytest.mark.slow
+def test_training_is_timed_with_simulators_that_sleep():
+    options = ["--environment", "HalfCheetah-v5", "--popsize", "4", "--max_episode_steps", "20"]
+    found = _figures("-m", "benchmarks.many_cores", "--threads", "4", "--microseconds", "100", *options)
+    assert found["without_waiting"] == 40_000 and 0 < found["ratio"] < 1
+    assert found["ratio"] == found["env_steps_per_second"] / 40_000
+
+
+@pytest.mark.slow
 def test_a_forward_pass_is_timed_beside_that_of_torch():
     microseconds = _figures("-m", "benchmarks.policy_forward", "--members", "2")
     assert {"cnn_us_per_member", "torch_cnn_us_per_member", "cnn_speedup"} <= microseconds.keys()

@@ -12,19 +12,17 @@ from hebbes.contracts.engine import EPISODE_TIMEOUT, Context, Rollouts
 from hebbes.contracts.errors import say
 from hebbes.contracts.population import NoisePopulation, Population
 from hebbes.contracts.randomness import Purpose
+from hebbes.execution.chunk_rule import choose_chunk_rule
 from hebbes.execution.chunks import (
     IDLE_PER_THREAD,
     ChunkEvaluator,
     Task,
-    compute_largest_chunk,
-    count_kept_envs,
-    cut_into_chunks,
     make_failed_rollouts,
 )
 from hebbes.execution.dispatch import Dispatch
 from hebbes.execution.jobs import TimeLimit
 from hebbes.execution.join_rollouts import join_rollouts
-from hebbes.execution.noise_sums import PART_SIZE, PairwiseSum, group_parts
+from hebbes.execution.noise_sums import PARTS, PairwiseSum, group_parts
 from hebbes.execution.transport import Transport
 
 STARTS_PER_SECOND = 1000
@@ -36,7 +34,7 @@ class ChunkEngine:
 
     Args:
         task: what every member does.
-        chunk_size: about this many members are evaluated together.
+        chunk_size: about this many members are evaluated together; None: the default for the task.
         threads: the largest number of chunks that are evaluated at the same time.
         episode_timeout: a chunk may take this many seconds of wall time for each of its episodes; None: any time.
         own: what the transport takes in addition.
@@ -49,9 +47,16 @@ class ChunkEngine:
     """Fields of EngineOptions that this engine alone uses."""
 
     def __init__(
-        self, task: Task, *, chunk_size: int, threads: int, episode_timeout: float | None = None, **own: Any
+        self,
+        task: Task,
+        *,
+        threads: int,
+        chunk_size: int | None = None,
+        episode_timeout: float | None = None,
+        **own: Any,
     ) -> None:
-        self._task, self._chunk_size, self._episode_timeout = task, chunk_size, episode_timeout
+        self._task, self._episode_timeout = task, episode_timeout
+        self._rule = choose_chunk_rule(task, chunk_size, uses_processes=self.uses_processes)
         self._transport = self.transport_class(partial(ChunkEvaluator, task), threads, **own)
         self._dispatch = Dispatch(self._transport)
         self.progress = 0, 0
@@ -59,8 +64,8 @@ class ChunkEngine:
     def evaluate(self, population: Population, context: Context, members: range | None = None) -> Rollouts:
         """The results of the given members, or of all, in their episodes; EngineError if they cannot be had."""
         members = range(len(population)) if members is None else members
-        chunks = cut_into_chunks(members.stop, self._chunk_size, members.start)
-        env_threads = max(1, self._transport.threads_per_worker // len(chunks))
+        chunks = self.cut(members)
+        env_threads = -(-self._transport.threads_per_worker // len(chunks))
         max_idle = self._count_idle_envs(members)
         num_cases = self._task.count_cases(context)
         everybody, shared = (self._transport.share(each) for each in (population, context))
@@ -81,6 +86,10 @@ class ChunkEngine:
             answers[ticket], done = answer, done + len(answer.returns)
             self.progress = done, num_members
         return join_rollouts([answers[ticket] for ticket in tickets])
+
+    def cut(self, members: range) -> list[range]:
+        """The chunks in which these members are evaluated."""
+        return self._rule.cut(members, self._transport.threads_per_worker)
 
     def _make_limits(
         self, chunks: Sequence[range], context: Context, everybody: Any, env_threads: int, max_idle: int
@@ -113,7 +122,7 @@ class ChunkEngine:
         """Sums over all members of utility * noise**power, one for each row; those of parts are added pairwise."""
         num_threads = self._num_workers * self._transport.threads_per_worker
         arguments = [self._transport.share(each) for each in (population, utilities)]
-        groups = group_parts(cut_into_chunks(len(population), PART_SIZE), num_threads)
+        groups = group_parts(PARTS.cut(range(len(population))), num_threads)
         tickets = {
             self._dispatch.submit(
                 ChunkEvaluator.weighted_noise_sums,
@@ -164,10 +173,10 @@ class ChunkEngine:
         """
         environment = self._task.environment
         if environment.backend == "gymnasium":
-            largest = compute_largest_chunk(len(members), self._chunk_size)
+            largest = self._rule.compute_largest(len(members), self._transport.threads_per_worker)
             kept = IDLE_PER_THREAD * self._transport.threads_per_worker * largest
         else:
-            kept = count_kept_envs(members, self._chunk_size, self._num_workers)
+            kept = self._rule.count_kept_envs(members, self._num_workers, self._transport.threads_per_worker)
         return kept * len(environment.morphologies)
 
 

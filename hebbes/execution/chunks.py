@@ -1,9 +1,5 @@
-"""Chunks: groups of members that are evaluated together.
+"""Chunks: groups of members that are evaluated together."""
 
-Only the chunk size decides how members are grouped. So results do not depend on the number of workers, even where a
-crash fails a whole chunk."""
-
-import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from threading import Event, Lock
@@ -26,6 +22,7 @@ from hebbes.execution.noise_sums import sum_noise_of_parts
 from hebbes.execution.observation_moments import MomentTally
 from hebbes.execution.transitions import NO_COLLECTOR, TransitionRecorder
 from hebbes.policies.mean_squares import compute_mean_squares
+from hebbes.registry.lookup import is_ours
 from hebbes.registry.users_classes import convert_policy_errors, describe_class
 
 IDLE_PER_THREAD = 2
@@ -45,37 +42,16 @@ class Task:
     modules: tuple[str, ...] = ()
     """Modules of the user's own code that workers may need, in addition to those of agent and environment."""
 
+    @property
+    def has_users_code(self) -> bool:
+        """Whether code of the user's takes part, whose last bits may depend on how many members act together."""
+        wrappers = (*self.environment.wrappers, *self.environment.training_wrappers)
+        named = [describe_class(self.agent.policy), *(each.name for each in wrappers if ":" in each.name)]
+        return bool(self.modules) or not all(map(is_ours, named))
+
     def count_cases(self, context: Context) -> int:
         """Number of cases of a member: each episode of the context in each morphology."""
         return len(context.episodes) * len(self.environment.morphologies)
-
-
-def count_chunks(num_members: int, chunk_size: int) -> int:
-    """Number of chunks for this many members, at least one."""
-    return max(1, round(num_members / chunk_size))
-
-
-def compute_largest_chunk(num_members: int, chunk_size: int) -> int:
-    """Number of members in the largest chunk."""
-    return -(-num_members // count_chunks(num_members, chunk_size))
-
-
-def cut_into_chunks(num_members: int, chunk_size: int, first: int = 0) -> list[range]:
-    """Members first..num_members-1 in chunks of nearly equal size, close to `chunk_size`."""
-    count = num_members - first
-    num_chunks = count_chunks(count, chunk_size)
-    edges = [first + count * k // num_chunks for k in range(num_chunks + 1)]
-    return [range(start, stop) for start, stop in itertools.pairwise(edges)]
-
-
-def count_kept_envs(members: range, chunk_size: int, num_workers: int) -> int:
-    """Number of sub-environments of EnvPool that each worker keeps for a purpose and a morphology.
-
-    They are the worker's share of the members' chunks. All members before them are added, if the population grows.
-    """
-    count = members.stop - members.start  # may be too large for `len`
-    share = -(-count_chunks(count, chunk_size) // num_workers) * compute_largest_chunk(count, chunk_size)
-    return members.start + min(count, share)
 
 
 def make_failed_rollouts(ids: range, num_cases: int, reason: str) -> Rollouts:

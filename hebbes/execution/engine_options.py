@@ -5,19 +5,11 @@ This module imports no simulator and no compiler, because the command line impor
 
 import os
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from hebbes.contracts.option import check_options, option
 from hebbes.registry.lookup import find_class
 from hebbes.registry.tables import ENGINES
-
-CHUNK_SIZES = {"envpool": 32, "gymnasium": 4}
-"""Default numbers of members in a chunk. EnvPool is faster with large batches. Gymnasium is not, and small chunks keep
-all workers busy."""
-IMAGE_CHUNK_SIZE = 16
-"""The largest default for images. Their simulators are slow, so that the work of large chunks is hard to share out, and
-the weights and images of more members do not fit the cache."""
 
 MAX_THREADS = 1024
 """A larger number is a typing error, and more than most systems can start."""
@@ -39,8 +31,8 @@ class EngineOptions:
     )
     chunk_size: int | None = option(
         None,
-        "members evaluated together, approximately; smaller chunks keep more workers busy "
-        "(default: 32 on EnvPool, for images 16, and 4 on Gymnasium)",
+        "members evaluated together, approximately; smaller chunks keep more workers busy (default: on EnvPool a chunk "
+        "a thread, up to about 128, but 32 in worker processes and 16 with images; on Gymnasium 4)",
         range=">= 1",
         changeable=True,
     )
@@ -74,27 +66,21 @@ class EngineOptions:
                 f"episode_timeout needs engine=workers or ray, whose simulators can be killed, got {self.engine!r}"
             )
 
-    def resolve(self, backend: str, observation_shape: Sequence[int]) -> "EngineOptions":
-        """The options with all that is left to the environment filled in: engine, number of threads and chunk size."""
+    def resolve(self, backend: str) -> "EngineOptions":
+        """The options with the engine and the number of threads filled in, where they are left to the environment."""
         threads, engine = resolve_num_threads(self.threads), self.engine
         if engine == "ray":
             threads = self.threads  # the cores are those of the cluster, which may change
         if engine == "auto":
             needs_workers = self.episode_timeout is not None or (backend == "gymnasium" and threads > 1)
             engine = "workers" if needs_workers else "in_process"
-        chunk_size = self.chunk_size or _choose_chunk_size(backend, observation_shape)
-        return replace(self, engine=engine, threads=threads, chunk_size=chunk_size)
+        return replace(self, engine=engine, threads=threads)
 
     @property
     def local_threads(self) -> int:
         """The number of threads or processes on this machine. With `ray`, `threads` counts those of the cluster."""
         threads = resolve_num_threads(self.threads)
         return min(threads, resolve_num_threads(-1)) if self.engine == "ray" else threads
-
-
-def _choose_chunk_size(backend: str, observation_shape: Sequence[int]) -> int:
-    """The default for an environment. Observations of three dimensions are images."""
-    return min(CHUNK_SIZES[backend], IMAGE_CHUNK_SIZE) if len(observation_shape) == 3 else CHUNK_SIZES[backend]
 
 
 def uses_processes(engine: str) -> bool:

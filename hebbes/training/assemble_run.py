@@ -37,7 +37,7 @@ def assemble_run(config: TrainConfig, folder: Path, checkpoint: Checkpoint | Non
         _check_test(environment, observation_space, action_space)
     if config.run.video_every is not None:
         _check_films(environment)
-    config = resolve_automatic_options(config, environment, observation_space)
+    config = resolve_policy(config, observation_space)
     agent = make_agent(config, observation_space, action_space)
     _check_size(agent)
     needs = check_run_memory(config, agent, environment)
@@ -65,18 +65,10 @@ def assemble_run(config: TrainConfig, folder: Path, checkpoint: Checkpoint | Non
     return run
 
 
-def resolve_automatic_options(
-    config: TrainConfig, environment: EnvironmentSpec, observation_space: Space
-) -> TrainConfig:
-    """The config with the policy and the chunk size filled in, where it left them to the environment."""
-    if config.choices.policy == AUTO:
-        config = _resolve_policy(config, observation_space)
-    resolved = config.engine.resolve(environment.backend, observation_space.shape or ())
-    return config.change(engine={"chunk_size": resolved.chunk_size})
-
-
-def _resolve_policy(config: TrainConfig, observation_space: Space) -> TrainConfig:
+def resolve_policy(config: TrainConfig, observation_space: Space) -> TrainConfig:
     """The config with the policy that auto stands for; ValueError if it does not use an option that was typed."""
+    if config.choices.policy != AUTO:
+        return config
     policy = choose_policy(observation_space)
     try:
         return config.resolve_policy(policy)

@@ -10,6 +10,8 @@ from hebbes.contracts.policy import EstimatesState, count_reference_frames
 from hebbes.environments.environment_spec import EnvironmentSpec
 from hebbes.environments.simulator_memory import measure_simulator_bytes
 from hebbes.evaluation.play import make_evaluation_spec
+from hebbes.execution.chunk_rule import ChunkRule, choose_chunk_rule
+from hebbes.execution.chunks import Task
 from hebbes.execution.engine_options import EngineOptions, resolve_num_threads, uses_processes
 from hebbes.execution.episode import Agent
 from hebbes.training.config import TrainConfig
@@ -97,7 +99,7 @@ def _make_run_size(config: TrainConfig, agent: Agent, environment: EnvironmentSp
     return RunSize(
         _measure_network(agent, search.rank),
         search,
-        training=_make_stage(environment, agent, config.engine),
+        training=_make_stage(environment, agent, config.engine, tuple(config.trusted_modules)),
         test=_make_stage(make_evaluation_spec(environment), agent, of_test),
         threads=threads,
         eval_episodes=config.training.eval_episodes,
@@ -109,10 +111,15 @@ def _make_run_size(config: TrainConfig, agent: Agent, environment: EnvironmentSp
     )
 
 
-def _make_stage(environment: EnvironmentSpec, agent: Agent, options: EngineOptions) -> Stage:
-    resolved = options.resolve(environment.backend, agent.policy.observation_shape)
-    assert resolved.chunk_size is not None
-    return Stage(uses_processes(resolved.engine), environment.backend == "envpool", resolved.chunk_size)
+def _make_stage(
+    environment: EnvironmentSpec, agent: Agent, options: EngineOptions, modules: tuple[str, ...] = ()
+) -> Stage:
+    backend = environment.backend
+    in_processes = uses_processes(options.resolve(backend).engine)
+    task = Task(agent, environment, seed=0, modules=modules)
+    return Stage(
+        in_processes, backend == "envpool", choose_chunk_rule(task, options.chunk_size, uses_processes=in_processes)
+    )
 
 
 def _measure_network(agent: Agent, rank: int = 0) -> NetworkSize:
@@ -131,7 +138,8 @@ def _measure_simulators(size: RunSize, spec: EnvironmentSpec, *, training: bool)
         return size
     stage = size.training if training else size.test
     members = size.search.population_size + 1 if training else size.test_episodes
-    taken = measure_simulator_bytes(spec, min(stage.chunk_size, members), measure_private_memory, training=training)
+    largest = stage.chunk_rule.compute_largest(members, size.threads)
+    taken = measure_simulator_bytes(spec, largest, measure_private_memory, training=training)
     measured = replace(stage, simulator_bytes=taken)
     return replace(size, training=measured) if training else replace(size, test=measured)
 
@@ -146,13 +154,14 @@ def _list_knobs(size: RunSize) -> list[Knob]:
         value = getattr(size.search, field)
         return Knob(option, value, least, lambda n: replace(size, search=replace(size.search, **{field: n})))
 
-    training = size.training
+    training, members = size.training, size.search.population_size + 1
+    largest = training.chunk_rule.compute_largest(members, size.threads)
     return [
         *(make_search_knob(option, *field) for option, field in size.search.options.items()),
         make_knob("eval_episodes", 1),
         make_knob("test_episodes", 0),
         make_knob("virtual_batch", 0),
-        Knob("chunk_size", training.chunk_size, 1, lambda n: replace(size, training=replace(training, chunk_size=n))),
+        Knob("chunk_size", largest, 1, lambda n: replace(size, training=replace(training, chunk_rule=ChunkRule(n)))),
         make_knob("threads", 1),
     ]
 

@@ -7,8 +7,9 @@ The memory that the program has before it makes simulators is not counted.
 from dataclasses import dataclass
 
 from hebbes.contracts.trainer import SearchSize
-from hebbes.execution.chunks import IDLE_PER_THREAD, compute_largest_chunk, count_chunks, count_kept_envs
-from hebbes.execution.noise_sums import PART_SIZE, count_kept_arrays
+from hebbes.execution.chunk_rule import ChunkRule
+from hebbes.execution.chunks import IDLE_PER_THREAD
+from hebbes.execution.noise_sums import PARTS, count_kept_arrays
 
 WORKER_BYTES = 75_000_000
 """Bytes of a worker process with its imports, without pages of files; 71 to 80 MB were measured."""
@@ -59,7 +60,7 @@ class Stage:
     """Whether chunks run in worker processes. Otherwise they run in threads."""
     keeps_all: bool
     """Whether a worker keeps the simulators of its share of the members for the next generation, as on EnvPool."""
-    chunk_size: int
+    chunk_rule: ChunkRule
     simulator_bytes: int = 0
     """Of one simulator."""
 
@@ -100,14 +101,14 @@ def _estimate_training(size: RunSize) -> dict[str, float]:
     stage, members, num_params = size.training, size.search.population_size + 1, size.network.num_params
     search, at_once = size.search.estimate_memory(), _count_chunks_at_once(size, stage, members)
     snapshot = search.state + 4 * num_params
-    num_parts = count_chunks(members, PART_SIZE)
+    num_parts = PARTS.count(members)
     num_summing = min(size.threads, num_parts)
     kept = NOISE_SUMS * count_kept_arrays(num_parts, num_summing)
     sums = 8 * num_params * max(kept + NOISE_SUM_VECTORS * num_summing, UPDATE_VECTORS)
     busy = max(sums, FRAGMENTED * ENCODED * (snapshot + 4 * num_params), search.update)
     acting = _estimate_acting(size, stage, members) + size.search.noise_bytes * max(at_once, num_summing)
     evaluated = size.eval_episodes
-    num_shares = max(_count_chunks(stage, max(members, evaluated)), num_parts)
+    num_shares = max(_count_chunks(size, stage, max(members, evaluated)), num_parts)
     return {
         "simulators": stage.simulator_bytes * count_simulators(size, training=True),
         "worker processes": _estimate_processes(
@@ -128,7 +129,7 @@ def _estimate_test(size: RunSize) -> dict[str, float]:
     return {
         "simulators": stage.simulator_bytes * count_simulators(size, training=False),
         "worker processes": _estimate_processes(
-            size, stage, _count_chunks(stage, members), 4 * size.network.num_params
+            size, stage, _count_chunks(size, stage, members), 4 * size.network.num_params
         ),
         "members' weights": _estimate_acting(size, stage, members),
         "observations": _estimate_observations(size, stage, members),
@@ -137,13 +138,17 @@ def _estimate_test(size: RunSize) -> dict[str, float]:
     }
 
 
-def _count_chunks(stage: Stage, members: int) -> int:
-    return count_chunks(members, stage.chunk_size) if members else 0
+def _count_chunks(size: RunSize, stage: Stage, members: int) -> int:
+    return stage.chunk_rule.count(members, size.threads) if members else 0
+
+
+def _compute_largest_chunk(size: RunSize, stage: Stage, members: int) -> int:
+    return stage.chunk_rule.compute_largest(members, size.threads)
 
 
 def _count_chunks_at_once(size: RunSize, stage: Stage, members: int) -> int:
     """Number of chunks that are played at the same time."""
-    return min(size.threads, _count_chunks(stage, members))
+    return min(size.threads, _count_chunks(size, stage, members))
 
 
 def count_simulators(size: RunSize, *, training: bool) -> int:
@@ -163,8 +168,9 @@ def _count_pools(size: RunSize, stage: Stage, population: range, evaluated: int)
     A population that grows ends with a round whose earlier members may all be kept.
     """
     num_workers = size.threads if stage.uses_processes else 1
-    started = min(num_workers, max(_count_chunks(stage, population.stop), _count_chunks(stage, evaluated)))
-    kept = [count_kept_envs(members, stage.chunk_size, num_workers) for members in (population, range(evaluated))]
+    started = min(num_workers, max(_count_chunks(size, stage, each) for each in (population.stop, evaluated)))
+    cases, rule = (population, range(evaluated)), stage.chunk_rule
+    kept = [rule.count_kept_envs(members, num_workers, size.threads) for members in cases]
     return size.morphologies * started * sum(kept)
 
 
@@ -172,15 +178,15 @@ def _count_kept_simulators(size: RunSize, stage: Stage, members: int) -> int:
     """Number of simulators of Gymnasium that are in use or kept for the next generation."""
     if size.search.members_per_seed is not None:
         return _count_seeded_simulators(size, stage, members)
-    chunks = _count_chunks(stage, members)
+    chunks = _count_chunks(size, stage, members)
     kinds = 1 if members % chunks == 0 else 2  # chunks come in two sizes
-    in_use = _count_chunks_at_once(size, stage, members) * compute_largest_chunk(members, stage.chunk_size)
+    in_use = _count_chunks_at_once(size, stage, members) * _compute_largest_chunk(size, stage, members)
     return size.morphologies * min(members, kinds * in_use)
 
 
 def _count_seeded_simulators(size: RunSize, stage: Stage, members: int) -> int:
     """Number of simulators of Gymnasium if each chunk has its own seeds, so that no other chunk can use them."""
-    at_once, largest = _count_chunks_at_once(size, stage, members), compute_largest_chunk(members, stage.chunk_size)
+    at_once, largest = _count_chunks_at_once(size, stage, members), _compute_largest_chunk(size, stage, members)
     return min(size.morphologies * members, at_once * (IDLE_PER_THREAD * size.morphologies + 1) * largest)
 
 
@@ -205,7 +211,7 @@ def _estimate_acting(size: RunSize, stage: Stage, members: int) -> float:
 
 def _count_playing_members(size: RunSize, stage: Stage, members: int) -> int:
     """Number of members that play at the same time."""
-    return min(members, _count_chunks_at_once(size, stage, members) * compute_largest_chunk(members, stage.chunk_size))
+    return min(members, _count_chunks_at_once(size, stage, members) * _compute_largest_chunk(size, stage, members))
 
 
 def _estimate_observations(size: RunSize, stage: Stage, members: int) -> int:

@@ -70,17 +70,8 @@ def test_the_defaults_are_all_cores_and_no_limit():
     ],
 )
 def test_workers_play_what_holds_pythons_lock_or_has_a_time_limit(engine, backend, count, timeout, chosen):
-    options = EngineOptions(engine, count, episode_timeout=timeout).resolve(backend, (17,))
+    options = EngineOptions(engine, count, episode_timeout=timeout).resolve(backend)
     assert (options.engine, options.threads, options.episode_timeout) == (chosen, count, timeout)
-
-
-@pytest.mark.parametrize(
-    ("backend", "observation_shape", "chunk_size"),
-    [("envpool", (17,), 32), ("envpool", (84, 84, 3), 16), ("gymnasium", (17,), 4), ("gymnasium", (84, 84, 3), 4)],
-)
-def test_chunks_of_images_are_small(backend, observation_shape, chunk_size):
-    assert EngineOptions().resolve(backend, observation_shape).chunk_size == chunk_size
-    assert EngineOptions(chunk_size=7).resolve(backend, observation_shape).chunk_size == 7
 
 
 def test_another_engine_is_a_line_in_the_table(monkeypatch):

@@ -9,15 +9,13 @@ from multiprocessing.connection import wait
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from hebbes.contracts.engine import Moments
 from hebbes.contracts.randomness import Purpose
 from hebbes.environments.environment_spec import EnvironmentSpec
 from hebbes.environments.wrapper_spec import WrapperSpec
 from hebbes.execution import workers
-from hebbes.execution.chunks import Task, cut_into_chunks
+from hebbes.execution.chunks import Task
 from hebbes.execution.engine_options import EngineOptions
 from hebbes.execution.engines import make_engine
 from hebbes.execution.episode import Agent
@@ -55,14 +53,6 @@ def collect_answers(engine, num_params):
         return [*answers, engine.weighted_noise_sums(many, utilities, (1, 2)).tobytes()]
     finally:
         engine.close()
-
-
-@given(st.integers(1, 500), st.integers(1, 200))
-def test_chunks_cover_the_members_once_in_order_and_evenly(num_members, chunk_size):
-    chunks = cut_into_chunks(num_members, chunk_size)
-    assert [member for chunk in chunks for member in chunk] == list(range(num_members))
-    assert max(map(len, chunks)) - min(map(len, chunks)) <= 1
-    assert all(len(chunk) < 2 * chunk_size for chunk in chunks)
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,8 @@ import pytest
 from hebbes.contracts.strategy import SearchMemory
 from hebbes.contracts.trainer import SearchSize
 from hebbes.environments.environment_spec import EnvironmentSpec
-from hebbes.execution.chunks import Task, count_chunks
+from hebbes.execution.chunk_rule import ChunkRule, choose_chunk_rule
+from hebbes.execution.chunks import Task
 from hebbes.execution.engine_options import EngineOptions
 from hebbes.execution.episode import Agent
 from hebbes.execution.in_process import InProcess
@@ -26,7 +27,7 @@ from tests.training.scripted_runs import make_scripted_config
 
 HUGE = "1000000000"
 MOUNTAIN_CAR = ["--environment", "MountainCar-v0", "--test_episodes", "0"]
-SIMULATORS = Stage(uses_processes=False, keeps_all=True, chunk_size=10, simulator_bytes=1_000_000)
+SIMULATORS = Stage(uses_processes=False, keeps_all=True, chunk_rule=ChunkRule(10), simulator_bytes=1_000_000)
 
 
 class ToySize(SearchSize):
@@ -151,14 +152,16 @@ def test_terms_of_a_run_of_known_parts():
     assert estimate_memory(plastic)["members' weights"] == 2 * 10 * (4000 + 2 * 3000)
 
 
+@pytest.mark.parametrize("chunk_size", [None, 32])
 @pytest.mark.parametrize("workers", [True, False])
 @pytest.mark.parametrize(("threads", "members", "evaluated"), [(4, 201, 5), (3, 24, 70), (16, 40, 0)])
-def test_the_pools_that_workers_may_keep_are_counted(workers, threads, members, evaluated):
-    engine = (Workers if workers else InProcess)(make_reacher(), chunk_size=32, threads=threads)
-    stage = Stage(uses_processes=workers, keeps_all=True, chunk_size=32)
+def test_the_pools_that_workers_may_keep_are_counted(workers, threads, members, evaluated, chunk_size):
+    engine = (Workers if workers else InProcess)(make_reacher(), chunk_size=chunk_size, threads=threads)
+    rule = choose_chunk_rule(make_reacher(), chunk_size, uses_processes=workers)
+    stage = Stage(uses_processes=workers, keeps_all=True, chunk_rule=rule)
     size = resize(RUN, members - 1, training=stage, threads=threads, eval_episodes=evaluated)
     kept = sum(engine._count_idle_envs(range(count)) for count in (members, evaluated))
-    started = min(engine._transport.num_workers, max(count_chunks(count, 32) for count in (members, evaluated)))
+    started = min(engine._transport.num_workers, max(rule.count(count, threads) for count in (members, evaluated)))
     assert count_simulators(size, training=True) == started * kept
     grown = replace(size, search=replace(size.search, grows=True))
     kept = engine._count_idle_envs(range(members - 1, members)) + engine._count_idle_envs(range(evaluated))
@@ -170,7 +173,7 @@ def make_reacher():
 
 
 def test_terms_of_worker_processes_are_those_of_the_chunks_at_work():
-    workers = Stage(uses_processes=True, keeps_all=False, chunk_size=4, simulator_bytes=30_000_000)
+    workers = Stage(uses_processes=True, keeps_all=False, chunk_rule=ChunkRule(4), simulator_bytes=30_000_000)
     terms = estimate_memory(resize(RUN, 59, training=workers, eval_episodes=0, threads=8))
     assert terms["simulators"] == 8 * 4 * 30_000_000
     assert 8 * 70e6 < terms["worker processes"] < 8 * 80e6
@@ -182,7 +185,7 @@ def test_workers_need_memory_for_other_jobs_too():
     class GradientSize(ToySize):
         worker_jobs, worker_bytes = 5, 100_000_000
 
-    workers = Stage(uses_processes=True, keeps_all=False, chunk_size=60)
+    workers = Stage(uses_processes=True, keeps_all=False, chunk_rule=ChunkRule(60))
     plain = resize(RUN, 59, training=workers, test_episodes=0, threads=8)
     grown = replace(plain, search=GradientSize(population_size=59))
     needs, alone = (estimate_memory(size)["worker processes"] for size in (grown, plain))
