@@ -22,7 +22,7 @@ class ChunkRule:
     at_once: int = 1
     """Chunks that are evaluated at once, at most. Each gets as many threads, and each thread as many chunks."""
     least: int = 1
-    """Chunks with fewer members are joined, although a thread then has none."""
+    """Where there are several, chunks have at least as many members."""
 
     def count(self, num_members: int, threads: int = 1) -> int:
         """Number of chunks for this many members, at least one."""
@@ -51,22 +51,26 @@ class ChunkRule:
         return members.start + min(count, share)
 
 
-CHUNKS_OF_THREADS = ChunkRule(128, at_once=6, least=16)
-"""The default of threads. An env step of more chunks at once would wait for Python's lock."""
-CHUNKS_OF_IMAGES = ChunkRule(16, at_once=6)
-"""The default of threads for images. Their simulators are slow, and the weights and images of more members do not fit
-the cache."""
 CHUNK_SIZES = {"envpool": 32, "gymnasium": 4}
-"""Numbers of members in other chunks. EnvPool is faster with large batches. Gymnasium is not, and small chunks keep all
-workers busy."""
+"""Numbers of members. EnvPool is faster with large chunks. Gymnasium is not, and small ones keep all workers busy."""
+IMAGE_CHUNK_SIZE = 16
+"""At most, for images. Their simulators are slow, so that the work of large chunks is hard to share out, and weights and
+images of more members do not fit the cache."""
+THREADS_CHUNK_SIZE, MOST_AT_ONCE, LEAST = 128, 6, 16
+"""What threads share out evenly. More chunks at once would wait for Python's lock."""
+LARGE_NETWORK = 100_000
+"""Parameters of a member, from which on threads have chunks of the usual size: more would take too much memory."""
 
 
 def choose_chunk_rule(task: "Task", chunk_size: int | None, *, uses_processes: bool) -> ChunkRule:
     """How members are cut, into chunks of this size or by default. Observations of three dimensions are images."""
     if chunk_size is not None:
         return ChunkRule(chunk_size)
-    backend = task.environment.backend
-    of_threads = CHUNKS_OF_IMAGES if len(task.agent.policy.observation_shape) == 3 else CHUNKS_OF_THREADS
-    if backend == "envpool" and not (uses_processes or task.has_users_code):
-        return of_threads
-    return ChunkRule(min(CHUNK_SIZES[backend], of_threads.size))
+    policy, backend = task.agent.policy, task.environment.backend
+    sees_images = len(policy.observation_shape) == 3
+    size = min(CHUNK_SIZES[backend], IMAGE_CHUNK_SIZE) if sees_images else CHUNK_SIZES[backend]
+    if backend != "envpool" or uses_processes or task.has_users_code:
+        return ChunkRule(size)
+    if sees_images:
+        return ChunkRule(size, MOST_AT_ONCE)
+    return ChunkRule(THREADS_CHUNK_SIZE if policy.layout.num_params < LARGE_NETWORK else size, MOST_AT_ONCE, LEAST)
