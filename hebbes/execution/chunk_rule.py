@@ -54,8 +54,8 @@ class ChunkRule:
 CHUNK_SIZES = {"envpool": 32, "gymnasium": 4}
 """Numbers of members. EnvPool is faster with large chunks. Gymnasium is not, and small ones keep all workers busy."""
 IMAGE_CHUNK_SIZE = 16
-"""At most, for images. Their simulators are slow, so that large chunks are hard to share out, and the weights and images
-of more members do not fit the cache."""
+"""At most, for images. Their simulators are slow, so that large chunks are hard to share out, and weights and images of
+more members do not fit the cache."""
 THREADS_CHUNK_SIZE, MOST_AT_ONCE, LEAST = 128, 6, 16
 """What threads share out evenly. More chunks at once would wait for Python's lock."""
 LARGE_NETWORK = 100_000

@@ -156,7 +156,7 @@ def test_the_options_come_from_the_run_and_only_some_may_change(tmp_path):
     folder = train(make_scripted_config(tmp_path, generations=2))
     flags = ["--resume", str(folder), *IMPORT]
     config = parse_config("static", [*flags, "--generations", "4", "--threads", "2"], "")
-    expected = change(make_scripted_config(tmp_path), generations=4, threads=2, chunk_size=4).as_options()
+    expected = change(make_scripted_config(tmp_path), generations=4, threads=2).as_options()
     assert config.as_options() == expected
     config = parse_config("static", [*flags, "--popsize", "8"], "")  # as it was
     assert config.settings.population_size == 8
