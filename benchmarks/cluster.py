@@ -34,7 +34,7 @@ from benchmarks.kept_results import KeptResults
 from hebbes.contracts.engine import Rollouts
 from hebbes.contracts.trainer import Progress
 from hebbes.execution.chunk_engine import ChunkEngine
-from hebbes.execution.chunk_rule import ChunkRule
+from hebbes.execution.chunk_rule import count_chunks
 from hebbes.execution.observation_moments import MomentTally
 from hebbes.execution.ray_engine import RayTransport, RayWorker
 from hebbes.options.command_line import parse_config
@@ -199,8 +199,8 @@ def measure_driver(
         run.engine.close()
     counted = dict(TRAFFIC.bytes)
     return {
-        "chunks": ChunkRule(chunk_size).count(members + 1),
-        "largest_chunk": ChunkRule(chunk_size).compute_largest(members + 1),
+        "chunks": count_chunks(members + 1, chunk_size),
+        "largest_chunk": ceil((members + 1) / count_chunks(members + 1, chunk_size)),
         "driver_seconds": median(whole for whole, _ in seconds[1:-1]),
         "thread_seconds": median(thread for _, thread in seconds[1:-1]),
         "looks": median(looks[2:]),

@@ -3,10 +3,10 @@
     python -m benchmarks.many_cores --threads 16 --microseconds 78 --environment HalfCheetah-v5 --max_episode_steps 300
 
 A thread of a simulator's pool sleeps for so many microseconds for each env step, longer if the pools have more threads
-than there are cores, and returns what the environment has returned at its start. All else is real: Python and its lock,
+than there are cores, and returns the first observations of the episode again. All else is real: Python and its lock,
 policies, wrappers, statistics, update. So it shows what threads lose when they wait for Python's lock, as long as the
-policies need no more cores than there are. The ratio is that to simulators that never wait. It takes the flags of
-`train_static.py` too. The environment must be one of EnvPool whose episodes do not end early.
+policies need no more cores than there are. The ratio compares the speed with that of simulators that never wait. It
+takes the flags of `train_static.py` too. The environment must be on EnvPool, and its episodes must not end early.
 """
 
 import argparse
@@ -23,6 +23,7 @@ import numpy as np
 from hebbes.contracts.trainer import Progress
 from hebbes.environments.envpool_env import EnvPoolEnv
 from hebbes.execution.chunk_engine import ChunkEngine
+from hebbes.execution.chunk_rule import count_env_threads
 from hebbes.options.command_line import parse_config
 from hebbes.programs.exit_status import report_errors_in_one_line
 from hebbes.training.evolution import Evolution
@@ -101,8 +102,8 @@ def measure(threads: int, microseconds: float, flags: list[str]) -> float:
     with patch("hebbes.environments.envpool_env.EnvPoolEnv", SleepingEnv):
         (run,) = prepare(parse_config("static", flags, __doc__))
         assert isinstance(run.engine, ChunkEngine) and isinstance(run.trainer, Evolution)
-        num_chunks = len(run.engine.cut(range(len(run.trainer.strategy.ask(0)))))
-        used = min(num_chunks, threads) * -(-threads // num_chunks)
+        num_chunks = len(run.engine.cut_into_chunks(range(len(run.trainer.strategy.ask(0)))))
+        used = min(num_chunks, threads) * count_env_threads(threads, num_chunks)
         SleepingEnv.seconds = microseconds / 1e6 * max(1, used / threads)
         speeds = []
         for generation in range(GENERATIONS):

@@ -20,7 +20,7 @@ import numpy as np
 from hebbes.contracts.engine import Engine
 from hebbes.contracts.strategy import Results
 from hebbes.environments.environment_spec import EnvironmentSpec
-from hebbes.execution.chunk_rule import ChunkRule
+from hebbes.execution.chunk_rule import count_chunks, cut_into_chunks
 from hebbes.execution.chunks import Task
 from hebbes.execution.engine_options import EngineOptions, resolve_num_threads
 from hebbes.execution.engines import make_engine
@@ -37,7 +37,7 @@ TASK = Task(Agent(Linear((4,), 2), "argmax"), EnvironmentSpec("CartPole-v1", "en
 def run_generation(strategy: OpenAIES, engine: Engine, executor: ThreadPoolExecutor, number: int) -> None:
     """Samples all weights and updates the strategy."""
     population = strategy.ask(number)
-    chunks = ChunkRule(CHUNK_SIZE).cut(range(len(population)))
+    chunks = cut_into_chunks(range(len(population)), count_chunks(len(population), CHUNK_SIZE))
     squares = list(executor.map(lambda ids: compute_mean_squares(population.weights(ids)), chunks))
     fitness = np.random.default_rng(number).normal(size=len(population))
     sum_noise = partial(engine.weighted_noise_sums, population)

@@ -14,8 +14,8 @@ from math import ceil, log2
 
 import numpy as np
 
-from hebbes.execution.chunk_rule import ChunkRule
-from hebbes.execution.noise_sums import PARTS, group_parts
+from hebbes.execution.chunk_rule import count_chunks, cut_into_chunks
+from hebbes.execution.noise_sums import PART_SIZE, group_parts
 
 NOISE_SUMS = 2
 """Rows of `GaussianStrategy`'s noise sums."""
@@ -151,12 +151,12 @@ def simulate(
 ) -> Generation:
     """A generation of so many members on so many workers."""
     members = range(num_members)
-    chunks = ChunkRule(chunk_size).cut(members)
+    chunks = cut_into_chunks(members, count_chunks(num_members, chunk_size))
     half, look = driver.job / 2, driver.look + driver.look_of_worker * num_workers
     played = workload.draw_chunks([len(each) for each in chunks], rng)
     evaluation = do_jobs(played, num_workers, send=half, look=look, take=half, latency=network.latency)
     vector = 8 * NOISE_SUMS * workload.num_weights
-    groups = group_parts(PARTS.cut(members), num_workers)
+    groups = group_parts(cut_into_chunks(members, count_chunks(num_members, PART_SIZE)), num_workers)
     summed = [workload.noise * sum(map(len, group)) for group in groups]
     take = half + vector * (driver.vector_byte + 1 / network.bandwidth)
     sums = do_jobs(summed, num_workers, send=half, look=look, take=take, latency=network.latency)

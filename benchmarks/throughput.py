@@ -24,6 +24,7 @@ from hebbes.contracts.strategy import Strategy
 from hebbes.contracts.trainer import Progress
 from hebbes.environments.envpool_env import EnvPoolEnv
 from hebbes.execution.chunk_engine import ChunkEngine
+from hebbes.execution.chunk_rule import count_env_threads
 from hebbes.execution.chunks import Task
 from hebbes.execution.engine_options import resolve_num_threads
 from hebbes.execution.episode import run_episode
@@ -87,7 +88,7 @@ class BareStepping:
 
     def __init__(self, task: Task, chunks: Sequence[range], threads: int):
         self._chunks, self._executor = chunks, ThreadPoolExecutor(len(chunks))
-        env_threads = max(1, threads // len(chunks))
+        env_threads = count_env_threads(threads, len(chunks))
         self._envs = [make_pool_env(task, len(chunk), env_threads) for chunk in chunks]
 
     def measure_speed(self, actions: np.ndarray) -> float:
@@ -114,7 +115,7 @@ def measure(run: Run) -> dict[str, float]:
     threads = resolve_num_threads(run.config.engine.threads)
     members = range(len(find_strategy(run).ask(0)))
     assert isinstance(run.engine, ChunkEngine)
-    layouts = [[members], run.engine.cut(members)]
+    layouts = [[members], run.engine.cut_into_chunks(members)]
     bare = [BareStepping(run.task, layout, threads) for layout in layouts]
     loops, bares = [], []
     for turn in range(TURNS + 1):

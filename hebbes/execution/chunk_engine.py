@@ -12,7 +12,7 @@ from hebbes.contracts.engine import EPISODE_TIMEOUT, Context, Rollouts
 from hebbes.contracts.errors import say
 from hebbes.contracts.population import NoisePopulation, Population
 from hebbes.contracts.randomness import Purpose
-from hebbes.execution.chunk_rule import choose_chunk_rule
+from hebbes.execution.chunk_rule import choose_chunk_rule, count_chunks, count_env_threads, cut_into_chunks
 from hebbes.execution.chunks import (
     IDLE_PER_THREAD,
     ChunkEvaluator,
@@ -22,7 +22,7 @@ from hebbes.execution.chunks import (
 from hebbes.execution.dispatch import Dispatch
 from hebbes.execution.jobs import TimeLimit
 from hebbes.execution.join_rollouts import join_rollouts
-from hebbes.execution.noise_sums import PARTS, PairwiseSum, group_parts
+from hebbes.execution.noise_sums import PART_SIZE, PairwiseSum, group_parts
 from hebbes.execution.transport import Transport
 
 STARTS_PER_SECOND = 1000
@@ -64,8 +64,8 @@ class ChunkEngine:
     def evaluate(self, population: Population, context: Context, members: range | None = None) -> Rollouts:
         """The results of the given members, or of all, in their episodes; EngineError if they cannot be had."""
         members = range(len(population)) if members is None else members
-        chunks = self.cut(members)
-        env_threads = -(-self._transport.threads_per_worker // len(chunks))
+        chunks = self.cut_into_chunks(members)
+        env_threads = count_env_threads(self._transport.threads_per_worker, len(chunks))
         max_idle = self._count_idle_envs(members)
         num_cases = self._task.count_cases(context)
         everybody, shared = (self._transport.share(each) for each in (population, context))
@@ -87,9 +87,9 @@ class ChunkEngine:
             self.progress = done, num_members
         return join_rollouts([answers[ticket] for ticket in tickets])
 
-    def cut(self, members: range) -> list[range]:
+    def cut_into_chunks(self, members: range) -> list[range]:
         """The chunks in which these members are evaluated."""
-        return self._rule.cut(members, self._transport.threads_per_worker)
+        return self._rule.cut_into_chunks(members, self._transport.threads_per_worker)
 
     def _make_limits(
         self, chunks: Sequence[range], context: Context, everybody: Any, env_threads: int, max_idle: int
@@ -120,9 +120,9 @@ class ChunkEngine:
         self, population: NoisePopulation, utilities: Float[np.ndarray, "rows members"], powers: Sequence[int]
     ) -> Float64[np.ndarray, "rows params"]:
         """Sums over all members of utility * noise**power, one for each row; those of parts are added pairwise."""
-        num_threads = self._num_workers * self._transport.threads_per_worker
+        size, num_threads = len(population), self._num_workers * self._transport.threads_per_worker
         arguments = [self._transport.share(each) for each in (population, utilities)]
-        groups = group_parts(PARTS.cut(range(len(population))), num_threads)
+        groups = group_parts(cut_into_chunks(range(size), count_chunks(size, PART_SIZE)), num_threads)
         tickets = {
             self._dispatch.submit(
                 ChunkEvaluator.weighted_noise_sums,
@@ -173,7 +173,7 @@ class ChunkEngine:
         """
         environment = self._task.environment
         if environment.backend == "gymnasium":
-            largest = self._rule.compute_largest(len(members), self._transport.threads_per_worker)
+            largest = self._rule.compute_largest_chunk(len(members), self._transport.threads_per_worker)
             kept = IDLE_PER_THREAD * self._transport.threads_per_worker * largest
         else:
             kept = self._rule.count_kept_envs(members, self._num_workers, self._transport.threads_per_worker)

@@ -44,10 +44,10 @@ class Task:
 
     @property
     def has_users_code(self) -> bool:
-        """Whether code of the user's takes part, whose last bits may depend on how many members act together."""
+        """Whether code takes part that may be the user's. Its last bits may depend on how many members act together."""
         wrappers = (*self.environment.wrappers, *self.environment.training_wrappers)
-        named = [describe_class(self.agent.policy), *(each.name for each in wrappers if ":" in each.name)]
-        return bool(self.modules) or not all(map(is_ours, named))
+        names = [describe_class(self.agent.policy), *(each.name for each in wrappers)]
+        return bool(self.modules) or any(":" in name and not is_ours(name) for name in names)
 
     def count_cases(self, context: Context) -> int:
         """Number of cases of a member: each episode of the context in each morphology."""

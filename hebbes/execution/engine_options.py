@@ -31,8 +31,8 @@ class EngineOptions:
     )
     chunk_size: int | None = option(
         None,
-        "members evaluated together, approximately; smaller chunks keep more workers busy (default: on EnvPool a chunk "
-        "a thread, up to about 128, but 32 in worker processes and 16 with images; on Gymnasium 4)",
+        "members evaluated together, approximately (default: threads of EnvPool share the members evenly, up to about "
+        "128 in a chunk, 32 of large networks; worker processes and code of yours have 32; images 16; Gymnasium 4)",
         range=">= 1",
         changeable=True,
     )

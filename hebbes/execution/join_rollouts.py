@@ -19,7 +19,7 @@ def join_rollouts(chunks: Sequence[Rollouts]) -> Rollouts:
         mean_squared_weights=np.concatenate([chunk.mean_squared_weights for chunk in chunks]),
         moments=tuple(itertools.chain.from_iterable(chunk.moments for chunk in chunks)),
         transitions=tuple(itertools.chain.from_iterable(chunk.transitions for chunk in chunks)),
-        faults=sum_entries(chunk.faults for chunk in chunks),
+        faults=dict(sorted(sum_entries(chunk.faults for chunk in chunks).items())),
         tallies=sum_entries(chunk.tallies for chunk in chunks),
     )
 

@@ -9,10 +9,9 @@ import numpy as np
 from jaxtyping import Float, Float64
 
 from hebbes.contracts.population import NoisePopulation
-from hebbes.execution.chunk_rule import ChunkRule
 
-PARTS = ChunkRule(32)
-"""How a population is cut into parts."""
+PART_SIZE = 32
+"""Members of a part, approximately."""
 
 GROUPS_PER_THREAD = 16
 """Largest number of groups of parts for each thread. More share the work more evenly, and move more arrays."""

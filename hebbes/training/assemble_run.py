@@ -19,7 +19,7 @@ from hebbes.recording.loggers import check_logger
 from hebbes.registry.users_classes import convert_errors
 from hebbes.reporting.video import check_encoder
 from hebbes.training.assembly import choose_policy, find_spaces, make_agent, make_environment_spec
-from hebbes.training.config import TrainConfig, find_users_modules
+from hebbes.training.config import TrainConfig
 from hebbes.training.contract_checks import try_policy
 from hebbes.training.memory_check import check_run_memory
 from hebbes.training.owners import AUTO, find_trainer
@@ -52,8 +52,7 @@ def assemble_run(config: TrainConfig, folder: Path, checkpoint: Checkpoint | Non
         agent.policy.check_buffers(buffers)
     observation = np.zeros(observation_space.shape or (), observation_space.dtype)
     try_policy(config.choices.policy, agent.policy, initial, buffers, observation)
-    modules = find_users_modules(config.trainer, {**config.as_options(), "loggers": ()})
-    task = Task(agent, environment, config.run.seed, tuple(modules))
+    task = Task(agent, environment, config.run.seed, config.modules_of_members)
     progress = Progress() if checkpoint is None else checkpoint.progress
     conditions = find_conditions() if checkpoint is None else checkpoint.conditions
     with ExitStack() as made:

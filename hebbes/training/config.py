@@ -114,6 +114,11 @@ class TrainConfig:
         """Modules of the user's own code that these options name. A file of the run may import them too."""
         return find_users_modules(self.trainer, self.as_options())
 
+    @property
+    def modules_of_members(self) -> tuple[str, ...]:
+        """Those of `trusted_modules` that have a part in evaluating members. Loggers have none."""
+        return tuple(find_users_modules(self.trainer, {**self.as_options(), "loggers": ()}))
+
     def as_options(self) -> dict[str, Any]:
         """Values by name in plain types, without the options that say where options are read from."""
         options, values = self.options, self.values

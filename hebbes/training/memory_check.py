@@ -99,7 +99,7 @@ def _make_run_size(config: TrainConfig, agent: Agent, environment: EnvironmentSp
     return RunSize(
         _measure_network(agent, search.rank),
         search,
-        training=_make_stage(environment, agent, config.engine, tuple(config.trusted_modules)),
+        training=_make_stage(environment, agent, config.engine, config.modules_of_members),
         test=_make_stage(make_evaluation_spec(environment), agent, of_test),
         threads=threads,
         eval_episodes=config.training.eval_episodes,
@@ -114,12 +114,11 @@ def _make_run_size(config: TrainConfig, agent: Agent, environment: EnvironmentSp
 def _make_stage(
     environment: EnvironmentSpec, agent: Agent, options: EngineOptions, modules: tuple[str, ...] = ()
 ) -> Stage:
-    backend = environment.backend
-    in_processes = uses_processes(options.resolve(backend).engine)
-    task = Task(agent, environment, seed=0, modules=modules)
-    return Stage(
-        in_processes, backend == "envpool", choose_chunk_rule(task, options.chunk_size, uses_processes=in_processes)
+    in_processes = uses_processes(options.resolve(environment.backend).engine)
+    rule = choose_chunk_rule(
+        Task(agent, environment, seed=0, modules=modules), options.chunk_size, uses_processes=in_processes
     )
+    return Stage(in_processes, keeps_all=environment.backend == "envpool", chunk_rule=rule)
 
 
 def _measure_network(agent: Agent, rank: int = 0) -> NetworkSize:
@@ -138,7 +137,7 @@ def _measure_simulators(size: RunSize, spec: EnvironmentSpec, *, training: bool)
         return size
     stage = size.training if training else size.test
     members = size.search.population_size + 1 if training else size.test_episodes
-    largest = stage.chunk_rule.compute_largest(members, size.threads)
+    largest = stage.chunk_rule.compute_largest_chunk(members, size.threads)
     taken = measure_simulator_bytes(spec, largest, measure_private_memory, training=training)
     measured = replace(stage, simulator_bytes=taken)
     return replace(size, training=measured) if training else replace(size, test=measured)
@@ -154,14 +153,15 @@ def _list_knobs(size: RunSize) -> list[Knob]:
         value = getattr(size.search, field)
         return Knob(option, value, least, lambda n: replace(size, search=replace(size.search, **{field: n})))
 
-    training, members = size.training, size.search.population_size + 1
-    largest = training.chunk_rule.compute_largest(members, size.threads)
+    training, rule = size.training, size.training.chunk_rule
+    largest = rule.compute_largest_chunk(size.search.population_size + 1, size.threads)
+    chunk_size = largest if rule.is_even else rule.size
     return [
         *(make_search_knob(option, *field) for option, field in size.search.options.items()),
         make_knob("eval_episodes", 1),
         make_knob("test_episodes", 0),
         make_knob("virtual_batch", 0),
-        Knob("chunk_size", largest, 1, lambda n: replace(size, training=replace(training, chunk_rule=ChunkRule(n)))),
+        Knob("chunk_size", chunk_size, 1, lambda n: replace(size, training=replace(training, chunk_rule=ChunkRule(n)))),
         make_knob("threads", 1),
     ]
 
@@ -171,7 +171,10 @@ def _compute_total(size: RunSize) -> int:
 
 
 def _find_largest_fit(knob: Knob, free: int) -> int:
-    """The largest value of the option that fits, by bisection. A larger value never takes less memory."""
+    """A value of the option that fits, by bisection. It is the largest, unless a larger one takes less memory.
+
+    It rarely does: with a few more members, chunks may be smaller.
+    """
     fits, too_many = knob.least, knob.value
     while too_many - fits > 1:
         middle = (fits + too_many) // 2

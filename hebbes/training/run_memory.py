@@ -7,9 +7,9 @@ The memory that the program has before it makes simulators is not counted.
 from dataclasses import dataclass
 
 from hebbes.contracts.trainer import SearchSize
-from hebbes.execution.chunk_rule import ChunkRule
+from hebbes.execution.chunk_rule import ChunkRule, count_chunks
 from hebbes.execution.chunks import IDLE_PER_THREAD
-from hebbes.execution.noise_sums import PARTS, count_kept_arrays
+from hebbes.execution.noise_sums import PART_SIZE, count_kept_arrays
 
 WORKER_BYTES = 75_000_000
 """Bytes of a worker process with its imports, without pages of files; 71 to 80 MB were measured."""
@@ -101,7 +101,7 @@ def _estimate_training(size: RunSize) -> dict[str, float]:
     stage, members, num_params = size.training, size.search.population_size + 1, size.network.num_params
     search, at_once = size.search.estimate_memory(), _count_chunks_at_once(size, stage, members)
     snapshot = search.state + 4 * num_params
-    num_parts = PARTS.count(members)
+    num_parts = count_chunks(members, PART_SIZE)
     num_summing = min(size.threads, num_parts)
     kept = NOISE_SUMS * count_kept_arrays(num_parts, num_summing)
     sums = 8 * num_params * max(kept + NOISE_SUM_VECTORS * num_summing, UPDATE_VECTORS)
@@ -139,11 +139,11 @@ def _estimate_test(size: RunSize) -> dict[str, float]:
 
 
 def _count_chunks(size: RunSize, stage: Stage, members: int) -> int:
-    return stage.chunk_rule.count(members, size.threads) if members else 0
+    return stage.chunk_rule.count_chunks(members, size.threads) if members else 0
 
 
 def _compute_largest_chunk(size: RunSize, stage: Stage, members: int) -> int:
-    return stage.chunk_rule.compute_largest(members, size.threads)
+    return stage.chunk_rule.compute_largest_chunk(members, size.threads)
 
 
 def _count_chunks_at_once(size: RunSize, stage: Stage, members: int) -> int:
@@ -186,7 +186,10 @@ def _count_kept_simulators(size: RunSize, stage: Stage, members: int) -> int:
 
 def _count_seeded_simulators(size: RunSize, stage: Stage, members: int) -> int:
     """Number of simulators of Gymnasium if each chunk has its own seeds, so that no other chunk can use them."""
-    at_once, largest = _count_chunks_at_once(size, stage, members), _compute_largest_chunk(size, stage, members)
+    at_once, largest = (
+        _count_chunks_at_once(size, stage, members),
+        _compute_largest_chunk(size, stage, members),
+    )
     return min(size.morphologies * members, at_once * (IDLE_PER_THREAD * size.morphologies + 1) * largest)
 
 
@@ -211,7 +214,10 @@ def _estimate_acting(size: RunSize, stage: Stage, members: int) -> float:
 
 def _count_playing_members(size: RunSize, stage: Stage, members: int) -> int:
     """Number of members that play at the same time."""
-    return min(members, _count_chunks_at_once(size, stage, members) * _compute_largest_chunk(size, stage, members))
+    return min(
+        members,
+        _count_chunks_at_once(size, stage, members) * _compute_largest_chunk(size, stage, members),
+    )
 
 
 def _estimate_observations(size: RunSize, stage: Stage, members: int) -> int:

@@ -1,6 +1,7 @@
 """How members are cut into chunks: all of them once, and evenly among threads where no result depends on it."""
 
 from dataclasses import dataclass, replace
+from functools import partial
 
 import pytest
 from hypothesis import assume, given
@@ -8,9 +9,10 @@ from hypothesis import strategies as st
 
 from hebbes.environments.environment_spec import EnvironmentSpec
 from hebbes.environments.wrapper_spec import WrapperSpec
-from hebbes.execution.chunk_rule import ChunkRule, choose_chunk_rule
+from hebbes.execution.chunk_rule import ChunkRule, choose_chunk_rule, count_env_threads
 from hebbes.execution.chunks import Task
 from hebbes.execution.episode import Agent
+from hebbes.policies.hebbian import Hebbian
 from hebbes.policies.linear import Linear
 
 
@@ -24,36 +26,43 @@ def make_task(backend="envpool", observation_shape=(17,), policy_class=Linear, n
     return Task(agent, EnvironmentSpec("HalfCheetah-v5", backend, **changes), seed=0)
 
 
-@given(*(st.integers(1, most) for most in (500, 200, 8, 40, 20)), st.integers(0, 99))
-def test_chunks_cover_the_members_once_in_order_and_evenly(num_members, size, at_once, least, threads, first):
-    assume(size > 1 or at_once == 1)
-    rule, members = ChunkRule(size, at_once, least), range(first, first + num_members)
-    chunks = rule.cut(members, threads)
+@given(*(st.integers(1, most) for most in (2000, 200, 40)), st.booleans(), st.integers(1, 20), st.integers(0, 99))
+def test_chunks_cover_the_members_once_in_order_and_evenly(num_members, size, min_size, is_even, threads, first):
+    assume(size > 1 or not is_even)
+    rule, members = ChunkRule(size, is_even, min(min_size, size)), range(first, first + num_members)
+    chunks = rule.cut_into_chunks(members, threads)
     assert [member for chunk in chunks for member in chunk] == list(members)
     assert min(map(len, chunks)) >= max(1, max(map(len, chunks)) - 1)
-    assert max(map(len, chunks)) == rule.compute_largest(num_members, threads) <= 1.5 * size + 1
-    if threads <= at_once and num_members >= least * threads:
-        assert len(chunks) % threads == 0
+    assert max(map(len, chunks)) == rule.compute_largest_chunk(num_members, threads) <= 1.5 * size + 1
+    if is_even:
+        assert len(chunks) <= threads or len(chunks) % threads == 0
 
 
 @pytest.mark.parametrize(
-    ("num_members", "threads", "count"),
+    ("num_members", "threads", "sizes"),
     [
-        (1, 2, 1),
-        (31, 2, 1),
-        (33, 2, 2),
-        (200, 1, 2),
-        (200, 2, 2),
-        (200, 3, 3),
-        (400, 2, 4),
-        (256, 6, 6),
-        (256, 8, 4),
-        (256, 16, 6),
+        (1, 2, [1]),
+        (31, 2, [31]),
+        (33, 2, [16, 17]),
+        (200, 1, [100] * 2),
+        (200, 2, [100] * 2),
+        (201, 3, [67] * 3),
+        (400, 2, [100] * 4),
+        (240, 6, [40] * 6),
+        (256, 8, [64] * 4),
+        (240, 16, [40] * 6),
+        (1024, 16, [64] * 16),
+        (9600, 16, [120] * 80),
     ],
 )
-def test_by_default_threads_get_as_many_chunks_each(num_members, threads, count):
+def test_by_default_threads_share_the_members_evenly(num_members, threads, sizes):
     rule = choose_chunk_rule(make_task(), None, uses_processes=False)
-    assert rule.count(num_members, threads) == count
+    assert [len(chunk) for chunk in rule.cut_into_chunks(range(num_members), threads)] == sizes
+
+
+@pytest.mark.parametrize(("threads", "num_chunks", "count"), [(1, 9, 1), (2, 2, 1), (4, 3, 1), (8, 4, 2), (16, 6, 3)])
+def test_simulators_of_few_chunks_have_several_threads(threads, num_chunks, count):
+    assert count_env_threads(threads, num_chunks) == count
 
 
 @pytest.mark.parametrize(
@@ -62,6 +71,7 @@ def test_by_default_threads_get_as_many_chunks_each(num_members, threads, count)
         (make_task(), False, 96),
         (make_task(), True, 32),
         (make_task(num_outputs=6000), False, 32),
+        (make_task(policy_class=partial(Hebbian, hidden_sizes=(512, 512), sharing="layer")), False, 32),
         (make_task(observation_shape=(84, 84, 3)), False, 16),
         (make_task(observation_shape=(84, 84, 3)), True, 16),
         (make_task("gymnasium"), False, 4),
@@ -76,6 +86,6 @@ def test_by_default_threads_get_as_many_chunks_each(num_members, threads, count)
 def test_the_number_of_threads_decides_only_where_no_result_depends_on_who_acts_together(task, uses_processes, largest):
     """A crash fails the members of a chunk, and products of a user's policy may have other last bits in another one."""
     rule = choose_chunk_rule(task, None, uses_processes=uses_processes)
-    assert rule.compute_largest(192, threads=2) == largest
-    assert (rule.cut(range(192), threads=2) == rule.cut(range(192), threads=5)) == (rule.at_once == 1)
+    assert rule.compute_largest_chunk(192, threads=2) == largest
+    assert (rule.count_chunks(192, 2) == rule.count_chunks(192, 5)) == (not rule.is_even)
     assert choose_chunk_rule(task, 7, uses_processes=uses_processes) == ChunkRule(7)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hebbes.execution.chunk_rule import ChunkRule
+from hebbes.execution.chunk_rule import count_chunks, cut_into_chunks
 from hebbes.execution.chunks import ChunkEvaluator
 from hebbes.execution.in_process import InProcess
 from hebbes.execution.noise_sums import (
@@ -69,7 +69,7 @@ def test_the_arrays_in_memory_are_no_more_than_estimated(num_parts):
 def test_groups_of_parts_for_any_number_of_threads_leave_the_same_bits(num_members, part_size, threads):
     population = GaussianPopulation(np.zeros(5, np.float32), 0.5, 3, 4, num_members, sampler="normal")
     utilities = np.random.default_rng(0).normal(size=(2, num_members + 1))
-    parts = ChunkRule(part_size).cut(range(num_members + 1))
+    parts = cut_into_chunks(range(num_members + 1), count_chunks(num_members + 1, part_size))
     groups = group_parts(parts, threads)
     assert [ids for group in groups for ids in group] == parts
     assert len(groups) <= GROUPS_PER_THREAD * threads and (len(groups) == len(parts) or len(groups) > 2 * threads)

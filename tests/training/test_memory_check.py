@@ -161,7 +161,9 @@ def test_the_pools_that_workers_may_keep_are_counted(workers, threads, members, 
     stage = Stage(uses_processes=workers, keeps_all=True, chunk_rule=rule)
     size = resize(RUN, members - 1, training=stage, threads=threads, eval_episodes=evaluated)
     kept = sum(engine._count_idle_envs(range(count)) for count in (members, evaluated))
-    started = min(engine._transport.num_workers, max(rule.count(count, threads) for count in (members, evaluated)))
+    started = min(
+        engine._transport.num_workers, max(rule.count_chunks(count, threads) for count in (members, evaluated))
+    )
     assert count_simulators(size, training=True) == started * kept
     grown = replace(size, search=replace(size.search, grows=True))
     kept = engine._count_idle_envs(range(members - 1, members)) + engine._count_idle_envs(range(evaluated))
