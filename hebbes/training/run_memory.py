@@ -186,11 +186,8 @@ def _count_kept_simulators(size: RunSize, stage: Stage, members: int) -> int:
 
 def _count_seeded_simulators(size: RunSize, stage: Stage, members: int) -> int:
     """Number of simulators of Gymnasium if each chunk has its own seeds, so that no other chunk can use them."""
-    at_once, largest = (
-        _count_chunks_at_once(size, stage, members),
-        _compute_largest_chunk(size, stage, members),
-    )
-    return min(size.morphologies * members, at_once * (IDLE_PER_THREAD * size.morphologies + 1) * largest)
+    playing = _count_chunks_at_once(size, stage, members) * _compute_largest_chunk(size, stage, members)
+    return min(size.morphologies * members, (IDLE_PER_THREAD * size.morphologies + 1) * playing)
 
 
 def _estimate_processes(
@@ -214,10 +211,8 @@ def _estimate_acting(size: RunSize, stage: Stage, members: int) -> float:
 
 def _count_playing_members(size: RunSize, stage: Stage, members: int) -> int:
     """Number of members that play at the same time."""
-    return min(
-        members,
-        _count_chunks_at_once(size, stage, members) * _compute_largest_chunk(size, stage, members),
-    )
+    playing = _count_chunks_at_once(size, stage, members) * _compute_largest_chunk(size, stage, members)
+    return min(members, playing)
 
 
 def _estimate_observations(size: RunSize, stage: Stage, members: int) -> int:

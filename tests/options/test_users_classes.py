@@ -238,3 +238,9 @@ def test_workers_may_need_all_but_the_loggers(kind, needed, tmp_path):
     (run,) = prepare(make_scripted_config(tmp_path, **{kind: CLASSES[kind]}))
     assert (MINE in run.task.modules) == needed
     run.engine.close()
+
+
+def test_a_logger_has_no_part_in_evaluating_members():
+    logged, searched = parse("--loggers", *CLASSES["loggers"]), parse("--strategy", CLASSES["strategy"])
+    assert (logged.trusted_modules, logged.modules_of_members) == ([MINE], ())
+    assert (searched.trusted_modules, searched.modules_of_members) == ([MINE], (MINE,))
