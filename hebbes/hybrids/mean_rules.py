@@ -10,7 +10,7 @@ equations have d = f - f_mu. Departures:
 
 - baseline_absolute: F_mu <= 0 <= F_z gives 1 (0.5 if both are 0). Theirs may give 0, or divide by zero.
 - An individual whose episode failed moves nothing. A mean policy that failed is worse than every individual that did
-  not fail.
+  not fail. With baseline_absolute, an individual below the baseline moves nothing even then.
 - A scale of the wrong sign is refused.
 """
 

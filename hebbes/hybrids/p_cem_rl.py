@@ -19,7 +19,7 @@ Departures:
   are trained without a pause, and individuals take the latest ones. No individual is trained before they are.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import ceil
 from typing import TYPE_CHECKING, ClassVar
 
@@ -116,6 +116,7 @@ class PCEMRL(CEMRL):
             (ticket, job), self._job = self._job, None
             _, answer = engine.collect([ticket])
             self.learner.take_critics(answer.critics, answer.loss, job.critic_steps)
+            rollouts = replace(rollouts, tallies={**rollouts.tallies, "critics_seconds": answer.seconds})
         return rollouts
 
     def _start_critics(self, progress: Progress, engine: Engine) -> int:

@@ -68,7 +68,7 @@ class SearchDistribution(ABC):
         `mean_fitness` is the mean policy's return, as far as it is known. A return that is NaN or infinite is that of a
         failed episode, which is worse than any other.
         """
-        before, sigma = self._mean, self._sigma
+        before, sigma = self._mean.copy(), self._sigma
         returns = [value if isfinite(value) else nan for value in (fitness, mean_fitness)]
         metrics = self._update(individual.astype(np.float64), *returns)
         if metrics.keys() != set(self.own_metrics):

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from inspect import signature
+from numbers import Integral
 from typing import Any, TypeVar
 
 import numpy as np
@@ -110,10 +111,10 @@ def read_algorithm_state(name: str, algorithm: Algorithm) -> TrainerState:
 
 
 def advance_algorithm(name: str, advance: Callable[[], UnitResult]) -> UnitResult:
-    """The result of a hybrid's unit; TrainingError if the algorithm raises, or if its metrics are no numbers."""
+    """The result of a hybrid's unit, in Python's numbers; TrainingError if the algorithm raises, or returns others."""
     passed = (*_PASSED, AllFailedError, SegmentSizeError, OSError)
-    result = _call(f"algorithm {name!r}", "advance", advance, lambda result: _check_metrics(result.metrics), passed)
-    return replace(result, metrics=_make_floats(result.metrics))
+    result = _call(f"algorithm {name!r}", "advance", advance, _check_unit_result, passed)
+    return replace(result, env_steps=int(result.env_steps), metrics=_make_floats(result.metrics))
 
 
 def check_finite_row(what: str, row: Any, layout: Layout) -> None:
@@ -223,6 +224,14 @@ def _check_state_dict(state: Any) -> None:
 def _check_trainer_state(state: Any) -> None:
     if not isinstance(state, TrainerState):
         raise ValueError(f"get_state must return a TrainerState (hebbes/contracts/trainer.py), got {_describe(state)}")
+
+
+def _check_unit_result(result: Any) -> None:
+    if not isinstance(result, UnitResult):
+        raise ValueError(f"advance must return a UnitResult (hebbes/contracts/trainer.py), got {_describe(result)}")
+    if not isinstance(result.env_steps, Integral) or result.env_steps < 0:
+        raise ValueError(f"env_steps must be a whole number >= 0, got {_describe(result.env_steps)}")
+    _check_metrics(result.metrics)
 
 
 def _check_metrics(metrics: Any) -> None:

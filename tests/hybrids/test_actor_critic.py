@@ -1,5 +1,6 @@
 """The gradient steps of TD3, against Stable-Baselines3 and by hand."""
 
+import warnings
 from types import SimpleNamespace
 
 import numpy as np
@@ -175,6 +176,18 @@ def test_the_state_continues_with_the_same_bits():
             each.move_targets()
     found, expected = resumed.get_state(), critics.get_state()
     assert all(np.array_equal(found[name], expected[name]) for name in expected)
+
+
+def test_the_state_may_lie_in_arrays_that_cannot_be_written_to():
+    """Those of Ray cannot."""
+    actor, critic = make_sizes()
+    _, _, critics = make_td3(torch.zeros(1, actor), torch.zeros(2, critic))
+    state = critics.get_state()
+    for array in state.values():
+        array.flags.writeable = False
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        critics.set_state(state)
 
 
 def test_target_noise_is_clipped():

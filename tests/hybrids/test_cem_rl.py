@@ -235,6 +235,8 @@ def test_metrics_say_who_was_best_and_how_long_workers_worked():
     metrics = measure_trained_members(rollouts, [0, 2])
     assert (metrics["rl_share"], metrics["rl_parent_share"], metrics["work_seconds"]) == (0.5, 0.5, 2.5)
     assert measure_trained_members(rollouts, [2, 1])["rl_parent_share"] == 1.0
+    with_job = replace(rollouts, tallies={**tallies, "critics_seconds": 4.0})
+    assert measure_trained_members(with_job, [0, 2])["work_seconds"] == 6.5
     one_left = replace(rollouts, returns=np.array([[np.nan], [2.0], [np.nan], [np.nan]]))
     assert measure_trained_members(one_left, [0, 2])["rl_parent_share"] == 0.0
     tied = replace(rollouts, returns=np.ones((4, 1)))

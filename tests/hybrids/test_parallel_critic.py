@@ -50,6 +50,19 @@ def test_the_parallel_critics_of_p_cem_rl_by_hand(engine, monkeypatch):
     assert np.array_equal(np.asarray(spy.populations[0].weights([0, 2])), trained)  # on the critics before the job
 
 
+def test_the_job_of_the_critics_counts_as_work(engine, monkeypatch):
+    monkeypatch.setattr(jobs, "CRITIC_STEPS", 10 * LENGTH)
+    answers, train = [], jobs.train_critics
+
+    def spy(*arguments):
+        answers.append(train(*arguments))
+        return answers[-1]
+
+    monkeypatch.setattr(jobs, "train_critics", spy)
+    rows, _ = advance(make_trainer(PCEMRL, parallel_critic=True), engine, 2)
+    assert rows[1]["work_seconds"] > answers[0].seconds > 0
+
+
 def test_parallel_critics_pause_at_their_bound(engine, monkeypatch):
     monkeypatch.setattr(jobs, "CRITIC_STEPS", 10 * LENGTH)
     rows, _ = advance(make_trainer(PCEMRL, parallel_critic=True), engine, 5)

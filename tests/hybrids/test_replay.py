@@ -49,6 +49,17 @@ def test_the_latest_transitions_are_kept(capacity, count):
         assert list_kept(replay) == list(range(max(0, added - capacity), added))
 
 
+def test_a_block_of_long_rows_is_as_large_as_a_segment_may_be(monkeypatch):
+    monkeypatch.setattr(module, "MAX_SEGMENT_BYTES", 2 * count_row_bytes(2, 1) + 1)
+    replay = Replay(10, 2, 1)
+    replay.add(make_transitions(0, 7))
+    segments = replay.get_segments()
+    assert [len(segment.arrays["rows"]) for segment in segments.values()] == [2, 2, 2, 1]
+    restored = Replay(10, 2, 1)
+    restored.set_segments(segments, 7)
+    assert list_kept(restored) == list(range(7))
+
+
 def test_a_batch_is_whole_transitions_drawn_uniformly():
     replay = Replay(100, 2, 1)
     replay.add(make_transitions(0, 50))

@@ -71,6 +71,16 @@ def test_one_individual_moves_aes_by_hand():
     assert state["variance"] == pytest.approx([0.5 + (2.0 * 0.8 - 0.5) / 10, 0.45])
 
 
+def test_the_move_is_measured_in_a_distribution_that_changes_its_mean_in_place():
+    class InPlace(AES):
+        def _update(self, individual, fitness, mean_fitness):
+            self._mean += individual - self._mean
+            return {"mean_share": 1.0}
+
+    distribution = InPlace(AESSettings(mean_scale=40.0), np.float32([1.0, 0.0]), seed=0)
+    assert distribution.tell(np.float32([3.0, 0.0]), 1.0, 0.0)["update_norm"] == 2.0
+
+
 def test_the_variance_rules_by_hand():
     aes = make_aes([1.0], variance_rule="adaptive")
     aes.tell(np.float32([3.0]), 80.0, 100.0)  # p = 1 / 3, n = 2

@@ -111,7 +111,7 @@ class Trained:
     def set_state(self, state: Mapping[str, np.ndarray]) -> None:
         """Continues from what `get_state` returned."""
         for array, name in ((self.rows, "rows"), (self._mean, "adam_mean"), (self._square, "adam_square")):
-            array.copy_(torch.from_numpy(state[name]))
+            array.copy_(torch.tensor(state[name]))
         for array in (self._num_steps, self._steps):
             array.fill_(int(state["adam_steps"][0]))
 
@@ -177,7 +177,7 @@ class Critics:
     def set_state(self, state: Mapping[str, np.ndarray]) -> None:
         """Continues from what `get_state` returned."""
         self.trained.set_state(state)
-        self.targets.copy_(torch.from_numpy(state["targets"]))
+        self.targets.copy_(torch.tensor(state["targets"]))
 
 
 @dataclass(frozen=True)

@@ -15,14 +15,14 @@ import numpy as np
 from jaxtyping import Float32
 
 from hebbes.contracts.engine import Transitions
-from hebbes.contracts.trainer import Segment
+from hebbes.contracts.trainer import MAX_SEGMENT_BYTES, Segment
 from hebbes.hybrids.core.actor_critic import Batch
 from hebbes.hybrids.core.device import MirroredArray
 from hebbes.hybrids.core.settings import count_row_bytes
 from hebbes.hybrids.core.shared_array import ReceivedArray, SharedArray
 
 BLOCK = 2**14
-"""Rows of a segment."""
+"""Rows of a segment, or fewer if it would be too large."""
 
 
 class ReplayView:
@@ -82,6 +82,7 @@ class Replay(ReplayView):
     def __init__(self, capacity: int, observation_size: int, action_size: int, slack: int = 0):
         shape = capacity + slack, count_row_bytes(observation_size, action_size) // 4
         super().__init__(SharedArray(shape), (observation_size, action_size), capacity, 0)
+        self._block = max(1, min(BLOCK, MAX_SEGMENT_BYTES // (4 * shape[1])))
         self._segments: dict[int, Segment] = {}
         self._views: dict[int, WeakSet[Segment]] = {}
 
@@ -93,8 +94,8 @@ class Replay(ReplayView):
         """Adds transitions, given as rows of the replay."""
         while len(rows):
             start = self.count % len(self._rows)
-            stop = min(start + len(rows), len(self._rows), (start // BLOCK + 1) * BLOCK)
-            self._release(start // BLOCK)
+            stop = min(start + len(rows), len(self._rows), (start // self._block + 1) * self._block)
+            self._release(start // self._block)
             self._rows[start:stop], rows = rows[: stop - start], rows[stop - start :]
             self.count += stop - start
 
@@ -108,8 +109,8 @@ class Replay(ReplayView):
 
     def get_segments(self) -> dict[str, Segment]:
         """The rows, block by block in order. Blocks that have not changed since the last call are the same objects."""
-        for block in range(-(-self._num_filled // BLOCK)):
-            rows = self._rows[block * BLOCK : min((block + 1) * BLOCK, self._num_filled)]
+        for block in range(-(-self._num_filled // self._block)):
+            rows = self._rows[block * self._block : min((block + 1) * self._block, self._num_filled)]
             if block not in self._segments or len(self._segments[block].arrays["rows"]) != len(rows):
                 self._segments[block] = self._make_segment(block, rows)
         return {f"block{block}": self._segments[block] for block in sorted(self._segments)}
@@ -117,8 +118,8 @@ class Replay(ReplayView):
     def set_segments(self, segments: Mapping[str, Segment], count: int) -> None:
         """Continues from what `get_segments` returned, after `count` transitions; ValueError if they do not fit."""
         self.count, self._segments, self._views = count, {}, {}
-        for block in range(-(-self._num_filled // BLOCK)):
-            rows = self._rows[block * BLOCK : min((block + 1) * BLOCK, self._num_filled)]
+        for block in range(-(-self._num_filled // self._block)):
+            rows = self._rows[block * self._block : min((block + 1) * self._block, self._num_filled)]
             saved = segments[f"block{block}"].arrays["rows"]
             if saved.shape != rows.shape or saved.dtype != rows.dtype:
                 raise ValueError(f"block {block} of the replay is {saved.dtype} {saved.shape}, expected {rows.shape}")
