@@ -16,8 +16,8 @@ export PYTHON ENV
 BIN := .venv/bin
 # Named one by one: `policies` and `wrappers` are links into the package.
 SOURCES := hebbes tests benchmarks examples $(wildcard *.py)
-# The suite is bound by the processor: one pytest process a core, four at most for the memory's sake.
-PYTEST := $(BIN)/python -m pytest -n auto --maxprocesses 4 --dist worksteal
+# One pytest process more than cores, because tests wait for processes and signals too. Four at most, for the memory's sake.
+PYTEST := $(BIN)/python -m pytest -n $(shell expr $$(nproc) + 1) --maxprocesses 4 --dist worksteal
 # Written last, so that an interrupted set-up is taken up again.
 RUNTIME := .venv/.requirements-installed
 DEVELOPMENT := .venv/.requirements-dev-installed

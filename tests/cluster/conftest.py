@@ -97,13 +97,13 @@ class Nodes:
         return kept
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")  # an idle cluster keeps a tenth of a core busy
 def nodes(token):
     with starting_cluster(token, num_cpus=0, include_dashboard=False) as cluster:
         yield Nodes(cluster)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def joined(nodes):
     """This process is part of the cluster, as a user's own program may be, so that engines need not join it."""
     import ray
