@@ -32,7 +32,7 @@ from benchmarks.studies import STUDIES
 from hebbes.files.atomic_file import check_place, write_atomically
 from hebbes.files.folder_lock import lock_folder
 from hebbes.statistics.intervals import summarize
-from hebbes.statistics.table import format_table
+from hebbes.statistics.table import format_number, format_table
 
 ROOT = Path(__file__).resolve().parent.parent
 STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -132,8 +132,8 @@ def format_results(runs: Sequence[PlannedRun], recorded: RecordedRuns) -> str:
         done = [scores for scores in (recorded.find_scores(run) for run in own) if scores]
         for case in done[0] if done else [environment]:
             values = [scores[case] for scores in done]
-            iqm = f"{summarize(np.array(values)).iqm.value:.0f}" if values else "-"
-            rows.append((case, method, f"{len(values)} of {len(own)}", iqm, " ".join(f"{x:.0f}" for x in values)))
+            iqm = format_number(summarize(np.array(values)).iqm.value) if values else "-"
+            rows.append((case, method, f"{len(values)} of {len(own)}", iqm, " ".join(map(format_number, values))))
     return format_table(("environment", "method", "seeds", "IQM", "mean return of each seed"), rows)
 
 

@@ -68,6 +68,15 @@ def test_a_script_without_the_guard_trains_once_and_is_told(tmp_path):
     assert len(list((tmp_path / "weights" / "CartPole-v1").iterdir())) == 1  # the workers trained nothing
 
 
+@pytest.mark.slow
+def test_a_script_from_standard_input_needs_no_guard(tmp_path):
+    script = "import hebbes\nprint(hebbes.evaluate('zoo:CartPole-v1', episodes=2, threads=2).returns)\n"
+    options = {"cwd": tmp_path, "env": {**os.environ, "PYTHONPATH": str(ROOT)}, "capture_output": True, "text": True}
+    done = subprocess.run([sys.executable, "-"], input=script, timeout=300, **options)
+    assert done.returncode == 0, done.stderr
+    assert "500" in done.stdout
+
+
 def run_examples(found, folder, monkeypatch):
     """Runs the examples in a docstring, and those of a class's methods, in a folder with cartpole.dat."""
     save_balancing_policy(folder / "cartpole.dat")

@@ -24,6 +24,7 @@ from hebbes.files.folder_lock import lock_folder
 from hebbes.files.policy_file import read_policy_file
 from hebbes.options.command_line import resolve_config
 from hebbes.options.texts import split_arguments
+from hebbes.statistics.table import format_number
 
 ROOT = Path(__file__).parents[1]
 SMALL = """
@@ -78,7 +79,7 @@ def test_a_study_goes_on_where_it_was_stopped_and_is_done_once(tmp_path):
     for name in ("cem", "ga"):
         first, second = (scores[f"{name}-seed{seed}"] for seed in (0, 1))
         (row,) = re.findall(rf"^CartPole-v1 +{name} .*$", table, re.MULTILINE)
-        cells = f"CartPole-v1 {name} 2 of 2 {(first + second) / 2:.0f} {first:.0f} {second:.0f}"
+        cells = f"CartPole-v1 {name} 2 of 2 {' '.join(map(format_number, ((first + second) / 2, first, second)))}"
         assert row.split() == cells.split()
     other = start(tmp_path, 201, "--table")
     assert other.communicate(timeout=60)[0] == "" and other.returncode == 2
@@ -126,7 +127,8 @@ def test_merged_rules_are_trained_on_and_played_in_every_morphology(tmp_path):
         played = json.loads((folder / f"{name}-seed0" / "morphologies.json").read_text())["files"]
         assert [(each["morphology"], len(each["returns"][0])) for each in played] == [("none", 2), ("left", 2)]
         for each in played:
-            row = f"AntBulletEnv-v0 {each['morphology']} {name} 1 of 1 {each['mean']:.0f} {each['mean']:.0f}"
+            mean = format_number(each["mean"])
+            row = f"AntBulletEnv-v0 {each['morphology']} {name} 1 of 1 {mean} {mean}"
             assert row.split() in [line.split() for line in done.stdout.splitlines()]
 
 

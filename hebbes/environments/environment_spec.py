@@ -44,10 +44,9 @@ def describe_environment(spec: EnvironmentSpec) -> str:
     options = [f"{name}={value}" for name, value in sorted(spec.env_kwargs.items())]
     own = [each for each in spec.wrappers if ":" in each.name]
     wrappers = [f"{each.name}{dict(each.kwargs) or ''}" for each in (*spec.gymnasium_wrappers, *own)]
-    damaged = [
-        f"morphology {shorten_morphology_name(morphology)}" for morphology in spec.morphologies if morphology != INTACT
-    ]
-    return " ".join([spec.environment, *options, *wrappers, *damaged])
+    named = spec.morphologies if spec.morphologies != (INTACT,) else ()
+    morphologies = [f"morphology {shorten_morphology_name(morphology)}" for morphology in named]
+    return " ".join([spec.environment, *options, *wrappers, *morphologies])
 
 
 def spec_to_json(spec: EnvironmentSpec) -> dict[str, Any]:

@@ -62,11 +62,14 @@ def make_failed_rollouts(ids: range, num_cases: int, reason: str) -> Rollouts:
     return Rollouts(np.full(shape, np.nan), np.zeros(shape, np.int64), failed, nothing, nothing, faults)
 
 
-def _check_rows(population: Population, weights: Weights, shape: tuple[int, int]) -> None:
-    """EngineError unless a population's weights are float32 of this shape. Those of a user's may be anything."""
-    if isinstance(weights, LowRankWeights) or (weights.shape == shape and weights.dtype == np.float32):
-        return
-    found = f"{weights.dtype} of shape {weights.shape}"
+def _take_rows(population: Population, weights: Weights, shape: tuple[int, int]) -> Weights:
+    """A population's weights; EngineError if they are not float32 of this shape. Those of a user's may be anything."""
+    if isinstance(weights, LowRankWeights):
+        return weights
+    if isinstance(weights, np.ndarray) and weights.shape == shape and weights.dtype == np.float32:
+        return np.ascontiguousarray(weights)
+    is_array = isinstance(weights, np.ndarray)
+    found = f"{weights.dtype} of shape {weights.shape}" if is_array else f"a {type(weights).__name__}"
     raise EngineError(f"population {describe_class(population)}: weights must be float32 of shape {shape}, got {found}")
 
 
@@ -99,8 +102,8 @@ class ChunkEvaluator:
         `max_idle` sub-environments are kept for later calls of the same purpose, or as many as an earlier one has said,
         if that is more. A recorder of the caller's own may change the actions.
         """
-        weights, policy = population.weights(ids), self._task.agent.policy
-        _check_rows(population, weights, (len(ids), policy.layout.num_params))
+        policy = self._task.agent.policy
+        weights = _take_rows(population, population.weights(ids), (len(ids), policy.layout.num_params))
         tally = MomentTally(len(ids)) if context.observe_moments else None
         if recorder is None and context.collect_transitions:
             recorder = TransitionRecorder(len(ids))

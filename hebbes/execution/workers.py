@@ -7,7 +7,8 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection, wait
 from multiprocessing.reduction import ForkingPickler
@@ -41,7 +42,8 @@ class ProcessWorker:
         resource_tracker.ensure_running()  # if it started within the next lines, it would unblock the signals
         blocked = signal.pthread_sigmask(signal.SIG_BLOCK, PARENTS_SIGNALS)  # the process inherits this mask
         try:
-            self.process.start()
+            with _without_main_of_stdin():
+                self.process.start()
         finally:
             signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
         child.close()
@@ -80,6 +82,20 @@ class ProcessWorker:
             return None, Loss(
                 f"worker died (exit code {exit_code})", cause, ended_itself=exit_code is not None and exit_code >= 0
             )
+
+
+@contextmanager
+def _without_main_of_stdin() -> Iterator[None]:
+    """Processes that start meanwhile do not import a script that was read from standard input: they cannot find it."""
+    main = sys.modules["__main__"]
+    if getattr(main, "__file__", None) != "<stdin>":
+        yield
+        return
+    del main.__file__
+    try:
+        yield
+    finally:
+        main.__file__ = "<stdin>"
 
 
 class ProcessTransport:

@@ -71,9 +71,16 @@ class CheckpointHeader:
 def check_arrays(arrays: Mapping[str, np.ndarray]) -> None:
     """ValueError for arrays of a state that a checkpoint cannot hold."""
     for name, array in arrays.items():
+        if not isinstance(name, str):
+            raise ValueError(f"names of arrays must be texts, got {name!r}")
         if not (isinstance(array, np.ndarray) and array.dtype.kind in "biuf" and array.dtype.itemsize <= 8):
             found = f"dtype {array.dtype}" if isinstance(array, np.ndarray) else f"a {type(array).__name__}"
             raise ValueError(f"array {name!r} cannot be saved: it must be of numbers with at most 64 bits, got {found}")
+        if not array.flags.c_contiguous:
+            raise ValueError(
+                f"array {name!r} cannot be saved: it must be contiguous in C order, as it will be after a resume, or "
+                "last bits would differ (numpy.ascontiguousarray)"
+            )
     length = sum(len(json.dumps(name)) + 100 for name in arrays)
     if length > MAX_NAMES_LENGTH:
         raise ValueError(

@@ -101,7 +101,9 @@ def _read_array(path: Path) -> Float32[np.ndarray, "..."]:
     with open_regular_file(path, MAX_TORCH_FILE_BYTES, "files of torch.save are read up to that size") as file:
         found = _PICKLED_ARRAY.fullmatch(_extract_pickle(file.read(MAX_TORCH_FILE_BYTES)))
     if found is None:
-        raise ValueError("holds something other than one row or table of little-endian float32 or float64")
+        raise ValueError(
+            "holds something other than a NumPy array, one row or table of little-endian float32 or float64"
+        )
     shape = [int.from_bytes(size[1:], "little") for size in found.group("rows", "columns") if size]
     content = found["text"].decode().encode("latin1")
     with np.errstate(over="ignore"):

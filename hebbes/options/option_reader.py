@@ -7,7 +7,7 @@ from typing import Any
 from hebbes.options.suggestions import suggest_options
 from hebbes.options.texts import GivenOption, read_texts
 from hebbes.registry.former_names import FORMER_OPTIONS, SHORT_OPTIONS, find_current_option_name
-from hebbes.training.owners import OwnedOption, Owner, name_options
+from hebbes.training.owners import SEVERAL, OwnedOption, Owner, name_options
 
 
 class OptionReader:
@@ -53,11 +53,12 @@ class OptionReader:
     def _leaves_out(self, option: OwnedOption, before: tuple[str, Any], now: tuple[str, Any]) -> bool:
         """Whether the second of two names and values of an option is left out; ValueError if they are a mistake."""
         (first, old), (second, new) = before, now
-        is_listed = "." in first or "." in second  # maybe an argument in a list of wrappers
+        is_listed = "." in first or "." in second
         if self._file and is_listed:
             is_mistake = option.default not in (old, new)
         else:
-            is_mistake = not is_listed and (bool(self._file) or first != second)
+            may_be_listed = is_listed and option.owner.kind in SEVERAL
+            is_mistake = not may_be_listed and (bool(self._file) or first != second)
         if is_mistake:
             other = second if first == option.short_name else first
             raise ValueError(f"{option.short_name} is given twice, as {other} too")

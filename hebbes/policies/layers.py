@@ -34,6 +34,8 @@ def linear(
     if isinstance(weights, LowRankWeights):
         product = kernels.low_rank.low_rank_linear(weights, layout, name, inputs)
         return product if bias is None else product + kernels.low_rank.make_member_arrays(weights, layout, bias)
+    if inputs.dtype != np.float32 or not inputs.flags.c_contiguous:
+        raise ValueError(f"{name}: inputs must be contiguous float32, got {inputs.dtype} of strides {inputs.strides}")
     outputs = np.empty((len(inputs), num_outputs), np.float32)
     bias_start = _ABSENT if bias is None else layout.slices[bias].start
     kernels.linear.linear_kernel(weights, layout.slices[name].start, bias_start, inputs, outputs)

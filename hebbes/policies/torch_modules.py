@@ -70,9 +70,10 @@ def as_module(policy: SizedPolicy, row: Float32[np.ndarray, " params"], buffers:
     in the order of the layout: `torch.nn.utils.parameters_to_vector` gives the row back.
 
     Raises:
-        TypeError: the policy is plastic or uses virtual batch normalization.
+        TypeError: the policy is plastic, uses virtual batch normalization, or is of a user's class.
     """
-    if not isinstance(policy, MLP | Linear | Small | CNN | RecurrentPolicy):
+    is_ours = type(policy).__module__.startswith("hebbes.")  # a user's subclass may be another network
+    if not is_ours or not isinstance(policy, MLP | Linear | Small | CNN | RecurrentPolicy):
         raise TypeError(
             f"as_module: got {type(policy).__name__}, takes MLP, Linear, Small, CNN, LSTM, GRU and ConvLSTM"
         )

@@ -121,12 +121,19 @@ def _format_group(config: EvaluateConfig, label: str, group: Group) -> str:
 def warn_of_equal_seeds(group: Group, methods: Methods) -> Iterator[str]:
     """A line for each method with files of the same seed of training, such as two files of one run."""
     for label, runs in methods.items():
-        seeds = [group[number, ""].entry.saved.provenance.get("seed") for number in runs]
+        seeds = [_find_training_seed(group[number, ""].entry.saved.provenance) for number in runs]
         equal = [
             str(number) for number, seed in zip(runs, seeds, strict=True) if seed is not None and seeds.count(seed) > 1
         ]
         if equal:
             yield f"{label}: not all runs are independent, because files {', '.join(equal)} share seeds of training"
+
+
+def _find_training_seed(provenance: Mapping[str, Any]) -> Any:
+    """The seed of the training of a policy, or of the one from which its rules were merged. None: unknown."""
+    while isinstance(source := provenance.get("merged_from"), dict):
+        provenance = source
+    return provenance.get("seed")
 
 
 def _format_row_name(number: int, variant: str) -> str:

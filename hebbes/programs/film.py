@@ -54,14 +54,17 @@ def film(description: str) -> None:
     with end_cleanly_on_signals():
         with report_errors_in_one_line():
             config = FilmConfig(**parse_options(FilmConfig, sys.argv[1:], description, "runs"))
-            files = list({Path(each).resolve(): each for each in _list_files(config.runs)}.values())
+            from hebbes.reporting.film import film_scenes  # imports Gymnasium
+            from hebbes.reporting.video import check_video_path
+
+            check_video_path("--output", Path(config.output))
+            remarks: list[str] = []
+            files = list({Path(each).resolve(): each for each in _list_files(config.runs, remarks)}.values())
         with Console(sys.stderr) as console:
             with report_errors_in_one_line(), console.phase("reading policies"):
-                from hebbes.reporting.film import film_scenes  # imports Gymnasium
-                from hebbes.reporting.video import check_video_path
-
-                check_video_path("--output", Path(config.output))
                 scenes = make_scenes(config, files)
+            for line in remarks:
+                console.print_notice(line)
             try:
                 video = film_scenes(
                     Path(config.output),
@@ -78,8 +81,11 @@ def film(description: str) -> None:
         print_or_exit(f"film  {config.output}  {shown}")
 
 
-def _list_files(paths: Sequence[str]) -> Iterator[str]:
-    """The policy files, in the order of the film; ValueError if a folder holds no run, or a run no policy yet."""
+def _list_files(paths: Sequence[str], remarks: list[str]) -> Iterator[str]:
+    """The policy files, in the order of the film; ValueError if a folder holds no run, or a run no policy yet.
+
+    A line for the user is added to `remarks` for each run of which only the best policy is there.
+    """
     for path in paths:
         if not Path(path).is_dir():
             yield path
@@ -89,7 +95,7 @@ def _list_files(paths: Sequence[str]) -> Iterator[str]:
             if not (kept or best.exists()):
                 raise ValueError(f"{folder} has no policy yet")
             if not kept:
-                print(f"{folder} has kept no policies (--keep_every), so only {BEST} is filmed", file=sys.stderr)
+                remarks.append(f"{folder} has kept no policies (--keep_every), so only {BEST} is filmed")
             yield from map(str, [*kept, *([best] if best.exists() else [])])
 
 

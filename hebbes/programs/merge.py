@@ -57,7 +57,12 @@ def _describe_origin(config: MergeConfig, saved: SavedPolicy) -> dict[str, Any]:
     """Where the merged rules come from. The options of the training stay those of the merged file."""
     origin = dict(saved.provenance)
     options = {"options": origin.pop("options")} if "options" in origin else {}
-    return {"merged_from": {"path": config.path_weights, **origin}, "seed": config.seed, **find_conditions(), **options}
+    return {
+        "merged_from": {"path": config.path_weights, **origin},
+        "merge_seed": config.seed,
+        **find_conditions(),
+        **options,
+    }
 
 
 def _describe_result(result: MergeResult, before: int, config: MergeConfig) -> list[str]:

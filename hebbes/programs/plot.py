@@ -114,10 +114,12 @@ def _read_curves(runs: Sequence[SavedRun], config: PlotConfig) -> tuple[list[Run
         metrics = read_all_metrics(run.folder)
         unit = next(iter(metrics))
         units.setdefault(unit, run.folder)
-        if config.metric not in metrics:
-            hint = suggest_name(config.metric, list(metrics)) or f"; it has {', '.join(metrics)}"
-            raise ValueError(f"metric {config.metric!r} is not in {run.folder}{hint}")
-        curves.append(select_known(metrics, unit if config.x == "unit" else config.x, config.metric, run.folder))
+        x = unit if config.x == "unit" else config.x
+        for asked_by, column in (("metric", config.metric), ("x", x)):
+            if column not in metrics:
+                hint = suggest_name(column, list(metrics)) or f"; it has {', '.join(metrics)}"
+                raise ValueError(f"{asked_by} {column!r} is not in {run.folder}{hint}")
+        curves.append(select_known(metrics, x, config.metric, run.folder))
     if config.x == "unit" and len(units) > 1:
         named = ", ".join(f"{unit} in {folder}" for unit, folder in units.items())
         raise ValueError(f"x unit needs runs that count the same, got {named}")

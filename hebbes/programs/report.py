@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from hebbes.evaluation.entries import Entry
     from hebbes.options.evaluation import EvaluateConfig
     from hebbes.programs.reports.run_sections import ReportedRun
-    from hebbes.reporting.page.contents import Section
+    from hebbes.reporting.page.contents import Section, Text
 
 
 @dataclass(frozen=True)
@@ -101,6 +101,15 @@ def make_sections(config: ReportConfig, console: Console) -> "tuple[list[Section
     return [*sections, *played], is_complete
 
 
+def _report_lacking(runs: "Sequence[ReportedRun]") -> "list[Text]":
+    """Says which runs have no best policy, on standard error and in the page."""
+    from hebbes.reporting.page.contents import Text
+
+    for run in runs:
+        print(f"not played  {run.saved.folder}: it has no best policy", file=sys.stderr)
+    return [Text(f"Runs that have no best policy: {', '.join(run.name for run in runs)}.")] if runs else []
+
+
 def _play(config: ReportConfig, runs: "Sequence[ReportedRun]", console: Console) -> "tuple[list[Section], bool]":
     """The sections on what the best policies of the runs do, and whether all could be played and filmed."""
     from hebbes.options.evaluation import EvaluateConfig
@@ -114,9 +123,12 @@ def _play(config: ReportConfig, runs: "Sequence[ReportedRun]", console: Console)
     from hebbes.reporting.page.contents import Section, Text
     from hebbes.training.saved_runs import BEST
 
-    by_path = {str(path): run for run in runs if (path := run.saved.folder / BEST).exists()}
-    if not by_path or not config.episodes:
+    if not config.episodes:
         return [], True
+    by_path = {str(path): run for run in runs if (path := run.saved.folder / BEST).exists()}
+    notes = _report_lacking([run for run in runs if run not in by_path.values()])
+    if not by_path:
+        return [Section("Evaluation", notes)] if notes else [], True
     evaluation = EvaluateConfig(
         path_weights=tuple(by_path),
         episodes=config.episodes,
@@ -129,7 +141,7 @@ def _play(config: ReportConfig, runs: "Sequence[ReportedRun]", console: Console)
     for line in refused.values():
         print(line, file=sys.stderr)
     names = ", ".join(by_path[path].name for path in refused)
-    notes = [Text(f"Policies that cannot be played: {names}.")] if refused else []
+    notes += [Text(f"Policies that cannot be played: {names}.")] if refused else []
     if not entries:
         return [Section("Evaluation", notes)], False
     evaluation = replace(evaluation, path_weights=tuple(path for path in by_path if path not in refused))

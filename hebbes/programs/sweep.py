@@ -97,13 +97,16 @@ def open_study(options: SweepOptions, config: TrainConfig, searched: Sequence[Se
     """The study of the sweep, in its folder; ValueError if its trials cannot be run, or if it cannot be kept there."""
     if find_spec("optuna") is None:
         raise ValueError("sweep needs the package optuna; pip install 'optuna~=5.0.0'")
+    from sqlalchemy import URL  # Optuna's
+
     from hebbes.programs.sweeps.study import StorageError, Study, convert_storage_errors, lock_sweep
     from hebbes.training.assemble_run import assemble_run
     from hebbes.training.run_folder import find_parent
 
     top = find_parent(config) / SWEEPS
     folder = top / (config.run.run_name or config.choices.method or config.trainer)
-    storage = f"sqlite:///{folder.absolute() / STUDY_DB}" if options.storage is None else options.storage
+    ours = URL.create("sqlite", database=str(folder.absolute() / STUDY_DB)).render_as_string()
+    storage = ours if options.storage is None else options.storage
     shown = STUDY_DB if options.storage is None else re.sub(r":[^:@/]*@", ":***@", storage)  # without its password
     assemble_run(config, folder).close()  # checks everything that trials need
     try:

@@ -177,8 +177,10 @@ def cut_metrics(path: Path, unit: str, units: int) -> list[str]:
 
 
 def _rename_former_columns(columns: Sequence[str]) -> list[str]:
-    """The columns under their current names, except where another column has that name."""
-    return [name if FORMER_COLUMNS.get(name) in columns else FORMER_COLUMNS.get(name, name) for name in columns]
+    """The columns of an earlier version under their current names; all others, such as a user's own, as they are."""
+    if "unperturbed_return" not in columns:  # which every file of such a version has
+        return list(columns)
+    return [FORMER_COLUMNS.get(name, name) for name in columns]
 
 
 def _format_line(cells: Sequence[str]) -> bytes:

@@ -9,6 +9,7 @@ import traceback
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import MISSING, dataclass, fields, is_dataclass
+from numbers import Integral
 from typing import Any
 
 from hebbes.contracts.engine import EngineError
@@ -90,7 +91,7 @@ def make_policy(name: str, found: type[Any], /, **options: Any) -> Policy:
         if not isinstance(made.layout, Layout):
             raise ValueError(f"layout must be a hebbes.contracts.policy.Layout, got {made.layout!r}")
         for array, shape in made.layout.shapes.items():
-            if not all(isinstance(size, int) and size >= 0 for size in shape):
+            if not all(isinstance(size, Integral) and size >= 0 for size in shape):
                 raise ValueError(f"its layout must have whole numbers in shapes, got {tuple(shape)} for {array!r}")
         if made.layout.num_params < 1:
             raise ValueError("its layout has no parameters")

@@ -72,6 +72,8 @@ def try_strategy(name: str, make: Callable[[], Strategy], layout: Layout) -> Non
         _check_population(population)
         member = population.weights(range(1))
         if not isinstance(member, LowRankWeights):
+            if not isinstance(member, np.ndarray):
+                raise ValueError(f"weights of the population must be an array, got {_describe(member)}")
             check_finite_row("weights of the population's member 0", member[0], layout)
 
 
@@ -111,9 +113,20 @@ def read_algorithm_state(name: str, algorithm: Algorithm) -> TrainerState:
 
 
 def advance_algorithm(name: str, advance: Callable[[], UnitResult]) -> UnitResult:
-    """The result of a hybrid's unit, in Python's numbers; TrainingError if the algorithm raises, or returns others."""
+    """What a hybrid's unit returns; TrainingError if the algorithm raises."""
     passed = (*_PASSED, AllFailedError, SegmentSizeError, OSError)
-    result = _call(f"algorithm {name!r}", "advance", advance, _check_unit_result, passed)
+    return _call(f"algorithm {name!r}", "advance", advance, lambda result: None, passed)
+
+
+def check_unit_result(source: str, result: Any) -> UnitResult:
+    """What a trainer's unit has returned, in Python's numbers; TrainingError that names the source for anything else.
+
+    A checkpoint could not hold other numbers, and metrics.csv no other names.
+    """
+    try:
+        _check_unit_result(result)
+    except ValueError as error:
+        raise TrainingError(f"{source}: {error}") from error
     return replace(result, env_steps=int(result.env_steps), metrics=_make_floats(result.metrics))
 
 
@@ -176,9 +189,14 @@ def _check_members_alone(
         seen = seen + np.array(members, seen.dtype).reshape(-1, *[1] * (seen.ndim - 1))
 
     def act(some: Sequence[int]) -> np.ndarray:
-        rngs = [make_generator(0, Purpose.TEST, member=member) for member in some]
-        state = policy.initial_state(rows[some], rngs, buffers)
-        return policy.act(rows[some], seen[some], np.zeros(len(some), np.float32), state, buffers)
+        taken, rngs = rows[some], [make_generator(0, Purpose.TEST, member=member) for member in some]
+        state = policy.initial_state(taken, rngs, buffers)
+        arguments = taken, seen[some], np.zeros(len(some), np.float32), state, buffers
+        outputs = policy.act(*arguments).copy()
+        policy.act(*arguments)  # in which a plastic policy learns
+        if not np.array_equal(taken, rows[some]):
+            raise ValueError("act must not change the weights: a state that changes them needs a copy")
+        return outputs
 
     together, alone = act(members), np.concatenate([act([member]) for member in members])
     if not np.allclose(together, alone, rtol=1e-3, atol=1e-5, equal_nan=True):

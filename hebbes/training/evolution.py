@@ -66,7 +66,8 @@ class Evolution(Trainer):
     @classmethod
     def measure_search(cls, config: TrainConfig, policy: Policy) -> SearchSize:
         """The population, and what the strategy keeps."""
-        return measure_evolution(config, policy)
+        with convert_errors("strategy", config.trainer_options.strategy):
+            return measure_evolution(config, policy)
 
     @property
     def policy(self) -> tuple[Float32[np.ndarray, " params"], Buffers]:
@@ -95,7 +96,8 @@ class Evolution(Trainer):
             if self._moments.mean.shape != self._policy.observation_shape:
                 raise ValueError(f"statistics of {self._moments.mean.shape} for {self._policy.observation_shape}")
         self._episode_length = state.values.get("episode_length")
-        self.strategy.load_state_dict(state.select_arrays("strategy"))
+        with convert_errors("strategy", self._options.strategy):
+            self.strategy.load_state_dict(state.select_arrays("strategy"))
 
     def advance(self, progress: Progress, engine: Engine) -> UnitResult:
         """Runs one generation."""

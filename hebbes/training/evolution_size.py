@@ -1,12 +1,14 @@
 """EvolutionSize: what the memory of an evolution depends on."""
 
 from dataclasses import dataclass
+from inspect import ismethod
 from typing import Any
 
 from hebbes.contracts.policy import Policy
 from hebbes.contracts.strategy import EstimatesMemory, SearchMemory
 from hebbes.contracts.trainer import SearchSize
 from hebbes.registry.lookup import find_class
+from hebbes.registry.users_classes import convert_errors
 from hebbes.strategies.core.samplers import LOW_RANK, ORTHOGONAL_BLOCK
 from hebbes.training.config import TrainConfig
 from hebbes.training.evolution_options import MEMBERS_PER_SEED, EvolutionOptions
@@ -19,6 +21,8 @@ UNKNOWN_VECTORS = 10
 class EvolutionSize(SearchSize):
     """The quantities of a search by an evolution strategy."""
 
+    name: str
+    """Of the strategy."""
     strategy: type[Any]
     settings: Any
     num_params: int
@@ -31,8 +35,9 @@ class EvolutionSize(SearchSize):
 
     def estimate_memory(self) -> SearchMemory:
         """What the class of the strategy says, or a guess for a user's own that does not say it."""
-        if isinstance(self.strategy, EstimatesMemory):
-            return self.strategy.memory(self.settings, self.num_params, self.population_size)
+        if isinstance(self.strategy, EstimatesMemory) and ismethod(self.strategy.memory):
+            with convert_errors("strategy", self.name):
+                return self.strategy.memory(self.settings, self.num_params, self.population_size)
         vector = 8 * self.num_params
         return SearchMemory(UNKNOWN_VECTORS * vector, UNKNOWN_VECTORS * vector, vector)
 
@@ -43,12 +48,13 @@ def measure_evolution(config: TrainConfig, policy: Policy) -> EvolutionSize:
     population_size = _count_members(settings, num_params)
     grows = options.num_interactions is not None
     return EvolutionSize(
+        name=options.strategy,
         strategy=find_class("strategy", options.strategy),
         settings=settings,
         num_params=num_params,
         population_size=_count_largest_population(options, population_size),
         episodes_per_member=options.episodes_per_member,
-        rank=settings.rank if getattr(settings, "sampler", "") == LOW_RANK else 0,
+        rank=getattr(settings, "rank", 0) if getattr(settings, "sampler", "") == LOW_RANK else 0,
         noise_bytes=_count_noise_bytes(settings, population_size, num_params),
         members_per_seed=MEMBERS_PER_SEED[options.episode_seeds],
         grows=grows,

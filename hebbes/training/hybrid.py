@@ -195,7 +195,8 @@ class Hybrid(Trainer):
 
     def set_state(self, state: TrainerState) -> None:
         """Continues from what `get_state` returned."""
-        self._algorithm.set_state(state)
+        with convert_errors("algorithm", self._name):
+            self._algorithm.set_state(state)
 
 
 def _has_range(action_space: Any) -> bool:

@@ -21,6 +21,7 @@ from hebbes.recording.metrics import METRICS_CSV, MetricsWriter
 from hebbes.recording.progress_table import ProgressTable
 from hebbes.training.advice import DivergedError, TrainingError, advise_new_run, explain_failure
 from hebbes.training.background_films import BackgroundFilms
+from hebbes.training.contract_checks import check_unit_result
 from hebbes.training.generation_metrics import join_metrics
 from hebbes.training.run_folder import RunFiles
 from hebbes.training.run_state import Run, capture_checkpoint, make_snapshot
@@ -118,7 +119,8 @@ class Lifecycle:
         phase = name if most is None else f"{name} of {most}"
         try:
             with self._console.phase(phase, self._count_done, "members"):
-                return self._trainer.advance(self._progress, self._run.engine)
+                result = self._trainer.advance(self._progress, self._run.engine)
+                return check_unit_result(str(self._trainer), result)
         except FloatingPointError as error:
             raise DivergedError(f"{name}: {error}", advise_new_run(self._run.config.settings)) from error
         except AllFailedError as error:

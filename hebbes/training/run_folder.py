@@ -66,6 +66,11 @@ def make_folder(config: TrainConfig, write_files: Callable[[Path], None]) -> tup
     """
     parent = find_parent(config)
     with _name_folder_in_errors(parent):
+        for folder in (parent, *parent.absolute().parents):
+            if (folder / CONFIG_YAML).exists() and (folder / checkpoints.FOLDER).is_dir():
+                raise ValueError(
+                    f"folder {config.run.folder} is within the run {folder}, where no program would find it"
+                )
         parent.mkdir(parents=True, exist_ok=True)
         parent_lock = os.open(parent, os.O_RDONLY)
     try:

@@ -66,6 +66,7 @@ def _copy_values(values: Mapping[str, Any]) -> dict[str, Any]:
     copied, length = {}, 0
     for name, value in values.items():
         try:
+            _check_keys(value)
             text = json.dumps(value)
         except (TypeError, ValueError) as error:
             raise ValueError(f"the trainer's value {name!r} cannot be saved: {error}") from error
@@ -73,6 +74,17 @@ def _copy_values(values: Mapping[str, Any]) -> dict[str, Any]:
         if length > MAX_VALUES_LENGTH:
             raise ValueError(f"the trainer's values up to {name!r} have {length} characters, max. {MAX_VALUES_LENGTH}")
     return copied
+
+
+def _check_keys(value: Any) -> None:
+    """TypeError for a mapping whose keys JSON would turn into texts."""
+    if isinstance(value, dict):
+        if other := [key for key in value if not isinstance(key, str)]:
+            raise TypeError(f"its keys must be texts, got {other[0]!r}")
+        value = list(value.values())
+    if isinstance(value, list | tuple):
+        for each in value:
+            _check_keys(each)
 
 
 def make_snapshot(run: Run, progress: Progress) -> Snapshot:

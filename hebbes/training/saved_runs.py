@@ -162,6 +162,9 @@ def list_policy_files(paths: Sequence[str]) -> list[str]:
             continue
         for folder in find_usable_runs(Path(path), lambda run: (run / BEST).exists(), f"it has no {BEST} yet"):
             if not (folder / BEST).exists():
-                raise ValueError(f"{folder} has no {BEST}, because the run was not evaluated yet; name a policy file")
+                raise ValueError(
+                    f"{folder} has no {BEST}: the run was not evaluated yet, or the file was removed, and --resume "
+                    "makes it again; name a policy file"
+                )
             found.append(str(folder / BEST))
     return found

@@ -89,7 +89,9 @@ def test_a_description_names_what_returns_depend_on():
     spec = replace(spec, env_kwargs={"b": 2, "a": 1}, gymnasium_wrappers=(limit,), wrappers=(ours, own))
     wrappers = "gymnasium.wrappers:TimeLimit{'max_episode_steps': 9} my_envs:Scale{'factor': 2}"
     assert describe_environment(spec) == f"CartPole-v1 a=1 b=2 {wrappers}"
-    assert describe_environment(replace(spec, morphologies=("none", "left"))).endswith(" morphology left")
+    damaged, both = (replace(spec, morphologies=names) for names in (("left",), ("none", "left")))
+    assert describe_environment(damaged).endswith(f"{wrappers} morphology left")
+    assert describe_environment(both).endswith(f"{wrappers} morphology none morphology left")
 
 
 @pytest.mark.parametrize("plain", [None, [], {"environment": "CartPole-v1"}])

@@ -122,7 +122,10 @@ def test_rows_of_either_float_and_any_numpy_are_read(tmp_path, dtype, edits):
     ("value", "message"),
     [
         (ROW[:19], "holds numbers of shape (19,), but the policy has 20 parameters"),
-        (np.arange(20), "holds something other than one row or table of little-endian float32 or float64"),
+        (
+            np.arange(20),
+            "holds something other than a NumPy array, one row or table of little-endian float32 or float64",
+        ),
         (ROW.astype(np.float16), "holds something other"),
         (ROW.astype(">f8"), "holds something other"),
         (ROW.astype(complex), "holds something other"),

@@ -145,6 +145,8 @@ def test_help_explains_every_flag_with_its_default(presets, capsys):
         (["--sigma"], "sigma needs a value"),
         (["--folder", "none"], "folder cannot be none"),
         (["--lr", "1", "--learning_rate", "2"], "learning_rate is given twice, as lr too"),
+        (["--sigma", "1", "--openai_es.sigma", "2"], "sigma is given twice, as openai_es.sigma too"),
+        (["--run.seed", "1", "--seed", "2"], "seed is given twice, as run.seed too"),
         (
             ["--strategy", "snes", "--momentum", "0.9"],
             "momentum is not an option of strategy snes; it belongs to openai_es, pgpe",

@@ -133,6 +133,9 @@ def test_refuses_wrong_arrays():
         linear(np.asfortranarray(weights), layout, "matrix", inputs)
     with pytest.raises(ValueError, match="rows must be contiguous float32, got float64"):
         linear(weights.astype(np.float64), layout, "matrix", inputs)
+    for wrong in (inputs.astype(np.float64), np.asfortranarray(inputs)):
+        with pytest.raises(ValueError, match="matrix: inputs must be contiguous float32, got float"):
+            linear(weights, layout, "matrix", wrong)
     with pytest.raises(ValueError, match=r"got shape \(2, 14\), expected \(members, params\) = \(2, 15\)"):
         linear(weights[:, :-1], layout, "matrix", inputs)
     with pytest.raises(ValueError, match=r"expected \(members, params\) = \(3, 15\)"):

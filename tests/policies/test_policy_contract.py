@@ -241,6 +241,15 @@ def test_refuses_modules_of_plastic_or_normalized_policies(policy, weights):
         as_module(policy, weights[0], {})
 
 
+def test_refuses_modules_of_a_users_subclass():
+    class Negated(MLP):
+        def forward(self, weights, inputs):
+            return -super().forward(weights, inputs)
+
+    with pytest.raises(TypeError, match="as_module: got Negated, takes MLP"):
+        as_module(Negated((2,), 1), np.zeros(Negated((2,), 1).layout.num_params, np.float32), {})
+
+
 @pytest.mark.parametrize("policy", STATIC + RECURRENT, indirect=True)
 def test_the_module_is_trainable_and_in_the_order_of_the_row(policy, weights, observations):
     module = as_module(policy, weights[0], {})

@@ -207,8 +207,12 @@ def test_the_command_films_the_folder_of_a_run(folder, tmp_path, capfd):
 def test_what_cannot_be_filmed_is_one_line_and_status_2(folder, tmp_path, refusal):
     other = train(make_scripted_config(tmp_path, generations=1, keep_every=1))
     (tmp_path / "empty").mkdir()
+    without_kept = tmp_path / "without_kept"
+    shutil.copytree(folder, without_kept, ignore=shutil.ignore_patterns("kept"))
     cases = [
         ([folder, "-o", tmp_path / "a.avi"], r"--output must name an \.mp4 or \.gif file, not '.*a\.avi'"),
+        ([without_kept, "-o", tmp_path / "a.avi"], r"--output must name an"),
+        ([without_kept, "--lesion", "0.5"], "lesion is for plastic policies"),
         ([folder, "-o", tmp_path / "no" / "a.mp4"], "--output .*: the folder .*no does not exist"),
         (
             [folder, other, "--max_episode_steps", 9, "--import", "tests.scripted"],

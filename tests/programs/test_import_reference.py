@@ -134,8 +134,8 @@ def test_files_of_car_racing_are_recognized_by_their_sizes(tmp_path):
         (np.zeros((672, 5)), None, {"hidden_sizes": (8,)}, r"takes \(48, 5\)"),
         (np.zeros((672, 5)), np.zeros(3), {}, "coev.dat: evolved: got 3 parameters, the network has 0"),
         (np.zeros((672, 5)), None, {"init_weights": "coevolve"}, "evolved: got 0 parameters, the network has 672"),
-        (np.zeros((672, 5), int), None, {}, "hebb.dat: holds something other than one row or table"),
-        ({"coefficients": 1}, None, {}, "something other than one row or table"),
+        (np.zeros((672, 5), int), None, {}, "hebb.dat: holds something other than a NumPy array, one row or table"),
+        ({"coefficients": 1}, None, {}, "something other than a NumPy array, one row or table"),
     ],
 )
 def test_coefficients_of_another_rule_or_network_are_refused(tmp_path, hebb, coev, options, message):

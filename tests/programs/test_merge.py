@@ -83,6 +83,16 @@ def test_the_start_is_the_merged_policy(merged_file, tmp_path):
     assert start.provenance["merged_from"]["generation"] == 2
 
 
+def test_it_keeps_the_seed_of_the_training_apart_from_its_own(merged_file, tmp_path):
+    path, _ = merged_file
+    first = read_policy_file(path, IMPORT).provenance
+    options = {"path_weights": first["merged_from"]["path"], "output": str(tmp_path / "again.dat"), "seed": 9}
+    merge(MergeConfig(num_rules=4, imports=IMPORT, **options))
+    again = read_policy_file(tmp_path / "again.dat", IMPORT).provenance
+    assert (first["merge_seed"], again["merge_seed"]) == (0, 9) and "seed" not in again
+    assert first["merged_from"]["seed"] == again["merged_from"]["seed"]
+
+
 def test_clusters_without_a_table_are_refused_before_anything_is_written(tmp_path):
     with pytest.raises(ValueError, match=r"sharing clusters needs the buffer rule_table.dense1.* init_from"):
         prepare(make_hebbian_config(tmp_path, sharing="clusters", num_rules=4))

@@ -59,6 +59,20 @@ def test_files_of_one_run_are_not_taken_for_independent_runs():
     assert "openai_es: not all runs are independent, because files 1, 2 share seeds of training" in text
 
 
+def test_merged_files_have_the_seed_of_their_training():
+    def make_merged(path, seed, merge_seed):
+        result = make_trained(path, [1, 3], merge_seed)
+        saved = result.entry.saved
+        merged = {"merged_from": {"path": "p.dat", "seed": seed}, "seed": merge_seed}  # as earlier versions wrote it
+        saved = replace(saved, provenance={**saved.provenance, **merged})
+        return replace(result, entry=replace(result.entry, saved=saved))
+
+    warning = "share seeds of training"
+    config = make_config("a.dat", "b.dat", episodes=2)
+    assert warning not in format_report(config, [make_merged("a.dat", 7, 0), make_merged("b.dat", 8, 0)])
+    assert warning in format_report(config, [make_merged("a.dat", 7, 0), make_merged("b.dat", 7, 1)])
+
+
 @pytest.fixture(scope="module")
 def weights(tmp_path_factory):
     """A folder with two seeds of openai_es and one run of cem."""

@@ -88,6 +88,14 @@ def test_a_column_without_values_is_refused(tmp_path):
         make(folder, metric="saturated_actions")  # there are none, because actions are whole numbers
 
 
+def test_a_horizontal_axis_that_is_not_in_the_file_is_refused(tmp_path):
+    folder = train(make_scripted_config(tmp_path, generations=1))
+    path = folder / "metrics.csv"
+    path.write_text(path.read_text().replace(",seconds", ",moments"))
+    with pytest.raises(ValueError, match=r"^x 'seconds' is not in "):
+        make(folder, x="seconds")
+
+
 def test_the_command_writes_png_and_svg(runs, tmp_path, capfd):
     png, svg = tmp_path / "a.png", tmp_path / "a.svg"
     done = run_command("plot", runs / "Scripted-v0", "-o", png)

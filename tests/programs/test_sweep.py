@@ -127,6 +127,20 @@ def test_a_sweep_that_has_ended_runs_nothing_again(finished):
 
 
 @pytest.mark.slow
+def test_finals_that_were_tested_otherwise_are_tested_again(tmp_path):
+    options = {"trials": 2, "finalists": 1, "final_seeds": 1}
+    run(tmp_path, test_episodes=2, **options)
+    study, _ = run(tmp_path, test_episodes=3, **{**options, "final_seeds": 2})
+    assert {len(returns) for returns in study.results.values()} == {3}
+
+
+def test_the_study_is_in_the_folder_of_the_sweep_whatever_that_is_called(tmp_path):
+    open_sweep(folder=tmp_path, run_name="lr?%20")
+    assert [path.name for path in (tmp_path / "CartPole-v1" / "sweeps").iterdir()] == ["lr?%20"]
+    assert (tmp_path / "CartPole-v1" / "sweeps" / "lr?%20" / "study.db").exists()
+
+
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_trials(finished, tmp_path):
     again, _ = run(tmp_path, finalists=0)
     assert [each.params for each in again.trials] == [each.params for each in finished[1].trials]

@@ -25,6 +25,7 @@ from tests.programs.sweeps import make_arguments, open_sweep
         ({"max_env_steps": None}, "needs max_env_steps"),
         ({"seeds": 2}, "seeds must be 1 in a sweep"),
         ({"resume": "/no/such/run"}, "resume has no meaning for a sweep"),
+        ({"seed": 2**63 - 2}, r"seed must leave room for 2 final_seeds below 2\^63, got 9223372036854775806"),
         ({"test_episodes": 0}, "test_episodes must be >= 1 in a sweep with finalists"),
         ({"output": "/no/such/folder.yaml"}, "output /no/such/folder.yaml: the folder /no/such does not exist"),
         ({"finalists": 0, "output": "best.yaml"}, "output needs finalists"),

@@ -168,12 +168,13 @@ def test_columns_of_an_earlier_version_get_current_names_when_the_run_writes_the
     assert path.read_text() == "generation,mean_policy_return,learning_rate\n1,2.5,0.1\n2,3.5,0.2\n"
 
 
-def test_a_users_own_column_with_a_former_name_stays(tmp_path):
+@pytest.mark.parametrize("others", [{}, {"learning_rate": 1.0}])
+def test_a_users_own_column_with_a_former_name_stays(others, tmp_path):
     path = tmp_path / "metrics.csv"
     for generation in (1, 2, 3):
         cut_metrics(path, "generation", generation - 1)
         with MetricsWriter(path, "generation") as writer:
-            writer.write({"generation": generation, "lr": 0.5, "learning_rate": 1.0})
+            writer.write({"generation": generation, "lr": 0.5, **others})
     assert [each.name for each in tmp_path.iterdir()] == ["metrics.csv"]
     assert list(read_metrics(path)["lr"]) == [0.5, 0.5, 0.5]
 

@@ -172,6 +172,18 @@ def test_policies_that_cannot_be_played_are_named_in_the_page_and_the_others_are
         assert re.search("bad/best.dat: .*truncated", capsys.readouterr().err)
 
 
+def test_runs_without_a_best_policy_are_named_in_the_page(runs, tmp_path, capsys):
+    for name in ("good", "lacking"):
+        shutil.copytree(runs / "CartPole-v1" / "seed1", tmp_path / name)
+    (tmp_path / "lacking" / "best.dat").unlink()
+    for named, played in (((tmp_path,), 1), ((tmp_path / "lacking",), 0)):
+        sections, _ = make_report(*named)
+        (section,) = [each for each in sections if each.title == "Evaluation"]
+        assert re.fullmatch(r"Runs that have no best policy: (\d  )?lacking\.", section.blocks[-1].text)
+        assert len(list_blocks(section, Table)) >= played
+        assert capsys.readouterr().err.startswith(f"not played  {tmp_path / 'lacking'}: it has no best policy\n")
+
+
 def test_a_run_that_is_named_in_two_ways_counts_once(runs, tmp_path):
     (tmp_path / "link").symlink_to(runs / "CartPole-v1" / "seed1")
     sections, _ = make_report(tmp_path / "link", runs / "CartPole-v1" / "seed1", episodes=0)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from gymnasium.spaces import Box
+from gymnasium.spaces import Box, Discrete
 
 from hebbes.contracts.engine import EngineError
 from hebbes.files.checkpoint import load_newest_checkpoint
@@ -19,7 +19,7 @@ from hebbes.training.prepare import prepare
 from hebbes.training.run import execute
 from hebbes.wrappers.base import BatchWrapper
 from tests.shape_checks import unchecked
-from tests.training.scripted_runs import make_scripted_config, train
+from tests.training.scripted_runs import make_config, make_scripted_config, resume, train
 
 
 class Centers(Linear):
@@ -105,6 +105,65 @@ class NumPyMetrics(OpenAIES):
         return {**super().tell(population, results), "own": np.float32(0.5), "flag": np.bool_(True)}
 
 
+class LearnsInTheRows(Linear):
+    """Its state is the rows themselves, which it changes when it learns."""
+
+    def initial_state(self, weights, rngs, buffers):
+        return {"rows": weights}
+
+    def act(self, weights, observations, previous_rewards, state, buffers):
+        state["rows"] *= np.float32(0.9)
+        return super().act(weights, observations, previous_rewards, None, buffers)
+
+
+class ListsOfRows(OpenAIES):
+    def ask(self, generation):
+        return _Wrong(super().ask(generation), list)
+
+
+class CountsFromOne(BatchWrapper):
+    """Its actions are those of no policy."""
+
+    def __init__(self, env):
+        super().__init__(env)
+        self.action_space = Discrete(2, start=1)
+
+    def step(self, actions, active):
+        return super().step(actions - 1, active)
+
+
+class WithMemory(OpenAIES):
+    """What it calls `memory` is not what the memory check asks ours for."""
+
+    @property
+    def memory(self):
+        return [1, 2]
+
+
+class WithAnotherMemory(OpenAIES):
+    @classmethod
+    def memory(cls):
+        return 3
+
+
+class LaterState(OpenAIES):
+    """Its state of later generations cannot be loaded."""
+
+    told = False
+
+    def tell(self, population, results):
+        self.told = True
+        return super().tell(population, results)
+
+    def state_dict(self):
+        return {**super().state_dict(), **({"late": np.zeros(1)} if self.told else {})}
+
+    def load_state_dict(self, state):
+        if "late" in state:
+            raise AttributeError("no late state")
+        super().load_state_dict(state)
+
+
 class KeepsRows(RunLogger):
     """Keeps the rows that it is given."""
 
@@ -143,6 +202,7 @@ class OneNumber(BatchWrapper):
         ("NormalizesByTheChunk", "act must give a member the same outputs alone as among others: does it mix members?"),
         ("Transposes", "act must return floats of shape (3, 2) for 3 members, got float32 of shape (2, 3)"),
         ("RefusesBuffers", "it needs a buffer"),
+        ("LearnsInTheRows", "act must not change the weights: a state that changes them needs a copy"),
     ],
 )
 @unchecked()
@@ -168,6 +228,10 @@ def test_a_policy_is_refused(policy, reason, tmp_path):
             rf"population {__name__}:_Wrong: weights must be float32 .*, got float64 of shape",
         ),
         ({"strategy": "FewRows"}, rf"population {__name__}:_Wrong: weights must be float32 of shape \(\d, 4\), got"),
+        (
+            {"strategy": "ListsOfRows"},
+            rf"population {__name__}:_Wrong: weights must be float32 of shape .*, got a list",
+        ),
         ({"wrappers": "StartsShort"}, rf"wrappers '{__name__}:StartsShort' cannot be used: observations must be an"),
     ],
 )
@@ -179,6 +243,12 @@ def test_a_later_mistake_is_named(options, line, tmp_path):
     (run,) = prepare(make_scripted_config(tmp_path, **named, eval_every=100, test_episodes=0))
     with pytest.raises(EngineError, match=f"^{line}"):
         execute(run)
+
+
+def test_actions_that_no_policy_chooses_are_refused(tmp_path):
+    line = r"^wrappers: policies choose from .*, but the outermost wrapper takes Discrete\(2, start=1\)"
+    with pytest.raises(ValueError, match=line):
+        prepare(make_config(environment="CartPole-v1", folder=str(tmp_path), wrappers=(f"{__name__}:CountsFromOne",)))
 
 
 def test_a_strategy_that_does_not_grow_ends_the_run(tmp_path):
@@ -197,6 +267,20 @@ def test_a_strategys_metrics_are_pythons_numbers_in_loggers(tmp_path):
         float
     ] * 4
     assert read_metrics(Path(folder) / "metrics.csv")["own"].tolist() == [0.5, 0.5]
+
+
+def test_a_strategy_may_call_something_else_memory(tmp_path):
+    train(make_scripted_config(tmp_path, strategy=f"{__name__}:WithMemory", generations=1))
+    another = f"{__name__}:WithAnotherMemory"
+    with pytest.raises(ValueError, match=f"^strategy '{another}' cannot be used: TypeError: "):
+        prepare(make_scripted_config(tmp_path / "another", strategy=another))
+
+
+def test_a_state_that_a_strategy_cannot_load_is_refused_by_its_name(tmp_path):
+    name = f"{__name__}:LaterState"
+    folder = train(make_scripted_config(tmp_path, strategy=name, generations=2))
+    with pytest.raises(ValueError, match=f"strategy '{name}' cannot be used: AttributeError: no late state"):
+        resume(folder, **{"import": ("tests", __name__)})
 
 
 def test_observations_of_a_single_number_are_normalized(tmp_path):

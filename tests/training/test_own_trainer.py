@@ -1,14 +1,14 @@
 """A trainer with options of its own and no strategy needs a line in the table, and nothing else."""
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import inf
 
 import numpy as np
 import pytest
 
 from hebbes.contracts.strategy import SearchMemory
-from hebbes.contracts.trainer import SearchSize
+from hebbes.contracts.trainer import SearchSize, TrainerState
 from hebbes.files.checkpoint import load_newest_checkpoint
 from hebbes.options.command_line import parse_config
 from hebbes.options.presets import PRESETS
@@ -67,6 +67,49 @@ def test_a_policy_that_no_file_can_hold_ends_the_run_before_it_is_saved(spoil, l
     with pytest.raises(TrainingError, match=re.escape(f"try 1: {line}")), np.errstate(all="ignore"):
         execute(run)
     assert load_newest_checkpoint(tmp_path / "Scripted-v0" / "a" / "checkpoint")[1] == []
+
+
+@pytest.mark.parametrize(
+    ("spoil", "line"),
+    [
+        (lambda result: None, "advance must return a UnitResult (hebbes/contracts/trainer.py), got None"),
+        (lambda result: replace(result, env_steps=6.0), "env_steps must be a whole number >= 0, got 6.0"),
+        (lambda result: replace(result, metrics={"a,b": 1.0}), "metrics must have names without commas"),
+    ],
+)
+def test_a_result_that_no_file_can_hold_ends_the_run_in_one_line(spoil, line, tmp_path, monkeypatch):
+    advance = RandomSearch.advance
+    monkeypatch.setattr(RandomSearch, "advance", lambda *arguments: spoil(advance(*arguments)))
+    run = prepare_runs("random", [*FLAGS, "--folder", str(tmp_path)], "", Console()).prepare(0)
+    with pytest.raises(TrainingError, match=re.escape(line)):
+        execute(run)
+
+
+def test_its_numbers_may_be_those_of_numpy(tmp_path, monkeypatch):
+    advance = RandomSearch.advance
+
+    def count_in_numpy(*arguments):
+        result = advance(*arguments)
+        metrics = {name: np.float32(value) for name, value in result.metrics.items()}
+        return replace(result, env_steps=np.int64(result.env_steps), metrics=metrics)
+
+    monkeypatch.setattr(RandomSearch, "advance", count_in_numpy)
+    run = prepare_runs("random", [*FLAGS, "--folder", str(tmp_path)], "", Console()).prepare(0)
+    execute(run)
+    assert load_newest_checkpoint(run.folder / "checkpoint")[0].progress.units == 2
+
+
+@pytest.mark.parametrize(
+    ("arrays", "values", "line"),
+    [
+        ({}, {"visits": [{0: 2}]}, "the trainer's value 'visits' cannot be saved: its keys must be texts, got 0"),
+        ({"m": np.zeros((3, 2)).T}, {}, "array 'm' cannot be saved: it must be contiguous in C order"),
+    ],
+)
+def test_a_state_that_would_come_back_otherwise_is_refused_before_training(arrays, values, line, tmp_path, monkeypatch):
+    monkeypatch.setattr(RandomSearch, "get_state", lambda self: TrainerState(arrays, values))
+    with pytest.raises((TrainingError, ValueError), match=re.escape(line)):
+        execute(prepare_runs("random", [*FLAGS, "--folder", str(tmp_path)], "", Console()).prepare(0))
 
 
 def test_its_options_are_checked_and_no_strategy_has_any(capsys):

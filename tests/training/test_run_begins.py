@@ -41,6 +41,13 @@ def test_an_existing_folder_is_refused_and_left_alone(config):
     assert {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()} == before
 
 
+@pytest.mark.parametrize("within", ["", "checkpoint"])
+def test_a_folder_within_a_run_is_refused(config, within):
+    folder = train(config)
+    with pytest.raises(ValueError, match=rf"folder .* is within the run {folder}, where no program would find it"):
+        prepare(change(config, folder=str(folder / within)))
+
+
 def test_a_folder_that_cannot_be_made_is_refused(config, tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(ValueError, match=r"cannot write to run folder .*: Not a directory"):

@@ -74,9 +74,13 @@ class Finals:
         results, found = self._study.results, []
         for name, config in configs.items():
             done = {seed: results.get(f"{name} seed {seed}") for seed in self._seeds}
-            returns = {seed: np.array(each, np.float64) for seed, each in done.items() if each is not None}
+            returns = {seed: np.array(each, np.float64) for seed, each in done.items() if self._is_result(each)}
             found.append(Finalist(name, name == START, config, returns))
         return found
+
+    def _is_result(self, returns: Sequence[float | None] | None) -> bool:
+        """Whether these are the returns of a run that was tested as the config says, or that has diverged."""
+        return returns is not None and (len(returns) == self._config.run.test_episodes or returns == [None])
 
     @property
     def are_done(self) -> bool:

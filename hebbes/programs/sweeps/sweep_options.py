@@ -94,6 +94,10 @@ def check_finals(options: SweepOptions, config: TrainConfig) -> None:
     """ValueError if finalists could not be compared."""
     if options.finalists and not config.run.test_episodes:
         raise ValueError("test_episodes must be >= 1 in a sweep with finalists, got 0")
+    if options.finalists and config.run.seed + options.final_seeds >= 2**63:
+        raise ValueError(
+            f"seed must leave room for {options.final_seeds} final_seeds below 2^63, got {config.run.seed}"
+        )
 
 
 def find_searched_options(config: TrainConfig, texts: Sequence[str]) -> list[SearchedOption]:
