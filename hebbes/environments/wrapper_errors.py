@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
-from gymnasium.spaces import Box
+from gymnasium.spaces import Box, Discrete
 
 from hebbes.contracts.engine import EngineError
 from hebbes.contracts.environment import BatchEnv, EnvStep, Space
@@ -38,6 +38,14 @@ def check_observations(observations: Any, num_active: int, space: Space) -> None
     _check_array("observations", observations, (num_active, *(space.shape or ())), "biuf")
 
 
+def _check_actions(space: Space) -> None:
+    """EnvStepError for actions that no policy chooses."""
+    is_choice = isinstance(space, Discrete) and space.start == 0
+    is_vector = isinstance(space, Box) and len(space.shape) == 1 and space.dtype.kind == "f"
+    if not (is_choice or is_vector):
+        raise EnvStepError(f"action_space must be a Discrete that starts at 0, or a vector of floats, got {space}")
+
+
 def _check_array(what: str, array: Any, shape: tuple[int, ...], kinds: str) -> None:
     if not (isinstance(array, np.ndarray) and array.dtype.kind in kinds and array.shape == shape):
         found = f"{array.dtype} of shape {array.shape}" if isinstance(array, np.ndarray) else type(array).__name__
@@ -55,6 +63,7 @@ def start_and_check(env: BatchEnv, spec: EnvironmentSpec) -> None:
         if not _list_users_wrappers(spec):
             return
         check_observations(observations, env.num_envs, env.observation_space)
+        _check_actions(env.action_space)
         active, space = np.arange(env.num_envs), env.action_space
         action = np.clip(0, space.low, space.high).astype(space.dtype) if isinstance(space, Box) else np.int64(0)
         check_env_step(env.step(np.stack([action] * env.num_envs), active), env.num_envs, env.observation_space)

@@ -184,22 +184,10 @@ def make_agent(config: TrainConfig, observation_space: Space, action_space: Spac
         raise ValueError(f"policy {name!r} is not for this program; train it with {program}")
     if not count_outputs(action_space):
         raise ValueError(f"{config.environment.id}: its actions {action_space} have no numbers")
-    _check_actions(action_space)
     sizes = {"observation_shape": observation_space.shape, "num_outputs": count_outputs(action_space)}
     policy = make_policy(name, policy_class, **sizes, **config.policy_options)
     head = "argmax" if isinstance(action_space, Discrete) else ACTION_BOUNDS[config.environment.action_bounds][0]
     return Agent(policy, head)
-
-
-def _check_actions(space: Space) -> None:
-    """ValueError for actions that a policy cannot choose. The program's own wrappers give it no others."""
-    is_count = isinstance(space, Discrete) and space.start == 0
-    is_vector = isinstance(space, Box) and len(space.shape) == 1 and space.dtype.kind == "f"
-    if not (is_count or is_vector):
-        raise ValueError(
-            "wrappers: policies choose from a Discrete that starts at 0, or give a vector of floats, but the outermost "
-            f"wrapper takes {space}"
-        )
 
 
 def choose_policy(observation_space: Space) -> str:

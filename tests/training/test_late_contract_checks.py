@@ -246,7 +246,9 @@ def test_a_later_mistake_is_named(options, line, tmp_path):
 
 
 def test_actions_that_no_policy_chooses_are_refused(tmp_path):
-    line = r"^wrappers: policies choose from .*, but the outermost wrapper takes Discrete\(2, start=1\)"
+    line = (
+        r":CountsFromOne' cannot be used: action_space must be a Discrete that starts at 0, or .*, got Discrete\(2, st"
+    )
     with pytest.raises(ValueError, match=line):
         prepare(make_config(environment="CartPole-v1", folder=str(tmp_path), wrappers=(f"{__name__}:CountsFromOne",)))
 
