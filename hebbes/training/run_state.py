@@ -66,8 +66,8 @@ def _copy_values(values: Mapping[str, Any]) -> dict[str, Any]:
     copied, length = {}, 0
     for name, value in values.items():
         try:
-            _check_keys(value)
             text = json.dumps(value)
+            _check_keys(value)
         except (TypeError, ValueError) as error:
             raise ValueError(f"the trainer's value {name!r} cannot be saved: {error}") from error
         copied[name], length = json.loads(text), length + len(text)
