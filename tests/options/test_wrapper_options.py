@@ -85,6 +85,11 @@ def test_only_gymnasiums_harmless_wrappers_may_be_named_by_a_file():
 def test_gymnasiums_wrappers_are_suggested_and_say_what_they_need():
     for text, expected in [
         ("TimeLimt", "unknown wrapper 'TimeLimt', did you mean 'TimeLimit'"),
+        (
+            "Nix",
+            "gymnasium_wrappers: unknown wrapper 'Nix', known: bullet_distance, bullet_grace, AtariPreprocessing, ",
+        ),
+        ("crop", "gymnasium_wrappers: unknown wrapper 'crop', known: "),
         ("TimeLimit", "gymnasium_wrappers: 'gymnasium.wrappers:TimeLimit' cannot be made with no arguments: missing"),
         ("gymnasium.wrappers.NormalizeObservation", "keeps statistics .*; --observation_normalization"),
         ("RecordVideo", "RecordVideo' needs rendered images, .*: evaluate with --video or --render"),
