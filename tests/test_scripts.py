@@ -154,8 +154,8 @@ def test_weights_are_plain_safetensors(folder):
 
 
 @pytest.mark.slow
-def test_output_to_a_file_has_no_control_characters(folder):
-    done = run("train_static.py", "--environment", "CartPole-v1", "--folder", folder, "--print_every", 2, *TINY)
+def test_output_to_a_file_has_no_control_characters(tmp_path):
+    done = run("train_static.py", "--environment", "CartPole-v1", "--folder", tmp_path, "--print_every", 2, *TINY)
     assert done.stdout.replace("\n", "").isprintable()
     lines = [line for line in done.stdout.splitlines() if not line.startswith("generation ")]  # remarks
     assert [line.split()[0] for line in lines[1:4]] == ["gen", "1", "2"]
