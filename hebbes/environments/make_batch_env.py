@@ -9,14 +9,12 @@ import gymnasium
 
 from hebbes.contracts.environment import BatchEnv
 from hebbes.contracts.option import list_options
-from hebbes.contracts.suggestion import suggest_name
 from hebbes.environments.environment_spec import BACKENDS, EnvironmentSpec
 from hebbes.environments.gymnasium_env import GymnasiumEnv
 from hebbes.environments.ids import is_built_into_gymnasium, register
 from hebbes.environments.morphologies import INTACT
 from hebbes.environments.wrapper_spec import WrapperSpec, check_gymnasium_wrapper
 from hebbes.registry.lookup import find_class
-from hebbes.registry.tables import GYMNASIUM_WRAPPERS, SIMULATOR_WRAPPERS
 from hebbes.registry.users_classes import check_arguments, check_class, is_users_class, make_instance
 
 
@@ -107,11 +105,6 @@ def _explain_envpool_refusal(
 
 def _find_gymnasium_wrapper(wrapper: WrapperSpec) -> Callable[..., gymnasium.Env]:
     check_gymnasium_wrapper(wrapper)
-    known = (*SIMULATOR_WRAPPERS, *sorted(GYMNASIUM_WRAPPERS))
-    if ":" not in wrapper.name and wrapper.name not in known:
-        hint = suggest_name(wrapper.name, known) or ","
-        own = "a class of yours is package.module:Class"
-        raise ValueError(f"gymnasium_wrappers: unknown wrapper {wrapper.name!r}{hint} known: {', '.join(known)}; {own}")
     found = find_class("wrapper", wrapper.name)
     if not issubclass(found, gymnasium.Wrapper):
         raise ValueError(f"gymnasium_wrappers: {wrapper.name!r} is not a gymnasium.Wrapper")

@@ -13,8 +13,9 @@ from typing import Any, TypeAlias
 import yaml
 
 from hebbes.contracts.plain_values import make_plain
+from hebbes.contracts.suggestion import suggest_name
 from hebbes.contracts.yaml_text import parse_yaml
-from hebbes.registry.tables import GYMNASIUM_WRAPPERS, TABLES
+from hebbes.registry.tables import GYMNASIUM_WRAPPERS, SIMULATOR_WRAPPERS, TABLES
 
 Entry: TypeAlias = str | dict[str, dict[str, Any]]
 """A wrapper as an option holds it: its full name, or a mapping from that name to the arguments."""
@@ -74,7 +75,12 @@ RENDERING_WRAPPERS = {f"gymnasium.wrappers:{name}" for name in ("RecordVideo", "
 
 
 def check_gymnasium_wrapper(wrapper: WrapperSpec) -> None:
-    """Raises ValueError for a wrapper of Gymnasium that cannot be used: stateful, rendering or too large."""
+    """Raises ValueError for a wrapper of Gymnasium that cannot be used: unknown, stateful, rendering or too large."""
+    if ":" not in wrapper.name and wrapper.name not in SIMULATOR_WRAPPERS:
+        known = (*SIMULATOR_WRAPPERS, *sorted(GYMNASIUM_WRAPPERS))
+        hint = suggest_name(wrapper.name, known) or ","
+        own = "a class of yours is package.module:Class"
+        raise ValueError(f"gymnasium_wrappers: unknown wrapper {wrapper.name!r}{hint} known: {', '.join(known)}; {own}")
     if wrapper.name in STATISTICS_WRAPPERS:
         raise ValueError(
             f"gymnasium_wrappers: {wrapper.name!r} keeps statistics from one episode to the next, so that results "

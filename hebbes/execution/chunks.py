@@ -66,10 +66,11 @@ def _take_rows(population: Population, weights: Weights, shape: tuple[int, int])
     """A population's weights; EngineError if they are not float32 of this shape. Those of a user's may be anything."""
     if isinstance(weights, LowRankWeights):
         return weights
-    if isinstance(weights, np.ndarray) and weights.shape == shape and weights.dtype == np.float32:
-        return np.ascontiguousarray(weights)
-    is_array = isinstance(weights, np.ndarray)
-    found = f"{weights.dtype} of shape {weights.shape}" if is_array else f"a {type(weights).__name__}"
+    found = f"a {type(weights).__name__}"
+    if isinstance(weights, np.ndarray):
+        if weights.shape == shape and weights.dtype == np.float32:
+            return np.ascontiguousarray(weights)
+        found = f"{weights.dtype} of shape {weights.shape}"
     raise EngineError(f"population {describe_class(population)}: weights must be float32 of shape {shape}, got {found}")
 
 

@@ -52,8 +52,8 @@ EXTRA_VARIANCE_LIMIT = 1e-5
 EXTRA_VARIANCE_DECAY = 0.95
 EXTRA_VARIANCE_START = 0.95 * 1e-3 + 0.05 * EXTRA_VARIANCE_LIMIT
 """Theirs starts at 1e-3 and moves before its first use."""
-WORK = ("policy_seconds", "simulator_seconds", "critics_seconds")
-"""Tallies of what workers do."""
+WORK_TALLIES = ("policy_seconds", "simulator_seconds", "critics_seconds")
+"""Tallies of the seconds that workers work."""
 
 
 @dataclass(frozen=True)
@@ -240,7 +240,7 @@ def measure_trained_members(rollouts: Rollouts, trained: list[int]) -> dict[str,
         "failed_members": int(np.isnan(returns).sum()),
         "rl_share": float(is_rl.mean()),
         "rl_parent_share": _mean(is_rl[parents].astype(np.float64)),
-        "work_seconds": sum(rollouts.tallies.get(name, 0.0) for name in WORK),
+        "work_seconds": sum(rollouts.tallies.get(name, 0.0) for name in WORK_TALLIES),
     }
 
 

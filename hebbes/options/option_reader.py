@@ -36,8 +36,9 @@ class OptionReader:
     def read(self, given: Sequence[GivenOption]) -> dict[str, Any]:
         """The values by `OwnedOption.key`; ValueError for the first mistake.
 
-        The last value counts, where an option is given twice under one name. Two names of it are a mistake, except in
-        a file that has the default under one of them: files of earlier versions hold all options.
+        The last value counts, where an option is given twice under one name. Two names of it are a mistake, except for
+        an option of a wrapper or logger, and in a file that has the default under one of them: files of earlier
+        versions hold all options.
         """
         values: dict[str, Any] = {}
         names: dict[str, str] = {}

@@ -1,7 +1,7 @@
 """The program `film`, which shows how a run learned: an episode of each policy that it kept, in one video."""
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -58,8 +58,8 @@ def film(description: str) -> None:
             from hebbes.reporting.video import check_video_path
 
             check_video_path("--output", Path(config.output))
-            remarks: list[str] = []
-            files = list({Path(each).resolve(): each for each in _list_files(config.runs, remarks)}.values())
+            listed, remarks = _list_files(config.runs)
+            files = list({Path(each).resolve(): each for each in listed}.values())
         with Console(sys.stderr) as console:
             with report_errors_in_one_line(), console.phase("reading policies"):
                 scenes = make_scenes(config, files)
@@ -81,14 +81,15 @@ def film(description: str) -> None:
         print_or_exit(f"film  {config.output}  {shown}")
 
 
-def _list_files(paths: Sequence[str], remarks: list[str]) -> Iterator[str]:
-    """The policy files, in the order of the film; ValueError if a folder holds no run, or a run no policy yet.
+def _list_files(paths: Sequence[str]) -> tuple[list[str], list[str]]:
+    """The policy files, in the order of the film, and a line for the user on each run that has only its best policy.
 
-    A line for the user is added to `remarks` for each run of which only the best policy is there.
+    ValueError if a folder holds no run, or a run no policy yet.
     """
+    files, remarks = [], []
     for path in paths:
         if not Path(path).is_dir():
-            yield path
+            files.append(path)
             continue
         for folder in find_run_folders(Path(path)):
             kept, best = list_kept_files(folder), folder / BEST
@@ -96,7 +97,8 @@ def _list_files(paths: Sequence[str], remarks: list[str]) -> Iterator[str]:
                 raise ValueError(f"{folder} has no policy yet")
             if not kept:
                 remarks.append(f"{folder} has kept no policies (--keep_every), so only {BEST} is filmed")
-            yield from map(str, [*kept, *([best] if best.exists() else [])])
+            files += map(str, [*kept, *([best] if best.exists() else [])])
+    return files, remarks
 
 
 def make_scenes(config: FilmConfig, files: Sequence[str]) -> list["Scene"]:

@@ -12,7 +12,7 @@ from jaxtyping import Float64
 
 from hebbes.files.appended_file import AppendedFile
 from hebbes.files.atomic_file import write_atomically
-from hebbes.registry.former_names import FORMER_COLUMNS
+from hebbes.registry.former_names import rename_columns
 
 METRICS_CSV = "metrics.csv"
 
@@ -176,13 +176,6 @@ def cut_metrics(path: Path, unit: str, units: int) -> list[str]:
     return []
 
 
-def _rename_former_columns(columns: Sequence[str]) -> list[str]:
-    """The columns of an earlier version under their current names; all others, such as a user's own, as they are."""
-    if "unperturbed_return" not in columns:  # which every file of such a version has
-        return list(columns)
-    return [FORMER_COLUMNS.get(name, name) for name in columns]
-
-
 def _format_line(cells: Sequence[str]) -> bytes:
     return (",".join(cells) + "\n").encode()
 
@@ -236,7 +229,7 @@ def read_last_row(path: Path) -> dict[str, float]:
             file.seek(max(start, path.stat().st_size - MAX_ROW_BYTES))
             lines = file.read().decode(errors="replace").split("\n")[:-1]
         cells = lines[-1].split(",") if lines else []
-        return dict(zip(_rename_former_columns(columns), (float(cell or "nan") for cell in cells), strict=True))
+        return dict(zip(rename_columns(columns), (float(cell or "nan") for cell in cells), strict=True))
     except (OSError, ValueError):
         return {}
 
@@ -254,4 +247,4 @@ def _parse_table(path: Path, text: str) -> dict[str, Float64[np.ndarray, " gener
         values = np.array([[float(cell or "nan") for cell in row] for row in rows], dtype=np.float64)
     except ValueError as error:
         raise ValueError(f"{path}: {error}") from None
-    return dict(zip(_rename_former_columns(columns), values.reshape(len(rows), len(columns)).T, strict=True))
+    return dict(zip(rename_columns(columns), values.reshape(len(rows), len(columns)).T, strict=True))

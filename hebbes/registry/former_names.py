@@ -3,7 +3,7 @@
 Names are mapped as text, before anything is imported or looked up.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from hebbes.registry.tables import TABLES
@@ -46,6 +46,13 @@ FORMER_CLASSES = {
     for name, place in TABLES[kind].items()
 }
 """Full names of classes that files from before the package hold, such as `strategies.cma_es:CmaEs`."""
+
+
+def rename_columns(columns: Sequence[str]) -> list[str]:
+    """The columns of a metrics.csv of an earlier version under their current names; those of any other as they are."""
+    if "unperturbed_return" not in columns:  # which every file of such a version has
+        return list(columns)
+    return [FORMER_COLUMNS.get(name, name) for name in columns]
 
 
 def find_current_class_name(name: Any) -> Any:

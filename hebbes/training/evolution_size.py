@@ -21,9 +21,7 @@ UNKNOWN_VECTORS = 10
 class EvolutionSize(SearchSize):
     """The quantities of a search by an evolution strategy."""
 
-    name: str
-    """Of the strategy."""
-    strategy: type[Any]
+    strategy: str
     settings: Any
     num_params: int
 
@@ -35,9 +33,10 @@ class EvolutionSize(SearchSize):
 
     def estimate_memory(self) -> SearchMemory:
         """What the class of the strategy says, or a guess for a user's own that does not say it."""
-        if isinstance(self.strategy, EstimatesMemory) and ismethod(self.strategy.memory):
-            with convert_errors("strategy", self.name):
-                return self.strategy.memory(self.settings, self.num_params, self.population_size)
+        found = find_class("strategy", self.strategy)
+        if isinstance(found, EstimatesMemory) and ismethod(found.memory):
+            with convert_errors("strategy", self.strategy):
+                return found.memory(self.settings, self.num_params, self.population_size)
         vector = 8 * self.num_params
         return SearchMemory(UNKNOWN_VECTORS * vector, UNKNOWN_VECTORS * vector, vector)
 
@@ -48,8 +47,7 @@ def measure_evolution(config: TrainConfig, policy: Policy) -> EvolutionSize:
     population_size = _count_members(settings, num_params)
     grows = options.num_interactions is not None
     return EvolutionSize(
-        name=options.strategy,
-        strategy=find_class("strategy", options.strategy),
+        strategy=options.strategy,
         settings=settings,
         num_params=num_params,
         population_size=_count_largest_population(options, population_size),

@@ -66,11 +66,7 @@ def make_folder(config: TrainConfig, write_files: Callable[[Path], None]) -> tup
     """
     parent = find_parent(config)
     with _name_folder_in_errors(parent):
-        for folder in (parent, *parent.absolute().parents):
-            if (folder / CONFIG_YAML).exists() and (folder / checkpoints.FOLDER).is_dir():
-                raise ValueError(
-                    f"folder {config.run.folder} is within the run {folder}, where no program would find it"
-                )
+        _check_is_outside_runs(config.run.folder, parent)
         parent.mkdir(parents=True, exist_ok=True)
         parent_lock = os.open(parent, os.O_RDONLY)
     try:
@@ -80,6 +76,13 @@ def make_folder(config: TrainConfig, write_files: Callable[[Path], None]) -> tup
         return folder, make_folder_atomically(folder, write_files)
     finally:
         os.close(parent_lock)
+
+
+def _check_is_outside_runs(named: str, parent: Path) -> None:
+    """ValueError if the parent of new runs, which `folder` has named, lies in the folder of a run."""
+    for folder in (parent.absolute(), *parent.absolute().parents):
+        if (folder / CONFIG_YAML).exists() and (folder / checkpoints.FOLDER).is_dir():
+            raise ValueError(f"folder {named} is within the run {folder}, where no program would find it")
 
 
 def make_folder_atomically(folder: Path, write_files: Callable[[Path], None]) -> int:
