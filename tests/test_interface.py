@@ -127,3 +127,12 @@ def test_a_value_of_a_wrong_type_is_refused_by_the_option_s_name(options, messag
     with pytest.raises(ValueError, match=f"^{message}"):
         hebbes.train({"environment": "CartPole-v1", "folder": str(tmp_path), **options}, quiet=True)
     assert not list(tmp_path.iterdir())
+
+
+def test_a_callback_that_changes_the_working_folder_loses_nothing(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "elsewhere").mkdir()
+    options = {"environment": "CartPole-v1", "policy": "linear", "generations": 2, "threads": 1, "test_episodes": 2}
+    done = hebbes.train({**options, "folder": "runs"}, on_generation=lambda row: os.chdir("/"), quiet=True)
+    assert done.is_complete and done.folder.is_relative_to(tmp_path / "runs")
+    assert done.best.is_file() and list(done.metrics["generation"]) == [1, 2]
