@@ -9,7 +9,6 @@ from typing import Any
 from hebbes.contracts.errors import join_lines
 from hebbes.contracts.option import find_unused_options, list_options
 from hebbes.contracts.plain_values import make_list
-from hebbes.execution.observation_moments import read_moments
 from hebbes.files.policy_file import SavedPolicy
 from hebbes.options.command_line import resolve_config
 from hebbes.options.texts import format_arguments, format_options
@@ -69,7 +68,7 @@ def find_known_options(saved: SavedPolicy) -> dict[str, Any]:
     return {
         **{"environment": spec.environment, "import": list(spec.imports), "policy": saved.policy_name},
         **{"env_kwargs": dict(spec.env_kwargs), "morphologies": list(spec.morphologies)},
-        "observation_normalization": read_moments(saved.buffers) is not None,
+        "observation_normalization": "observation_mean" in saved.buffers,
     }
 
 

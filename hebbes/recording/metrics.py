@@ -48,7 +48,8 @@ METRICS: Mapping[str, str] = {
     "success_rate": "share of the last ten individuals that have taken the mean's place; empty before the tenth",
     "mean_policy_rank": "rank of the mean policy by fitness without weight penalty; 1 means that no member was better",
     "failed_members": "members with a non-finite reward, observation or output; not counted in the returns above",
-    "sigma": "standard deviation of the noise on the parameters; the mean if each parameter has its own",
+    "sigma": "standard deviation of the noise on the parameters; if each has its own, their mean, or root mean square "
+    "(cma_es, sep_cma_es, xnes, cr_fm_nes)",
     "update_norm": "Euclidean length of this generation's change of the parameters",
     "mean_norm": "Euclidean length of the mean policy's parameters",
     "update_over_sigma": "root mean square over the parameters of this generation's change divided by sigma",
@@ -65,7 +66,7 @@ METRICS: Mapping[str, str] = {
     "less this, is how long they waited",
     "job_wait_seconds": "seconds that these jobs waited for a free worker or were on their way, added up",
     "num_members": "perturbed members of the population",
-    "episode_length_mean": "mean length of the population's episodes in environment steps",
+    "episode_length_mean": "mean length of the population's episodes in environment steps, without failed ones",
     "saturated_actions": "share of the numbers of Box actions that are within 1 % of the range from a bound",
     "policy_seconds_share": "share of the generation's wall time in which policies act",
     "simulator_seconds_share": "the same for simulators and wrappers",

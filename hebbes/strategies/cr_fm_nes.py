@@ -49,7 +49,7 @@ class CRFMNESSettings(AdaptiveSettings):
 class RankOnePopulation:
     """Members center + deviations * (z + (sqrt(1 + |v|^2) - 1) v' v'.z) with v' = v / |v|; the last one is the center.
 
-    The second half of the perturbed members has the noise of the first half with the opposite sign.
+    Members 2k and 2k + 1 are an antithetic pair: their noise differs in sign only.
     """
 
     center: Float64[np.ndarray, " params"]
@@ -66,9 +66,8 @@ class RankOnePopulation:
 
     def noise(self, member: int) -> Float64[np.ndarray, " params"]:
         """Standard normal noise of a perturbed member."""
-        half = self.population_size // 2
-        noise = draw_noise(self.seed, self.generation, [member % half], len(self.center))[0]
-        return noise if member < half else -noise
+        noise = draw_noise(self.seed, self.generation, [member // 2], len(self.center))[0]
+        return -noise if member % 2 else noise
 
     def weights(self, ids: Sequence[int]) -> Weights:
         """Parameters of the members `ids`, one row each."""
@@ -123,10 +122,10 @@ class CRFMNES(LibraryStrategy):
     def _draw_tie_order(self, rng: np.random.Generator) -> Int[np.ndarray, " members"]:
         """Ranks the two members of an antithetic pair next to each other, so that their noise nearly cancels.
 
-        In the order of their numbers, the noise of the first half would make the whole step.
+        Ranked by their signs, the members of one sign would make the whole step.
         """
         pairs, swaps = rng.permutation(self._population_size // 2), rng.integers(2, size=self._population_size // 2)
-        return np.concatenate([2 * pairs + swaps, 2 * pairs + 1 - swaps])
+        return np.stack([2 * pairs + swaps, 2 * pairs + 1 - swaps], axis=1).ravel()
 
     def _update(
         self,
@@ -137,11 +136,11 @@ class CRFMNES(LibraryStrategy):
         ranks = np.empty(self._population_size)
         ranks[order] = np.arange(self._population_size)
         ranks[np.isnan(fitness)] = inf
-        half = np.stack([population.noise(member) for member in range(self._population_size // 2)], axis=1)
+        half = np.stack([population.noise(member) for member in range(0, self._population_size, 2)], axis=1)
         self._feed_noise(half)
         self._library.z = np.zeros((len(half), self._population_size))  # its memory order affects the last bits, too
-        values = iter(ranks)
-        self._library.f = lambda weights: next(values)  # the library asks for one member after the other
+        values = iter([*ranks[0::2], *ranks[1::2]])  # the library asks for those with the opposite noise after the others
+        self._library.f = lambda weights: next(values)
         self._library.one_iteration()
 
     def _feed_noise(self, noise: Float64[np.ndarray, "params columns"]) -> None:

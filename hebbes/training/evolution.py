@@ -53,7 +53,7 @@ class Evolution(Trainer):
         _check_growth(config, self.strategy)
         self._constants = {name: array for name, array in buffers.items() if name not in NORMALIZATION_BUFFERS}
         self._moments = read_moments(buffers)
-        self._episode_length: float | None = None  # mean of the last generation, in env steps
+        self._episode_length: float | None = None  # mean of the last generation, in env steps, without failed episodes
 
     def __str__(self) -> str:
         return f"strategy {self._options.strategy!r}"
@@ -115,7 +115,7 @@ class Evolution(Trainer):
             raise FloatingPointError("the weights are no longer finite; is learning_rate too large?")
         seconds = time.perf_counter() - started
         self._moments = merge_moments([self._moments, *rollouts.moments])
-        self._episode_length = float(rollouts.env_steps.mean())
+        self._episode_length = float(rollouts.env_steps[~np.isnan(rollouts.returns)].mean())  # of at least one member
         after = {
             "num_members": len(population) - 1,
             "episode_length_mean": self._episode_length,

@@ -17,7 +17,6 @@ from hebbes.environments.environment_spec import EnvironmentSpec
 from hebbes.environments.reference_batch import collect_reference_batch
 from hebbes.environments.wrapper_spec import WrapperSpec
 from hebbes.execution.episode import Agent
-from hebbes.execution.observation_moments import read_moments
 from hebbes.files.checksummed_file import MAX_HEADER_BYTES
 from hebbes.files.policy_file import MAX_FILE_BYTES, get_policy_fields, read_policy_file
 from hebbes.files.torch_file import is_torch_file, read_torch_weights
@@ -53,10 +52,10 @@ def find_starting_point(
         )
         advice = " (--action_bounds)" * ("action_head" in differing)
         raise ValueError(f"init_from {config.run.init_from} holds {theirs}, but these options make {ours}{advice}")
-    moments, normalizes = read_moments(saved.buffers), find_trainer(config.trainer).normalizes_observations(config)
-    if (moments is not None) != normalizes:
+    normalized = "observation_mean" in saved.buffers  # also where no observation has been counted yet
+    if normalized != (normalizes := find_trainer(config.trainer).normalizes_observations(config)):
         raise ValueError(
-            f"init_from {config.run.init_from} was trained {'with' if moments else 'without'} "
+            f"init_from {config.run.init_from} was trained {'with' if normalized else 'without'} "
             f"observation_normalization, which is {'on' if normalizes else 'off'} here"
         )
     return saved.weights, saved.buffers

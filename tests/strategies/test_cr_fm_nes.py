@@ -12,9 +12,9 @@ def ellipsoid(rows):
     return -(np.square(rows.astype(np.float64)) * np.logspace(0, 3, rows.shape[-1])).sum(axis=-1)
 
 
-def stack_noise(ours, population):
-    half = (len(population) - 1) // 2
-    return np.stack([population.noise(member) for member in range(half)], axis=1)
+def sort_as_library(members):
+    """Ours are in pairs. The library has one half first, then the other with the opposite noise."""
+    return np.concatenate([members[0::2], members[1::2]])
 
 
 @pytest.mark.parametrize("num_failed", [0, 3])
@@ -31,13 +31,13 @@ def test_equals_the_librarys_own_optimize_with_the_same_noise(monkeypatch, num_f
     library = crfmnes.CRFMNES(12, cost, START.astype(np.float64)[:, None], 0.5, 12, use_constraint_violation=False)
     for generation in range(25):
         population = ours.ask(generation)
-        theirs.append(stack_noise(ours, population))
+        theirs.append(np.stack([population.noise(member) for member in range(0, 12, 2)], axis=1))
         asked.clear()
         library.optimize(1)
         rows = make_members(population)
-        assert rows[:-1] == pytest.approx(np.array(asked), abs=1e-5)
+        assert sort_as_library(rows[:-1]) == pytest.approx(np.array(asked), abs=1e-5)
         fitness = ellipsoid(rows)
-        fitness[:num_failed] = np.nan
+        fitness[sort_as_library(np.arange(12))[:num_failed]] = np.nan
         ours.tell(population, make_results(population, fitness))
     assert ours.mean == pytest.approx(library.m[:, 0], abs=1e-5)
     assert ours.state_dict()["sigma"] == pytest.approx(library.sigma, rel=1e-4)
@@ -72,7 +72,7 @@ def test_the_long_direction_lengthens_the_noise():
     rows = make_members(ours.ask(0))[:-1].astype(np.float64)
     covariance = 0.25 * (np.eye(5) + direction @ direction.T)
     assert rows.T @ rows / 2000 == pytest.approx(covariance, abs=0.5)
-    assert rows[:1000] == pytest.approx(-rows[1000:], abs=1e-6)
+    assert rows[0::2] == pytest.approx(-rows[1::2], abs=1e-6)
 
 
 def test_the_library_that_others_import_stays_as_it_is():

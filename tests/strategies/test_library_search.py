@@ -27,7 +27,7 @@ def test_members_that_tie_get_the_same_weight_on_average(name):
     for seed in range(300):
         strategy = make_strategy(name, seed, population_size=6)
         population, before = strategy.ask(0), strategy.mean
-        first, other = make_members(population)[[0, 3]]  # an antithetic pair in cr_fm_nes
+        first, other = make_members(population)[[0, 1]]  # an antithetic pair in cr_fm_nes
         strategy.tell(population, make_results(population, np.array([0.0, 0.0, 0.0, 0.0, 0.0, 1.0, 0.0])))
         favors.append((strategy.mean - before) @ (first - other) / np.square(first - other).sum())
     assert np.std(favors) > 0

@@ -47,6 +47,15 @@ def test_the_mean_policy_is_the_last_member_and_the_others_differ(name):
 
 
 @each_strategy
+def test_antithetic_pairs_are_members_2k_and_2k_plus_1(name):
+    rows = make_members(make_strategy(name).ask(0)).astype(np.float64)
+    noise = rows[:-1] - rows[-1]
+    mirrors = np.isclose(noise[:, np.newaxis], -noise, atol=1e-6).all(axis=2)
+    assert mirrors.sum() in (0, len(noise))
+    assert all(each ^ 1 == other for each, other in np.argwhere(mirrors))
+
+
+@each_strategy
 def test_the_search_starts_where_it_is_told_to_and_leaves_that_alone(name):
     start = START.copy()
     strategy = make_strategy(name, start=start)

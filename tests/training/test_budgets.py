@@ -114,6 +114,14 @@ def test_the_cap_goes_on_after_a_resume(tmp_path):
     assert resumed["episode_length_mean"].tolist() == whole.tolist()
 
 
+def test_episodes_that_fail_do_not_lower_the_cap(tmp_path):
+    script = {"truncate_at": 20, "raise_at": 1, "only_above": 0.0}
+    folder = train(make_scripted_config(tmp_path, env_kwargs=script, episode_cap_factor=2.0, population_size=8))
+    metrics = load_metrics(folder)
+    assert metrics["failed_members"][0] > 0
+    assert metrics["episode_length_mean"].tolist() == [20] * len(metrics["generation"])
+
+
 def test_a_shift_of_the_reward_changes_the_fitness_and_no_return(tmp_path):
     """Without the reward of 1 per env step, all members tie on CartPole, and the linear policy stays at zero."""
     for name, flags, moves in (("plain", [], True), ("shifted", ["--reward_shift", "-1"], False)):

@@ -176,6 +176,16 @@ def test_observation_statistics_grow_are_saved_and_are_carried_on(config):
     assert load(on / "latest.dat").buffers["observation_count"].tolist() == [1008]
 
 
+def test_a_policy_that_has_seen_no_observation_yet_is_normalized_too(config):
+    settings = {"observation_normalization": True, "keep_every": 1, "generations": 1}
+    start = train(change(config, **settings)) / "kept" / "00000000.dat"
+    assert load(start).buffers["observation_count"].tolist() == [0]
+    with pytest.raises(ValueError, match="was trained with observation_normalization, which is off here"):
+        prepare(change(config, init_from=str(start), run_name="off"))
+    on = train(change(config, **settings, init_from=str(start), run_name="on"))
+    assert load(on / "latest.dat").buffers["observation_count"].tolist() == [168]
+
+
 def test_starts_from_a_saved_policy(config):
     folder = train(config)
     settings = {"population_size": 2, "learning_rate": 1e-9}
