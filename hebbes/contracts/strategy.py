@@ -45,6 +45,8 @@ class Strategy(Protocol):
     def ask(self, generation: int, num_members: int | None = None) -> Population:
         """The members to evaluate: as many as the settings say, then the mean policy as an additional last one.
 
+        What is returned must not change later. Another generation is another object: workers keep what they were sent.
+
         A strategy that `grows` may be asked for another number of members. A larger population then begins with the
         members of a smaller one of the same generation.
 

@@ -20,7 +20,7 @@ from hebbes.environments.bullet_walkers import accelerate_walker
 from hebbes.environments.ids import find_atari_game
 from hebbes.environments.morphologies import INTACT, SPECIES, provide_morphology_file
 from hebbes.environments.quiet_simulators import has_display, quieten
-from hebbes.environments.spaces import check_spaces, flatten_observation, is_flattened, make_flat_space
+from hebbes.environments.spaces import check_spaces, flatten_any_observation, is_flattened, make_flat_space
 from hebbes.environments.step_results import StepResult, StepResults, gather_results, stack_observations
 from hebbes.environments.stepping_guard import SteppingGuard, check_episode, derive_episode_seeds
 
@@ -100,7 +100,7 @@ class GymnasiumEnv:
         self._guard.end_episodes(ids, rows.terminated | rows.truncated)
         info = {}
         if self._has_lives:
-            info["lives"] = np.array([info.get("lives", 0) for info in rows.infos], np.int32)
+            info["lives"] = np.array([(info or {}).get("lives", 0) for info in rows.infos], np.int32)
         return EnvStep(rows.observations, rows.rewards, rows.terminated, rows.truncated, info, faults)
 
     @property
@@ -132,7 +132,10 @@ class GymnasiumEnv:
         self.action_space: Space = action_space
         self._guard = SteppingGuard(self.num_envs, self.action_space, np.dtype(self.action_space.dtype))
         # PyBullet's first episode after loading differs in the last bits from later ones with the same seed.
-        self._first = self._reset(self.seeds)
+        try:
+            self._first = self._reset(self.seeds)
+        except ValueError as error:
+            raise ValueError(f"environment {self._environment!r} cannot be started: {error}") from error
 
     def _make_env(self, index: int, morphology: Path | None) -> gymnasium.Env:
         def make(**options: Any) -> gymnasium.Env:
@@ -159,19 +162,20 @@ class GymnasiumEnv:
         if self._wrappers:  # they draw from the environment's generator, and `reset` need not begin it anew
             for env, seed in zip(self._envs, seeds, strict=True):
                 env.unwrapped.np_random, _ = np_random(seed)
-        results = [env.reset(seed=seed) for env, seed in zip(self._envs, seeds, strict=True)]
+        results = [self._read(env.reset(seed=seed)) for env, seed in zip(self._envs, seeds, strict=True)]
         if not all(isinstance(result, tuple) and len(result) == 2 for result in results):
-            raise ValueError(
-                f"{self._environment}: reset must return two things, the observation and a mapping of info"
-            )
-        first = [self._read(result)[0] for result in results]
-        return stack_observations(f"{self._environment}: observation of reset", first, self.observation_space)
+            raise ValueError("reset must return two things, the observation and a mapping of info")
+        return stack_observations("observation of reset", [first for first, _ in results], self.observation_space)
 
     def _read(self, result: Any) -> Any:
-        """The result of `reset` or `step`, with the observation flattened if it has several parts."""
-        if not is_flattened(self._observed_space) or not isinstance(result, tuple):
+        """The result of `reset` or `step`, its observation flattened if it has several parts.
+
+        Other observations are copied, because sub-environments may write theirs into one array of all.
+        """
+        if not isinstance(result, tuple) or not result:
             return result
-        return flatten_observation(self._observed_space, result[0]), *result[1:]
+        space, (observation, *others) = self._observed_space, result
+        return flatten_any_observation(space, observation) if is_flattened(space) else np.array(observation), *others
 
     def _gather(self, ids: Int[np.ndarray, " active"], results: list[Any], faults: dict[int, str]) -> StepResults:
         """The results in arrays, with those of sub-environments that returned something invalid replaced."""
@@ -267,12 +271,13 @@ def _make_atari(environment: str, env_kwargs: Mapping[str, Any], render_mode: st
     options = {"frameskip": 4, "repeat_action_probability": 0.0, **env_kwargs}
     frameskip = options.pop("frameskip")
     check_frameskip(environment, frameskip)
+    limit = options.pop("max_episode_steps", None)  # in env steps, which Gymnasium would take for frames
     quieten("ale_py", render_mode)
     fixed: dict[str, Any] = {"disable_env_checker": True, "frameskip": 1, "max_num_frames_per_episode": None}
     env = gymnasium.make(_find_gymnasium_id(environment), **fixed, **_make_render_options(render_mode), **options)
     env = AtariPreprocessing(env, noop_max=1, frame_skip=frameskip, screen_size=ATARI_SCREEN, grayscale_obs=False)
     env.metadata = {**env.metadata, "render_fps": ATARI_FRAMES_PER_SECOND / frameskip}
-    return TimeLimit(env, ATARI_FRAMES // frameskip)
+    return env if limit == -1 else TimeLimit(env, ATARI_FRAMES // frameskip if limit is None else limit)
 
 
 def has_fire_button(environment: str) -> bool:

@@ -34,6 +34,11 @@ REGISTERED_ON_IMPORT = ("ale_py", "pybullet_envs_gymnasium")
 for _name, _class in ENVIRONMENTS.items():  # of our own
     gymnasium.register(_name, entry_point=_class)
 
+_BUILT_IN = {
+    name: spec for name, spec in gymnasium.registry.items() if str(spec.entry_point).startswith("gymnasium.envs.")
+}
+"""Gymnasium's own, before packages of users replace any."""
+
 STICKY = 0.25
 """Probability that an Atari frame repeats the previous action, for names with sticky actions (Machado et al. 2018)."""
 
@@ -124,7 +129,7 @@ def is_built_into_gymnasium(environment: str) -> bool:
     if find_atari_game(environment) is not None:
         return True
     found = gymnasium.registry.get(environment)
-    return found is not None and str(found.entry_point).startswith("gymnasium.envs.")
+    return found is not None and found is _BUILT_IN.get(environment)
 
 
 def _split_id(name: str) -> tuple[str, int | None]:

@@ -13,6 +13,8 @@ from gymnasium.spaces import Box, Dict, Discrete, MultiBinary, MultiDiscrete, Tu
 from gymnasium.spaces.utils import flatdim, flatten, flatten_space
 from jaxtyping import Shaped
 
+from hebbes.environments.step_results import stack_observations
+
 NUMERIC_SPACES = Box | Discrete | MultiBinary | MultiDiscrete
 """Spaces whose values are arrays of numbers."""
 
@@ -70,6 +72,19 @@ def make_flat_space(space: Space) -> Space:
 
 
 def flatten_observation(space: Space, observation: Any) -> Shaped[np.ndarray, " numbers"]:
-    """The observation as one row; FloatingPointError if a part that must be integers is not finite."""
-    with np.errstate(invalid="raise"):
-        return np.asarray(flatten(space, observation))
+    """The observation, whose parts fit the space, as one row."""
+    return np.asarray(flatten(space, observation))
+
+
+def flatten_any_observation(space: Space, observation: Any) -> Shaped[np.ndarray, " numbers"]:
+    """The observation as one row; an error of any kind if its parts do not fit the space."""
+    return flatten_observation(space, _read_parts(space, observation))
+
+
+def _read_parts(space: Space, observation: Any) -> Any:
+    """The observation with its parts as arrays that fit their spaces."""
+    if isinstance(space, Dict):
+        return {key: _read_parts(part, observation[key]) for key, part in space.items()}
+    if isinstance(space, Tuple):
+        return tuple(_read_parts(part, each) for part, each in zip(space, observation, strict=True))
+    return stack_observations("observation", [observation], space)[0]

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
-from gymnasium.spaces import Discrete
+from gymnasium.spaces import Discrete, MultiBinary, MultiDiscrete
 from jaxtyping import Bool, Float64, Shaped
 
 from hebbes.contracts.environment import Space
@@ -45,9 +45,18 @@ def gather_results(results: Sequence[StepResult], space: Space) -> StepResults:
 def stack_observations(what: str, observations: Sequence[Any], space: Space) -> Shaped[np.ndarray, "rows ..."]:
     """The observations in one array of the space's dtype; ValueError or TypeError if they do not fit the space."""
     stacked = _convert_numbers(what, observations, space.shape or (), np.dtype(space.dtype))
-    if isinstance(space, Discrete) and not ((space.start <= stacked) & (stacked < space.start + space.n)).all():
+    if not _are_in_range(stacked, space):
         raise ValueError(f"{what} is not in {space}")
     return stacked
+
+
+def _are_in_range(values: Shaped[np.ndarray, "rows ..."], space: Space) -> bool:
+    """Whether the numbers are among those that a space of integers lists. Others have no range that counts here."""
+    if isinstance(space, Discrete):
+        return bool(((space.start <= values) & (values < space.start + space.n)).all())
+    if isinstance(space, MultiDiscrete):
+        return bool(((space.start <= values) & (values < space.start + space.nvec)).all())
+    return not isinstance(space, MultiBinary) or bool(((values == 0) | (values == 1)).all())
 
 
 def _convert_numbers(

@@ -37,7 +37,8 @@ class ProcessWorker:
         context = multiprocessing.get_context("spawn")  # a forked process would hang in EnvPool
         self.connection, child = context.Pipe()
         dies_with_thread = threading.current_thread() is threading.main_thread()
-        self.process = context.Process(target=_serve, args=(child, make_host, dies_with_thread), daemon=True)
+        # no daemon, because daemons may not have processes, and simulators may
+        self.process = context.Process(target=_serve, args=(child, make_host, dies_with_thread))
         self._took_its_call, self._was_stopped = True, False
         resource_tracker.ensure_running()  # if it started within the next lines, it would unblock the signals
         blocked = signal.pthread_sigmask(signal.SIG_BLOCK, PARENTS_SIGNALS)  # the process inherits this mask
@@ -108,7 +109,7 @@ class ProcessTransport:
         self.num_workers = threads
         self.workers: list[ProcessWorker] = []
         self._make_host = make_host
-        # Runs before multiprocessing ends its processes with SIGTERM. Ours ignore it, so that would wait forever.
+        # Runs before multiprocessing waits for its processes.
         Finalize(self, _stop_workers, (self.workers,), exitpriority=0)
 
     def share(self, value: Any) -> Any:
@@ -154,6 +155,7 @@ def _stop_workers(workers: list[ProcessWorker]) -> None:
 def _serve(connection: Connection, make_host: Callable[[], Host], dies_with_thread: bool) -> None:
     """Does one call after another until the parent closes the connection."""
     _end_with_parent(dies_with_thread)
+    _leave_signals_to_parent()
     threadpool_limits(limits=1, user_api="blas")  # as in the training process; policies of users may need it
     host = make_host()
     try:
@@ -162,6 +164,24 @@ def _serve(connection: Connection, make_host: Callable[[], Host], dies_with_thre
             _do_call(connection, host)
     except (EOFError, OSError):  # the parent closed the connection, or died
         host.close()
+
+
+def _leave_signals_to_parent() -> None:
+    """Signals to the parent's process group reach neither this process nor those that a simulator starts.
+
+    Those sent to this process do nothing. For the others they mean what they always do, unless the parent ignores them.
+    """
+    os.setpgid(0, 0)
+    # neither ignored nor blocked, because programs inherit that; a handler ends with the program's start
+    handled = [number for number in PARENTS_SIGNALS if signal.getsignal(number) is not signal.SIG_IGN]
+    usual = {number: signal.signal(number, lambda number, frame: None) for number in handled}
+
+    def restore() -> None:
+        for number, handler in usual.items():
+            signal.signal(number, handler)
+
+    os.register_at_fork(after_in_child=restore)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, PARENTS_SIGNALS)
 
 
 def _do_call(connection: Connection, host: Host) -> None:

@@ -79,7 +79,7 @@ def _lock(descriptor: int) -> bool:
 def delete_leftovers(folder: Path) -> None:
     """Deletes the temporary files of killed processes, and none that another process is writing."""
     for path in folder.glob(f".*{_SUFFIX}"):
-        with suppress(FileNotFoundError):
+        with suppress(OSError):  # another user's, for example
             if path.is_file() and not path.is_symlink():
                 with path.open("rb") as file:
                     if _lock(file.fileno()):

@@ -146,7 +146,7 @@ def read_newest_header(folder: Path, *, check: bool = False) -> CheckpointHeader
             if check:
                 _load_checkpoint(path)
             return _read_header(path)
-        except (OSError, ValueError, LookupError, TypeError, RecursionError) as error:
+        except (OSError, ValueError, LookupError, TypeError, ArithmeticError, RecursionError) as error:
             damaged.append(f"{path.name}: {' '.join(str(error).split())}")
     raise ValueError("; ".join(damaged) or "no checkpoint")
 

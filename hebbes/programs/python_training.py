@@ -3,7 +3,6 @@
 import multiprocessing
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import replace
 from typing import Any
 
 from hebbes.contracts.engine import EngineError
@@ -67,7 +66,6 @@ def train(
         console = Console(quiet=config.run.quiet)
         with console, console.phase("starting"):
             run = prepare(config).prepare(config.run.seed)
-            run = replace(run, folder=run.folder.absolute())  # the caller's code may change the working folder
     except SystemExit as error:  # in a module of the caller's, which would end the process without a word
         raise ValueError(f"code that the options name called sys.exit({error.code!r})") from error
     with _advise_on_guard(), console:

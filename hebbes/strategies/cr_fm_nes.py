@@ -139,7 +139,7 @@ class CRFMNES(LibraryStrategy):
         half = np.stack([population.noise(member) for member in range(0, self._population_size, 2)], axis=1)
         self._feed_noise(half)
         self._library.z = np.zeros((len(half), self._population_size))  # its memory order affects the last bits, too
-        values = iter([*ranks[0::2], *ranks[1::2]])  # the library asks for those with the opposite noise after the others
+        values = iter([*ranks[0::2], *ranks[1::2]])  # it asks for the opposite noise after the other
         self._library.f = lambda weights: next(values)
         self._library.one_iteration()
 

@@ -56,7 +56,9 @@ class EvolutionOptions:
         choices=tuple(MEMBERS_PER_SEED),
     )
     episode_cap_factor: float | None = option(
-        None, "cap training episodes at this many times the mean length of the generation before, without failed ones", range="> 1"
+        None,
+        "cap training episodes at this many times the mean length of the generation before, without failed ones",
+        range="> 1",
     )
     episode_cap_min: int | None = option(
         None,

@@ -2,7 +2,7 @@
 
 import os
 from contextlib import ExitStack, closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -42,7 +42,7 @@ class TrainedRun:
     """
 
     folder: Path
-    """The run's folder."""
+    """The run's folder, as an absolute path."""
     returns: Float64[np.ndarray, " episodes"]
     """Returns of the test of the best policy; empty with `test_episodes` 0."""
     advice: str
@@ -128,7 +128,8 @@ def execute(run: Run, on_row: OnRow | None = None, console: Console | None = Non
     However training is stopped, the finished units are saved. A curve or a test that the folder has already is
     not made again. TrainingError or EngineError if training cannot go on.
     """
-    console = console or Console()
+    console, shown = console or Console(), run.folder
+    run = replace(run, folder=shown.absolute())  # code of users may change the working folder
     try:
         with console.phase(run.config.environment.id):
             with ExitStack() as parts:
@@ -141,7 +142,7 @@ def execute(run: Run, on_row: OnRow | None = None, console: Console | None = Non
                     with threadpool_limits(limits=1, user_api="blas"):  # more threads change the last bits of a product
                         Lifecycle(run, loggers, films, console).train(on_row)
                 finally:
-                    is_drawn = _draw_learning_curve(run, console)
+                    is_drawn = _draw_learning_curve(run, console, shown)
                 films.finish()
                 with console.phase("closing loggers"):
                     loggers.close()
@@ -157,19 +158,22 @@ def execute(run: Run, on_row: OnRow | None = None, console: Console | None = Non
     return TrainedRun(run.folder, returns, advice)
 
 
-def _draw_learning_curve(run: Run, console: Console) -> bool:
-    """Draws the learning curve if it is older than the metrics, and prints where everything is; False if it cannot."""
+def _draw_learning_curve(run: Run, console: Console, shown: Path) -> bool:
+    """Draws the learning curve if it is older than the metrics, and prints where everything is; False if it cannot.
+
+    `shown` is the folder as the user knows it.
+    """
     folder, metrics, curve = run.folder, run.folder / METRICS_CSV, run.folder / LEARNING_CURVE
     if not (metrics.exists() and metrics.stat().st_size):
         return True
     is_new = curve.is_file() and curve.stat().st_mtime_ns >= metrics.stat().st_mtime_ns
-    title = f"{run.config.environment.id}: {make_printable('/'.join(folder.absolute().parts[-2:]))}"
+    title = f"{run.config.environment.id}: {make_printable('/'.join(folder.parts[-2:]))}"
     note = describe_episode_cap(run.task.environment, run.config.training.max_episode_steps)
     with console.phase("drawing the learning curve"):
         is_drawn = is_new or try_to_write("learning curve", lambda: plot_learning_curve(folder, curve, title, note))
     for weights in sorted(folder.glob("*.dat")):
-        console.print_message(f"weights         {weights}")
-    console.print_message(f"log             {metrics}")
+        console.print_message(f"weights         {shown / weights.name}")
+    console.print_message(f"log             {shown / metrics.name}")
     if is_drawn:
-        console.print_message(f"learning curve  {curve}")
+        console.print_message(f"learning curve  {shown / curve.name}")
     return is_drawn

@@ -5,6 +5,8 @@ the highest. The greatest output decides, the first one among equals. MultiBinar
 if that is greater than 0. An action of several axes is filled in C order.
 """
 
+from math import prod
+
 import numpy as np
 from jaxtyping import Shaped
 
@@ -23,17 +25,17 @@ class ChooseAction(BatchWrapper):
         super().__post_init__()
         self._space = space = self.env.action_space
         low, counts = find_value_ranges(space)
-        if not (num_outputs := counts.sum()) <= MAX_OUTPUTS:
+        if (num_outputs := sum(counts)) > MAX_OUTPUTS:
             raise ValueError(
                 f"ChooseAction allows at most {MAX_OUTPUTS} values in total, but actions {space} have "
-                f"{num_outputs:.0f}; offer fewer with a gymnasium.ActionWrapper of your own: "
+                f"{num_outputs}; offer fewer with a gymnasium.ActionWrapper of your own: "
                 f"--gymnasium_wrappers package.module:Class"
             )
-        self._low, self._counts = low, counts.astype(np.int64)
+        self._low, self._counts = low, np.array(counts)
         self._first = np.cumsum(self._counts) - self._counts
-        self._ranks = np.arange(int(num_outputs)) - np.repeat(self._first, self._counts)
+        self._ranks = np.arange(num_outputs) - np.repeat(self._first, self._counts)
         self._is_binary = is_multi_binary(space)
-        self.action_space = make_box(-np.inf, np.inf, (int(num_outputs),), dtype=np.float32)
+        self.action_space = make_box(-np.inf, np.inf, (num_outputs,), dtype=np.float32)
 
     def step(self, actions: Actions, active: Active) -> EnvStep:
         """Steps the sub-environments `active` with the chosen actions."""
@@ -48,16 +50,17 @@ class ChooseAction(BatchWrapper):
         return ranks.astype(self._low.dtype) + self._low  # if bytes overflow, the sum wraps around to the right value
 
 
-def find_value_ranges(space: Space) -> tuple[Shaped[np.ndarray, " numbers"], Shaped[np.ndarray, " numbers"]]:
+def find_value_ranges(space: Space) -> tuple[Shaped[np.ndarray, " numbers"], list[int]]:
     """For each number of an action, its lowest value and its number of outputs."""
     if is_multi_binary(space):
-        return np.zeros(space.shape, space.dtype).ravel(), np.ones(space.shape).ravel()
+        return np.zeros(space.shape, space.dtype).ravel(), [1] * prod(space.shape)
     if is_discrete(space):
-        return np.array([space.start], space.dtype), np.array([space.n])
+        return np.array([space.start], space.dtype), [int(space.n)]
     if is_multi_discrete(space):
-        return space.start.ravel(), space.nvec.ravel()
+        return space.start.ravel(), space.nvec.ravel().tolist()
     if is_box(space) and space.dtype.kind != "f" and space.is_bounded():
-        return space.low.ravel(), space.high.ravel().astype(np.float64) - space.low.ravel() + 1
+        low, high = space.low.ravel(), space.high.ravel()
+        return low, [int(last) - int(first) + 1 for first, last in zip(low, high, strict=True)]
     raise ValueError(
         f"ChooseAction needs actions of bounded integers, got {space}; offer these with a "
         f"gymnasium.ActionWrapper of your own: --gymnasium_wrappers package.module:Class"

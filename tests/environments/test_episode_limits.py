@@ -55,6 +55,16 @@ def test_it_is_where_the_simulator_ends_the_episode(asked, wrapper, limit):
     assert steps == limit == find_time_limit(spec)
 
 
+def test_atari_counts_env_steps_and_not_frames():
+    for limit in (10, None):
+        spec = make_spec("Pong-v5", limit)
+        env = make_batch_env(spec, [0], threads=1, training=True)
+        env.start(0)
+        ends = [env.step(np.array([0]), np.array([0])).truncated[0] for _ in range(10)]
+        env.close()
+        assert ends == [False] * 9 + [limit == 10]
+
+
 def test_atari_games_and_our_own_environments_end_their_episodes_themselves():
     for environment in ("Pong-v5", "TMaze-v0"):
         spec = make_spec(environment)

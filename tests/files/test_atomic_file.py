@@ -69,6 +69,18 @@ def test_only_the_leftovers_of_a_killed_writer_are_deleted(tmp_path):
     assert path.read_bytes() == b"whole"
 
 
+def test_a_leftover_that_cannot_be_opened_is_left(tmp_path, monkeypatch):
+    writes_nothing = tmp_path / ".best.dat.abcd1234.tmp"
+    writes_nothing.write_bytes(b"another user's")
+
+    def refuse(path, *arguments):
+        raise PermissionError(13, "Permission denied", str(path))
+
+    monkeypatch.setattr(type(tmp_path), "open", refuse)  # root, who runs tests, may open everything
+    delete_leftovers(tmp_path)
+    assert list(tmp_path.iterdir()) == [writes_nothing]
+
+
 def test_a_file_that_another_process_is_writing_is_left_alone(tmp_path):
     path = tmp_path / "film.mp4"
     (began, begin), (wait, go_on) = os.pipe(), os.pipe()

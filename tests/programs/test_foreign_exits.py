@@ -1,5 +1,6 @@
 """`sys.exit` in a user's code is no success; a user's environment is not EnvPool's of the same name."""
 
+import dataclasses
 import os
 import signal
 import sys
@@ -102,6 +103,13 @@ def test_a_users_environment_is_not_envpools_of_the_same_name():
             choose_backend("envpool", "Catch-v0", {}, ())
     finally:
         del gymnasium.registry["Catch-v0"]
+
+
+def test_one_that_a_user_registers_again_is_not_envpools(monkeypatch):
+    found = gymnasium.registry["CartPole-v1"]
+    again = dataclasses.replace(found, kwargs={"sutton_barto_reward": True})
+    monkeypatch.setitem(gymnasium.registry, "CartPole-v1", again)
+    assert choose_backend("auto", "CartPole-v1", {}, ()) == "gymnasium"
 
 
 def test_nor_is_it_in_an_evaluation_whose_package_is_imported_first(tmp_path, monkeypatch):

@@ -111,3 +111,11 @@ def test_options_that_make_no_sense_are_damage(trained, tmp_path, option, value)
     with pytest.raises(ValueError, match=f"^{tmp_path}: "):
         read_saved_run(tmp_path)
     assert read_status(tmp_path).state == "damaged"
+
+
+def test_a_time_that_no_float_holds_is_damage(trained, tmp_path):
+    checkpoint, _ = load_newest_checkpoint(trained / "checkpoint")
+    (tmp_path / "checkpoint").mkdir()
+    progress = replace(checkpoint.progress, seconds=10**400)
+    save_checkpoint(tmp_path / "checkpoint", replace(checkpoint, progress=progress))
+    assert read_status(tmp_path).state == "damaged"

@@ -34,12 +34,19 @@ def choose(space, rows):
         (Discrete(3, start=7), [0, 5, 1], 8),
         (Box(np.array([-1, 4]), np.array([1, 5]), dtype=np.int64), [0, 0, 1, 3, 2], [1, 4]),
         (Box(0, 1, (2,), np.bool_), [0, 1, 1, 0], [True, False]),
+        (Box(2**62, 2**62 + 2, (1,), np.int64), [0, 0, 1], [2**62 + 2]),  # floats do not tell such numbers apart
+        (Box(2**64 - 2, 2**64 - 1, (1,), np.uint64), [0, 1], [2**64 - 1]),
     ],
 )
 def test_each_number_is_the_value_of_its_greatest_output(space, outputs, action):
     found = choose(space, [outputs, outputs])
     np.testing.assert_array_equal(found, [action, action])
     assert found.dtype == space.dtype
+
+
+def test_values_that_no_integer_counts_are_too_many():
+    with pytest.raises(ValueError, match=r"at most 32768 values in total, but actions .* have 9223372036854775808;"):
+        ChooseAction(ScriptedEnv(1, action_space=MultiDiscrete([2**62, 2**62])))
 
 
 def test_bytes_take_all_of_their_values():
