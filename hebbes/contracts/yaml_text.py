@@ -1,7 +1,8 @@
 """YAML as the toolkit reads and writes it: plain values, no aliases, and 1e-3 is a number."""
 
 import re
-from math import inf
+from collections.abc import Mapping
+from math import inf, isfinite
 from typing import Any, Self
 
 import yaml
@@ -16,7 +17,8 @@ _NUMBERS = {
     ),
 }
 """Numbers as YAML 1.2 writes them. PyYAML follows YAML 1.1, in which 1e-3 is a text, 010 is 8 and 1:30 is 90."""
-_EXPONENT = re.compile("[eE][-+]?[0-9]")
+_BOOLEANS = re.compile("(true|True|TRUE|false|False|FALSE)$")
+"""Those of YAML 1.2 too. In YAML 1.1 yes, no, on and off are some."""
 
 
 class _Loader(yaml.SafeLoader):
@@ -52,11 +54,12 @@ class _Loader(yaml.SafeLoader):
 
     def construct_yaml_float(self, node: yaml.ScalarNode) -> float:
         text, number = self.construct_scalar(node), super().construct_yaml_float(node)
-        return _Number(number).with_source(text) if _EXPONENT.search(text) else number
+        is_word = not text[-1].isdigit() and not isfinite(number)  # .inf
+        return number if is_word or str(number) == text else _Number(number).with_source(text)
 
 
 class _WithSource:
-    """A number that is still the text of its source where a text is needed: a run may be called 007 or 12e3."""
+    """A number that is still the text of its source where a text is needed: a run may be called 007 or 1.10."""
 
     _source: str
 
@@ -77,20 +80,26 @@ class _Number(_WithSource, float):
 
 
 class _Dumper(yaml.SafeDumper):
-    """PyYAML's safe dumper, with quotes around texts that `_Loader` would take for numbers, and without aliases."""
+    """PyYAML's safe dumper, without aliases. It quotes texts that `_Loader` or PyYAML would take for something else."""
 
     def ignore_aliases(self, data: Any) -> bool:
         return True
 
 
-_tags = {f"tag:yaml.org,2002:{kind}": numbers for kind, numbers in _NUMBERS.items()}
-for _each in (_Loader, _Dumper):
-    _each.yaml_implicit_resolvers = {
-        first: [entry for entry in entries if entry[0] not in _tags]
-        for first, entries in _each.yaml_implicit_resolvers.items()
+def _replace_resolvers(kind: type[_Loader | _Dumper], patterns: Mapping[str, re.Pattern[str]], first: str) -> None:
+    """Makes these patterns, of texts that begin with one of the characters `first`, the only ones of their types."""
+    tags = {f"tag:yaml.org,2002:{name}": pattern for name, pattern in patterns.items()}
+    kind.yaml_implicit_resolvers = {
+        character: [entry for entry in entries if entry[0] not in tags]
+        for character, entries in kind.yaml_implicit_resolvers.items()
     }
-    for _tag, _pattern in _tags.items():
-        _each.add_implicit_resolver(_tag, _pattern, list("-+.0123456789"))
+    for tag, pattern in tags.items():
+        kind.add_implicit_resolver(tag, pattern, list(first))
+
+
+for _each in (_Loader, _Dumper):
+    _replace_resolvers(_each, _NUMBERS, "-+.0123456789")
+_replace_resolvers(_Loader, {"bool": _BOOLEANS}, "tTfF")
 _Loader.add_constructor("tag:yaml.org,2002:int", _Loader.construct_yaml_int)
 _Loader.add_constructor("tag:yaml.org,2002:float", _Loader.construct_yaml_float)
 _Dumper.add_representer(_Integer, lambda dumper, number: dumper.represent_int(int(number)))

@@ -1,5 +1,6 @@
 """Files of options: presets, `--config`, and the config.yaml of a run."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -15,14 +16,21 @@ MEASURED = "measured"
 
 MAX_CHARACTERS = 1_000_000
 
+NAMING_FILES = [f"{owner}{name}" for owner in ("", "run.") for name in ("resume", "config", "preset")]
+
 COMMAND_LINE_ONLY = {"config", "run.config", "resume", "run.resume", "print_config", "help", "help_all"}
 
 
 def read_yaml(path: Path) -> dict[str, Any]:
     """The options in a YAML file, without the preset's measured score. Raises ValueError that names the file."""
-    found = _read_mapping(path)
+    found = drop_unnamed_files(_read_mapping(path))
     found.pop(MEASURED, None)
     return found
+
+
+def drop_unnamed_files(options: Mapping[str, Any]) -> dict[str, Any]:
+    """The options without those that name a file and are None, which are as if they were not given."""
+    return {name: value for name, value in options.items() if value is not None or name not in NAMING_FILES}
 
 
 def has_measured_score(path: Path) -> bool:

@@ -84,12 +84,19 @@ def _make_resumed_config(
 
 
 def _find_current_names(name: str, texts: Sequence[str], before: TrainConfig) -> list[str]:
-    """The values of an option with the names of today, those of environments as a new run would find them."""
+    """The values of an option with the names of today, those of environments as a new run would find them.
+
+    The name of an environment stays as it is if it stands for options that the run does not have.
+    """
     if DECIDING.get(name) != "environment":
         return [find_current_class_name(text) for text in texts]
     from hebbes.environments.ids import resolve  # imports Gymnasium
 
-    return [resolve(text, before.environment.imports).environment for text in texts]
+    found = [resolve(text, before.environment.imports) for text in texts]
+    ours = before.environment.env_kwargs.items()
+    return [
+        each.environment if each.env_kwargs.items() <= ours else text for each, text in zip(found, texts, strict=True)
+    ]
 
 
 def _map_options(reader: SourceReader) -> dict[str, OwnedOption]:

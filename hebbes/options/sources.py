@@ -191,14 +191,17 @@ def _spread_entries(
 ) -> tuple[list[GivenOption], list[GivenOption]]:
     """Arguments in lists of wrappers and loggers as options of their own; all options with what is left of the lists.
 
-    A wrapper of ours with options leaves its list: its options put it on.
+    A wrapper of ours with options leaves its list: its options put it on. Of lists of one name the last one counts.
     """
     spread: list[GivenOption] = []
     rest: list[GivenOption] = []
-    for name, texts in given:
+    last = {name: place for place, (name, _) in enumerate(given)}
+    for place, (name, texts) in enumerate(given):
         kind = LISTS_OF_PARTS.get(DECIDING.get(name, ""))
         if kind is None:
             rest.append((name, texts))
+            continue
+        if place < last[name]:
             continue
         specs, kept = [make_wrapper_spec(entry) for entry in read_entries(name, texts)], []
         for spec in specs:

@@ -41,7 +41,7 @@ class _ObservationNormalization(nn.Module):
 
     def forward(self, observations: torch.Tensor) -> torch.Tensor:
         scaled = ((observations.float() - self.mean) / self.std).clamp(-self.clip, self.clip)
-        return scaled.movedim(-1, 1) if self.is_image else scaled.flatten(1)
+        return scaled.movedim(-1, 1) if self.is_image else scaled.reshape(len(scaled), -1)
 
 
 class RecurrentModule(nn.Module):

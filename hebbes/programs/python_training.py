@@ -8,6 +8,7 @@ from typing import Any
 from hebbes.contracts.engine import EngineError
 from hebbes.contracts.option import check_argument
 from hebbes.evaluation.arguments import GUARD, advise_guard
+from hebbes.files.option_file import drop_unnamed_files
 from hebbes.options.command_line import resolve_or_resume_config
 from hebbes.options.texts import format_options
 from hebbes.recording.console import Console
@@ -15,9 +16,6 @@ from hebbes.registry.lookup import list_names
 from hebbes.training.config import TrainConfig
 from hebbes.training.prepare import prepare
 from hebbes.training.run import TrainedRun, execute
-
-FILES = [f"{owner}{name}" for owner in ("", "run.") for name in ("resume", "config", "preset")]
-"""Options that name files. None is as if they were not given."""
 
 
 def train(
@@ -96,8 +94,7 @@ def _resolve_options(options: Mapping[str, Any], trainer: str, quiet: bool) -> T
     if not isinstance(options, Mapping):
         raise ValueError(f"options must be a mapping of names to values, got {options!r}")
     own = {**options, "quiet": True} if quiet else options
-    given = format_options({name: value for name, value in own.items() if value is not None or name not in FILES})
-    config = resolve_or_resume_config(trainer, given)
+    config = resolve_or_resume_config(trainer, format_options(drop_unnamed_files(own)))
     if config.run.seeds > 1:
         raise ValueError(f"seeds must be 1 in Python, got {config.run.seeds}: call train once for each seed")
     return config

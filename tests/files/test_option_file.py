@@ -51,11 +51,25 @@ def test_numbers_need_neither_a_point_nor_a_sign_of_the_exponent(text):
     assert parse_yaml(f"{{a: {text}}}") == {"a": float(text)}
 
 
-@pytest.mark.parametrize(("text", "read"), [("12e3", "12e3"), ("1e400", "1e400"), ("12.5", "12.5"), ("'1e3'", "1e3")])
+@pytest.mark.parametrize(
+    ("text", "read"), [("12e3", "12e3"), ("1e400", "1e400"), ("12.5", "12.5"), ("1.10", "1.10"), ("'1e3'", "1e3")]
+)
 def test_a_text_may_look_like_a_number(text, read, tmp_path):
     (tmp_path / "options.yaml").write_text(f"environment: CartPole-v1\nrun_name: {text}\nlearning_rate: 1e-3\n")
     config = parse_config("static", ["--config", str(tmp_path / "options.yaml")], "")
     assert config.run.run_name == read and config.settings.learning_rate == 0.001
+
+
+def test_numbers_that_are_not_finite_are_read(tmp_path):
+    (tmp_path / "options.yaml").write_text("environment: CartPole-v1\nstop_at_return: .inf\n")
+    with pytest.raises(ValueError, match="stop_at_return must be a finite number, got inf"):
+        parse_config("static", ["--config", str(tmp_path / "options.yaml")], "")
+
+
+def test_a_preset_of_no_name_is_as_if_it_were_not_given(tmp_path):
+    for line in ("", "preset:\n", "run.preset: ~\n"):
+        (tmp_path / "options.yaml").write_text(f"environment: HalfCheetah-v5\n{line}")
+        assert parse_config("static", ["--config", str(tmp_path / "options.yaml")], "").choices.method == "pgpe"
 
 
 def test_numbers_are_written_as_numbers_and_values_that_occur_twice_without_aliases():
@@ -79,12 +93,14 @@ def test_whole_numbers_are_decimal(text, number, tmp_path):
     assert (config.run.seed, config.run.run_name) == (10, text)
 
 
-@pytest.mark.parametrize("text", ["1:30", "1:30.5", "0x10", "0b1", "1_000"])
+@pytest.mark.parametrize("text", ["1:30", "1:30.5", "0x10", "0b1", "1_000", "yes", "no", "On", "off"])
 def test_other_notations_of_yaml_1_1_are_texts(text):
     assert parse_yaml(f"{{a: {text}}}") == {"a": text}
 
 
-@pytest.mark.parametrize("text", ["1e-3", "e5", "1e", "0x1e3", "1e5f", "none", "2.0", "010", "1:30", "0x10"])
+@pytest.mark.parametrize(
+    "text", ["1e-3", "e5", "1e", "0x1e3", "1e5f", "none", "2.0", "010", "1:30", "0x10", "no", "true"]
+)
 @pytest.mark.parametrize("write", [format_yaml, format_yaml_line])
 def test_texts_stay_texts(write, text):
     assert parse_yaml(write({"a": text, text: [text]})) == {"a": text, text: [text]}

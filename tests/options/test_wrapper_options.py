@@ -60,7 +60,7 @@ def test_text_that_names_no_wrapper_is_refused(text):
         ("a: {b: .nan}", "must hold finite numbers, texts, lists and mappings, got nan"),
         ("a: {b: 2020-01-01}", "must hold finite numbers, texts, lists and mappings, got datetime.date(2020, 1, 1)"),
         ("a: {3: 1}", "must have names for keys, got 3"),
-        ("a: {b: {on: 1}}", "must have names for keys, got True"),
+        ("a: {b: {true: 1}}", "must have names for keys, got True"),
     ],
 )
 def test_arguments_that_no_file_gives_back_are_refused(text, reason):
@@ -210,6 +210,12 @@ def test_a_new_list_replaces_the_one_of_a_file(tmp_path):
     assert config.list_loggers() == []
     config = parse("--config", str(tmp_path / "mine.yaml"), "--wrappers")
     assert {spec.name for spec in config.list_put_on("wrapper")} == {"frame_stack"}
+
+
+def test_of_lists_given_twice_the_last_one_counts():
+    common = ("--environment", "CartPole-v1", "--wrappers", "frame_stack: {num_frames: 4}")
+    assert [spec.name for spec in parse(*common, "--wrappers", "grayscale").list_put_on("wrapper")] == ["grayscale"]
+    assert parse(*common, "--wrappers").list_put_on("wrapper") == []
 
 
 @pytest.mark.parametrize("name", ["grayscale", "fire_reset", "atari_42"])

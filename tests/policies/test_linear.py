@@ -1,6 +1,8 @@
 import numpy as np
+import torch
 
 from hebbes.policies.linear import Linear
+from hebbes.policies.torch_modules import as_module
 
 
 def test_by_hand():
@@ -13,3 +15,8 @@ def test_by_hand():
 def test_the_search_starts_at_zero():
     params = Linear((3, 2), 4).initial_params(np.random.default_rng(0))
     assert params.tolist() == [0] * 24
+
+
+def test_the_module_takes_observations_that_are_single_numbers():
+    module = as_module(Linear((), 2), np.array([3, 4], np.float32), {})
+    assert module(torch.tensor([0.5, -1.0])).tolist() == [[1.5, 2], [-3, -4]]

@@ -5,6 +5,7 @@ import re
 
 import pytest
 
+import hebbes
 from hebbes.files.checkpoint import load_newest_checkpoint
 from hebbes.files.folder_lock import lock_folder
 from hebbes.files.policy_file import read_policy_file
@@ -198,3 +199,13 @@ def test_the_clock_goes_on_too(tmp_path):
     resume(folder)
     seconds = read_metrics(folder / "metrics.csv")["seconds"]
     assert (seconds[1:] > seconds[:-1]).all()
+
+
+def test_a_name_that_stands_for_another_environment_is_refused(tmp_path):
+    folder = tmp_path / "LunarLander-v3" / "run"
+    options = {"environment": "LunarLander-v3", "policy": "linear", "generations": 1, "population_size": 4}
+    short = {"max_episode_steps": 5, "test_episodes": 0, "eval_episodes": 1, "threads": 1, "preset": "none"}
+    hebbes.train({**options, **short, "folder": str(tmp_path), "run_name": "run"}, quiet=True)
+    with pytest.raises(ValueError, match="environment cannot change when a run is resumed: it is 'LunarLander-v3' in"):
+        parse_config("static", ["--resume", str(folder), "--environment", "LunarLanderContinuous-v3"], "")
+    assert parse_config("static", ["--resume", str(folder), "--environment", "LunarLander"], "").environment.id
