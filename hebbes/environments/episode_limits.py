@@ -45,4 +45,4 @@ def describe_episode_cap(spec: EnvironmentSpec, cap: int | None) -> str:
     limit = find_time_limit(spec)
     if cap is None or not has_time_limit(spec) or (limit is not None and cap >= limit):
         return ""
-    return f"training episodes end after {cap:,} env steps" + (f", evaluations after {limit:,}" if limit else "")
+    return f"training episodes are cut after {cap:,} env steps" + (f", evaluations after {limit:,}" if limit else "")

@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+import numpy as np
+
 from hebbes.contracts.option import option
 from hebbes.contracts.policy import Policy
 from hebbes.evaluation.interventions import FrozenPolicy, LesionedPolicy, ResetPolicy, replace_initial_weights
@@ -70,7 +72,7 @@ class HebbianEvaluateConfig(EvaluateConfig):
             for fraction in self.lesion:
                 lesioned = LesionedPolicy(policy, fraction)
                 silent, of = sum(lesioned.num_silent), sum(policy.hidden_sizes)
-                found[f"lesion {fraction:g} ({silent} of {of} neurons)"] = lesioned
+                found[f"lesion {np.format_float_positional(fraction, trim='-')} ({silent} of {of} neurons)"] = lesioned
             found |= {f"init_weights {kind}": replace_initial_weights(policy, kind) for kind in self.init_weights}
         except ValueError as error:
             raise ValueError(f"{path}: {error}") from error

@@ -86,7 +86,7 @@ def _label_methods(methods: Sequence[Method]) -> Iterator[str]:
         unlike = [other for other in others if all(other.get(name, text) == text for name, text in method.items())]
         differing = [
             f"{name}={text}"
-            for name, text in method.items()
+            for name, text in sorted(method.items())
             if any(other.get(name, text) != text for other in others) or any(name not in other for other in unlike)
         ]
         yield " ".join([get_name(method), *differing])

@@ -12,7 +12,7 @@ from hebbes.options.hebbian_evaluation import HebbianEvaluateConfig
 from hebbes.options.program_options import parse_options
 from hebbes.programs.exit_status import end_cleanly_on_signals, report_errors_in_one_line
 from hebbes.recording.console import Console
-from hebbes.recording.standard_output import format_stop_message, print_or_exit
+from hebbes.recording.standard_output import format_stop_message, make_printable, print_or_exit
 from hebbes.training.saved_runs import BEST, find_run_folders, list_kept_files
 
 if TYPE_CHECKING:
@@ -94,9 +94,11 @@ def _list_files(paths: Sequence[str]) -> tuple[list[str], list[str]]:
         for folder in find_run_folders(Path(path)):
             kept, best = list_kept_files(folder), folder / BEST
             if not (kept or best.exists()):
-                raise ValueError(f"{folder} has no policy yet")
+                raise ValueError(f"{make_printable(str(folder))} has no policy yet")
             if not kept:
-                remarks.append(f"{folder} has kept no policies (--keep_every), so only {BEST} is filmed")
+                remarks.append(
+                    f"{make_printable(str(folder))} has kept no policies (--keep_every), so only {BEST} is filmed"
+                )
             files += map(str, [*kept, *([best] if best.exists() else [])])
     return files, remarks
 

@@ -73,7 +73,8 @@ def make_plot(config: PlotConfig) -> "Figure":
             Path(path), lambda run: read_last_row(run / METRICS_CSV), "it has no metrics that can be read"
         )
     ]
-    runs = [read_saved_run(folder) for folder in {each.resolve(): each for each in found}.values()]
+    unique = [read_saved_run(folder) for folder in {each.resolve(): each for each in found}.values()]
+    runs = _leave_out_unknown(unique, config.metric)
     title = _check_environment(runs)
     curves, unit = _read_curves(runs, config)
     methods = {
@@ -85,6 +86,20 @@ def make_plot(config: PlotConfig) -> "Figure":
         scores = {label: np.array([curve.y[-1] for curve in curves]) for label, curves in methods.items()}
         return make_profiles_figure(title, note, f"the last {config.metric}", scores)
     return make_curves_figure(title, note, (X_LABELS[config.x] or unit, config.metric), methods, config.statistic)
+
+
+def _leave_out_unknown(runs: Sequence[SavedRun], metric: str) -> Sequence[SavedRun]:
+    """The runs that have a value of the metric, or lack its column, or all; standard error names those left out."""
+    missing = []
+    for run in runs:
+        metrics = read_all_metrics(run.folder)
+        if metric in metrics and not np.isfinite(metrics[metric]).any():
+            missing.append(run)
+    if len(missing) == len(runs):
+        return runs
+    for run in missing:
+        print(f"left out  {make_printable(str(run.folder))}: metric {metric!r} has no value yet", file=sys.stderr)
+    return [run for run in runs if run not in missing]
 
 
 def _check_environment(runs: Sequence[SavedRun]) -> str:

@@ -106,7 +106,7 @@ def _report_lacking(runs: "Sequence[ReportedRun]") -> "list[Text]":
     from hebbes.reporting.page.contents import Text
 
     for run in runs:
-        print(f"not played  {run.saved.folder}: it has no best policy", file=sys.stderr)
+        print(f"not played  {make_printable(str(run.saved.folder))}: it has no best policy", file=sys.stderr)
     return [Text(f"Runs that have no best policy: {', '.join(run.name for run in runs)}.")] if runs else []
 
 
@@ -139,7 +139,7 @@ def _play(config: ReportConfig, runs: "Sequence[ReportedRun]", console: Console)
     with console.phase("reading policies"):
         entries, refused = _load_playable(evaluation)
     for line in refused.values():
-        print(line, file=sys.stderr)
+        print(make_printable(line), file=sys.stderr)
     names = ", ".join(by_path[path].name for path in refused)
     notes += [Text(f"Policies that cannot be played: {names}.")] if refused else []
     if not entries:

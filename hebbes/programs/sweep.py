@@ -5,6 +5,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from importlib.util import find_spec
+from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -150,6 +151,8 @@ def run_sweep(
         raise TrainingError("no trial was completed", "what helps      other values with --search, or more trials")
     do_all(finals, study.folder, console)
     found, seeds = finals.finalists, f"{options.final_seeds} seed{'s' * (options.final_seeds > 1)}"
+    if not any(isfinite(each.score) for each in found):
+        raise TrainingError("no finalist was completed", "what helps      other values with --search, or more trials")
     for each in found:
         console.print_message(f"{each.name.ljust(16)}IQM {each.summary.iqm} over {seeds}")
     path = Path(options.output) if options.output is not None else study.folder / BEST_YAML

@@ -13,6 +13,7 @@ all pairs of a unit of one side and a unit of the other. 0.5 means that neither 
 """
 
 from dataclasses import dataclass
+from math import fsum
 
 import numpy as np
 from jaxtyping import Float64, Int
@@ -66,8 +67,9 @@ def compare_methods(
     if not (np.isfinite(first).all() and np.isfinite(second).all()):
         return Comparison(UNKNOWN, UNKNOWN)
     one, other = first.reshape(len(first), -1), second.reshape(len(second), -1)
-    scores, other_scores = one.mean(axis=1)[:, np.newaxis], other.mean(axis=1)
-    wins = (scores > other_scores) + (scores == other_scores) / 2
+    # exact sums, because runs tie that have the same returns in another order
+    scores, other_scores = ([fsum(run) for run in runs] for runs in (one, other))
+    wins = np.greater.outer(scores, other_scores) + np.equal.outer(scores, other_scores) / 2
 
     def compute_statistics(
         runs: Int[np.ndarray, "resamples 1 runs"],

@@ -82,12 +82,12 @@ def test_where_episodes_may_never_end_a_cap_is_advised():
 @pytest.mark.parametrize(
     ("spec", "cap", "line"),
     [
-        (("CartPole-v1",), 50, "training episodes end after 50 env steps, evaluations after 500"),
-        (("CartPole-v1", -1, 100), 50, "training episodes end after 50 env steps, evaluations after 100"),
+        (("CartPole-v1",), 50, "training episodes are cut after 50 env steps, evaluations after 500"),
+        (("CartPole-v1", -1, 100), 50, "training episodes are cut after 50 env steps, evaluations after 100"),
         (("CartPole-v1", None, 40), 50, ""),
         (("CartPole-v1",), None, ""),
         (("CliffWalking-v1",), 50, ""),
-        (("Pong-v5",), 50, "training episodes end after 50 env steps"),
+        (("Pong-v5",), 50, "training episodes are cut after 50 env steps"),
     ],
 )
 def test_shorter_episodes_of_training_are_described(spec, cap, line):

@@ -48,6 +48,12 @@ def test_a_label_is_what_searches_and_what_differs_among_those_of_its_name():
     assert list(group_by_method([gru, linear])) == ["openai_es policy=gru", "openai_es policy=linear"]
 
 
+def test_the_order_of_the_options_does_not_change_a_label():
+    methods = [find(), find(policy="linear", sigma=0.3)]
+    turned = [dict(reversed(method.items())) for method in methods]
+    assert group_by_method(methods) == group_by_method(turned)
+
+
 def test_an_option_that_only_one_has_tells_them_apart_where_nothing_else_does():
     assert list(group_by_method([{"strategy": "cem"}, {"strategy": "cem", "elites": "3"}])) == ["cem", "cem elites=3"]
 

@@ -54,7 +54,12 @@ def play_entry(entry, episodes=4):
 
 
 def test_every_value_of_an_intervention_is_a_variant_by_itself_on_the_same_start_states(files):
-    options = {"freeze_at": (0, 50), "reset_weights_at": (3,), "lesion": (0.25, 1.0), "init_weights": ("zeros",)}
+    options = {
+        "freeze_at": (0, 50),
+        "reset_weights_at": (3,),
+        "lesion": (0.25, 0.2500001, 1.0),
+        "init_weights": ("zeros",),
+    }
     entries = load_entries(make_config(files["plastic"], **options))
     returns = {entry.variant: play_entry(entry) for entry in entries}
     assert list(returns) == [
@@ -63,6 +68,7 @@ def test_every_value_of_an_intervention_is_a_variant_by_itself_on_the_same_start
         "freeze_at 50",
         "reset_weights_at 3",
         "lesion 0.25 (3 of 10 neurons)",  # 1.5 and 1, halves to even
+        "lesion 0.2500001 (3 of 10 neurons)",
         "lesion 1 (10 of 10 neurons)",
         "init_weights zeros",
     ]

@@ -2,6 +2,7 @@
 
 import csv
 import re
+import shutil
 
 import numpy as np
 import pytest
@@ -71,7 +72,7 @@ def test_capped_training_episodes_are_said_on_every_figure(tmp_path):
     options = {"environment": "CartPole-v1", "folder": str(tmp_path), "generations": 2, "threads": 1, "eval_every": 1}
     options |= {"policy": "linear", "population_size": 4, "test_episodes": 0}
     folder = train(make_config(**options, max_episode_steps=50))
-    note = "training episodes end after 50 env steps, evaluations after 500"
+    note = "training episodes are cut after 50 env steps, evaluations after 500"
     assert make(folder).axes[0].get_title().replace("\n", " ") == note
     assert note in make(folder, profiles=True).axes[0].get_title().replace("\n", " ")
     uncapped = train(make_config(**options, seed=1, max_episode_steps=500))
@@ -144,3 +145,13 @@ def test_a_run_of_a_folder_that_has_no_metrics_yet_is_left_out(tmp_path, capsys)
     (new / "checkpoint" / "00000000.ckpt").write_bytes(next((folder / "checkpoint").glob("*1.ckpt")).read_bytes())
     make_plot(PlotConfig(runs=(str(folder.parent),)))
     assert capsys.readouterr().err == f"left out  {new}: it has no metrics that can be read\n"
+
+
+def test_so_is_one_that_has_not_been_evaluated_yet(runs, tmp_path, capsys):
+    shutil.copytree(runs, tmp_path / "runs")
+    (late,) = (tmp_path / "runs").rglob("cem")
+    header, first, *_ = (late / "metrics.csv").read_text().splitlines(keepends=True)
+    values = dict(zip(header.strip().split(","), first.strip().split(","), strict=True))
+    (late / "metrics.csv").write_text(header + ",".join({**values, "eval_return": ""}.values()) + "\n")
+    assert len(make(tmp_path / "runs").axes[0].get_legend_handles_labels()[1]) == 1
+    assert capsys.readouterr().err == f"left out  {late}: metric 'eval_return' has no value yet\n"

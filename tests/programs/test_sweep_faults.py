@@ -2,6 +2,7 @@
 
 import pytest
 
+from hebbes.programs.sweeps import finals
 from hebbes.programs.sweeps.jobs import execute_briefly
 from hebbes.recording.console import Console
 from hebbes.training.advice import TrainingError
@@ -32,3 +33,17 @@ def test_nor_do_values_that_only_the_run_refuses(tmp_path):
     refused = [each.number for each in study.trials if each.params["rank"] == 64]
     assert output.count("left out: ") == len(refused) > 0
     assert [each.state in DONE for each in study.trials] == [True] * 3
+
+
+@pytest.mark.slow
+def test_finals_that_all_diverge_make_no_preset(tmp_path, monkeypatch):
+    monkeypatch.setattr(finals, "execute_briefly", lambda *arguments: None)
+    with pytest.raises(TrainingError, match="no finalist was completed"):
+        run(tmp_path, trials=1, final_seeds=1)
+    assert not list(tmp_path.rglob("best.yaml"))
+
+
+@pytest.mark.slow
+def test_a_trial_with_the_settings_of_the_start_is_no_finalist_of_its_own(tmp_path):
+    study, _ = run(tmp_path, trials=1, final_seeds=1, weight_decay=0, weight_penalty=0)
+    assert study.best_trials and list(study.results) == ["start seed 1"]

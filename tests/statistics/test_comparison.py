@@ -76,6 +76,11 @@ def test_runs_are_paired_as_in_rliable():
     assert found.mean_difference.value == pytest.approx(4 - 2.75)
 
 
+def test_runs_with_the_same_returns_in_another_order_tie():
+    found = compare_runs([[[0.1, 0.2, 0.3]]] * 2, [[[0.3, 0.2, 0.1]]] * 2)
+    assert found.probability_of_improvement == Estimate(0.5, 0.5, 0.5)
+
+
 def test_single_runs_are_compared_episode_by_episode():
     first, second = np.random.default_rng(1).normal(size=(2, 1, 2, 10))
     assert compare_runs(first, second) == compare_lists(first[0], second[0])

@@ -69,8 +69,10 @@ class Finals:
     def finalists(self) -> list[Finalist]:
         """The start and the best trials, the best first, with the returns of the runs that are done."""
         configs = {START: self._config}
-        for trial in self._study.best_trials[: self._num_trials]:
-            configs[f"final{trial.number}"] = set_params(self._config, self._searched, trial.params)
+        for trial in self._study.best_trials:
+            config = set_params(self._config, self._searched, trial.params)
+            if len(configs) <= self._num_trials and config.as_options() != self._config.as_options():
+                configs[f"final{trial.number}"] = config
         results, found = self._study.results, []
         for name, config in configs.items():
             done = {seed: results.get(f"{name} seed {seed}") for seed in self._seeds}
