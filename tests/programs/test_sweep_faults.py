@@ -45,5 +45,5 @@ def test_finals_that_all_diverge_make_no_preset(tmp_path, monkeypatch):
 
 @pytest.mark.slow
 def test_a_trial_with_the_settings_of_the_start_is_no_finalist_of_its_own(tmp_path):
-    study, _ = run(tmp_path, trials=1, final_seeds=1, weight_decay=0, weight_penalty=0)
+    study, _ = run(tmp_path, trials=1, final_seeds=1, population_size=16, weight_decay=0, weight_penalty=0)
     assert study.best_trials and list(study.results) == ["start seed 1"]
