@@ -129,7 +129,7 @@ def test_an_infinite_fitness_is_refused(value):
 
 
 @unchecked()
-@pytest.mark.parametrize("value", ["good", "1", 1j, 10**400, [1]])
+@pytest.mark.parametrize("value", ["good", "1", 1j, 10**400, [1], None])  # None: a function without return
 def test_a_fitness_that_is_no_real_number_is_refused(value):
     search = make_search("snes")
     with pytest.raises(ValueError, match=r"^fitness must (be an array of real numbers|have one number for each)"):

@@ -173,7 +173,7 @@ def check_argument(
         if isinstance(item, str) and "\0" in item:
             raise ValueError(f"{name} must be a text without NUL characters, got {shown!r}")
         if isinstance(item, int) and abs(item) > MAX_INTEGER:
-            raise ValueError(f"{name} must be between -2^63 and 2^63, got {shown}")
+            raise ValueError(f"{name} must be {'below ' if item > 0 else 'above -'}2^63, got {shown}")
     return converted
 
 

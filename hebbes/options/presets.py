@@ -34,8 +34,9 @@ def find_preset(trainer: str, environment: str, variant: str | None) -> Path | N
         return path if path.exists() else None
     variants = {p.stem[len(each) + 1 :]: p for each in (ANY, stem) for p in folder.glob(f"{each}.*.yaml")}
     if variant not in variants:
-        known = f"preset must be one of {', '.join((*sorted(variants), NO_PRESET))} for {environment}"
-        raise ValueError(f"{known}, got {variant!r}{suggest_name(variant, sorted(variants))}")
+        known = ", ".join(sorted(variants))
+        others = f"{known} or {NO_PRESET}" if known else f"{NO_PRESET}, because {environment} has none with a name"
+        raise ValueError(f"preset must be {others}, got {variant!r}{suggest_name(variant, sorted(variants))}")
     return variants[variant]
 
 

@@ -10,7 +10,7 @@ from hebbes.contracts.trainer import Progress
 from hebbes.environments.environment_spec import EnvironmentSpec
 from hebbes.evaluation.play import make_evaluation_spec
 from hebbes.execution.chunks import Task
-from hebbes.execution.engines import make_engine
+from hebbes.execution.engines import check_may_start_processes, make_engine
 from hebbes.execution.episode import Agent
 from hebbes.execution.provenance import find_conditions
 from hebbes.files.checkpoint import Checkpoint
@@ -90,6 +90,7 @@ def _check_test(environment: EnvironmentSpec, *trained_in: Space) -> None:
 def _check_films(environment: EnvironmentSpec) -> None:
     """ValueError, before training, if kept policies could not be filmed."""
     check_encoder("video_every")
+    check_may_start_processes("video_every")
     if make_evaluation_spec(environment).backend != "gymnasium":
         raise ValueError(f"video_every needs the gymnasium back end, which {environment.environment} does not have")
 

@@ -147,6 +147,8 @@ def find_seed_folder(top: Path, seed: int) -> Path:
 
 def _explain_no_run(folder: Path) -> str:
     """Why this is not the folder of a run, and which folders nearby are."""
+    if not folder.exists():
+        return "which is not there"
     around = [each for each in folder.parents[:2] if (each / checkpoints.FOLDER).is_dir()]
     if folder.is_file() or around:
         return f"{'a file' if folder.is_file() else 'which is inside one'}; give {(around or folder.parents)[0]}"

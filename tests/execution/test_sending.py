@@ -1,6 +1,8 @@
 """Jobs that cannot be sent to a worker process, or whose answers cannot."""
 
+import multiprocessing
 import sys
+from dataclasses import replace
 from threading import Lock
 from types import FunctionType, ModuleType
 
@@ -8,7 +10,12 @@ import pytest
 
 from hebbes.contracts.engine import EngineError
 from hebbes.execution.dispatch import Dispatch
+from hebbes.execution.engine_options import EngineOptions
+from hebbes.execution.engines import make_engine
+from hebbes.execution.episode import Agent
 from hebbes.execution.workers import ProcessTransport
+from hebbes.policies.linear import Linear
+from tests.execution.scripted_tasks import make_task
 from tests.execution.toy_transport import Counter, count_up
 
 
@@ -37,6 +44,29 @@ def test_nor_is_it_taken_for_a_worker_that_has_died(error):
     with pytest.raises(EngineError, match="no such chip"):
         dispatch.collect([dispatch.submit(count_up, CannotBeSent(error))])
     dispatch.close()
+
+
+def test_nor_is_it_begun_with_a_policy_that_cannot_be_sent():
+    class Local(Linear):
+        """Cannot be found by another process."""
+
+    task = replace(make_task(), agent=Agent(Local((2,), 2), "tanh"))
+    with pytest.raises(ValueError, match=r"^the policy cannot be sent to worker processes: .*Local"):
+        make_engine(task, EngineOptions(engine="workers", threads=2))
+    make_engine(task, EngineOptions(engine="in_process", threads=2)).close()
+
+
+def make_in_daemon(options):
+    make_engine(make_task(), options).close()
+
+
+def test_a_process_of_a_pool_has_threads_and_no_worker_processes():
+    with multiprocessing.get_context("spawn").Pool(1) as pool:
+        pool.apply(make_in_daemon, (EngineOptions(threads=2),))
+        with pytest.raises(ValueError, match=r"^engine workers needs processes, and this one may have none"):
+            pool.apply(make_in_daemon, (EngineOptions(threads=2, engine="workers"),))
+        with pytest.raises(ValueError, match=r"^episode_timeout needs processes"):
+            pool.apply(make_in_daemon, (EngineOptions(episode_timeout=9.0),))
 
 
 class CannotBeSent:
