@@ -21,6 +21,7 @@ from tests.docs_commands import (
     shorten,
     split_command,
 )
+from tests.forked_programs import run_forked
 
 ELSEWHERE = {"extending": "tests/test_extending.py"}
 """Pages whose blocks another test runs."""
@@ -30,9 +31,12 @@ WITH_PYTHON = [page for page in RUN_HERE if "```python" in page.read_text() and 
 """README's Python is run by tests/test_interface.py, which also looks at its numbers."""
 
 
-def run(words, folder, variables, **options):
+def run(words, folder, variables):
     environment = {**os.environ, **variables, "PYTHONPATH": os.pathsep.join((str(folder), str(ROOT)))}
-    done = subprocess.run(words, cwd=folder, env=environment, capture_output=True, text=True, timeout=600, **options)
+    if words[0] == sys.executable and "--help" not in words:
+        done = run_forked(words[1:], folder, environment)
+    else:
+        done = subprocess.run(words, cwd=folder, env=environment, capture_output=True, text=True, timeout=600)
     assert done.returncode == 0, f"{words}\n{done.stdout}{done.stderr}"
     return done.stdout
 

@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 import yaml
 
+from tests.forked_programs import run_forked
+
 ROOT = Path(__file__).parent.parent
 PAGE = (ROOT / "docs" / "extending.md").read_text()
 BLOCKS = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
@@ -35,7 +37,7 @@ def parts(tmp_path_factory):
 def clone(tmp_path_factory):
     """A copy of hebbes, to which the page's other parts have been added."""
     folder = tmp_path_factory.mktemp("clone")
-    shutil.copytree(ROOT / "hebbes", folder / "hebbes", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(ROOT / "hebbes", folder / "hebbes")  # with its compiled kernels
     for script in ROOT.glob("train_*.py"):
         shutil.copy(script, folder)
     for block in BLOCKS:
@@ -54,8 +56,7 @@ def test_recipes_are_short():
 
 
 def run(parts, *arguments):
-    environment = {**os.environ, "PYTHONPATH": f"{parts}{os.pathsep}{ROOT}"}
-    return subprocess.run([sys.executable, *arguments], cwd=ROOT, env=environment, capture_output=True, text=True)
+    return run_forked(arguments, ROOT, {**os.environ, "PYTHONPATH": f"{parts}{os.pathsep}{ROOT}"})
 
 
 def test_the_page_has_a_command_for_each_kind_of_part():

@@ -231,14 +231,18 @@ def test_settings_are_json_values_for_every_environment(name):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("environment", ["CartPole-v1", "HalfCheetah-v5"])
+@pytest.mark.parametrize("environment", ["CartPole-v1", "Hopper-v5"])
 @pytest.mark.parametrize("name", PEERS)
 def test_every_peer_trains(tmp_path, name, environment):
     import_peer(name)
-    path = tmp_path / "result.json"
-    plan = Plan(name, environment, 0, 2.0, min(2, len(os.sched_getaffinity(0))), 10)
-    assert run(plan, path), path.with_suffix(".log").read_text()
-    result = json.loads(path.read_text())
-    assert Plan(**result["plan"]) == plan
-    points = np.array(result["points"])
-    assert (np.diff(points[:, :2], axis=0) > 0).all() and np.isfinite(points).all() and points[-1, 0] >= 2
+    for seconds in (2.0, 8.0, 32.0):  # on a busy machine some of them take a while to start
+        path = tmp_path / f"{seconds}.json"
+        plan = Plan(name, environment, 0, seconds, min(2, len(os.sched_getaffinity(0))), 10)
+        assert run(plan, path), path.with_suffix(".log").read_text()
+        result = json.loads(path.read_text())
+        assert Plan(**result["plan"]) == plan
+        points = np.array(result["points"])
+        assert (np.diff(points[:, :2], axis=0) > 0).all() and np.isfinite(points).all() and points[-1, 0] >= seconds
+        if points[-1, 1]:
+            return
+    pytest.fail("no env step")

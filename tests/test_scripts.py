@@ -1,6 +1,7 @@
 """The scripts as a user runs them."""
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -14,6 +15,7 @@ from hebbes.files.policy_file import SavedPolicy, save_policy
 from hebbes.policies.hebbian import Hebbian
 from hebbes.policies.linear import Linear
 from hebbes.programs.evaluate import evaluate_static
+from tests.forked_programs import run_forked
 
 ROOT = Path(__file__).parent.parent
 TINY = ["--popsize", "4", "--generations", "2", "--test_episodes", "2", "--max_episode_steps", "20", "--threads", "1"]
@@ -22,8 +24,7 @@ SCRIPTED = ["--environment", "Scripted-v0", "--import", "tests.scripted"]
 
 def run(script, *arguments):
     """The finished process."""
-    command = [sys.executable, script, *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=120, cwd=ROOT)
+    return run_forked([script, *arguments], ROOT, os.environ)
 
 
 @pytest.fixture(scope="module")

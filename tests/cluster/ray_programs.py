@@ -41,7 +41,7 @@ def read_weights(folder):
 
 def copy_sources(folder, file, old, new):
     """A folder with a copy of hebbes, in which a line of this file differs."""
-    shutil.copytree(ROOT / "hebbes", folder / "hebbes", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(ROOT / "hebbes", folder / "hebbes")  # with its compiled kernels
     shutil.copy(ROOT / "train_static.py", folder)
     changed = folder / "hebbes" / file
     assert old in changed.read_text()

@@ -1,20 +1,20 @@
 """Commands in processes of their own, or in this one, which is quicker."""
 
-import subprocess
+import os
 import sys
 from importlib import import_module
 from pathlib import Path
 from unittest import mock
 
 from hebbes.programs.commands import COMMANDS
+from tests.forked_programs import run_forked
 
 ROOT = Path(__file__).parents[2]
 
 
 def run_command(name, *arguments):
     """The finished process of `python -m hebbes NAME ARGUMENTS`."""
-    command = [sys.executable, "-m", "hebbes", name, *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=300, cwd=ROOT)
+    return run_forked(["-m", "hebbes", name, *arguments], ROOT, os.environ)
 
 
 def call_command(capfd, name, *arguments):
