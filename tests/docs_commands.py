@@ -27,6 +27,7 @@ SHORT = {
     **dict.fromkeys(("evaluate_static", "evaluate_hebbian", "compare"), _EVALUATE),
     "film": "--max_episode_steps 20",
     "report": "--episodes 2",
+    "plot": "--x? env_steps",  # the times of runs so short need not overlap
     "train_hybrid": _TRAIN_HYBRID,
     "sweep": _SWEEP,
     "examples.t_maze": "--seeds 1 --generations 2 --popsize 8 --eval_episodes 8",
