@@ -8,6 +8,8 @@ This file runs on Python 3.6 and newer, so that an old Python can still say what
 
 from importlib import import_module
 
+__version__ = "0.9.0"
+
 TYPE_CHECKING = False  # type checkers take it for true; importing it from `typing` would cost time
 
 if TYPE_CHECKING:

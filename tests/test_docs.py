@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+import hebbes
 from hebbes.registry.tables import ALGORITHMS, STRATEGIES
 
 ROOT = Path(__file__).parent.parent
@@ -97,5 +98,5 @@ def test_the_readme_names_all_strategies_and_algorithms():
 def test_the_citation_has_the_version_of_the_package():
     citation = yaml.safe_load((ROOT / "CITATION.cff").read_text())
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    assert (citation["version"], citation["license"]) == (project["version"], project["license"])
+    assert (citation["version"], citation["license"]) == (hebbes.__version__, project["license"])
     assert {"cff-version", "message", "title", "authors"} <= citation.keys()
