@@ -28,7 +28,7 @@ from jaxtyping import Int, Shaped
 
 from hebbes.contracts.environment import EnvStep, Space
 from hebbes.environments.envpool_import import import_envpool
-from hebbes.environments.gymnasium_env import ATARI_FRAMES, ATARI_SCREEN, check_frameskip
+from hebbes.environments.gymnasium_env import ATARI_FRAMES, ATARI_SCREEN, check_atari_options
 from hebbes.environments.morphologies import INTACT, provide_morphology_file
 from hebbes.environments.spaces import check_spaces, flatten_observation, is_flattened, iterate_parts, make_flat_space
 from hebbes.environments.stepping_guard import SteppingGuard, check_episode, derive_episode_seeds
@@ -224,7 +224,7 @@ def _complete_config(environment: str, family: str, options: Mapping[str, Any]) 
     config = dict(options)
     if family == _ATARI:
         frameskip = config.get("frame_skip", 4)
-        check_frameskip(environment, frameskip)
+        check_atari_options(environment, frameskip, config.get("repeat_action_probability", 0))
         return {**_ATARI_CONFIG, **config, "max_episode_steps": ATARI_FRAMES // frameskip}
     registered = gymnasium.registry.get(environment)
     if registered is not None and registered.max_episode_steps is not None:

@@ -260,17 +260,20 @@ def _make_with_gymnasium(environment: str, env_kwargs: Mapping[str, Any], render
     return accelerate_walker(gymnasium.make(environment, disable_env_checker=True, **arguments))
 
 
-def check_frameskip(environment: str, frameskip: Any) -> None:
-    """ValueError unless it is a number of frames. EnvPool would play none, or divide by it."""
+def check_atari_options(environment: str, frameskip: Any, repeat_action_probability: Any) -> None:
+    """ValueError for what is no number of frames, by which EnvPool would divide, or no probability."""
     if not isinstance(frameskip, int) or frameskip < 1:
         raise ValueError(f"frameskip of {environment!r} must be an integer >= 1, got {frameskip!r}")
+    probability = repeat_action_probability
+    if not (isinstance(probability, float | int) and 0 <= probability <= 1):
+        raise ValueError(f"repeat_action_probability of {environment!r} must be in [0, 1], got {probability!r}")
 
 
 def _make_atari(environment: str, env_kwargs: Mapping[str, Any], render_mode: str | None) -> gymnasium.Env:
     """One simulator for a current Atari id, as `hebbes.environments.ids` defines it, and as EnvPool has it."""
     options = {"frameskip": 4, "repeat_action_probability": 0.0, **env_kwargs}
     frameskip = options.pop("frameskip")
-    check_frameskip(environment, frameskip)
+    check_atari_options(environment, frameskip, options["repeat_action_probability"])
     limit = options.pop("max_episode_steps", None)  # in env steps, which Gymnasium would take for frames
     quieten("ale_py", render_mode)
     fixed: dict[str, Any] = {"disable_env_checker": True, "frameskip": 1, "max_num_frames_per_episode": None}

@@ -34,8 +34,8 @@ METRICS: Mapping[str, str] = {
     "return_min": "worst member's return",
     "rl_return_mean": "mean return of the members trained by gradients in this generation; empty if there are none",
     "es_return_mean": "mean return of the other members",
-    "mean_policy_return": "return of the mean policy on the population's start states; in the asynchronous hybrids its "
-    "mean over episodes of its own",
+    "mean_policy_return": "return of the mean policy on the population's start states, if all members share these; "
+    "in the asynchronous hybrids its mean over episodes of its own",
     "mean_policy_lag": "individuals told since that mean policy was the mean",
     "mean_policy_env_steps": "environment steps of those episodes, which env_steps leaves out",
     "is_rl": "1 for an individual that was trained by gradients, else 0",

@@ -50,7 +50,7 @@ class Evolution(Trainer):
         self._options: EvolutionOptions = config.trainer_options
         self.num_units = self._options.generations
         self.strategy = _make_strategy(config, self._policy.layout, weights)
-        _check_growth(config, self.strategy)
+        _check_start(config, self.strategy)
         self._constants = {name: array for name, array in buffers.items() if name not in NORMALIZATION_BUFFERS}
         self._moments = read_moments(buffers)
         self._episode_length: float | None = None  # mean of the last generation, in env steps, without failed episodes
@@ -209,8 +209,12 @@ def _make_strategy(config: TrainConfig, layout: Layout, initial: Float32[np.ndar
     return make_strategy()
 
 
-def _check_growth(config: TrainConfig, strategy: Strategy) -> None:
-    """ValueError if the population shall grow but cannot, or is too large from the start."""
+def _check_start(config: TrainConfig, strategy: Strategy) -> None:
+    """ValueError if nothing can be sampled, or if the population shall grow but cannot, or is too large for that."""
+    try:
+        population_size = len(strategy.ask(0)) - 1
+    except FloatingPointError as error:
+        raise ValueError(f"strategy {config.trainer_options.strategy} cannot start: {error}") from None
     if config.trainer_options.num_interactions is None:
         return
     if not strategy.grows:
@@ -219,10 +223,6 @@ def _check_growth(config: TrainConfig, strategy: Strategy) -> None:
             f"num_interactions is for strategies whose population can grow, {', '.join(growing)}; "
             f"got {config.trainer_options.strategy}"
         )
-    try:
-        population_size = len(strategy.ask(0)) - 1
-    except FloatingPointError as error:
-        raise ValueError(str(error)) from None
     least, most = 2 * population_size, config.trainer_options.population_size_max
     if most is not None and most < least:
         raise ValueError(f"population_size_max must be >= twice population_size, {least}, got {most}")

@@ -71,6 +71,14 @@ def test_the_continuous_lander(backend):
     assert env.start(0).shape == (2, 8)
 
 
+@pytest.mark.parametrize("backend", ["envpool", "gymnasium"])
+@pytest.mark.parametrize("wrong", [-1, 7.0, "x"])
+def test_what_is_no_probability_is_refused(backend, wrong):
+    spec = EnvironmentSpec("Pong-v5", backend, {"repeat_action_probability": wrong})
+    with pytest.raises(ValueError, match=r"repeat_action_probability of 'Pong-v5' must be in \[0, 1\], got "):
+        make_batch_env(spec, [0], threads=1, training=False).start(0)
+
+
 def test_wrappers_nest_innermost_first_and_training_ones_outermost():
     doubled = WrapperSpec(DOUBLED)
     plus_ten = WrapperSpec(DOUBLED, {"plus": 10.0})

@@ -120,3 +120,9 @@ def test_runs_without_a_name_that_start_at_once_all_begin(config, tmp_path):
     with ThreadPoolExecutor(3) as pool:
         list(pool.map(lambda _: prepare(change(config, run_name=None)), range(3)))
     assert len(list((tmp_path / config.environment.id).iterdir())) == 3
+
+
+def test_noise_that_cannot_be_drawn_is_refused(tmp_path):
+    with pytest.raises(ValueError, match=r"^strategy openai_es cannot start: .* sigma up to 1e\+38"):
+        prepare(make_scripted_config(tmp_path, sigma=1e38))
+    assert list(tmp_path.iterdir()) == []
