@@ -61,7 +61,7 @@ def run(parts, *arguments):
 
 def test_the_page_has_a_command_for_each_kind_of_part():
     assert [re.search(r"--(\w+) my_parts", line)[1] for line in WITH_MY_PARTS] == [
-        *("policy", "policy", "strategy", "wrappers", "import", "loggers", "algorithm")
+        *("policy", "policy", "policy", "strategy", "wrappers", "import", "loggers", "algorithm")
     ]
     assert [re.search("hebb_rule|engine|trainer", line)[0] for line in WITHIN_HEBBES] == [
         *("hebb_rule", "engine", "trainer")

@@ -23,7 +23,6 @@ SCRIPTED = ["--environment", "Scripted-v0", "--import", "tests.scripted"]
 
 
 def run(script, *arguments):
-    """The finished process."""
     return run_forked([script, *arguments], ROOT, os.environ)
 
 

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
@@ -260,13 +260,12 @@ def _make_with_gymnasium(environment: str, env_kwargs: Mapping[str, Any], render
     return accelerate_walker(gymnasium.make(environment, disable_env_checker=True, **arguments))
 
 
-def check_atari_options(environment: str, frameskip: Any, repeat_action_probability: Any) -> None:
+def check_atari_options(environment: str, frameskip: Any, sticky: Any) -> None:
     """ValueError for what is no number of frames, by which EnvPool would divide, or no probability."""
     if not isinstance(frameskip, int) or frameskip < 1:
         raise ValueError(f"frameskip of {environment!r} must be an integer >= 1, got {frameskip!r}")
-    probability = repeat_action_probability
-    if not (isinstance(probability, float | int) and 0 <= probability <= 1):
-        raise ValueError(f"repeat_action_probability of {environment!r} must be in [0, 1], got {probability!r}")
+    if not (isinstance(sticky, float | int) and 0 <= sticky <= 1):
+        raise ValueError(f"repeat_action_probability of {environment!r} must be in [0, 1], got {sticky!r}")
 
 
 def _make_atari(environment: str, env_kwargs: Mapping[str, Any], render_mode: str | None) -> gymnasium.Env:
@@ -287,11 +286,8 @@ def has_fire_button(environment: str) -> bool:
     """Whether a current id is an Atari game that has a FIRE button."""
     if find_atari_game(environment) is None:
         return False
-    env = _make_atari(environment, {}, None)
-    try:
+    with closing(_make_atari(environment, {}, None)) as env:
         return "FIRE" in env.unwrapped.get_action_meanings()  # type: ignore[attr-defined]  # Atari's have it
-    finally:
-        env.close()
 
 
 def _make_render_options(render_mode: str | None) -> dict[str, Any]:

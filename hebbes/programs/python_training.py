@@ -28,8 +28,8 @@ def train(
     """Trains one run as `train_static.py` does, and returns its outcome. The numbers are the same.
 
     A script that calls this needs the guard `if __name__ == "__main__":`, because worker processes import it. The test
-    at the end has some, even if threads train. There are none with `threads` 1, without videos and without `engine` or
-    `episode_timeout`.
+    at the end starts worker processes even if the training itself uses threads. None is started if `threads` is 1, and
+    `engine`, `episode_timeout` and videos are not asked for.
 
     Args:
         options: the program's options by name, with the same names and meanings, such as `{"environment":

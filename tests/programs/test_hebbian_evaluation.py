@@ -54,13 +54,8 @@ def play_entry(entry, episodes=4):
 
 
 def test_every_value_of_an_intervention_is_a_variant_by_itself_on_the_same_start_states(files):
-    options = {
-        "freeze_at": (0, 50),
-        "reset_weights_at": (3,),
-        "lesion": (0.25, 0.2500001, 1.0),
-        "init_weights": ("zeros",),
-    }
-    entries = load_entries(make_config(files["plastic"], **options))
+    options = {"freeze_at": (0, 50), "reset_weights_at": (3,), "lesion": (0.25, 0.2500001, 1.0)}
+    entries = load_entries(make_config(files["plastic"], **options, init_weights=("zeros",)))
     returns = {entry.variant: play_entry(entry) for entry in entries}
     assert list(returns) == [
         "",
