@@ -156,3 +156,8 @@ class EstimatesState(Protocol):
 
     def estimate_state_bytes(self, *, low_rank: bool) -> int:
         """Memory, in bytes, of a member's state; `low_rank` says whether its weights come as factors."""
+
+
+def estimate_state_bytes(policy: Policy, *, low_rank: bool) -> int:
+    """Memory, in bytes, of a member's state; 0 if it is negligible next to its weights."""
+    return policy.estimate_state_bytes(low_rank=low_rank) if isinstance(policy, EstimatesState) else 0

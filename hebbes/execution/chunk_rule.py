@@ -9,7 +9,7 @@ with several threads for its simulators.
 import itertools
 from dataclasses import dataclass
 
-from hebbes.contracts.policy import EstimatesState, Policy
+from hebbes.contracts.policy import Policy, estimate_state_bytes
 from hebbes.execution.chunks import Task
 
 CHUNK_SIZES = {"envpool": 32, "gymnasium": 4}
@@ -105,5 +105,4 @@ def choose_chunk_rule(task: Task, chunk_size: int | None, *, uses_processes: boo
 
 def _estimate_bytes(policy: Policy) -> int:
     """Bytes of a member's weights and state."""
-    state = policy.estimate_state_bytes(low_rank=False) if isinstance(policy, EstimatesState) else 0
-    return 4 * policy.layout.num_params + state
+    return 4 * policy.layout.num_params + estimate_state_bytes(policy, low_rank=False)

@@ -141,10 +141,7 @@ class _LiveMembers:
     def record_failure(self, failed: Bool[np.ndarray, " live"], reason: str) -> None:
         """Records that the episodes of these rows failed."""
         self._returns[failed] = np.nan
-        self._count_failures(int(failed.sum()), reason)
-
-    def _count_failures(self, count: int, reason: str) -> None:
-        if count:
+        if count := int(failed.sum()):
             self.result.faults[reason] = self.result.faults.get(reason, 0) + count
 
     def compute_outputs(self, policy: Policy, buffers: Buffers) -> Float[np.ndarray, "live outputs"]:

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from hebbes.contracts.errors import join_lines
 from hebbes.contracts.trainer import Progress, Snapshot, TrainerState, select_arrays
 from hebbes.files.atomic_file import delete_leftovers, write_atomically
 from hebbes.files.checksummed_file import (
@@ -122,7 +123,7 @@ def load_newest_checkpoint(folder: Path) -> tuple[Checkpoint, list[str]]:
         except OSError as error:
             damaged.append(f"{path}: {error.strerror}")
         except (ValueError, RecursionError) as error:
-            damaged.append(f"{path}: {' '.join(str(error).split())}")
+            damaged.append(f"{path}: {join_lines(error)}")
     helps = "begin a new run, to which --init_from can give the weights of latest.dat"
     raise ValueError("; ".join([f"{folder} has no checkpoint that can be used: {helps}", *damaged]))
 
@@ -147,7 +148,7 @@ def read_newest_header(folder: Path, *, check: bool = False) -> CheckpointHeader
                 _load_checkpoint(path)
             return _read_header(path)
         except (OSError, ValueError, LookupError, TypeError, ArithmeticError, RecursionError) as error:
-            damaged.append(f"{path.name}: {' '.join(str(error).split())}")
+            damaged.append(f"{path.name}: {join_lines(error)}")
     raise ValueError("; ".join(damaged) or "no checkpoint")
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import yaml
 
+from hebbes.contracts.errors import join_lines
 from hebbes.contracts.yaml_text import parse_yaml
 
 CONFIG_YAML = "config.yaml"
@@ -51,7 +52,7 @@ def _read_mapping(path: Path) -> dict[str, Any]:
     except OSError as error:
         raise ValueError(f"cannot read {path}: {error.strerror}") from error
     except (yaml.YAMLError, UnicodeDecodeError, RecursionError) as error:
-        raise ValueError(f"{path} is not valid YAML: {' '.join(str(error).split())}") from error
+        raise ValueError(f"{path} is not valid YAML: {join_lines(error)}") from error
     if not isinstance(found, dict) or not all(isinstance(key, str) for key in found):
         raise ValueError(f"{path} must hold a mapping of options")
     if not COMMAND_LINE_ONLY.isdisjoint(found):

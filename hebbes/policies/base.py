@@ -59,15 +59,6 @@ class SizedPolicy:
             object.__setattr__(self, name, check_argument(name, getattr(self, name), hint, range=">= 1"))
         check_options(self)
 
-    @property
-    def num_reference_frames(self) -> int:
-        """Frames of random play that the buffer `virtual_batch` must hold; 0: the policy needs no such buffer."""
-        return 0
-
-    def estimate_state_bytes(self, *, low_rank: bool) -> int:
-        """Bytes of what `initial_state` makes for one member. 0: negligible next to its weights."""
-        return 0
-
     def check_buffers(self, buffers: Buffers) -> None:
         """Accepts all buffers: statistics of observations are optional, and no other buffer is needed."""
 

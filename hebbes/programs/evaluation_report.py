@@ -60,10 +60,6 @@ def select_intact(group: Group) -> dict[int, EvaluationResult]:
     return {number: each for (number, variant), each in group.items() if not variant}
 
 
-def _compare_returns(first: EvaluationResult, second: EvaluationResult) -> Comparison:
-    return compare(first.returns, second.returns, make_generator(0, Purpose.BOOTSTRAP))
-
-
 def _find_methods(group: Group) -> dict[str, list[int]]:
     """Label of each method -> the numbers of its files."""
     intact = select_intact(group)
@@ -83,7 +79,7 @@ def compare_all_methods(group: Group, methods: Methods) -> dict[tuple[str, str],
 def _compare_with_intact(group: Group) -> dict[tuple[int, str], Comparison]:
     """Comparisons of each variant with the intact policy of its file."""
     return {
-        (number, variant): _compare_returns(each, group[number, ""])
+        (number, variant): compare(each.returns, group[number, ""].returns, make_generator(0, Purpose.BOOTSTRAP))
         for (number, variant), each in group.items()
         if variant
     }

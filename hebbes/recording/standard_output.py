@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import TextIO
 
+from hebbes.contracts.errors import join_lines
+
 
 @contextmanager
 def reserve_stdout_for_results() -> Iterator[TextIO]:
@@ -45,7 +47,7 @@ def try_to_write(what: str, write: Callable[[], object]) -> bool:
     try:
         write()
     except (OSError, ValueError, KeyError, NotImplementedError) as error:
-        print(f"no {what}: {' '.join(str(error).split()) or type(error).__name__}", file=sys.stderr)
+        print(f"no {what}: {join_lines(error) or type(error).__name__}", file=sys.stderr)
         return False
     return True
 

@@ -51,30 +51,30 @@ class BackgroundFilms:
 
     def advance(self) -> None:
         """Begins with the next video if none is being made."""
-        if self._every is not None and not self._is_busy():
+        if self._every is not None and self._wait(0):
             self._begin_next()
 
     def finish(self) -> None:
         """Makes all videos that are missing."""
         with self._console.phase("filming", self._count_done, "kept policies"):
             while self._every is not None and (self._ticket is not None or self._begin_next()):
-                self._is_busy(timeout=None)
+                self._wait(None)
 
     def close(self) -> None:
         """Ends the process, whatever it does."""
         self._dispatch.close()
 
-    def _is_busy(self, timeout: float | None = 0.0) -> bool:
-        """Whether a video is being made. It waits at most so long for its end."""
+    def _wait(self, timeout: float | None) -> bool:
+        """Waits at most so many seconds for the end of the video that is being made; returns whether none is."""
         if self._ticket is None:
-            return False
+            return True
         try:
             if self._dispatch.collect([self._ticket], timeout) is None:
-                return True
+                return False
         except (EngineError, OSError) as error:  # the latter if no process can replace a lost one
             self._give_up(str(error))
         self._ticket = None
-        return False
+        return True
 
     def _begin_next(self) -> bool:
         """Begins with the first video that is missing. Returns whether there is one."""

@@ -154,7 +154,7 @@ class Lifecycle:
             self._capture()
         self._table.show(row, is_due=self._is_due(self._run.config.run.print_every, self._trainer.eval_counter))
         self._is_stopped = on_row is not None and bool(on_row(row))
-        saves_every = self._run.config.run.checkpoint_every, *self._run.config.run.keeps_every
+        saves_every = self._run.config.run.checkpoint_every, *self._run.config.run.keep_intervals
         is_long_ago = time.perf_counter() - self._tried_to_save_at >= SECONDS_UNSAVED
         if best is not before.best or is_long_ago or any(map(self._is_due, saves_every)):
             self._save()

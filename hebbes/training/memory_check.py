@@ -6,7 +6,7 @@ from math import floor, log10, prod
 from typing import Any
 
 import hebbes.policies.kernels.linear  # noqa: F401  # the compiler takes memory before it is measured what is free
-from hebbes.contracts.policy import EstimatesState, count_reference_frames
+from hebbes.contracts.policy import count_reference_frames, estimate_state_bytes
 from hebbes.environments.environment_spec import EnvironmentSpec
 from hebbes.environments.simulator_memory import measure_simulator_bytes
 from hebbes.evaluation.play import make_evaluation_spec
@@ -127,8 +127,7 @@ def _measure_network(agent: Agent, rank: int = 0) -> NetworkSize:
     count = policy.layout.num_params
     largest = max((min(policy.layout.shapes[name]) for name in policy.layout.matrices), default=1)
     row = 4 * policy.layout.make_factor_layout(min(rank, largest)).num_params if rank else 4 * count
-    state = policy.estimate_state_bytes(low_rank=rank > 0) if isinstance(policy, EstimatesState) else 0
-    return NetworkSize(count, row, state)
+    return NetworkSize(count, row, estimate_state_bytes(policy, low_rank=rank > 0))
 
 
 def _measure_simulators(size: RunSize, spec: EnvironmentSpec, *, training: bool) -> RunSize:

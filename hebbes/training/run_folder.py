@@ -212,7 +212,7 @@ class RunFiles:
             self._best = best
         if checkpoint.progress.units:
             self._save_policy(LATEST, checkpoint.latest, checkpoint.conditions)
-        if any(checkpoint.progress.units % every == 0 for every in self._run.config.run.keeps_every):
+        if any(checkpoint.progress.units % every == 0 for every in self._run.config.run.keep_intervals):
             (self._run.folder / KEPT).mkdir(exist_ok=True)
             self._save_policy(f"{KEPT}/{checkpoint.progress.units:08}.dat", checkpoint.latest, checkpoint.conditions)
 

@@ -92,7 +92,7 @@ class RunOptions:
     )
 
     @property
-    def keeps_every(self) -> tuple[int, ...]:
+    def keep_intervals(self) -> tuple[int, ...]:
         """Numbers of units. The policy is kept after each multiple of one of them."""
         return tuple(filter(None, (self.keep_every, self.video_every)))
 

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Protocol, TypeAlias
 
+from hebbes.contracts.errors import join_lines
 from hebbes.programs.sweeps.study import lock_sweep
 from hebbes.recording.console import Console
 from hebbes.training.advice import DivergedError, TrainingError
@@ -63,7 +64,7 @@ def prepare_job(config: TrainConfig, folder: Path) -> Run:
         folder.parent.mkdir(exist_ok=True)
         return prepare_in(config, folder)
     except (ValueError, TypeError, OSError) as error:
-        raise TrainingError(f"{folder.name}: {' '.join(str(error).split())}") from error
+        raise TrainingError(f"{folder.name}: {join_lines(error)}") from error
 
 
 @contextmanager
