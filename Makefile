@@ -37,7 +37,7 @@ test: $(DEVELOPMENT) ## run the fast tests, some minutes: make test ARGS="-k wra
 docs: $(DEVELOPMENT) ## build the pages of docs in site/, and fail on a broken link
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
 
-check: $(DEVELOPMENT) docs ## lint, format, types, layers, site, all tests (tests/test_layout.py holds the size limits)
+check: $(DEVELOPMENT) ## lint, format, types, layers, all tests (they build the site, and tests/test_layout.py holds the size limits)
 	$(BIN)/python -m ruff check $(SOURCES)
 	$(BIN)/python -m ruff format --check $(SOURCES)
 	$(BIN)/python -m mypy

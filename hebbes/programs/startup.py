@@ -3,6 +3,8 @@
 This file and the scripts run on Python 3.6 and newer, so that an old Python can still say what is wrong.
 """
 
+import atexit
+import gc
 import os
 import signal
 import sys
@@ -31,9 +33,9 @@ PACKAGES = {
 def prepare_process() -> None:
     """Prepares signals and standard streams, or ends a program that this Python cannot run, with one line and status 2.
 
-    Ctrl-C ends the program without a traceback while modules are loaded. A closed standard stream is opened: otherwise
-    the next file that is opened would get its number, and simulators would print into that file. What simulators print
-    to descriptor 1, in worker processes too, goes to standard error.
+    Python looks for garbage less often. Ctrl-C ends the program without a traceback while modules are loaded. A closed
+    standard stream is opened: otherwise the next file that is opened would get its number, and simulators would print
+    into that file. What simulators print to descriptor 1, in worker processes too, goes to standard error.
     """
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     for number, (name, mode) in enumerate((("stdin", "r"), ("stdout", "w"), ("stderr", "w"))):
@@ -47,6 +49,10 @@ def prepare_process() -> None:
     if missing:
         sys.stderr.write(f"{Path(sys.argv[0]).name}: error: {missing}; {_give_advice()}\n")
         sys.exit(2)
+    # modules are hundreds of thousands of objects: looking for garbage among them takes a fifth of the start, and as
+    # long at the end
+    gc.set_threshold(10_000, 10, 10)
+    atexit.register(gc.freeze)
     errors = "backslashreplace" if sys.stdout.errors == "strict" else sys.stdout.errors  # no result is lost by a letter
     results = os.fdopen(os.dup(1), "w", encoding=sys.stdout.encoding, errors=errors)
     for name in ("stdout", "__stdout__"):

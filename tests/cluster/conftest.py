@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 CLUSTER_SETTINGS = {
-    **{"RAY_health_check_period_ms": "1000", "RAY_health_check_timeout_ms": "2000"},
+    **{"RAY_health_check_period_ms": "1000", "RAY_health_check_timeout_ms": "4000"},
     **{"RAY_health_check_failure_threshold": "3", "RAY_health_check_initial_delay_ms": "0"},
     **{"RAY_AUTH_MODE": "token", "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0", "RAY_USAGE_STATS_ENABLED": "0"},
 }
