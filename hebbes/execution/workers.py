@@ -1,6 +1,8 @@
 """Workers: the engine that evaluates chunks in spawned processes, which can be killed, and have a lock of their own."""
 
+import atexit
 import ctypes
+import gc
 import multiprocessing
 import os
 import signal
@@ -156,6 +158,8 @@ def _serve(connection: Connection, make_host: Callable[[], Host], dies_with_thre
     """Does one call after another until the parent closes the connection."""
     _end_with_parent(dies_with_thread)
     _leave_signals_to_parent()
+    gc.set_threshold(10_000, 10, 10)  # as in `hebbes.programs.startup`
+    atexit.register(gc.freeze)
     threadpool_limits(limits=1, user_api="blas")  # as in the training process; policies of users may need it
     host = make_host()
     try:
