@@ -68,9 +68,9 @@ STUDIES = {
         seeds=range(40, 45),
     ),
     "humanoid": Study(
-        minutes={"Humanoid-v5": 130},
+        minutes={"Humanoid-v5": 100},
         methods={"preset": Method("train_static.py")},
-        options={"test_episodes": "100", "threads": "1"},
+        options={"max_env_steps": "10000000", "test_episodes": "100", "threads": "1"},
         seeds=range(20, 25),
     ),
     "car_racing": Study(
