@@ -34,6 +34,7 @@ assert env.render().shape == (1, 256, 256, 3)
 BY_ITSELF = f"import envpool; {PRINT_IDS}"
 
 
+@pytest.mark.slow
 def test_all_ids_are_registered_and_only_the_library_of_a_family_that_is_used_is_loaded():
     by_us, by_itself = (
         subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120, check=True).stdout

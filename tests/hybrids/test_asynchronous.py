@@ -137,7 +137,11 @@ def test_no_individual_is_trained_before_the_critics_are(engines):
 
 @pytest.mark.parametrize(
     ("name", "replay_size"),
-    [("one thread", 1000), ("one worker", 40), pytest.param("two workers", 40, marks=pytest.mark.slow)],
+    [
+        ("one thread", 1000),
+        pytest.param("one worker", 40, marks=pytest.mark.slow),
+        pytest.param("two workers", 40, marks=pytest.mark.slow),
+    ],
 )
 def test_the_order_of_completions_gives_the_same_bits(name, replay_size, engines, tmp_path):
     changes = {"completion_log": str(tmp_path / "log"), "replay_size": replay_size}

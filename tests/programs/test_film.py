@@ -42,6 +42,7 @@ def read_frames(path):
         return [frame.to_ndarray(format="rgb24") for frame in file.decode(video=0)]
 
 
+@pytest.mark.slow
 def test_policies_are_kept_and_filmed_while_a_run_trains(folder):
     assert list_names(folder / "kept") == ["00000000.dat", "00000002.dat", "00000003.dat", "00000004.dat"]
     kept, latest = read_policy_file(folder / "kept" / "00000004.dat"), read_policy_file(folder / "latest.dat")
@@ -190,6 +191,7 @@ def test_the_caption_is_below_the_frame_and_fits():
     assert not np.array_equal(shown, add_caption(frame, "generation 12  \N{GREEK SMALL LETTER ALPHA}" * 9, 1234.6))
 
 
+@pytest.mark.slow
 def test_the_command_films_the_folder_of_a_run(folder, tmp_path, capfd):
     mp4, gif = tmp_path / "a.mp4", tmp_path / "a.gif"
     flags = "--max_episode_steps", "5", "--frames_per_second", "25"

@@ -65,6 +65,7 @@ def test_the_smallest_and_the_largest_values_of_a_strategy_fit_together(strategy
         set_params(config, searched, {name: values[end] for name, values in ends.items()})
 
 
+@pytest.mark.slow
 def test_every_trial_is_a_run_and_the_first_has_the_values_of_the_start(finished):
     top, study, output = finished
     assert [each.state in DONE for each in study.trials] == [True] * 6
@@ -85,6 +86,7 @@ def test_every_trial_is_a_run_and_the_first_has_the_values_of_the_start(finished
     assert output.count("trial ") == 6
 
 
+@pytest.mark.slow
 def test_some_trials_are_pruned_and_the_best_is_not(finished):
     states = [each.state for each in finished[1].trials]
     assert TrialState.PRUNED in states
@@ -92,6 +94,7 @@ def test_some_trials_are_pruned_and_the_best_is_not(finished):
     assert finished[1].best_trials[0].value == max(values)
 
 
+@pytest.mark.slow
 def test_the_preset_gives_the_options_of_the_best_and_says_what_was_measured(finished):
     study = finished[1]
     best = study.folder / "best.yaml"
@@ -118,6 +121,7 @@ def test_the_command_that_trains_with_the_best_settings_has_all_that_they_lack(t
     assert command.endswith("--environment Scripted-v0 --import tests.scripted --config best.yaml")
 
 
+@pytest.mark.slow
 def test_a_sweep_that_has_ended_runs_nothing_again(finished):
     top, study, _ = finished
     written = {path: path.stat().st_mtime_ns for path in study.folder.glob("*/metrics.csv")}
@@ -134,12 +138,6 @@ def test_finals_that_were_tested_otherwise_are_tested_again(tmp_path):
     assert {len(returns) for returns in study.results.values()} == {3}
 
 
-def test_the_study_is_in_the_folder_of_the_sweep_whatever_that_is_called(tmp_path):
-    open_sweep(folder=tmp_path, run_name="lr?%20")
-    assert [path.name for path in (tmp_path / "CartPole-v1" / "sweeps").iterdir()] == ["lr?%20"]
-    assert (tmp_path / "CartPole-v1" / "sweeps" / "lr?%20" / "study.db").exists()
-
-
 @pytest.mark.slow
 def test_the_same_seed_gives_the_same_trials(finished, tmp_path):
     again, _ = run(tmp_path, finalists=0)
@@ -149,6 +147,7 @@ def test_the_same_seed_gives_the_same_trials(finished, tmp_path):
     ]
 
 
+@pytest.mark.slow
 def test_a_trial_that_lost_its_process_goes_on_where_it_was(finished, tmp_path):
     _, config, searched, study = open_sweep(tmp_path, trials=1)
     with lock_sweep(study.folder):
@@ -204,6 +203,7 @@ def test_a_trial_has_values_of_its_search_space(space, drawn, trained, tmp_path)
     assert changed.as_options()["learning_rate_decay"] == trained
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
@@ -247,6 +247,7 @@ def test_the_help_is_quick_and_has_the_options_of_the_trials_too():
         assert f"  {flag} " in done.stdout
 
 
+@pytest.mark.slow
 def test_no_line_of_a_sweep_but_the_command_is_wider_than_80_columns(finished):
     lines = finished[2].splitlines()
     assert [line for line in lines if len(line) > 80 and not line.startswith(("best settings", "to train"))] == []
@@ -289,6 +290,7 @@ def test_a_quiet_sweep_prints_nothing(tmp_path):
     assert (done.returncode, done.stdout) == (0, "")
 
 
+@pytest.mark.slow
 def test_the_file_of_a_sweep_says_what_it_is(finished):
     found = read_yaml(finished[1].folder / "sweep.yaml")
     assert (found["environment"], found["max_env_steps"]) == ("CartPole-v1", 4000)

@@ -1,4 +1,4 @@
-"""What ends a trial: an environment that fails ends the sweep too, a search that diverges only the trial."""
+"""What ends a trial: an environment that fails ends the sweep too, a search that diverges only the trial. Odd names."""
 
 import pytest
 
@@ -7,7 +7,7 @@ from hebbes.programs.sweeps.jobs import execute_briefly
 from hebbes.recording.console import Console
 from hebbes.training.advice import TrainingError
 from hebbes.training.prepare import prepare
-from tests.programs.sweeps import DONE, run
+from tests.programs.sweeps import DONE, open_sweep, run
 from tests.training.scripted_runs import make_scripted_config
 
 
@@ -47,3 +47,9 @@ def test_finals_that_all_diverge_make_no_preset(tmp_path, monkeypatch):
 def test_a_trial_with_the_settings_of_the_start_is_no_finalist_of_its_own(tmp_path):
     study, _ = run(tmp_path, trials=1, final_seeds=1, population_size=16, weight_decay=0, weight_penalty=0)
     assert study.best_trials and list(study.results) == ["start seed 1"]
+
+
+def test_the_study_is_in_the_folder_of_the_sweep_whatever_that_is_called(tmp_path):
+    open_sweep(folder=tmp_path, run_name="lr?%20")
+    assert [path.name for path in (tmp_path / "CartPole-v1" / "sweeps").iterdir()] == ["lr?%20"]
+    assert (tmp_path / "CartPole-v1" / "sweeps" / "lr?%20" / "study.db").exists()

@@ -50,6 +50,7 @@ def test_a_run_leaves_its_options_its_rows_and_its_learning_curve(tmp_path):
     assert uploaded.read_bytes() == (run.folder / "learning_curve.png").read_bytes()
 
 
+@pytest.mark.slow
 def test_videos_in_the_folder_are_uploaded_at_the_end(tmp_path):
     (tmp_path / "config.yaml").write_text("environment: CartPole-v1\n")
     logger = WandB(tmp_path, 0)

@@ -28,7 +28,7 @@ RUNS = {
 }
 
 
-QUICK = ("openai_es", "plastic")
+QUICK = ("openai_es",)
 """The other runs are for the slow tests."""
 
 
