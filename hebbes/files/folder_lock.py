@@ -2,9 +2,10 @@
 
 import fcntl
 import os
-import sys
 import time
 from pathlib import Path
+
+from hebbes.contracts.errors import say
 
 PATIENCE = 0.1  # seconds. Who only looks whether a folder is locked locks it for less than a millisecond.
 
@@ -22,7 +23,7 @@ def lock_folder(folder: Path) -> int:
                 os.close(descriptor)
                 raise ValueError(f"folder {folder} is in use by another process")
     except OSError as error:  # some network file systems have no locks
-        print(f"{folder} cannot be locked ({error.strerror}); see that no other process uses it", file=sys.stderr)
+        say(f"{folder} cannot be locked ({error.strerror}); see that no other process uses it")
     return descriptor
 
 

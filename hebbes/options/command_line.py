@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from hebbes.contracts.errors import say
 from hebbes.contracts.yaml_text import format_yaml_line
 from hebbes.environments.environment_options import EnvironmentOptions
 from hebbes.files.option_file import read_yaml
@@ -96,7 +97,7 @@ def resolve_config(trainer: str, given: Sequence[GivenOption]) -> TrainConfig:
     config = make_config(reader.choices, values, reader.typed)
     config.check_typed_options()
     for notice in filter(None, (resolved.notice, *reader.notices, *_describe_replaced_wrappers(shared, config))):
-        print(notice, file=sys.stderr)
+        say(notice)
     return config
 
 

@@ -1,10 +1,10 @@
 """The options of a program that declares them in one dataclass, as all but training and `sweep` do."""
 
-import sys
 from collections.abc import Sequence
 from dataclasses import fields
 from typing import Any
 
+from hebbes.contracts.errors import say
 from hebbes.options.help import print_help_and_exit
 from hebbes.options.option_reader import OptionReader
 from hebbes.options.texts import split_arguments
@@ -27,7 +27,7 @@ def parse_options(owner: type, arguments: Sequence[str], description: str, posit
     reader = OptionReader([options], may_be_empty=False)
     values = reader.read(given)
     for notice in reader.notices:
-        print(notice, file=sys.stderr)
+        say(notice)
     return {key.removeprefix("options."): value for key, value in values.items()}
 
 

@@ -1,13 +1,13 @@
 """The options of a resumed run: those of its newest checkpoint, and flags that a resume may change."""
 
 import shlex
-import sys
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from hebbes.contracts.errors import say
 from hebbes.environments.wrapper_spec import WrapperSpec
 from hebbes.files.option_file import CONFIG_YAML, read_yaml
 from hebbes.options.option_reader import OptionReader
@@ -68,11 +68,11 @@ def _make_resumed_config(
     missing = [each for key, each in options.items() if key not in reader.values and each.is_saved]
     if missing:
         names = ", ".join(each.short_name for each in missing)
-        print(f"{folder}: the run was saved without {names}; using the defaults", file=sys.stderr)
+        say(f"{folder}: the run was saved without {names}; using the defaults")
     saved_values, before = dict(reader.values), make_config(reader.choices, reader.values, frozenset())
     reader.read(Source("", [(name, _find_current_names(name, texts, before)) for name, texts in given]))
     for notice in reader.notices:
-        print(notice, file=sys.stderr)
+        say(notice)
     options = _map_options(reader)
     new = frozenset(key for key in reader.typed if reader.values[key] != before.values.get(key))
     after = make_config(reader.choices, reader.values, new)
@@ -135,7 +135,7 @@ def _check_belongs(trainer: str, saved: Mapping[str, Any], options: Iterable[Own
     try:
         given = shorten_names(trainer, read_yaml(path)) if path.is_file() else {}  # reading a pipe would wait
     except ValueError as error:
-        print(f"{error}; it is written anew, with the options in the newest checkpoint", file=sys.stderr)
+        say(f"{error}; it is written anew, with the options in the newest checkpoint")
         return
     written = rename_saved_options(given)
     fixed = {name for each in options if not _may_change(each) for name in (each.short_name, each.full_name)}

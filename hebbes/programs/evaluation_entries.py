@@ -1,13 +1,13 @@
 """The policies of an evaluation, which are read and checked before anything is played."""
 
 import json
-import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import fields, replace
 from pathlib import Path
 
 import numpy as np
 
+from hebbes.contracts.errors import say
 from hebbes.environments.environment_spec import spec_to_json
 from hebbes.environments.episode_limits import advise_episode_limit
 from hebbes.environments.quiet_simulators import has_display
@@ -43,7 +43,7 @@ def load_entries(config: EvaluateConfig) -> list[Entry]:
         make_plots_folder(Path(config.plots))
     _check_memory(config, entries)
     for notice in {advise_episode_limit(entry.environment, config.max_episode_steps) for entry in entries} - {""}:
-        print(notice, file=sys.stderr)
+        say(notice)
     return entries
 
 
@@ -59,7 +59,7 @@ def _check_memory(config: EvaluateConfig, entries: Sequence[Entry]) -> None:
             agent = Agent(entry.saved.policy, entry.saved.action_head)
             notices[label] = check_evaluation_memory(agent, entry.environment, options, config.episodes)
     for notice in dict.fromkeys(filter(None, notices.values())):
-        print(notice, file=sys.stderr)
+        say(notice)
 
 
 def _make_entries(config: EvaluateConfig, path: str, saved: SavedPolicy) -> Iterator[Entry]:
@@ -83,13 +83,13 @@ def _make_entries(config: EvaluateConfig, path: str, saved: SavedPolicy) -> Iter
 
 def _load_policy_files(config: EvaluateConfig) -> Iterator[SavedPolicy]:
     """The policies that the files describe, in the environment that the options name, if they name one."""
-    notices = set()
+    notices: dict[str, None] = {}
     for path in config.path_weights:
         saved, notice = load_in_environment(path, config.environment, config.imports)
-        notices.add(notice)
+        notices |= {notice: None} if notice else {}
         yield saved
-    for notice in notices - {None}:
-        print(notice, file=sys.stderr)
+    for notice in notices:
+        say(notice)
 
 
 def _load_torch_files(config: EvaluateConfig) -> Iterator[SavedPolicy]:

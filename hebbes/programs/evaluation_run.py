@@ -9,6 +9,7 @@ from typing import TextIO
 import numpy as np
 
 from hebbes.contracts.engine import EngineError
+from hebbes.contracts.errors import say
 from hebbes.evaluation.entries import Entry, EvaluationResult
 from hebbes.evaluation.play import play, play_episode
 from hebbes.execution.join_rollouts import sum_entries
@@ -52,7 +53,7 @@ def play_all(config: EvaluateConfig, entries: Sequence[Entry], console: Console)
             with console.phase(f"policy {number} of {len(entries)}"):
                 evaluated.append(_show_entry(config, entry) if config.render else play_entry(config, entry, console))
         except (EngineError, ValueError) as error:  # the latter of a wrapper, while an episode is shown
-            print(format_stop_message(EngineError(f"{entry.path}: {error}")), file=sys.stderr)
+            say(format_stop_message(EngineError(f"{entry.path}: {error}")))
             shape = len(config.all_seeds), config.episodes
             faults = {str(error).partition("\n")[0]: shape[0] * shape[1]}
             evaluated.append(EvaluationResult(entry, np.full(shape, np.nan), faults, lost=True))

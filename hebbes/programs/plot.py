@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from jaxtyping import Float64
 
+from hebbes.contracts.errors import say
 from hebbes.contracts.option import check_options, option
 from hebbes.contracts.suggestion import suggest_name
 from hebbes.options.method import find_method, group_by_method
@@ -98,7 +99,7 @@ def _leave_out_unknown(runs: Sequence[SavedRun], metric: str) -> Sequence[SavedR
     if len(missing) == len(runs):
         return runs
     for run in missing:
-        print(f"left out  {make_printable(str(run.folder))}: metric {metric!r} has no value yet", file=sys.stderr)
+        say(f"left out  {make_printable(str(run.folder))}: metric {metric!r} has no value yet")
     return [run for run in runs if run not in missing]
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from hebbes.contracts.errors import say
 from hebbes.contracts.option import check_options, option
 from hebbes.evaluation.arguments import MAX_EPISODES
 from hebbes.execution.engine_options import resolve_num_threads
@@ -106,7 +107,7 @@ def _report_lacking(runs: "Sequence[ReportedRun]") -> "list[Text]":
     from hebbes.reporting.page.contents import Text
 
     for run in runs:
-        print(f"not played  {make_printable(str(run.saved.folder))}: it has no best policy", file=sys.stderr)
+        say(f"not played  {make_printable(str(run.saved.folder))}: it has no best policy")
     return [Text(f"Runs that have no best policy: {', '.join(run.name for run in runs)}.")] if runs else []
 
 
@@ -139,7 +140,7 @@ def _play(config: ReportConfig, runs: "Sequence[ReportedRun]", console: Console)
     with console.phase("reading policies"):
         entries, refused = _load_playable(evaluation)
     for line in refused.values():
-        print(make_printable(line), file=sys.stderr)
+        say(make_printable(line))
     names = ", ".join(by_path[path].name for path in refused)
     notes += [Text(f"Policies that cannot be played: {names}.")] if refused else []
     if not entries:

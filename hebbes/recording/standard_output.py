@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import TextIO
 
-from hebbes.contracts.errors import join_lines
+from hebbes.contracts.errors import join_lines, say
 
 
 @contextmanager
@@ -47,7 +47,7 @@ def try_to_write(what: str, write: Callable[[], object]) -> bool:
     try:
         write()
     except (OSError, ValueError, KeyError, NotImplementedError) as error:
-        print(f"no {what}: {join_lines(error) or type(error).__name__}", file=sys.stderr)
+        say(f"no {what}: {join_lines(error) or type(error).__name__}")
         return False
     return True
 

@@ -1,13 +1,13 @@
 """Prepares runs: makes the folder of a new run, or restores a run from its newest checkpoint."""
 
 import os
-import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
+from hebbes.contracts.errors import say
 from hebbes.execution.provenance import find_conditions
 from hebbes.files import checkpoint as checkpoints
 from hebbes.files.atomic_file import write_atomically
@@ -89,7 +89,8 @@ def _assemble(config: TrainConfig, folder: Path, checkpoint: Checkpoint | None =
 def _begin_run(config: TrainConfig) -> Run:
     """A new run in a new folder."""
     with _assemble(config, choose_folder(config)) as run:
-        _say(describe_other_environment(config, run.task.environment))
+        for line in describe_other_environment(config, run.task.environment):
+            say(line)
         folder, lock = make_folder(config, partial(write_first_files, run=run))
     return replace(run, folder=folder, lock=lock)
 
@@ -97,7 +98,8 @@ def _begin_run(config: TrainConfig) -> Run:
 def _begin_runs_of_seeds(config: TrainConfig) -> tuple[Run, Path, int]:
     """The first new run of several seeds, the folder of all of them, and the descriptor that locks it."""
     with _assemble(config.change(run={"seeds": 1}), choose_folder(config)) as run:
-        _say(describe_other_environment(config, run.task.environment))
+        for line in describe_other_environment(config, run.task.environment):
+            say(line)
 
         def write_files(unfinished: Path) -> None:
             write_shared_files(unfinished, config)
@@ -154,17 +156,13 @@ def _restore_run(config: TrainConfig, folder: Path) -> Run:
     checkpoint, remarks = load_newest_checkpoint(folder / checkpoints.FOLDER)
     with _assemble(config, folder, checkpoint) as run:
         remarks += cut_metrics(folder / METRICS_CSV, run.trainer.unit, checkpoint.progress.units)
-        _say([*remarks, *_describe_differences(checkpoint, run)])
+        for line in (*remarks, *_describe_differences(checkpoint, run)):
+            say(line)
         text = run.config.format_as_yaml().encode()
         if not (folder / CONFIG_YAML).is_file() or (folder / CONFIG_YAML).read_bytes() != text:
             write_atomically(folder / CONFIG_YAML, text)  # its date tells when the run began
         record_command(folder)
         return run
-
-
-def _say(lines: Sequence[str]) -> None:
-    for line in lines:
-        print(line, file=sys.stderr)
 
 
 def _describe_differences(checkpoint: Checkpoint, run: Run) -> list[str]:

@@ -1,13 +1,13 @@
 """Saved runs: which folders hold them, and what their files say about them. No weights and no simulator are loaded."""
 
 import os
-import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import NoneType
 from typing import Any
 
+from hebbes.contracts.errors import say
 from hebbes.environments.environment_spec import EnvironmentSpec, describe_environment
 from hebbes.environments.morphologies import INTACT
 from hebbes.environments.wrapper_spec import make_wrapper_spec
@@ -113,7 +113,7 @@ def find_usable_runs(top: Path, is_usable: Callable[[Path], object], lack: str) 
     if usable:
         for folder, found in lacks.items():
             if found:
-                print(f"left out  {make_printable(str(folder))}: {found}", file=sys.stderr)
+                say(f"left out  {make_printable(str(folder))}: {found}")
     return usable or list(lacks)
 
 
