@@ -1,6 +1,5 @@
 """Workers: the engine that evaluates chunks in spawned processes, which can be killed, and have a lock of their own."""
 
-import atexit
 import ctypes
 import gc
 import multiprocessing
@@ -10,7 +9,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection, wait
 from multiprocessing.reduction import ForkingPickler
@@ -70,7 +69,14 @@ class ProcessWorker:
         """Kills the process if it has been stopped, because no other signal reaches it."""
         if self.process.pid is not None and is_stopped(self.process.pid):
             self._was_stopped = True
-            self.process.kill()
+            self.kill()
+
+    def kill(self) -> None:
+        """Kills the process, and those that its simulators have started, which are in its process group."""
+        if self.process.is_alive() and self.process.pid is not None:
+            with suppress(ProcessLookupError, PermissionError):  # it has no group of its own yet
+                os.killpg(self.process.pid, signal.SIGKILL)
+        self.process.kill()
 
     def receive(self) -> tuple[int | None, Any]:
         """The ticket and the answer that have arrived."""
@@ -132,7 +138,7 @@ class ProcessTransport:
     def end_worker(self, worker: ProcessWorker) -> None:
         """Kills the process."""
         worker.connection.close()
-        worker.process.kill()
+        worker.kill()
         worker.process.join()
         self.workers.remove(worker)
 
@@ -148,7 +154,7 @@ def _stop_workers(workers: list[ProcessWorker]) -> None:
     for worker in workers:
         worker.process.join(max(0.0, deadline - time.monotonic()))
     for worker in workers:
-        worker.process.kill()
+        worker.kill()
     for worker in workers:
         worker.process.join()
     workers.clear()
@@ -158,8 +164,8 @@ def _serve(connection: Connection, make_host: Callable[[], Host], dies_with_thre
     """Does one call after another until the parent closes the connection."""
     _end_with_parent(dies_with_thread)
     _leave_signals_to_parent()
+    os.register_at_fork(after_in_child=connection.close)  # while a process has it, the parent takes this one for alive
     gc.set_threshold(10_000, 10, 10)  # as in `hebbes.programs.startup`
-    atexit.register(gc.freeze)
     threadpool_limits(limits=1, user_api="blas")  # as in the training process; policies of users may need it
     host = make_host()
     try:
@@ -176,6 +182,7 @@ def _leave_signals_to_parent() -> None:
     Those sent to this process do nothing. For the others they mean what they always do, unless the parent ignores them.
     """
     os.setpgid(0, 0)
+    signal.signal(signal.SIGTTOU, signal.SIG_IGN)  # this group is not the terminal's, and may print there all the same
     # neither ignored nor blocked, because programs inherit that; a handler ends with the program's start
     handled = [number for number in PARENTS_SIGNALS if signal.getsignal(number) is not signal.SIG_IGN]
     usual = {number: signal.signal(number, lambda number, frame: None) for number in handled}

@@ -1,6 +1,7 @@
 """Policies as ordinary trainable PyTorch modules. This is the only module of `hebbes.policies` that imports torch."""
 
 from collections.abc import Mapping
+from math import prod
 from typing import TypeAlias
 
 import numpy as np
@@ -41,7 +42,7 @@ class _ObservationNormalization(nn.Module):
 
     def forward(self, observations: torch.Tensor) -> torch.Tensor:
         scaled = ((observations.float() - self.mean) / self.std).clamp(-self.clip, self.clip)
-        return scaled.movedim(-1, 1) if self.is_image else scaled.reshape(len(scaled), -1)
+        return scaled.movedim(-1, 1) if self.is_image else scaled.reshape(len(scaled), prod(scaled.shape[1:]))
 
 
 class RecurrentModule(nn.Module):

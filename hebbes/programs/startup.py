@@ -3,7 +3,6 @@
 This file and the scripts run on Python 3.6 and newer, so that an old Python can still say what is wrong.
 """
 
-import atexit
 import gc
 import os
 import signal
@@ -49,10 +48,8 @@ def prepare_process() -> None:
     if missing:
         sys.stderr.write(f"{Path(sys.argv[0]).name}: error: {missing}; {_give_advice()}\n")
         sys.exit(2)
-    # modules are hundreds of thousands of objects: looking for garbage among them takes a fifth of the start, and as
-    # long at the end
+    # modules are hundreds of thousands of objects: looking for garbage among them takes a fifth of the start
     gc.set_threshold(10_000, 10, 10)
-    atexit.register(gc.freeze)
     errors = "backslashreplace" if sys.stdout.errors == "strict" else sys.stdout.errors  # no result is lost by a letter
     results = os.fdopen(os.dup(1), "w", encoding=sys.stdout.encoding, errors=errors)
     for name in ("stdout", "__stdout__"):

@@ -3,6 +3,7 @@
 The options are parsed before the modules that train are imported, because those take a second or two.
 """
 
+import gc
 import sys
 from collections.abc import Sequence
 from functools import partial
@@ -52,4 +53,5 @@ def prepare_runs(trainer: str, arguments: Sequence[str], description: str, conso
     console.is_quiet = config.run.quiet
     from hebbes.training.prepare import prepare
 
+    gc.freeze()  # modules stay: neither the training nor the exit looks for garbage among them
     return prepare(config, read_config)

@@ -68,7 +68,7 @@ def compare_methods(
         return Comparison(UNKNOWN, UNKNOWN)
     one, other = first.reshape(len(first), -1), second.reshape(len(second), -1)
     # exact sums, because runs tie that have the same returns in another order
-    scores, other_scores = ([fsum(run) for run in runs] for runs in (one, other))
+    scores, other_scores = ([fsum(run / len(run)) for run in runs] for runs in (one, other))
     wins = np.greater.outer(scores, other_scores) + np.equal.outer(scores, other_scores) / 2
 
     def compute_statistics(

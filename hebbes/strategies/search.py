@@ -246,7 +246,7 @@ def _check_fitness(fitness: Any, num_members: int) -> Float64[np.ndarray, " memb
         raise ValueError(f"fitness must be an array of numbers: {error}") from error
     if given.dtype.kind not in "biufO":
         raise ValueError(f"fitness must be an array of real numbers, got {given.dtype}")
-    if any(value is None for value in given.flat):  # NumPy would take it for NaN
+    if given.dtype == object and any(value is None for value in given.flat):  # NumPy would take it for NaN
         raise ValueError("fitness must be an array of real numbers, got None; does its function return nothing?")
     try:
         values = given.astype(np.float64)

@@ -49,8 +49,8 @@ class Evolution(Trainer):
         self._config, self._policy = config, task.agent.policy
         self._options: EvolutionOptions = config.trainer_options
         self.num_units = self._options.generations
+        _check_start(config, _make_strategy(config, self._policy.layout, weights))  # not ours: asking may change it
         self.strategy = _make_strategy(config, self._policy.layout, weights)
-        _check_start(config, self.strategy)
         self._constants = {name: array for name, array in buffers.items() if name not in NORMALIZATION_BUFFERS}
         self._moments = read_moments(buffers)
         self._episode_length: float | None = None  # mean of the last generation, in env steps, without failed episodes

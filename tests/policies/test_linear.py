@@ -20,3 +20,4 @@ def test_the_search_starts_at_zero():
 def test_the_module_takes_observations_that_are_single_numbers():
     module = as_module(Linear((), 2), np.array([3, 4], np.float32), {})
     assert module(torch.tensor([0.5, -1.0])).tolist() == [[1.5, 2], [-3, -4]]
+    assert module(torch.zeros(0)).shape == (0, 2)

@@ -70,8 +70,10 @@ class Finals:
         """The start and the best trials, the best first, with the returns of the runs that are done."""
         configs = {START: self._config}
         for trial in self._study.best_trials:
+            if len(configs) > self._num_trials:
+                break
             config = set_params(self._config, self._searched, trial.params)
-            if len(configs) <= self._num_trials and config.as_options() != self._config.as_options():
+            if config.as_options() != self._config.as_options():
                 configs[f"final{trial.number}"] = config
         results, found = self._study.results, []
         for name, config in configs.items():
