@@ -20,7 +20,7 @@ from hebbes.environments.bullet_walkers import accelerate_walker
 from hebbes.environments.ids import find_atari_game
 from hebbes.environments.morphologies import INTACT, SPECIES, provide_morphology_file
 from hebbes.environments.quiet_simulators import has_display, quieten
-from hebbes.environments.spaces import check_spaces, flatten_any_observation, is_flattened, make_flat_space
+from hebbes.environments.spaces import check_and_flatten, check_spaces, is_flattened, make_flat_space
 from hebbes.environments.step_results import StepResult, StepResults, gather_results, stack_observations
 from hebbes.environments.stepping_guard import SteppingGuard, check_episode, derive_episode_seeds
 
@@ -175,7 +175,7 @@ class GymnasiumEnv:
         if not isinstance(result, tuple) or not result:
             return result
         space, (observation, *others) = self._observed_space, result
-        return flatten_any_observation(space, observation) if is_flattened(space) else np.array(observation), *others
+        return check_and_flatten(space, observation) if is_flattened(space) else np.array(observation), *others
 
     def _gather(self, ids: Int[np.ndarray, " active"], results: list[Any], faults: dict[int, str]) -> StepResults:
         """The results in arrays, with those of sub-environments that returned something invalid replaced."""

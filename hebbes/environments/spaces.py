@@ -76,7 +76,7 @@ def flatten_observation(space: Space, observation: Any) -> Shaped[np.ndarray, " 
     return np.asarray(flatten(space, observation))
 
 
-def flatten_any_observation(space: Space, observation: Any) -> Shaped[np.ndarray, " numbers"]:
+def check_and_flatten(space: Space, observation: Any) -> Shaped[np.ndarray, " numbers"]:
     """The observation as one row; an error of any kind if its parts do not fit the space."""
     return flatten_observation(space, _read_parts(space, observation))
 

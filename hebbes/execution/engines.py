@@ -19,10 +19,13 @@ def make_engine(task: Task, options: EngineOptions) -> Engine:
     In a process that may have no worker processes, threads step the simulators where the options leave that open.
     """
     resolved = options.resolve(task.environment.backend)
-    if resolved.engine == WORKERS and current_process().daemon:
-        if options.engine == WORKERS or options.episode_timeout is not None:
-            check_may_start_processes("episode_timeout" if options.engine != WORKERS else "engine workers")
-        resolved = replace(resolved, engine="in_process")
+    if resolved.engine == WORKERS:
+        if options.engine == WORKERS:
+            check_may_start_processes("engine workers")
+        elif options.episode_timeout is not None:
+            check_may_start_processes("episode_timeout")
+        elif current_process().daemon:
+            resolved = replace(resolved, engine="in_process")
     engine = find_class("engine", resolved.engine)
     if resolved.engine == WORKERS:
         _check_can_be_sent(task)
