@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float64, Int
@@ -15,6 +16,7 @@ from hebbes.environments.episode_limits import advise_episode_limit
 from hebbes.evaluation.arguments import MAX_EPISODES, check_imports, name_file_in_errors
 from hebbes.evaluation.entries import load_in_environment
 from hebbes.evaluation.evaluation_env import EvaluationEnv
+from hebbes.evaluation.interventions import INTERVENTIONS, intervene
 from hebbes.evaluation.play import make_evaluation_spec, play
 from hebbes.execution.engine_options import resolve_num_threads
 from hebbes.files.policy_file import SavedPolicy, check_fits
@@ -72,6 +74,7 @@ def evaluate(
     threads: int = -1,
     max_episode_steps: int | None = None,
     imports: Sequence[str] = (),
+    intervention: tuple[str, int | float | str] | None = None,
 ) -> Evaluation:
     """The returns of a policy file's episodes, as `evaluate_static.py` plays them: the same numbers.
 
@@ -85,6 +88,9 @@ def evaluate(
             `if __name__ == "__main__":` then. With 1 there are none.
         max_episode_steps: cap on the env steps of an episode; by default only the environment's own.
         imports: packages of your own that the file may name.
+        intervention: what changes in the episodes of a plastic policy, and its value: ("freeze_at", env_step),
+            ("reset_weights_at", env_step), ("lesion", fraction) or ("init_weights", kind), as the flags of
+            `evaluate_hebbian.py`. None plays the policy as it is.
 
     Raises:
         ValueError: an argument or the file cannot be used, or the episodes cannot be played. An episode that fails
@@ -102,11 +108,19 @@ def evaluate(
     allowed, path = check_imports(imports), as_path(path)
     with name_file_in_errors(path):
         saved, spec, notice = _load_and_check(path, environment, backend, allowed)
+        if intervention is not None:
+            saved = replace(saved, policy=intervene(saved.policy, *_check_intervention(intervention)))
         for line in (notice, advise_episode_limit(spec, max_episode_steps)):
             if line:
                 warnings.warn(line, stacklevel=2)
         played = play(saved, spec, episodes=episodes, seed=seed, threads=threads, max_episode_steps=max_episode_steps)
     return Evaluation(played.fitness, played.env_steps.sum(axis=1), played.faults)
+
+
+def _check_intervention(intervention: Any) -> tuple[str, Any]:
+    if not isinstance(intervention, tuple | list) or len(intervention) != 2:
+        raise ValueError(f"intervention must be a name and a value, such as ('lesion', 0.5), got {intervention!r}")
+    return check_argument("intervention", intervention[0], str, choices=tuple(INTERVENTIONS)), intervention[1]
 
 
 def _load_and_check(

@@ -4,15 +4,17 @@ Each is a policy around a `Hebbian` network. It draws from the episode's own gen
 that every episode begins with the weights of the intact network.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float32, Shaped
 
-from hebbes.contracts.policy import Buffers, Layout, State, Weights
+from hebbes.contracts.option import check_argument
+from hebbes.contracts.policy import Buffers, Layout, Policy, State, Weights
 from hebbes.policies.hebbian import Hebbian
-from hebbes.policies.initial_weights import COEVOLVE
+from hebbes.policies.initial_weights import COEVOLVE, INITIAL_WEIGHTS
 
 SYNAPTIC = {"weights", "divisors", "traces"}
 """Entries of the state with one array per layer of synapses."""
@@ -78,6 +80,9 @@ class FrozenPolicy(IntervenedPolicy):
     at: int
     """First env step before which the network does not learn, >= 0."""
 
+    def __post_init__(self) -> None:
+        check_argument("freeze_at", self.at, int, range=">= 0")
+
     def intervene(self, state: State) -> None:
         """Ends learning for the members that have reached the env step."""
         state["learning"] = state["env_steps"] < self.at
@@ -89,6 +94,9 @@ class ResetPolicy(IntervenedPolicy):
 
     at: int
     """The env step, >= 0."""
+
+    def __post_init__(self) -> None:
+        check_argument("reset_weights_at", self.at, int, range=">= 0")
 
     def estimate_state_bytes(self, *, low_rank: bool) -> int:
         """Bytes of what `initial_state` makes for one member: the state of the intact network twice."""
@@ -120,6 +128,7 @@ class LesionedPolicy(IntervenedPolicy):
     """Fraction of each hidden plastic layer, in [0, 1]. One above 0 that silences no neuron raises ValueError."""
 
     def __post_init__(self) -> None:
+        check_argument("lesion", self.fraction, float, range="in [0, 1]")
         if self.fraction and not any(self.num_silent):
             sizes = ", ".join(map(str, self.policy.hidden_sizes)) or "none"
             raise ValueError(f"lesion: got {self.fraction:g}, which silences no neuron; hidden layers: {sizes}")
@@ -147,4 +156,20 @@ def replace_initial_weights(policy: Hebbian, kind: str) -> Hebbian:
             f"init_weights cannot change from {policy.init_weights} to {kind}: searched initial weights are part of "
             "the policy file"
         )
-    return replace(policy, init_weights=kind)
+    return replace(policy, init_weights=check_argument("init_weights", kind, str, choices=tuple(INITIAL_WEIGHTS)))
+
+
+INTERVENTIONS: Mapping[str, Callable[[Hebbian, Any], Policy]] = {
+    "freeze_at": FrozenPolicy,
+    "reset_weights_at": ResetPolicy,
+    "lesion": LesionedPolicy,
+    "init_weights": replace_initial_weights,
+}
+"""Name of an intervention -> what makes the policy of its value; ValueError if it cannot have the value."""
+
+
+def intervene(policy: Policy, name: str, value: Any) -> Policy:
+    """The policy with an intervention of `INTERVENTIONS`; ValueError if it is not plastic or cannot have the value."""
+    if not isinstance(policy, Hebbian):
+        raise ValueError(f"{name} is for plastic policies, and this is {type(policy).__name__}")
+    return INTERVENTIONS[name](policy, value)

@@ -7,12 +7,10 @@ import numpy as np
 
 from hebbes.contracts.option import option
 from hebbes.contracts.policy import Policy
-from hebbes.evaluation.interventions import FrozenPolicy, LesionedPolicy, ResetPolicy, replace_initial_weights
+from hebbes.evaluation.interventions import INTERVENTIONS, LesionedPolicy
 from hebbes.options.evaluation import EvaluateConfig
 from hebbes.policies.hebbian import Hebbian
 from hebbes.policies.initial_weights import INITIAL_WEIGHTS
-
-INTERVENTIONS = ("freeze_at", "reset_weights_at", "lesion", "init_weights")
 
 
 @dataclass(frozen=True)
@@ -66,14 +64,20 @@ class HebbianEvaluateConfig(EvaluateConfig):
         return super().make_variants(path, policy) | self._make_interventions(path, policy)
 
     def _make_interventions(self, path: str, policy: Hebbian) -> dict[str, Policy]:
-        found: dict[str, Policy] = {f"freeze_at {at}": FrozenPolicy(policy, at) for at in self.freeze_at}
-        found |= {f"reset_weights_at {at}": ResetPolicy(policy, at) for at in self.reset_weights_at}
-        try:
-            for fraction in self.lesion:
-                lesioned = LesionedPolicy(policy, fraction)
-                silent, of = sum(lesioned.num_silent), sum(policy.hidden_sizes)
-                found[f"lesion {np.format_float_positional(fraction, trim='-')} ({silent} of {of} neurons)"] = lesioned
-            found |= {f"init_weights {kind}": replace_initial_weights(policy, kind) for kind in self.init_weights}
-        except ValueError as error:
-            raise ValueError(f"{path}: {error}") from error
+        found: dict[str, Policy] = {}
+        for name, intervene in INTERVENTIONS.items():
+            for value in getattr(self, name):
+                try:
+                    variant = intervene(policy, value)
+                except ValueError as error:
+                    raise ValueError(f"{path}: {error}") from error
+                found[f"{name} {_describe(value, variant)}"] = variant
         return found
+
+
+def _describe(value: float | str, variant: Policy) -> str:
+    """The value of an intervention in words."""
+    if not isinstance(variant, LesionedPolicy):
+        return str(value)
+    silent, of = sum(variant.num_silent), sum(variant.policy.hidden_sizes)
+    return f"{np.format_float_positional(variant.fraction, trim='-')} ({silent} of {of} neurons)"

@@ -16,6 +16,7 @@ from hebbes.environments.environment_spec import EnvironmentSpec
 from hebbes.evaluation import evaluate as module
 from hebbes.evaluation import play as play_module
 from hebbes.evaluation.evaluate import Evaluation
+from hebbes.evaluation.interventions import INTERVENTIONS
 from hebbes.evaluation.play import make_evaluation_spec, play
 from hebbes.files.policy_file import SavedPolicy, read_policy_file, save_policy
 from hebbes.policies.linear import Linear
@@ -84,6 +85,33 @@ def test_another_environment_can_be_named_as_in_the_program(tmp_path):
         )
 
 
+def test_a_plastic_policy_is_played_with_an_intervention(tmp_path):
+    saved = EVERY_KIND["hebbian"]
+    save_policy(tmp_path / "a.dat", saved)
+    options = {"episodes": 5, "seed": 3, "threads": 1, "max_episode_steps": 100}
+    intact = hebbes.evaluate(tmp_path / "a.dat", **options).returns
+    for name, value in (("freeze_at", 0), ("reset_weights_at", 5), ("lesion", 1), ("init_weights", "zeros")):
+        intervened = replace(saved, policy=INTERVENTIONS[name](saved.policy, value))
+        expected = play(intervened, make_evaluation_spec(saved.environment), **options).fitness
+        found = hebbes.evaluate(tmp_path / "a.dat", **options, intervention=(name, value)).returns
+        assert found.tolist() == expected.tolist() != intact.tolist(), name
+
+
+@pytest.mark.parametrize(
+    ("intervention", "message"),
+    [
+        (("freeze_at", -1), "freeze_at must be >= 0, got -1"),
+        (("reset_weights_at", 1.5), "reset_weights_at must be a whole number, got 1.5"),
+        (("lesion", 1.5), r"lesion must be in \[0, 1\], got 1.5"),
+        (("init_weights", "zero"), "init_weights must be one of .*, got 'zero', did you mean 'zeros'"),
+    ],
+)
+def test_an_intervention_needs_a_value_that_it_can_have(intervention, message, tmp_path):
+    save_policy(tmp_path / "a.dat", EVERY_KIND["hebbian"])
+    with pytest.raises(ValueError, match=message):
+        hebbes.evaluate(tmp_path / "a.dat", threads=1, intervention=intervention)
+
+
 def test_returns_are_averaged_over_morphologies(tmp_path):
     pytest.importorskip("mujoco")
     spec = EnvironmentSpec("Ant-v5", "gymnasium", morphologies=("none", "left"))
@@ -117,6 +145,15 @@ def test_returns_are_averaged_over_morphologies(tmp_path):
             "unknown environment 'CartPol-v1'; if a package of yours registers it, add --import PACKAGE; "
             "otherwise, did you mean 'CartPole-v1'",
         ),
+        (
+            {"intervention": "lesion"},
+            r"intervention must be a name and a value, such as \('lesion', 0.5\), got",
+        ),
+        (
+            {"intervention": ("leson", 0.5)},
+            "intervention must be one of freeze_at, .*, did you mean 'lesion'",
+        ),
+        ({"intervention": ("lesion", 0.5)}, "lesion is for plastic policies, and this is Linear"),
         ({"imports": "tests"}, "imports must be a list of names of packages, such as"),
         ({"imports": ["no_such_package"]}, "unknown|cannot import 'no_such_package'"),
     ],
