@@ -1,4 +1,4 @@
-"""Writes the pages that are made from options and presets: `python -m hebbes.options.pages docs`."""
+"""Writes the pages that are made from options, presets and metrics: `python -m hebbes.options.pages docs`."""
 
 import sys
 from collections.abc import Callable
@@ -7,10 +7,22 @@ from pathlib import Path
 from hebbes.files.atomic_file import write_atomically
 from hebbes.options.flag_tables import format_flags
 from hebbes.options.preset_tables import format_presets
+from hebbes.recording.metrics import METRICS
 
 MARK = "<!-- Below this line the page is made by `python -m hebbes.options.pages docs`. -->"
 
-PAGES: dict[str, Callable[[], str]] = {"flags.md": format_flags, "presets.md": format_presets}
+
+def format_metrics() -> str:
+    """A table of the columns of metrics.csv, in Markdown."""
+    rows = [f"| `{name}` | {meaning} |" for name, meaning in METRICS.items()]
+    return "\n".join(["## Columns", "", "| column | meaning |", "|---|---|", *rows])
+
+
+PAGES: dict[str, Callable[[], str]] = {
+    "flags.md": format_flags,
+    "logging.md": format_metrics,
+    "presets.md": format_presets,
+}
 """Page -> what makes the part of it below the mark."""
 
 
