@@ -3,6 +3,7 @@
 import os
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing, suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,7 @@ from hebbes.environments.ids import find_atari_game
 from hebbes.environments.morphologies import INTACT, SPECIES, provide_morphology_file
 from hebbes.environments.quiet_simulators import has_display, quieten
 from hebbes.environments.spaces import check_and_flatten, check_spaces, is_flattened, make_flat_space
-from hebbes.environments.step_results import StepResult, StepResults, gather_results, stack_observations
+from hebbes.environments.step_results import StepResult, gather_results, stack_observations
 from hebbes.environments.stepping_guard import SteppingGuard, check_episode, derive_episode_seeds
 
 ATARI_SCREEN = 160, 210
@@ -96,12 +97,10 @@ class GymnasiumEnv:
                 results.append(self._read(self._envs[index].step(action)))
             except Exception as error:  # whatever a user's simulator raises
                 results.append(self._record_failure(index, error, faults))
-        rows = self._gather(ids, results, faults)
-        self._guard.end_episodes(ids, rows.terminated | rows.truncated)
-        info = {}
-        if self._has_lives:
-            info["lives"] = np.array([(info or {}).get("lives", 0) for info in rows.infos], np.int32)
-        return EnvStep(rows.observations, rows.rewards, rows.terminated, rows.truncated, info, faults)
+        env_step = self._gather(ids, results, faults)
+        self._guard.end_episodes(ids, env_step.terminated | env_step.truncated)
+        lives = [(result[4] or {}).get("lives", 0) for result in results] if self._has_lives else []
+        return replace(env_step, info={"lives": np.array(lives, np.int32)} if lives else {}, faults=faults)
 
     @property
     def metadata(self) -> Mapping[str, Any]:
@@ -177,18 +176,16 @@ class GymnasiumEnv:
         space, (observation, *others) = self._observed_space, result
         return check_and_flatten(space, observation) if is_flattened(space) else np.array(observation), *others
 
-    def _gather(self, ids: Int[np.ndarray, " active"], results: list[Any], faults: dict[int, str]) -> StepResults:
-        """The results in arrays, with those of sub-environments that returned something invalid replaced."""
+    def _gather(self, ids: Int[np.ndarray, " active"], results: list[Any], faults: dict[int, str]) -> EnvStep:
+        """The results in arrays. Those of sub-environments that returned something invalid are replaced in the list."""
         with suppress(Exception):
             return gather_results(results, self.observation_space)
-        sound = []
-        for index, result in zip(ids.tolist(), results, strict=True):
+        for row, index in enumerate(ids.tolist()):
             try:
-                row = gather_results([result], self.observation_space)
+                gather_results([results[row]], self.observation_space)
             except Exception as error:  # whatever NumPy raises for it
-                row = gather_results([self._record_failure(index, error, faults)], self.observation_space)
-            sound.append((row.observations[0], row.rewards[0], row.terminated[0], row.truncated[0], row.infos[0]))
-        return gather_results(sound, self.observation_space)
+                results[row] = self._record_failure(index, error, faults)
+        return gather_results(results, self.observation_space)
 
     def _record_failure(self, index: int, error: Exception, faults: dict[int, str]) -> StepResult:
         """The result to use for a sub-environment that failed."""

@@ -1,62 +1,54 @@
 """Gathers the results of env steps into arrays, and checks them: a simulator in Python may return anything."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
 from gymnasium.spaces import Discrete, MultiBinary, MultiDiscrete
-from jaxtyping import Bool, Float64, Shaped
+from jaxtyping import Shaped
 
-from hebbes.contracts.environment import Space
+from hebbes.contracts.environment import EnvStep, Space
 
 StepResult: TypeAlias = tuple[Any, Any, Any, Any, Mapping[str, Any]]
 """What `step` of a Gymnasium environment returns."""
 
 
-@dataclass(frozen=True)
-class StepResults:
-    """The results of some sub-environments, one row each."""
-
-    observations: Shaped[np.ndarray, "active ..."]
-    rewards: Float64[np.ndarray, " active"]
-    terminated: Bool[np.ndarray, " active"]
-    truncated: Bool[np.ndarray, " active"]
-    infos: Sequence[Mapping[str, Any]]
-
-
-def gather_results(results: Sequence[StepResult], space: Space) -> StepResults:
-    """The results in arrays; ValueError or TypeError unless each has five parts of real numbers in the right shapes.
+def gather_results(results: Sequence[StepResult], space: Space) -> EnvStep:
+    """The results in arrays, without info; ValueError or TypeError unless each has five parts in the right shapes.
 
     Numbers of another dtype are cast. The mask of a masked array is ignored.
     """
     if not all(isinstance(result, tuple) and len(result) == 5 for result in results):
         raise ValueError("step did not return a tuple of five")
-    observations, rewards, terminated, truncated, infos = zip(*results, strict=True)
-    return StepResults(
+    observations, rewards, terminated, truncated, _ = zip(*results, strict=True)
+    return EnvStep(
         stack_observations("observation", observations, space),
         _convert_numbers("reward", rewards, (), np.dtype(np.float64)),
         _convert_numbers("terminated", terminated, (), np.dtype(np.bool_)),
         _convert_numbers("truncated", truncated, (), np.dtype(np.bool_)),
-        infos,
+        {},
     )
 
 
 def stack_observations(what: str, observations: Sequence[Any], space: Space) -> Shaped[np.ndarray, "rows ..."]:
     """The observations in one array of the space's dtype; ValueError or TypeError if they do not fit the space."""
     stacked = _convert_numbers(what, observations, space.shape or (), np.dtype(space.dtype))
-    if not _are_in_range(stacked, space):
+    allowed = find_listed_range(space)
+    if allowed is not None and not ((allowed[0] <= stacked) & (stacked <= allowed[1])).all():
         raise ValueError(f"{what} is not in {space}")
     return stacked
 
 
-def _are_in_range(values: Shaped[np.ndarray, "rows ..."], space: Space) -> bool:
-    """Whether the numbers are among those that a space of integers lists. Others have no range that counts here."""
-    if isinstance(space, Discrete):
-        return bool(((space.start <= values) & (values < space.start + space.n)).all())
-    if isinstance(space, MultiDiscrete):
-        return bool(((space.start <= values) & (values < space.start + space.nvec)).all())
-    return not isinstance(space, MultiBinary) or bool(((values == 0) | (values == 1)).all())
+def find_listed_range(space: Space) -> tuple[Any, Any] | None:
+    """The least and the greatest of the integers that a space lists, both allowed; None for a Box."""
+    match space:
+        case Discrete():
+            return int(space.start), int(space.start + space.n - 1)
+        case MultiDiscrete():
+            return space.start, space.start + space.nvec - 1
+        case MultiBinary():
+            return 0, 1
+    return None
 
 
 def _convert_numbers(

@@ -4,12 +4,13 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from gymnasium.spaces import Box, Discrete, MultiBinary, MultiDiscrete
+from gymnasium.spaces import Box
 from jaxtyping import Bool, Int, Shaped
 
 from hebbes.contracts.environment import Space
 from hebbes.contracts.randomness import derive_seed
 from hebbes.environments.kernels import guard
+from hebbes.environments.step_results import find_listed_range
 
 
 def derive_episode_seeds(seeds: Sequence[int], episode: int) -> list[int]:
@@ -25,20 +26,8 @@ def check_episode(episode: int) -> None:
 
 
 def find_allowed_range(space: Space) -> tuple[Any, Any] | None:
-    """The least and the greatest action, both allowed, for each number of the action; None for real numbers.
-
-    Real numbers are kept within their bounds by the wrappers.
-    """
-    match space:
-        case Discrete():
-            return int(space.start), int(space.start + space.n - 1)
-        case MultiDiscrete():
-            return space.start, space.start + space.nvec - 1
-        case MultiBinary():
-            return 0, 1
-        case Box() if space.dtype.kind != "f":
-            return space.low, space.high
-    return None
+    """The least and the greatest action, both allowed; None for real numbers, which wrappers keep within bounds."""
+    return (space.low, space.high) if isinstance(space, Box) and space.dtype.kind != "f" else find_listed_range(space)
 
 
 class SteppingGuard:

@@ -88,9 +88,8 @@ def evaluate(
             `if __name__ == "__main__":` then. With 1 there are none.
         max_episode_steps: cap on the env steps of an episode; by default only the environment's own.
         imports: packages of your own that the file may name.
-        intervention: what changes in the episodes of a plastic policy, and its value: ("freeze_at", env_step),
-            ("reset_weights_at", env_step), ("lesion", fraction) or ("init_weights", kind), as the flags of
-            `evaluate_hebbian.py`. None plays the policy as it is.
+        intervention: a flag of `evaluate_hebbian.py` that changes the episodes of a plastic policy, and its value:
+            ("freeze_at", env_step), ("reset_weights_at", env_step), ("lesion", fraction) or ("init_weights", kind).
 
     Raises:
         ValueError: an argument or the file cannot be used, or the episodes cannot be played. An episode that fails

@@ -38,6 +38,10 @@ class ACEM(SearchDistribution):
     """A Gaussian that is refitted to the best of the last individuals."""
 
     Settings: ClassVar[type[SearchSettings]] = SearchSettings
+    STATE: ClassVar[Mapping[str, str]] = {
+        **{**SearchDistribution.STATE, "individuals": "_individuals", "fitness": "_fitness"},
+        **{"num_told": "_num_told", "extra_variance": "_extra_variance"},
+    }
 
     def __init__(self, settings: SearchSettings, initial_mean: Float32[np.ndarray, " params"], seed: int):
         super().__init__(settings, initial_mean, seed)
@@ -67,18 +71,6 @@ class ACEM(SearchDistribution):
         self._mean = self._mean + weights[parents] @ steps / RING_SIZE
         if len(parents) > 1:  # a single individual has no variance
             self._variance = weights[parents] @ steps**2 / NUM_PARENTS + self._extra_variance
-
-    def state_dict(self) -> dict[str, np.ndarray]:
-        """Mean, variance, the ring and the extra variance."""
-        ring = {"individuals": self._individuals.copy(), "fitness": self._fitness.copy()}
-        scalars = {"num_told": np.array(self._num_told), "extra_variance": np.array(self._extra_variance)}
-        return {**super().state_dict(), **ring, **scalars}
-
-    def load_state_dict(self, state: Mapping[str, np.ndarray]) -> None:
-        """Continues from what `state_dict` returned."""
-        super().load_state_dict(state)
-        self._individuals, self._fitness = np.array(state["individuals"]), np.array(state["fitness"])
-        self._num_told, self._extra_variance = int(state["num_told"]), float(state["extra_variance"])
 
 
 @dataclass(frozen=True)

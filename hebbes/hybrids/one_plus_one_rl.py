@@ -32,6 +32,7 @@ class OnePlusOne(SearchDistribution):
     """A Gaussian around the best policy so far."""
 
     Settings: ClassVar[type[SearchSettings]] = SearchSettings
+    STATE: ClassVar[Mapping[str, str]] = {**SearchDistribution.STATE, "successes": "_successes"}
     own_metrics = ("mean_share", "success_rate")
 
     def __init__(self, settings: SearchSettings, initial_mean: Float32[np.ndarray, " params"], seed: int):
@@ -50,15 +51,6 @@ class OnePlusOne(SearchDistribution):
             variance = self._variance / FACTOR if rate > TARGET_SUCCESS_RATE else self._variance * FACTOR
             self._variance = np.maximum(variance, MIN_VARIANCE)
         return {"mean_share": float(succeeds), "success_rate": rate}
-
-    def state_dict(self) -> dict[str, np.ndarray]:
-        """Mean, variance and the window of successes."""
-        return {**super().state_dict(), "successes": self._successes}
-
-    def load_state_dict(self, state: Mapping[str, np.ndarray]) -> None:
-        """Continues from what `state_dict` returned."""
-        super().load_state_dict(state)
-        self._successes = np.array(state["successes"])
 
 
 @dataclass(frozen=True)

@@ -12,12 +12,13 @@ leaves one in about a hundred untrained with r* = 1.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
 from hebbes.contracts.option import check_options, option
 from hebbes.contracts.search_space import Uniform
-from hebbes.strategies.core.restoring import copy_matching_arrays
+from hebbes.strategies.core.restoring import Restorable
 
 SLOPE = 50
 
@@ -45,8 +46,10 @@ def compute_rl_probability(num_rl: int, num_es: int, target: float) -> float:
     return min(max(-SLOPE * (share - target) + 0.5, 0.0), 1.0)
 
 
-class RLShare:
+class RLShare(Restorable):
     """Decides for each individual whether it is trained, and counts both kinds as they are dispatched."""
+
+    STATE: ClassVar[Mapping[str, str]] = {"num_rl": "_num_rl", "num_es": "_num_es"}
 
     def __init__(self, settings: RLShareSettings):
         self._target = settings.rl_share
@@ -67,12 +70,3 @@ class RLShare:
             self._num_rl += 1
         else:
             self._num_es += 1
-
-    def state_dict(self) -> dict[str, np.ndarray]:
-        """The two numbers."""
-        return {"num_rl": np.array(self._num_rl), "num_es": np.array(self._num_es)}
-
-    def load_state_dict(self, state: Mapping[str, np.ndarray]) -> None:
-        """Continues from what `state_dict` returned."""
-        arrays = copy_matching_arrays(self.state_dict(), state)
-        self._num_rl, self._num_es = int(arrays["num_rl"]), int(arrays["num_es"])

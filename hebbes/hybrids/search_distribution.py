@@ -18,7 +18,7 @@ from hebbes.contracts.search_space import LogUniform
 from hebbes.hybrids.variance_rules import MIN_VARIANCE
 from hebbes.strategies.core.adaptive import check_spread, compute_move_metrics
 from hebbes.strategies.core.populations import GaussianPopulation
-from hebbes.strategies.core.restoring import copy_matching_arrays
+from hebbes.strategies.core.restoring import Restorable
 
 
 @dataclass(frozen=True)
@@ -36,8 +36,10 @@ class SearchSettings:
         check_options(self)
 
 
-class SearchDistribution(ABC):
+class SearchDistribution(Restorable, ABC):
     """A mean, and a variance for each parameter."""
+
+    STATE: ClassVar[Mapping[str, str]] = {"mean": "_mean", "variance": "_variance"}
 
     own_metrics: ClassVar[tuple[str, ...]] = ()
     """The names of what `_update` returns."""
@@ -88,12 +90,3 @@ class SearchDistribution(ABC):
         self, individual: Float64[np.ndarray, " params"], fitness: float, mean_fitness: float
     ) -> dict[str, float]:
         """Moves mean and variance, and returns further metrics. NaN stands for a failed episode."""
-
-    def state_dict(self) -> dict[str, np.ndarray]:
-        """Everything that changes, as named arrays."""
-        return {"mean": self._mean, "variance": self._variance}
-
-    def load_state_dict(self, state: Mapping[str, np.ndarray]) -> None:
-        """Continues from what `state_dict` returned; ValueError or KeyError for the state of another distribution."""
-        arrays = copy_matching_arrays(self.state_dict(), state)
-        self._mean, self._variance = arrays["mean"], arrays["variance"]

@@ -1,7 +1,6 @@
 """The options of a training run: flags override `--config`, which overrides presets, which override defaults.
 
-What can be checked without the environment is checked before Gymnasium is imported. The rest is checked before anything
-starts.
+Everything is checked before anything starts.
 """
 
 import sys
@@ -14,23 +13,14 @@ from hebbes.contracts.yaml_text import format_yaml_line
 from hebbes.environments.environment_options import EnvironmentOptions
 from hebbes.files.option_file import read_yaml
 from hebbes.options.help import print_help_and_exit
-from hebbes.options.option_reader import OptionReader
 from hebbes.options.presets import find_preset, read_preset, read_shared_options
 from hebbes.options.resuming import resume_config
-from hebbes.options.sources import Source, SourceReader, find_deciding_options, name_in_errors
+from hebbes.options.sources import Source, SourceReader, find_deciding_options
 from hebbes.options.texts import GivenOption, format_options, split_arguments
 from hebbes.recording.standard_output import print_or_exit
 from hebbes.registry.former_names import rename_classes
 from hebbes.training.config import TrainConfig, make_config
-from hebbes.training.owners import (
-    AUTO,
-    Owner,
-    find_owner,
-    list_all_owners,
-    list_fixed_owners,
-    list_owners,
-    list_part_kinds,
-)
+from hebbes.training.owners import Owner, list_all_owners, list_owners
 
 PRINT_CONFIG = "print_config"
 FOOTER = (
@@ -70,11 +60,8 @@ def resolve_config(trainer: str, given: Sequence[GivenOption]) -> TrainConfig:
     """The config of a new run with the given options; ValueError if an option is wrong."""
     named = find_deciding_options(trainer, given)
     in_file = rename_classes(read_yaml(Path(named["config"]))) if "config" in named else {}
-    later = [Source(named.get("config", ""), format_options(in_file)), Source("", given)]
-    if not in_file:
-        later.pop(0)
+    later = [Source(named["config"], format_options(in_file))] if in_file else []
     named = {**find_deciding_options(trainer, format_options(in_file)), **named}
-    _check_early(trainer, later, named)
 
     from hebbes.environments.ids import resolve  # imports Gymnasium
 
@@ -86,7 +73,7 @@ def resolve_config(trainer: str, given: Sequence[GivenOption]) -> TrainConfig:
         Source(str(preset), format_options(read_preset(trainer, preset, named))),
     ]
     reader = SourceReader(trainer)
-    for source in (*earlier, *later):
+    for source in (*earlier, *later, Source("", given)):
         reader.read(source)
     imports = reader.values.get("environment.imports", ())
     values = reader.values | {
@@ -99,36 +86,6 @@ def resolve_config(trainer: str, given: Sequence[GivenOption]) -> TrainConfig:
     for notice in filter(None, (resolved.notice, *reader.notices, *_describe_replaced_wrappers(shared, config))):
         say(notice)
     return config
-
-
-def _check_early(trainer: str, sources: Sequence[Source], named: Mapping[str, Any]) -> None:
-    """Refuses what no preset could make right. An option that only another owner has is left for later."""
-    kinds = list_part_kinds(trainer)
-    for kind in kinds:
-        if kind in named and (kind, named[kind]) != ("policy", AUTO):
-            source = next(each for each in reversed(sources) if kind in find_deciding_options(trainer, each.given))
-            with name_in_errors(source):
-                find_owner(kind, named[kind])
-    reader = SourceReader(trainer)
-    try:
-        for source in sources:
-            reader.read(source)
-    except ValueError:
-        everything = OptionReader(list_all_owners(trainer))
-        for source in sources:
-            for name, texts in source.given:
-                mistakes = set(everything.find_mistakes(name, texts))
-                if len(mistakes) == 1 and everything.knows(name) and not OptionReader(reader.owners).knows(name):
-                    with name_in_errors(source):  # nobody could make it right, so it does not matter whose it is
-                        raise ValueError(mistakes.pop()) from None
-                if mistakes:
-                    raise
-        if set(kinds) <= named.keys():
-            raise
-    for owner in list_fixed_owners(trainer):
-        if owner.kind != "trainer":  # those can depend on options of a preset
-            given = {each.field.name: reader.values[each.key] for each in owner.options if each.key in reader.values}
-            owner.declared[0](**given)  # checks them
 
 
 def print_help_if_asked(

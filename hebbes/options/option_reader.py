@@ -69,23 +69,6 @@ class OptionReader:
         """Whether one of the owners has an option of this name."""
         return find_current_option_name(name, self._named) in self._named
 
-    def find_mistakes(self, name: str, texts: Sequence[str]) -> list[str]:
-        """Why none of the options of this name, of which several owners may have one, can have this value.
-
-        Empty if one can.
-        """
-        is_off = name.startswith("no_") and not self.knows(name)
-        options = self._named.get(find_current_option_name(name[3:] if is_off else name, self._named), ())
-        mistakes = []
-        for option in options:
-            try:
-                self._read_value(option, texts, is_off)
-            except ValueError as error:
-                mistakes.append(str(error))
-            else:
-                return []
-        return mistakes or [self._explain_unknown(name)]
-
     def find(self, name: str) -> tuple[OwnedOption, bool]:
         """The option that a name stands for, and whether the name turns it off; ValueError if there is none."""
         current = self._find_current_name(name)

@@ -6,31 +6,15 @@ the search starts at Xavier uniform weights and biases of zero, theirs as PyTorc
 """
 
 from dataclasses import dataclass
-from functools import cached_property
-from math import prod
+from typing import ClassVar
 
-import numpy as np
-from jaxtyping import Float32
-
-from hebbes.contracts.policy import Layout, Weights
-from hebbes.policies.base import InitializedPolicy
-from hebbes.policies.layers import compute_dense_shapes, dense
-
-HIDDEN_SIZES = (64, 64)
-ACTIVATION = "selu"
+from hebbes.policies.mlp import MLP
 
 
 @dataclass(frozen=True)
-class Small(InitializedPolicy):
-    """Fully connected layers on the flattened observation."""
+class Small(MLP):
+    """Fully connected layers on the flattened observation. Class variables are no fields, and so no options."""
 
-    @cached_property
-    def layout(self) -> Layout:
-        """Matrices, each followed by its biases."""
-        return Layout(compute_dense_shapes((prod(self.observation_shape), *HIDDEN_SIZES, self.num_outputs), bias=True))
-
-    def forward(
-        self, weights: Weights, inputs: Float32[np.ndarray, "members ..."]
-    ) -> Float32[np.ndarray, "members outputs"]:
-        """The network's outputs."""
-        return dense(weights, self.layout, inputs.reshape(len(inputs), prod(self.observation_shape)), ACTIVATION)
+    hidden_sizes: ClassVar[tuple[int, ...]] = (64, 64)  # type: ignore[misc]
+    bias: ClassVar[bool] = True  # type: ignore[misc]
+    activation: ClassVar[str] = "selu"  # type: ignore[misc]

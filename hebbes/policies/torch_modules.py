@@ -18,7 +18,6 @@ from hebbes.policies.linear import Linear
 from hebbes.policies.mlp import MLP
 from hebbes.policies.recurrent import DenseRecurrentPolicy, RecurrentPolicy
 from hebbes.policies.recurrent_cells import LSTM_CELL
-from hebbes.policies.small import Small
 
 ACTIVATIONS: dict[str, type[nn.Module]] = {"tanh": nn.Tanh, "selu": nn.SELU, "relu": nn.ReLU}
 ModuleState: TypeAlias = torch.Tensor | tuple[torch.Tensor, torch.Tensor]
@@ -74,7 +73,7 @@ def as_module(policy: SizedPolicy, row: Float32[np.ndarray, " params"], buffers:
         TypeError: the policy is plastic, uses virtual batch normalization, or is of a user's class.
     """
     is_ours = type(policy).__module__.startswith("hebbes.")  # a user's subclass may be another network
-    if not is_ours or not isinstance(policy, MLP | Linear | Small | CNN | RecurrentPolicy):
+    if not is_ours or not isinstance(policy, MLP | Linear | CNN | RecurrentPolicy):
         raise TypeError(
             f"as_module: got {type(policy).__name__}, takes MLP, Linear, Small, CNN, LSTM, GRU and ConvLSTM"
         )
@@ -93,7 +92,7 @@ def _make_stages(policy: SizedPolicy, shapes: Mapping[str, tuple[int, ...]]) -> 
     """Layers with these shapes, each followed by its activation."""
     stages: list[nn.Module] = []
     strides = iter(STRIDES)
-    fixed = "selu" if isinstance(policy, Small | ConvLSTM) else "tanh"
+    fixed = "selu" if isinstance(policy, ConvLSTM) else "tanh"
     activation = ACTIVATIONS[policy.activation if isinstance(policy, MLP | DenseRecurrentPolicy) else fixed]
     for name, shape in shapes.items():
         has_bias = f"{name}_bias" in shapes

@@ -12,7 +12,6 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from hebbes.contracts.randomness import Purpose, make_generator
 from hebbes.environments.environment_spec import describe_environment
 from hebbes.environments.morphologies import INTACT, shorten_morphology_name
 from hebbes.evaluation.entries import EvaluationResult
@@ -70,16 +69,13 @@ def _find_methods(group: Group) -> dict[str, list[int]]:
 def compare_all_methods(group: Group, methods: Methods) -> dict[tuple[str, str], Comparison]:
     """Comparisons of each method with each of those after it."""
     returns = {label: np.stack([group[number, ""].returns for number in runs]) for label, runs in methods.items()}
-    return {
-        (one, other): compare_methods(returns[one], returns[other], make_generator(0, Purpose.BOOTSTRAP))
-        for one, other in combinations(methods, 2)
-    }
+    return {(one, other): compare_methods(returns[one], returns[other]) for one, other in combinations(methods, 2)}
 
 
 def _compare_with_intact(group: Group) -> dict[tuple[int, str], Comparison]:
     """Comparisons of each variant with the intact policy of its file."""
     return {
-        (number, variant): compare(each.returns, group[number, ""].returns, make_generator(0, Purpose.BOOTSTRAP))
+        (number, variant): compare(each.returns, group[number, ""].returns)
         for (number, variant), each in group.items()
         if variant
     }

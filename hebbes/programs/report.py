@@ -77,12 +77,12 @@ def make_sections(config: ReportConfig, console: Console) -> "tuple[list[Section
     from hebbes.programs.reports.curve_sections import make_diagnostics_section, make_learning_section
     from hebbes.programs.reports.run_sections import make_options_section, make_runs_section, read_runs
     from hebbes.programs.reports.sweep_sections import is_trial, make_sweep_section
-    from hebbes.reporting.video import check_video_path
+    from hebbes.reporting.video import check_encoder
     from hebbes.training.run_status import read_status
     from hebbes.training.saved_runs import find_run_folders
 
     if config.video:
-        check_video_path("--video", Path(config.output).with_suffix(".mp4"))
+        check_encoder("--video")
     with console.phase("reading runs"):
         named = [Path(path).resolve() for path in config.runs]
         found = {folder.resolve(): folder for path in config.runs for folder in find_run_folders(Path(path))}

@@ -2,8 +2,8 @@
 
 import re
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Sequence
+from contextlib import suppress
 from importlib.util import find_spec
 from math import isfinite
 from pathlib import Path
@@ -50,20 +50,13 @@ def sweep(description: str) -> None:
         from hebbes.programs.sweeps.study import StorageError, convert_storage_errors
 
         try:
-            with _advise_after_errors(console), convert_storage_errors():
+            with convert_storage_errors():
                 run_sweep(options, config, searched, study, console)
-        except (EngineError, TrainingError, StorageError, OSError) as error:
-            sys.exit(format_stop_message(error))
-
-
-@contextmanager
-def _advise_after_errors(console: Console) -> Iterator[None]:
-    """Prints what helps, whatever stops the sweep."""
-    try:
-        yield
-    except BaseException as error:
-        console.print_notice(find_advice(error).format(resume="the same command"))
-        raise
+        except BaseException as error:  # whatever stops the sweep
+            console.print_notice(find_advice(error).format(resume="the same command"))
+            if isinstance(error, EngineError | TrainingError | StorageError | OSError):
+                sys.exit(format_stop_message(error))
+            raise
 
 
 def read_options(arguments: Sequence[str], description: str) -> tuple[SweepOptions, TrainConfig]:

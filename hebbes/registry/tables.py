@@ -98,8 +98,8 @@ TABLES = {
 GYMNASIUM_WRAPPERS = {
     *("AtariPreprocessing", "ClipAction", "ClipReward", "DelayObservation", "DiscretizeAction"),
     *("DiscretizeObservation", "DtypeObservation", "FilterObservation", "FlattenObservation"),
-    *("FrameStackObservation", "GrayscaleObservation", "MaxAndSkipObservation", "NormalizeObservation"),
-    *("OrderEnforcing", "RecordEpisodeStatistics", "RepeatAction", "RescaleAction"),
+    *("FrameStackObservation", "GrayscaleObservation", "MaxAndSkipObservation", "OrderEnforcing"),
+    *("RecordEpisodeStatistics", "RepeatAction", "RescaleAction"),
     *("RescaleObservation", "ReshapeObservation", "ResizeObservation", "StickyAction"),
     *("TimeAwareObservation", "TimeLimit"),
 }

@@ -11,8 +11,8 @@ from hebbes.evaluation.weight_recording import MAX_EPISODE_STEPS, WeightRecordin
 from hebbes.policies.coefficients import read_coefficients_by_name
 from hebbes.policies.hebbian import Hebbian
 from hebbes.reporting.figure import write_figure
-from hebbes.reporting.plasticity_plots import Bar, make_coefficients_figure, make_returns_figure, make_weights_figure
-from hebbes.statistics.intervals import summarize
+from hebbes.reporting.plasticity_plots import make_coefficients_figure, make_returns_figure, make_weights_figure
+from hebbes.statistics.intervals import Estimate, summarize
 
 NUM_EPISODES = 5
 """Number of episodes whose weights are plotted. All episodes if fewer are played."""
@@ -95,13 +95,11 @@ def _plot_plasticity(
 def _plot_morphologies(
     results: Sequence[EvaluationResult], paths: Sequence[str], morphologies: Sequence[str], png: Path
 ) -> Path:
-    rows: dict[str, dict[str, Bar]] = {}
+    rows: dict[str, dict[str, tuple[Estimate, bool]]] = {}
     for result in results:
-        mean = summarize(result.returns).mean
         name = f"{paths.index(result.entry.path) + 1} {result.entry.path} {result.entry.variant}".rstrip()
-        rows.setdefault(name, {})[shorten_morphology_name(result.entry.morphology)] = Bar(
-            mean.value, mean.low, mean.high, result.entry.seen
-        )
+        morphology = shorten_morphology_name(result.entry.morphology)
+        rows.setdefault(name, {})[morphology] = summarize(result.returns).mean, result.entry.seen
     environments = dict.fromkeys(result.entry.environment.environment for result in results)
     write_figure(make_returns_figure(", ".join(environments), morphologies, rows), png)
     return png

@@ -1,7 +1,6 @@
 """Plots of plasticity: how weights change within an episode, how fast, the coefficients, and returns by morphology."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -9,23 +8,13 @@ from jaxtyping import Float, Float32
 
 from hebbes.evaluation.weight_recording import WeightRecording
 from hebbes.reporting.figure import COLORS, WIDTH, add_legend, add_title, make_figure, make_figure_with_axes, style_axes
+from hebbes.statistics.intervals import Estimate
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 NUM_BINS = 60
-
-
-@dataclass(frozen=True)
-class Bar:
-    """A mean return with its confidence interval."""
-
-    mean: float
-    low: float
-    high: float
-    seen: bool
-    """Whether the morphology was used in training."""
 
 
 def project_on_principal_components(
@@ -77,18 +66,20 @@ def make_coefficients_figure(title: str, coefficients: Mapping[str, Float[np.nda
     return figure
 
 
-def make_returns_figure(title: str, morphologies: Sequence[str], rows: Mapping[str, Mapping[str, Bar]]) -> "Figure":
-    """One line for each row over the morphologies, with intervals. Markers are filled if seen in training."""
+def make_returns_figure(
+    title: str, morphologies: Sequence[str], rows: Mapping[str, Mapping[str, tuple[Estimate, bool]]]
+) -> "Figure":
+    """One line for each row over the morphologies: the mean return, and whether the morphology was seen in training."""
     figure, axes = make_figure_with_axes("morphology (filled: seen in training)", "mean return, 95 % interval")
     for number, (name, bars) in enumerate(rows.items()):
         shift = 0.06 * (number - (len(rows) - 1) / 2)
         positions = [morphologies.index(morphology) + shift for morphology in bars]
-        means = [bar.mean for bar in bars.values()]
+        means = [mean.value for mean, _ in bars.values()]
         (line,) = axes.plot(positions, means, lw=0.8, alpha=0.6, label=name)
-        for position, bar in zip(positions, bars.values(), strict=True):
-            spread = [[bar.mean - bar.low], [bar.high - bar.mean]]
-            face = line.get_color() if bar.seen else "white"
-            axes.errorbar(position, bar.mean, spread, fmt="o", color=line.get_color(), mfc=face, capsize=3)
+        for position, (mean, is_seen) in zip(positions, bars.values(), strict=True):
+            spread = [[mean.value - mean.low], [mean.high - mean.value]]
+            face = line.get_color() if is_seen else "white"
+            axes.errorbar(position, mean.value, spread, fmt="o", color=line.get_color(), mfc=face, capsize=3)
     axes.set_xticks(range(len(morphologies)), morphologies)
     add_title(figure, title)
     add_legend(figure, axes)
@@ -111,7 +102,7 @@ def _draw_changes(axes: "Axes", recording: WeightRecording, layers: Sequence[int
     for layer in layers:
         changes = recording.changes[:, layer - 1]
         axes.plot(np.arange(1, len(changes) + 1), changes, lw=0.8, label=f"layer {layer}")
-    if (recording.changes[:, [layer - 1 for layer in layers]] > 0).any():
+    if (recording.changes[:, [layer - 1 for layer in layers]] > 0).all():  # zeros would be left out
         axes.set_yscale("log")
     axes.set_title("learning in episode 1", fontsize="medium")
     axes.set_xlabel("env step")

@@ -34,9 +34,8 @@ class Comparison:
 def compare(
     first: Float64[np.ndarray, "seeds episodes"],
     second: Float64[np.ndarray, "seeds episodes"],
-    rng: np.random.Generator,
 ) -> Comparison:
-    """The comparison of returns whose entries (s, k) come from the same start state; `rng` draws the resamples."""
+    """The comparison of returns whose entries (s, k) come from the same start state."""
     if first.shape != second.shape or first.ndim != 2 or first.size == 0:
         raise ValueError(
             f"returns must be (seeds, episodes) of the same start states, not {first.shape} and {second.shape}"
@@ -50,20 +49,19 @@ def compare(
         one, other = select_units(first, drawn), select_units(second, drawn)
         return [_compute_probability(one, other), (one - other).mean(axis=(1, 2))]
 
-    return Comparison(*estimate_intervals(compute_statistics, [first.shape], rng))
+    return Comparison(*estimate_intervals(compute_statistics, [first.shape]))
 
 
 def compare_methods(
     first: Float64[np.ndarray, "runs seeds episodes"],
     second: Float64[np.ndarray, "other_runs seeds episodes"],
-    rng: np.random.Generator,
 ) -> Comparison:
     """The comparison of the runs of two methods, whose entries (run, s, k) come from the same start state.
 
     With a single run of each it is that of two policies, because one run says nothing about others of its method.
     """
     if len(first) == len(second) == 1:
-        return compare(first[0], second[0], rng)
+        return compare(first[0], second[0])
     if not (np.isfinite(first).all() and np.isfinite(second).all()):
         return Comparison(UNKNOWN, UNKNOWN)
     one, other = first.reshape(len(first), -1), second.reshape(len(second), -1)
@@ -84,7 +82,7 @@ def compare_methods(
         ]
 
     shapes = [(1, len(first)), (1, len(second)), first.shape[1:]]
-    return Comparison(*estimate_intervals(compute_statistics, shapes, rng))
+    return Comparison(*estimate_intervals(compute_statistics, shapes))
 
 
 def _count_draws(drawn: Int[np.ndarray, "resamples strata units"]) -> Float64[np.ndarray, "resamples all_units"]:

@@ -10,8 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float64, Int
 
-from hebbes.contracts.randomness import Purpose, make_generator
-from hebbes.statistics.intervals import Estimate, compute_iqm, estimate_intervals
+from hebbes.statistics.intervals import compute_iqm, estimate_intervals
 
 MAX_POINTS = 200
 """More points than this are not drawn, because each has an interval of its own."""
@@ -66,7 +65,6 @@ def _estimate_points(
     def compute_statistics(drawn: Int[np.ndarray, "resamples 1 runs"]) -> list[Float64[np.ndarray, " resamples"]]:
         return [compute(column[drawn[:, 0]]) for column in values.T]
 
-    rng = make_generator(0, Purpose.BOOTSTRAP)
-    found: list[Estimate] = estimate_intervals(compute_statistics, [(1, len(values))], rng)
+    found = estimate_intervals(compute_statistics, [(1, len(values))])
     value, low, high = np.array([[each.value, each.low, each.high] for each in found]).T
     return Curve(points, value, low, high)

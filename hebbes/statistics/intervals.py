@@ -80,24 +80,20 @@ class Summary:
         )
 
 
-def summarize_strata(returns: Float64[np.ndarray, "strata units"], rng: np.random.Generator) -> Summary:
-    """Statistics of the returns of at least one unit; `rng` draws the resamples."""
+def summarize(returns: Float64[np.ndarray, "*strata units"]) -> Summary:
+    """Statistics of the returns of at least one unit, such as an episode, in one or more strata, such as seeds."""
+    returns = np.atleast_2d(returns)
     if returns.ndim != 2 or returns.size == 0:
         raise ValueError(f"returns must be rows of at least one unit, not of shape {returns.shape}")
     failed = int(np.count_nonzero(~np.isfinite(returns)))
     if failed:
         return Summary(UNKNOWN, UNKNOWN, UNKNOWN, nan, nan, nan, failed=failed, units=returns.size)
     mean, iqm, median = estimate_intervals(
-        lambda drawn: _compute_averages(select_units(returns, drawn)), [returns.shape], rng
+        lambda drawn: _compute_averages(select_units(returns, drawn)), [returns.shape]
     )
     std = float(returns.std(ddof=1)) if returns.size > 1 else 0.0
     low, high = float(returns.min()), float(returns.max())
     return Summary(mean, iqm, median, std, low, high, failed=0, units=returns.size)
-
-
-def summarize(returns: Float64[np.ndarray, "*seeds episodes"]) -> Summary:
-    """Statistics of the episodes of one or more seeds. The same returns always give the same intervals."""
-    return summarize_strata(np.atleast_2d(returns), make_generator(0, Purpose.BOOTSTRAP))
 
 
 def select_units(
@@ -107,13 +103,12 @@ def select_units(
     return returns[np.arange(len(returns))[:, np.newaxis], drawn]
 
 
-def estimate_intervals(
-    compute_statistics: StatisticsFunction, shapes: Sequence[tuple[int, ...]], rng: np.random.Generator
-) -> list[Estimate]:
+def estimate_intervals(compute_statistics: StatisticsFunction, shapes: Sequence[tuple[int, ...]]) -> list[Estimate]:
     """The statistics of all units, with their bootstrap intervals; `shapes` has (strata, units) for each kind of units.
 
-    Units of several kinds are drawn independently of each other.
+    Units of several kinds are drawn independently of each other. The same units always give the same intervals.
     """
+    rng = make_generator(0, Purpose.BOOTSTRAP)
     values = compute_statistics(*(np.tile(np.arange(units), (1, strata, 1)) for strata, units in shapes))
     batch = max(1, _BATCH_ELEMENTS // sum(strata * units for strata, units in shapes))
     sizes = [min(batch, RESAMPLES - start) for start in range(0, RESAMPLES, batch)]

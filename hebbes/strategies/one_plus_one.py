@@ -24,7 +24,7 @@ from hebbes.contracts.search_space import LogUniform
 from hebbes.contracts.strategy import Results, SearchMemory
 from hebbes.strategies.core.adaptive import check_spread, compute_move_metrics
 from hebbes.strategies.core.populations import GaussianPopulation
-from hebbes.strategies.core.restoring import copy_matching_arrays
+from hebbes.strategies.core.restoring import Restorable
 
 TARGET_SUCCESS_RATE = 0.2
 
@@ -45,10 +45,11 @@ class OnePlusOneSettings:
         check_options(self)
 
 
-class OnePlusOne:
+class OnePlusOne(Restorable):
     """A parent and a step size at which one candidate in five succeeds."""
 
     Settings: ClassVar[type[OnePlusOneSettings]] = OnePlusOneSettings
+    STATE: ClassVar[Mapping[str, str]] = {"parent": "_parent", "sigma": "_sigma"}
     grows: ClassVar[bool] = False
 
     @classmethod
@@ -83,12 +84,3 @@ class OnePlusOne:
             self._sigma = sigma * exp((float(candidate > parent) - TARGET_SUCCESS_RATE) / self._damping)
             self._sigma = max(self._sigma, min(self._settings.sigma_min, self._settings.sigma))
         return compute_move_metrics(sigma, before.astype(np.float64), self._parent.astype(np.float64))
-
-    def state_dict(self) -> dict[str, np.ndarray]:
-        """The parent and sigma."""
-        return {"parent": self._parent.copy(), "sigma": np.array(self._sigma)}
-
-    def load_state_dict(self, state: Mapping[str, np.ndarray]) -> None:
-        """Continues from what `state_dict` returned."""
-        arrays = copy_matching_arrays(self.state_dict(), state)
-        self._parent, self._sigma = arrays["parent"], arrays["sigma"].item()

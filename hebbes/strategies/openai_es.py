@@ -33,9 +33,10 @@ from hebbes.contracts.policy import Layout
 from hebbes.contracts.population import NoisePopulation, Population
 from hebbes.contracts.search_space import Choice, LogUniform
 from hebbes.contracts.strategy import Results
-from hebbes.strategies.core.gaussian_search import GaussianStrategy, Part
+from hebbes.strategies.core.gaussian_search import GaussianStrategy
 from hebbes.strategies.core.low_rank import LowRankPopulation
 from hebbes.strategies.core.optimizers import OPTIMIZERS, OptimizerSettings
+from hebbes.strategies.core.restoring import Restorable
 from hebbes.strategies.core.samplers import LOW_RANK, SAMPLERS, check_members
 from hebbes.strategies.core.schedules import FirstRankRule, ScheduledSettings
 from hebbes.strategies.core.selection import all_tie
@@ -101,7 +102,7 @@ class OpenAIES(GaussianStrategy):
         self._learning_rate = settings.make_learning_rate_schedule()
         self._sigma_schedule = settings.make_sigma_schedule()
         self._first_rank = FirstRankRule(settings.sigma_adaptation, settings.sigma_patience)
-        parts: dict[str, Part] = {"optimizer": self._optimizer, "lr": self._learning_rate}
+        parts: dict[str, Restorable] = {"optimizer": self._optimizer, "lr": self._learning_rate}
         parts |= {"sigma_rate": self._sigma_schedule, "first_rank": self._first_rank}
         super().__init__(settings, initial_mean, seed, parts)
         self._layout: Layout | None = None

@@ -19,7 +19,7 @@ from hebbes.contracts.search_space import LogUniform
 from hebbes.contracts.strategy import Results, SearchMemory
 from hebbes.strategies.core.adaptive import AdaptiveSettings, check_memory, check_spread, compute_move_metrics
 from hebbes.strategies.core.dense import DensePopulation, draw_noise, estimate_dense_memory
-from hebbes.strategies.core.restoring import copy_matching_arrays
+from hebbes.strategies.core.restoring import Restorable
 from hebbes.strategies.core.selection import compute_tied_share
 from hebbes.strategies.core.shaping import nes_utilities
 
@@ -45,10 +45,11 @@ def compute_default_rate(num_params: int) -> float:
     return (9 + 3 * log(num_params)) / (5 * num_params * sqrt(num_params))
 
 
-class XNES:
+class XNES(Restorable):
     """A Gaussian with a full covariance that follows the natural gradient."""
 
     Settings: ClassVar[type[XNESSettings]] = XNESSettings
+    STATE: ClassVar[Mapping[str, str]] = {"mean": "_mean", "sigma": "_sigma", "shape": "_shape"}
     grows: ClassVar[bool] = False
 
     @classmethod
@@ -97,15 +98,6 @@ class XNES:
             self._sigma = float(self._sigma * np.exp(self._sigma_learning_rate / 2 * G_sigma))
         self._shape = self._shape @ symmetric_exponential(self._shape_learning_rate / 2 * G_B)
         return {**compute_move_metrics(deviation, before, self._mean), "tied_share": compute_tied_share(fitness)}
-
-    def state_dict(self) -> dict[str, np.ndarray]:
-        """Mean, sigma and shape."""
-        return {"mean": self._mean.copy(), "sigma": np.array(self._sigma), "shape": self._shape.copy()}
-
-    def load_state_dict(self, state: Mapping[str, np.ndarray]) -> None:
-        """Continues from what `state_dict` returned."""
-        arrays = copy_matching_arrays(self.state_dict(), state)
-        self._mean, self._sigma, self._shape = arrays["mean"], arrays["sigma"].item(), arrays["shape"]
 
 
 def symmetric_exponential(matrix: Float64[np.ndarray, "n n"]) -> Float64[np.ndarray, "n n"]:

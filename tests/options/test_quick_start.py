@@ -1,4 +1,7 @@
-"""Programs show help and refuse bad options before they import a simulator, a compiler or other large modules."""
+"""Programs show help and refuse bad options before they import a simulator, a compiler or other large modules.
+
+Bad options may import Gymnasium, because the preset of their environment is read first.
+"""
 
 import subprocess
 import sys
@@ -49,6 +52,8 @@ def test_nothing_large_is_imported(commands, status):
         [sys.executable, "-c", CODE], input="\n".join(commands), capture_output=True, text=True, timeout=300, cwd=ROOT
     )
     found = [line.removeprefix("> ") for line in done.stdout.splitlines() if line.startswith("> ")]
+    allowed = "gymnasium" * (status == "2")
+    found = [line.replace(f" {allowed} ", "  ") for line in found]
     assert found == [f"{status}  {command}" for command in commands], done.stderr[-2000:]
     if status == "2":
         assert len(done.stderr.splitlines()) == len(commands)  # one line each

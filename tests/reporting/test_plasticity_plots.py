@@ -4,12 +4,12 @@ import pytest
 from hebbes.evaluation.weight_recording import WeightRecording
 from hebbes.reporting.figure import write_figure
 from hebbes.reporting.plasticity_plots import (
-    Bar,
     make_coefficients_figure,
     make_returns_figure,
     make_weights_figure,
     project_on_principal_components,
 )
+from hebbes.statistics.intervals import Estimate
 
 
 def test_principal_components_find_the_plane_and_its_share_of_variance():
@@ -71,8 +71,8 @@ def test_each_coefficient_has_a_histogram_of_its_own_on_the_same_scale():
 
 def test_returns_stand_over_their_morphologies_filled_if_seen():
     rows = {
-        "static": {"none": Bar(5, 4, 7, seen=True), "left": Bar(1, 0, 3, seen=False)},
-        "plastic": {"left": Bar(3, 2.5, 3.5, seen=True)},
+        "static": {"none": (Estimate(5, 4, 7), True), "left": (Estimate(1, 0, 3), False)},
+        "plastic": {"left": (Estimate(3, 2.5, 3.5), True)},
     }
     (axes,) = make_returns_figure("Ant-v5", ["none", "left"], rows).axes
     assert [label.get_text() for label in axes.get_xticklabels()] == ["none", "left"]

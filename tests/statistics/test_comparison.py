@@ -11,7 +11,7 @@ from tests.shape_checks import unchecked
 
 
 def compare_lists(first, second):
-    return compare(np.array(first, np.float64), np.array(second, np.float64), np.random.default_rng(0))
+    return compare(np.array(first, np.float64), np.array(second, np.float64))
 
 
 def test_every_pair_counts_and_ties_count_half():
@@ -64,7 +64,7 @@ def test_returns_of_other_start_states_are_refused(first, second):
 
 
 def compare_runs(first, second):
-    return compare_methods(np.array(first, np.float64), np.array(second, np.float64), np.random.default_rng(0))
+    return compare_methods(np.array(first, np.float64), np.array(second, np.float64))
 
 
 def test_runs_are_paired_as_in_rliable():

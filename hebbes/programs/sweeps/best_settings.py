@@ -55,8 +55,8 @@ def _list_options(config: TrainConfig, searched: Sequence[str]) -> dict[str, Any
 def _describe_measurement(best: Finalist, num_rivals: int, num_trials: int) -> str:
     """What was measured, in one line."""
     budget, seed = best.config.training.max_env_steps, best.config.run.seed
-    rivals = f"{num_rivals} finalist{'s' * (num_rivals > 1)}"
-    origin = f"{rivals} of {num_trials} trials on seed {seed}, {datetime.now(UTC):%Y-%m-%d}"
+    rivals = f"{num_rivals} finalist{'s' * (num_rivals != 1)} of {num_trials} trial{'s' * (num_trials != 1)}"
+    origin = f"{rivals} on seed {seed}, {datetime.now(UTC):%Y-%m-%d}"
     rank = "the start, which is at least as good as" if best.is_start else "the best of"
     episodes = max(map(len, best.returns.values()))
     values = ", ".join(format_number(float(returns.mean())) for returns in best.returns.values())

@@ -1,7 +1,7 @@
 """`ask`, state and metrics of the strategies that search with a mean and one sigma, or one sigma per parameter."""
 
 from collections.abc import Mapping
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar
 
 import numpy as np
 from jaxtyping import Float32, Float64
@@ -11,19 +11,9 @@ from hebbes.contracts.strategy import Results, SearchMemory
 from hebbes.strategies.core.adaptive import check_spread
 from hebbes.strategies.core.optimizers import OPTIMIZERS
 from hebbes.strategies.core.populations import GaussianPopulation
-from hebbes.strategies.core.restoring import copy_matching_arrays
+from hebbes.strategies.core.restoring import Restorable, copy_matching_arrays
 from hebbes.strategies.core.samplers import check_members, count_dependent_members
 from hebbes.strategies.core.selection import compute_tied_share
-
-
-class Part(Protocol):
-    """A part of a strategy that has its own state: an optimizer, a schedule."""
-
-    def state_dict(self) -> dict[str, np.ndarray]:
-        """Everything that changes, as named arrays."""
-
-    def load_state_dict(self, state: Mapping[str, np.ndarray]) -> None:
-        """Continues from what `state_dict` returned."""
 
 
 class GaussianStrategy:
@@ -41,9 +31,9 @@ class GaussianStrategy:
         return SearchMemory(8 * vectors * num_params, 0, population)
 
     def __init__(
-        self, settings: Any, initial_mean: Float32[np.ndarray, " params"], seed: int, parts: Mapping[str, Part]
+        self, settings: Any, initial_mean: Float32[np.ndarray, " params"], seed: int, parts: Mapping[str, Restorable]
     ):
-        """Takes sigma, population_size and sampler from the strategy's own settings."""
+        """Takes sigma, population_size and sampler from the strategy's own settings. `parts` have a state each."""
         self._settings, self._seed, self._parts = settings, seed, parts
         self._population_size, self._sampler = settings.population_size, settings.sampler
         self._mean = np.array(initial_mean, np.float64)

@@ -10,7 +10,7 @@ from jaxtyping import Float32, Float64, Int
 from hebbes.contracts.randomness import Purpose, make_generator
 from hebbes.contracts.strategy import Results
 from hebbes.strategies.core.adaptive import AdaptiveSettings, compute_move_metrics
-from hebbes.strategies.core.restoring import copy_matching_arrays
+from hebbes.strategies.core.restoring import Restorable
 from hebbes.strategies.core.selection import all_tie, compute_tied_share, sort_best_first
 
 
@@ -21,7 +21,7 @@ def import_cmaes() -> Any:
     return cmaes
 
 
-class LibraryStrategy(ABC):
+class LibraryStrategy(Restorable, ABC):
     """A search distribution that a library updates from the ranking of the members. The noise is from our own streams.
 
     Members that tie are ranked in a random order, drawn for each generation. The library is not told of a
@@ -35,6 +35,10 @@ class LibraryStrategy(ABC):
 
     def __init__(self, library: Any, seed: int, population_size: int):
         self._library, self._seed, self._population_size = library, seed, population_size
+
+    @property
+    def _holder(self) -> Any:
+        return self._library
 
     @property
     def _mean(self) -> Float64[np.ndarray, " params"]:
@@ -68,12 +72,3 @@ class LibraryStrategy(ABC):
             rng = make_generator(self._seed, Purpose.TIES, generation=population.generation)
             self._update(population, sort_best_first(perturbed, self._draw_tie_order(rng)), perturbed)
         return {**compute_move_metrics(sigma, before, self._mean), "tied_share": compute_tied_share(perturbed)}
-
-    def state_dict(self) -> dict[str, np.ndarray]:
-        """The library's attributes in STATE."""
-        return {name: np.array(getattr(self._library, attribute)) for name, attribute in self.STATE.items()}
-
-    def load_state_dict(self, state: Mapping[str, np.ndarray]) -> None:
-        """Continues from what `state_dict` returned."""
-        for name, array in copy_matching_arrays(self.state_dict(), state).items():
-            setattr(self._library, self.STATE[name], array if array.ndim else array.item())

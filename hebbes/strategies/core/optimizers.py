@@ -1,56 +1,39 @@
 """Optimizers: turn an estimated gradient of the fitness into an uphill step of the mean."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar, Protocol
+from typing import ClassVar
 
 import numpy as np
 from jaxtyping import Float64
 
 from hebbes.contracts.option import check_options, option
+from hebbes.strategies.core.restoring import Restorable
 
 
-class Optimizer(Protocol):
+class Optimizer(Restorable, ABC):
     """Turns gradients into steps, and keeps the state that it needs between them."""
 
     num_vectors: ClassVar[int]
     """Number of vectors of the mean's length that it keeps, in float64."""
 
-    def __init__(self, settings: "OptimizerSettings", num_params: int) -> None: ...
+    @abstractmethod
+    def __init__(self, settings: "OptimizerSettings", num_params: int): ...
 
+    @abstractmethod
     def step(self, gradient: Float64[np.ndarray, " params"], learning_rate: float) -> Float64[np.ndarray, " params"]:
         """The step to add to the mean."""
 
-    def state_dict(self) -> dict[str, np.ndarray]:
-        """Everything that changes, as named arrays."""
 
-    def load_state_dict(self, state: Mapping[str, np.ndarray]) -> None:
-        """Continues from what `state_dict` returned."""
-
-
-class _WithVelocity:
-    """What remains of an optimizer with momentum between steps."""
-
-    num_vectors: ClassVar[int] = 1
-
-    def __init__(self, num_params: int):
-        self._velocity = np.zeros(num_params)
-
-    def state_dict(self) -> dict[str, np.ndarray]:
-        """The velocity."""
-        return {"velocity": self._velocity}
-
-    def load_state_dict(self, state: Mapping[str, np.ndarray]) -> None:
-        """Continues from what `state_dict` returned."""
-        self._velocity = np.array(state["velocity"])
-
-
-class SGD(_WithVelocity):
+class SGD(Optimizer):
     """Gradient ascent with heavy-ball momentum: v = momentum v + g; step = learning_rate v (Polyak 1964)."""
 
+    num_vectors: ClassVar[int] = 1
+    STATE: ClassVar[Mapping[str, str]] = {"velocity": "_velocity"}
+
     def __init__(self, settings: "OptimizerSettings", num_params: int):
-        super().__init__(num_params)
-        self._momentum = settings.momentum
+        self._velocity, self._momentum = np.zeros(num_params), settings.momentum
 
     def step(self, gradient: Float64[np.ndarray, " params"], learning_rate: float) -> Float64[np.ndarray, " params"]:
         """The step to add to the mean."""
@@ -58,11 +41,12 @@ class SGD(_WithVelocity):
         return learning_rate * self._velocity
 
 
-class Adam:
+class Adam(Optimizer):
     """Adam with bias correction (Kingma & Ba 2015, arXiv 1412.6980, algorithm 1)."""
 
     EPSILON = 1e-8
     num_vectors: ClassVar[int] = 2
+    STATE: ClassVar[Mapping[str, str]] = {"first": "_first", "second": "_second", "count": "_count"}
 
     def __init__(self, settings: "OptimizerSettings", num_params: int):
         self._betas = settings.adam_beta1, settings.adam_beta2
@@ -80,17 +64,8 @@ class Adam:
         second = self._second / (1 - beta2**self._count)
         return learning_rate * first / (np.sqrt(second) + self.EPSILON)
 
-    def state_dict(self) -> dict[str, np.ndarray]:
-        """Both moments and the number of steps so far."""
-        return {"first": self._first, "second": self._second, "count": np.array(self._count)}
 
-    def load_state_dict(self, state: Mapping[str, np.ndarray]) -> None:
-        """Continues from what `state_dict` returned."""
-        self._first, self._second = np.array(state["first"]), np.array(state["second"])
-        self._count = int(state["count"])
-
-
-class ClipUp(_WithVelocity):
+class ClipUp(SGD):
     """Normalized gradients, heavy-ball momentum, a limit on the length of a step (Toklu et al. 2020, arXiv 2008.02387).
 
     Algorithm 1: v = momentum v + learning_rate g / |g|, shortened to `max_speed` if it is longer. The step is v. Each
@@ -99,7 +74,7 @@ class ClipUp(_WithVelocity):
     """
 
     def __init__(self, settings: "OptimizerSettings", num_params: int):
-        super().__init__(num_params)
+        super().__init__(settings, num_params)
         self._momentum, self._max_speed = settings.clip_up_momentum, settings.max_speed
 
     def step(self, gradient: Float64[np.ndarray, " params"], learning_rate: float) -> Float64[np.ndarray, " params"]:

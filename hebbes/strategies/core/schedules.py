@@ -3,13 +3,14 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from math import cos, inf, pi
-from typing import TypeAlias
+from typing import ClassVar, TypeAlias
 
 import numpy as np
 from jaxtyping import Float64
 
 from hebbes.contracts.option import check_options, option
 from hebbes.contracts.search_space import LogUniform
+from hebbes.strategies.core.restoring import Restorable
 
 
 @dataclass(frozen=True)
@@ -82,8 +83,10 @@ OVER_GENERATIONS = ("linear", "cosine")
 """Schedules that reach the floor after a given number of generations."""
 
 
-class Schedule:
+class Schedule(Restorable):
     """A value that follows a schedule."""
+
+    STATE: ClassVar[Mapping[str, str]] = {"value": "value", "generation": "_generation"}
 
     def __init__(self, schedule: str, shape: ScheduleShape):
         self._schedule, self._shape = SCHEDULES[schedule], shape
@@ -95,16 +98,8 @@ class Schedule:
         self._generation += 1
         self.value = self._schedule(self._shape, self.value, self._generation)
 
-    def state_dict(self) -> dict[str, np.ndarray]:
-        """The value and the generation."""
-        return {"value": np.array(self.value), "generation": np.array(self._generation)}
 
-    def load_state_dict(self, state: Mapping[str, np.ndarray]) -> None:
-        """Continues from what `state_dict` returned."""
-        self.value, self._generation = float(state["value"]), int(state["generation"])
-
-
-class FirstRankRule:
+class FirstRankRule(Restorable):
     """Multiplies sigma by a factor whenever the mean policy has ranked first for `patience` generations in a row.
 
     Every member is then worse than the mean policy. Either the noise is too large for the landscape around it, or the
@@ -112,6 +107,8 @@ class FirstRankRule:
     smaller noise would not separate the members that tie. The rule is our own; pytorch-es reports the rank for the same
     reason.
     """
+
+    STATE: ClassVar[Mapping[str, str]] = {"scale": "scale", "streak": "_streak"}
 
     def __init__(self, factor: float, patience: int):
         self._factor, self._patience = factor, patience
@@ -125,14 +122,6 @@ class FirstRankRule:
         self._streak = self._streak + 1 if is_first else 0
         if self._streak == self._patience:
             self.scale, self._streak = self.scale * self._factor, 0
-
-    def state_dict(self) -> dict[str, np.ndarray]:
-        """The scale, and for how many generations in a row the mean policy has ranked first."""
-        return {"scale": np.array(self.scale), "streak": np.array(self._streak)}
-
-    def load_state_dict(self, state: Mapping[str, np.ndarray]) -> None:
-        """Continues from what `state_dict` returned."""
-        self.scale, self._streak = float(state["scale"]), int(state["streak"])
 
 
 @dataclass(frozen=True)
