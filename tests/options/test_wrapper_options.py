@@ -89,6 +89,7 @@ def test_gymnasiums_wrappers_are_suggested_and_say_what_they_need():
             "Nix",
             "gymnasium_wrappers: unknown wrapper 'Nix', known: bullet_distance, bullet_grace, AtariPreprocessing, ",
         ),
+        ("NormalizeObservatio", "'NormalizeObservatio', did you mean 'ResizeObservation'"),  # not one that is refused
         ("crop", "gymnasium_wrappers: unknown wrapper 'crop', known: "),
         ("TimeLimit", "gymnasium_wrappers: 'gymnasium.wrappers:TimeLimit' cannot be made with no arguments: missing"),
         ("gymnasium.wrappers.NormalizeObservation", "keeps statistics .*; --observation_normalization"),

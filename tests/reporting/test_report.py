@@ -133,8 +133,11 @@ def test_a_trial_that_is_named_is_a_run(runs):
     assert [section.title for section in sections] == ["Runs", "Configuration", "Learning curves", "Diagnostics"]
 
 
-def test_videos_are_in_the_page(runs):
-    sections, is_complete = make_report(runs / "CartPole-v1" / "seed1", video=True)
+def test_videos_are_in_the_page_whatever_is_next_to_it(runs, tmp_path):
+    (tmp_path / "report.mp4").mkdir()
+    sections, is_complete = make_report(
+        runs / "CartPole-v1" / "seed1", video=True, output=str(tmp_path / "report.html")
+    )
     (video,) = sections[-1].blocks
     assert is_complete and isinstance(video, Video) and b"ftyp" in video.data[:32]
 
