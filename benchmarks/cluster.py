@@ -265,9 +265,11 @@ def main() -> None:
     arguments = parser.parse_args()
     kept = KeptResults(arguments.results)
     results = kept.by_name
-    with tempfile.TemporaryDirectory() as folder:
-        start_ray(folder)
-        measure(kept, arguments.members)
+    names = [f"{what} {weights}" for weights in LAYERS for what in ("env_step", *arguments.members)]
+    if any(name not in results for name in names):
+        with tempfile.TemporaryDirectory() as folder:
+            start_ray(folder)
+            measure(kept, arguments.members)
     rows = [
         describe(members, weights, results[f"{members} {weights}"], results[f"env_step {weights}"])
         for weights in LAYERS

@@ -1,6 +1,5 @@
 """For all tests: checked shapes, no limits of time, and the programs, called in this process."""
 
-import base64
 import os
 import signal
 import sys
@@ -15,19 +14,14 @@ from tests.shape_checks import REFUSALS, begin_test, check_shapes
 check_shapes()
 
 from hebbes.execution.parents_signals import PARENTS_SIGNALS  # noqa: E402
-from hebbes.files.atomic_file import write_atomically  # noqa: E402
 from hebbes.programs.commands import COMMANDS  # noqa: E402
 from hebbes.reporting import learning_curve  # noqa: E402
+from tests.short_runs import write_figure, write_one_pixel  # noqa: E402
 
 os.fsync = lambda descriptor: None
 """No test cuts the power, so none waits for the disk."""
 
-write_figure = learning_curve.write_figure
-ONE_PIXEL = base64.b64decode(
-    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAAAAAA6fptVAAAACklEQVR42mP4DwABAQEAHLCMmQAAAABJRU5ErkJggg=="
-)
-learning_curve.write_figure = lambda figure, path: write_atomically(path, ONE_PIXEL)
-"""A run puts its learning curve on axes and writes a PNG of one pixel: all pixels take longer than a short run."""
+learning_curve.write_figure = write_one_pixel
 
 hypothesis.settings.register_profile("patient", deadline=None)
 hypothesis.settings.load_profile("patient")

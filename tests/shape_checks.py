@@ -3,7 +3,7 @@
 jaxtyping's import hook wraps the functions and the dataclasses of hebbes. A call with an array of another shape, of
 another type of numbers, or with axes that contradict each other then raises `jaxtyping.TypeCheckError`. Of a list of
 arrays one is checked, by chance. Nothing else is checked: mypy checks plain types, and our own code checks options. Of
-each function, the first calls in a test are checked and some later ones: loops call it tens of thousands of times.
+each function and dataclass, the first calls in a test are checked and some later ones: loops make tens of thousands.
 Worker processes, and programs that a test starts, import the modules without the hook: there they run as for a user.
 """
 
@@ -62,8 +62,13 @@ def wrap_arrays(*, typechecker: Callable) -> Callable:
     def wrap(item: Any) -> Any:
         if not has_arrays(item):
             return item
+        if not isinstance(item, type):
+            return check_some_calls(item, jaxtyped(item, typechecker=typechecker))
+        construct = item.__init__
         checked = jaxtyped(item, typechecker=typechecker)
-        return checked if isinstance(item, type) else check_some_calls(item, checked)
+        if checked.__init__ is not construct:
+            checked.__init__ = check_some_calls(construct, checked.__init__)
+        return checked
 
     return wrap
 

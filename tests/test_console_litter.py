@@ -1,5 +1,6 @@
 """What programs without a display print is theirs: libraries' banners stay away, a user's own come through."""
 
+import json
 import os
 import subprocess
 import sys
@@ -28,6 +29,7 @@ class Loud(gymnasium.Env):
 
     def reset(self, *, seed=None, options=None):
         os.write(1, b"from C\\n")
+        print("from Python", flush=True)
         warnings.warn("mine is real")
         return self.observation_space.low, {}
 
@@ -68,7 +70,7 @@ def test_nothing_but_the_results_is_printed(environment, tmp_path):
         *("best",) * tests,
     ]
     (weights,) = tmp_path.rglob("best.dat")
-    flags = ["--episodes", 1, "--max_episode_steps", 5, "--video", tmp_path / "film.mp4"]
+    flags = ["--episodes", 1, "--max_episode_steps", 5, "--threads", 1, "--video", tmp_path / "film.mp4"]
     found, errors = run("evaluate_static.py", "--path_weights", weights, *flags)
     assert errors == ""
     frames = frames_in(tmp_path / "film.mp4")
@@ -78,10 +80,15 @@ def test_nothing_but_the_results_is_printed(environment, tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("engine", ["in_process", "workers"])
-def test_what_a_simulator_writes_to_descriptor_1_is_no_result_and_its_warnings_show(engine, tmp_path):
+@pytest.mark.parametrize(("engine", "threads"), [("in_process", 1), ("workers", 2)])
+def test_what_a_simulator_prints_is_no_result_and_its_warnings_show(engine, threads, tmp_path):
     (tmp_path / "loud.py").write_text(LOUD)
     flags = ["--environment", "Loud-v0", "--import", "loud", "--engine", engine, "--folder", tmp_path]
     printed, errors = run("train_static.py", *flags, *TINY, "--test_episodes", 0, folder=tmp_path)
     assert "from C" not in printed
     assert "from C\n" in errors and "mine is real" in errors
+    (weights,) = tmp_path.rglob("best.dat")
+    flags = ["--import", "loud", "--episodes", 2, "--threads", threads, "--json"]
+    printed, errors = run("evaluate_static.py", "--path_weights", weights, *flags, folder=tmp_path)
+    assert len(json.loads(printed)["files"][0]["returns"][0]) == 2
+    assert "from C\n" in errors

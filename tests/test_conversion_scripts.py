@@ -27,5 +27,5 @@ def test_coefficients_of_the_reference_are_imported_merged_and_evaluated(tmp_pat
     done = run(*command[1:], "--folder", tmp_path, "--run_name", "a", *TINY)
     assert done.returncode == 0, done.stderr
     best = tmp_path / "CartPole-v1" / "a" / "best.dat"
-    done = run("evaluate_hebbian.py", "--path_weights", merged, best, "--episodes", 2, "--json")
+    done = run("evaluate_hebbian.py", "--path_weights", merged, best, "--episodes", 2, "--threads", 1, "--json")
     assert [len(file["returns"][0]) for file in json.loads(done.stdout)["files"]] == [2, 2], done.stderr

@@ -22,6 +22,7 @@ from tests.docs_commands import (
     split_command,
 )
 from tests.forked_programs import run_forked
+from tests.short_runs import EVALUATION_CAP
 
 ELSEWHERE = {"extending": "tests/test_extending.py"}
 """Pages whose blocks another test runs."""
@@ -32,7 +33,8 @@ WITH_PYTHON = [page for page in RUN_HERE if "```python" in page.read_text() and 
 
 
 def run(words, folder, variables):
-    environment = {**os.environ, **variables, "PYTHONPATH": os.pathsep.join((str(folder), str(ROOT)))}
+    path = os.pathsep.join((str(folder), str(ROOT)))
+    environment = {**os.environ, **variables, "PYTHONPATH": path, EVALUATION_CAP: "20"}
     if words[0] == sys.executable and "--help" not in words:
         done = run_forked(words[1:], folder, environment)
     else:

@@ -57,7 +57,7 @@ def policy_file(tmp_path):
             "b.dat",
         ),
         (
-            ["evaluate_hebbian.py", "--path_weights", "a.dat", "--episodes", "1", "--plots", "p"],
+            ["evaluate_hebbian.py", "--path_weights", "a.dat", "--episodes", "1", "--threads", "1", "--plots", "p"],
             "results",
             "p/1_a_weights.png",
         ),
@@ -101,7 +101,7 @@ def test_a_run_that_nobody_can_read_goes_on_to_its_end(output, tmp_path):
     "command",
     [
         ["-m", "hebbes", "merge", "--path_weights", "a.dat", "--num_rules", "2", "--output", "b.dat"],
-        ["evaluate_hebbian.py", "--path_weights", "a.dat", "--episodes", "1"],
+        ["evaluate_hebbian.py", "--path_weights", "a.dat", "--episodes", "1", "--threads", "1"],
     ],
 )
 def test_a_program_runs_without_standard_streams(command, policy_file, tmp_path):
@@ -112,7 +112,7 @@ def test_a_program_runs_without_standard_streams(command, policy_file, tmp_path)
 
 def test_letters_that_the_output_does_not_have_lose_no_results(policy_file):
     named = policy_file.rename(policy_file.with_name("\u8d70.dat"))
-    command = called(["evaluate_hebbian.py", "--path_weights", str(named), "--episodes", "1"])
+    command = called(["evaluate_hebbian.py", "--path_weights", str(named), "--episodes", "1", "--threads", "1"])
     options = {"env": {**FROM_HERE, "PYTHONIOENCODING": "ascii"}, "timeout": 120, "capture_output": True}
     done = subprocess.run(command, **options)
     assert done.returncode == 0

@@ -35,11 +35,12 @@ def make_population(num_params, size=20):
     return GaussianPopulation(np.zeros(num_params, np.float32), 0.5, 3, 4, size)
 
 
-def collect_answers(engine, num_params):
+def collect_answers(engine, num_params, **changes):
     """All results of an engine in two generations, as bytes."""
     members, answers = make_population(num_params), []
     try:
-        for context in (make_context(collect_transitions=True), make_context(generation=5, episodes=(10, 11))):
+        for generation in ({"collect_transitions": True}, {"generation": 5, "episodes": (10, 11)}):
+            context = make_context(**generation, **changes)
             rollouts = engine.evaluate(members, context)
             moments = [array for each in rollouts.moments for array in (each.mean, each.squares)]
             transitions = [array for each in rollouts.transitions if each for array in vars(each).values()]
@@ -104,7 +105,7 @@ def test_training_wrappers_are_left_out_of_evaluation():
 
 @pytest.mark.slow
 def test_a_chunk_whose_worker_is_killed_three_times_changes_nothing():
-    script = {"truncate_at": 2000}
+    script = {"truncate_at": 1000}
     alone = collect_answers(InProcess(make_task(**script), chunk_size=30, threads=1), 4)
     engine = Workers(make_task(**script), chunk_size=30, threads=1)
     killed = []

@@ -8,12 +8,19 @@ from hebbes.files.policy_file import read_policy_file
 from hebbes.options.command_line import parse_config
 from hebbes.training.prepare import prepare
 from hebbes.training.run import execute
+from hebbes.training.run_state import Run
 from tests.files.saved_policies import act
 
 TINY = [
     *("--popsize", "2", "--generations", "1", "--max_episode_steps", "3"),
     *("--eval_episodes", "1", "--test_episodes", "0", "--threads", "1"),
 ]
+
+
+@pytest.fixture(autouse=True)
+def short_evaluations(monkeypatch):
+    """An evaluation plays to the end of the game, and no test looks at its score."""
+    monkeypatch.setattr(Run, "evaluation_cap", 30)
 
 
 def prepare_run(tmp_path, *flags):

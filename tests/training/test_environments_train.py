@@ -14,6 +14,7 @@ from hebbes.files.policy_file import read_policy_file
 from hebbes.options.command_line import parse_config
 from hebbes.training.prepare import prepare
 from hebbes.training.run import execute
+from hebbes.training.run_state import Run
 
 pytestmark = pytest.mark.slow
 
@@ -63,7 +64,8 @@ def skip_without_bullet(environment):
 @pytest.mark.parametrize(
     ("environment", "backend"), [pytest.param(*row, marks=skip_without_bullet(row[0])) for row in BACKENDS.items()]
 )
-def test_trains_and_evaluates(environment, backend, tmp_path):
+def test_trains_and_evaluates(environment, backend, tmp_path, monkeypatch):
+    monkeypatch.setattr(Run, "evaluation_cap", 30)
     flags = [*TINY, "--episodes_per_member", "1", "--threads", "1", "--run_name", "tiny", "--folder", str(tmp_path)]
     flags += ["--population_size_max", "12"] * (environment in GROWING)
     (run,) = prepare(parse_config("static", ["--environment", environment, *flags], "test"))

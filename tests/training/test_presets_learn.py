@@ -17,7 +17,7 @@ def test_cartpole_is_solved_by_its_preset(trainer, tmp_path):
     (run,) = prepare(parse_config(trainer, flags, "test"))
     execute(run)
     saved = read_policy_file(run.folder / "best.dat")
-    assert play(saved, make_evaluation_spec(saved.environment), episodes=100, seed=1, threads=2).fitness.mean() >= 475
+    assert play(saved, make_evaluation_spec(saved.environment), episodes=20, seed=1, threads=1).fitness.mean() >= 475
 
 
 @pytest.mark.slow
@@ -27,11 +27,11 @@ def test_cartpole_is_solved_by_its_preset(trainer, tmp_path):
 def test_only_a_policy_that_sees_reward_follows_it_in_the_t_maze(modulation, least, most, tmp_path):
     # 30 trials; the expected return is at most 27: the first good arm is guessed, and the change is missed once
     flags = ["--environment", "TMaze-v0", "--folder", str(tmp_path), "--test_episodes", "0", "--seed", "7"]
-    flags += ["--modulation", modulation, "--generations", "20", "--eval_every", "5", "--threads", "1"]
+    flags += ["--modulation", modulation, "--generations", "10", "--eval_every", "5", "--threads", "1"]
     (run,) = prepare(parse_config("hebbian", flags, "test"))
     execute(run)
     saved = read_policy_file(run.folder / "best.dat")
-    mean = play(saved, make_evaluation_spec(saved.environment), episodes=400, seed=1, threads=1).fitness.mean()
+    mean = play(saved, make_evaluation_spec(saved.environment), episodes=100, seed=1, threads=1).fitness.mean()
     assert least <= mean <= most
 
 
@@ -40,9 +40,9 @@ def test_only_a_policy_that_sees_reward_follows_it_in_the_t_maze(modulation, lea
 def test_only_a_policy_with_eligibility_follows_a_delayed_reward(flag, least, most, tmp_path):
     # two junctions and 40 trials; the expected return is at most 34
     flags = ["--environment", "TMaze-v0", "--preset", "delayed", "--folder", str(tmp_path), "--test_episodes", "0"]
-    flags += [flag, "--generations", "20", "--eval_every", "4", "--seed", "200", "--threads", "1"]
+    flags += [flag, "--generations", "10", "--eval_every", "5", "--seed", "200", "--threads", "1"]
     (run,) = prepare(parse_config("hebbian", flags, "test"))
     execute(run)
     saved = read_policy_file(run.folder / "best.dat")
-    mean = play(saved, make_evaluation_spec(saved.environment), episodes=400, seed=1, threads=1).fitness.mean()
+    mean = play(saved, make_evaluation_spec(saved.environment), episodes=100, seed=1, threads=1).fitness.mean()
     assert least <= mean <= most
