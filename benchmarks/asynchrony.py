@@ -122,8 +122,6 @@ class Benchmark:
             *(settings, policy, learner.low, learner.high, 0),
             buffers={},
             max_episode_steps=self._arguments.episode_length,
-            collects=True,
-            max_simulators=2 * workers,
         )
         try:
             of_jobs = self._measure_jobs(run.engine, setup, learner, row, workers)

@@ -20,7 +20,7 @@ from hebbes.execution.episode import AbandonedError, Agent, EpisodeResult, run_e
 from hebbes.execution.join_rollouts import sum_entries
 from hebbes.execution.noise_sums import sum_noise_of_parts
 from hebbes.execution.observation_moments import MomentTally
-from hebbes.execution.transitions import NO_COLLECTOR, TransitionRecorder
+from hebbes.execution.transitions import TransitionRecorder
 from hebbes.policies.mean_squares import compute_mean_squares
 from hebbes.registry.lookup import is_ours
 from hebbes.registry.users_classes import convert_policy_errors, describe_class
@@ -174,7 +174,7 @@ class ChunkEvaluator:
                 buffers=context.buffers,
                 max_episode_steps=context.max_episode_steps,
                 tally=tally,
-                collector=NO_COLLECTOR if recorder is None else recorder,
+                collector=recorder,
                 abandoned=self._abandoned,
             )
             for episode in context.episodes

@@ -6,8 +6,7 @@ another worker does its job. What else happens depends on why it was lost:
 - It died during its job, or it was ended here because the job took longer than its time limit. A job that loses two
   workers in this way is given up. The others go on, even if many are given up.
 - It was killed from outside (SIGKILL by an operator, or by the kernel when memory is short), or it never reported that
-  it runs. This counts against no job. But many such losses without an answer in between end the dispatch
-  (`hebbes.execution.losses`).
+  it runs. This counts against no job. But `MAX_DEATHS` such losses without an answer in between end the dispatch.
 - It is not known whether it died during its job or was killed. A job that loses five workers in this way is given up.
 - It was ended here because its warm-up took longer than `START_SECONDS` and what the job's limit adds. This counts
   against the job. Until some worker has finished a warm-up, it also counts as a loss of the second kind. So jobs that
@@ -29,15 +28,18 @@ from itertools import count
 from math import inf
 from typing import Any
 
+from hebbes.contracts.engine import EngineError, StartError
 from hebbes.contracts.errors import say
 from hebbes.execution.jobs import MAX_TRIES, Call, Home, Job, Seat, Seats, TimeLimit, end_dispatch
-from hebbes.execution.losses import check_deaths
 from hebbes.execution.stragglers import LOOK_SECONDS, POLL_SECONDS, Stragglers, is_hanging
 from hebbes.execution.transport import Loss, Transport
 from hebbes.execution.waiting_jobs import WaitingJobs
 
 START_SECONDS = 60.0
 """Time for a new worker to start (imports), and again for its warm-up."""
+
+MAX_DEATHS = 5
+"""It is higher if there are more workers, because one cause may kill all of them at once."""
 
 
 class Dispatch:
@@ -271,7 +273,12 @@ class Dispatch:
                 self._waiting.add(job, first=True)
             else:
                 self._finish(job, job.give_up(loss.reason))
-        check_deaths(self._num_deaths, self._transport.num_workers, loss, has_started=seat.has_started)
+        if self._num_deaths >= max(MAX_DEATHS, self._transport.num_workers + 1):
+            kind = StartError if loss.ended_itself and not seat.has_started else EngineError
+            raise kind(
+                f"{self._num_deaths} workers were lost without an answer in between, the last one: {loss.reason}; "
+                "memory may be short, or the machine overloaded (fewer --threads need less memory)"
+            )
 
     def _finish(self, job: Job, answer: Any) -> None:
         del self._undone[job.ticket]

@@ -20,7 +20,7 @@ from hebbes.environments.wrapper_errors import check_observations
 from hebbes.execution.kernels import env_steps
 from hebbes.execution.observation_moments import MomentTally
 from hebbes.execution.tallies import Tallies
-from hebbes.execution.transitions import NO_COLLECTOR, Collector, find_nonfinite_rows
+from hebbes.execution.transitions import Collector, find_nonfinite_rows
 from hebbes.policies.action_heads import HEADS
 from hebbes.registry.users_classes import describe_class
 
@@ -198,7 +198,7 @@ def run_episode(
     buffers: Buffers,
     max_episode_steps: int | None = None,
     tally: MomentTally | None = None,
-    collector: Collector = NO_COLLECTOR,
+    collector: Collector | None = None,
     abandoned: Event | None = None,
 ) -> EpisodeResult:
     """The results of one episode in which member k (row k of `weights`) acts in sub-environment k.
@@ -208,13 +208,11 @@ def run_episode(
         weights: may be reordered in place during the episode; the order is restored at the end.
         episode: its number, which determines the start states together with the seeds of the sub-environments.
         rngs: one generator per member, for the policy's initial state.
-        buffers: constants of the policy.
         max_episode_steps: largest number of env steps; None: only the environment's own limit.
         tally: collects the moments of the observations that members acted on, if given.
-        collector: may change the actions, and receives every env step.
+        collector: may change the actions, and receives every env step, if given.
         abandoned: once it is set, the episode raises AbandonedError before its next env step.
     """
-    head = HEADS[agent.action_head]
     observations = env.start(episode)
     check_observations(observations, len(weights), env.observation_space)
     live = _LiveMembers(weights, observations, agent.policy.initial_state(weights, rngs, buffers))
@@ -227,14 +225,16 @@ def run_episode(
             if tally is not None:
                 tally.add(live.members, live.observations)
             begun = perf_counter()
-            actions = head(live.compute_outputs(agent.policy, buffers))
+            actions = HEADS[agent.action_head](live.compute_outputs(agent.policy, buffers))
             tallies.record_policy_time(begun)
             if not len(live.members):
                 break
-            actions = collector.choose_actions(live.members, live.observations, actions)
+            if collector is not None:
+                actions = collector.choose_actions(live.members, live.observations, actions)
             begun = perf_counter()
             env_step = env.step(actions, live.members)
             tallies.record(actions, env_step, begun)
-            collector.record(live.members, actions, env_step)
+            if collector is not None:
+                collector.record(live.members, actions, env_step)
             live.record_env_step(env_step)
     return live.end(tallies.sums)

@@ -10,8 +10,8 @@ from hebbes.contracts.environment import EnvStep
 class Collector:
     """Takes part in an episode: it may change the actions of the policies, and receives every env step.
 
-    This one does nothing. An environment may write to the arrays that it has returned, so they are copied if they are
-    kept over an env step.
+    A subclass says what becomes of the transitions. An environment may write to the arrays that it has returned, so
+    they are copied if they are kept over an env step.
     """
 
     def choose_actions(
@@ -20,29 +20,7 @@ class Collector:
         observations: Shaped[np.ndarray, "rows ..."],
         actions: Shaped[np.ndarray, "rows ..."],
     ) -> Shaped[np.ndarray, "rows ..."]:
-        """What these members, which see these observations, do instead of the actions of their policies."""
-        return actions
-
-    def record(
-        self, members: Int[np.ndarray, " rows"], actions: Shaped[np.ndarray, "rows ..."], env_step: EnvStep
-    ) -> None:
-        """Takes what came of these actions."""
-
-
-NO_COLLECTOR = Collector()
-"""For episodes from which nothing is collected."""
-
-
-class TransitionCollector(Collector):
-    """Makes transitions of env steps. A subclass says what becomes of them."""
-
-    def choose_actions(
-        self,
-        members: Int[np.ndarray, " rows"],
-        observations: Shaped[np.ndarray, "rows ..."],
-        actions: Shaped[np.ndarray, "rows ..."],
-    ) -> Shaped[np.ndarray, "rows ..."]:
-        """What `explore` makes of the actions. Keeps the observations."""
+        """What these members do instead of the actions of their policies, see `explore`. Keeps the observations."""
         self._observations = observations.copy()
         return self.explore(actions)
 
@@ -50,13 +28,18 @@ class TransitionCollector(Collector):
         """The same actions."""
         return actions
 
+    def record(
+        self, members: Int[np.ndarray, " rows"], actions: Shaped[np.ndarray, "rows ..."], env_step: EnvStep
+    ) -> None:
+        """Takes what came of these actions."""
+
     def make_transitions(self, actions: Shaped[np.ndarray, "rows ..."], env_step: EnvStep) -> Transitions:
         """The transitions of the env step after the last call of `choose_actions`."""
         kept = (each.copy() for each in (env_step.rewards, env_step.terminated, env_step.observations))
         return Transitions(self._observations, actions.copy(), *kept)
 
 
-class TransitionRecorder(TransitionCollector):
+class TransitionRecorder(Collector):
     """Keeps the transitions of every member, and changes nothing."""
 
     def __init__(self, num_members: int):

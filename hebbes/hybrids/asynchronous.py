@@ -80,20 +80,9 @@ class Asynchronous(Algorithm):
         self.distribution = self.Distribution(settings, weights, task.seed)
         self._share = RLShare(settings)
         self._log = CompletionLog(settings.completion_log, task.seed)
-        self._setup = jobs.Setup(
-            settings=settings,
-            policy=task.agent.policy,
-            low=self.learner.low,
-            high=self.learner.high,
-            seed=task.seed,
-            buffers=buffers,
-            max_episode_steps=max_episode_steps,
-            collects=settings.rl_share > 0,
-            max_simulators=2 * settings.actor_workers,
-        )
-        self._critic_rows = (
-            self.learner.critics.copy_rows()
-        )  # shared by the jobs of all individuals that learn from them
+        bounds = self.learner.low, self.learner.high
+        self._setup = jobs.Setup(settings, task.agent.policy, *bounds, task.seed, buffers, max_episode_steps)
+        self._critic_rows = self.learner.critics.copy_rows()  # shared by the jobs of all who learn from them
         self._flights: list[Flight] = []
         self._counters = Counters()
         self._tally = JobTally()
@@ -139,7 +128,7 @@ class Asynchronous(Algorithm):
     def _make_individual(self) -> IndividualJob:
         """The next individual, from the distribution as it is now."""
         counters, settings = self._counters, self._settings
-        is_random = self._setup.collects and counters.env_steps < settings.start_steps
+        is_random = settings.count_actors() > 0 and counters.env_steps < settings.start_steps
         rng = make_generator(self._seed, Purpose.RL_SHARE, generation=counters.individuals)
         is_rl = self._share.draw(rng) and counters.critics_version > 0
         if not is_random:
@@ -199,10 +188,8 @@ class Asynchronous(Algorithm):
         return {}
 
     def _take_critics(self, job: CriticsJob, answer: CriticsAnswer) -> None:
-        core.learner.check_estimates(answer.loss)
-        self.learner.critics.set_state(answer.critics)
+        self.learner.take_critics(answer.critics, answer.loss, job.critic_steps)
         self._critic_rows = self.learner.critics.copy_rows()
-        self._tally.add_critics(job, answer)
         self._counters.critics_version += 1
         self._counters.critic_steps += job.critic_steps
 
@@ -258,11 +245,11 @@ class Asynchronous(Algorithm):
     ) -> dict[str, float]:
         """Metrics of an individual, and of what was done since the last one. `moved` are those of the distribution."""
         ours = {
+            **self.learner.take_metrics(),
             **answered,
             "is_rl": int(job.is_rl),
             "rl_share": self._share.share,
             "actor_steps": job.actor_steps,
-            "replay_size": len(self.learner.replay),
             **self._tally.compute_metrics(),
         }
         if taken := [name for name in moved if name in ours]:

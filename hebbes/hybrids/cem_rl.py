@@ -130,6 +130,7 @@ class CEMRL(Algorithm):
         self._max_episode_steps = max_episode_steps
         self._group_size = max(1, settings.count_batches())  # RL individuals that are trained together
         assert isinstance(task.agent.policy, MLP)
+        self._policy = task.agent.policy
         action_range = core.episodes.find_action_range(task)
         self.learner = core.learner.Learner(settings, task.agent.policy, *action_range, task.seed)
         self.strategy = CEM(settings.make_cem_settings(), weights, task.seed)

@@ -47,10 +47,6 @@ class Setup:
     seed: int
     buffers: Buffers
     max_episode_steps: int | None
-    collects: bool
-    """Whether transitions are needed."""
-    max_simulators: int
-    """The largest number of simulators that a worker keeps."""
 
     def make_gradients(self, critics: np.ndarray, replay: "ReplayView") -> "Gradients":
         """Gradient steps that start from these rows of the critics."""
@@ -280,10 +276,10 @@ def _play(
         max_episode_steps=setup.max_episode_steps,
         buffers=setup.buffers,
         observe_moments=False,
-        collect_transitions=setup.collects and member == 0,
+        collect_transitions=setup.settings.count_actors() > 0 and member == 0,
     )
     population, ids = RepeatedPopulation(row, member + 1), range(member, member + 1)
-    return evaluator.evaluate(population, ids, context, max_idle=setup.max_simulators, recorder=recorder)
+    return evaluator.evaluate(population, ids, context, max_idle=2 * setup.settings.count_members(), recorder=recorder)
 
 
 class _RandomActions(TransitionRecorder):

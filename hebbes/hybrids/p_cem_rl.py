@@ -21,23 +21,18 @@ Departures:
 
 from dataclasses import dataclass, replace
 from math import ceil
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from jaxtyping import Float32
 
 from hebbes.contracts.engine import Engine, Rollouts
 from hebbes.contracts.option import option
-from hebbes.contracts.policy import Buffers
 from hebbes.contracts.trainer import Progress
 from hebbes.hybrids import jobs
 from hebbes.hybrids.cem_rl import CEMRL, CEMRLSettings
 from hebbes.hybrids.trained_population import TrainedPopulation
-from hebbes.policies.mlp import MLP
 from hebbes.strategies.core.populations import GaussianPopulation
-
-if TYPE_CHECKING:
-    from hebbes.execution.chunks import Task
 
 
 @dataclass(frozen=True)
@@ -69,30 +64,7 @@ class PCEMRL(CEMRL):
 
     Settings: ClassVar[type[PCEMRLSettings]] = PCEMRLSettings
     _settings: PCEMRLSettings
-
-    def __init__(
-        self,
-        settings: PCEMRLSettings,
-        task: "Task",
-        weights: Float32[np.ndarray, " params"],
-        buffers: Buffers,
-        max_episode_steps: int | None,
-    ) -> None:
-        """Starts with these weights as the mean."""
-        super().__init__(settings, task, weights, buffers, max_episode_steps)
-        assert isinstance(task.agent.policy, MLP)
-        self._setup = jobs.Setup(
-            settings=settings,
-            policy=task.agent.policy,
-            low=self.learner.low,
-            high=self.learner.high,
-            seed=task.seed,
-            buffers=buffers,
-            max_episode_steps=max_episode_steps,
-            collects=True,
-            max_simulators=0,
-        )
-        self._job: tuple[int, jobs.CriticsJob] | None = None  # under way, with its ticket
+    _job: tuple[int, jobs.CriticsJob] | None = None  # under way, with its ticket
 
     def _train(
         self, population: GaussianPopulation, progress: Progress, engine: Engine
@@ -127,6 +99,8 @@ class PCEMRL(CEMRL):
         if num_batches > 0:
             steps = num_batches * jobs.CRITIC_STEPS
             job = jobs.CriticsJob(progress.units, progress.units, replay.count, steps, self.actor)
-            ticket = jobs.submit_gradients(engine, jobs.train_critics, self._setup, job, replay, critics, urgent=True)
+            bounds, limits = (self.learner.low, self.learner.high), (self._buffers, self._max_episode_steps)
+            setup = jobs.Setup(self._settings, self._policy, *bounds, self._task.seed, *limits)
+            ticket = jobs.submit_gradients(engine, jobs.train_critics, setup, job, replay, critics, urgent=True)
             self._job = ticket, job
         return critic_steps

@@ -26,7 +26,7 @@ from hebbes.contracts.policy import Buffers
 from hebbes.contracts.randomness import Purpose, make_generator
 from hebbes.contracts.search_space import LogUniform, Uniform
 from hebbes.contracts.trainer import Progress, TrainerState, UnitResult
-from hebbes.execution.transitions import TransitionCollector, find_finite
+from hebbes.execution.transitions import Collector, find_finite
 from hebbes.hybrids import core
 from hebbes.hybrids.algorithm import Algorithm
 from hebbes.hybrids.core.settings import GradientSettings
@@ -126,7 +126,7 @@ class TD3(Algorithm):
         self._target = self.learner.actor.copy(state.arrays["target"])
 
 
-class _Exploration(TransitionCollector):
+class _Exploration(Collector):
     """Takes part in one episode: adds noise to the actions, and trains after each env step."""
 
     def __init__(self, algorithm: TD3, progress: Progress):

@@ -49,8 +49,10 @@ class Evolution(Trainer):
         self._config, self._policy = config, task.agent.policy
         self._options: EvolutionOptions = config.trainer_options
         self.num_units = self._options.generations
-        _check_start(config, _make_strategy(config, self._policy.layout, weights))  # not ours: asking may change it
-        self.strategy = _make_strategy(config, self._policy.layout, weights)
+        make_strategy = partial(_make_strategy, config, self._policy.layout, weights)
+        try_strategy(self._options.strategy, make_strategy, self._policy.layout)
+        _check_start(config, make_strategy())  # not ours: asking may change it
+        self.strategy = make_strategy()
         self._constants = {name: array for name, array in buffers.items() if name not in NORMALIZATION_BUFFERS}
         self._moments = read_moments(buffers)
         self._episode_length: float | None = None  # mean of the last generation, in env steps, without failed episodes
@@ -194,19 +196,13 @@ def find_problems(fitness: Float64[np.ndarray, " members"], faults: Mapping[str,
 
 
 def _make_strategy(config: TrainConfig, layout: Layout, initial: Float32[np.ndarray, " params"]) -> Strategy:
-    """The strategy at its start. A user's own is tried first."""
-    name = config.trainer_options.strategy
-    found = find_class("strategy", name)
-
-    def make_strategy() -> Strategy:
-        strategy: Strategy = make_instance("strategy", name, found, config.settings, initial, config.run.seed)
-        if isinstance(strategy, TakesLayout):
-            with convert_errors("strategy", name):
-                strategy.take_layout(layout)
-        return strategy
-
-    try_strategy(name, make_strategy, layout)
-    return make_strategy()
+    """The strategy at its start."""
+    name, arguments = config.trainer_options.strategy, (config.settings, initial, config.run.seed)
+    strategy: Strategy = make_instance("strategy", name, find_class("strategy", name), *arguments)
+    if isinstance(strategy, TakesLayout):
+        with convert_errors("strategy", name):
+            strategy.take_layout(layout)
+    return strategy
 
 
 def _check_start(config: TrainConfig, strategy: Strategy) -> None:

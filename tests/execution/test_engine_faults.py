@@ -14,7 +14,7 @@ from hebbes.contracts.errors import say
 from hebbes.environments.environment_spec import EnvironmentSpec
 from hebbes.environments.envpool_env import EnvPoolEnv
 from hebbes.environments.wrapper_spec import WrapperSpec
-from hebbes.execution import dispatch, losses
+from hebbes.execution import dispatch
 from hebbes.execution.chunks import Task
 from hebbes.execution.episode import Agent
 from hebbes.execution.in_process import InProcess
@@ -149,7 +149,7 @@ def test_a_policy_that_hangs_the_simulator_fails_its_chunk_and_the_run_goes_on()
 
 
 def test_a_new_worker_has_time_for_its_imports_but_not_for_ever(monkeypatch):
-    monkeypatch.setattr(losses, "MAX_DEATHS", 2)
+    monkeypatch.setattr(dispatch, "MAX_DEATHS", 2)
     monkeypatch.setattr(dispatch, "START_SECONDS", 0.1)
     engine = Workers(make_task(), chunk_size=4, threads=1, episode_timeout=1e6)
     with pytest.raises(EngineError, match=r"2 workers were lost .* the last one: worker did not start in 0\.1 s"):
@@ -166,7 +166,7 @@ def test_chunks_that_all_crash_fail_on_any_number_of_workers(num_workers):
 
 
 def test_workers_that_cannot_work_at_all_stop_the_run(monkeypatch):
-    monkeypatch.setattr(losses, "MAX_DEATHS", 2)
+    monkeypatch.setattr(dispatch, "MAX_DEATHS", 2)
     engine = Workers(replace(make_task(), seed=DiesWhenUnpickled()), chunk_size=4, threads=1)
     with pytest.raises(EngineError, match=r"2 workers .* the last one: worker died \(exit code 5\) at its start"):
         evaluate_and_close(engine)

@@ -154,6 +154,7 @@ class Learner(Gradients):
         self, state: Mapping[str, Shaped[np.ndarray, "..."]], critic_loss: float, critic_steps: int
     ) -> None:
         """Replaces the critics by those that a job has trained for so many steps."""
+        check_estimates(critic_loss)
         self.critics.set_state(state)
         self._squared_errors += critic_loss * critic_steps
         self._critic_steps += critic_steps
