@@ -148,6 +148,7 @@ def test_a_policy_that_hangs_the_simulator_fails_its_chunk_and_the_run_goes_on()
     assert rollouts.returns[~blamed].tobytes() == sound.returns[~blamed].tobytes()
 
 
+@pytest.mark.spawned
 def test_a_new_worker_has_time_for_its_imports_but_not_for_ever(monkeypatch):
     monkeypatch.setattr(dispatch, "MAX_DEATHS", 2)
     monkeypatch.setattr(dispatch, "START_SECONDS", 0.1)

@@ -30,6 +30,7 @@ def test_a_process_that_is_stopped_is_replaced_even_if_there_is_no_other(num_wor
     assert capsys.readouterr().err == "a worker was replaced: worker was stopped from outside\n" * num_workers
 
 
+@pytest.mark.spawned  # it waits for its child
 def test_a_process_that_is_stopped_while_idle_is_replaced(capsys):
     """Its pipe cannot hold the next call."""
     transport = ProcessTransport(Counter, 1)
