@@ -172,9 +172,24 @@ def cut_metrics(path: Path, unit: str, units: int) -> list[str]:
         path.unlink(missing_ok=True)
     else:
         raise ValueError(f"{path} has no undamaged row of {unit} {units}; move it away")
+    _rename_after_going_back(path.parent, units)
     if begins_at > 1 and not any(path.parent.glob(f"{path.stem}.until-*{path.suffix}")):
         return [f"{path} lacks the rows before {unit} {begins_at}"]
     return []
+
+
+def _rename_after_going_back(folder: Path, units: int) -> None:
+    """Rows that were set aside, some of them after `units`, get a name that no rows from now on will take."""
+    for last_unit, path in _find_rows_aside(folder).items():
+        target = path.with_name(f"metrics.until-{units}.csv")
+        if last_unit > units and not target.exists():  # else all rows of the file are after `units`
+            path.rename(target)
+
+
+def _find_rows_aside(folder: Path) -> dict[int, Path]:
+    """Last unit -> file, of the files with rows that were set aside, in order."""
+    found = {int(name[1]): each for each in folder.iterdir() if (name := _ASIDE.fullmatch(each.name))}
+    return dict(sorted(found.items()))
 
 
 def _format_line(cells: Sequence[str]) -> bytes:
@@ -198,8 +213,7 @@ def read_all_metrics(folder: Path) -> dict[str, Float64[np.ndarray, " units"]]:
     The first column counts units and increases. A last line that is not finished is left out. Raises ValueError if the
     folder has no rows, or damaged ones.
     """
-    aside = {int(found[1]): each for each in folder.iterdir() if (found := _ASIDE.fullmatch(each.name))}
-    paths = [path for path in (*(aside[units] for units in sorted(aside)), folder / METRICS_CSV) if path.is_file()]
+    paths = [path for path in (*_find_rows_aside(folder).values(), folder / METRICS_CSV) if path.is_file()]
     texts = {path: text for path in paths if (text := path.read_text(errors="replace"))}
     tables = [_parse_table(path, text[: text.rfind("\n") + 1] or text) for path, text in texts.items()]
     next_unit = np.inf

@@ -113,6 +113,24 @@ def test_rows_with_the_columns_of_another_version_are_set_aside(tmp_path):
     assert (tmp_path / "metrics.until-1.csv").read_text() == "generation,learning_rate\n1,0.5\n"
 
 
+def test_rows_are_kept_if_columns_change_again_after_a_resume_from_an_earlier_checkpoint(tmp_path):
+    path = tmp_path / "metrics.csv"
+
+    def write_rows(column, generations, resumed_after):
+        cut_metrics(path, "generation", resumed_after)
+        with MetricsWriter(path, "generation") as writer:
+            for generation in generations:
+                writer.write({"generation": generation, column: 1.0})
+
+    write_rows("sigma", (1, 2, 3, 4), 0)
+    write_rows("nodes", (5,), 4)
+    write_rows("nodes", (3, 4), 2)
+    write_rows("sigma", (5, 6), 4)
+    found = read_all_metrics(tmp_path)
+    assert found["generation"].tolist() == [1, 2, 3, 4, 5, 6]
+    assert np.isnan(found["sigma"]).tolist() == [False, False, True, True, False, False]
+
+
 def test_rows_wait_while_the_file_with_other_columns_cannot_be_set_aside(tmp_path):
     path = tmp_path / "metrics.csv"
     path.write_text("generation,learning_rate\n1,0.5\n")
