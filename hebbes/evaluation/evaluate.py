@@ -104,11 +104,11 @@ def evaluate(
     seed = check_argument("seed", seed, int, range=">= 0")
     threads = resolve_num_threads(check_argument("threads", threads, int))
     max_episode_steps = check_argument("max_episode_steps", max_episode_steps, int | None, range=">= 1")
-    allowed, path = check_imports(imports), as_path(path)
+    allowed, path, intervention = check_imports(imports), as_path(path), _check_intervention(intervention)
     with name_file_in_errors(path):
         saved, spec, notice = _load_and_check(path, environment, backend, allowed)
         if intervention is not None:
-            saved = replace(saved, policy=intervene(saved.policy, *_check_intervention(intervention)))
+            saved = replace(saved, policy=intervene(saved.policy, *intervention))
         for line in (notice, advise_episode_limit(spec, max_episode_steps)):
             if line:
                 warnings.warn(line, stacklevel=2)
@@ -116,7 +116,9 @@ def evaluate(
     return Evaluation(played.fitness, played.env_steps.sum(axis=1), played.faults)
 
 
-def _check_intervention(intervention: Any) -> tuple[str, Any]:
+def _check_intervention(intervention: Any) -> tuple[str, Any] | None:
+    if intervention is None:
+        return None
     if not isinstance(intervention, tuple | list) or len(intervention) != 2:
         raise ValueError(f"intervention must be a name and a value, such as ('lesion', 0.5), got {intervention!r}")
     return check_argument("intervention", intervention[0], str, choices=tuple(INTERVENTIONS)), intervention[1]

@@ -39,7 +39,9 @@ START_SECONDS = 60.0
 """Time for a new worker to start (imports), and again for its warm-up."""
 
 MAX_DEATHS = 5
-"""It is higher if there are more workers, because one cause may kill all of them at once."""
+"""Number of workers lost by no job's fault, without an answer in between, that ends the dispatch.
+
+It is higher if there are more workers, because one cause may kill all of them at once."""
 
 
 class Dispatch:

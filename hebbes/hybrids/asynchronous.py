@@ -244,11 +244,12 @@ class Asynchronous(Algorithm):
         self, job: IndividualJob | MeanJob, answered: Mapping[str, float], moved: Mapping[str, float]
     ) -> dict[str, float]:
         """Metrics of an individual, and of what was done since the last one. `moved` are those of the distribution."""
+        learned = {name: value for name, value in self.learner.take_metrics().items() if name not in answered}
         ours = {
-            **self.learner.take_metrics(),
             **answered,
             "is_rl": int(job.is_rl),
             "rl_share": self._share.share,
+            **learned,
             "actor_steps": job.actor_steps,
             **self._tally.compute_metrics(),
         }

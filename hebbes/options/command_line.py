@@ -15,7 +15,7 @@ from hebbes.files.option_file import read_yaml
 from hebbes.options.help import print_help_and_exit
 from hebbes.options.presets import find_preset, read_preset, read_shared_options
 from hebbes.options.resuming import resume_config
-from hebbes.options.sources import Source, SourceReader, find_deciding_options
+from hebbes.options.sources import Source, SourceReader, find_deciding_options, name_in_errors
 from hebbes.options.texts import GivenOption, format_options, split_arguments
 from hebbes.recording.standard_output import print_or_exit
 from hebbes.registry.former_names import rename_classes
@@ -61,7 +61,9 @@ def resolve_config(trainer: str, given: Sequence[GivenOption]) -> TrainConfig:
     named = find_deciding_options(trainer, given)
     in_file = rename_classes(read_yaml(Path(named["config"]))) if "config" in named else {}
     later = [Source(named["config"], format_options(in_file))] if in_file else []
-    named = {**find_deciding_options(trainer, format_options(in_file)), **named}
+    for source in later:
+        with name_in_errors(source):
+            named = {**find_deciding_options(trainer, source.given), **named}
 
     from hebbes.environments.ids import resolve  # imports Gymnasium
 

@@ -57,6 +57,8 @@ def find_deciding_options(trainer: str, given: Sequence[GivenOption]) -> dict[st
         short = deciding.get(name)
         if short in ("config", "resume") and list(texts) == [""]:
             raise ValueError(f"{short} must be a path, got ''")
+        if short is not None and short not in LISTS and len(texts) > 1:
+            raise ValueError(f"{short} takes one value, got {' '.join(texts)}")
         if short is not None and (short in LISTS or texts):
             found[short] = texts if short in LISTS else texts[-1]
     return found

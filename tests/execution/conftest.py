@@ -4,10 +4,12 @@ Tests that are marked `spawned`, and those in other folders, start workers as us
 """
 
 import multiprocessing
+from multiprocessing import forkserver
 
 import pytest
 
-PRELOADED = ["hebbes.execution.workers", "hebbes.hybrids.jobs", "tests.scripted", "tests.execution.scripted_tasks"]
+PRELOADED = ["hebbes.execution.workers", "hebbes.hybrids.jobs", "hebbes.environments.gymnasium_env"]
+"""Nothing that a worker has to import by itself, as a module of a user's."""
 
 
 @pytest.fixture(autouse=True)
@@ -16,6 +18,7 @@ def forked_workers(request, monkeypatch):
         return
     get_context, forking = multiprocessing.get_context, multiprocessing.get_context("forkserver")
     forking.set_forkserver_preload(PRELOADED)
+    forkserver.ensure_running()  # an engine would start it while signals are blocked, and it would pass that on
 
     def find_context(method=None):
         return forking if method == "spawn" else get_context(method)

@@ -60,6 +60,7 @@ def make_in_daemon(options):
     make_engine(make_task(), options).close()
 
 
+@pytest.mark.spawned
 def test_a_process_of_a_pool_has_threads_and_no_worker_processes():
     with multiprocessing.get_context("spawn").Pool(1) as pool:
         pool.apply(make_in_daemon, (EngineOptions(threads=2),))

@@ -1,6 +1,6 @@
 """Programs show help and refuse bad options before they import a simulator, a compiler or other large modules.
 
-Bad options may import Gymnasium, because the preset of their environment is read first.
+Bad options may import Gymnasium, and packages of the user, because the preset of their environment is read first.
 """
 
 import subprocess

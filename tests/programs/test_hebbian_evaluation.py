@@ -257,7 +257,7 @@ def test_a_static_file_plays_with_the_variants_of_a_plastic_one_and_is_in_the_pl
     names = [f"1 {files['static']}", f"2 {files['plastic']}", f"2 {files['plastic']} freeze_at 3"]
     assert list(rows) == names
     for bars in rows.values():
-        assert {morphology: (bar.mean, bar.seen) for morphology, bar in bars.items()} == {
+        assert {morphology: (mean.value, is_seen) for morphology, (mean, is_seen) in bars.items()} == {
             "none": (1, True),
             "left": (2, False),
         }

@@ -22,12 +22,14 @@ def test_cartpole_is_solved_by_its_preset(trainer, tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("modulation", "least", "most"), [("reward", 10, 27.5), ("none", -3, 3)], ids=["reward", "without reward"]
+    ("modulation", "generations", "least", "most"),
+    [("reward", 10, 10, 27.5), ("none", 20, -3, 3)],
+    ids=["reward", "without reward"],
 )
-def test_only_a_policy_that_sees_reward_follows_it_in_the_t_maze(modulation, least, most, tmp_path):
+def test_only_a_policy_that_sees_reward_follows_it_in_the_t_maze(modulation, generations, least, most, tmp_path):
     # 30 trials; the expected return is at most 27: the first good arm is guessed, and the change is missed once
     flags = ["--environment", "TMaze-v0", "--folder", str(tmp_path), "--test_episodes", "0", "--seed", "7"]
-    flags += ["--modulation", modulation, "--generations", "10", "--eval_every", "5", "--threads", "1"]
+    flags += ["--modulation", modulation, "--generations", str(generations), "--eval_every", "5", "--threads", "1"]
     (run,) = prepare(parse_config("hebbian", flags, "test"))
     execute(run)
     saved = read_policy_file(run.folder / "best.dat")
@@ -36,11 +38,13 @@ def test_only_a_policy_that_sees_reward_follows_it_in_the_t_maze(modulation, lea
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("flag", "least", "most"), [("--eligibility", 15, 34.5), ("--no_eligibility", -3, 3)])
-def test_only_a_policy_with_eligibility_follows_a_delayed_reward(flag, least, most, tmp_path):
+@pytest.mark.parametrize(
+    ("flag", "generations", "least", "most"), [("--eligibility", 10, 15, 34.5), ("--no_eligibility", 20, -3, 3)]
+)
+def test_only_a_policy_with_eligibility_follows_a_delayed_reward(flag, generations, least, most, tmp_path):
     # two junctions and 40 trials; the expected return is at most 34
     flags = ["--environment", "TMaze-v0", "--preset", "delayed", "--folder", str(tmp_path), "--test_episodes", "0"]
-    flags += [flag, "--generations", "10", "--eval_every", "5", "--seed", "200", "--threads", "1"]
+    flags += [flag, "--generations", str(generations), "--eval_every", "5", "--seed", "200", "--threads", "1"]
     (run,) = prepare(parse_config("hebbian", flags, "test"))
     execute(run)
     saved = read_policy_file(run.folder / "best.dat")
