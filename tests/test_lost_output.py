@@ -110,6 +110,14 @@ def test_a_program_runs_without_standard_streams(command, policy_file, tmp_path)
     assert (tmp_path / "b.dat").is_file() == ("--output" in command)
 
 
+@pytest.mark.slow
+def test_simulators_whose_packages_start_programs_run_without_standard_error(tmp_path):
+    flags = ["--environment", "Hopper-v5", "--folder", str(tmp_path), "--generations", "1", "--popsize", "4"]
+    flags += ["--max_episode_steps", "3", "--test_episodes", "0", "--threads", "1", "--backend", "gymnasium"]
+    closed = ["sh", "-c", 'exec "$@" 2>&-', "sh"]
+    assert subprocess.run([*closed, *called(["train_static.py", *flags])], timeout=120, env=FROM_HERE).returncode == 0
+
+
 def test_letters_that_the_output_does_not_have_lose_no_results(policy_file):
     named = policy_file.rename(policy_file.with_name("\u8d70.dat"))
     command = called(["evaluate_hebbian.py", "--path_weights", str(named), "--episodes", "1", "--threads", "1"])

@@ -261,7 +261,7 @@ def test_a_users_own_environment_policy_and_wrapper(tmp_path):
     assert done.stdout.splitlines()[-1].startswith("1  5.00 [5.00, 5.00]"), done.stderr
     done = subprocess.run(command[:-2], capture_output=True, text=True, timeout=120, cwd=ROOT, env=path)
     assert done.returncode == 2
-    assert "else --import mine" in done.stderr
+    assert "give --import mine " in done.stderr
 
 
 @pytest.mark.slow

@@ -11,6 +11,9 @@ from threading import Lock
 from typing import Any
 
 _LOCK = Lock()
+_SDL_DRIVERS = ("SDL_VIDEODRIVER", "SDL_AUDIODRIVER")
+_drivers_of_ours: set[str] = set()
+"""Those variables of SDL that are set here, and not by the user."""
 
 
 def quieten(entry_point: str, render_mode: str | None) -> None:
@@ -28,10 +31,13 @@ def has_display() -> bool:
 
 
 def _quieten_sdl(render_mode: str | None) -> None:
-    """Keeps SDL, which Pygame uses, from looking for a screen and a sound card, if no window will open."""
+    """Keeps SDL, which Pygame uses, from looking for a screen and a sound card until a window is to open."""
     if render_mode == "rgb_array" or not has_display():
-        os.environ.setdefault("SDL_VIDEODRIVER", "dummy")
-        os.environ.setdefault("SDL_AUDIODRIVER", "dummy")
+        _drivers_of_ours.update(name for name in _SDL_DRIVERS if name not in os.environ)
+        os.environ.update(dict.fromkeys(_drivers_of_ours, "dummy"))
+    elif render_mode == "human":
+        while _drivers_of_ours:
+            os.environ.pop(_drivers_of_ours.pop(), None)
 
 
 @cache

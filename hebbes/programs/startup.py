@@ -43,6 +43,7 @@ def prepare_process() -> None:
             if null != number:
                 os.dup2(null, number)
                 os.close(null)
+            os.set_inheritable(number, True)  # programs that simulators start have it too
             setattr(sys, name, os.fdopen(number, mode))
     missing = _describe_missing()
     if missing:

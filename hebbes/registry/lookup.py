@@ -61,7 +61,7 @@ def check_allowed(modules: Iterable[str], allowed: Sequence[str]) -> None:
         flag = f"--import {' '.join(dict.fromkeys((*allowed, *missing)))}"
         raise ValueError(
             f"needs code from the {which} {', '.join(map(repr, missing))}; if you trust {them}, "
-            f'give imports=[...] in Python (hebbes.train: "import": [...]), else {flag}'
+            f'give {flag} (in Python imports=[...], and to hebbes.train "import": [...])'
         )
 
 

@@ -57,7 +57,7 @@ def film_scenes(
     OSError, ValueError or NotImplementedError if that fails.
     """
     console = console or Console(quiet=True)
-    with VideoWriter(path, find_frame_rate(scenes[0].environment) / every if fps is None else fps) as video:
+    with VideoWriter(path, max(1.0, find_frame_rate(scenes[0].environment) / every) if fps is None else fps) as video:
         for number, scene in enumerate(scenes, 1):
             with console.phase(f"scene {number} of {len(scenes)}, {scene.caption}"):
                 _film_scene(video, scene, seed, max_episode_steps, every)

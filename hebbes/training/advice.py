@@ -1,4 +1,4 @@
-"""The error that stops a run, and the last line of its output, which says what helps."""
+"""The error that stops a run, and the line at the end of its output that says what helps."""
 
 from collections.abc import Container
 from typing import Any

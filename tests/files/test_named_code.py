@@ -43,8 +43,9 @@ def test_a_file_cannot_choose_what_is_imported(tmp_path, monkeypatch, edit):
     monkeypatch.delitem(sys.modules, "users_code", raising=False)
     path = write_forged_file(tmp_path / "best.dat", make_saved_policy(), edit)
     said = expect_refusal(path)
-    assert said.startswith("needs code from the module 'users_code'; if you trust it, give imports=[...] in Python")
-    assert said.endswith(", else --import users_code")
+    assert said.startswith(
+        "needs code from the module 'users_code'; if you trust it, give --import users_code (in Python"
+    )
     assert expect_refusal(path, allow_imports=["users"]).startswith("needs code")
     assert not (tmp_path / "users_code.imported").exists()
     assert read_policy_file(path, allow_imports=["users_code"]).policy_name in ("mlp", "users_code:Net")

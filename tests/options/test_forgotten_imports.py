@@ -41,7 +41,7 @@ def read_advice(use, given):
     with pytest.raises(ValueError) as refused:
         use(given)
     found = re.search(
-        r"needs code from the modules .*; if you trust them, give .*, else --import (.*)$", str(refused.value)
+        r"needs code from the modules .*; if you trust them, give --import (.*) \(in Python", str(refused.value)
     )
     assert found, refused.value
     return tuple(found[1].split())
