@@ -12,6 +12,7 @@ from typing import Any
 
 _LOCK = Lock()
 _SDL_DRIVERS = ("SDL_VIDEODRIVER", "SDL_AUDIODRIVER")
+_NO_DEVICE = "dummy"
 _drivers_of_ours: set[str] = set()
 """Those variables of SDL that are set here, and not by the user."""
 
@@ -33,11 +34,15 @@ def has_display() -> bool:
 def _quieten_sdl(render_mode: str | None) -> None:
     """Keeps SDL, which Pygame uses, from looking for a screen and a sound card until a window is to open."""
     if render_mode == "rgb_array" or not has_display():
-        _drivers_of_ours.update(name for name in _SDL_DRIVERS if name not in os.environ)
-        os.environ.update(dict.fromkeys(_drivers_of_ours, "dummy"))
+        for name in _SDL_DRIVERS:
+            if name not in os.environ:
+                os.environ[name] = _NO_DEVICE
+                _drivers_of_ours.add(name)
     elif render_mode == "human":
         while _drivers_of_ours:
-            os.environ.pop(_drivers_of_ours.pop(), None)
+            name = _drivers_of_ours.pop()
+            if os.environ.get(name) == _NO_DEVICE:  # else the user has set it since
+                del os.environ[name]
 
 
 @cache
