@@ -31,6 +31,10 @@ class Study:
 
 NUM_RULES = 32
 HYBRIDS = ("td3", "cem_rl", "p_cem_rl", "acem_rl", "one_plus_one_rl", "aes_rl")
+SWIMMER = {
+    "preset": {"sigma": "0.05", "learning_rate": "0.02", "weight_decay": "0.0025", "weight_penalty": "0"},
+    "swept": {"sigma": "0.313", "learning_rate": "0.0766", "weight_decay": "0.0863", "weight_penalty": "0.0325"},
+}
 STUDIES = {
     "hybrids": Study(
         minutes={"HalfCheetah-v5": 30, "Swimmer-v5": 30},
@@ -87,6 +91,12 @@ STUDIES = {
         },
         options={"test_episodes": "100", "threads": "1"},
         seeds=range(20, 23),
+    ),
+    "swimmer": Study(
+        minutes={"Swimmer-v5": 2},
+        methods={name: Method("train_static.py", settings) for name, settings in SWIMMER.items()},
+        options={"max_env_steps": "2000000", "test_episodes": "100", "threads": "1"},
+        seeds=range(310, 350),
     ),
     "ant_damage": Study(
         minutes={"AntBulletEnv-v0": 145},
