@@ -142,13 +142,15 @@ def _count_chunks(size: RunSize, stage: Stage, members: int) -> int:
     return stage.chunk_rule.count_chunks(members, size.threads) if members else 0
 
 
-def _compute_largest_chunk(size: RunSize, stage: Stage, members: int) -> int:
-    return stage.chunk_rule.compute_largest_chunk(members, size.threads)
-
-
 def _count_chunks_at_once(size: RunSize, stage: Stage, members: int) -> int:
     """Number of chunks that are played at the same time."""
     return min(size.threads, _count_chunks(size, stage, members))
+
+
+def _count_playing_members(size: RunSize, stage: Stage, members: int) -> int:
+    """Number of members that play at the same time."""
+    largest_chunk = stage.chunk_rule.compute_largest_chunk(members, size.threads)
+    return min(members, _count_chunks_at_once(size, stage, members) * largest_chunk)
 
 
 def count_simulators(size: RunSize, *, training: bool) -> int:
@@ -180,14 +182,13 @@ def _count_kept_simulators(size: RunSize, stage: Stage, members: int) -> int:
         return _count_seeded_simulators(size, stage, members)
     chunks = _count_chunks(size, stage, members)
     kinds = 1 if members % chunks == 0 else 2  # chunks come in two sizes
-    in_use = _count_chunks_at_once(size, stage, members) * _compute_largest_chunk(size, stage, members)
-    return size.morphologies * min(members, kinds * in_use)
+    return size.morphologies * min(members, kinds * _count_playing_members(size, stage, members))
 
 
 def _count_seeded_simulators(size: RunSize, stage: Stage, members: int) -> int:
     """Number of simulators of Gymnasium if each chunk has its own seeds, so that no other chunk can use them."""
-    playing = _count_chunks_at_once(size, stage, members) * _compute_largest_chunk(size, stage, members)
-    return min(size.morphologies * members, (IDLE_PER_THREAD * size.morphologies + 1) * playing)
+    most = (IDLE_PER_THREAD * size.morphologies + 1) * _count_playing_members(size, stage, members)
+    return min(size.morphologies * members, most)
 
 
 def _estimate_processes(
@@ -207,12 +208,6 @@ def _estimate_processes(
 def _estimate_acting(size: RunSize, stage: Stage, members: int) -> float:
     """Bytes of the weights and states of the chunks that are played at the same time."""
     return _count_playing_members(size, stage, members) * (size.network.row_bytes + STATES * size.network.state_bytes)
-
-
-def _count_playing_members(size: RunSize, stage: Stage, members: int) -> int:
-    """Number of members that play at the same time."""
-    playing = _count_chunks_at_once(size, stage, members) * _compute_largest_chunk(size, stage, members)
-    return min(members, playing)
 
 
 def _estimate_observations(size: RunSize, stage: Stage, members: int) -> int:
