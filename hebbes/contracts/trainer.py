@@ -132,6 +132,10 @@ class SearchSize:
     """How many consecutive members share their start states. None: all members do."""
     grows: bool = False
     """Whether members are added to the population within a unit."""
+    worker_jobs: int = 0
+    """Number of jobs other than chunks of episodes that worker processes may do at the same time."""
+    worker_bytes: int = 0
+    """Bytes that such a job leaves in its process."""
     options: Mapping[str, tuple[str, int]] = field(default_factory=dict)
     """Option that could save memory -> the field that holds its value, and its least value."""
 
@@ -139,16 +143,6 @@ class SearchSize:
     def advice(self) -> str:
         """What helps if none of the options saves enough memory."""
         return "a smaller policy (policy, hidden_sizes) needs less"
-
-    @property
-    def worker_jobs(self) -> int:
-        """Number of jobs other than chunks of episodes that worker processes may do at the same time."""
-        return 0
-
-    @property
-    def worker_bytes(self) -> int:
-        """Bytes that such a job leaves in its process."""
-        return 0
 
     def estimate_memory(self) -> SearchMemory:
         """The memory of the search itself, without the engine's and that of segments."""

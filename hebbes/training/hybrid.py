@@ -82,16 +82,6 @@ class HybridSize(SearchSize):
         """Names the networks."""
         return "smaller networks (hidden_sizes, critic_hidden_sizes) need less"
 
-    @property
-    def worker_jobs(self) -> int:
-        """Those that compute gradients."""
-        return self.settings.count_worker_jobs()
-
-    @property
-    def worker_bytes(self) -> int:
-        """Those of PyTorch."""
-        return TORCH_BYTES
-
     def estimate_memory(self) -> SearchMemory:
         """The strategy, for each trained parameter its value, target, and the two moments of Adam, and the batches."""
         actor, critic = (sum((a + 1) * b for a, b in pairwise(each)) for each in (self.actor_sizes, self.critic_sizes))
@@ -167,6 +157,8 @@ class Hybrid(Trainer):
         members = {settings.members_option: ("population_size", 1)} if settings.members_option else {}
         return HybridSize(
             population_size=settings.count_members(),
+            worker_jobs=settings.count_worker_jobs(),
+            worker_bytes=TORCH_BYTES,
             options={**members, "replay_size": ("replay_size", 1), "batch_size": ("batch_size", 1)},
             settings=settings,
             actor_sizes=(num_observed, *policy.hidden_sizes, policy.num_outputs),

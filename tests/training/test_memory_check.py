@@ -184,12 +184,9 @@ def test_terms_of_worker_processes_are_those_of_the_chunks_at_work():
 
 
 def test_workers_need_memory_for_other_jobs_too():
-    class GradientSize(ToySize):
-        worker_jobs, worker_bytes = 5, 100_000_000
-
     workers = Stage(uses_processes=True, keeps_all=False, chunk_rule=ChunkRule(60))
     plain = resize(RUN, 59, training=workers, test_episodes=0, threads=8)
-    grown = replace(plain, search=GradientSize(population_size=59))
+    grown = replace(plain, search=replace(plain.search, worker_jobs=5, worker_bytes=100_000_000))
     needs, alone = (estimate_memory(size)["worker processes"] for size in (grown, plain))
     population = plain.search.estimate_memory().population
     assert alone == 2 * (WORKER_BYTES + 2 * population) + population  # one chunk, but two parts of a noise sum
