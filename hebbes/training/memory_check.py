@@ -44,9 +44,8 @@ def check_run_memory(config: TrainConfig, agent: Agent, environment: Environment
 
 def measure_run_size(config: TrainConfig, agent: Agent, environment: EnvironmentSpec) -> RunSize:
     """The size of a run. If it has many simulators, one of each kind is measured."""
-    size = _measure_simulators(_make_run_size(config, agent, environment), environment, training=True)
-    if not size.test_episodes:
-        return size
+    size = _make_run_size(config, agent, environment)
+    size = _measure_simulators(size, environment, training=True)
     return _measure_simulators(size, make_evaluation_spec(environment), training=False)
 
 
