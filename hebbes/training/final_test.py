@@ -40,11 +40,17 @@ def run_final_test(run: Run, console: Console) -> tuple[Float64[np.ndarray, " ep
     facts |= {} if seconds is None else {"episode_timeout": seconds}
     returns, is_saved = _read_returns(path, facts, run.config.run.test_episodes), True
     if returns is None:
-        options: dict[str, Any] = {"seed": run.config.run.seed, "threads": run.config.engine.local_threads}
-        options |= {"episodes": run.config.run.test_episodes, "max_episode_steps": run.evaluation_cap}
-        options |= {"episode_timeout": seconds}
         with console.phase("final test"):
-            played = play(best, environment, **options, console=console)
+            played = play(
+                best,
+                environment,
+                episodes=run.config.run.test_episodes,
+                seed=run.config.run.seed,
+                threads=run.config.engine.local_threads,
+                max_episode_steps=run.evaluation_cap,
+                episode_timeout=seconds,
+                console=console,
+            )
         for notice in make_failure_notices("the test", played.faults):
             console.print_notice(notice.line)
         returns = played.fitness
