@@ -45,16 +45,16 @@ def assemble_run(config: TrainConfig, folder: Path, checkpoint: Checkpoint | Non
         policy = {"name": config.choices.policy, **get_policy_fields(agent.policy)}
         check_named_code(policy, environment, config.trusted_modules)  # so that its policy files can be loaded
         initial, buffers = find_starting_point(config, agent, environment)
+        progress, conditions = Progress(), find_conditions()
     else:
         _check_fits(checkpoint, agent)
         initial, buffers = checkpoint.latest.weights, checkpoint.latest.buffers
+        progress, conditions = checkpoint.progress, checkpoint.conditions
     with convert_errors("policy", config.choices.policy):
         agent.policy.check_buffers(buffers)
     observation = np.zeros(observation_space.shape or (), observation_space.dtype)
     try_policy(config.choices.policy, agent.policy, initial, buffers, observation)
     task = Task(agent, environment, config.run.seed, config.modules_of_members)
-    progress = Progress() if checkpoint is None else checkpoint.progress
-    conditions = find_conditions() if checkpoint is None else checkpoint.conditions
     with ExitStack() as made:
         trainer = made.enter_context(closing(find_trainer(config.trainer)(config, task, initial, buffers)))
         if checkpoint is not None:
