@@ -64,7 +64,6 @@ class Lifecycle:
             MetricsWriter(self._run.folder / METRICS_CSV, unit) as self._metrics,
         ):
             self._introduce()
-            error: BaseException | None = None
             try:
                 self._evaluate_if_over()  # a budget may have been reduced before the first evaluation
                 self._save()
@@ -73,11 +72,10 @@ class Lifecycle:
                     result = self._advance()
                     self._finish_unit(result, time.perf_counter() - started, on_row)
                 self._evaluate_if_over()
-            except BaseException as raised:
-                error = raised
-                raise
-            finally:
+            except BaseException as error:
                 self._save_end(error)
+                raise
+            self._save_end(None)
         if self._progress.units > units:
             self._console.print_message(f"training ended: {self.ending}")
 
