@@ -35,7 +35,6 @@ MAX_FILE_BYTES = 64 * 2**20  # 16 million weights. Refusing a file takes at most
 MAX_DESCRIPTION_BYTES = 2**16  # of policy, head and environment. Many thousand layers would cost time and memory.
 _ENTRIES: EntryTypes = {"policy": dict, "action_head": str, "environment": dict, "provenance": dict}
 _LARGER = "for larger policies raise MAX_FILE_BYTES in hebbes/files/policy_file.py"
-_NO_WEIGHTS = np.empty(0, np.float32)
 
 
 @dataclass(frozen=True)
@@ -93,14 +92,14 @@ def read_policy_file(path: str | Path, allow_imports: Sequence[str] = ()) -> Sav
             )
         with open_regular_file(path, MAX_FILE_BYTES, _LARGER) as file:
             header, listing = peek(file.read(8 + MAX_HEADER_BYTES), "policy", _ENTRIES)
-            saved = _make_saved_policy(header, allow_imports)
-            _check_listing(saved.policy, listing)
+            name, policy, environment = _read_description(header, allow_imports)
+            _check_listing(policy, listing)
             file.seek(0)
             _, arrays = decode(file.read(MAX_FILE_BYTES), "policy", _ENTRIES)
         weights = arrays.pop("weights")
-        buffers = {name.removeprefix("buffers."): array for name, array in arrays.items()}
-        _check_arrays(saved.policy, weights, buffers)
-        return dataclasses.replace(saved, weights=weights, buffers=buffers)
+        buffers = {key.removeprefix("buffers."): array for key, array in arrays.items()}
+        _check_arrays(policy, weights, buffers)
+        return SavedPolicy(policy, name, weights, buffers, header["action_head"], environment, header["provenance"])
 
 
 def count_outputs(action_space: Space) -> int:
@@ -162,7 +161,7 @@ def _check_listing(policy: Policy, listing: Listing) -> None:
     unknown = [name for name in listing if name != "weights" and not name.startswith("buffers.")]
     if unknown or "weights" not in listing:
         raise ValueError(f"the arrays must be 'weights' and 'buffers.<name>', not {sorted(listing)}")
-    if policy.layout.num_params > MAX_FILE_BYTES // _NO_WEIGHTS.itemsize:
+    if policy.layout.num_params > MAX_FILE_BYTES // 4:  # of float32
         raise ValueError(f"the policy has more parameters than a file of {MAX_FILE_BYTES} bytes can hold; {_LARGER}")
     dtype, shape = listing["weights"]
     if dtype != "F32":
@@ -170,8 +169,8 @@ def _check_listing(policy: Policy, listing: Listing) -> None:
     _check_shape(policy, shape)
 
 
-def _make_saved_policy(header: Header, allow_imports: Sequence[str]) -> SavedPolicy:
-    """The policy that the header describes, without weights and buffers."""
+def _read_description(header: Header, allow_imports: Sequence[str]) -> tuple[str, Policy, EnvironmentSpec]:
+    """The policy that the header describes, with its name and its environment."""
     _check_description(header)
     environment = spec_from_json(header["environment"])
     check_named_code(header["policy"], environment, allow_imports)
@@ -181,7 +180,7 @@ def _make_saved_policy(header: Header, allow_imports: Sequence[str]) -> SavedPol
     wrappers = (*environment.gymnasium_wrappers, *environment.wrappers, *environment.training_wrappers)
     for wrapper in {wrapper.name for wrapper in wrappers}:
         find_class("wrapper", wrapper)  # refuses an unknown wrapper before the environment is made
-    return SavedPolicy(policy, name, _NO_WEIGHTS, {}, header["action_head"], environment, header["provenance"])
+    return name, policy, environment
 
 
 def _make_policy(description: Mapping[str, Any]) -> tuple[str, Policy]:
