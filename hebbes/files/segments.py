@@ -3,7 +3,7 @@
 import hashlib
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from io import BufferedReader
 from pathlib import Path
@@ -68,7 +68,7 @@ class _SavedArrays(Mapping[str, np.ndarray]):
         return len(self.names)
 
 
-def _open(path: Path) -> AbstractContextManager[BufferedReader]:
+def _open(path: Path) -> BufferedReader:
     return open_regular_file(path, MAX_FILE_BYTES, "no segment is that large")
 
 

@@ -4,7 +4,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from io import BufferedReader
 from pathlib import Path
-from stat import S_ISREG
 
 from hebbes.contracts.errors import join_lines
 
@@ -43,17 +42,15 @@ def wrap_file_errors(path: Path) -> Iterator[None]:
         raise WeightFileError(f"{path}: {short}") from error
 
 
-@contextmanager
-def open_regular_file(path: Path, max_bytes: int, advice: str) -> Iterator[BufferedReader]:
+def open_regular_file(path: Path, max_bytes: int, advice: str) -> BufferedReader:
     """Opens a regular file of 1 to `max_bytes` bytes. Raises ValueError for others, with the advice if it is larger."""
     if not path.exists():
         raise ValueError("no such file")
-    if not S_ISREG(path.stat().st_mode):  # opening a pipe would wait, and reading a device may never end
+    if not path.is_file():  # opening a pipe would wait, and reading a device may never end
         raise ValueError("a folder; give a file in it" if path.is_dir() else "not a file")
     size = path.stat().st_size
     if size == 0:
         raise ValueError("the file is empty")
     if size > max_bytes:
         raise ValueError(f"the file has {size} bytes, more than {max_bytes}; {advice}")
-    with path.open("rb") as file:
-        yield file
+    return path.open("rb")
