@@ -4,7 +4,7 @@ import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from types import NoneType
+from types import UnionType
 from typing import Any
 
 from hebbes.contracts.errors import say
@@ -22,11 +22,15 @@ BEST, LATEST = "best.dat", "latest.dat"
 KEPT = "kept"
 """The folder of the policies that are kept along the way, in the folder of a run. Each is named after its unit."""
 
-_COUNT, _NUMBER = (int, NoneType), (int, float, NoneType)
-_TYPES: Mapping[str, type | tuple[type, ...]] = {
-    **{"environment": str, "seed": int, "env_kwargs": dict, "max_episode_steps": _COUNT},
-    "morphologies": (list, tuple, NoneType),
-    **{"max_env_steps": _COUNT, "generations": _COUNT, "stop_at_return": _NUMBER},
+_TYPES: Mapping[str, type | UnionType] = {
+    "environment": str,
+    "seed": int,
+    "env_kwargs": dict,
+    "max_episode_steps": int | None,
+    "morphologies": list | tuple | None,
+    "max_env_steps": int | None,
+    "generations": int | None,
+    "stop_at_return": int | float | None,
 }
 """The options of a run that are read without the classes that own them. Not every trainer has all."""
 
@@ -70,8 +74,8 @@ def read_saved_run(folder: Path, *, check: bool = False) -> SavedRun:
         )
     except (ValueError, TypeError, AttributeError) as error:
         raise ValueError(f"{folder}: {error}") from error
-    for name, kinds in _TYPES.items():
-        if not isinstance(options.get(name), kinds):
+    for name, kind in _TYPES.items():
+        if not isinstance(options.get(name), kind):
             raise ValueError(f"{folder}: its checkpoint has a bad or missing option {name}")
     spec = EnvironmentSpec(
         options["environment"],
