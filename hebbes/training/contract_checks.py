@@ -269,9 +269,10 @@ def _make_floats(metrics: Mapping[str, Any]) -> dict[str, float]:
 
 def _is_number(value: Any) -> bool:
     try:
-        return not isinstance(value, (str, bytes)) and isinstance(float(value), float)
+        float(value)
     except (TypeError, ValueError, OverflowError):
         return False
+    return not isinstance(value, (str, bytes))
 
 
 def _describe(value: Any) -> str:
