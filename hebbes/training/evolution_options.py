@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from hebbes.contracts.option import check_options, option
-from hebbes.training.run_options import MAX_EPISODES
+from hebbes.evaluation.arguments import MAX_EPISODES
 
 LARGEST_GROWTH = 10
 """A population grows to at most this many times population_size if population_size_max is not given."""
