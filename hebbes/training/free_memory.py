@@ -16,26 +16,21 @@ def measure_free_memory(root: Path = Path("/")) -> int | None:
 
     `root` is the folder of `proc` and `sys`.
     """
-    found = [*_read_free_memory_of_machine(root), *_read_free_memory_of_groups(root)]
+    found = [*_read_free_memory_of_groups(root)]
+    if (available := _read_bytes(root / "proc" / "meminfo", "MemAvailable")) is not None:
+        found.append(available)
     if not found and root == Path("/"):
         found = _read_installed_memory()
     return max(0, min(found)) if found else None
-
-
-def _read_free_memory_of_machine(root: Path) -> Iterator[int]:
-    for line in _read_lines(root / "proc" / "meminfo"):
-        name, _, rest = line.partition(":")
-        if name == "MemAvailable":
-            yield int(rest.split()[0]) * 1024
 
 
 def _read_free_memory_of_groups(root: Path) -> Iterator[int]:
     """Free bytes of each group that this process is in, and of the groups around that."""
     for line in _read_lines(root / "proc" / "self" / "cgroup"):
         _, controllers, path = line.split(":", 2)
-        if controllers not in ("", "memory") and "memory" not in controllers.split(","):
-            continue
         version_2 = not controllers
+        if not version_2 and "memory" not in controllers.split(","):
+            continue
         mount = root / "sys" / "fs" / "cgroup" / ("" if version_2 else "memory")
         names = [name for name in path.split("/") if name not in ("", "..")]
         for depth in range(len(names), -1, -1):  # in a container the path may be that of the host, and not exist
@@ -52,6 +47,14 @@ def _read_free_memory_of_group(group: Path, version_2: bool) -> Iterator[int]:
         return
     counts = dict(line.split(" ", 1) for line in _read_lines(group / "memory.stat") if " " in line)
     yield limit - used + int(counts.get(names[2], 0))
+
+
+def _read_bytes(path: Path, name: str) -> int | None:
+    """The bytes in a line such as `MemAvailable: 8000000 kB`; None if there is none of this name."""
+    for line in _read_lines(path):
+        if line.startswith(f"{name}:"):
+            return int(line.split()[1]) * 1024
+    return None
 
 
 def _read_number(path: Path) -> int | None:
@@ -76,7 +79,4 @@ def _read_installed_memory() -> list[int]:
 
 def measure_private_memory(process: int | str = "self") -> int:
     """Bytes of private memory of a process, without pages of files; 0 if it has ended or the system does not say."""
-    for line in _read_lines(Path(f"/proc/{process}/status")):
-        if line.startswith("RssAnon:"):
-            return int(line.split()[1]) * 1024
-    return 0
+    return _read_bytes(Path(f"/proc/{process}/status"), "RssAnon") or 0
