@@ -1,6 +1,6 @@
 """Plain values: finite numbers, texts, None, lists and mappings, which files hold as JSON."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from math import isfinite
 from typing import Any
 
@@ -28,3 +28,16 @@ def make_plain(name: str, value: Any) -> Any:
         case bool() | int() | str() | None:
             return value
     raise ValueError(f"{name} must hold finite numbers, texts, lists and mappings, got {value!r}")
+
+
+def find_leaves(tree: Any) -> Iterator[Any]:
+    """Every key and every value in a tree of plain values and tuples, except the lists and mappings themselves."""
+    waiting = [tree]  # no recursion, because a file may nest them deeply
+    while waiting:
+        match waiting.pop():
+            case dict() as entries:
+                waiting += [*entries, *entries.values()]
+            case list() | tuple() as items:
+                waiting += items
+            case leaf:
+                yield leaf

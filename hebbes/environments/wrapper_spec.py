@@ -6,13 +6,13 @@ the command line, and an entry of a list in a file. A name is that of our own wr
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 import yaml
 
-from hebbes.contracts.plain_values import make_plain
+from hebbes.contracts.plain_values import find_leaves, make_plain
 from hebbes.contracts.suggestion import suggest_name
 from hebbes.contracts.yaml_text import parse_yaml
 from hebbes.registry.tables import GYMNASIUM_WRAPPERS, SIMULATOR_WRAPPERS, TABLES
@@ -95,21 +95,9 @@ def check_gymnasium_wrapper(wrapper: WrapperSpec) -> None:
         return
     for name, value in wrapper.kwargs.items():
         most = LARGEST_STACK if name == "stack_size" else LARGEST_ARGUMENT
-        if name != "max_episode_steps" and any(abs(number) > most for number in _find_integers(value)):
+        integers = [leaf for leaf in find_leaves(value) if isinstance(leaf, int)]
+        if name != "max_episode_steps" and any(abs(number) > most for number in integers):
             raise ValueError(f"gymnasium_wrappers: {name} of {wrapper.name!r} must be within {most}, got {value}")
-
-
-def _find_integers(value: Any) -> Iterator[int]:
-    """The integers in a tree of JSON values."""
-    waiting = [value]
-    while waiting:
-        match waiting.pop():
-            case dict() as entries:
-                waiting += entries.values()
-            case list() | tuple() as items:
-                waiting += items
-            case int() as number:
-                yield number
 
 
 _NAMES_OF_OURS = {place: name for kind in ("wrapper", "logger") for name, place in TABLES[kind].items()}

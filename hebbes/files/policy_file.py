@@ -6,7 +6,7 @@ is imported only if the caller names it. A file that is not exactly as `save_pol
 
 import dataclasses
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from math import prod
@@ -18,6 +18,7 @@ from gymnasium import Space
 from gymnasium.spaces import Discrete
 from jaxtyping import Float32
 
+from hebbes.contracts.plain_values import find_leaves
 from hebbes.contracts.policy import Buffers, Policy
 from hebbes.environments.environment_spec import EnvironmentSpec, spec_from_json, spec_to_json
 from hebbes.files.atomic_file import write_atomically
@@ -207,7 +208,7 @@ def check_named_code(policy: Mapping[str, Any], environment: EnvironmentSpec, al
     """
     wrappers = (*environment.gymnasium_wrappers, *environment.wrappers, *environment.training_wrappers)
     classes = [policy.get("name"), environment.environment, *(wrapper.name for wrapper in wrappers)]
-    texts = set(_find_texts([policy, spec_to_json(environment)]))
+    texts = {leaf for leaf in find_leaves([policy, spec_to_json(environment)]) if isinstance(leaf, str)}
     named = [text for text in sorted(texts) if ":" in text and not text.startswith("http://")]
     foreign = [text for text in named if not is_ours(find_current_class_name(text))]
     modules = {text: text.partition(":")[0] for text in foreign}
@@ -222,19 +223,6 @@ def _is_module(name: str) -> bool:
         return bool(top) and find_spec(top) is not None
     except ValueError:  # of a module without a spec, such as __main__
         return True
-
-
-def _find_texts(tree: Any) -> Iterator[str]:
-    """Every text in a tree of plain values and tuples."""
-    waiting = [tree]
-    while waiting:
-        match waiting.pop():
-            case str() as text:
-                yield text
-            case dict() as entries:
-                waiting += [*entries, *entries.values()]
-            case list() | tuple() as items:
-                waiting += items
 
 
 def _convert_lists_to_tuples(value: Any) -> Any:
