@@ -6,7 +6,7 @@ state, else 1. When the buffer is full, a new row replaces the oldest. Checkpoin
 that a block is written once, not with every checkpoint.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 from weakref import WeakSet
@@ -109,8 +109,7 @@ class Replay(ReplayView):
 
     def get_segments(self) -> dict[str, Segment]:
         """The rows, block by block in order. Blocks that have not changed since the last call are the same objects."""
-        for block in range(-(-self._num_filled // self._block)):
-            rows = self._rows[block * self._block : min((block + 1) * self._block, self._num_filled)]
+        for block, rows in self._cut_into_blocks():
             if block not in self._segments or len(self._segments[block].arrays["rows"]) != len(rows):
                 self._segments[block] = self._make_segment(block, rows)
         return {f"block{block}": self._segments[block] for block in sorted(self._segments)}
@@ -118,17 +117,18 @@ class Replay(ReplayView):
     def set_segments(self, segments: Mapping[str, Segment], count: int) -> None:
         """Continues from what `get_segments` returned, after `count` transitions; ValueError if they do not fit."""
         self.count, self._segments, self._views = count, {}, {}
-        for block in range(-(-self._num_filled // self._block)):
-            rows = self._rows[block * self._block : min((block + 1) * self._block, self._num_filled)]
+        for block, rows in self._cut_into_blocks():
             saved = segments[f"block{block}"].arrays["rows"]
             if saved.shape != rows.shape or saved.dtype != rows.dtype:
                 raise ValueError(f"block {block} of the replay is {saved.dtype} {saved.shape}, expected {rows.shape}")
             rows[:] = saved
             self._segments[block] = self._make_segment(block, rows, segments[f"block{block}"].sha256)
 
-    @property
-    def _num_filled(self) -> int:
-        return min(self.count, len(self._rows))
+    def _cut_into_blocks(self) -> Iterator[tuple[int, Float32[np.ndarray, "rows numbers"]]]:
+        """The rows that are filled, as views of each block."""
+        filled = self._rows[: self.count]
+        for block, start in enumerate(range(0, len(filled), self._block)):
+            yield block, filled[start : start + self._block]
 
     def _make_segment(self, block: int, rows: Float32[np.ndarray, "rows numbers"], sha256: str = "") -> Segment:
         segment = Segment({"rows": rows}, sha256)
