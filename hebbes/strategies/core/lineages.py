@@ -19,12 +19,6 @@ MAX_MUTATIONS = 8
 """Largest number of mutations that a parent may have; with more, all parents become bases."""
 
 
-def draw_mutation(seed: int, generation: int, member: int, num_params: int) -> Float32[np.ndarray, " params"]:
-    """Standard normal noise that, times sigma, turns the parent of a member into that member."""
-    rng = make_generator(seed, Purpose.NOISE, generation=generation, member=member)
-    return rng.standard_normal(num_params, dtype=np.float32)
-
-
 @dataclass(frozen=True)
 class ParentLineages:
     """The parents of a generation. Each is a base, a row of weights, and the mutations since."""
@@ -44,8 +38,13 @@ class ParentLineages:
         """Parameters of a parent."""
         row = self.bases[self.base_ids[parent]].copy()
         for generation, member in self.mutations[parent]:
-            row += np.float32(self.sigma) * draw_mutation(self.seed, generation, member, len(row))
+            self.mutate(row, generation, member)
         return row
+
+    def mutate(self, row: Float32[np.ndarray, " params"], generation: int, member: int) -> None:
+        """Turns the row of a member's parent into that of the member, in place."""
+        rng = make_generator(self.seed, Purpose.NOISE, generation=generation, member=member)
+        row += np.float32(self.sigma) * rng.standard_normal(len(row), dtype=np.float32)
 
     def select(self, parents: Sequence[int], mutations: Sequence[tuple[tuple[int, int], ...]]) -> "ParentLineages":
         """The given parents, each with further mutations; one may appear several times. Unused bases are dropped."""
@@ -107,7 +106,5 @@ class LineagePopulation:
                 parent_rows[parent] = self.parents.make_row(parent)
             row[:] = parent_rows[parent]
             if is_child:
-                row += np.float32(self.parents.sigma) * draw_mutation(
-                    self.parents.seed, self.generation, member, len(row)
-                )
+                self.parents.mutate(row, self.generation, member)
         return rows
