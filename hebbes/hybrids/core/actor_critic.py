@@ -64,9 +64,10 @@ class Trained:
         self._gradient, self._mean, self._square = (torch.zeros_like(rows) for _ in range(3))
         self._steps = torch.zeros((), device=rows.device)  # in float32, which ends at 2^24
         self._num_steps = torch.zeros((), dtype=torch.int64, device=rows.device)
-        self._parts = list(
-            zip(cut_networks(rows), make_parts(network, rows), make_parts(network, self._gradient), strict=True)
-        )
+        self._parts = [
+            (part, network.make_parameters(rows[part]), network.make_parameters(self._gradient[part]))
+            for part in cut_networks(rows)
+        ]
 
     def descend(
         self, inputs: Float32[Tensor, "networks batch in"], differentiate: Callable[[slice, Tensor], Tensor]
@@ -132,7 +133,7 @@ class Critics:
         self._network, self._discount, self._target_rate = network, discount, target_rate
         self.trained = Trained(network, rows, learning_rate)
         self.targets = rows.clone()
-        self._target_parts = list(zip(cut_networks(rows), make_parts(network, self.targets), strict=True))
+        self._target_parts = [(part, network.make_parameters(self.targets[part])) for part in cut_networks(rows)]
         self._first = network.make_parameters(rows[:1])
 
     def train(self, batch: Batch, next_actions: Float32[Tensor, "batch action"]) -> Float32[Tensor, "2 batch"]:
@@ -248,8 +249,3 @@ def cut_networks(rows: Float32[Tensor, "networks params"]) -> list[slice]:
     """Which of these networks are computed at once: on a CPU each alone, because its arrays stay in the cache."""
     size = 1 if rows.device.type == "cpu" else len(rows)
     return [slice(first, first + size) for first in range(0, len(rows), size)]
-
-
-def make_parts(network: Network, rows: Float32[Tensor, "networks params"]) -> list[Parameters]:
-    """Views of these rows, for each part of `cut_networks`."""
-    return [network.make_parameters(rows[part]) for part in cut_networks(rows)]
