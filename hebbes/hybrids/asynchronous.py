@@ -26,6 +26,7 @@ results depend on the order of completions alone, which a `CompletionLog` keeps.
 from collections.abc import Mapping
 from dataclasses import asdict
 from math import nan
+from time import perf_counter
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -41,7 +42,7 @@ from hebbes.hybrids.asynchronous_settings import AsynchronousSettings
 from hebbes.hybrids.completion_log import CompletionLog, extend_history
 from hebbes.hybrids.counters import Counters
 from hebbes.hybrids.first_env_step_failures import FirstEnvStepFailures
-from hebbes.hybrids.flights import Flight, collect, pack_flights, unpack_flights
+from hebbes.hybrids.flights import Flight, pack_flights, unpack_flights
 from hebbes.hybrids.job_tally import JobTally
 from hebbes.hybrids.jobs import CriticsAnswer, CriticsJob, IndividualAnswer, IndividualJob, MeanAnswer, MeanJob
 from hebbes.hybrids.rl_share import RLShare
@@ -173,9 +174,12 @@ class Asynchronous(Algorithm):
 
     def _collect(self, flights: list[Flight], engine: Engine) -> None:
         """Waits for the answer of one of these jobs."""
-        flight, wait_seconds = collect(engine, flights)
-        self._tally.work_seconds += flight.answer.seconds
-        self._tally.wait_seconds += wait_seconds
+        by_ticket = {flight.ticket: flight for flight in flights if flight.ticket is not None}
+        ticket, answer = engine.collect(by_ticket)
+        flight = by_ticket[ticket]
+        flight.answer, flight.ticket = answer, None
+        self._tally.work_seconds += answer.seconds
+        self._tally.wait_seconds += perf_counter() - flight.submitted - answer.seconds
 
     def _complete(self, flight: Flight, engine: Engine) -> dict[str, float]:
         """The effect of a job that is done. Returns the row of metrics if it ends a unit."""

@@ -56,8 +56,7 @@ class Flight:
         self.submitted = perf_counter()
         if isinstance(job, MeanJob):
             self.ticket = engine.submit(play_mean, setup, job, urgent=True)
-            return
-        if isinstance(job, CriticsJob):
+        elif isinstance(job, CriticsJob):
             critics = learner.critics.get_state()
             self.ticket = submit_gradients(engine, train_critics, setup, job, learner.replay, critics, urgent=True)
         elif job.replay_count is None:
@@ -77,30 +76,21 @@ class Flight:
         return None if self.ticket is None or isinstance(self.job, MeanJob) else self.job.replay_count
 
 
-def collect(engine: Engine, flights: Sequence[Flight]) -> tuple[Flight, float]:
-    """Waits for the answer of one of these jobs. Returns it, and the seconds for which nothing was done for it."""
-    by_ticket = {flight.ticket: flight for flight in flights if flight.ticket is not None}
-    ticket, answer = engine.collect(by_ticket)
-    flight = by_ticket[ticket]
-    flight.answer, flight.ticket = answer, None
-    return flight, perf_counter() - flight.submitted - flight.answer.seconds
-
-
 def pack_flights(flights: Sequence[Flight]) -> TrainerState:
     """The jobs and the answers that have come, for a checkpoint. An array that several of them share is kept once."""
     packed, arrays = [], {}
     places: dict[int, str] = {}
     for number, flight in enumerate(flights):
         values: dict[str, Any] = {"kind": flight.job.kind}
-        for part in ("job", "answer"):
-            fields = vars(getattr(flight, part)) if getattr(flight, part) else {}
-            for name, array in ((name, each) for name, each in fields.items() if _is_array(each)):
-                own = f"{part}{number}.{name}"
-                place = places.setdefault(id(array), own)
-                if place != own:
-                    values.setdefault("shared", {})[own] = place
-                arrays[place] = array
-            values[part] = {name: each for name, each in fields.items() if not _is_array(each)}
+        for part, fields in (("job", vars(flight.job)), ("answer", vars(flight.answer) if flight.answer else {})):
+            for name, value in fields.items():
+                if isinstance(value, np.ndarray):
+                    own = f"{part}{number}.{name}"
+                    place = places.setdefault(id(value), own)
+                    if place != own:
+                        values.setdefault("shared", {})[own] = place
+                    arrays[place] = value
+            values[part] = {name: value for name, value in fields.items() if not isinstance(value, np.ndarray)}
         packed.append(values)
     return TrainerState(arrays, {"flights": packed})
 
@@ -120,7 +110,3 @@ def unpack_flights(state: TrainerState) -> list[Flight]:
             raise ValueError(f"its jobs are of another version of hebbes: {error}") from None
         flights.append(flight)
     return flights
-
-
-def _is_array(value: Any) -> bool:
-    return isinstance(value, np.ndarray)
