@@ -33,6 +33,7 @@ import numpy as np
 from jaxtyping import Float32
 
 from hebbes.contracts.engine import Engine, EngineError
+from hebbes.contracts.notices import make_failure_notices
 from hebbes.contracts.policy import Buffers
 from hebbes.contracts.randomness import Purpose, make_generator
 from hebbes.contracts.trainer import AllFailedError, Progress, TrainerState, UnitResult
@@ -40,10 +41,9 @@ from hebbes.hybrids import core, jobs
 from hebbes.hybrids.algorithm import Algorithm
 from hebbes.hybrids.asynchronous_settings import AsynchronousSettings
 from hebbes.hybrids.completion_log import CompletionLog, extend_history
-from hebbes.hybrids.counters import Counters
+from hebbes.hybrids.counters import Counters, JobTally
 from hebbes.hybrids.first_env_step_failures import FirstEnvStepFailures
 from hebbes.hybrids.flights import Flight, pack_flights, unpack_flights
-from hebbes.hybrids.job_tally import JobTally
 from hebbes.hybrids.jobs import CriticsAnswer, CriticsJob, IndividualAnswer, IndividualJob, MeanAnswer, MeanJob
 from hebbes.hybrids.rl_share import RLShare
 from hebbes.hybrids.search_distribution import SearchDistribution
@@ -208,7 +208,7 @@ class Asynchronous(Algorithm):
         replay.add_rows(answer.transitions)
         counters.env_steps += answer.env_steps
         counters.lengths = [*counters.lengths, answer.env_steps][-NUM_LENGTHS:]
-        self._tally.add_failure("an individual", answer.faults)
+        self._tally.notices += make_failure_notices("an individual", answer.faults)
         if job.is_random:
             self._failures.count(answer.faults, answer.env_steps)
             answered = {"return": answer.fitness, **NO_MEAN_POLICY, "q_mean": nan}
@@ -230,7 +230,7 @@ class Asynchronous(Algorithm):
 
     def _tell(self, job: MeanJob, answer: MeanAnswer) -> dict[str, float]:
         """Tells the distribution an individual's return, and the mean policy's."""
-        self._tally.add_failure("the mean policy", answer.faults)
+        self._tally.notices += make_failure_notices("the mean policy", answer.faults)
         if answer.env_steps <= jobs.MEAN_EPISODES == sum(answer.faults.values()):
             raise AllFailedError("the first env step of the mean policy", answer.faults)
         answered = {
@@ -255,7 +255,8 @@ class Asynchronous(Algorithm):
             "rl_share": self._share.share,
             **learned,
             "actor_steps": job.actor_steps,
-            **self._tally.compute_metrics(),
+            "work_seconds": self._tally.work_seconds,
+            "job_wait_seconds": self._tally.wait_seconds,
         }
         if taken := [name for name in moved if name in ours]:
             raise ValueError(f"the metric {taken[0]!r} needs another name: hebbes has a column of this name")

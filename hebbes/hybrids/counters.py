@@ -1,6 +1,8 @@
-"""Counts of what an asynchronous hybrid has started and finished."""
+"""Counts of what an asynchronous hybrid has started and finished, and sums of what its jobs have brought."""
 
 from dataclasses import dataclass, field
+
+from hebbes.contracts.notices import Notice
 
 
 @dataclass
@@ -25,3 +27,15 @@ class Counters:
     """Of their last episodes."""
     history: str = ""
     """Checksum of the completions so far, see `hebbes.hybrids.completion_log.extend_history`."""
+
+
+@dataclass
+class JobTally:
+    """What the jobs have brought since the last row of metrics."""
+
+    work_seconds: float = 0.0
+    """Seconds of work, added up over the workers."""
+    wait_seconds: float = 0.0
+    """Seconds in which a job or its answer waited."""
+    notices: list[Notice] = field(default_factory=list)
+    """What the user should know about episodes that failed."""
