@@ -1,9 +1,9 @@
 """Chunks: groups of members that are evaluated together."""
 
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from threading import Event, Lock
-from typing import TypeAlias
 
 import numpy as np
 from jaxtyping import Float, Float64
@@ -28,8 +28,17 @@ from hebbes.registry.users_classes import convert_policy_errors, describe_class
 IDLE_PER_THREAD = 2
 """Environments of the Gymnasium back end that are kept for each thread and morphology: chunks have one of two sizes."""
 
-EnvKey: TypeAlias = tuple[Purpose, tuple[int, ...], str, range | None]
-"""What an environment was made for: purpose, seeds of the sub-environments, morphology, and chunk (None: any chunk)."""
+
+@dataclass(frozen=True)
+class EnvKey:
+    """What an environment was made for."""
+
+    purpose: Purpose
+    seeds: tuple[int, ...]
+    """One of each sub-environment."""
+    morphology: str
+    chunk: range | None
+    """None: any chunk."""
 
 
 @dataclass(frozen=True)
@@ -84,8 +93,9 @@ class ChunkEvaluator:
 
     def __init__(self, task: Task):
         self._task = task
-        self._idle: list[tuple[EnvKey, BatchEnv]] = []
-        self._max_idle: dict[Purpose, int] = {}
+        self._idle: dict[Purpose, list[tuple[EnvKey, BatchEnv]]] = defaultdict(list)
+        """The environments that are kept. The one that was used last is the last one."""
+        self._max_idle: dict[Purpose, int] = defaultdict(int)
         self._lock = Lock()
         self._abandoned = Event()
 
@@ -111,7 +121,7 @@ class ChunkEvaluator:
         by_morphology = []
         for morphology in self._task.environment.morphologies:
             key = self._make_key(ids, context, morphology)
-            env = self._take_env(key, context, env_threads)
+            env = self._take_env(key, env_threads)
             try:
                 with convert_wrapper_errors(self._task.environment, EngineError), convert_policy_errors(policy):
                     by_morphology.append(self._play(env, weights, ids, context, tally, recorder))
@@ -151,8 +161,9 @@ class ChunkEvaluator:
 
     def close(self) -> None:
         """Frees the simulators."""
-        while self._idle:
-            self._idle.pop()[1].close()
+        for idle in list(self._idle.values()):
+            while idle:
+                idle.pop()[1].close()
 
     def _play(
         self,
@@ -189,27 +200,30 @@ class ChunkEvaluator:
         shared_by = context.members_per_seed
         groups = [0 if shared_by is None else member // shared_by for member in ids]
         seeds = tuple(derive_simulator_seed(self._task.seed, context.purpose, member=group) for group in groups)
-        return context.purpose, seeds, morphology, ids if self._task.environment.backend == "envpool" else None
+        chunk = ids if self._task.environment.backend == "envpool" else None
+        return EnvKey(context.purpose, seeds, morphology, chunk)
 
-    def _take_env(self, key: EnvKey, context: Context, env_threads: int) -> BatchEnv:
+    def _take_env(self, key: EnvKey, env_threads: int) -> BatchEnv:
         """An idle environment that was made for this key, or a new one."""
         with self._lock:
-            for number, (other, env) in enumerate(self._idle):
+            idle = self._idle[key.purpose]
+            for number, (other, env) in enumerate(idle):
                 if other == key:
-                    del self._idle[number]
+                    del idle[number]
                     return env
-        training = context.purpose is Purpose.TRAINING
-        return make_batch_env(self._task.environment, key[1], threads=env_threads, training=training, morphology=key[2])
+        training = key.purpose is Purpose.TRAINING
+        return make_batch_env(
+            self._task.environment, key.seeds, threads=env_threads, training=training, morphology=key.morphology
+        )
 
     def _return_env(self, key: EnvKey, env: BatchEnv, max_idle: int) -> None:
         """Keeps the environment for later use. If there are too many, frees those that were unused for longest."""
-        surplus, purpose = [], key[0]
+        surplus = []
         with self._lock:
-            self._max_idle[purpose] = max(self._max_idle.get(purpose, 0), max_idle)
-            self._idle.append((key, env))
-            same = [entry for entry in self._idle if entry[0][0] is purpose]
-            while sum(idle.num_envs for _, idle in same) > self._max_idle[purpose]:
-                surplus.append(same.pop(0))
-            self._idle = [entry for entry in self._idle if entry not in surplus]
-        for _, idle in surplus:
-            idle.close()
+            most = self._max_idle[key.purpose] = max(self._max_idle[key.purpose], max_idle)
+            idle = self._idle[key.purpose]
+            idle.append((key, env))
+            while sum(each.num_envs for _, each in idle) > most:
+                surplus.append(idle.pop(0))
+        for _, each in surplus:
+            each.close()

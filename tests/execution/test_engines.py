@@ -154,7 +154,7 @@ def test_gymnasium_keeps_few_environments_however_many_chunks(members_per_seed):
     engine = InProcess(make_task(), chunk_size=4, threads=1)
     population = GaussianPopulation(np.zeros(4, np.float32), 0.5, 3, 4, 40)
     engine.evaluate(population, make_context(members_per_seed=members_per_seed))
-    assert 1 <= len(engine._transport._pool.host._idle) <= 2
+    assert 1 <= len(engine._transport._pool.host._idle[Purpose.TRAINING]) <= 2
     engine.close()
 
 

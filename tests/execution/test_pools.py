@@ -88,7 +88,7 @@ def play_chunks(evaluator, numbers, generation):
     for number in numbers:
         ids = range(3 * number, 3 * number + 3)
         evaluator.evaluate(make_population(18), ids, make_generation(generation), 1, 12)
-    return [(key[-1].start // 3, env) for key, env in evaluator._idle]
+    return [(key.chunk.start // 3, env) for key, env in evaluator._idle[Purpose.TRAINING]]
 
 
 def test_a_worker_that_helps_others_keeps_a_bounded_number_of_pools(evaluator):
@@ -114,7 +114,7 @@ def test_an_evaluation_keeps_its_own_pools_and_none_of_training(evaluator):
     play_chunks(evaluator, range(4), 0)
     for ids in (range(5), range(4)):
         evaluator.evaluate(make_population(5), ids, make_generation(1, Purpose.EVALUATION), max_idle=5)
-    kept = [(key[0], len(key[1])) for key, _ in evaluator._idle]
+    kept = [(key.purpose, len(key.seeds)) for idle in evaluator._idle.values() for key, _ in idle]
     assert kept == [(Purpose.TRAINING, 3)] * 4 + [(Purpose.EVALUATION, 4)]
 
 
