@@ -43,7 +43,7 @@ from benchmarks.kept_results import KeptResults
 from hebbes.contracts.engine import Engine, Transitions
 from hebbes.hybrids import jobs
 from hebbes.hybrids.aes_rl import AES
-from hebbes.hybrids.core.episodes import find_action_range
+from hebbes.hybrids.core.episodes import find_action_bounds
 from hebbes.hybrids.core.learner import Learner
 from hebbes.options.command_line import resolve_config
 from hebbes.options.texts import format_options
@@ -112,17 +112,13 @@ class Benchmark:
             run = assemble_run(config, Path(folder))
         policy, settings, row = run.task.agent.policy, config.settings, run.trainer.policy[0]
         assert isinstance(policy, MLP)
-        low, high = find_action_range(run.task)
-        learner = Learner(replace(settings, gradient_threads=workers), policy, low, high, 0)
+        bounds = find_action_bounds(run.task)
+        learner = Learner(replace(settings, gradient_threads=workers), policy, bounds, 0)
         rng = np.random.default_rng(0)
         numbers = [rng.normal(size=(TRANSITIONS, size)) for size in (*policy.observation_shape, policy.num_outputs, 1)]
         ends = np.zeros(TRANSITIONS, np.bool_)
         learner.add(Transitions(numbers[0], numbers[1], numbers[2][:, 0], ends, numbers[0]))
-        setup = jobs.Setup(
-            *(settings, policy, learner.low, learner.high, 0),
-            buffers={},
-            max_episode_steps=self._arguments.episode_length,
-        )
+        setup = jobs.Setup(settings, policy, bounds, 0, buffers={}, max_episode_steps=self._arguments.episode_length)
         try:
             of_jobs = self._measure_jobs(run.engine, setup, learner, row, workers)
         finally:

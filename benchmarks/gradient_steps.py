@@ -44,7 +44,8 @@ class Ours:
             device=device,
         )
         policy = MLP((OBSERVATION,), ACTION, hidden_sizes=HIDDEN, bias=True, activation="relu")
-        self._learner = Learner(settings, policy, -np.ones(ACTION), np.ones(ACTION), 0)
+        bounds = -np.ones(ACTION, np.float32), np.ones(ACTION, np.float32)
+        self._learner = Learner(settings, policy, bounds, 0)
         self._learner.add(transitions)
         row = policy.initial_params(np.random.default_rng(0))[np.newaxis]
         self._target = self._learner.actor.copy(row)

@@ -76,13 +76,12 @@ class Asynchronous(Algorithm):
         """Starts with these weights as the mean. ValueError for a completion log that cannot be read."""
         self._settings, self._seed = settings, task.seed
         assert isinstance(task.agent.policy, MLP)
-        action_range = core.episodes.find_action_range(task)
-        self.learner = core.learner.Learner(settings, task.agent.policy, *action_range, task.seed)
+        bounds = core.episodes.find_action_bounds(task)
+        self.learner = core.learner.Learner(settings, task.agent.policy, bounds, task.seed)
         self.distribution = self.Distribution(settings, weights, task.seed)
         self._share = RLShare(settings)
         self._log = CompletionLog(settings.completion_log, task.seed)
-        bounds = self.learner.low, self.learner.high
-        self._setup = jobs.Setup(settings, task.agent.policy, *bounds, task.seed, buffers, max_episode_steps)
+        self._setup = jobs.Setup(settings, task.agent.policy, bounds, task.seed, buffers, max_episode_steps)
         self._critic_rows = self.learner.critics.copy_rows()  # shared by the jobs of all who learn from them
         self._flights: list[Flight] = []
         self._counters = Counters()

@@ -131,8 +131,8 @@ class CEMRL(Algorithm):
         self._group_size = max(1, settings.count_batches())  # RL individuals that are trained together
         assert isinstance(task.agent.policy, MLP)
         self._policy = task.agent.policy
-        action_range = core.episodes.find_action_range(task)
-        self.learner = core.learner.Learner(settings, task.agent.policy, *action_range, task.seed)
+        bounds = core.episodes.find_action_bounds(task)
+        self.learner = core.learner.Learner(settings, task.agent.policy, bounds, task.seed)
         self.strategy = CEM(settings.make_cem_settings(), weights, task.seed)
         self._last_env_steps = 0  # of the last generation
 

@@ -21,7 +21,7 @@ from hebbes.contracts.trainer import Segment
 from hebbes.execution.repeated_population import RepeatedPopulation
 from hebbes.execution.transitions import TransitionRecorder
 from hebbes.hybrids import core
-from hebbes.hybrids.core.settings import GradientSettings
+from hebbes.hybrids.core.settings import Bounds, GradientSettings
 from hebbes.policies.mlp import MLP
 
 if TYPE_CHECKING:
@@ -41,17 +41,14 @@ class Setup:
 
     settings: GradientSettings
     policy: MLP
-    low: Float32[np.ndarray, " action"]
-    """The lowest actions, in the environment's units."""
-    high: Float32[np.ndarray, " action"]
+    bounds: Bounds
     seed: int
     buffers: Buffers
     max_episode_steps: int | None
 
     def make_gradients(self, critics: np.ndarray, replay: "ReplayView") -> "Gradients":
         """Gradient steps that start from these rows of the critics."""
-        action_range = core.learner.make_action_range(self.settings, self.low, self.high)
-        return core.learner.Gradients(self.settings, self.policy, action_range, critics, replay)
+        return core.learner.Gradients(self.settings, self.policy, self.bounds, critics, replay)
 
     def make_batch_generator(self, kind: int, number: int) -> np.random.Generator:
         """What draws the batches of a job."""
@@ -197,7 +194,7 @@ def play_individual(
     (transitions,) = rollouts.transitions
     rows = np.empty((0, 0), np.float32)
     if transitions is not None:
-        rows = core.replay.make_rows(core.replay.rescale_actions(transitions, setup.low, setup.high))
+        rows = core.replay.make_rows(core.replay.rescale_actions(transitions, *setup.bounds))
     return IndividualAnswer(
         fitness=float(rollouts.fitness[0]),
         env_steps=int(rollouts.env_steps.sum()),

@@ -73,7 +73,7 @@ class TD3(Algorithm):
         self._buffers, self._max_episode_steps = buffers, max_episode_steps
         self._episodes = core.episodes.Episodes(task)
         assert isinstance(task.agent.policy, MLP)
-        self.learner = core.learner.Learner(settings, task.agent.policy, *self._episodes.action_range, task.seed)
+        self.learner = core.learner.Learner(settings, task.agent.policy, self._episodes.action_bounds, task.seed)
         self._row = weights[np.newaxis].astype(np.float32)
         self._actors = self.learner.make_actors(self._row)
         self._target = self.learner.actor.copy(self._row)

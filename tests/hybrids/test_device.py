@@ -16,6 +16,7 @@ TINY = {
     **{"environment": "Pendulum-v1", "hidden_sizes": [16], "batch_size": 32, "replay_size": 700, "start_steps": 50},
     **{"threads": 1, "eval_every": 200, "eval_episodes": 1, "test_episodes": 0},
 }
+BOUNDS = -np.ones(2, np.float32), np.ones(2, np.float32)
 
 
 def train(folder, **changes):
@@ -44,7 +45,7 @@ def test_all_tensors_of_a_step_are_on_the_device(monkeypatch):
     from_numpy = torch.from_numpy
     with FakeTensorMode() as mode, torch.no_grad():
         monkeypatch.setattr(torch, "from_numpy", lambda array: mode.from_tensor(from_numpy(array)))
-        made = Learner(settings, policy, -np.ones(2), np.ones(2), 0)
+        made = Learner(settings, policy, BOUNDS, 0)
         made.add(transitions)
         target, actors = made.actor.copy(rows[:1]), made.make_actors(rows)
         made.train_critics(target, rng)
@@ -103,7 +104,7 @@ def test_a_step_on_a_gpu_is_that_on_a_cpu(monkeypatch):
     for device in ("cpu", "cuda"):
         settings = GradientSettings(batch_size=32, replay_size=100, device=device)
         policy, rng = MLP((3,), 2, hidden_sizes=(8, 4), bias=True), np.random.default_rng(0)
-        made = Learner(settings, policy, -np.ones(2), np.ones(2), 0)
+        made = Learner(settings, policy, BOUNDS, 0)
         observations = rng.normal(size=(100, 3)).astype(np.float32)
         actions = rng.normal(size=(100, 2)).astype(np.float32)
         made.add(Transitions(observations, actions, rng.normal(size=100), np.zeros(100, np.bool_), observations))

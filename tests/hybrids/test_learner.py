@@ -12,7 +12,7 @@ from hebbes.hybrids.core.settings import GradientSettings
 from hebbes.policies.mlp import MLP
 
 OBSERVATION, ACTION, BATCH = 3, 2, 32
-LOW, HIGH = np.full(ACTION, -2.0), np.full(ACTION, 1.0)
+BOUNDS = np.full(ACTION, -2, np.float32), np.full(ACTION, 1, np.float32)
 SETTINGS = GradientSettings(
     batch_size=BATCH,
     learning_rate=0.003,
@@ -93,7 +93,7 @@ def make_transitions(rng, count):
 def test_a_learner_takes_the_steps_of_td3_with_its_settings():
     data = np.random.default_rng(0)
     policy = MLP((OBSERVATION,), ACTION, hidden_sizes=(5,), activation="tanh", bias=True)
-    learner = Learner(SETTINGS, policy, LOW, HIGH, 0)
+    learner = Learner(SETTINGS, policy, BOUNDS, 0)
     learner.add(make_transitions(data, 100))
     row = policy.initial_params(data).astype(np.float32)[np.newaxis]
     actors, target, peer = learner.make_actors(row), learner.actor.copy(row), Peer(row[0], learner.critics.copy_rows())

@@ -14,6 +14,7 @@ from hebbes.environments.wrapper_errors import convert_wrapper_errors
 from hebbes.execution.chunks import Task
 from hebbes.execution.episode import EpisodeResult, run_episode
 from hebbes.execution.transitions import Collector
+from hebbes.hybrids.core.settings import Bounds
 
 
 class Episodes:
@@ -26,9 +27,9 @@ class Episodes:
         self._env = make_batch_env(task.environment, [seed], threads=1, training=True)
 
     @property
-    def action_range(self) -> tuple[np.ndarray, np.ndarray]:
-        """The lowest and highest action of the environment without its wrappers."""
-        return _read_action_range(self._env)
+    def action_bounds(self) -> Bounds:
+        """The lowest and the highest actions of the environment without its wrappers."""
+        return _read_bounds(self._env)
 
     def play(
         self,
@@ -57,13 +58,13 @@ class Episodes:
         self._env.close()
 
 
-def find_action_range(task: Task) -> tuple[np.ndarray, np.ndarray]:
-    """The lowest and highest action of the task's environment without its wrappers."""
+def find_action_bounds(task: Task) -> Bounds:
+    """The lowest and the highest actions of the task's environment without its wrappers."""
     with closing(make_batch_env(task.environment, [0], threads=1, training=True)) as env:
-        return _read_action_range(env)
+        return _read_bounds(env)
 
 
-def _read_action_range(env: Any) -> tuple[np.ndarray, np.ndarray]:
+def _read_bounds(env: Any) -> Bounds:
     """ValueError if a wrapper has other actions than the environment, whose range the gradients need."""
     outermost = env.action_space
     while hasattr(env, "env"):
@@ -71,4 +72,4 @@ def _read_action_range(env: Any) -> tuple[np.ndarray, np.ndarray]:
     space = env.action_space
     if np.prod(outermost.shape) != np.prod(space.shape):
         raise ValueError(f"gradients need the environment's own actions, {space}, but a wrapper takes {outermost}")
-    return space.low, space.high
+    return space.low.astype(np.float32).ravel(), space.high.astype(np.float32).ravel()

@@ -17,7 +17,7 @@ from hebbes.hybrids.core.actor_critic import ActionRange, ActorNetwork, Actors, 
 from hebbes.hybrids.core.device import MirroredArray, RecordedCall
 from hebbes.hybrids.core.networks import Network, Parameters
 from hebbes.hybrids.core.replay import Replay, ReplayView, rescale_actions
-from hebbes.hybrids.core.settings import GradientSettings, count_slack
+from hebbes.hybrids.core.settings import Bounds, GradientSettings, count_slack
 from hebbes.policies.base import pytorch_uniform
 from hebbes.policies.layers import compute_dense_shapes
 from hebbes.policies.mlp import MLP
@@ -30,13 +30,14 @@ class Gradients:
         self,
         settings: GradientSettings,
         policy: MLP,
-        action_range: ActionRange,
+        bounds: Bounds,
         critics: Float32[np.ndarray, "2 params"],
         replay: ReplayView,
     ) -> None:
         """Starts from these rows of the critics."""
         self._settings, self._replay = settings, replay
         sizes = int(np.prod(policy.observation_shape)), *policy.hidden_sizes, policy.num_outputs
+        action_range = ActionRange(*(torch.from_numpy(bound).to(settings.device) for bound in bounds))
         self.actor = ActorNetwork(Network(sizes, policy.activation, "tanh"), action_range)
         self.critics = Critics(
             Network(settings.compute_critic_sizes(policy), settings.critic_activation, "linear"),
@@ -134,21 +135,21 @@ def _step_actors(actors: Actors, critics: Critics, batch: Batch, values: Float32
 class Learner(Gradients):
     """What a method with gradients keeps from one unit to the next: a replay, and critics."""
 
-    def __init__(self, settings: GradientSettings, policy: MLP, low: np.ndarray, high: np.ndarray, seed: int) -> None:
-        """An empty replay, and critics that start as PyTorch draws its layers. Actions lie between `low` and `high`."""
-        self.low, self.high = (bound.astype(np.float32).ravel() for bound in (low, high))
+    def __init__(self, settings: GradientSettings, policy: MLP, bounds: Bounds, seed: int) -> None:
+        """An empty replay, and critics that start as PyTorch draws its layers."""
+        self.bounds = bounds
         slack = count_slack(settings.replay_size, settings.replay_slack)
         self.replay = Replay(settings.replay_size, int(np.prod(policy.observation_shape)), policy.num_outputs, slack)
         rng = make_generator(seed, Purpose.INITIAL_PARAMS, member=1)
         layout = Layout(compute_dense_shapes(settings.compute_critic_sizes(policy), bias=True))
         rows = np.stack([pytorch_uniform(layout, rng) for _ in range(2)])
-        super().__init__(settings, policy, make_action_range(settings, self.low, self.high), rows, self.replay)
+        super().__init__(settings, policy, bounds, rows, self.replay)
 
     def add(self, transitions: Transitions) -> None:
         """Adds transitions to the replay, with actions, in [-1, 1] here, in the environment's units."""
         if not len(transitions):
             return
-        self.replay.add(rescale_actions(transitions, self.low, self.high))
+        self.replay.add(rescale_actions(transitions, *self.bounds))
 
     def take_critics(
         self, state: Mapping[str, Shaped[np.ndarray, "..."]], critic_loss: float, critic_steps: int
@@ -168,13 +169,6 @@ class Learner(Gradients):
         """Continues from what `get_state` returned."""
         self.critics.set_state(state.select_arrays("critics"))
         self.replay.set_segments(state.segments, state.values["transitions"])
-
-
-def make_action_range(
-    settings: GradientSettings, low: Float32[np.ndarray, " action"], high: Float32[np.ndarray, " action"]
-) -> ActionRange:
-    """The range between these bounds, on the device of the settings."""
-    return ActionRange(*(torch.from_numpy(bound).to(settings.device) for bound in (low, high)))
 
 
 def check_estimates(*estimates: float) -> None:

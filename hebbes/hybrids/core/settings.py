@@ -2,7 +2,10 @@
 
 from dataclasses import dataclass
 from math import prod
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, TypeAlias
+
+import numpy as np
+from jaxtyping import Float32
 
 from hebbes.contracts.option import check_options, option
 from hebbes.contracts.search_space import LogUniform
@@ -11,6 +14,9 @@ from hebbes.execution.engine_options import MAX_THREADS
 
 if TYPE_CHECKING:
     from hebbes.policies.mlp import MLP
+
+Bounds: TypeAlias = tuple[Float32[np.ndarray, " action"], Float32[np.ndarray, " action"]]
+"""The lowest and the highest actions, in the environment's units."""
 
 CRITIC_ACTIVATIONS = ("leaky_relu", "relu", "tanh")
 
