@@ -230,7 +230,7 @@ def run_episode(
             if not len(live.members):
                 break
             if collector is not None:
-                actions = collector.choose_actions(live.members, live.observations, actions)
+                actions = collector.choose_actions(live.observations, actions)
             begun = perf_counter()
             env_step = env.step(actions, live.members)
             tallies.record(actions, env_step, begun)

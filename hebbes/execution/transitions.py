@@ -15,12 +15,9 @@ class Collector:
     """
 
     def choose_actions(
-        self,
-        members: Int[np.ndarray, " rows"],
-        observations: Shaped[np.ndarray, "rows ..."],
-        actions: Shaped[np.ndarray, "rows ..."],
+        self, observations: Shaped[np.ndarray, "rows ..."], actions: Shaped[np.ndarray, "rows ..."]
     ) -> Shaped[np.ndarray, "rows ..."]:
-        """What these members do instead of the actions of their policies, see `explore`. Keeps the observations."""
+        """What the members do instead of the actions of their policies, see `explore`. Keeps the observations."""
         self._observations = observations.copy()
         return self.explore(actions)
 

@@ -56,8 +56,8 @@ def test_a_member_without_a_finite_env_step_has_none():
 
 def test_a_collector_may_change_the_actions():
     class Opposite(TransitionRecorder):
-        def choose_actions(self, members, observations, actions):
-            return -super().choose_actions(members, observations, actions)
+        def choose_actions(self, observations, actions):
+            return -super().choose_actions(observations, actions)
 
     env = ScriptedEnv(1, rewards=[0.0], truncate_at=2, action_weight=1.0)
     recorder = Opposite(1)

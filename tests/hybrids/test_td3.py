@@ -106,8 +106,8 @@ def test_the_first_actions_are_uniform_and_later_ones_are_the_actors_with_noise(
     taken = []
 
     class Spy(td3._Exploration):
-        def choose_actions(self, members, observations, actions):
-            chosen = super().choose_actions(members, observations, actions)
+        def choose_actions(self, observations, actions):
+            chosen = super().choose_actions(observations, actions)
             taken.append((float(actions[0, 0]), float(chosen[0, 0])))
             return chosen
 
