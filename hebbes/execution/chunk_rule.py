@@ -9,7 +9,7 @@ with several threads for its simulators.
 import itertools
 from dataclasses import dataclass
 
-from hebbes.contracts.policy import Policy, estimate_state_bytes
+from hebbes.contracts.policy import estimate_state_bytes
 from hebbes.execution.chunks import Task
 
 CHUNK_SIZES = {"envpool": 32, "gymnasium": 4}
@@ -99,10 +99,6 @@ def choose_chunk_rule(task: Task, chunk_size: int | None, *, uses_processes: boo
         return ChunkRule(min(CHUNK_SIZES[backend], IMAGE_CHUNK_SIZE), is_even)
     if not is_even:
         return ChunkRule(CHUNK_SIZES[backend])
-    is_large = _estimate_bytes(policy) >= LARGE_MEMBER
-    return ChunkRule(CHUNK_SIZES[backend] if is_large else THREADS_CHUNK_SIZE, is_even, MIN_CHUNK_SIZE)
-
-
-def _estimate_bytes(policy: Policy) -> int:
-    """Bytes of a member's weights and state."""
-    return 4 * policy.layout.num_params + estimate_state_bytes(policy, low_rank=False)
+    member_bytes = 4 * policy.layout.num_params + estimate_state_bytes(policy, low_rank=False)
+    size = CHUNK_SIZES[backend] if member_bytes >= LARGE_MEMBER else THREADS_CHUNK_SIZE
+    return ChunkRule(size, is_even, MIN_CHUNK_SIZE)
