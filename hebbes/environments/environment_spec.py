@@ -68,9 +68,9 @@ def spec_from_json(plain: Any) -> EnvironmentSpec:
 def _check_keys(plain: Any, described: type, what: str) -> dict[str, Any]:
     """The mapping under current names; ValueError if a field without a default is missing, or for unknown keys."""
     known = {entry.name for entry in fields(described)}
-    optional = {entry.name for entry in fields(described) if get_default(entry) is not MISSING}
+    required = {entry.name for entry in fields(described) if get_default(entry) is MISSING}
     found = rename_options(check_argument(what, plain, Mapping[str, Any]), known)
-    unknown, missing = sorted(set(found) - known), sorted(known - optional - set(found))
+    unknown, missing = sorted(set(found) - known), sorted(required - set(found))
     if unknown or missing:
         raise ValueError(f"{what} has unknown keys {unknown} and lacks {missing}; known: {', '.join(sorted(known))}")
     return found
