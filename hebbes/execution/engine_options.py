@@ -68,9 +68,9 @@ class EngineOptions:
 
     def resolve(self, backend: str) -> "EngineOptions":
         """The options with the engine and the number of threads filled in, where they are left to the environment."""
+        if self.engine == "ray":
+            return self  # the cores are those of the cluster, which may change
         threads, engine = resolve_num_threads(self.threads), self.engine
-        if engine == "ray":
-            threads = self.threads  # the cores are those of the cluster, which may change
         if engine == "auto":
             needs_workers = self.episode_timeout is not None or (backend == "gymnasium" and threads > 1)
             engine = "workers" if needs_workers else "in_process"
