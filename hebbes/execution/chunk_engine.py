@@ -68,12 +68,12 @@ class ChunkEngine:
         env_threads = count_env_threads(self._transport.threads_per_worker, len(chunks))
         max_idle = self._count_idle_envs(members)
         num_cases = self._task.count_cases(context)
-        everybody, shared = (self._transport.share(each) for each in (population, context))
-        limits = self._make_limits(chunks, context, everybody, env_threads, max_idle)
+        shared_population, shared_context = (self._transport.share(each) for each in (population, context))
+        limits = self._make_limits(chunks, context, shared_population, env_threads, max_idle)
         tickets = [
             self._dispatch.submit(
                 ChunkEvaluator.evaluate,
-                *(everybody, ids, shared, env_threads, max_idle),
+                *(shared_population, ids, shared_context, env_threads, max_idle),
                 home=(context.purpose, number),
                 limit=limit,
                 give_up=partial(_fail_members, ids, num_cases, context),
@@ -81,10 +81,12 @@ class ChunkEngine:
             for number, (ids, limit) in enumerate(zip(chunks, limits, strict=True))
         ]
         answers: dict[int, Rollouts] = {}
-        self.progress = done, num_members = 0, len(members)
+        num_done, num_members = 0, len(members)
+        self.progress = num_done, num_members
         for ticket, answer in self._dispatch.collect_each(tickets):
-            answers[ticket], done = answer, done + len(answer.returns)
-            self.progress = done, num_members
+            answers[ticket] = answer
+            num_done += len(answer.returns)
+            self.progress = num_done, num_members
         return join_rollouts([answers[ticket] for ticket in tickets])
 
     def cut_into_chunks(self, members: range) -> list[range]:
@@ -92,7 +94,7 @@ class ChunkEngine:
         return self._rule.cut_into_chunks(members, self._transport.threads_per_worker)
 
     def _make_limits(
-        self, chunks: Sequence[range], context: Context, everybody: Any, env_threads: int, max_idle: int
+        self, chunks: Sequence[range], context: Context, shared_population: Any, env_threads: int, max_idle: int
     ) -> list[TimeLimit | None]:
         """The time limit of each chunk.
 
@@ -109,7 +111,7 @@ class ChunkEngine:
             TimeLimit(
                 self._episode_timeout * largest * self._task.count_cases(context),
                 EPISODE_TIMEOUT,
-                warm_up=(everybody, ids, shortest, env_threads, max_idle),
+                warm_up=(shared_population, ids, shortest, env_threads, max_idle),
                 prepares=(context.purpose, ids),
                 extra_seconds=num_starts / STARTS_PER_SECOND,
             )
@@ -121,14 +123,14 @@ class ChunkEngine:
     ) -> Float64[np.ndarray, "rows params"]:
         """Sums over all members of utility * noise**power, one for each row; those of parts are added pairwise."""
         size, num_threads = len(population), self._num_workers * self._transport.threads_per_worker
-        arguments = [self._transport.share(each) for each in (population, utilities)]
+        shared_population, shared_utilities = (self._transport.share(each) for each in (population, utilities))
         groups = group_parts(cut_into_chunks(range(size), count_chunks(size, PART_SIZE)), num_threads)
         tickets = {
             self._dispatch.submit(
                 ChunkEvaluator.weighted_noise_sums,
-                arguments[0],
+                shared_population,
                 parts,
-                arguments[1],
+                shared_utilities,
                 powers,
                 home=(Purpose.NOISE, number),
             ): number
