@@ -97,7 +97,11 @@ def _resolve(name: str, imports: Sequence[str]) -> ResolvedId:
         return ResolvedId(name)
     if newest is not None:
         return _resolve_with_notice(name, newest, {})
-    return _resolve_atari(name) or (ResolvedId(name) if name in _list_envpool_ids() else _refuse_unknown(name, imports))
+    if atari := _resolve_atari(name):
+        return atari
+    if name in _list_envpool_ids():
+        return ResolvedId(name)
+    raise ValueError(_describe_unknown(name, imports))
 
 
 def register(environment: str, imports: Sequence[str]) -> None:
@@ -169,14 +173,15 @@ def _list_envpool_ids() -> list[str]:
     return import_envpool().list_all_envs() if find_spec("envpool") else []
 
 
-def _refuse_unknown(name: str, imports: Sequence[str]) -> ResolvedId:
+def _describe_unknown(name: str, imports: Sequence[str]) -> str:
+    """Why there is no such environment, and what may help."""
     stem, _ = _split_id(name)
     suggestion = _find_newest(stem)
     hint = f", did you mean {suggestion!r}?" if suggestion else suggest_name(name, _list_current_ids())
     missing = [package for package in REGISTERED_ON_IMPORT if not find_spec(package)]
     absent = f" ({' and '.join(missing)}, which may have it, cannot be found: not installed)" if missing else ""
     own = f"{' and '.join(imports)} did not register it" if imports else f"{_OWN}{'; otherwise' * bool(hint)}"
-    raise ValueError(f"unknown environment {name!r}{absent}; {own}{hint}")
+    return f"unknown environment {name!r}{absent}; {own}{hint}"
 
 
 def _list_current_ids() -> list[str]:
