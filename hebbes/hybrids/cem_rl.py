@@ -87,7 +87,7 @@ class CEMRLSettings(SearchSettings, GradientSettings):
 
     def count_batches(self) -> int:
         """One: they are trained one after another."""
-        return min(1, self.rl_population)
+        return 1
 
     def estimate_strategy_memory(self, num_params: int, members: int) -> SearchMemory:
         """The memory of the Gaussian."""
@@ -128,7 +128,6 @@ class CEMRL(Algorithm):
         """Starts with these weights as the mean."""
         self._settings, self._task, self._buffers = settings, task, buffers
         self._max_episode_steps = max_episode_steps
-        self._group_size = max(1, settings.count_batches())  # RL individuals that are trained together
         assert isinstance(task.agent.policy, MLP)
         self._policy = task.agent.policy
         bounds = core.episodes.find_action_bounds(task)
@@ -177,9 +176,10 @@ class CEMRL(Algorithm):
         members = range(0, 2 * self._settings.rl_population, 2)  # their mirrors have odd numbers
         rows = np.asarray(population.weights(members))
         rng = make_generator(self._task.seed, Purpose.GRADIENTS, generation=progress.units)
+        group_size = self._settings.count_batches()
         with self.learner.use_threads():
-            for first in range(0, len(rows), self._group_size):
-                self._train_group(rows[first : first + self._group_size], rng)
+            for first in range(0, len(rows), group_size):
+                self._train_group(rows[first : first + group_size], rng)
         return dict(zip(members, rows, strict=True))
 
     def _train_group(self, rows: Float32[np.ndarray, "individuals params"], rng: np.random.Generator) -> None:
