@@ -10,13 +10,7 @@ from typing import Any, TypeAlias
 from hebbes.options.texts import format_options
 from hebbes.registry.former_names import rename_options
 from hebbes.registry.lookup import list_names
-from hebbes.training.owners import (
-    INCIDENTAL,
-    OwnedOption,
-    list_all_owners,
-    list_part_kinds,
-    name_options,
-)
+from hebbes.training.owners import INCIDENTAL, OwnedOption, find_trainer, list_all_owners, name_options
 
 START = "init_from"
 """The one option of an incidental owner that belongs to the method: where the search starts."""
@@ -59,11 +53,10 @@ def _map_options() -> Mapping[str, list[OwnedOption]]:
     return name_options(dict.fromkeys(owner for name in list_names("trainer") for owner in list_all_owners(name)))
 
 
-def get_name(method: Method) -> str:
+def _find_name(method: Method) -> str:
     """The name of what searches, such as "cem", or of the policy if nothing else is known."""
-    kinds = dict.fromkeys(kind for trainer in list_names("trainer") for kind in list_part_kinds(trainer))
-    named = [method[kind] for kind in (*filter("policy".__ne__, kinds), "policy") if kind in method]
-    return named[0] if named else "unknown"
+    kinds = [*filter(None, (find_trainer(each).method_kind for each in list_names("trainer"))), "policy"]
+    return next((method[kind] for kind in kinds if kind in method), "unknown")
 
 
 def group_by_method(methods: Sequence[Method]) -> dict[str, list[int]]:
@@ -81,7 +74,7 @@ def group_by_method(methods: Sequence[Method]) -> dict[str, list[int]]:
 def _label_methods(methods: Sequence[Method]) -> Iterator[str]:
     """The labels of different methods."""
     for method in methods:
-        others = [other for other in methods if get_name(other) == get_name(method)]
+        others = [other for other in methods if _find_name(other) == _find_name(method)]
         # what another lacks is left out where a value tells the two apart: the options of another policy, say
         unlike = [other for other in others if all(other.get(name, text) == text for name, text in method.items())]
         differing = [
@@ -89,4 +82,4 @@ def _label_methods(methods: Sequence[Method]) -> Iterator[str]:
             for name, text in sorted(method.items())
             if any(other.get(name, text) != text for other in others) or any(name not in other for other in unlike)
         ]
-        yield " ".join([get_name(method), *differing])
+        yield " ".join([_find_name(method), *differing])

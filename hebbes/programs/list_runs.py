@@ -12,14 +12,14 @@ from pathlib import Path
 from typing import Any
 
 from hebbes.contracts.option import check_options, option
-from hebbes.options.method import find_method, get_name, group_by_method
+from hebbes.options.method import find_method, group_by_method
 from hebbes.options.program_options import parse_options
 from hebbes.programs.exit_status import end_cleanly_on_signals, report_errors_in_one_line
 from hebbes.recording.standard_output import make_printable, print_or_exit
 from hebbes.recording.terminal import can_draw
 from hebbes.statistics.table import format_number, format_table
 from hebbes.training.run_status import STATES, RunStatus, read_status
-from hebbes.training.saved_runs import find_run_folders
+from hebbes.training.saved_runs import SavedRun, find_run_folders
 
 PAUSE = 2.0  # seconds
 CLEAR = "\x1b[H\x1b[2J"
@@ -57,9 +57,12 @@ class Listed:
     """A run, and the label of its method among those of the list. A damaged one has none."""
 
     status: RunStatus
-    method: str = ""
-    name: str = ""
-    """The name of what searches, without options."""
+    method: str
+
+    @property
+    def name(self) -> str:
+        """The name of what searches, with which the label begins."""
+        return self.method.partition(" ")[0]
 
 
 def list_runs(description: str) -> None:
@@ -86,19 +89,15 @@ def find_listed(config: RunsConfig) -> list[Listed]:
 
 def label_runs(statuses: Sequence[RunStatus]) -> list[Listed]:
     """The runs with the labels of their methods among those in the same environment."""
-    methods = {status.folder: find_method(status.run.options) for status in statuses if status.run is not None}
-    labels: dict[Path, str] = {}
-    environments: dict[str, list[Path]] = {}
+    environments: dict[str, list[SavedRun]] = {}
     for each in statuses:
         if each.run is not None:
-            environments.setdefault(each.run.described_environment, []).append(each.folder)
-    for folders in environments.values():
-        for label, positions in group_by_method([methods[folder] for folder in folders]).items():
-            labels |= {folders[position]: label for position in positions}
-    return [
-        Listed(status, labels[status.folder], get_name(methods[status.folder])) if status.run else Listed(status)
-        for status in statuses
-    ]
+            environments.setdefault(each.run.described_environment, []).append(each.run)
+    labels: dict[Path, str] = {}
+    for runs in environments.values():
+        for label, positions in group_by_method([find_method(run.options) for run in runs]).items():
+            labels |= {runs[position].folder: label for position in positions}
+    return [Listed(status, labels.get(status.folder, "")) for status in statuses]
 
 
 def _is_wanted(config: RunsConfig, each: Listed) -> bool:
