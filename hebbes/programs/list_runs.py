@@ -17,6 +17,7 @@ from hebbes.options.program_options import parse_options
 from hebbes.programs.exit_status import end_cleanly_on_signals, report_errors_in_one_line
 from hebbes.recording.standard_output import make_printable, print_or_exit
 from hebbes.recording.terminal import can_draw
+from hebbes.statistics.intervals import make_json_number
 from hebbes.statistics.table import format_number, format_table
 from hebbes.training.run_status import STATES, RunStatus, read_status
 from hebbes.training.saved_runs import SavedRun, find_run_folders
@@ -145,16 +146,18 @@ def _format_age(seconds: float) -> str:
 
 def _make_object(each: Listed) -> Mapping[str, Any]:
     status, run = each.status, each.status.run
-    numbers = {"age": status.age, "best_score": status.best_score, "of_budget": status.done}
-    known = {name: value if isfinite(value) else None for name, value in numbers.items()}  # JSON has no NaN
-    plain = {"folder": str(status.folder), "state": status.state, "age": known.pop("age")}
+    plain = {"folder": str(status.folder), "state": status.state, "age": make_json_number(status.age)}
     if run is None:
         return {**plain, "reason": status.reason}
     return {
         **plain,
-        **{"environment": run.environment, "method": each.method, "seed": run.seed},
-        **{"env_steps": status.env_steps, "max_env_steps": run.options.get("max_env_steps")},
-        **known,
+        "environment": run.environment,
+        "method": each.method,
+        "seed": run.seed,
+        "env_steps": status.env_steps,
+        "max_env_steps": run.options.get("max_env_steps"),
+        "best_score": make_json_number(status.best_score),
+        "of_budget": make_json_number(status.done),
     }
 
 
