@@ -82,7 +82,7 @@ class OptionReader:
 
     def _read_value(self, option: OwnedOption, texts: Sequence[str], is_off: bool) -> Any:
         if is_off:
-            if texts or not _is_switch(option):
+            if texts:
                 raise ValueError(f"no_{option.short_name} takes no value, got {' '.join(texts)}")
             return False
         is_unique = {each.key for each in self._named[option.short_name]} == {option.key}
