@@ -8,7 +8,8 @@ import numpy as np
 
 from benchmarks.peers.measure import EPISODES, MINUTES
 from hebbes.reporting.figure import write_figure
-from hebbes.reporting.method_plots import RunCurve, make_curves_figure
+from hebbes.reporting.method_plots import make_curves_figure
+from hebbes.statistics.curves import RunCurve
 from hebbes.statistics.intervals import summarize
 from hebbes.statistics.table import format_number, format_table
 

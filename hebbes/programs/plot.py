@@ -19,7 +19,8 @@ from hebbes.recording.console import Console
 from hebbes.recording.metrics import METRICS_CSV, read_all_metrics, read_last_row
 from hebbes.recording.standard_output import make_printable, print_or_exit
 from hebbes.reporting.figure import check_figure_path, write_figure
-from hebbes.reporting.method_plots import STATISTICS, RunCurve, make_curves_figure, make_profiles_figure
+from hebbes.reporting.method_plots import STATISTICS, make_curves_figure, make_profiles_figure
+from hebbes.statistics.curves import RunCurve
 from hebbes.training.saved_runs import SavedRun, find_usable_runs, read_saved_run
 
 if TYPE_CHECKING:

@@ -1,14 +1,13 @@
 """Figures of methods: their learning curves, and performance profiles of their scores."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from jaxtyping import Float64
 
 from hebbes.reporting.figure import POINT_MARKERS, add_legend, add_title, get_line_style, make_figure_with_axes
-from hebbes.statistics.curves import Curve, average_runs, compute_profile, interpolate_runs
+from hebbes.statistics.curves import Curve, RunCurve, average_runs, compute_profile
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -16,16 +15,6 @@ if TYPE_CHECKING:
 
 STATISTICS = {"iqm": "interquartile mean", "mean": "mean"}
 _THRESHOLDS = 200
-
-
-@dataclass(frozen=True)
-class RunCurve:
-    """A metric of one run. `x` increases, and `y` has no NaN."""
-
-    x: Float64[np.ndarray, " points"]
-    y: Float64[np.ndarray, " points"]
-    gaps: Float64[np.ndarray, " gaps"] = field(default_factory=lambda: np.empty(0))
-    """Values of `x` at which there is no `y`, so that no line may be drawn across them."""
 
 
 def make_curves_figure(
@@ -43,15 +32,15 @@ def make_curves_figure(
         for run in runs if len(runs) > 1 else ():
             axes.plot(run.x, run.y, **style, lw=0.6, alpha=0.5, marker="." * (len(run.x) == 1))
         try:
-            points, values = interpolate_runs([run.x for run in runs], [run.y for run in runs])
+            average = average_runs(runs, statistic)
         except ValueError as error:
             raise ValueError(f"{label}: {error}") from error
-        _draw_curve(axes, average_runs(points, values, statistic), style, _count_runs(label, len(runs)))
+        _draw_curve(axes, average, style, _count_runs(label, len(runs)))
     if axes.get_xlim()[1] >= 1000:  # it would write 0.2 as 200m
         axes.xaxis.set_major_formatter(EngFormatter(sep=""))
-    average = f"thick: {STATISTICS[statistic]} of the runs with its 95 % interval, thin: each run"
+    lines = f"thick: {STATISTICS[statistic]} of the runs with its 95 % interval, thin: each run"
     several = any(len(runs) > 1 for runs in methods.values())
-    _finish_figure(figure, axes, title, "; ".join(filter(None, (average if several else "", note))))
+    _finish_figure(figure, axes, title, "; ".join(filter(None, (lines if several else "", note))))
     return figure
 
 

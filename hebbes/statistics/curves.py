@@ -5,7 +5,7 @@ arXiv 2108.13264). All intervals are pointwise, from the bootstrap over runs.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from jaxtyping import Float64, Int
@@ -14,6 +14,16 @@ from hebbes.statistics.intervals import compute_iqm, estimate_intervals
 
 MAX_POINTS = 200
 """More points than this are not drawn, because each has an interval of its own."""
+
+
+@dataclass(frozen=True)
+class RunCurve:
+    """A metric of one run. `x` increases, and `y` has no NaN."""
+
+    x: Float64[np.ndarray, " points"]
+    y: Float64[np.ndarray, " points"]
+    gaps: Float64[np.ndarray, " gaps"] = field(default_factory=lambda: np.empty(0))
+    """Values of `x` at which there is no `y`, so that no line may be drawn across them."""
 
 
 @dataclass(frozen=True)
@@ -27,27 +37,29 @@ class Curve:
 
 
 def interpolate_runs(
-    xs: Sequence[Float64[np.ndarray, "_points"]], ys: Sequence[Float64[np.ndarray, "_points"]]
+    runs: Sequence[RunCurve],
 ) -> tuple[Float64[np.ndarray, " points"], Float64[np.ndarray, "runs points"]]:
     """Common points of several runs, and their values there, by linear interpolation; ValueError if there are none.
 
     The points are those of all runs within the range that all runs have, or as many as `MAX_POINTS` at equal distances
-    if there are more. `xs` increase.
+    if there are more.
     """
-    low, high = max(x[0] for x in xs), min(x[-1] for x in xs)
+    low, high = max(run.x[0] for run in runs), min(run.x[-1] for run in runs)
     if low > high:
         raise ValueError(f"the runs have no range in common: one begins at {low:g}, and another ends at {high:g}")
-    points = np.unique(np.concatenate(xs))
+    points = np.unique(np.concatenate([run.x for run in runs]))
     points = points[(points >= low) & (points <= high)]
     if len(points) > MAX_POINTS:
         points = np.linspace(low, high, MAX_POINTS)
-    return points, np.array([np.interp(points, x, y) for x, y in zip(xs, ys, strict=True)])
+    return points, np.array([np.interp(points, run.x, run.y) for run in runs])
 
 
-def average_runs(
-    points: Float64[np.ndarray, " points"], values: Float64[np.ndarray, "runs points"], statistic: str
-) -> Curve:
-    """The interquartile mean (`statistic` "iqm") or the mean of the runs at each point."""
+def average_runs(runs: Sequence[RunCurve], statistic: str) -> Curve:
+    """The interquartile mean (`statistic` "iqm") or the mean of the runs at each point that `interpolate_runs` finds.
+
+    ValueError if there are none.
+    """
+    points, values = interpolate_runs(runs)
     return _estimate_points(points, values, compute_iqm if statistic == "iqm" else lambda drawn: drawn.mean(axis=1))
 
 

@@ -4,8 +4,8 @@ import numpy as np
 
 from hebbes.programs.reports.curve_sections import GROUPS, SCORE, X
 from hebbes.recording.metrics import METRICS
-from hebbes.reporting.method_plots import RunCurve
 from hebbes.reporting.page.curve_charts import Line, make_curves_chart, make_runs_table
+from hebbes.statistics.curves import RunCurve
 
 
 def draw(curve, max_points=500):

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from hebbes.reporting.figure import COLORS, check_figure_path, get_line_style, make_figure, write_figure
-from hebbes.reporting.method_plots import RunCurve, make_curves_figure, make_profiles_figure
+from hebbes.reporting.method_plots import make_curves_figure, make_profiles_figure
+from hebbes.statistics.curves import RunCurve
 
 
 def make_run(*values):

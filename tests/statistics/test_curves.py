@@ -3,41 +3,41 @@
 import numpy as np
 import pytest
 
-from hebbes.statistics.curves import MAX_POINTS, average_runs, compute_profile, interpolate_runs
+from hebbes.statistics.curves import MAX_POINTS, RunCurve, average_runs, compute_profile, interpolate_runs
 from hebbes.statistics.intervals import summarize
 
 
-def make_lists(*rows):
-    return [np.array(row, np.float64) for row in rows]
+def make_runs(*curves):
+    return [RunCurve(np.array(x, np.float64), np.array(y, np.float64)) for x, y in curves]
 
 
 def test_runs_are_interpolated_only_where_all_have_values():
-    points, values = interpolate_runs(make_lists([0, 10, 20], [5, 15]), make_lists([0, 10, 0], [1, 3]))
+    points, values = interpolate_runs(make_runs(([0, 10, 20], [0, 10, 0]), ([5, 15], [1, 3])))
     assert points.tolist() == [5, 10, 15]
     assert values.tolist() == [[5, 10, 5], [1, 2, 3]]
 
 
 def test_equal_points_are_left_as_they_are():
-    points, values = interpolate_runs(make_lists([1, 3, 7], [1, 3, 7]), make_lists([4, 5, 6], [7, 8, 9]))
+    points, values = interpolate_runs(make_runs(([1, 3, 7], [4, 5, 6]), ([1, 3, 7], [7, 8, 9])))
     assert (points.tolist(), values.tolist()) == ([1, 3, 7], [[4, 5, 6], [7, 8, 9]])
 
 
 def test_many_points_are_thinned_out_within_the_same_range():
     x = np.arange(1000.0)
-    points, values = interpolate_runs([x, x + 0.5], [x, x])
+    points, values = interpolate_runs(make_runs((x, x), (x + 0.5, x)))
     assert (len(points), points[0], points[-1]) == (MAX_POINTS, 0.5, 999)
     assert values[0] == pytest.approx(points) and values[1] == pytest.approx(points - 0.5)
 
 
 def test_runs_without_a_common_range_are_refused():
     with pytest.raises(ValueError, match="no range in common: one begins at 5, and another ends at 2"):
-        interpolate_runs(make_lists([0, 2], [5, 9]), make_lists([0, 0], [0, 0]))
+        interpolate_runs(make_runs(([0, 2], [0, 0]), ([5, 9], [0, 0])))
 
 
 @pytest.mark.parametrize("statistic", ["iqm", "mean"])
 def test_each_point_is_an_average_of_runs_with_its_interval(statistic):
     values = np.random.default_rng(0).normal(size=(8, 3))
-    curve = average_runs(np.arange(3.0), values, statistic)
+    curve = average_runs(make_runs(*((range(3), row) for row in values)), statistic)
     for point in range(3):
         expected = getattr(summarize(values[:, point]), statistic)
         assert curve.value[point] == pytest.approx(expected.value)

@@ -9,10 +9,10 @@ import numpy as np
 from hebbes.programs.plot import X_LABELS, describe_caps, select_known
 from hebbes.programs.reports.run_sections import ReportedRun, group_runs
 from hebbes.recording.metrics import METRICS
-from hebbes.reporting.method_plots import STATISTICS, RunCurve
+from hebbes.reporting.method_plots import STATISTICS
 from hebbes.reporting.page.contents import Block, Chart, Section, Text
 from hebbes.reporting.page.curve_charts import Line, make_averages_table, make_curves_chart, make_runs_table
-from hebbes.statistics.curves import average_runs, interpolate_runs
+from hebbes.statistics.curves import RunCurve, average_runs
 from hebbes.statistics.table import format_number
 
 X, SCORE, STATISTIC = "env_steps", "eval_return", "iqm"
@@ -48,10 +48,10 @@ def make_learning_section(runs: Sequence[ReportedRun]) -> Section:
     for environment, methods in group_runs(runs).items():
         lines = []
         for label, found in methods.items():
-            curves = select_curves(found, SCORE)
-            line, remark = _average(label, curves)
-            blocks += [Text(remark)] if remark else []
-            lines += [line] if curves else []
+            if curves := select_curves(found, SCORE):
+                line, remark = _average(label, curves)
+                blocks += [Text(remark)] if remark else []
+                lines.append(line)
         notes = ["Return of the mean policy at its evaluations."]
         if any(line.runs for line in lines):
             notes.append(f"Thick: {STATISTICS[STATISTIC]} of the runs with its 95 % interval. Thin: each run.")
@@ -67,10 +67,10 @@ def _average(label: str, curves: Mapping[str, RunCurve]) -> tuple[Line, str]:
     """The line of a method, and a remark if its runs have no range in common. A single run is its own average."""
     shown = f"{label} ({len(curves)} run{'s' * (len(curves) != 1)})"
     try:
-        points, values = interpolate_runs([run.x for run in curves.values()], [run.y for run in curves.values()])
+        average = average_runs(list(curves.values()), STATISTIC)
     except ValueError as error:
-        return Line(shown, curves), f"{label} has no average: {error}." if curves else ""
-    return Line(shown, curves if len(curves) > 1 else {}, average_runs(points, values, STATISTIC)), ""
+        return Line(shown, curves), f"{label} has no average: {error}."
+    return Line(shown, curves if len(curves) > 1 else {}, average), ""
 
 
 def _draw_averages(title: str, description: str, labels: tuple[str, str], lines: Sequence[Line]) -> Iterator[Chart]:

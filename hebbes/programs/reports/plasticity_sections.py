@@ -13,11 +13,11 @@ from hebbes.policies.hebbian import Hebbian
 from hebbes.programs.reports.run_sections import ReportedRun
 from hebbes.recording.standard_output import try_to_write
 from hebbes.reporting.evaluation_plots import NUM_EPISODES
-from hebbes.reporting.method_plots import RunCurve
 from hebbes.reporting.page.charts import make_histogram_chart, make_paths_chart
 from hebbes.reporting.page.contents import Block, Chart, Section, Text
 from hebbes.reporting.page.curve_charts import Line, make_curves_chart, make_runs_table
 from hebbes.reporting.plasticity_plots import NUM_BINS, project_on_principal_components
+from hebbes.statistics.curves import RunCurve
 
 _MAX_POINTS = 500
 

@@ -12,10 +12,10 @@ from hebbes.programs.reports.curve_sections import SCORE, X, limit_points, selec
 from hebbes.programs.reports.run_sections import ReportedRun, format_texts
 from hebbes.programs.sweeps.sweep_options import SEARCHED, SWEEP_YAML, TRIAL
 from hebbes.recording.standard_output import make_printable
-from hebbes.reporting.method_plots import RunCurve
 from hebbes.reporting.page.charts import make_scatter_chart
 from hebbes.reporting.page.contents import Block, Chart, Section, Table, Text
 from hebbes.reporting.page.curve_charts import Line, make_curves_chart, make_runs_table
+from hebbes.statistics.curves import RunCurve
 from hebbes.statistics.table import format_number
 
 _RESULT = "return of the last evaluation"

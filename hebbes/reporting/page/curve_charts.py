@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float64
 
-from hebbes.reporting.method_plots import RunCurve
 from hebbes.reporting.page.contents import Chart, LegendEntry, Table
 from hebbes.reporting.page.encodings import (
     HOVER,
@@ -22,7 +21,7 @@ from hebbes.reporting.page.encodings import (
     shorten_numbers,
     style_lines,
 )
-from hebbes.statistics.curves import Curve
+from hebbes.statistics.curves import Curve, RunCurve
 from hebbes.statistics.table import format_number
 
 _ROWS = 20
