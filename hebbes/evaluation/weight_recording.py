@@ -17,6 +17,9 @@ from hebbes.policies.hebbian import Hebbian, compute_synaptic_weights
 NUM_DRAWN_SYNAPSES = 500
 """Number of synapses per layer whose weights are recorded. They are drawn once for all episodes."""
 
+NUM_EPISODES = 5
+"""Number of episodes that are recorded. All episodes if fewer are played."""
+
 MAX_EPISODE_STEPS = 2_000
 """Env steps of an episode that are recorded: with NUM_DRAWN_SYNAPSES, 4 MB per layer."""
 
@@ -77,9 +80,9 @@ class _RecordedPolicy(IntervenedPolicy):
 
 
 def record_weights(
-    saved: SavedPolicy, environment: EnvironmentSpec, *, episodes: int, seed: int, max_episode_steps: int
+    saved: SavedPolicy, environment: EnvironmentSpec, *, episodes: int, seed: int, max_episode_steps: int | None
 ) -> list[WeightRecording]:
-    """Recordings of the first episodes of `play` with a plastic policy, each up to a number of env steps.
+    """Recordings of the first `NUM_EPISODES` episodes of `play` with a plastic policy, each up to `MAX_EPISODE_STEPS`.
 
     Episodes that could not begin are left out.
     """
@@ -89,11 +92,12 @@ def record_weights(
     state = policy.initial_state(saved.weights[np.newaxis], [make_generator(0, Purpose.BOOTSTRAP)], saved.buffers)
     sizes = [layer[0].size for layer in compute_synaptic_weights(state)]
     chosen = [np.sort(rng.choice(size, min(size, NUM_DRAWN_SYNAPSES), replace=False)) for size in sizes]
+    cap = min(max_episode_steps or MAX_EPISODE_STEPS, MAX_EPISODE_STEPS)
     recordings = []
-    for episode in range(episodes):
+    for episode in range(min(episodes, NUM_EPISODES)):
         recorder = _WeightRecorder(chosen)
         recorded = replace(saved, policy=_RecordedPolicy(policy, recorder))
-        play_episode(recorded, environment, episode=episode, seed=seed, max_episode_steps=max_episode_steps)
+        play_episode(recorded, environment, episode=episode, seed=seed, max_episode_steps=cap)
         if recorder.weights:
             recordings.append(recorder.make_recording())
     return recordings

@@ -2,20 +2,16 @@
 
 import os
 from collections.abc import Iterator, Sequence
-from functools import partial
 from pathlib import Path
 
 from hebbes.environments.morphologies import shorten_morphology_name
 from hebbes.evaluation.entries import Entry, EvaluationResult
-from hebbes.evaluation.weight_recording import MAX_EPISODE_STEPS, WeightRecording, record_weights
+from hebbes.evaluation.weight_recording import WeightRecording, record_weights
 from hebbes.policies.coefficients import read_coefficients_by_name
 from hebbes.policies.hebbian import Hebbian
 from hebbes.reporting.figure import write_figure
 from hebbes.reporting.plasticity_plots import make_coefficients_figure, make_returns_figure, make_weights_figure
 from hebbes.statistics.intervals import Estimate, summarize
-
-NUM_EPISODES = 5
-"""Number of episodes whose weights are plotted. All episodes if fewer are played."""
 
 
 def make_plots_folder(folder: Path) -> None:
@@ -45,8 +41,6 @@ def write_plots(
     """
     refused = []
     paths = list(dict.fromkeys(result.entry.path for result in results))
-    num_episodes, cap = min(num_episodes, NUM_EPISODES), min(max_episode_steps or MAX_EPISODE_STEPS, MAX_EPISODE_STEPS)
-    record = partial(record_weights, episodes=num_episodes, seed=seed, max_episode_steps=cap)
     for number, path in enumerate(paths, 1):
         # The first result of a file is the one without intervention, in its first morphology.
         first = next(result for result in results if result.entry.path == path)
@@ -54,7 +48,10 @@ def write_plots(
             continue
         stem = folder / f"{number}_{Path(path).stem}"
         try:
-            recordings = record(first.entry.saved, first.entry.environment)
+            saved, environment = first.entry.saved, first.entry.environment
+            recordings = record_weights(
+                saved, environment, episodes=num_episodes, seed=seed, max_episode_steps=max_episode_steps
+            )
             yield from _plot_plasticity(recordings, first.entry, layers, stem)
         except (OSError, ValueError) as error:
             refused.append(f"{path}: {error}")
@@ -76,10 +73,8 @@ def _plot_plasticity(
     if not recordings:
         raise ValueError("no episode could begin")
     assert isinstance(entry.saved.policy, Hebbian)
-    title, drawn = (
-        f"{entry.environment.environment}: {entry.path}",
-        layers or range(1, len(recordings[0].trajectories) + 1),
-    )
+    title = f"{entry.environment.environment}: {entry.path}"
+    drawn = layers or range(1, len(recordings[0].trajectories) + 1)
     figures = {
         "weights": make_weights_figure(title, recordings, drawn),
         "coefficients": make_coefficients_figure(

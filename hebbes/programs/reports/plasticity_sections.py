@@ -6,13 +6,12 @@ from functools import partial
 import numpy as np
 
 from hebbes.evaluation.entries import EvaluationResult
-from hebbes.evaluation.weight_recording import MAX_EPISODE_STEPS, WeightRecording, record_weights
+from hebbes.evaluation.weight_recording import WeightRecording, record_weights
 from hebbes.options.evaluation import EvaluateConfig
 from hebbes.policies.coefficients import read_coefficients_by_name
 from hebbes.policies.hebbian import Hebbian
 from hebbes.programs.reports.run_sections import ReportedRun
 from hebbes.recording.standard_output import try_to_write
-from hebbes.reporting.evaluation_plots import NUM_EPISODES
 from hebbes.reporting.page.charts import make_histogram_chart, make_paths_chart
 from hebbes.reporting.page.contents import Block, Chart, Section, Text
 from hebbes.reporting.page.curve_charts import Line, make_curves_chart, make_runs_table
@@ -47,9 +46,9 @@ def _add_charts(blocks: list[Block], config: EvaluateConfig, each: EvaluationRes
     recordings = record_weights(
         each.entry.saved,
         each.entry.environment,
-        episodes=min(config.episodes, NUM_EPISODES),
+        episodes=config.episodes,
         seed=config.seed,
-        max_episode_steps=MAX_EPISODE_STEPS,
+        max_episode_steps=config.max_episode_steps,
     )
     blocks += [*_draw_weights(recordings), *_draw_changes(recordings), *_draw_coefficients(each, policy)]
 
