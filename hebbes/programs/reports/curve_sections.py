@@ -90,14 +90,11 @@ def make_diagnostics_section(runs: Sequence[ReportedRun]) -> Section:
     grouped = {name for names in GROUPS.values() for name in names}
     columns = dict.fromkeys(name for run in runs for name in list(run.metrics)[1:] if name not in (X, SCORE))
     groups = {**GROUPS, "Other columns": tuple(name for name in columns if name not in grouped)}
+    variable = {name for name in columns if _is_variable(name, runs)}
+    shown = {heading: [name for name in names if name in variable] for heading, names in groups.items()}
+    constant = [name for name in columns if name not in variable]
     environments = group_runs(runs)
-    shown = {
-        heading: [name for name in names if name in columns and _is_variable(name, runs)]
-        for heading, names in groups.items()
-    }
-    constant = [name for name in columns if not _is_variable(name, runs)]
-    charts = sum(map(len, shown.values()))
-    max_points = limit_points(len(runs), _MAX_POINTS_OF_PAGE // max(1, charts))
+    max_points = limit_points(len(runs), _MAX_POINTS_OF_PAGE // max(1, len(variable)))
     sections = [
         Section(
             heading,
