@@ -2,8 +2,8 @@
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from math import inf
 from pathlib import Path
-from typing import TypeAlias
 
 from hebbes.files.option_file import read_yaml
 from hebbes.programs.list_runs import Listed
@@ -19,7 +19,6 @@ from hebbes.statistics.curves import RunCurve
 from hebbes.statistics.table import format_number
 
 _RESULT = "return of the last evaluation"
-_Curves: TypeAlias = Mapping[str, RunCurve]
 
 
 def is_trial(folder: Path) -> bool:
@@ -46,12 +45,13 @@ def _show_sweep(folder: Path, trials: Sequence[ReportedRun]) -> Section:
     }
     settings = {trial.name: _read_settings(trial, spaces) for trial in trials}
     curves = select_curves(trials, SCORE)
-    ranked = sorted(trials, key=lambda trial: curves[trial.name].y[-1] if trial.name in curves else -float("inf"))[::-1]
+    results = {trial: float(curve.y[-1]) for trial, curve in curves.items()}
+    ranked = sorted(trials, key=lambda trial: results.get(trial.name, -inf))[::-1]
     rows = [
         (
             trial.saved.folder.name,
             *settings[trial.name].values(),
-            format_number(curves[trial.name].y[-1]) if trial.name in curves else "-",
+            format_number(results[trial.name]) if trial.name in results else "-",
             f"{trial.saved.header.env_steps:,}",
         )
         for trial in ranked
@@ -62,7 +62,7 @@ def _show_sweep(folder: Path, trials: Sequence[ReportedRun]) -> Section:
         Table(f"Trials of {title}, the best first", ("trial", *spaces, _RESULT, "env steps"), rows),
         *_draw_trials(title, curves),
     ]
-    return Section(title, [*blocks, *_draw_settings(spaces, settings, curves)])
+    return Section(title, [*blocks, *_draw_settings(spaces, settings, results)])
 
 
 def _read_settings(trial: ReportedRun, spaces: Mapping[str, str]) -> dict[str, str]:
@@ -70,7 +70,7 @@ def _read_settings(trial: ReportedRun, spaces: Mapping[str, str]) -> dict[str, s
     return {name: texts.get(name, "-") for name in spaces}
 
 
-def _draw_trials(title: str, curves: _Curves) -> Iterator[Chart]:
+def _draw_trials(title: str, curves: Mapping[str, RunCurve]) -> Iterator[Chart]:
     """The evaluations of all trials."""
     if curves:
         labels, lines = (X_LABELS[X], "return"), [Line("trials", curves)]
@@ -82,15 +82,14 @@ def _draw_trials(title: str, curves: _Curves) -> Iterator[Chart]:
 
 
 def _draw_settings(
-    spaces: Mapping[str, str], settings: Mapping[str, Mapping[str, str]], curves: _Curves
+    spaces: Mapping[str, str], settings: Mapping[str, Mapping[str, str]], results: Mapping[str, float]
 ) -> Iterator[Chart]:
     """The results over each option that varies."""
     for name, space in spaces.items():
-        values = {trial: settings[trial][name] for trial in curves}
+        values = {trial: settings[trial][name] for trial in results}
         numbers = {trial: number for trial, text in values.items() if (number := _read_number(text)) is not None}
         is_number = len(numbers) == len(values)
-        results = {trial: float(curve.y[-1]) for trial, curve in curves.items()}
-        points = {trial: (numbers[trial] if is_number else values[trial], results[trial]) for trial in curves}
+        points = {trial: (numbers[trial] if is_number else values[trial], result) for trial, result in results.items()}
         if points:
             is_log = space.endswith(", log") and is_number
             yield make_scatter_chart(name, "Each dot is a trial.", (name, _RESULT), points, is_log=is_log)
