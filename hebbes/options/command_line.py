@@ -58,12 +58,12 @@ def resolve_or_resume_config(trainer: str, given: Sequence[GivenOption]) -> Trai
 
 def resolve_config(trainer: str, given: Sequence[GivenOption]) -> TrainConfig:
     """The config of a new run with the given options; ValueError if an option is wrong."""
-    named = find_deciding_options(trainer, given)
-    in_file = rename_classes(read_yaml(Path(named["config"]))) if "config" in named else {}
-    later = [Source(named["config"], format_options(in_file))] if in_file else []
-    for source in later:
-        with name_in_errors(source):
-            named = {**find_deciding_options(trainer, source.given), **named}
+    named, later = find_deciding_options(trainer, given), [Source("", given)]
+    if "config" in named:
+        file = Source(named["config"], format_options(rename_classes(read_yaml(Path(named["config"])))))
+        with name_in_errors(file):
+            named = {**find_deciding_options(trainer, file.given), **named}
+        later = [file, *later]
 
     from hebbes.environments.ids import resolve  # imports Gymnasium
 
@@ -75,7 +75,7 @@ def resolve_config(trainer: str, given: Sequence[GivenOption]) -> TrainConfig:
         Source(str(preset), format_options(read_preset(trainer, preset, named))),
     ]
     reader = SourceReader(trainer)
-    for source in (*earlier, *later, Source("", given)):
+    for source in (*earlier, *later):
         reader.read(source)
     imports = reader.values.get("environment.imports", ())
     values = reader.values | {
