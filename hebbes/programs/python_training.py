@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-from hebbes.contracts.engine import EngineError
+from hebbes.contracts.engine import EngineError, StartError
 from hebbes.contracts.option import check_argument
 from hebbes.evaluation.arguments import GUARD, advise_guard
 from hebbes.files.option_file import drop_unnamed_files
@@ -78,14 +78,12 @@ def _check_no_worker() -> None:
 
 @contextmanager
 def _advise_on_guard() -> Iterator[None]:
-    """Adds to an error of the engine that the script needs the guard, if that may be why."""
+    """Adds to an error of the engine's start that the script needs the guard, which may be why."""
     try:
         yield
-    except EngineError as error:
-        if advice := advise_guard(error):
-            line = str(error).partition("\n")[0]
-            raise EngineError(f"{line}{advice}") from error
-        raise
+    except StartError as error:
+        line = str(error).partition("\n")[0]
+        raise EngineError(f"{line}{advise_guard(error)}") from error
 
 
 def _resolve_options(options: Mapping[str, Any], trainer: str, quiet: bool) -> TrainConfig:
