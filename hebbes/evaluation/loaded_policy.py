@@ -136,9 +136,8 @@ class LoadedPolicy:
         The seed and the number of the episode matter only for policies that draw something at its start, such as the
         initial weights of a plastic network.
         """
-        seed, episode = (
-            check_argument(name, value, int, range=">= 0") for name, value in (("seed", seed), ("episode", episode))
-        )
+        seed = check_argument("seed", seed, int, range=">= 0")
+        episode = check_argument("episode", episode, int, range=">= 0")
         return Session(self._saved, seed, episode)
 
     def make_env(self, seed: int = 0, *, render_mode: str | None = None) -> EvaluationEnv:

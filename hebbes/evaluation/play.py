@@ -68,9 +68,15 @@ def play(
     task = Task(Agent(saved.policy, saved.action_head), environment, seed)
     engine = make_engine(task, EngineOptions(threads=threads, episode_timeout=episode_timeout))
     try:
-        arrays, cap = (saved.weights, saved.buffers), max_episode_steps
         with (console or Console()).phase("playing", lambda: engine.progress):
-            return play_on(engine, *arrays, purpose=Purpose.TEST, episodes=episodes, max_episode_steps=cap)
+            return play_on(
+                engine,
+                saved.weights,
+                saved.buffers,
+                purpose=Purpose.TEST,
+                episodes=episodes,
+                max_episode_steps=max_episode_steps,
+            )
     finally:
         engine.close()
 

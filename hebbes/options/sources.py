@@ -22,8 +22,12 @@ from hebbes.training.owners import (
 
 DECIDING = {
     **{f"{owner}{name}": name for name in ("preset", "config", "resume", "loggers") for owner in ("", "run.")},
-    **{"environment": "environment", "environment.id": "environment", "import": "import"},
-    **{"environment.imports": "import", "wrappers": "wrappers", "environment.wrappers": "wrappers"},
+    "environment": "environment",
+    "environment.id": "environment",
+    "import": "import",
+    "environment.imports": "import",
+    "wrappers": "wrappers",
+    "environment.wrappers": "wrappers",
 }
 """Names of the options that decide which files are read and which other options exist -> the short name. Those of a
 trainer that name its parts come to these."""

@@ -139,7 +139,9 @@ def _read_mapping(text: str) -> dict[str, Any]:
 
 
 _READERS: dict[Any, Callable[[str], Any]] = {
-    **{int: int, float: float, dict: _read_mapping},
+    int: int,
+    float: float,
+    dict: _read_mapping,
     bool: lambda text: {"true": True, "false": False}[text.lower()],
 }
 """Type of a value -> what reads it from a text; other types keep the text."""

@@ -66,8 +66,11 @@ def find_known_options(saved: SavedPolicy) -> dict[str, Any]:
     """Options of the training that follow from the rest of a policy file."""
     spec = saved.environment
     return {
-        **{"environment": spec.environment, "import": list(spec.imports), "policy": saved.policy_name},
-        **{"env_kwargs": dict(spec.env_kwargs), "morphologies": list(spec.morphologies)},
+        "environment": spec.environment,
+        "import": list(spec.imports),
+        "policy": saved.policy_name,
+        "env_kwargs": dict(spec.env_kwargs),
+        "morphologies": list(spec.morphologies),
         "observation_normalization": "observation_mean" in saved.buffers,
     }
 

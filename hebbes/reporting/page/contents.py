@@ -1,7 +1,7 @@
 """What a page shows: sections of paragraphs, tables, charts and videos. All texts are plain text, never markup."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, TypeAlias
 
@@ -76,5 +76,5 @@ class Section:
 
     title: str
     blocks: Sequence[Block] = ()
-    sections: Sequence["Section"] = field(default=())
+    sections: Sequence["Section"] = ()
     """Its parts, one level deep."""

@@ -78,7 +78,8 @@ def _list_layers(
     position, style = {"x": x, "y": y, "color": color}, {"strokeDash": dash}
     band = {"x": x, "y": {**y, "field": "low"}, "y2": {"field": "high"}, "color": color}
     tooltip = [
-        *({"field": name, "title": title} for name, title in {"line": "method", "run": "run"}.items()),
+        {"field": "line", "title": "method"},
+        {"field": "run", "title": "run"},
         *list_tooltips({"x": axis_labels[0], "y": axis_labels[1], "low": "95 % interval from", "high": "to"}),
     ]
     of_runs = {

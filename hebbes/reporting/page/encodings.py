@@ -56,8 +56,11 @@ def encode_styles(styles: Sequence[LegendEntry]) -> tuple[dict[str, Any], dict[s
 def encode_number(column: str, title: str, **options: Any) -> dict[str, Any]:
     """The encoding of a column of numbers, with an axis that need not contain 0."""
     return {
-        **{"field": column, "type": "quantitative", "title": title},
-        **{"scale": {"zero": False}, "axis": {"tickCount": 5}},
+        "field": column,
+        "type": "quantitative",
+        "title": title,
+        "scale": {"zero": False},
+        "axis": {"tickCount": 5},
         **options,
     }
 
@@ -72,13 +75,12 @@ def list_tooltips(titles: Mapping[str, str]) -> list[dict[str, Any]]:
 def make_spec(data: str, layers: Sequence[Mapping[str, Any]], **options: Any) -> dict[str, Any]:
     """A chart as wide as its place, of the data set with this name."""
     return {
-        **{
-            "$schema": _SCHEMA,
-            "width": "container",
-            "height": _HEIGHT,
-            "autosize": {"type": "fit-x", "contains": "padding"},
-        },
-        **{"data": {"name": data}, "layer": list(layers)},
+        "$schema": _SCHEMA,
+        "width": "container",
+        "height": _HEIGHT,
+        "autosize": {"type": "fit-x", "contains": "padding"},
+        "data": {"name": data},
+        "layer": list(layers),
         **options,
     }
 

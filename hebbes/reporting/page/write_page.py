@@ -50,7 +50,7 @@ def make_page(title: str, subtitle: str, sections: Sequence[Section]) -> str:
     """The text of the page."""
     from jinja2 import Environment, StrictUndefined
 
-    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=False)
+    environment = Environment(autoescape=True, undefined=StrictUndefined)
     environment.filters["base64"] = lambda data: b64encode(data).decode()
     charts = {f"chart-{number}": chart for number, chart in enumerate(_list_charts(sections))}
     places = {id(chart): name for name, chart in charts.items()}
