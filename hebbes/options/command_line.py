@@ -103,7 +103,7 @@ def print_help_if_asked(
     if "help_all" in asked:
         print_help_and_exit(description, [*own, *list_all_owners(trainer)], footer)
     if asked:
-        owners = list_owners(SourceReader(trainer).follow_choices(Source("", given)))
+        owners = list_owners(SourceReader(trainer).follow_choices(find_deciding_options(trainer, given)))
         print_help_and_exit(description, [*own, *owners], footer)
 
 

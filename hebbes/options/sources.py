@@ -1,6 +1,6 @@
 """Sources of options: presets, a config file, the command line. A later one overrides those before it."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -117,25 +117,28 @@ class SourceReader:
             self._read(source)
 
     def _read(self, source: Source) -> None:
-        before, self.choices = self.choices, self.follow_choices(source)
+        named = find_deciding_options(self._trainer, source.given)
+        before, self.choices = self.choices, self.follow_choices(named)
         owners = self.owners
         self._leave_out_replaced(before, owners)
         reader = OptionReader(owners, lambda: list_all_owners(self._trainer), file=source.name)
         given = [each for each in source.given if reader.knows(each[0])] if source.is_lenient else source.given
         spread, given = ([], given) if source.is_saved else _spread_entries(given, owners)
-        self._replace_listed(reader, source, spread)
+        self._replace_listed(reader, named, spread)
         values = reader.read([*spread, *given])
         self.values |= values
         if not source.is_saved:
-            self._check_put_on(source, owners)
+            self._check_put_on(named, owners)
         self._sources |= dict.fromkeys(values, source)
         self.notices += reader.notices
         if not source.name:
             self.typed = frozenset(values)
 
-    def follow_choices(self, source: Source) -> Choices:
-        """The choices of the sources so far, with those of another one; ValueError for a mistake in its lists."""
-        named = find_deciding_options(self._trainer, source.given)
+    def follow_choices(self, named: Mapping[str, Any]) -> Choices:
+        """The choices of the sources so far, with those that another one's deciding options name.
+
+        ValueError for a mistake in its lists.
+        """
         entries = {name: read_entries(name, named[name]) for name in LISTS_OF_PARTS if name in named}
         return Choices(
             self._trainer,
@@ -168,12 +171,10 @@ class SourceReader:
         is_policys = key.startswith("policy.")
         return f"which policy {self.choices.policy} does not have" if is_policys else "of parts that are not listed"
 
-    def _check_put_on(self, source: Source, owners: Sequence[Owner]) -> None:
+    def _check_put_on(self, named: Mapping[str, Any], owners: Sequence[Owner]) -> None:
         """ValueError if a source lists a wrapper or logger of ours that no option puts on."""
-        named = find_deciding_options(self._trainer, source.given)
         for name, kind in LISTS_OF_PARTS.items():
-            specs = [make_wrapper_spec(entry) for entry in read_entries(name, named.get(name, ()))]
-            for spec in specs:
+            for spec in map(make_wrapper_spec, read_entries(name, named.get(name, ()))):
                 owner = find_wrapper_owner(owners, spec, kind)
                 if owner is None or spec.name not in list_names(kind):
                     continue
@@ -182,9 +183,8 @@ class SourceReader:
                     example = f"'{spec.name}: {{{needed}: ...}}'"
                     raise ValueError(f"{name}: {spec.name} does nothing without {needed}, as in {example}")
 
-    def _replace_listed(self, reader: OptionReader, source: Source, spread: Sequence[GivenOption]) -> None:
+    def _replace_listed(self, reader: OptionReader, named: Mapping[str, Any], spread: Sequence[GivenOption]) -> None:
         """Drops the arguments in a list of wrappers or loggers, where a source has another list."""
-        named = find_deciding_options(self._trainer, source.given)
         for name in LISTS_OF_PARTS.keys() & named.keys():
             for key in self._listed.pop(name, ()):
                 self.values.pop(key, None)
