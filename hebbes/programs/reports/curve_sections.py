@@ -52,14 +52,16 @@ def make_learning_section(runs: Sequence[ReportedRun]) -> Section:
                 line, remark = _average(label, curves)
                 blocks += [Text(remark)] if remark else []
                 lines.append(line)
+        if not lines:
+            blocks.append(Text(f"No run in {environment} has been evaluated yet."))
+            continue
         notes = ["Return of the mean policy at its evaluations."]
         if any(line.runs for line in lines):
             notes.append(f"Thick: {STATISTICS[STATISTIC]} of the runs with its 95 % interval. Thin: each run.")
         if cap := describe_caps([run.saved for found in methods.values() for run in found]):
             notes.append(f"{cap.capitalize()}.")
         labels = (X_LABELS[X], "return")
-        blocks += [] if lines else [Text(f"No run in {environment} has been evaluated yet.")]
-        blocks += _draw_averages(f"Learning in {environment}", " ".join(notes), labels, lines)
+        blocks.append(_draw_averages(f"Learning in {environment}", " ".join(notes), labels, lines))
     return Section("Learning curves", blocks)
 
 
@@ -73,11 +75,10 @@ def _average(label: str, curves: Mapping[str, RunCurve]) -> tuple[Line, str]:
     return Line(shown, curves if len(curves) > 1 else {}, average), ""
 
 
-def _draw_averages(title: str, description: str, labels: tuple[str, str], lines: Sequence[Line]) -> Iterator[Chart]:
-    if lines:
-        table = make_averages_table(title, labels, [line for line in lines if line.average is not None])
-        max_points = limit_points(sum(len(line.runs) for line in lines))
-        yield make_curves_chart(title, description, labels, lines, table, max_points=max_points)
+def _draw_averages(title: str, description: str, labels: tuple[str, str], lines: Sequence[Line]) -> Chart:
+    table = make_averages_table(title, labels, [line for line in lines if line.average is not None])
+    max_points = limit_points(sum(len(line.runs) for line in lines))
+    return make_curves_chart(title, description, labels, lines, table, max_points=max_points)
 
 
 def limit_points(curves: int, budget: int = _MAX_POINTS_OF_CHART) -> int:
