@@ -45,13 +45,13 @@ def format_report(config: EvaluateConfig, evaluated: Sequence[EvaluationResult])
     return "\n\n".join([*tables, *_format_morphology_tables(groups)])
 
 
-def group_by_environment(config: EvaluateConfig, evaluated: Sequence[EvaluationResult]) -> dict[str, Group]:
+def group_by_environment(config: EvaluateConfig, evaluated: Sequence[EvaluationResult]) -> Mapping[str, Group]:
     """Description of each environment -> the results in it."""
     groups: dict[str, dict[tuple[int, str], EvaluationResult]] = {}
     for each in evaluated:
         number = config.path_weights.index(each.entry.path) + 1
         groups.setdefault(describe_environment(each.entry.environment), {})[number, each.entry.variant] = each
-    return dict(groups)
+    return groups
 
 
 def select_intact(group: Group) -> dict[int, EvaluationResult]:
@@ -91,13 +91,10 @@ def _format_group(config: EvaluateConfig, label: str, group: Group) -> str:
     rows = {_format_row_name(*key): format_row(summarize(each.returns), each.faults) for key, each in group.items()}
     methods = _find_methods(group) if len(intact) > 1 else {}
     returns = {name: {number: intact[number].returns for number in runs} for name, runs in methods.items()}
-    pairs = {
-        f"{one} over {other}, by {name_unit(methods, one, other)}": explain_missing_comparison(
-            group, methods, one, other
-        )
-        or found
-        for (one, other), found in compare_all_methods(group, methods).items()
-    }
+    pairs: dict[str, Comparison | str] = {}
+    for (one, other), found in compare_all_methods(group, methods).items():
+        name = f"{one} over {other}, by {name_unit(methods, one, other)}"
+        pairs[name] = explain_missing_comparison(group, methods, one, other) or found
     variants = {_format_row_name(*key): found for key, found in _compare_with_intact(group).items()}
     return "\n".join(
         [
