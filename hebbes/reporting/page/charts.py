@@ -49,10 +49,9 @@ def make_intervals_chart(
     data: dict[str, dict[str, list[Any]]] = {
         "estimates": {
             "name": list(known),
-            **{
-                key: shorten_numbers([getattr(each, key) for each in known.values()])
-                for key in ("value", "low", "high")
-            },
+            "value": shorten_numbers([each.value for each in known.values()]),
+            "low": shorten_numbers([each.low for each in known.values()]),
+            "high": shorten_numbers([each.high for each in known.values()]),
         },
         "runs": {
             "name": [name for name, _, _ in circles],
