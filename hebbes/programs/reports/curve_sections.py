@@ -76,7 +76,7 @@ def _average(label: str, curves: Mapping[str, RunCurve]) -> tuple[Line, str]:
 
 
 def _draw_averages(title: str, description: str, labels: tuple[str, str], lines: Sequence[Line]) -> Chart:
-    table = make_averages_table(title, labels, [line for line in lines if line.average is not None])
+    table = make_averages_table(title, labels, lines)
     max_points = limit_points(sum(len(line.runs) for line in lines))
     return make_curves_chart(title, description, labels, lines, table, max_points=max_points)
 

@@ -131,13 +131,13 @@ def _choose_points(
 
 
 def make_averages_table(caption: str, axis_labels: tuple[str, str], lines: Sequence[Line]) -> Table:
-    """The averages of the lines at some of their points."""
+    """The averages of the lines that have one, at some of their points."""
     rows = []
     for line in lines:
-        assert line.average is not None
-        numbers = np.stack([line.average.x, line.average.value, line.average.low, line.average.high], axis=1)
-        places = choose_places(len(numbers), _ROWS)
-        rows += [(line.label, *map(format_number, numbers[place])) for place in places]
+        if line.average is not None:
+            numbers = np.stack([line.average.x, line.average.value, line.average.low, line.average.high], axis=1)
+            places = choose_places(len(numbers), _ROWS)
+            rows += [(line.label, *map(format_number, numbers[place])) for place in places]
     return Table(caption, ("", *axis_labels, "95 % interval from", "to"), rows)
 
 
