@@ -59,12 +59,14 @@ def find_deciding_options(trainer: str, given: Sequence[GivenOption]) -> dict[st
     found: dict[str, Any] = {}
     for name, texts in given:
         short = deciding.get(name)
-        if short in ("config", "resume") and list(texts) == [""]:
-            raise ValueError(f"{short} must be a path, got ''")
-        if short is not None and short not in LISTS and len(texts) > 1:
-            raise ValueError(f"{short} takes one value, got {' '.join(texts)}")
-        if short is not None and (short in LISTS or texts):
-            found[short] = texts if short in LISTS else texts[-1]
+        if short in LISTS:
+            found[short] = texts
+        elif short is not None and texts:
+            if len(texts) > 1:
+                raise ValueError(f"{short} takes one value, got {' '.join(texts)}")
+            if short in ("config", "resume") and texts[0] == "":
+                raise ValueError(f"{short} must be a path, got ''")
+            found[short] = texts[0]
     return found
 
 
@@ -185,10 +187,10 @@ class SourceReader:
 
     def _replace_listed(self, reader: OptionReader, named: Mapping[str, Any], spread: Sequence[GivenOption]) -> None:
         """Drops the arguments in a list of wrappers or loggers, where a source has another list."""
+        keys = [reader.find(name)[0].key for name, _ in spread]
         for name in LISTS_OF_PARTS.keys() & named.keys():
-            for key in self._listed.pop(name, ()):
+            for key in self._listed.get(name, ()):
                 self.values.pop(key, None)
-            keys = [reader.find(each)[0].key for each, _ in spread]
             self._listed[name] = [key for key in keys if key.startswith(f"{LISTS_OF_PARTS[name]} ")]
 
 
