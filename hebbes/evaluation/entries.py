@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +12,7 @@ from hebbes.environments.environment_spec import EnvironmentSpec
 from hebbes.environments.ids import resolve
 from hebbes.environments.morphologies import identify_morphology
 from hebbes.files.policy_file import SavedPolicy, read_policy_file
+from hebbes.statistics.intervals import Summary, summarize
 
 
 @dataclass(frozen=True)
@@ -49,6 +51,11 @@ class EvaluationResult:
     """The number of failed episodes for each reason."""
     lost: bool = False
     """Whether the engine could not play the episodes. They have all failed then."""
+
+    @cached_property
+    def summary(self) -> Summary:
+        """Statistics over the episodes."""
+        return summarize(self.returns)
 
 
 def load_in_environment(

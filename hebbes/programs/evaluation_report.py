@@ -20,7 +20,7 @@ from hebbes.options.method import group_by_method
 from hebbes.programs.policy_method import find_policy_method
 from hebbes.recording.standard_output import make_printable
 from hebbes.statistics.comparison import Comparison, compare, compare_methods
-from hebbes.statistics.intervals import make_json_estimate, make_json_number, make_json_summary, summarize
+from hebbes.statistics.intervals import make_json_estimate, make_json_number, make_json_summary
 from hebbes.statistics.summary_table import (
     format_comparison_table,
     format_morphology_table,
@@ -88,7 +88,7 @@ def _format_group(config: EvaluateConfig, label: str, group: Group) -> str:
     backend = next(iter(intact.values())).entry.environment.backend
     episodes = f"{config.episodes} episodes" + (" each" if first != last else "")
     names = {number: make_printable(each.entry.path) for number, each in intact.items()}
-    rows = {_format_row_name(*key): format_row(summarize(each.returns), each.faults) for key, each in group.items()}
+    rows = {_format_row_name(*key): format_row(each.summary, each.faults) for key, each in group.items()}
     methods = _find_methods(group) if len(intact) > 1 else {}
     returns = {name: {number: intact[number].returns for number in runs} for name, runs in methods.items()}
     pairs: dict[str, Comparison | str] = {}
@@ -147,9 +147,9 @@ def _format_morphology_tables(groups: Mapping[str, Group]) -> list[str]:
     for group in groups.values():
         for key, each in group.items():
             label = describe_environment(replace(each.entry.environment, morphologies=(INTACT,)))
-            mean = summarize(each.returns).mean
             row = by_environment.setdefault(label, {}).setdefault(_format_row_name(*key), {})
-            row[shorten_morphology_name(each.entry.morphology)] = f"{mean}{'*' if each.entry.seen else ' '}"
+            mean, mark = each.summary.mean, "*" if each.entry.seen else " "
+            row[shorten_morphology_name(each.entry.morphology)] = f"{mean}{mark}"
     return [
         f"{label}, mean return by morphology; * seen in training\n{format_morphology_table(rows)}"
         for label, rows in by_environment.items()
@@ -197,7 +197,6 @@ def _make_comparison_object(found: Comparison) -> dict[str, Any]:
 
 
 def _make_file_object(each: EvaluationResult) -> dict[str, Any]:
-    statistics = summarize(each.returns)
     return {
         "path": each.entry.path,
         "variant": each.entry.variant,
@@ -205,8 +204,8 @@ def _make_file_object(each: EvaluationResult) -> dict[str, Any]:
         "morphology": each.entry.morphology,
         "morphology_in_training": each.entry.seen,
         "backend": each.entry.environment.backend,
-        **make_json_summary(statistics),
-        "failed": statistics.failed,
+        **make_json_summary(each.summary),
+        "failed": each.summary.failed,
         "faults": dict(each.faults),
         "returns": [[make_json_number(value) for value in row] for row in each.returns],
     }

@@ -11,7 +11,7 @@ from hebbes.policies.coefficients import read_coefficients_by_name
 from hebbes.policies.hebbian import Hebbian
 from hebbes.reporting.figure import write_figure
 from hebbes.reporting.plasticity_plots import make_coefficients_figure, make_returns_figure, make_weights_figure
-from hebbes.statistics.intervals import Estimate, summarize
+from hebbes.statistics.intervals import Estimate
 
 
 def make_plots_folder(folder: Path) -> None:
@@ -94,7 +94,7 @@ def _plot_morphologies(
     for result in results:
         name = f"{paths.index(result.entry.path) + 1} {result.entry.path} {result.entry.variant}".rstrip()
         morphology = shorten_morphology_name(result.entry.morphology)
-        rows.setdefault(name, {})[morphology] = summarize(result.returns).mean, result.entry.seen
+        rows.setdefault(name, {})[morphology] = result.summary.mean, result.entry.seen
     environments = dict.fromkeys(result.entry.environment.environment for result in results)
     write_figure(make_returns_figure(", ".join(environments), morphologies, rows), png)
     return png

@@ -27,7 +27,6 @@ from hebbes.reporting.page.contents import Block, Chart, Section, Table, Text, V
 from hebbes.reporting.page.curve_charts import Line, make_averages_table, make_curves_chart
 from hebbes.reporting.video import film_episode
 from hebbes.statistics.curves import compute_profile
-from hebbes.statistics.intervals import summarize
 from hebbes.statistics.summary_table import FEW_RUNS, STATISTICS, format_row, summarize_runs
 
 
@@ -38,9 +37,9 @@ def make_evaluation_section(
     sections = []
     for label, group in group_by_environment(config, evaluated).items():
         methods, intact = _find_methods(group, runs), select_intact(group)
-        returns = {runs[each.entry.path].name: each for each in intact.values()}
-        rows = [(name, *format_row(summarize(each.returns), each.faults)) for name, each in returns.items()]
-        means = {name: summarize(each.returns).mean for name, each in returns.items()}
+        played = {runs[each.entry.path].name: each for each in intact.values()}
+        rows = [(name, *format_row(each.summary, each.faults)) for name, each in played.items()]
+        means = {name: each.summary.mean for name, each in played.items()}
         blocks: list[Block] = [
             make_intervals_chart(
                 f"Return of each run, {label}", "Mean of the episodes; the interval is over episodes.", "return", means
