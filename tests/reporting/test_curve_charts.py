@@ -4,15 +4,14 @@ import numpy as np
 
 from hebbes.programs.reports.curve_sections import GROUPS, SCORE, X
 from hebbes.recording.metrics import METRICS
-from hebbes.reporting.page.curve_charts import Line, make_curves_chart, make_runs_table
-from hebbes.statistics.curves import RunCurve
+from hebbes.reporting.page.curve_charts import Line, make_curves_chart
+from hebbes.statistics.curves import Curve, RunCurve
 
 
 def draw(curve, max_points=500):
     """The points of the chart of a curve."""
     lines, labels = [Line("openai_es", {"run": curve})], ("env steps", "gradient_agreement")
-    table = make_runs_table("", labels, lines)
-    chart = make_curves_chart("", "", labels, lines, table, max_points=max_points)
+    chart = make_curves_chart("", "", labels, lines, max_points=max_points)
     return list(zip(chart.data["points"]["x"], chart.data["points"]["y"], strict=True))
 
 
@@ -26,6 +25,17 @@ def test_a_line_with_few_of_its_points_is_interrupted_too():
     x = np.arange(100.0)
     drawn = draw(RunCurve(x[x != 50], np.ones(99), np.array([50.0])), max_points=4)
     assert [y for _, y in drawn] == [1, 1, None, 1, 1]
+
+
+def test_the_table_has_the_averages_or_else_the_runs():
+    runs = {"short": RunCurve(np.array([0.0, 10.0]), np.array([1.0, 2.0]))}
+    average = Curve(np.array([5.0]), np.array([1.5]), np.array([1.0]), np.array([2.0]))
+    for lines, header, row in (
+        ([Line("cem", runs)], "run", ("short", "cem", "10.0", "1.00", "2.00", "1.00", "2.00")),
+        ([Line("cem", runs, average), Line("ars", runs)], "", ("cem", "5.00", "1.50", "1.00", "2.00")),
+    ):
+        table = make_curves_chart("", "", ("env steps", "return"), lines, max_points=9).table
+        assert (table.header[0], table.rows) == (header, [row])
 
 
 def test_every_column_of_the_metrics_has_one_place():

@@ -11,7 +11,7 @@ from hebbes.programs.reports.run_sections import ReportedRun, group_runs
 from hebbes.recording.metrics import METRICS
 from hebbes.reporting.method_plots import STATISTICS, count_runs
 from hebbes.reporting.page.contents import Block, Chart, Section, Text
-from hebbes.reporting.page.curve_charts import Line, make_averages_table, make_curves_chart, make_runs_table
+from hebbes.reporting.page.curve_charts import Line, make_curves_chart
 from hebbes.statistics.curves import RunCurve, average_runs
 from hebbes.statistics.table import format_number
 
@@ -56,12 +56,13 @@ def make_learning_section(runs: Sequence[ReportedRun]) -> Section:
             blocks.append(Text(f"No run in {environment} has been evaluated yet."))
             continue
         notes = ["Return of the mean policy at its evaluations."]
-        if any(line.runs for line in lines):
+        if any(line.runs and line.average for line in lines):
             notes.append(f"Thick: {STATISTICS[STATISTIC]} of the runs with its 95 % interval. Thin: each run.")
         if cap := describe_caps([run.saved for found in methods.values() for run in found]):
             notes.append(f"{cap.capitalize()}.")
         labels = (X_LABELS[X], "return")
-        blocks.append(_draw_averages(f"Learning in {environment}", " ".join(notes), labels, lines))
+        title, max_points = f"Learning in {environment}", limit_points(sum(len(line.runs) for line in lines))
+        blocks.append(make_curves_chart(title, " ".join(notes), labels, lines, max_points=max_points))
     return Section("Learning curves", blocks)
 
 
@@ -73,12 +74,6 @@ def _average(label: str, curves: Mapping[str, RunCurve]) -> tuple[Line, str]:
     except ValueError as error:
         return Line(shown, curves), f"{label} has no average: {error}."
     return Line(shown, curves if len(curves) > 1 else {}, average), ""
-
-
-def _draw_averages(title: str, description: str, labels: tuple[str, str], lines: Sequence[Line]) -> Chart:
-    table = make_averages_table(title, labels, lines)
-    max_points = limit_points(sum(len(line.runs) for line in lines))
-    return make_curves_chart(title, description, labels, lines, table, max_points=max_points)
 
 
 def limit_points(curves: int, budget: int = _MAX_POINTS_OF_CHART) -> int:
@@ -121,8 +116,7 @@ def _draw_runs(
         labels, title = (X_LABELS[X], name), f"{name}{', ' * bool(environment)}{environment}"
         meaning = METRICS.get(name, "")
         description = f"{meaning[:1].upper()}{meaning[1:]}{'.' * bool(meaning)}"
-        table = make_runs_table(title, labels, lines)
-        yield make_curves_chart(title, description, labels, lines, table, max_points=max_points)
+        yield make_curves_chart(title, description, labels, lines, max_points=max_points)
 
 
 def select_curves(runs: Sequence[ReportedRun], name: str) -> dict[str, RunCurve]:

@@ -24,7 +24,7 @@ from hebbes.recording.standard_output import try_to_write
 from hebbes.reporting.method_plots import choose_thresholds, count_runs
 from hebbes.reporting.page.charts import make_intervals_chart
 from hebbes.reporting.page.contents import Block, Chart, Section, Table, Text, Video
-from hebbes.reporting.page.curve_charts import Line, make_averages_table, make_curves_chart
+from hebbes.reporting.page.curve_charts import Line, make_curves_chart
 from hebbes.reporting.video import film_episode
 from hebbes.statistics.curves import compute_profile
 from hebbes.statistics.summary_table import FEW_RUNS, STATISTICS, format_row, summarize_runs
@@ -111,8 +111,8 @@ def _draw_profiles(group: Group, methods: Methods, label: str) -> Iterator[Chart
     thresholds = choose_thresholds(scores)
     lines = [Line(method, average=compute_profile(each, thresholds)) for method, each in scores.items()]
     title, labels = f"Performance profiles, {label}", ("threshold of the return", "share of runs above it")
-    note, table = "With 95 % intervals over runs.", make_averages_table(title, labels, lines)
-    yield make_curves_chart(title, note, labels, lines, table, max_points=len(thresholds))
+    note = "With 95 % intervals over runs."
+    yield make_curves_chart(title, note, labels, lines, max_points=len(thresholds))
 
 
 def choose_best_runs(

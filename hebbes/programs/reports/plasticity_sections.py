@@ -14,7 +14,7 @@ from hebbes.programs.reports.run_sections import ReportedRun
 from hebbes.recording.standard_output import try_to_write
 from hebbes.reporting.page.charts import make_histogram_chart, make_paths_chart
 from hebbes.reporting.page.contents import Block, Chart, Section, Text
-from hebbes.reporting.page.curve_charts import Line, make_curves_chart, make_runs_table
+from hebbes.reporting.page.curve_charts import Line, make_curves_chart
 from hebbes.reporting.plasticity_plots import NUM_BINS, project_on_principal_components
 from hebbes.statistics.curves import RunCurve
 
@@ -75,9 +75,8 @@ def _draw_changes(recordings: Sequence[WeightRecording]) -> Iterator[Chart]:
         ]
         title, labels = "Learning in episode 1", ("env step", "change of weight")
         description = "Mean absolute change of a layer's weights from one env step to the next."
-        table = make_runs_table(title, labels, lines)
         is_log = bool((changes > 0).all())
-        yield make_curves_chart(title, description, labels, lines, table, max_points=_MAX_POINTS, is_log=is_log)
+        yield make_curves_chart(title, description, labels, lines, max_points=_MAX_POINTS, is_log=is_log)
 
 
 def _draw_coefficients(each: EvaluationResult, policy: Hebbian) -> Iterator[Chart]:

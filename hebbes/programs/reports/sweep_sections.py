@@ -14,7 +14,7 @@ from hebbes.programs.sweeps.sweep_options import SEARCHED, SWEEP_YAML, TRIAL
 from hebbes.recording.standard_output import make_printable
 from hebbes.reporting.page.charts import make_scatter_chart
 from hebbes.reporting.page.contents import Block, Chart, Section, Table, Text
-from hebbes.reporting.page.curve_charts import Line, make_curves_chart, make_runs_table
+from hebbes.reporting.page.curve_charts import Line, make_curves_chart
 from hebbes.statistics.curves import RunCurve
 from hebbes.statistics.table import format_number
 
@@ -74,11 +74,9 @@ def _draw_trials(title: str, curves: Mapping[str, RunCurve]) -> Iterator[Chart]:
     """The evaluations of all trials."""
     if curves:
         labels, lines = (X_LABELS[X], "return"), [Line("trials", curves)]
-        table = make_runs_table(f"Trials of {title}", labels, lines)
         description = "Evaluations of each trial. Those that end early were stopped because others did better."
-        yield make_curves_chart(
-            f"Trials of {title}", description, labels, lines, table, max_points=limit_points(len(curves))
-        )
+        max_points = limit_points(len(curves))
+        yield make_curves_chart(f"Trials of {title}", description, labels, lines, max_points=max_points)
 
 
 def _draw_settings(

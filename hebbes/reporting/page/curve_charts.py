@@ -45,14 +45,13 @@ def make_curves_chart(
     description: str,
     axis_labels: tuple[str, str],
     lines: Sequence[Line],
-    table: Table,
     *,
     max_points: int,
     is_log: bool = False,
 ) -> Chart:
     """Curves of runs, each with at most `max_points`, interrupted at gaps, and thick ones of averages with intervals.
 
-    With `is_log` the axis of y is logarithmic.
+    With `is_log` the axis of y is logarithmic. The table has the averages, or the runs if there is no average.
     """
     columns = _collect_points(lines, max_points)
     styles = style_lines([line.label for line in lines])
@@ -65,6 +64,7 @@ def make_curves_chart(
     # Vega warns of layers without data
     layers = [*[of_runs] * any(line.runs for line in lines), *of_averages * has_averages, hovered]
     spec = make_spec("points", layers)
+    table = (_make_averages_table if has_averages else _make_runs_table)(title, axis_labels, lines)
     return Chart(title, description, spec, {"points": columns}, table, styles, can_zoom=True)
 
 
@@ -130,7 +130,7 @@ def _choose_points(
     return np.insert(x, behind, x[behind]), np.insert(y, behind, np.nan)
 
 
-def make_averages_table(caption: str, axis_labels: tuple[str, str], lines: Sequence[Line]) -> Table:
+def _make_averages_table(caption: str, axis_labels: tuple[str, str], lines: Sequence[Line]) -> Table:
     """The averages of the lines that have one, at some of their points."""
     rows = []
     for line in lines:
@@ -141,7 +141,7 @@ def make_averages_table(caption: str, axis_labels: tuple[str, str], lines: Seque
     return Table(caption, ("", *axis_labels, "95 % interval from", "to"), rows)
 
 
-def make_runs_table(caption: str, axis_labels: tuple[str, str], lines: Sequence[Line]) -> Table:
+def _make_runs_table(caption: str, axis_labels: tuple[str, str], lines: Sequence[Line]) -> Table:
     """Where the curve of each run begins and ends, and its extremes."""
     x, y = axis_labels
     header = ("run", "method", f"last {x}", f"first {y}", f"last {y}", "lowest", "highest")
