@@ -13,10 +13,12 @@ EnvPool checks little and aborts or corrupts memory on bad input. `SteppingGuard
 `_recv` instead of `step`, which would convert and check everything again.
 """
 
+import ctypes
 import inspect
 import os
 import warnings
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -164,6 +166,8 @@ class EnvPoolEnv:
 
     def _build(self, seeds: Sequence[int]) -> None:
         self._pool = None  # frees the old pool's threads before new ones start
+        if self._episodes_a_pool != 1:
+            _return_free_memory()
         with provide_morphology_file(self._environment, self._morphology) as path:
             config = {**self._config, **_make_morphology_config(self._task, path), "seed": list(seeds)}
             self._pool = _call_envpool(envpool.make_gymnasium, self._environment, self._task, config)
@@ -185,6 +189,16 @@ class EnvPoolEnv:
             return state[self._parts[path]][number]
 
         return part(self._observed_space, ())
+
+
+def _return_free_memory() -> None:
+    """Gives memory that nobody uses back to the system.
+
+    glibc keeps what the threads of a freed pool had, and the threads of the next one take new memory. 40 simulators of
+    CarRacing grew from 209 to 329 MB in this way, instead of 218.
+    """
+    with suppress(AttributeError):  # another C library
+        ctypes.CDLL(None).malloc_trim(0)
 
 
 def _count_episodes_a_pool(task: str, family: str) -> int | None:

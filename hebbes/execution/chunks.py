@@ -161,9 +161,11 @@ class ChunkEvaluator:
 
     def close(self) -> None:
         """Frees the simulators."""
-        for idle in list(self._idle.values()):
-            while idle:
-                idle.pop()[1].close()
+        with self._lock:
+            envs = [env for idle in self._idle.values() for _, env in idle]
+            self._idle.clear()
+        for env in envs:
+            env.close()
 
     def _play(
         self,

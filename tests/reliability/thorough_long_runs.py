@@ -11,7 +11,7 @@ RUNS = {
     "CartPole-v1, workers": (10_000, [*CARTPOLE, *GYMNASIUM]),
     "Pendulum-v1, workers": (2_000, ["--environment", "Pendulum-v1", "--max_episode_steps", "5", *TINY, *GYMNASIUM]),
     "HalfCheetah-v5": (5_000, ["--environment", "HalfCheetah-v5", "--max_episode_steps", "5", *TINY]),
-    "CarRacing-v3": (300, ["--environment", "CarRacing-v3", "--max_episode_steps", "3", "--eval_every", "1000", *TINY]),
+    "CarRacing-v3": (800, ["--environment", "CarRacing-v3", "--max_episode_steps", "3", "--eval_every", "1000", *TINY]),
     "Pong-v5": (500, ["--environment", "Pong-v5", "--max_episode_steps", "3", "--eval_every", "1000", *TINY]),
 }
 
