@@ -166,7 +166,7 @@ class EnvPoolEnv:
 
     def _build(self, seeds: Sequence[int]) -> None:
         self._pool = None  # frees the old pool's threads before new ones start
-        if self._episodes_a_pool != 1:
+        if self._resets > 1:  # a pool of one episode is followed by the next at once, which takes the same memory
             _return_free_memory()
         with provide_morphology_file(self._environment, self._morphology) as path:
             config = {**self._config, **_make_morphology_config(self._task, path), "seed": list(seeds)}

@@ -35,7 +35,7 @@ def make_curves_figure(
             average = average_runs(runs, statistic)
         except ValueError as error:
             raise ValueError(f"{label}: {error}") from error
-        _draw_curve(axes, average, style, count_runs(label, len(runs)))
+        _draw_curve(axes, average, style, format_method_label(label, len(runs)))
     if axes.get_xlim()[1] >= 1000:  # it would write 0.2 as 200m
         axes.xaxis.set_major_formatter(EngFormatter(sep=""))
     lines = f"thick: {STATISTICS[statistic]} of the runs with its 95 % interval, thin: each run"
@@ -52,7 +52,7 @@ def make_profiles_figure(
     thresholds = choose_thresholds(methods)
     for number, (label, scores) in enumerate(methods.items()):
         profile = compute_profile(scores, thresholds)
-        _draw_curve(axes, profile, get_line_style(number), count_runs(label, len(scores)))
+        _draw_curve(axes, profile, get_line_style(number), format_method_label(label, len(scores)))
     axes.set_ylim(-0.03, 1.03)
     _finish_figure(figure, axes, title, "; ".join(filter(None, ("performance profiles with 95 % intervals", note))))
     return figure
@@ -70,7 +70,7 @@ def _finish_figure(figure: "Figure", axes: "Axes", title: str, note: str) -> Non
     add_legend(figure, axes)
 
 
-def count_runs(label: str, count: int) -> str:
+def format_method_label(label: str, count: int) -> str:
     """The label of a method, and how many runs of it there are."""
     return f"{label} ({count} run{'s' * (count > 1)})"
 

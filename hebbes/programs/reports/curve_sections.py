@@ -9,7 +9,7 @@ import numpy as np
 from hebbes.programs.plot import X_LABELS, describe_caps, select_known
 from hebbes.programs.reports.run_sections import ReportedRun, group_runs
 from hebbes.recording.metrics import METRICS
-from hebbes.reporting.method_plots import STATISTICS, count_runs
+from hebbes.reporting.method_plots import STATISTICS, format_method_label
 from hebbes.reporting.page.contents import Block, Chart, Section, Text
 from hebbes.reporting.page.curve_charts import Line, make_curves_chart
 from hebbes.statistics.curves import RunCurve, average_runs
@@ -68,7 +68,7 @@ def make_learning_section(runs: Sequence[ReportedRun]) -> Section:
 
 def _average(label: str, curves: Mapping[str, RunCurve]) -> tuple[Line, str]:
     """The line of a method, and a remark if its runs have no range in common. A single run is its own average."""
-    shown = count_runs(label, len(curves))
+    shown = format_method_label(label, len(curves))
     try:
         average = average_runs(list(curves.values()), STATISTIC)
     except ValueError as error:

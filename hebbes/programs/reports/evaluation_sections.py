@@ -21,7 +21,7 @@ from hebbes.programs.evaluation_report import (
 )
 from hebbes.programs.reports.run_sections import ReportedRun
 from hebbes.recording.standard_output import try_to_write
-from hebbes.reporting.method_plots import choose_thresholds, count_runs
+from hebbes.reporting.method_plots import choose_thresholds, format_method_label
 from hebbes.reporting.page.charts import make_intervals_chart
 from hebbes.reporting.page.contents import Block, Chart, Section, Table, Text, Video
 from hebbes.reporting.page.curve_charts import Line, make_curves_chart
@@ -70,7 +70,9 @@ def _show_methods(group: Group, methods: Methods, reported: Mapping[str, Reporte
         return
     runs = {method: [group[number, ""] for number in numbers] for method, numbers in methods.items()}
     summaries = {method: summarize_runs([each.returns for each in found]) for method, found in runs.items()}
-    rows = [(count_runs(method, each.units), *format_row(each, {}, "runs")) for method, each in summaries.items()]
+    rows = [
+        (format_method_label(method, each.units), *format_row(each, {}, "runs")) for method, each in summaries.items()
+    ]
     circles = {
         method: {reported[each.entry.path].name: float(each.returns.mean()) for each in found}
         for method, found in runs.items()
