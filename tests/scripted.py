@@ -8,6 +8,7 @@ import ctypes
 import os
 import time
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import gymnasium
@@ -139,7 +140,7 @@ class ScriptedGymnasiumEnv(gymnasium.Env):
       `hang_at`: the one that prints "hanging in process PID" and never returns. With `hang_holds_lock` it also keeps
       the interpreter lock.
     - `crash_at`: the one that ends the process with SIGSEGV.
-    - `pause`: seconds that each reset takes.
+    - `wait_for`: the path of a file. A reset waits until it exists.
     - `only_above`: these four happen only if the sum of the action is above this; None: always.
     - `raise_in`: which of "constructor", "reset" and "close" raises RuntimeError.
     - `num_actions`: number of Discrete actions; 0 means a Box of shape (2,) in [-1, 1].
@@ -156,7 +157,7 @@ class ScriptedGymnasiumEnv(gymnasium.Env):
         raise_at: int = 0,
         exit_at: int = 0,
         crash_at: int = 0,
-        pause: float = 0.0,
+        wait_for: str = "",
         hang_at: int = 0,
         hang_holds_lock: bool = False,
         only_above: float | None = None,
@@ -171,7 +172,7 @@ class ScriptedGymnasiumEnv(gymnasium.Env):
         self._rewards = rewards
         self._terminate_at, self._truncate_at = terminate_at, truncate_at
         self._nan_at, self._raise_at, self._exit_at, self._hang_at = nan_at, raise_at, exit_at, hang_at
-        self._crash_at, self._pause = crash_at, pause
+        self._crash_at, self._wait_for = crash_at, wait_for
         self._hang_holds_lock, self._only_above, self._raise_in = hang_holds_lock, only_above, raise_in
         self._action_weight = action_weight
         self._raise_where("constructor")
@@ -179,7 +180,8 @@ class ScriptedGymnasiumEnv(gymnasium.Env):
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[np.ndarray, dict]:
         super().reset(seed=seed)
         self._raise_where("reset")
-        time.sleep(self._pause)
+        while self._wait_for and not Path(self._wait_for).exists():
+            time.sleep(0.01)
         self._start = self.np_random.random()
         self._env_step = 0
         return self._observe(), {}

@@ -2,6 +2,8 @@
 
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from hebbes.execution.in_process import InProcess
 from hebbes.execution.ray_engine import RayEngine
@@ -10,8 +12,6 @@ from tests.execution.test_engines import collect_answers
 from tests.waiting import wait_until
 
 NUM_PARAMS = 4
-PAUSE = 0.1
-"""Seconds that each episode takes at least, so that there is time to disturb it."""
 
 
 def make_ray_engine(nodes, task, **options):
@@ -26,13 +26,21 @@ def find_bits(**script):
 
 @contextmanager
 def working(nodes):
-    """An engine that works in another thread, because nodes start in the main one; and the future of its answers."""
-    engine = make_ray_engine(nodes, make_task(pause=PAUSE))
-    with ThreadPoolExecutor(1) as pool:
-        yield engine, pool.submit(collect_answers, engine, NUM_PARAMS)
+    """An engine that works in another thread, because nodes start in the main one; the future of its answers; a file.
+
+    Its episodes begin when the file exists, so that there is time to disturb them.
+    """
+    with TemporaryDirectory() as folder, ThreadPoolExecutor(1) as pool:
+        gate = Path(folder, "gate")
+        engine = make_ray_engine(nodes, make_task(wait_for=str(gate)))
+        try:
+            yield engine, pool.submit(collect_answers, engine, NUM_PARAMS), gate
+        finally:
+            gate.touch()
 
 
 def wait_for_workers(engine, number):
+    """Until this many workers have chunks."""
     assert wait_until(lambda: engine.metrics["workers"] >= number and engine.metrics["chunks_outstanding"] > 0)
 
 

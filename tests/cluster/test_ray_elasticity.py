@@ -38,6 +38,15 @@ def bits():
     return find_bits()
 
 
+def find_refusal(nodes):
+    """Why no engine can be made; empty if one can, which waits for nodes that are slow to answer."""
+    try:
+        make_ray_engine(nodes, make_task()).close()
+    except ValueError as error:
+        return str(error)
+    return ""
+
+
 def make_half_cheetah_task():
     return Task(Agent(MLP((17,), 6, hidden_sizes=(8,)), "tanh"), EnvironmentSpec("HalfCheetah-v5", "envpool"), 11)
 
@@ -52,23 +61,25 @@ def test_the_same_bits_as_in_threads(joined, make):
 
 def test_a_node_that_is_killed_and_one_that_joins_change_nothing(joined, bits):
     _, second = joined.keep((1, 1))
-    with working(joined) as (engine, answers):
+    with working(joined) as (engine, answers, gate):
         wait_for_workers(engine, 2)
         joined.kill(second)
         assert wait_until(lambda: engine.metrics["nodes"] == 1)
         joined.add(1)
         assert wait_until(lambda: engine.metrics["nodes"] == 2)
-        assert answers.result(100) == bits
+        gate.touch()
+        assert answers.result(300) == bits
 
 
 def test_when_all_nodes_are_gone_it_waits_for_one(joined, bits, capfd):
     (only,) = joined.keep((1,))
-    with working(joined) as (engine, answers):
+    with working(joined) as (engine, answers, gate):
         wait_for_workers(engine, 1)
         joined.kill(only)
         assert wait_until(lambda: engine.metrics["nodes"] == 0)
         joined.add(1)
-        assert answers.result(100) == bits
+        gate.touch()
+        assert answers.result(300) == bits
     said = capfd.readouterr().err
     assert said.count("no worker has started; waiting for a free CPU\n") == 1
     assert said.count("the work goes on\n") == 1
@@ -76,13 +87,14 @@ def test_when_all_nodes_are_gone_it_waits_for_one(joined, bits, capfd):
 
 def test_a_node_that_is_stopped_is_lost_and_changes_nothing(joined, bits):
     first, _ = joined.keep((1, 1))
-    with working(joined) as (engine, answers):
+    with working(joined) as (engine, answers, gate):
         wait_for_workers(engine, 2)
         stopped = [joined.find_raylet(first).pid, *joined.find_workers(first)]
         for process in stopped:
             os.kill(process, signal.SIGSTOP)
         try:
-            assert answers.result(100) == bits
+            gate.touch()
+            assert answers.result(300) == bits
         finally:
             for process in stopped:
                 os.kill(process, signal.SIGKILL)
@@ -93,11 +105,12 @@ def test_a_node_that_is_stopped_is_lost_and_changes_nothing(joined, bits):
 def test_workers_that_are_stopped_are_replaced_even_if_they_are_all(joined, bits, monkeypatch, capfd):
     monkeypatch.setattr(dispatch, "LOOK_SECONDS", 3.0)
     (only,) = joined.keep((2,))
-    with working(joined) as (engine, answers):
+    with working(joined) as (engine, answers, gate):
         wait_for_workers(engine, 2)
         for process in joined.find_workers(only):
             os.kill(process, signal.SIGSTOP)
-        assert answers.result(100) == bits
+        gate.touch()
+        assert answers.result(300) == bits
     assert capfd.readouterr().err.count("a worker was replaced: worker was stopped from outside on node") == 2
 
 
@@ -110,8 +123,8 @@ def test_while_other_work_has_all_cpus_it_waits_and_says_so(joined, monkeypatch,
     assert wait_until(lambda: engine._transport.num_workers == 1)
     other = cluster.start_on(*cluster.nodes.values(), OtherWork)
     assert wait_until(lambda: engine._transport.num_workers == 0)
-    with pytest.raises(ValueError, match=r"none of the cluster's 1 CPUs is free"):
-        make_ray_engine(joined, make_task())
+    assert wait_until(lambda: "none of the cluster's 1 CPUs is free" in find_refusal(joined))  # once the node answers
+    capfd.readouterr()  # that nodes of other tests are gone
     ticket = engine.submit(return_seven)
     assert engine._dispatch.collect([ticket], timeout=2) is None
     assert capfd.readouterr().err == "no worker has started; waiting for a free CPU\n"
@@ -123,10 +136,11 @@ def test_while_other_work_has_all_cpus_it_waits_and_says_so(joined, monkeypatch,
 
 def test_a_worker_that_is_killed_as_when_memory_is_short_changes_nothing(joined, bits):
     first, _ = joined.keep((1, 1))
-    with working(joined) as (engine, answers):
+    with working(joined) as (engine, answers, gate):
         wait_for_workers(engine, 2)
         os.kill(joined.find_workers(first)[0], signal.SIGKILL)
-        assert answers.result(100) == bits
+        gate.touch()
+        assert answers.result(300) == bits
         assert engine.metrics["chunks_sent_again"] >= 1
 
 
