@@ -1,6 +1,7 @@
 """GymnasiumEnv: sub-environments of any Gymnasium environment, stepped one after another in this process."""
 
 import os
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import replace
@@ -212,7 +213,9 @@ def _make_simulator(environment: str, env_kwargs: Mapping[str, Any], render_mode
     """One simulator; ValueError if the id, an option, a package or the render mode is at fault."""
     make = _make_with_gymnasium if find_atari_game(environment) is None else _make_atari
     try:
-        env = make(environment, env_kwargs, render_mode)
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", message=".* not in the possible render_modes")  # an error, below
+            env = make(environment, env_kwargs, render_mode)
     except Exception as error:  # whatever a constructor raises, a user's own included
         _check_render_mode(environment, _find_class_metadata(environment), render_mode)
         options = f" with options {dict(env_kwargs)}" if env_kwargs else ""

@@ -23,7 +23,7 @@ from hebbes.options.hebbian_evaluation import HebbianEvaluateConfig
 from hebbes.options.reference_options import ReferenceOptions
 from hebbes.programs.reference_training import make_reference_training
 from hebbes.reporting.evaluation_plots import make_plots_folder
-from hebbes.reporting.video import check_video_path
+from hebbes.reporting.video import check_has_images, check_video_path
 from hebbes.training.assembly import find_spaces
 from hebbes.training.contract_checks import try_policy
 from hebbes.training.memory_check import check_evaluation_memory
@@ -37,6 +37,8 @@ def load_entries(config: EvaluateConfig) -> list[Entry]:
     by_path = dict(zip(config.path_weights, loaded, strict=True))
     config.check_policies({path: saved.policy for path, saved in by_path.items()})
     entries = [entry for path, saved in by_path.items() for entry in _make_entries(config, path, saved)]
+    if config.video is not None:
+        check_has_images("--video", entries[0].environment)
     if config.render and not has_display():
         raise ValueError("render needs a display, and neither DISPLAY nor WAYLAND_DISPLAY is set; --video needs none")
     if isinstance(config, HebbianEvaluateConfig) and config.plots is not None:

@@ -107,6 +107,7 @@ def make_scenes(config: FilmConfig, files: Sequence[str]) -> list["Scene"]:
     """A scene for each file, morphology and lesion; ValueError for what cannot be filmed."""
     from hebbes.programs.evaluation_entries import load_entries
     from hebbes.reporting.film import Scene, describe_policy
+    from hebbes.reporting.video import check_has_images
 
     evaluation = HebbianEvaluateConfig(
         path_weights=tuple(files),
@@ -136,4 +137,5 @@ def make_scenes(config: FilmConfig, files: Sequence[str]) -> list["Scene"]:
             entry.variant,
         )
         scenes.append(Scene("  ".join(filter(None, parts)), entry.saved, entry.environment))
+    check_has_images("runs", entries[0].environment)
     return scenes

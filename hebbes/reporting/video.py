@@ -4,13 +4,13 @@ PyAV is imported with the first frame, because that takes a while, and because i
 if OpenCV's are loaded, too.
 """
 
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack, closing, suppress
 from fractions import Fraction
 from importlib.util import find_spec
 from math import isfinite
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from jaxtyping import UInt8
@@ -50,6 +50,17 @@ def check_encoder(option: str) -> None:
     """Raises ValueError if no video can be written here."""
     if find_spec("av") is None:
         raise ValueError(f"{option} needs the package av, which is not installed: pip install av")
+
+
+def check_has_images(option: str, environment: EnvironmentSpec) -> None:
+    """Raises ValueError if no image of the environment can be had. Called before any episode is played."""
+    try:
+        env: Any = make_episode_env(environment, episode=0, seed=0, render_mode="rgb_array")
+        with closing(env):
+            env.start(0)
+            env.render()
+    except (OSError, ValueError) as error:
+        raise ValueError(f"{option}: {error}") from error
 
 
 class VideoWriter:

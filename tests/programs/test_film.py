@@ -13,6 +13,8 @@ from gymnasium.envs.classic_control import CartPoleEnv
 
 from hebbes.environments.morphologies import SPECIES
 from hebbes.files.policy_file import read_policy_file
+from hebbes.options.evaluation import EvaluateConfig
+from hebbes.programs.evaluation_entries import load_entries
 from hebbes.programs.film import FilmConfig, make_scenes
 from hebbes.reporting.film import MIN_WIDTH, add_caption, film_scenes
 from hebbes.training import background_films
@@ -179,6 +181,22 @@ def test_a_film_is_in_real_time(folder, tmp_path, monkeypatch, said, rate):
         film = film_scenes(tmp_path / "a.mp4", scenes, **options, every=every)
         assert (film.num_frames, film.seconds) == (frames, pytest.approx(frames * every / rate))
     assert film_scenes(tmp_path / "a.mp4", scenes, **options, fps=10).seconds == pytest.approx(0.9)
+
+
+def test_an_environment_without_images_is_refused_before_anything_is_played(folder, tmp_path, monkeypatch):
+    best = str(folder / "best.dat")
+    evaluation = EvaluateConfig(path_weights=(best,), video=str(tmp_path / "a.mp4"))
+    film = FilmConfig(runs=(best,))
+    for name, value, reason in (
+        ("metadata", {"render_modes": []}, "environment 'CartPole-v1' has no render mode 'rgb_array' in its metadata"),
+        ("render", lambda env: env.no_such_window, "CartPole-v1 cannot be rendered: AttributeError"),
+    ):
+        with monkeypatch.context() as patch:
+            patch.setattr(CartPoleEnv, name, value)
+            with pytest.raises(ValueError, match=f"^--video: {reason}"):
+                load_entries(evaluation)
+            with pytest.raises(ValueError, match=f"^runs: {reason}"):
+                make_scenes(film, [best])
 
 
 def test_the_caption_is_below_the_frame_and_fits():
