@@ -22,7 +22,7 @@ from hebbes.execution.noise_sums import sum_noise_of_parts
 from hebbes.execution.observation_moments import MomentTally
 from hebbes.execution.transitions import TransitionRecorder
 from hebbes.policies.mean_squares import compute_mean_squares
-from hebbes.registry.lookup import is_ours
+from hebbes.registry.lookup import list_users_modules
 from hebbes.registry.users_classes import convert_policy_errors, describe_class
 
 IDLE_PER_THREAD = 2
@@ -56,7 +56,7 @@ class Task:
         """Whether code takes part that may be the user's. Its last bits may depend on how many members act together."""
         wrappers = (*self.environment.wrappers, *self.environment.training_wrappers)
         names = [describe_class(self.agent.policy), *(each.name for each in wrappers)]
-        return bool(self.modules) or any(":" in name and not is_ours(name) for name in names)
+        return bool(self.modules) or bool(list_users_modules(names))
 
     def count_cases(self, context: Context) -> int:
         """Number of cases of a member: each episode of the context in each morphology."""

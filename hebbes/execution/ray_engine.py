@@ -22,7 +22,7 @@ from hebbes.execution.chunks import Task
 from hebbes.execution.ray_cluster import Node, RayCluster
 from hebbes.execution.ray_worker import RayHost, end_if_stopped, find_loss
 from hebbes.execution.transport import Host, Loss
-from hebbes.registry.lookup import is_ours
+from hebbes.registry.lookup import list_users_modules
 
 POLL_SECONDS = 0.5
 """How often it looks for new nodes while no worker answers."""
@@ -203,7 +203,7 @@ class RayEngine(ChunkEngine):
     _transport: RayTransport
 
     def __init__(self, task: Task, **options: Any):
-        super().__init__(task, **options, modules=list_users_modules(task))
+        super().__init__(task, **options, modules=find_modules(task))
 
     @property
     def metrics(self) -> Mapping[str, float]:
@@ -216,10 +216,9 @@ class RayEngine(ChunkEngine):
         }
 
 
-def list_users_modules(task: Task) -> tuple[str, ...]:
+def find_modules(task: Task) -> tuple[str, ...]:
     """The modules of the user that a task needs."""
     spec = task.environment
     wrappers = [wrapper.name for wrapper in (*spec.gymnasium_wrappers, *spec.wrappers, *spec.training_wrappers)]
-    named = [name.partition(":")[0] for name in wrappers if ":" in name and not is_ours(name)]
-    modules = {*task.modules, *spec.imports, type(task.agent.policy).__module__, *named}
+    modules = {*task.modules, *spec.imports, type(task.agent.policy).__module__, *list_users_modules(wrappers)}
     return tuple(sorted(name for name in modules if name.partition(".")[0] not in ("hebbes", "__main__")))

@@ -24,7 +24,7 @@ from hebbes.options.reference_options import ReferenceOptions
 from hebbes.programs.reference_training import make_reference_training
 from hebbes.reporting.evaluation_plots import make_plots_folder
 from hebbes.reporting.video import check_has_images, check_video_path
-from hebbes.training.assembly import find_spaces
+from hebbes.training.agent_and_environment import find_spaces
 from hebbes.training.contract_checks import try_policy
 from hebbes.training.memory_check import check_evaluation_memory
 

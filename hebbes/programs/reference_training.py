@@ -12,7 +12,7 @@ from hebbes.execution.episode import Agent
 from hebbes.options.command_line import resolve_config
 from hebbes.options.presets import read_shared_options
 from hebbes.options.texts import format_options
-from hebbes.training.assembly import find_spaces, make_agent, make_environment_spec
+from hebbes.training.agent_and_environment import find_spaces, make_agent, make_environment_spec
 from hebbes.training.config import TrainConfig
 from hebbes.training.run_options import NO_PRESET
 

@@ -46,6 +46,11 @@ def is_ours(name: str) -> bool:
     return any(name in table.values() for table in TABLES.values())
 
 
+def list_users_modules(names: Iterable[str]) -> list[str]:
+    """The modules of the user's own classes among these names, of which others are those of tables."""
+    return [name.partition(":")[0] for name in names if ":" in name and not is_ours(name)]
+
+
 def check_allowed(modules: Iterable[str], allowed: Sequence[str]) -> None:
     """Raises ValueError unless all modules are in packages that the user allows to be imported.
 

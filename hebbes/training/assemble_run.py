@@ -18,7 +18,7 @@ from hebbes.files.policy_file import check_named_code, get_policy_fields
 from hebbes.recording.loggers import check_logger
 from hebbes.registry.users_classes import convert_errors
 from hebbes.reporting.video import check_encoder
-from hebbes.training.assembly import choose_policy, find_spaces, make_agent, make_environment_spec
+from hebbes.training.agent_and_environment import choose_policy, find_spaces, make_agent, make_environment_spec
 from hebbes.training.config import TrainConfig
 from hebbes.training.contract_checks import try_policy
 from hebbes.training.memory_check import check_run_memory

@@ -10,7 +10,7 @@ from hebbes.contracts.yaml_text import format_yaml
 from hebbes.environments.environment_options import EnvironmentOptions
 from hebbes.environments.wrapper_spec import WrapperSpec, make_wrapper_spec
 from hebbes.execution.engine_options import EngineOptions
-from hebbes.registry.lookup import is_ours, list_names
+from hebbes.registry.lookup import list_names, list_users_modules
 from hebbes.registry.users_classes import convert_errors
 from hebbes.training.owners import (
     FIXED,
@@ -216,7 +216,4 @@ def find_users_modules(trainer: str, options: Mapping[str, Any]) -> list[str]:
     lists = (options.get(name, ()) for name in ("gymnasium_wrappers", "wrappers", "loggers"))
     parts = [make_wrapper_spec(entry).name for entries in lists for entry in entries]
     named = [*(options.get(name, "") for name in ("environment", *list_part_kinds(trainer))), *parts]
-    return [
-        *options.get("import", ()),
-        *(name.partition(":")[0] for name in named if ":" in name and not is_ours(name)),
-    ]
+    return [*options.get("import", ()), *list_users_modules(named)]

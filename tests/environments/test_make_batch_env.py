@@ -15,7 +15,7 @@ from hebbes.environments.ids import resolve
 from hebbes.environments.make_batch_env import make_batch_env
 from hebbes.environments.wrapper_spec import WrapperSpec
 from hebbes.options.command_line import parse_config
-from hebbes.training.assembly import make_environment_spec
+from hebbes.training.agent_and_environment import make_environment_spec
 from hebbes.wrappers.base import BatchWrapper
 
 DOUBLED = "tests.wrappers.users_wrappers:Doubled"

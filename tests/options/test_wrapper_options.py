@@ -9,7 +9,7 @@ from hebbes.environments.make_batch_env import make_batch_env
 from hebbes.environments.wrapper_spec import WrapperSpec, make_wrapper_spec
 from hebbes.options.command_line import parse_config
 from hebbes.registry.lookup import GYMNASIUM_WRAPPERS
-from hebbes.training.assembly import find_spaces, make_environment_spec
+from hebbes.training.agent_and_environment import find_spaces, make_environment_spec
 
 
 def parse(*arguments):

@@ -10,7 +10,7 @@ from hebbes.options.command_line import parse_config
 from hebbes.policies.hebbian import Hebbian
 from hebbes.programs.continuation import make_train_command
 from hebbes.registry.lookup import list_names
-from hebbes.training.assembly import find_spaces, make_agent, make_environment_spec
+from hebbes.training.agent_and_environment import find_spaces, make_agent, make_environment_spec
 from hebbes.wrappers.early_stop import EarlyStop
 from tests.files.saved_policies import make_saved_policy
 

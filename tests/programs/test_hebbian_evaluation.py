@@ -19,7 +19,7 @@ from hebbes.policies.linear import Linear
 from hebbes.programs.evaluation_entries import load_entries
 from hebbes.programs.evaluation_report import format_report
 from hebbes.reporting.evaluation_plots import write_plots
-from hebbes.training.assembly import find_spaces
+from hebbes.training.agent_and_environment import find_spaces
 
 SPEC = EnvironmentSpec(
     "Scripted-v0", "gymnasium", {"rewards": [0.0], "truncate_at": 6, "action_weight": 1.0}, ("tests.scripted",)

@@ -17,7 +17,7 @@ from hebbes.options.command_line import parse_config
 from hebbes.recording.metrics import read_metrics
 from hebbes.strategies.openai_es import OpenAIES
 from hebbes.training.advice import TrainingError
-from hebbes.training.assembly import make_environment_spec
+from hebbes.training.agent_and_environment import make_environment_spec
 from hebbes.training.owners import find_owner
 from hebbes.training.prepare import prepare
 from hebbes.training.run import execute, execute_all

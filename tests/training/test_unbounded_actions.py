@@ -15,7 +15,7 @@ from hebbes.options.command_line import parse_config
 from hebbes.options.program_options import parse_options
 from hebbes.policies.mlp import MLP
 from hebbes.programs.import_reference import ImportConfig
-from hebbes.training.assembly import make_environment_spec
+from hebbes.training.agent_and_environment import make_environment_spec
 from hebbes.training.prepare import prepare
 from hebbes.training.run import execute
 from hebbes.training.unbounded_actions import check_accepts_unbounded_actions

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from gymnasium.spaces import Box, Discrete, MultiBinary, MultiDiscrete
 
-from hebbes.training import assembly
-from hebbes.training.assembly import choose_policy, make_agent, make_environment_spec
+from hebbes.training import agent_and_environment
+from hebbes.training.agent_and_environment import choose_policy, make_agent, make_environment_spec
 from tests.training.scripted_runs import make_config
 
 COLOR = Box(0, 255, (96, 100, 3), np.uint8)
@@ -20,7 +20,7 @@ def wrappers_for(monkeypatch):
     """A function that returns names and arguments of the wrappers for an environment with these spaces."""
 
     def find_wrappers(observation_space, action_space=ACTIONS, **options):
-        monkeypatch.setattr(assembly, "find_spaces", lambda spec: (observation_space, action_space))
+        monkeypatch.setattr(agent_and_environment, "find_spaces", lambda spec: (observation_space, action_space))
         spec = make_environment_spec(make_config(environment="CartPole-v1", **options))
         return [(wrapper.name, dict(wrapper.kwargs)) for wrapper in (*spec.wrappers, *spec.training_wrappers)]
 
