@@ -12,6 +12,7 @@ import pytest
 
 from hebbes.files.checkpoint import load_newest_checkpoint
 from hebbes.files.policy_file import read_policy_file
+from hebbes.programs.exit_status import SAME_SIGNAL_SECONDS
 from hebbes.recording.metrics import read_metrics
 
 ROOT = Path(__file__).parent.parent
@@ -85,7 +86,9 @@ def test_a_signal_ends_the_run_cleanly(number, engine, tmp_path):
     process = start(*SCRIPTED, *script, *TINY, *endless, "--folder", tmp_path)
     metrics = tmp_path / "Scripted-v0" / "a" / "metrics.csv"
     wait_for_generation(5, metrics, process)
-    os.killpg(process.pid, number)  # as a terminal does; the workers leave it to the run
+    process.send_signal(number)
+    time.sleep(0.05)
+    os.killpg(process.pid, number)  # as a terminal does; `timeout` does both; the workers leave it to the run
     out, err = process.communicate(timeout=30)  # the pipes close when no worker holds them any more
     assert process.returncode == 128 + number
     assert session_is_empty(process.pid)
@@ -108,6 +111,7 @@ def test_a_second_signal_stops_a_run_that_hangs_at_once(engine, tmp_path):
     process = start_and_hang("--engine", engine, "--folder", tmp_path)
     process.send_signal(signal.SIGINT)
     read_until(process, "stopping")
+    time.sleep(SAME_SIGNAL_SECONDS)
     process.send_signal(signal.SIGINT)
     assert process.wait(30) == 130  # the env step takes for ever
     process.communicate(timeout=30)

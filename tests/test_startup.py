@@ -55,6 +55,13 @@ def test_an_old_python_is_named_with_what_is_needed(monkeypatch, refused):
     assert "error: Python 9.1 or newer is needed, and " in refused()
 
 
+def test_a_working_folder_that_is_gone_is_said_to_be(tmp_path, monkeypatch, refused):
+    (tmp_path / "gone").mkdir()
+    monkeypatch.chdir(tmp_path / "gone")
+    (tmp_path / "gone").rmdir()
+    assert refused() == "train_static.py: error: the folder in which this was called is gone"
+
+
 @pytest.mark.parametrize("path", [*SCRIPTS, *READ_FIRST])
 def test_an_old_python_can_read_what_says_so(path):
     ast.parse((ROOT / path).read_text(), feature_version=(3, 6))

@@ -177,6 +177,12 @@ def check_argument(
     return converted
 
 
+def check_seeds(seed: int, seeds: int) -> None:
+    """ValueError if the last of so many consecutive seeds is above `MAX_INTEGER`."""
+    if seeds > (most := MAX_INTEGER - seed + 1):
+        raise ValueError(f"seeds must be <= {most} with seed {seed}, got {seeds}")
+
+
 def _describe_range(item: Any, allowed: str) -> str:
     is_bounded = allowed.startswith("in ")
     return f"a finite number {allowed}".rstrip() if isinstance(item, float) and not is_bounded else allowed

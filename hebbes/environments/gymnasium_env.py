@@ -1,7 +1,6 @@
 """GymnasiumEnv: sub-environments of any Gymnasium environment, stepped one after another in this process."""
 
 import os
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import replace
@@ -113,9 +112,12 @@ class GymnasiumEnv:
         if self._render_mode != "rgb_array":
             raise ValueError(f"render needs render_mode 'rgb_array', got {self._render_mode!r}")
         try:
-            return np.asarray(self._envs[0].render(), np.uint8)
+            image: Any = self._envs[0].render()
         except Exception as error:  # whatever a simulator, or OpenGL under it, raises
             raise OSError(f"{self._environment} cannot be rendered: {describe_error(error)}") from error
+        if np.shape(image)[2:] != (3,):
+            raise OSError(f"{self._environment} cannot be rendered: got no image (height, width, 3), but {image!r:.40}")
+        return np.asarray(image, np.uint8)
 
     def close(self) -> None:
         """Frees the simulators. Calling it twice is harmless."""
@@ -213,9 +215,7 @@ def _make_simulator(environment: str, env_kwargs: Mapping[str, Any], render_mode
     """One simulator; ValueError if the id, an option, a package or the render mode is at fault."""
     make = _make_with_gymnasium if find_atari_game(environment) is None else _make_atari
     try:
-        with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", message=".* not in the possible render_modes")  # an error, below
-            env = make(environment, env_kwargs, render_mode)
+        env = make(environment, env_kwargs, render_mode)
     except Exception as error:  # whatever a constructor raises, a user's own included
         _check_render_mode(environment, _find_class_metadata(environment), render_mode)
         options = f" with options {dict(env_kwargs)}" if env_kwargs else ""

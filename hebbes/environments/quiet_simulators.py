@@ -20,6 +20,7 @@ _drivers_of_ours: set[str] = set()
 def quieten(entry_point: str, render_mode: str | None) -> None:
     """Silences the package of an environment that is about to be made, by its entry point."""
     _quieten_sdl(render_mode)
+    warnings.filterwarnings("ignore", ".* not in the possible render_modes")  # GymnasiumEnv raises an error
     with _LOCK:  # file descriptors belong to the whole process
         for package, silence in _PACKAGES.items():
             if entry_point.startswith(package):

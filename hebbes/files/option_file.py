@@ -52,7 +52,8 @@ def _read_mapping(path: Path) -> dict[str, Any]:
     except OSError as error:
         raise ValueError(f"cannot read {path}: {error.strerror}") from error
     except (yaml.YAMLError, UnicodeDecodeError, RecursionError) as error:
-        raise ValueError(f"{path} is not valid YAML: {join_lines(error)}") from error
+        where = join_lines(error).replace(' in "<unicode string>",', " at")
+        raise ValueError(f"{path} is not valid YAML: {where}") from error
     if not isinstance(found, dict) or not all(isinstance(key, str) for key in found):
         raise ValueError(f"{path} must hold a mapping of options")
     if not COMMAND_LINE_ONLY.isdisjoint(found):

@@ -78,10 +78,17 @@ def resolve_config(trainer: str, given: Sequence[GivenOption]) -> TrainConfig:
     for source in (*earlier, *later):
         reader.read(source)
     imports = reader.values.get("environment.imports", ())
+    env_kwargs = reader.values.get("environment.env_kwargs", {})
+    for name in resolved.env_kwargs.keys() & env_kwargs.keys():
+        if env_kwargs[name] != resolved.env_kwargs[name]:
+            raise ValueError(
+                f"env_kwargs {name} is {resolved.env_kwargs[name]!r} in {named['environment']}, got "
+                f"{env_kwargs[name]!r}; --environment {resolved.environment} takes other values"
+            )
     values = reader.values | {
         "environment.id": resolved.environment,
         "environment.imports": tuple(dict.fromkeys((*imports, *resolved.imports))),
-        "environment.env_kwargs": {**resolved.env_kwargs, **reader.values.get("environment.env_kwargs", {})},
+        "environment.env_kwargs": {**resolved.env_kwargs, **env_kwargs},
     }
     config = make_config(reader.choices, values, reader.typed)
     config.check_typed_options()

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
 
-from hebbes.contracts.option import check_options, option
+from hebbes.contracts.option import check_options, check_seeds, option
 from hebbes.contracts.policy import Policy
 from hebbes.environments.environment_spec import BACKENDS
 from hebbes.environments.morphologies import identify_morphology, pin_morphology
@@ -64,6 +64,7 @@ class EvaluateConfig(ReferenceOptions):
         if self.seeds * self.episodes > MAX_EPISODES:
             most = f"{MAX_EPISODES // self.episodes} with {self.episodes} episodes each"
             raise ValueError(f"seeds must be <= {most}, got {self.seeds}; did you mean --seed?")
+        check_seeds(self.seed, self.seeds)
         self._check_combinations()
 
     def _check_combinations(self) -> None:

@@ -129,14 +129,13 @@ def _check_belongs(trainer: str, saved: Mapping[str, Any], options: Iterable[Own
     """ValueError if config.yaml has other options than the newest checkpoint, so that one is of another run.
 
     Only those are compared that no resume may change and that do not say where the run is. A file that is missing says
-    nothing, and one that cannot be read is written anew.
+    nothing, and one that cannot be read is refused too: it may have been edited.
     """
     path = folder / CONFIG_YAML
     try:
         given = shorten_names(trainer, read_yaml(path)) if path.is_file() else {}  # reading a pipe would wait
     except ValueError as error:
-        say(f"{error}; it is written anew, with the options in the newest checkpoint")
-        return
+        raise ValueError(f"resume {folder}: {error}; move it away") from error
     written = rename_saved_options(given)
     fixed = {name for each in options if not _may_change(each) for name in (each.short_name, each.full_name)}
     for name in sorted(fixed.difference(PLACE) & saved.keys() & given.keys()):

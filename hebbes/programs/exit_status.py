@@ -4,6 +4,7 @@ import os
 import signal
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,6 +13,9 @@ from typing import NoReturn
 from hebbes.contracts.errors import ForeignExitError, convert_foreign_exits
 from hebbes.execution.parents_signals import PARENTS_SIGNALS
 from hebbes.recording.standard_output import make_printable
+
+SAME_SIGNAL_SECONDS = 0.5
+"""A signal that comes again within this time is one signal: `timeout` sends it to the program and to its group."""
 
 
 @contextmanager
@@ -46,8 +50,14 @@ def end_cleanly_on_signals() -> Iterator[None]:
     terminal = sys.stdout.fileno() if sys.stdout.isatty() else None
 
     def leave(number: int, _: object) -> NoReturn:
+        signaled_at = time.monotonic()
+
+        def leave_unless_it_is_the_same(again: int, frame: object) -> None:
+            if again != number or time.monotonic() > signaled_at + SAME_SIGNAL_SECONDS:
+                leave_at_once(again, frame)
+
         for other in handled:
-            signal.signal(other, leave_at_once)
+            signal.signal(other, leave_unless_it_is_the_same)
         os.write(2, b"stopping; again to stop at once\n")
         raise SystemExit(128 + number)
 

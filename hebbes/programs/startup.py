@@ -45,6 +45,11 @@ def prepare_process() -> None:
                 os.close(null)
             os.set_inheritable(number, True)  # programs that simulators start have it too
             setattr(sys, name, os.fdopen(number, mode))
+    try:
+        Path.cwd()
+    except FileNotFoundError:
+        sys.stderr.write(f"{Path(sys.argv[0]).name}: error: the folder in which this was called is gone\n")
+        sys.exit(2)
     missing = _describe_missing()
     if missing:
         sys.stderr.write(f"{Path(sys.argv[0]).name}: error: {missing}; {_give_advice()}\n")

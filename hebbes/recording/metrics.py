@@ -160,7 +160,10 @@ def cut_metrics(path: Path, unit: str, units: int) -> list[str]:
     begins_at = units + 1
     if last:
         kept = data[: last.end()].decode(errors="replace")
-        columns = _parse_table(path, kept)
+        try:
+            columns = _parse_table(path, kept)
+        except ValueError as error:
+            raise ValueError(f"{error}; move it away") from error
         found = columns.get(unit, np.empty(0)).tolist()
         begins_at -= len(found)
         if not found or found != list(range(begins_at, units + 1)):

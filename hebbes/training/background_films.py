@@ -10,6 +10,7 @@ from hebbes.execution.dispatch import Dispatch
 from hebbes.execution.workers import ProcessTransport
 from hebbes.files.atomic_file import delete_leftovers
 from hebbes.files.policy_file import read_policy_file
+from hebbes.files.weight_file import WeightFileError
 from hebbes.recording.console import Console
 from hebbes.training.run_state import Run
 from hebbes.training.saved_runs import list_kept_files
@@ -37,7 +38,7 @@ class LowPriority:
 class BackgroundFilms:
     """Films the kept policies of a run that are due, one after another. What is missing is filmed after a resume.
 
-    A video that cannot be made costs one line, and is the last one.
+    A policy file that cannot be read costs one line. So does any other failure, after which no video is made.
     """
 
     def __init__(self, run: Run, console: Console):
@@ -46,6 +47,8 @@ class BackgroundFilms:
         self._folder = run.folder / VIDEOS
         self._dispatch = Dispatch(ProcessTransport(LowPriority, 1))
         self._ticket: int | None = None
+        self._policy = Path()  # the file that is being filmed
+        self._unreadable: set[Path] = set()
         if self._folder.is_dir():
             delete_leftovers(self._folder)
 
@@ -69,8 +72,11 @@ class BackgroundFilms:
         if self._ticket is None:
             return True
         try:
-            if self._dispatch.collect([self._ticket], timeout) is None:
+            if (done := self._dispatch.collect([self._ticket], timeout)) is None:
                 return False
+            if done[1]:
+                self._console.print_notice(f"no video of {done[1]}")
+                self._unreadable.add(self._policy)
         except (EngineError, OSError) as error:  # the latter if no process can replace a lost one
             self._give_up(str(error))
         self._ticket = None
@@ -78,9 +84,11 @@ class BackgroundFilms:
 
     def _begin_next(self) -> bool:
         """Begins with the first video that is missing. Returns whether there is one."""
-        policy = next((each for each in self._list_due() if not self._name_video(each).exists()), None)
+        missing = (each for each in self._list_due() if not self._name_video(each).exists())
+        policy = next((each for each in missing if each not in self._unreadable), None)
         if policy is None:
             return False
+        self._policy = policy
         arguments = policy, self._name_video(policy), self._run.config.run.seed, self._run.evaluation_cap
         try:
             self._folder.mkdir(exist_ok=True)
@@ -102,16 +110,23 @@ class BackgroundFilms:
         return self._folder / f"{policy.stem}.mp4"
 
     def _give_up(self, reason: str) -> None:
-        self._console.print_notice(f"training goes on without videos: {reason.partition(chr(10))[0]}")
+        self._console.print_notice(f"no more videos: {reason.partition(chr(10))[0]}")
         self._every = None
 
 
 def film_policy(
     host: LowPriority, policy: Path, video: Path, seed: int, max_episode_steps: int | None, imports: Sequence[str]
-) -> None:
-    """Films an episode of a policy file. It is called in the other process."""
+) -> str:
+    """Films an episode of a policy file. Returns why the file cannot be read, or nothing.
+
+    It is called in the other process.
+    """
     from hebbes.reporting.film import Scene, describe_policy, film_scenes  # imports OpenCV
 
-    saved = read_policy_file(policy, imports)
+    try:
+        saved = read_policy_file(policy, imports)
+    except WeightFileError as error:
+        return str(error)
     scene = Scene(describe_policy(saved), saved, make_evaluation_spec(saved.environment))
     film_scenes(video, [scene], seed=seed, max_episode_steps=max_episode_steps, every=_FRAME_EVERY)
+    return ""

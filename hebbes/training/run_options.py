@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from hebbes.contracts.option import check_options, option
+from hebbes.contracts.option import check_options, check_seeds, option
 from hebbes.environments.wrapper_spec import read_wrapper
 from hebbes.evaluation.arguments import MAX_EPISODES
 
@@ -110,8 +110,7 @@ class RunOptions:
             raise ValueError("folder must name a folder, got ''")
         if self.init_from == "":
             raise ValueError("init_from must be a path, got ''")
-        if self.seed + self.seeds > 2**63:
-            raise ValueError(f"seeds must be <= {2**63 - self.seed} with seed {self.seed}, got {self.seeds}")
+        check_seeds(self.seed, self.seeds)
 
 
 def _can_be_encoded(text: str) -> bool:

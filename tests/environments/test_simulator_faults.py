@@ -280,8 +280,7 @@ class Late(Undrawable):
 
 def test_the_metadata_of_the_environment_count_more_than_those_of_its_class(monkeypatch):
     monkeypatch.setitem(gymnasium.registry, "Late-v0", gymnasium.envs.registration.EnvSpec("Late-v0", Late))
-    with pytest.warns(UserWarning, match="render_mode='rgb_array' that is not in the possible render_modes"):
-        env = GymnasiumEnv("Late-v0", [0], {}, render_mode="rgb_array")
+    env = GymnasiumEnv("Late-v0", [0], {}, render_mode="rgb_array")
     assert env.metadata == Undrawable.metadata
     env.close()
     spec = gymnasium.envs.registration.EnvSpec("Absent-v0", "no_such_module:Absent")

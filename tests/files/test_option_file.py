@@ -8,6 +8,7 @@ import yaml
 from hebbes.contracts.yaml_text import format_yaml, format_yaml_line, parse_yaml
 from hebbes.files.option_file import read_yaml
 from hebbes.options.command_line import parse_config
+from hebbes.options.evaluation import EvaluateConfig
 
 
 @pytest.mark.parametrize(
@@ -116,3 +117,5 @@ def test_seeds_that_cannot_be_counted_are_refused_before_the_first_is_trained():
     assert parse_config("static", [*flags, "--seeds", "2"], "").run.seeds == 2
     with pytest.raises(ValueError, match=r"^seeds must be <= 2 with seed 9223372036854775806, got 3$"):
         parse_config("static", [*flags, "--seeds", "3"], "")
+    with pytest.raises(ValueError, match=r"^seeds must be <= 2 with seed 9223372036854775806, got 3$"):
+        EvaluateConfig(path_weights=("a.dat",), seed=2**63 - 2, seeds=3)

@@ -74,6 +74,15 @@ def test_an_environment_name_may_include_its_package_on_the_command_line_and_in_
     assert again.environment.imports == ("tests.many_spaces",)
 
 
+def test_an_option_that_an_environments_name_stands_for_has_no_other_value():
+    name = ["--environment", "LunarLanderContinuous-v3"]
+    assert parse_config("static", [*name, "--env_kwargs", "{continuous: true}"], "").environment.env_kwargs == {
+        "continuous": True
+    }
+    with pytest.raises(ValueError, match=r"^env_kwargs continuous is True in LunarLanderContinuous-v3, got False; "):
+        parse_config("static", [*name, "--env_kwargs", "{continuous: false}"], "")
+
+
 def test_a_variant_replaces_the_preset(presets):
     presets("CartPole-v1.yaml", "population_size: 10\n")
     presets("CartPole-v1.wide.yaml", "sigma: 0.7\n")

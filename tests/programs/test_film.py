@@ -75,23 +75,25 @@ def test_a_video_that_is_missing_is_made_after_a_resume(folder, tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("damage", "reason"),
-    [
-        (lambda folder: (folder / "videos").write_text(""), "File exists: .*videos"),
-        (lambda folder: (folder / "kept" / "00000000.dat").write_text(""), "00000000.dat"),
-    ],
-    ids=["no folder", "damaged policy"],
-)
-def test_a_video_that_cannot_be_made_costs_one_line(tmp_path, capfd, damage, reason):
+def test_a_folder_that_cannot_be_made_costs_one_line_and_all_videos(tmp_path, capfd):
     folder = train(make_scripted_config(tmp_path, generations=2, keep_every=1))
-    damage(folder)
+    (folder / "videos").write_text("")
     capfd.readouterr()
     resume(folder, generations=3, video_every=1)
-    said = capfd.readouterr().out.splitlines()
-    (line,) = (line for line in said if line.startswith("training goes on without videos: "))
-    assert re.search(reason, line), line
+    (line,) = (line for line in capfd.readouterr().out.splitlines() if line.startswith("no more videos: "))
+    assert re.search("File exists: .*videos", line), line
     assert list_names(folder / "kept")[-1] == "00000003.dat"
+
+
+@pytest.mark.slow
+def test_a_damaged_policy_costs_one_line_and_its_own_video(tmp_path, capfd):
+    folder = train(make_scripted_config(tmp_path, generations=2, keep_every=1))
+    (folder / "kept" / "00000001.dat").write_text("")
+    capfd.readouterr()
+    resume(folder, generations=3, video_every=1)
+    (line,) = (line for line in capfd.readouterr().out.splitlines() if line.startswith("no video of "))
+    assert line == f"no video of {folder / 'kept' / '00000001.dat'}: the file is empty"
+    assert list_names(folder / "videos") == ["00000000.mp4", "00000002.mp4", "00000003.mp4"]
 
 
 def test_videos_that_could_not_be_made_are_refused_before_training(tmp_path, monkeypatch):
@@ -110,7 +112,7 @@ def test_a_process_that_cannot_be_started_costs_one_line(tmp_path, capsys, monke
     monkeypatch.setattr(background_films, "ProcessTransport", Full)
     folder = train(make_scripted_config(tmp_path, generations=2, keep_every=1, video_every=1))
     said = capsys.readouterr().out
-    assert said.count("training goes on without videos: Resource temporarily unavailable: ") == 1
+    assert said.count("no more videos: Resource temporarily unavailable: ") == 1
     assert list_names(folder / "kept")[-1] == "00000002.dat"
 
 
@@ -129,7 +131,7 @@ def test_a_lost_process_that_cannot_be_replaced_costs_one_line(tmp_path, capsys,
     monkeypatch.setattr(background_films, "ProcessTransport", Fragile)
     folder = train(make_scripted_config(tmp_path, generations=2, keep_every=1, video_every=1))
     said = capsys.readouterr().out
-    assert said.count("training goes on without videos: ") == 1 and "Resource temporarily unavailable" in said
+    assert said.count("no more videos: ") == 1 and "Resource temporarily unavailable" in said
     assert list_names(folder / "kept")[-1] == "00000002.dat"
 
 
@@ -190,6 +192,7 @@ def test_an_environment_without_images_is_refused_before_anything_is_played(fold
     for name, value, reason in (
         ("metadata", {"render_modes": []}, "environment 'CartPole-v1' has no render mode 'rgb_array' in its metadata"),
         ("render", lambda env: env.no_such_window, "CartPole-v1 cannot be rendered: AttributeError"),
+        ("render", lambda env: None, r"CartPole-v1 cannot be rendered: got no image \(height, width, 3\), but None"),
     ):
         with monkeypatch.context() as patch:
             patch.setattr(CartPoleEnv, name, value)

@@ -16,6 +16,8 @@ from training_process import (
     wait_for_generation,
 )
 
+from hebbes.programs.exit_status import SAME_SIGNAL_SECONDS
+
 STOPS = 8
 RESUME_ADVICE = "to go on        python "
 
@@ -41,7 +43,7 @@ def test_stops_at_random_moments(environment, twice, tmp_path, tell):
         sent = time.monotonic()
         process.send(number)
         if twice:
-            time.sleep(rng.uniform(0.05, 0.3))
+            time.sleep(SAME_SIGNAL_SECONDS + rng.uniform(0, 0.3))
             process.send(number)
         status = process.finish(30)
         slowest = max(slowest, time.monotonic() - sent)

@@ -209,3 +209,14 @@ def test_a_name_that_stands_for_another_environment_is_refused(tmp_path):
     with pytest.raises(ValueError, match="environment cannot change when a run is resumed: it is 'LunarLander-v3' in"):
         parse_config("static", ["--resume", str(folder), "--environment", "LunarLanderContinuous-v3"], "")
     assert parse_config("static", ["--resume", str(folder), "--environment", "LunarLander"], "").environment.id
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"), [("", "must hold a mapping of options"), ("seed: [", "is not valid YAML: .* at line 1, .*")]
+)
+def test_a_config_file_that_cannot_be_read_is_kept_and_refused(text, reason, tmp_path):
+    folder = train(make_scripted_config(tmp_path, generations=2))
+    (folder / "config.yaml").write_text(text)
+    with pytest.raises(ValueError, match=rf"config\.yaml {reason}; move it away$"):
+        parse_config("static", ["--resume", str(folder), "--import", "tests.scripted"], "")
+    assert (folder / "config.yaml").read_text() == text

@@ -210,16 +210,14 @@ def test_a_checkpoint_of_another_run_is_refused_until_it_is_moved_away(tmp_path)
     assert read_outcome(resume(folder)) == whole
 
 
-@pytest.mark.parametrize("text", [None, "", "seed: [", "strategy: openai_es\n", "threads: 7\n"])
+@pytest.mark.parametrize("text", [None, "strategy: openai_es\n", "threads: 7\n"])
 def test_a_config_file_without_the_options_of_the_run_says_nothing_about_it(text, tmp_path, capsys):
     folder = train(make_scripted_config(tmp_path, generations=2))
-    capsys.readouterr()
     (folder / "config.yaml").unlink()
     if text is not None:
         (folder / "config.yaml").write_text(text)
     parse_config("static", ["--resume", str(folder), *IMPORT], "")
-    is_unreadable = text in ("", "seed: [")
-    assert ("it is written anew, with the options in the newest" in capsys.readouterr().err) == is_unreadable
+    assert capsys.readouterr().err == ""
     resume(folder)
     assert "seed: 0" in (folder / "config.yaml").read_text()
 
