@@ -247,8 +247,9 @@ class Lifecycle:
                 self._metrics.sync()
                 self._files.save(self._checkpoint)
         except OSError as error:
-            # its folder alone, because the file has another name in each save
-            reason = f"{error.strerror}: {Path(error.filename).parent}" if error.filename else str(error.strerror)
+            # the file that was to be replaced, or its folder alone: a temporary file has another name in each save
+            place = error.filename2 or (error.filename and Path(error.filename).parent)
+            reason = f"{error.strerror}: {place}" if place else str(error.strerror)
             notice = Notice(f"{name} not saved ({reason}); training goes on", [str(error.strerror)])
             for line in self._save_notices.select([notice]):
                 self._console.print_notice(line)

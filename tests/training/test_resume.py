@@ -14,6 +14,7 @@ from hebbes.recording.metrics import read_metrics
 from hebbes.training import assemble_run as assembling
 from hebbes.training import lifecycle
 from hebbes.training import prepare as preparation
+from hebbes.training.advice import TrainingError
 from hebbes.training.prepare import prepare
 from tests.files.damage import flip_last_bit
 from tests.training.scripted_runs import change, make_resumed_config, make_scripted_config, read_outcome, resume, train
@@ -220,3 +221,11 @@ def test_a_config_file_that_cannot_be_read_is_kept_and_refused(text, reason, tmp
     with pytest.raises(ValueError, match=rf"config\.yaml {reason}; move it away$"):
         parse_config("static", ["--resume", str(folder), "--import", "tests.scripted"], "")
     assert (folder / "config.yaml").read_text() == text
+
+
+def test_a_folder_in_the_place_of_a_file_is_named(tmp_path):
+    folder = train(make_scripted_config(tmp_path, generations=2))
+    (folder / "best.dat").unlink()
+    (folder / "best.dat").mkdir()
+    with pytest.raises(TrainingError, match=f"generation 4 could not be saved: Is a directory: {folder}/best.dat$"):
+        resume(folder, generations=4)
