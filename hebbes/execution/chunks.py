@@ -56,7 +56,7 @@ class Task:
         """Whether code takes part that may be the user's. Its last bits may depend on how many members act together."""
         wrappers = (*self.environment.wrappers, *self.environment.training_wrappers)
         names = [describe_class(self.agent.policy), *(each.name for each in wrappers)]
-        return bool(self.modules) or bool(list_users_modules(names))
+        return bool(self.modules or list_users_modules(names))
 
     def count_cases(self, context: Context) -> int:
         """Number of cases of a member: each episode of the context in each morphology."""

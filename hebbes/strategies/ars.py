@@ -45,8 +45,8 @@ class ARSSettings(ScheduledSettings):
     )
     top_directions: int | None = option(
         None,
-        "number of directions that make the step: those with the best members, ties included (default: all; so is a "
-        "number above theirs)",
+        "number of directions that make the step, at most all: those with the best members, ties included "
+        "(default: all)",
         range=">= 1",
     )
     learning_rate: float = option(0.02, "step size", range="> 0", search=LogUniform(0.003, 0.3))
