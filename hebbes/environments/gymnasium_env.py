@@ -112,12 +112,13 @@ class GymnasiumEnv:
         if self._render_mode != "rgb_array":
             raise ValueError(f"render needs render_mode 'rgb_array', got {self._render_mode!r}")
         try:
-            image: Any = self._envs[0].render()
+            image = np.asarray(rendered := self._envs[0].render())
         except Exception as error:  # whatever a simulator, or OpenGL under it, raises
             raise OSError(f"{self._environment} cannot be rendered: {describe_error(error)}") from error
-        if np.shape(image)[2:] != (3,):
-            raise OSError(f"{self._environment} cannot be rendered: got no image (height, width, 3), but {image!r:.40}")
-        return np.asarray(image, np.uint8)
+        if image.shape[2:] != (3,):
+            found = f"{type(rendered).__name__} of shape {image.shape}, not (height, width, 3)"
+            raise OSError(f"{self._environment} cannot be rendered: render returned {found}")
+        return image.astype(np.uint8, copy=False)
 
     def close(self) -> None:
         """Frees the simulators. Calling it twice is harmless."""

@@ -10,6 +10,8 @@ from functools import cache
 from threading import Lock
 from typing import Any
 
+warnings.filterwarnings("ignore", ".* not in the possible render_modes")  # GymnasiumEnv raises an error
+
 _LOCK = Lock()
 _SDL_DRIVERS = ("SDL_VIDEODRIVER", "SDL_AUDIODRIVER")
 _NO_DEVICE = "dummy"
@@ -20,7 +22,6 @@ _drivers_of_ours: set[str] = set()
 def quieten(entry_point: str, render_mode: str | None) -> None:
     """Silences the package of an environment that is about to be made, by its entry point."""
     _quieten_sdl(render_mode)
-    warnings.filterwarnings("ignore", ".* not in the possible render_modes")  # GymnasiumEnv raises an error
     with _LOCK:  # file descriptors belong to the whole process
         for package, silence in _PACKAGES.items():
             if entry_point.startswith(package):

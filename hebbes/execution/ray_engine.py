@@ -203,7 +203,7 @@ class RayEngine(ChunkEngine):
     _transport: RayTransport
 
     def __init__(self, task: Task, **options: Any):
-        super().__init__(task, **options, modules=find_modules(task))
+        super().__init__(task, **options, modules=find_modules_of_task(task))
 
     @property
     def metrics(self) -> Mapping[str, float]:
@@ -216,7 +216,7 @@ class RayEngine(ChunkEngine):
         }
 
 
-def find_modules(task: Task) -> tuple[str, ...]:
+def find_modules_of_task(task: Task) -> tuple[str, ...]:
     """The modules of the user that a task needs."""
     spec = task.environment
     wrappers = [wrapper.name for wrapper in (*spec.gymnasium_wrappers, *spec.wrappers, *spec.training_wrappers)]

@@ -137,5 +137,7 @@ def make_scenes(config: FilmConfig, files: Sequence[str]) -> list["Scene"]:
             entry.variant,
         )
         scenes.append(Scene("  ".join(filter(None, parts)), entry.saved, entry.environment))
-    check_has_images("runs", entries[0].environment)
+    for number, scene in enumerate(scenes):
+        if all(scene.environment != each.environment for each in scenes[:number]):
+            check_has_images("runs", scene.environment)
     return scenes

@@ -47,7 +47,7 @@ def is_ours(name: str) -> bool:
 
 
 def list_users_modules(names: Iterable[str]) -> list[str]:
-    """The modules of those names that are a user's own "module:Class". Others are names of ours, or of environments."""
+    """The modules of those names that are written "module:Name" and are not ours."""
     return [name.partition(":")[0] for name in names if ":" in name and not is_ours(name)]
 
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from jaxtyping import UInt8
 
+from hebbes.contracts.errors import describe_error
 from hebbes.contracts.option import check_argument
 from hebbes.environments.environment_spec import EnvironmentSpec
 from hebbes.evaluation.play import make_episode_env, play_episode
@@ -61,6 +62,8 @@ def check_has_images(option: str, environment: EnvironmentSpec) -> None:
             env.render()
     except (OSError, ValueError) as error:
         raise ValueError(f"{option}: {error}") from error
+    except Exception as error:  # a user's own environment or wrapper may raise anything
+        raise ValueError(f"{option}: {environment.environment} has no images: {describe_error(error)}") from error
 
 
 class VideoWriter:

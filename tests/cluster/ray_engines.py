@@ -41,7 +41,8 @@ def working(nodes):
 
 def wait_for_workers(engine, number):
     """Until this many workers have chunks."""
-    assert wait_until(lambda: engine.metrics["workers"] >= number and engine.metrics["chunks_outstanding"] > 0)
+    seats = engine._dispatch._seats
+    assert wait_until(lambda: sum(bool(seat.calls) for seat in list(seats.values())) >= number)
 
 
 def add_up(evaluator, array):

@@ -13,7 +13,7 @@ from hebbes.execution import dispatch, jobs, ray_cluster
 from hebbes.execution.chunks import Task
 from hebbes.execution.episode import Agent
 from hebbes.execution.in_process import InProcess
-from hebbes.execution.ray_engine import find_modules
+from hebbes.execution.ray_engine import find_modules_of_task
 from hebbes.execution.ray_worker import describe_node
 from hebbes.policies.mlp import MLP
 from tests.cluster.ray_engines import (
@@ -147,7 +147,7 @@ def test_a_worker_that_is_killed_as_when_memory_is_short_changes_nothing(joined,
 def test_the_cluster_keeps_what_is_shared_as_long_as_the_value_lives(joined):
     joined.keep((1,))
     engine = make_ray_engine(joined, make_task())
-    assert engine._transport._cluster._modules == find_modules(make_task()) != ()
+    assert engine._transport._cluster._modules == find_modules_of_task(make_task()) != ()
     population = replace(POPULATION, generation=5)
     first, second = (engine._transport.share(population) for _ in range(2))
     assert first is second
@@ -175,7 +175,7 @@ def test_users_code_that_a_run_names_is_hashed(tmp_path, monkeypatch):
     wrapper = WrapperSpec("tests.hybrids.test_asynchronous_runs:Fragile")
     task = make_task()
     environment = replace(task.environment, gymnasium_wrappers=(wrapper, WrapperSpec("gymnasium.wrappers:TimeLimit")))
-    assert find_modules(replace(task, environment=environment, modules=("my_strategy", "hebbes.policies"))) == (
+    assert find_modules_of_task(replace(task, environment=environment, modules=("my_strategy", "hebbes.policies"))) == (
         "my_strategy",
         "tests.hybrids.test_asynchronous_runs",
         "tests.scripted",

@@ -185,6 +185,12 @@ def test_a_film_is_in_real_time(folder, tmp_path, monkeypatch, said, rate):
     assert film_scenes(tmp_path / "a.mp4", scenes, **options, fps=10).seconds == pytest.approx(0.9)
 
 
+def reset_without_images(env, reset=CartPoleEnv.reset, **options):
+    if env.render_mode is not None:
+        raise RuntimeError("no images")
+    return reset(env, **options)
+
+
 def test_an_environment_without_images_is_refused_before_anything_is_played(folder, tmp_path, monkeypatch):
     best = str(folder / "best.dat")
     evaluation = EvaluateConfig(path_weights=(best,), video=str(tmp_path / "a.mp4"))
@@ -192,7 +198,8 @@ def test_an_environment_without_images_is_refused_before_anything_is_played(fold
     for name, value, reason in (
         ("metadata", {"render_modes": []}, "environment 'CartPole-v1' has no render mode 'rgb_array' in its metadata"),
         ("render", lambda env: env.no_such_window, "CartPole-v1 cannot be rendered: AttributeError"),
-        ("render", lambda env: None, r"CartPole-v1 cannot be rendered: got no image \(height, width, 3\), but None"),
+        ("render", lambda env: None, r"CartPole-v1 cannot be rendered: render returned NoneType of shape \(\), not "),
+        ("reset", reset_without_images, "CartPole-v1 has no images: RuntimeError: no images"),
     ):
         with monkeypatch.context() as patch:
             patch.setattr(CartPoleEnv, name, value)
