@@ -13,12 +13,10 @@ EnvPool checks little and aborts or corrupts memory on bad input. `SteppingGuard
 `_recv` instead of `step`, which would convert and check everything again.
 """
 
-import ctypes
 import inspect
 import os
 import warnings
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +28,8 @@ from jaxtyping import Int, Shaped
 
 from hebbes.contracts.environment import EnvStep, Space
 from hebbes.environments.envpool_import import import_envpool
-from hebbes.environments.gymnasium_env import ATARI_FRAMES, ATARI_SCREEN, check_atari_options
+from hebbes.environments.freed_memory import return_free_memory
+from hebbes.environments.gymnasium_simulator import ATARI_FRAMES, ATARI_SCREEN, check_atari_options
 from hebbes.environments.morphologies import INTACT, provide_morphology_file
 from hebbes.environments.spaces import check_spaces, flatten_observation, is_flattened, iterate_parts, make_flat_space
 from hebbes.environments.stepping_guard import SteppingGuard, check_episode, derive_episode_seeds
@@ -167,7 +166,7 @@ class EnvPoolEnv:
     def _build(self, seeds: Sequence[int]) -> None:
         self._pool = None  # frees the old pool's threads before new ones start
         if self._resets > 1:  # a pool of one episode is followed by the next at once, which takes the same memory
-            _return_free_memory()
+            return_free_memory()
         with provide_morphology_file(self._environment, self._morphology) as path:
             config = {**self._config, **_make_morphology_config(self._task, path), "seed": list(seeds)}
             self._pool = _call_envpool(envpool.make_gymnasium, self._environment, self._task, config)
@@ -189,16 +188,6 @@ class EnvPoolEnv:
             return state[self._parts[path]][number]
 
         return part(self._observed_space, ())
-
-
-def _return_free_memory() -> None:
-    """Gives memory that nobody uses back to the system.
-
-    glibc keeps what the threads of a freed pool had, and the threads of the next one take new memory. 40 simulators of
-    CarRacing grew from 209 to 329 MB in this way, instead of 218.
-    """
-    with suppress(AttributeError):  # another C library
-        ctypes.CDLL(None).malloc_trim(0)
 
 
 def _count_episodes_a_pool(task: str, family: str) -> int | None:

@@ -4,7 +4,6 @@ Simulators differ by a factor of three thousand (CartPole 10 kB, a PyBullet worl
 its morphology and options. So no table could list them.
 """
 
-import ctypes
 import json
 from collections.abc import Callable
 from functools import cache
@@ -13,6 +12,7 @@ from time import perf_counter
 
 from hebbes.contracts.environment import BatchEnv
 from hebbes.environments.environment_spec import EnvironmentSpec, spec_from_json, spec_to_json
+from hebbes.environments.freed_memory import return_free_memory
 from hebbes.environments.make_batch_env import make_batch_env
 
 SECONDS = 0.5
@@ -39,7 +39,7 @@ def measure_simulator_bytes(
 def _measure_once(described: str, num_envs: int, measure_used: Callable[[], int], training: bool) -> int:
     """`measure_simulator_bytes`, measured only once per process for each description."""
     spec = spec_from_json(json.loads(described))
-    _release_freed()
+    return_free_memory()  # else the next allocations would reuse it and not be seen
     envs: list[BatchEnv] = []
     try:
         envs.append(_start_env(spec, 1, training))  # the first in a process loads what all others share
@@ -64,10 +64,3 @@ def _start_env(spec: EnvironmentSpec, count: int, training: bool) -> BatchEnv:
         env.close()
         raise
     return env
-
-
-def _release_freed() -> None:
-    """Returns freed memory to the operating system. Otherwise the next allocations would reuse it and not be seen."""
-    release = getattr(ctypes.CDLL(None), "malloc_trim", None)
-    if release is not None:
-        release(0)

@@ -6,7 +6,7 @@ What is known of such a training: `hebbes.options.reference_options`.
 from typing import Any
 
 from hebbes.environments.environment_spec import EnvironmentSpec
-from hebbes.environments.gymnasium_env import has_fire_button
+from hebbes.environments.gymnasium_simulator import has_fire_button
 from hebbes.environments.ids import is_built_into_gymnasium, resolve
 from hebbes.execution.episode import Agent
 from hebbes.options.command_line import resolve_config
