@@ -9,7 +9,7 @@ import pytest
 from gymnasium.spaces import Discrete
 from jaxtyping import Int
 
-from hebbes.environments import envpool_env, gymnasium_env
+from hebbes.environments import envpool_env, gymnasium_simulator
 from hebbes.environments.envpool_env import EnvPoolEnv
 from hebbes.environments.gymnasium_env import GymnasiumEnv
 from hebbes.environments.ids import register
@@ -188,7 +188,7 @@ def test_breakout_lives_are_the_same_on_both_back_ends():
 
 @pytest.mark.parametrize("backend", ["envpool", "gymnasium"])
 def test_atari_episodes_are_cut_at_the_same_frame(backend, monkeypatch):
-    monkeypatch.setattr(gymnasium_env if backend == "gymnasium" else envpool_env, "ATARI_FRAMES", 24)
+    monkeypatch.setattr(gymnasium_simulator if backend == "gymnasium" else envpool_env, "ATARI_FRAMES", 24)
     for wrong in (0, -4, 1.5):
         with pytest.raises(ValueError, match=f"frameskip of 'Pong-v5' must be an integer >= 1, got {wrong}"):
             make(backend, "Pong-v5", [0], {"frameskip": wrong}).start(0)
