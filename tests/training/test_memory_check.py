@@ -64,7 +64,13 @@ def limited_memory():
     assert read_memory("VmHWM") - before < 300e6
 
 
-@pytest.mark.usefixtures("limited_memory")
+@pytest.fixture
+def simulators_of_300_kb(monkeypatch):
+    """One that is made in this process may take memory that earlier tests free meanwhile, and seem to need none."""
+    monkeypatch.setattr(memory_check, "measure_simulator_bytes", lambda *_, **__: 300_000)
+
+
+@pytest.mark.usefixtures("limited_memory", "simulators_of_300_kb")
 @pytest.mark.parametrize(
     ("flags", "message"),
     [
@@ -128,9 +134,8 @@ def test_an_evaluation_without_end_is_refused(options, message):
         EvaluateConfig(path_weights=("a.dat",), **options)
 
 
-def test_an_evaluation_that_does_not_fit_names_its_episodes(monkeypatch):
-    # a simulator made in this process may take memory that earlier tests have freed, and seem to need none
-    monkeypatch.setattr(memory_check, "measure_simulator_bytes", lambda *_, **__: 300_000)
+@pytest.mark.usefixtures("simulators_of_300_kb")
+def test_an_evaluation_that_does_not_fit_names_its_episodes():
     agent, spec = Agent(Linear((17,), 6), "identity"), EnvironmentSpec("HalfCheetah-v5", "envpool", {})
     with pytest.raises(ValueError, match=r"^episodes 100000000 would take about .* TB of memory \(simulators "):
         check_evaluation_memory(agent, spec, EngineOptions(threads=2), 10**8)
