@@ -13,7 +13,7 @@ import numpy as np
 from gymnasium.spaces import Box, Discrete
 
 from hebbes.contracts.engine import EngineError
-from hebbes.contracts.environment import BatchEnv, EnvStep, Space
+from hebbes.contracts.environment import EnvStep, Space
 from hebbes.environments.environment_spec import EnvironmentSpec
 from hebbes.registry.lookup import find_class
 from hebbes.registry.users_classes import describe_users_error, is_users_class
@@ -38,7 +38,7 @@ def check_observations(observations: Any, num_active: int, space: Space) -> None
     _check_array("observations", observations, (num_active, *(space.shape or ())), "biuf")
 
 
-def _check_actions(space: Space) -> None:
+def check_actions(space: Space) -> None:
     """EnvStepError for actions that no policy chooses."""
     is_choice = isinstance(space, Discrete) and space.start == 0
     is_vector = isinstance(space, Box) and len(space.shape) == 1 and space.dtype.kind == "f"
@@ -53,22 +53,6 @@ def _check_array(what: str, array: Any, shape: tuple[int, ...], kinds: str) -> N
         raise EnvStepError(f"{what} must be {wanted} of shape {shape}, got {found}")
 
 
-def start_and_check(env: BatchEnv, spec: EnvironmentSpec) -> None:
-    """Starts an environment that was made only to learn about it, and steps it once if a user's wrapper is on it.
-
-    ValueError, in one line that names the wrapper, if that raises or returns anything else than its contract says.
-    """
-    with convert_wrapper_errors(spec, ValueError):
-        observations = env.start(0)
-        if not _list_users_wrappers(spec):
-            return
-        check_observations(observations, env.num_envs, env.observation_space)
-        _check_actions(env.action_space)
-        active, space = np.arange(env.num_envs), env.action_space
-        action = np.clip(0, space.low, space.high).astype(space.dtype) if isinstance(space, Box) else np.int64(0)
-        check_env_step(env.step(np.stack([action] * env.num_envs), active), env.num_envs, env.observation_space)
-
-
 @contextmanager
 def convert_wrapper_errors(spec: EnvironmentSpec, target: type[ValueError] | type[EngineError]) -> Iterator[None]:
     """Turns an exception in a method of a user's batch wrapper into `target`, in one line that names the wrapper.
@@ -79,7 +63,7 @@ def convert_wrapper_errors(spec: EnvironmentSpec, target: type[ValueError] | typ
     try:
         yield
     except EnvStepError as error:
-        if names := _list_users_wrappers(spec):
+        if names := list_users_wrappers(spec):
             raise target(f"wrappers {' or '.join(map(repr, names))} cannot be used: {error}") from error
         raise
     except Exception as error:
@@ -90,11 +74,12 @@ def convert_wrapper_errors(spec: EnvironmentSpec, target: type[ValueError] | typ
 
 def _find_raising_wrapper(error: Exception, spec: EnvironmentSpec) -> str:
     """The name of the wrapper, if the innermost environment in the traceback is one of a user's; else empty."""
-    names = {find_class("wrapper", each): each for each in _list_users_wrappers(spec)}
+    names = {find_class("wrapper", each): each for each in list_users_wrappers(spec)}
     owners = [type(frame.f_locals.get("self")) for frame, _ in traceback.walk_tb(error.__traceback__)]
     return next((names.get(each, "") for each in reversed(owners) if each in names or hasattr(each, "step")), "")
 
 
-def _list_users_wrappers(spec: EnvironmentSpec) -> list[str]:
+def list_users_wrappers(spec: EnvironmentSpec) -> list[str]:
+    """The names of the batch wrappers that are not ours."""
     wrappers = (*spec.wrappers, *spec.training_wrappers)
     return [each.name for each in wrappers if is_users_class(each.name)]

@@ -11,7 +11,7 @@ from hebbes.environments.environment_options import ACTION_BOUNDS
 from hebbes.environments.environment_spec import EnvironmentSpec
 from hebbes.environments.make_batch_env import choose_backend, make_batch_env
 from hebbes.environments.morphologies import shorten_morphology_name
-from hebbes.environments.wrapper_errors import start_and_check
+from hebbes.environments.trial import check_accepts_unbounded_actions, start_and_check
 from hebbes.environments.wrapper_spec import WrapperSpec, make_wrapper_spec
 from hebbes.execution.episode import Agent
 from hebbes.files.policy_file import count_outputs
@@ -21,7 +21,6 @@ from hebbes.registry.users_classes import make_policy
 from hebbes.training.config import TrainConfig
 from hebbes.training.owners import find_trainer
 from hebbes.training.program_words import list_program_words
-from hebbes.training.unbounded_actions import check_accepts_unbounded_actions
 from hebbes.wrappers.atari_42 import SCREEN
 from hebbes.wrappers.channels_last import has_channels_first
 from hebbes.wrappers.crop import compute_cropped_shape

@@ -51,10 +51,14 @@ STOPPED = {
         "generation 1: every member failed: non-finite reward",
     ),
     "every simulator raises": (
-        make_script_flags(raise_at=1),
+        make_script_flags(raise_at=2),
         "generation 1: every member failed: RuntimeError: scripted",
     ),
     "simulator cannot be made": (make_script_flags(raise_in="constructor"), "scripted failure in constructor"),
+    "simulator cannot be stepped": (
+        make_script_flags(raise_at=1),
+        "fails in its first env step: RuntimeError",
+    ),
     "simulator cannot begin": (make_script_flags(raise_in="reset"), "scripted failure in reset"),
     "learning rate 1e39": (["--lr", "1e39", *make_script_flags()], "the weights are no longer finite"),
     "sigma underflows": (

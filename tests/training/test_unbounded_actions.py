@@ -7,6 +7,7 @@ from gymnasium.spaces import Box
 
 from hebbes.environments.environment_spec import EnvironmentSpec
 from hebbes.environments.make_batch_env import make_batch_env
+from hebbes.environments.trial import check_accepts_unbounded_actions
 from hebbes.environments.wrapper_spec import WrapperSpec
 from hebbes.evaluation.play import make_evaluation_spec, play
 from hebbes.execution.episode import Agent, run_episode
@@ -18,7 +19,6 @@ from hebbes.programs.import_reference import ImportConfig
 from hebbes.training.agent_and_environment import make_environment_spec
 from hebbes.training.prepare import prepare
 from hebbes.training.run import execute
-from hebbes.training.unbounded_actions import check_accepts_unbounded_actions
 from hebbes.wrappers.base import BatchWrapper
 
 POLICY = MLP((17,), 6, hidden_sizes=(16,), bias=True)

@@ -1,0 +1,84 @@
+"""Tries an environment before a run is made: starts it and steps it once.
+
+The environments are made only for that, and thrown away. Later a simulator that fails costs only its own episode.
+"""
+
+from contextlib import redirect_stderr
+from io import StringIO
+
+import numpy as np
+from gymnasium.spaces import Box
+from jaxtyping import Shaped
+
+from hebbes.contracts.environment import BatchEnv, EnvStep, Space
+from hebbes.environments.environment_options import ACTION_BOUNDS
+from hebbes.environments.environment_spec import EnvironmentSpec
+from hebbes.environments.make_batch_env import make_batch_env
+from hebbes.environments.stepping_guard import find_allowed_range
+from hebbes.environments.wrapper_errors import (
+    check_actions,
+    check_env_step,
+    check_observations,
+    convert_wrapper_errors,
+    list_users_wrappers,
+)
+
+
+def start_and_check(env: BatchEnv, spec: EnvironmentSpec) -> None:
+    """Starts an environment, and steps it once if it or one of its wrappers may be a user's.
+
+    ValueError, in one line, if the simulator fails in this env step or returns something invalid. It names the wrapper
+    if a user's wrapper does so. What `start` raises passes.
+    """
+    with convert_wrapper_errors(spec, ValueError):
+        observations = env.start(0)
+        is_wrapped = bool(list_users_wrappers(spec))
+        if is_wrapped:
+            check_observations(observations, env.num_envs, env.observation_space)
+            check_actions(env.action_space)
+        if not is_wrapped and spec.backend != "gymnasium":
+            return
+        env_step = _step_once(env, _make_allowed_action(env.action_space))
+        if is_wrapped:
+            check_env_step(env_step, env.num_envs, env.observation_space)
+    if env_step.faults:
+        raise ValueError(f"environment {spec.environment!r} fails in its first env step: {env_step.faults[0]}")
+
+
+def check_accepts_unbounded_actions(spec: EnvironmentSpec, action_space: Box) -> None:
+    """ValueError if the simulator refuses actions beyond their bounds, which `action_bounds none` may send.
+
+    The action that is tried exceeds its upper bounds by the width of the bounds.
+    """
+    env = make_batch_env(spec, [0], threads=1, training=False)
+    try:
+        env.start(0)
+        faults = _step_once(env, _make_action_beyond_bounds(action_space)).faults
+    finally:
+        env.close()
+    if faults:
+        allowed = ", ".join(name for name in ACTION_BOUNDS if name != "none")
+        raise ValueError(
+            f"action_bounds 'none' is not for {spec.environment}, whose simulator refuses actions beyond their bounds "
+            f"({faults[0]}); allowed: {allowed}"
+        )
+
+
+def _step_once(env: BatchEnv, action: Shaped[np.ndarray, "*action"]) -> EnvStep:
+    """An env step of the only sub-environment."""
+    with redirect_stderr(StringIO()):  # the back end prints tracebacks
+        return env.step(action[np.newaxis], np.array([0]))
+
+
+def _make_allowed_action(space: Space) -> Shaped[np.ndarray, "*action"]:
+    """The allowed action nearest to zero."""
+    low, high = (space.low, space.high) if isinstance(space, Box) else find_allowed_range(space)  # type: ignore[misc]
+    return np.asarray(np.clip(np.zeros(space.shape or ()), low, high), space.dtype)
+
+
+def _make_action_beyond_bounds(space: Box) -> Shaped[np.ndarray, "*action"]:
+    """An action beyond every upper bound, or beyond the lower bound where there is no upper one."""
+    low, high = space.low.astype(np.float64), space.high.astype(np.float64)
+    width = np.where(space.bounded_below & space.bounded_above, high - low, 1.0)
+    beyond = np.where(space.bounded_above, high + width, np.where(space.bounded_below, low - 1.0, 0.0))
+    return beyond.astype(space.dtype)
