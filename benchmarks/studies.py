@@ -99,14 +99,14 @@ STUDIES = {
         seeds=range(310, 350),
     ),
     "ant_damage": Study(
-        minutes={"AntBulletEnv-v0": 145},
+        minutes={"AntBulletEnv-v0": 60},
         methods={
             "static": Method("train_static.py", {"preset": "damage"}),
             "plastic": Method("train_hebbian.py", {"preset": "damage"}),
             "merged": Method("train_hebbian.py", {"preset": "damage"}, merged_from="plastic"),
         },
         options={
-            "max_env_steps": "20000000",
+            "max_env_steps": "5000000",
             "generations": "none",
             "population_size": "100",
             "test_episodes": "0",
