@@ -15,7 +15,8 @@ from scipy.stats import binom
 import hebbes
 from benchmarks import zoo
 from hebbes.files.option_file import read_yaml
-from hebbes.files.policy_file import WeightFileError, read_policy_file
+from hebbes.files.policy_file import read_policy_file
+from hebbes.files.weight_file import WeightFileError
 from hebbes.files.zoo import ZOO
 from hebbes.options.command_line import parse_config
 from hebbes.training.prepare import prepare

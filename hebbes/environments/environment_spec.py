@@ -35,6 +35,16 @@ class EnvironmentSpec:
     morphologies: tuple[str, ...] = (INTACT,)
     """Every episode is played in each of them. As from `hebbes.environments.morphologies.pin_morphology`."""
 
+    @property
+    def batch_wrappers(self) -> tuple[WrapperSpec, ...]:
+        """The batch wrappers of training, innermost first."""
+        return (*self.wrappers, *self.training_wrappers)
+
+    @property
+    def all_wrappers(self) -> tuple[WrapperSpec, ...]:
+        """The wrappers of training, innermost first."""
+        return (*self.gymnasium_wrappers, *self.batch_wrappers)
+
 
 def describe_environment(spec: EnvironmentSpec) -> str:
     """What its returns depend on: id, simulator options, Gymnasium's and users' own wrappers, and morphologies.

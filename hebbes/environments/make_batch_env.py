@@ -59,7 +59,7 @@ def make_batch_env(
         raise ValueError(f"threads must be >= 1, got {threads}")
     env = _make_bare_env(spec, seeds, threads, spec.morphologies[0] if morphology is None else morphology, render_mode)
     try:
-        for wrapper in (*spec.wrappers, *(spec.training_wrappers if training else ())):
+        for wrapper in spec.batch_wrappers if training else spec.wrappers:
             env = _apply_batch_wrapper(env, wrapper)
     except BaseException:
         env.close()

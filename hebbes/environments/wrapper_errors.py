@@ -81,5 +81,4 @@ def _find_raising_wrapper(error: Exception, spec: EnvironmentSpec) -> str:
 
 def list_users_wrappers(spec: EnvironmentSpec) -> list[str]:
     """The names of the batch wrappers that are not ours."""
-    wrappers = (*spec.wrappers, *spec.training_wrappers)
-    return [each.name for each in wrappers if is_users_class(each.name)]
+    return [each.name for each in spec.batch_wrappers if is_users_class(each.name)]

@@ -26,7 +26,7 @@ class WrapperSpec:
     """A wrapper and its options."""
 
     name: str
-    """A name in the table of wrappers, or "package.module:Class"."""
+    """A name in the table of wrappers, or "package.module:Class". A class of ours gets its name in the table."""
     kwargs: Mapping[str, Any] = field(default_factory=dict)
     """Its arguments, as a file gives them back, so that equal wrappers compare equal."""
 
@@ -41,7 +41,7 @@ class WrapperSpec:
 
 
 def make_wrapper_spec(entry: Entry) -> WrapperSpec:
-    """The wrapper in an option's entry. One of ours, if it is named by its place, gets its name in the table."""
+    """The wrapper in an option's entry."""
     if isinstance(entry, str):
         return WrapperSpec(entry)
     ((name, kwargs),) = entry.items()

@@ -54,8 +54,7 @@ class Task:
     @property
     def has_users_code(self) -> bool:
         """Whether code takes part that may be the user's. Its last bits may depend on how many members act together."""
-        wrappers = (*self.environment.wrappers, *self.environment.training_wrappers)
-        names = [describe_class(self.agent.policy), *(each.name for each in wrappers)]
+        names = [describe_class(self.agent.policy), *(each.name for each in self.environment.batch_wrappers)]
         return bool(self.modules or list_users_modules(names))
 
     def count_cases(self, context: Context) -> int:

@@ -112,7 +112,7 @@ class Seats(dict[int, Seat]):
         """Says once that no worker is there: none can be started, or none that began before `since` has started."""
         is_stranded = all(seat.begun <= since and not seat.has_started for seat in self.values())
         if is_stranded != self._is_stranded:
-            say("no worker has started; waiting for a free CPU" if is_stranded else "the work goes on")
+            say("no worker has started; waiting (on a cluster, for a free CPU)" if is_stranded else "the work goes on")
         self._is_stranded = is_stranded
 
 

@@ -219,6 +219,6 @@ class RayEngine(ChunkEngine):
 def find_modules_of_task(task: Task) -> tuple[str, ...]:
     """The modules of the user that a task needs."""
     spec = task.environment
-    wrappers = [wrapper.name for wrapper in (*spec.gymnasium_wrappers, *spec.wrappers, *spec.training_wrappers)]
+    wrappers = [wrapper.name for wrapper in spec.all_wrappers]
     modules = {*task.modules, *spec.imports, type(task.agent.policy).__module__, *list_users_modules(wrappers)}
     return tuple(sorted(name for name in modules if name.partition(".")[0] not in ("hebbes", "__main__")))

@@ -72,16 +72,16 @@ class ProcessWorker:
             self.kill()
 
     def kill(self) -> None:
-        """Kills the process, and those that its simulators have started, which are in its process group."""
-        if self.process.is_alive() and self.process.pid is not None:
-            with suppress(ProcessLookupError, PermissionError):  # it has no group of its own yet
+        """Kills the process, and those that its simulators have started, which are in its group and may outlive it."""
+        if self.process.pid is not None:
+            with suppress(ProcessLookupError, PermissionError):  # it has no group of its own yet, or none any more
                 os.killpg(self.process.pid, signal.SIGKILL)
         self.process.kill()
 
     def receive(self) -> tuple[int | None, Any]:
         """The ticket and the answer that have arrived."""
         try:
-            return self.connection.recv()
+            data = self.connection.recv_bytes()
         except (EOFError, OSError):
             self.process.join(STOP_SECONDS)  # its connection is closed shortly before it ends
             exit_code = self.process.exitcode
@@ -91,6 +91,11 @@ class ProcessWorker:
             return None, Loss(
                 f"worker died (exit code {exit_code})", cause, ended_itself=exit_code is not None and exit_code >= 0
             )
+        try:
+            ticket, answer = ForkingPickler.loads(data)
+        except Exception as error:  # whatever a user's class raises
+            return None, EngineError(describe_with_traceback(error))
+        return ticket, answer
 
 
 @contextmanager

@@ -24,8 +24,7 @@ from hebbes.environments.environment_spec import EnvironmentSpec, spec_from_json
 from hebbes.files.atomic_file import write_atomically
 from hebbes.files.checksummed_file import MAX_HEADER_BYTES, EntryTypes, Header, Listing, decode, encode, peek
 from hebbes.files.torch_file import is_torch_file
-from hebbes.files.weight_file import WeightFileError as WeightFileError
-from hebbes.files.weight_file import as_path, open_regular_file, wrap_file_errors
+from hebbes.files.weight_file import WeightFileError, as_path, open_regular_file, wrap_file_errors
 from hebbes.files.zoo import find_in_zoo
 from hebbes.policies.action_heads import HEADS
 from hebbes.registry.former_names import find_current_class_name, rename_options
@@ -59,19 +58,30 @@ def save_policy(path: str | Path, saved: SavedPolicy) -> None:
     Raises ValueError if the file could not be loaded again, for example for weights that are not finite.
     """
     path = as_path(path)
-    header = {
-        "policy": {"name": saved.policy_name, **get_policy_fields(saved.policy)},
-        "action_head": saved.action_head,
-        "environment": spec_to_json(saved.environment),
-        "provenance": {name: _replace_non_finite(value) for name, value in saved.provenance.items()},
-    }
+    header = _describe(saved.policy_name, saved.policy, saved.action_head, saved.environment)
     _check_description(header)
+    header["provenance"] = {name: _replace_non_finite(value) for name, value in saved.provenance.items()}
     _check_arrays(saved.policy, saved.weights, saved.buffers)
     arrays = {"weights": saved.weights} | {f"buffers.{name}": array for name, array in saved.buffers.items()}
     data = encode("policy", header, arrays)
     if len(data) > MAX_FILE_BYTES:
         raise ValueError(f"the policy file would have {len(data)} bytes, more than {MAX_FILE_BYTES}; {_LARGER}")
     write_atomically(path, data)
+
+
+def check_can_be_saved(
+    name: str, policy: Policy, action_head: str, environment: EnvironmentSpec, allow_imports: Sequence[str]
+) -> None:
+    """Raises ValueError if no file could hold a policy, or if reading the file would fail or make another policy."""
+    header = _describe(name, policy, action_head, environment)
+    check_named_code(header["policy"], environment, allow_imports)
+    try:
+        _check_description(header)
+    except TypeError as error:
+        raise ValueError(f"policy {name!r} has a field that no file can hold: {error}") from error
+    again = _describe(*_make_policy(json.loads(json.dumps(header["policy"]))), action_head, environment)
+    if json.dumps(again["policy"]) != json.dumps(header["policy"]):
+        raise ValueError(f"policy {name!r} would be read from its file as {again['policy']}, and is {header['policy']}")
 
 
 def read_policy_file(path: str | Path, allow_imports: Sequence[str] = ()) -> SavedPolicy:
@@ -130,6 +140,12 @@ def get_policy_fields(policy: Policy) -> dict[str, Any]:
     return dataclasses.asdict(policy)  # type: ignore[call-overload]  # policies are dataclasses, see hebbes/contracts/policy.py
 
 
+def _describe(name: str, policy: Policy, action_head: str, environment: EnvironmentSpec) -> dict[str, Any]:
+    """What the header says of a policy and its environment."""
+    fields = {"name": name, **get_policy_fields(policy)}
+    return {"policy": fields, "action_head": action_head, "environment": spec_to_json(environment)}
+
+
 def _replace_non_finite(value: Any) -> Any:
     return None if isinstance(value, float) and not np.isfinite(value) else value
 
@@ -178,8 +194,7 @@ def _read_description(header: Header, allow_imports: Sequence[str]) -> tuple[str
     name, policy = _make_policy(header["policy"])
     if header["action_head"] not in HEADS:
         raise ValueError(f"unknown action head {header['action_head']!r}; known are {', '.join(HEADS)}")
-    wrappers = (*environment.gymnasium_wrappers, *environment.wrappers, *environment.training_wrappers)
-    for wrapper in {wrapper.name for wrapper in wrappers}:
+    for wrapper in {wrapper.name for wrapper in environment.all_wrappers}:
         find_class("wrapper", wrapper)  # refuses an unknown wrapper before the environment is made
     return name, policy, environment
 
@@ -206,8 +221,7 @@ def check_named_code(policy: Mapping[str, Any], environment: EnvironmentSpec, al
     before the colon must be the name of a module that there is, unless the text is the name of a class. An address
     that begins with http:// names no code.
     """
-    wrappers = (*environment.gymnasium_wrappers, *environment.wrappers, *environment.training_wrappers)
-    classes = [policy.get("name"), environment.environment, *(wrapper.name for wrapper in wrappers)]
+    classes = [policy.get("name"), environment.environment, *(wrapper.name for wrapper in environment.all_wrappers)]
     texts = {leaf for leaf in find_leaves([policy, spec_to_json(environment)]) if isinstance(leaf, str)}
     named = [text for text in sorted(texts) if ":" in text and not text.startswith("http://")]
     foreign = [text for text in named if not is_ours(find_current_class_name(text))]

@@ -14,7 +14,7 @@ from hebbes.execution.engines import check_may_start_processes, make_engine
 from hebbes.execution.episode import Agent
 from hebbes.execution.provenance import find_conditions
 from hebbes.files.checkpoint import Checkpoint
-from hebbes.files.policy_file import check_named_code, get_policy_fields
+from hebbes.files.policy_file import check_can_be_saved, get_policy_fields
 from hebbes.recording.loggers import check_logger
 from hebbes.registry.users_classes import convert_errors
 from hebbes.reporting.video import check_encoder
@@ -40,10 +40,9 @@ def assemble_run(config: TrainConfig, folder: Path, checkpoint: Checkpoint | Non
     config = resolve_policy(config, observation_space)
     agent = make_agent(config, observation_space, action_space)
     _check_size(agent)
+    check_can_be_saved(config.choices.policy, agent.policy, agent.action_head, environment, config.trusted_modules)
     needs = check_run_memory(config, agent, environment)
     if checkpoint is None:
-        policy = {"name": config.choices.policy, **get_policy_fields(agent.policy)}
-        check_named_code(policy, environment, config.trusted_modules)  # so that its policy files can be loaded
         initial, buffers = find_starting_point(config, agent, environment)
         progress, conditions = Progress(), find_conditions()
     else:

@@ -43,6 +43,8 @@ class BackgroundFilms:
 
     def __init__(self, run: Run, console: Console):
         self._run, self._console = run, console
+        self.has_failed = False
+        """Whether videos are missing that a resume would make."""
         self._every = run.config.run.video_every
         self._folder = run.folder / VIDEOS
         self._dispatch = Dispatch(ProcessTransport(LowPriority, 1))
@@ -111,7 +113,7 @@ class BackgroundFilms:
 
     def _give_up(self, reason: str) -> None:
         self._console.print_notice(f"no more videos: {reason.partition(chr(10))[0]}")
-        self._every = None
+        self._every, self.has_failed = None, True
 
 
 def film_policy(

@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 from hebbes.contracts.option import find_unused_options
@@ -121,6 +122,11 @@ class TrainConfig:
 
     def as_options(self) -> dict[str, Any]:
         """Values by name in plain types, without the options that say where options are read from."""
+        return dict(self._plain_options)
+
+    @cached_property
+    def _plain_options(self) -> dict[str, Any]:
+        """Those of `as_options`, which every checkpoint has, found once."""
         options, values = self.options, self.values
         names, saved = choose_names(options), [each for each in options if each.is_saved]
         return {names[each.key]: make_list(values[each.key]) for each in saved}

@@ -51,7 +51,7 @@ class Evolution(Trainer):
         self.num_units = self._options.generations
         make_strategy = partial(_make_strategy, config, self._policy.layout, weights)
         try_strategy(self._options.strategy, make_strategy, self._policy.layout)
-        _check_start(config, make_strategy())  # not ours: asking may change it
+        _check_start(config, make_strategy())  # one that is thrown away, because asking may change it
         self.strategy = make_strategy()
         self._constants = {name: array for name, array in buffers.items() if name not in NORMALIZATION_BUFFERS}
         self._moments = read_moments(buffers)

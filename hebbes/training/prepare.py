@@ -36,8 +36,8 @@ def prepare(config: TrainConfig, read_options: Callable[[Path], TrainConfig] | N
     """The runs that the options ask for, new or resumed: one, or one for each seed. One of them is ready.
 
     ValueError if an option is wrong. Everything is checked before any file is written. Only the run of the first seed
-    is checked, because the others differ in nothing but the seed. When several seeds are resumed, `read_options`
-    returns the options of a run that has begun, from its folder, and it is the first that can go on.
+    is checked, because the others differ in nothing but the seed. When several seeds are resumed, the ready run is that
+    of the first seed that can go on, and `read_options` reads the options of a run that has begun from its folder.
     """
     if config.run.seeds == 1:
         run = _begin_run(config) if config.run.resume is None else _resume_run(config, Path(config.run.resume))

@@ -154,7 +154,8 @@ def execute(run: Run, on_row: OnRow | None = None, console: Console | None = Non
             os.close(run.lock)
     for loss in loggers.losses:
         console.print_notice(f"lost            {loss}")
-    advice = METRICS_ADVICE * bool(loggers.losses) if is_drawn and is_saved else RESUME_ADVICE
+    is_written = is_drawn and is_saved and not films.has_failed
+    advice = METRICS_ADVICE * bool(loggers.losses) if is_written else RESUME_ADVICE
     return TrainedRun(run.folder, returns, advice)
 
 

@@ -8,6 +8,7 @@ import os
 import shlex
 import shutil
 import sys
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
@@ -31,6 +32,9 @@ from hebbes.training.saved_runs import BEST, KEPT, LATEST
 
 COMMAND_TXT = "command.txt"
 """The file of a run's command lines, with commit and versions."""
+
+MOST_DUE = 100
+"""Largest number of kept policies that wait until they can be written."""
 
 INIT_FROM = "init_from.dat"
 """Copy of the file `--init_from` for several seeds. The file itself may change before the last run starts."""
@@ -200,11 +204,14 @@ class RunFiles:
         self._run = run
         self._options = run.config.list_used_options(without=INCIDENTAL)
         self._best: Snapshot | None = None
+        self._due: deque[tuple[Snapshot, Mapping[str, str]]] = deque(maxlen=MOST_DUE)  # to be kept, and not yet written
         for folder in (run.folder, run.folder / KEPT):
             delete_leftovers(folder)
 
     def save(self, checkpoint: Checkpoint) -> None:
         """Writes the checkpoint first, so that no policy file is ever newer than it; OSError if a write fails."""
+        if any(checkpoint.progress.units % every == 0 for every in self._run.config.run.keep_intervals):
+            self._due.append((checkpoint.latest, checkpoint.conditions))
         save_checkpoint(self._run.folder / checkpoints.FOLDER, checkpoint)
         best = checkpoint.progress.best
         if best is not None and best is not self._best:
@@ -212,9 +219,10 @@ class RunFiles:
             self._best = best
         if checkpoint.progress.units:
             self._save_policy(LATEST, checkpoint.latest, checkpoint.conditions)
-        if any(checkpoint.progress.units % every == 0 for every in self._run.config.run.keep_intervals):
+        while self._due:
             (self._run.folder / KEPT).mkdir(exist_ok=True)
-            self._save_policy(f"{KEPT}/{checkpoint.progress.units:08}.dat", checkpoint.latest, checkpoint.conditions)
+            self._save_policy(f"{KEPT}/{self._due[0][0].units:08}.dat", *self._due[0])
+            self._due.popleft()
 
     def _save_policy(self, name: str, snapshot: Snapshot, conditions: Mapping[str, str]) -> None:
         config, task = self._run.config, self._run.task

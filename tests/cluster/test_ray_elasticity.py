@@ -82,7 +82,7 @@ def test_when_all_nodes_are_gone_it_waits_for_one(joined, bits, capfd):
         gate.touch()
         assert answers.result(300) == bits
     said = capfd.readouterr().err
-    assert said.count("no worker has started; waiting for a free CPU\n") == 1
+    assert said.count("no worker has started; waiting (on a cluster, for a free CPU)\n") == 1
     assert said.count("the work goes on\n") == 1
 
 
@@ -128,7 +128,7 @@ def test_while_other_work_has_all_cpus_it_waits_and_says_so(joined, monkeypatch,
     capfd.readouterr()  # that nodes of other tests are gone
     ticket = engine.submit(return_seven)
     assert engine._dispatch.collect([ticket], timeout=2) is None
-    assert capfd.readouterr().err == "no worker has started; waiting for a free CPU\n"
+    assert capfd.readouterr().err == "no worker has started; waiting (on a cluster, for a free CPU)\n"
     cluster.ray.kill(other)
     assert engine.collect([ticket]) == (ticket, 7)
     assert capfd.readouterr().err == "the work goes on\n"

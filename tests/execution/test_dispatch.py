@@ -180,7 +180,8 @@ def test_without_any_machine_it_waits_for_one_and_says_so(capsys):
     transport.wait = come_back
     ticket = dispatch.submit(count_up, 7)
     assert dispatch.collect([ticket])[1] == (7, 1)
-    assert capsys.readouterr().err == "no worker has started; waiting for a free CPU\nthe work goes on\n"
+    stranded = "no worker has started; waiting (on a cluster, for a free CPU)"
+    assert capsys.readouterr().err == f"{stranded}\nthe work goes on\n"
 
 
 def test_a_time_limit_does_not_include_the_wait_for_a_thread():

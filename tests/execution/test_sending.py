@@ -23,6 +23,24 @@ def make_lock(host):
     return Lock()
 
 
+class Unreadable:
+    """Pickles, and raises the error when it is read."""
+
+    def __init__(self, error):
+        self.error = error
+
+    def __reduce__(self):
+        return raise_error, (self.error,)
+
+
+def raise_error(error):
+    raise error
+
+
+def answer_unreadably(host, error):
+    return Unreadable(error)
+
+
 def test_what_cannot_be_sent_between_processes_is_an_error_that_says_so(monkeypatch):
     module = ModuleType("only_in_this_process")
     monkeypatch.setitem(sys.modules, module.__name__, module)
@@ -35,6 +53,14 @@ def test_what_cannot_be_sent_between_processes_is_an_error_that_says_so(monkeypa
             dispatch.collect([dispatch.submit(function)])
     with pytest.raises(EngineError, match="no descriptor is left"):
         dispatch.collect([dispatch.submit(count_up, CannotBeRead())])
+    dispatch.close()
+
+
+@pytest.mark.parametrize("error", [FileNotFoundError(2, "no such chip"), KeyError("no such chip")])
+def test_an_answer_that_cannot_be_read_is_no_dead_worker(error):
+    dispatch = Dispatch(ProcessTransport(Counter, 1))
+    with pytest.raises(EngineError, match="no such chip"):
+        dispatch.collect([dispatch.submit(answer_unreadably, error)])
     dispatch.close()
 
 

@@ -144,7 +144,8 @@ def test_when_no_worker_starts_for_long_it_says_so(transport, capsys):
     finish_at(transport, 500.0)
     do_jobs(Dispatch(transport), 3)
     assert transport.made == 2
-    assert capsys.readouterr().err == "no worker has started; waiting for a free CPU\nthe work goes on\n"
+    stranded = "no worker has started; waiting (on a cluster, for a free CPU)"
+    assert capsys.readouterr().err == f"{stranded}\nthe work goes on\n"
 
 
 def test_a_job_with_a_time_limit_is_never_done_twice(transport):

@@ -12,7 +12,8 @@ from safetensors.numpy import save
 from hebbes.environments.environment_spec import EnvironmentSpec
 from hebbes.environments.wrapper_spec import WrapperSpec
 from hebbes.files.checksummed_file import compute_checksum
-from hebbes.files.policy_file import SavedPolicy, WeightFileError, read_policy_file, save_policy
+from hebbes.files.policy_file import SavedPolicy, read_policy_file, save_policy
+from hebbes.files.weight_file import WeightFileError
 from hebbes.policies.action_heads import HEADS
 from hebbes.policies.mlp import MLP
 

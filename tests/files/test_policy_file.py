@@ -19,7 +19,8 @@ from gymnasium.spaces import Box, Discrete
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hebbes.files.policy_file import WeightFileError, check_fits, read_policy_file, save_policy
+from hebbes.files.policy_file import check_fits, read_policy_file, save_policy
+from hebbes.files.weight_file import WeightFileError
 from hebbes.policies.cnn import CNN
 from hebbes.policies.linear import Linear
 from hebbes.policies.mlp import MLP

@@ -11,7 +11,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from safetensors.numpy import save
 
-from hebbes.files.policy_file import WeightFileError, read_policy_file, save_policy
+from hebbes.files.policy_file import read_policy_file, save_policy
+from hebbes.files.weight_file import WeightFileError
 from tests.files.saved_policies import (
     assert_same_policy,
     expect_refusal,

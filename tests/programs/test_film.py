@@ -18,7 +18,9 @@ from hebbes.programs.evaluation_entries import load_entries
 from hebbes.programs.film import FilmConfig, make_scenes
 from hebbes.reporting.film import MIN_WIDTH, add_caption, film_scenes
 from hebbes.training import background_films
+from hebbes.training.advice import RESUME_ADVICE
 from hebbes.training.prepare import prepare
+from hebbes.training.run import execute
 from tests.options.test_users_classes import MINE
 from tests.programs.commands import call_command, run_command
 from tests.training.scripted_runs import make_config, make_scripted_config, resume, train
@@ -110,9 +112,11 @@ def test_a_process_that_cannot_be_started_costs_one_line(tmp_path, capsys, monke
             raise BlockingIOError(errno.EAGAIN, "Resource temporarily unavailable")
 
     monkeypatch.setattr(background_films, "ProcessTransport", Full)
-    folder = train(make_scripted_config(tmp_path, generations=2, keep_every=1, video_every=1))
+    (run,) = prepare(make_scripted_config(tmp_path, generations=2, keep_every=1, video_every=1))
+    done, folder = execute(run), run.folder
     said = capsys.readouterr().out
     assert said.count("no more videos: Resource temporarily unavailable: ") == 1
+    assert done.advice == RESUME_ADVICE  # which makes them
     assert list_names(folder / "kept")[-1] == "00000002.dat"
 
 

@@ -8,11 +8,14 @@ from pathlib import Path
 import pytest
 
 from hebbes.files.checkpoint import FOLDER, load_newest_checkpoint, save_checkpoint
+from hebbes.files.policy_file import read_policy_file
 from hebbes.programs.sweeps.sweep_options import SWEEPS
 from hebbes.training.background_films import VIDEOS
+from hebbes.training.prepare import prepare
+from hebbes.training.run import execute
 from hebbes.training.run_options import RESERVED_NAMES
 from hebbes.training.run_status import read_status
-from hebbes.training.saved_runs import KEPT, find_run_folders, list_policy_files, read_saved_run
+from hebbes.training.saved_runs import KEPT, find_run_folders, list_kept_files, list_policy_files, read_saved_run
 from tests.training.scripted_runs import make_scripted_config, train
 
 
@@ -119,3 +122,18 @@ def test_a_time_that_no_float_holds_is_damage(trained, tmp_path):
     progress = replace(checkpoint.progress, seconds=10**400)
     save_checkpoint(tmp_path / "checkpoint", replace(checkpoint, progress=progress))
     assert read_status(tmp_path).state == "damaged"
+
+
+def test_a_policy_to_keep_is_written_later_if_something_is_in_its_place(tmp_path):
+    (run,) = prepare(make_scripted_config(tmp_path, generations=4, keep_every=1))
+    obstacle = run.folder / KEPT / "00000002.dat"
+
+    def obstruct(row):
+        if row["generation"] == 1:
+            (obstacle / "in the way").mkdir(parents=True)
+        if row["generation"] == 3:
+            shutil.rmtree(obstacle)
+
+    assert execute(run, obstruct).is_complete
+    assert [path.name for path in list_kept_files(run.folder)] == [f"{number:08}.dat" for number in range(5)]
+    assert read_policy_file(obstacle, ["tests.scripted"]).provenance["generation"] == 2
