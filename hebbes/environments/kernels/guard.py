@@ -1,7 +1,9 @@
 """Compiled checks of every env step: quicker than the calls of NumPy that they replace. They keep the GIL."""
 
 import numpy as np
-from numba import boolean, int32, njit, types, void
+from numba import boolean, int32, types, void
+
+from hebbes.compilation import njit
 
 _IDS = types.Array(int32, 1, "C", readonly=True)
 _FLAGS = types.Array(boolean, 1, "A", readonly=True)

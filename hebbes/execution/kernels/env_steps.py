@@ -1,8 +1,9 @@
 """Compiled sums of every env step: quicker than the calls of NumPy that they replace. They keep the GIL."""
 
 import numpy as np
-from numba import boolean, float32, float64, int64, njit, types
+from numba import boolean, float32, float64, int64, types
 
+from hebbes.compilation import njit
 from hebbes.contracts.environment import MAX_FLOAT32
 
 _FLAGS = types.Array(boolean, 1, "A", readonly=True)

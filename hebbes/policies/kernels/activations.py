@@ -4,8 +4,9 @@ Klambauer et al. 2017, "Self-Normalizing Neural Networks", arXiv 1706.02515, eq.
 """
 
 import numpy as np
-from numba import float32, njit, types, void
+from numba import float32, types, void
 
+from hebbes.compilation import njit
 from hebbes.policies.kernels.simd import float_of
 
 LAMBDA = np.float32(1.0507009873554805)

@@ -9,8 +9,9 @@ three vectors of pixels. Each pixel adds its taps in the order of the layout, to
 """
 
 import numpy as np
-from numba import int64, njit, types, void
+from numba import int64, types, void
 
+from hebbes.compilation import njit
 from hebbes.policies.kernels.simd import (
     LANES,
     TILE_ROWS,

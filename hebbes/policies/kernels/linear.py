@@ -1,8 +1,9 @@
 """The product of each member's matrix with its inputs, and the sum of products that all dense rows use."""
 
 import numpy as np
-from numba import int64, njit, types, void
+from numba import int64, types, void
 
+from hebbes.compilation import njit
 from hebbes.policies.kernels.simd import unit_stride
 
 _ROWS = types.Array(types.float32, 2, "A", readonly=True)

@@ -8,8 +8,9 @@ sum runs over the inputs in their order, in every batch.
 
 import numpy as np
 from jaxtyping import Float32
-from numba import int64, njit, types, void
+from numba import int64, types, void
 
+from hebbes.compilation import njit
 from hebbes.contracts.policy import Layout, LowRankWeights, Rows, name_left_factor, name_right_factor
 from hebbes.policies.kernels.linear import REORDERED
 from hebbes.policies.kernels.simd import WIDE_LANES, multiply_add, store, wide_load, wide_zeros

@@ -1,8 +1,9 @@
 """Running moments of observations, one member a row (Welford 1962, Technometrics 4(3))."""
 
 import numpy as np
-from numba import float64, int64, njit, types, void
+from numba import float64, int64, types, void
 
+from hebbes.compilation import njit
 from hebbes.policies.kernels.observations import DTYPES
 
 _MEMBERS, _COUNTS, _MOMENTS = types.Array(int64, 1, "C", readonly=True), int64[::1], float64[:, ::1]

@@ -7,8 +7,8 @@ the output is linear. Parameters lie layer after layer, each a matrix (out, in) 
 from typing import Any
 
 import numpy as np
-from numba import njit
 
+from hebbes.compilation import njit
 from hebbes.policies.learning_rules import HIDDEN
 
 NUM_ROWS = 1 + 2 * HIDDEN

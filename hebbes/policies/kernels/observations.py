@@ -4,10 +4,11 @@ from math import prod
 
 import numpy as np
 from jaxtyping import Shaped
-from numba import float32, float64, njit, types, uint8, void
+from numba import float32, float64, types, uint8, void
+
+from hebbes.compilation import njit
 
 CLIP = np.float32(10)
-# Signatures are explicit, because Numba's cache can mix up signatures that processes compile at the same time.
 DTYPES = {np.dtype(np.float32): float32, np.dtype(np.float64): float64, np.dtype(np.uint8): uint8}
 _ROWS = [types.Array(kind, 2, "C", readonly=True) for kind in DTYPES.values()]
 _OUTPUTS, _STATISTIC = float32[:, ::1], types.Array(float32, 1, "C", readonly=True)

@@ -22,8 +22,8 @@ from typing import Any
 
 import numpy as np
 from jaxtyping import Bool, Float32
-from numba import njit
 
+from hebbes.compilation import njit
 from hebbes.contracts.policy import Rows
 from hebbes.policies.kernels.linear import dot
 from hebbes.policies.kernels.neural_rule import NUM_ROWS, network_outputs

@@ -2,7 +2,8 @@
 
 import numpy as np
 from jaxtyping import UInt, UInt8, UInt32
-from numba import njit
+
+from hebbes.compilation import njit
 
 WEIGHT_BITS = 12  # an 8-bit pixel that is mixed twice with 12-bit weights just fits a uint32
 HALF = 1 << (2 * WEIGHT_BITS - 1)

@@ -2,7 +2,8 @@
 
 import numpy as np
 from jaxtyping import Float32, Int64, UInt8
-from numba import njit
+
+from hebbes.compilation import njit
 
 TOP, SIDE, NEW_SIDE = 34, 160, 42
 TAPS = 4
