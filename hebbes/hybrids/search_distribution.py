@@ -16,9 +16,9 @@ from jaxtyping import Float32, Float64
 from hebbes.contracts.option import check_options, option
 from hebbes.contracts.search_space import LogUniform
 from hebbes.hybrids.variance_rules import MIN_VARIANCE
-from hebbes.strategies.core.adaptive import check_spread, compute_move_metrics
 from hebbes.strategies.core.populations import GaussianPopulation
 from hebbes.strategies.core.restoring import Restorable
+from hebbes.strategies.core.spread import check_spread, compute_move_metrics
 
 
 @dataclass(frozen=True)
@@ -70,16 +70,19 @@ class SearchDistribution(Restorable, ABC):
         `mean_fitness` is the mean policy's return, as far as it is known. A return that is NaN or infinite is that of a
         failed episode, which is worse than any other.
         """
-        before, sigma = self._mean.copy(), self._sigma
+        before, sigma, deviation = self._mean.copy(), self._sigma, np.sqrt(self._variance)
         returns = [value if isfinite(value) else nan for value in (fitness, mean_fitness)]
         metrics = self._update(individual.astype(np.float64), *returns)
         if metrics.keys() != set(self.own_metrics):
             raise ValueError(f"_update must return the metrics of own_metrics {self.own_metrics}, got {list(metrics)}")
-        return {**compute_move_metrics(sigma, before, self._mean), **metrics}
+        return {**compute_move_metrics(sigma, deviation, before, self._mean), **metrics}
 
     def skip(self) -> dict[str, float]:
         """The metrics of an individual that is not told."""
-        return {**compute_move_metrics(self._sigma, self._mean, self._mean), **dict.fromkeys(self.own_metrics, nan)}
+        return {
+            **compute_move_metrics(self._sigma, self._sigma, self._mean, self._mean),
+            **dict.fromkeys(self.own_metrics, nan),
+        }
 
     @property
     def _sigma(self) -> float:

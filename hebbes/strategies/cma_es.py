@@ -14,9 +14,10 @@ import numpy as np
 from jaxtyping import Float32, Float64
 
 from hebbes.contracts.strategy import SearchMemory
-from hebbes.strategies.core.adaptive import AdaptiveSettings, check_initial_mean, check_memory, check_spread
+from hebbes.strategies.core.adaptive import AdaptiveSettings, check_initial_mean, check_memory
 from hebbes.strategies.core.dense import DensePopulation, draw_noise, estimate_dense_memory
 from hebbes.strategies.core.library_search import LibraryStrategy, import_cmaes
+from hebbes.strategies.core.spread import check_spread
 
 FIXED_MATRICES = 12
 """Square matrices that an update holds: the covariance, its factors and temporaries."""

@@ -20,9 +20,10 @@ from jaxtyping import Float32, Float64, Int
 
 from hebbes.contracts.policy import Weights
 from hebbes.contracts.strategy import SearchMemory
-from hebbes.strategies.core.adaptive import AdaptiveSettings, check_spread
+from hebbes.strategies.core.adaptive import AdaptiveSettings
 from hebbes.strategies.core.dense import draw_noise
 from hebbes.strategies.core.library_search import LibraryStrategy
+from hebbes.strategies.core.spread import check_spread
 
 LIBRARY_VECTORS, LIBRARY_ROWS = 37, 14
 """Float64 arrays of (params, 1) and of (params, members) that the library's `one_iteration` holds at once; measured."""

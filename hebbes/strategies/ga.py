@@ -21,9 +21,9 @@ from hebbes.contracts.option import check_options, option
 from hebbes.contracts.randomness import Purpose, make_generator
 from hebbes.contracts.search_space import Choice, LogUniform
 from hebbes.contracts.strategy import Results, SearchMemory
-from hebbes.strategies.core.adaptive import check_spread, compute_move_metrics
 from hebbes.strategies.core.lineages import LineagePopulation, ParentLineages
 from hebbes.strategies.core.selection import compute_tied_share, sort_best_first
+from hebbes.strategies.core.spread import check_spread, compute_move_metrics
 
 
 @dataclass(frozen=True)
@@ -93,10 +93,8 @@ class GA:
             mutations = [() if member == elite_id else ((population.generation, member),) for member in best]
             self._parents = population.parents.select(parents, mutations)
             self._elite = self._parents.make_row(0)
-        return {
-            **compute_move_metrics(self._settings.sigma, before.astype(np.float64), self._elite.astype(np.float64)),
-            "tied_share": compute_tied_share(fitness[:-1]),
-        }
+        sigma, moved = self._settings.sigma, (before.astype(np.float64), self._elite.astype(np.float64))
+        return {**compute_move_metrics(sigma, sigma, *moved), "tied_share": compute_tied_share(fitness[:-1])}
 
     def state_dict(self) -> dict[str, np.ndarray]:
         """The lineages of the parents, that of the elite first."""

@@ -22,9 +22,9 @@ from hebbes.contracts.option import check_options, option
 from hebbes.contracts.population import Population
 from hebbes.contracts.search_space import LogUniform
 from hebbes.contracts.strategy import Results, SearchMemory
-from hebbes.strategies.core.adaptive import check_spread, compute_move_metrics
 from hebbes.strategies.core.populations import GaussianPopulation
 from hebbes.strategies.core.restoring import Restorable
+from hebbes.strategies.core.spread import check_spread, compute_move_metrics
 
 TARGET_SUCCESS_RATE = 0.2
 
@@ -83,4 +83,4 @@ class OnePlusOne(Restorable):
         if candidate != parent:
             self._sigma = sigma * exp((float(candidate > parent) - TARGET_SUCCESS_RATE) / self._damping)
             self._sigma = max(self._sigma, min(self._settings.sigma_min, self._settings.sigma))
-        return compute_move_metrics(sigma, before.astype(np.float64), self._parent.astype(np.float64))
+        return compute_move_metrics(sigma, sigma, before.astype(np.float64), self._parent.astype(np.float64))

@@ -15,9 +15,10 @@ import numpy as np
 from jaxtyping import Float32, Float64
 
 from hebbes.contracts.strategy import SearchMemory
-from hebbes.strategies.core.adaptive import AdaptiveSettings, check_initial_mean, check_spread
+from hebbes.strategies.core.adaptive import AdaptiveSettings, check_initial_mean
 from hebbes.strategies.core.library_search import LibraryStrategy, import_cmaes
 from hebbes.strategies.core.populations import GaussianPopulation
+from hebbes.strategies.core.spread import check_spread
 
 BYTES_PER_WEIGHT = 27
 """Peak memory of the library's update, per weight and member, in float32 and float64 rows; measured."""

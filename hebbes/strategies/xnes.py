@@ -17,11 +17,12 @@ from jaxtyping import Float32, Float64
 from hebbes.contracts.option import option
 from hebbes.contracts.search_space import LogUniform
 from hebbes.contracts.strategy import Results, SearchMemory
-from hebbes.strategies.core.adaptive import AdaptiveSettings, check_memory, check_spread, compute_move_metrics
+from hebbes.strategies.core.adaptive import AdaptiveSettings, check_memory
 from hebbes.strategies.core.dense import DensePopulation, draw_noise, estimate_dense_memory
 from hebbes.strategies.core.restoring import Restorable
 from hebbes.strategies.core.selection import compute_tied_share
 from hebbes.strategies.core.shaping import nes_utilities
+from hebbes.strategies.core.spread import check_spread, compute_move_metrics
 
 MATRICES = 10
 """Square matrices that an update holds at once: B and temporaries."""
@@ -88,7 +89,7 @@ class XNES(Restorable):
         """Updates mean, sigma and shape; returns the metrics, with sigma as the root mean square over the weights."""
         fitness = results.fitness[:-1]
         u, z = nes_utilities(fitness), population.noise(range(self._population_size))
-        before, deviation = self._mean, np.sqrt(np.square(self._compute_deviations()).mean())
+        before, deviations = self._mean, self._compute_deviations()
         G_delta = u @ z  # algorithm 1: gradients in the natural coordinates delta and M
         G_M = (z.T * u) @ z - u.sum() * np.eye(len(before))
         G_sigma = np.trace(G_M) / len(before)
@@ -97,7 +98,9 @@ class XNES(Restorable):
         with np.errstate(over="ignore"):  # an infinite sigma is refused by the next `ask`
             self._sigma = float(self._sigma * np.exp(self._sigma_learning_rate / 2 * G_sigma))
         self._shape = self._shape @ symmetric_exponential(self._shape_learning_rate / 2 * G_B)
-        return {**compute_move_metrics(deviation, before, self._mean), "tied_share": compute_tied_share(fitness)}
+        sigma = np.sqrt(np.square(deviations).mean())
+        moved = compute_move_metrics(sigma, deviations, before, self._mean)
+        return {**moved, "tied_share": compute_tied_share(fitness)}
 
 
 def symmetric_exponential(matrix: Float64[np.ndarray, "n n"]) -> Float64[np.ndarray, "n n"]:

@@ -1,13 +1,9 @@
 import numpy as np
 import pytest
 
-from hebbes.strategies.core.adaptive import (
-    AdaptiveSettings,
-    CovarianceTooLargeError,
-    check_memory,
-    check_spread,
-    compute_move_metrics,
-)
+import hebbes
+from hebbes.strategies.core.adaptive import AdaptiveSettings, CovarianceTooLargeError, check_memory
+from hebbes.strategies.core.spread import check_spread, compute_move_metrics
 
 
 @pytest.mark.parametrize(("num_params", "members"), [(2, 6), (10, 10), (100, 17), (1000, 24), (12_288, 32)])
@@ -44,5 +40,24 @@ def test_noise_that_changes_some_weight_is_accepted(deviation):
 
 
 def test_metrics_of_a_step():
-    metrics = compute_move_metrics(np.float64(0.5), np.array([0.0, 4.0, 0.0, 0.0]), np.array([3.0, 4.0, 0.0, 0.0]))
+    before, after = np.array([0.0, 4.0, 0.0, 0.0]), np.array([3.0, 4.0, 0.0, 0.0])
+    metrics = compute_move_metrics(np.float64(0.5), 0.5, before, after)
     assert metrics == {"sigma": 0.5, "update_norm": 3.0, "update_over_sigma": 3.0, "mean_norm": 5.0}
+
+
+def test_each_weight_moves_in_units_of_its_own_sigma():
+    moved = compute_move_metrics(1.0, np.array([0.1, 10.0]), np.zeros(2), np.array([0.3, 40.0]))
+    assert moved["update_over_sigma"] == pytest.approx(np.sqrt((3**2 + 4**2) / 2))
+
+
+@pytest.mark.parametrize("name", ["sep_cma_es", "cma_es", "cr_fm_nes", "xnes"])
+def test_so_it_does_in_every_strategy_that_has_one_for_each(name):
+    scales = 10.0 ** np.arange(5)
+    search = hebbes.Search(name, np.ones(5), sigma=0.5)
+    for _ in range(60):
+        candidates = search.ask()
+        before, deviations = search.mean, search._strategy._compute_deviations()
+        metrics = search.tell(-(scales * np.square(candidates)).sum(axis=1))
+    assert deviations.max() > 3 * deviations.min()
+    move = (search.mean.astype(np.float64) - before) / deviations
+    assert metrics["update_over_sigma"] == pytest.approx(np.sqrt(np.square(move).mean()), rel=1e-3)

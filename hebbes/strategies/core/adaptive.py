@@ -1,23 +1,22 @@
-"""Settings, checks and metrics of the strategies that adapt their own sigma.
+"""Settings of the strategies that adapt their own sigma, and checks before they start.
 
 The default number of members is equation 48 of Hansen 2016, "The CMA Evolution Strategy: A Tutorial", arXiv 1604.00772.
 """
 
 from dataclasses import dataclass
-from math import floor, log, sqrt
+from math import floor, log
 
 import numpy as np
-from jaxtyping import Float32, Float64
+from jaxtyping import Float32
 
 from hebbes.contracts.option import check_options, option
 from hebbes.contracts.search_space import Choice, LogUniform
+from hebbes.strategies.core.spread import MAX_WEIGHT
 
 MAX_MATRIX_BYTES = 4 * 2**30
 """Memory limit of a full covariance and the temporaries of its update; above it a generation takes minutes."""
 MIN_POPULATION_SIZE = 4
 """Fewest members with which these strategies work."""
-MAX_WEIGHT = 1e30
-"""A search with larger weights diverges. The library `cmaes` stops at 1e32, float32 ends at 3e38."""
 
 
 def check_initial_mean(name: str, initial_mean: Float32[np.ndarray, " params"]) -> None:
@@ -84,31 +83,3 @@ def check_memory(strategy: str, num_params: int, population_size: int, fixed: in
             f"parameters and the temporaries of its update, and {MAX_MATRIX_BYTES / 2**30:g} GiB are allowed; "
             "sep_cma_es keeps only the diagonal, or a smaller policy (policy, hidden_sizes) needs less"
         )
-
-
-def check_spread(mean: Float32[np.ndarray, " params"], deviation: float | Float64[np.ndarray, " params"]) -> None:
-    """Raises FloatingPointError if the noise no longer changes any float32 weight, or if a value is too large."""
-    weight, sigma = np.abs(mean).max(), np.max(deviation)
-    if not weight + sigma < MAX_WEIGHT:  # NaN too
-        raise FloatingPointError(
-            f"the search diverges, with weights up to {weight:.3g} and sigma up to {sigma:.3g}: a learning rate, "
-            "sigma or the fitness may be too large"
-        )
-    if (mean + np.asarray(deviation, np.float32) == mean).all():
-        raise FloatingPointError(
-            f"noise of sigma {sigma:.3g} no longer changes any float32 weight (the largest is {weight:.3g}): the "
-            "search has converged, or a learning rate is too large"
-        )
-
-
-def compute_move_metrics(
-    sigma: float, before: Float64[np.ndarray, " params"], after: Float64[np.ndarray, " params"]
-) -> dict[str, float]:
-    """Metrics of a generation: its sigma, the length of the update, also per weight and sigma, and of the mean."""
-    step = float(np.linalg.norm(after - before))
-    return {
-        "sigma": float(sigma),
-        "update_norm": step,
-        "update_over_sigma": step / (float(sigma) * sqrt(len(after))),
-        "mean_norm": float(np.linalg.norm(after)),
-    }

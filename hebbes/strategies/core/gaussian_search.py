@@ -8,12 +8,12 @@ from jaxtyping import Float32, Float64
 
 from hebbes.contracts.population import NoisePopulation
 from hebbes.contracts.strategy import Results, SearchMemory
-from hebbes.strategies.core.adaptive import check_spread
 from hebbes.strategies.core.optimizers import OPTIMIZERS
 from hebbes.strategies.core.populations import GaussianPopulation
 from hebbes.strategies.core.restoring import Restorable, copy_matching_arrays
 from hebbes.strategies.core.samplers import check_members, count_dependent_members
 from hebbes.strategies.core.selection import compute_tied_share
+from hebbes.strategies.core.spread import check_spread
 
 
 class GaussianStrategy:

@@ -9,9 +9,10 @@ from jaxtyping import Float32, Float64, Int
 
 from hebbes.contracts.randomness import Purpose, make_generator
 from hebbes.contracts.strategy import Results
-from hebbes.strategies.core.adaptive import AdaptiveSettings, compute_move_metrics
+from hebbes.strategies.core.adaptive import AdaptiveSettings
 from hebbes.strategies.core.restoring import Restorable
 from hebbes.strategies.core.selection import all_tie, compute_tied_share, sort_best_first
+from hebbes.strategies.core.spread import compute_move_metrics
 
 
 def import_cmaes() -> Any:
@@ -66,9 +67,11 @@ class LibraryStrategy(Restorable, ABC):
 
     def tell(self, population: Any, results: Results) -> dict[str, float]:
         """Updates the distribution; returns the metrics, with sigma as the root mean square over the weights."""
-        before, sigma = self._mean.copy(), np.sqrt(np.square(self._compute_deviations()).mean())
+        before, deviations = self._mean.copy(), self._compute_deviations()
         perturbed = results.fitness[:-1]
         if not all_tie(perturbed):
             rng = make_generator(self._seed, Purpose.TIES, generation=population.generation)
             self._update(population, sort_best_first(perturbed, self._draw_tie_order(rng)), perturbed)
-        return {**compute_move_metrics(sigma, before, self._mean), "tied_share": compute_tied_share(perturbed)}
+        sigma = np.sqrt(np.square(deviations).mean())
+        moved = compute_move_metrics(sigma, deviations, before, self._mean)
+        return {**moved, "tied_share": compute_tied_share(perturbed)}
