@@ -87,7 +87,7 @@ def _time_conv_lstm(members: int, rng: np.random.Generator) -> dict[str, float]:
 def _run_convolutions(layout: Layout, weights: np.ndarray, pixels: np.ndarray) -> np.ndarray:
     maps = pixels.transpose(0, 3, 1, 2)
     for number in range(1, NUM_LAYERS + 1):
-        maps = conv(weights, layout, f"conv{number}", maps, STRIDE, PADDING, f"conv{number}_bias")
+        maps = conv(weights, layout, f"conv{number}", maps, stride=STRIDE, padding=PADDING, bias=f"conv{number}_bias")
     return maps
 
 

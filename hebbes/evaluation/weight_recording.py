@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from math import prod
 
 import numpy as np
 from jaxtyping import Float32, Float64, Int, Shaped
@@ -89,8 +90,7 @@ def record_weights(
     policy = saved.policy
     assert isinstance(policy, Hebbian)
     rng = make_generator(0, Purpose.BOOTSTRAP)
-    state = policy.initial_state(saved.weights[np.newaxis], [make_generator(0, Purpose.BOOTSTRAP)], saved.buffers)
-    sizes = [layer[0].size for layer in compute_synaptic_weights(state)]
+    sizes = [prod(shape) for shape in policy.plastic_shapes.values()]
     chosen = [np.sort(rng.choice(size, min(size, NUM_DRAWN_SYNAPSES), replace=False)) for size in sizes]
     cap = min(max_episode_steps or MAX_EPISODE_STEPS, MAX_EPISODE_STEPS)
     recordings = []

@@ -2,9 +2,9 @@
 
 Lee, Lee, Shin & Kweon 2020, "An Efficient Asynchronous Method for Integrating Evolutionary and Gradient-based Policy
 Search", arXiv 2012.05417; code KyunghyunLee/aes-rl 5b69a06.
-After Pourchot & Sigaud 2019, arXiv 1810.01222; equations from their core/population.py. The ring keeps the last R = 10
-individuals. Nothing moves until it is full, with the tenth. From then on, with the weights w of the best P = 5 in the
-ring and the mean mu before the move:
+After Pourchot & Sigaud 2019, arXiv 1810.01222; equations from core/population.py of that code. The ring keeps the last
+R = 10 individuals. Nothing moves until it is full, with the tenth. From then on, with the weights w of the best P = 5
+in the ring and the mean mu before the move:
 
     e'  = tau e + (1 - tau) 1e-5            the extra variance, from 1e-3, with tau = 0.9^(1/R)
     mu' = mu + (sum w z - mu) / R

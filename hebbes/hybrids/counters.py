@@ -16,6 +16,7 @@ class Counters:
     critics: int = 0
     """Jobs of the critics that were started."""
     told: int = 0
+    """Individuals that the distribution has been told."""
     critics_version: int = 0
     """Jobs of the critics that are done."""
     critic_steps: int = 0

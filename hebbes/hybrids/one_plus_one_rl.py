@@ -28,7 +28,7 @@ FACTOR = 0.99
 """Factor on the variance where too few individuals succeed. Where more do, the variance is divided by it."""
 
 
-class OnePlusOne(SearchDistribution):
+class OnePlusOneDistribution(SearchDistribution):
     """A Gaussian around the best policy so far."""
 
     Settings: ClassVar[type[SearchSettings]] = SearchSettings
@@ -62,4 +62,4 @@ class OnePlusOneRL(Asynchronous):
     """An individual takes the mean's place if its return is higher."""
 
     Settings: ClassVar[type[OnePlusOneRLSettings]] = OnePlusOneRLSettings
-    Distribution: ClassVar[type[SearchDistribution]] = OnePlusOne
+    Distribution: ClassVar[type[SearchDistribution]] = OnePlusOneDistribution

@@ -96,6 +96,8 @@ class ConvLSTM(UsesVirtualBatch, RecurrentPolicy):
                     maps += read_vector(weights, layout, bias)[:, :, np.newaxis, np.newaxis]
                 selu(maps)
 
-            return lambda weights, maps: conv(weights, layout, name, maps, STRIDE, PADDING, bias_before), activate
+            return lambda weights, maps: conv(
+                weights, layout, name, maps, stride=STRIDE, padding=PADDING, bias=bias_before
+            ), activate
 
         return [make_convolution(f"conv{number}") for number in range(1, NUM_LAYERS + 1)]

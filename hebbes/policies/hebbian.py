@@ -34,7 +34,7 @@ from hebbes.policies.initial_weights import COEVOLVE, INITIAL_WEIGHTS
 from hebbes.policies.layers import check_weights, compute_dense_shapes, make_rows
 from hebbes.policies.learning_rules import NEURAL_RULES, NORMALIZATIONS, RULES
 from hebbes.policies.rule_layout import LayerRule, RuleLayout
-from hebbes.policies.sharing import SHARINGS, read_cluster_tables
+from hebbes.policies.sharing import SHARINGS
 
 NEURAL_SHARINGS = ("layer", "global")
 MAX_SYNAPSES = 2**24  # with shared rules, a small file can describe a network that fits no memory
@@ -134,7 +134,7 @@ class Hebbian(SizedPolicy):
         """Raises ValueError if sharing is `clusters` and a table is missing or names a set that does not exist."""
         super().check_buffers(buffers)
         if self.sharing == "clusters":
-            read_cluster_tables(buffers, self.plastic_shapes, self.num_rules)
+            self.rule_layout.read_tables(buffers)
 
     def initial_params(self, rng: np.random.Generator) -> Float32[np.ndarray, " params"]:
         """Kernels and searched initial weights Xavier uniform, everything else N(0, 1) or U(-1, 1)."""

@@ -86,6 +86,7 @@ def conv(
     layout: Layout,
     name: str,
     inputs: Float32[np.ndarray, "members channels height width"],
+    *,
     stride: int,
     padding: int,
     bias: str | None = None,

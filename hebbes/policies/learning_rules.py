@@ -1,4 +1,7 @@
-"""The learning rules by name, and what keeps learning weights bounded. `hebbes.policies.kernels` computes both."""
+"""The learning rules by name, and what keeps learning weights bounded. `hebbes.policies.kernels` computes both.
+
+Their names are those of Najarro & Risi's code (NeurIPS 2020, arXiv 2007.02686).
+"""
 
 RULES: dict[str, tuple[str, ...]] = {
     "A": ("A",),
@@ -11,7 +14,7 @@ RULES: dict[str, tuple[str, ...]] = {
     "ABCD_lr_D_out": ("A", "B", "C", "eta", "D_out"),
     "ABCD_lr_D_in_and_out": ("A", "B", "C", "eta", "D", "D_out"),
 }
-"""The coefficients of each rule, in the order of the files of the authors' code."""
+"""The coefficients of each rule, in the order of the files of that code."""
 
 NEURAL_RULES: dict[str, tuple[bool, bool]] = {
     "neural_9": (False, False),

@@ -68,7 +68,9 @@ class RuleLayout:
             _, num_sets, size = self.shapes["rules"]
             sets = [min(layer, num_sets - 1) for layer in range(len(self.matrices))]
             network = NEURAL_RULES[self.hebb_rule]
-            return [LayerRule(starts["rules"] + number * size, find_columns("D"), network=network) for number in sets]
+            return [
+                LayerRule(starts["rules"] + number * size, find_columns(("D",)), network=network) for number in sets
+            ]
         names = RULES[self.hebb_rule]
         if self.sharing == "synapse":
             return [LayerRule(starts[format_rules_name(layer)], find_columns(names)) for layer in self.matrices]

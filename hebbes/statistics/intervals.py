@@ -62,7 +62,7 @@ class Summary:
     """Interquartile mean. It equals the mean for fewer than four units."""
     median: Estimate
     std: float
-    """Sample standard deviation (ddof 1). It is 0 for a single unit, where the spread is unknown."""
+    """Sample standard deviation (ddof 1). NaN for a single unit, of which the spread is unknown."""
     minimum: float
     maximum: float
     failed: int
@@ -91,7 +91,7 @@ def summarize(returns: Float64[np.ndarray, "*strata units"]) -> Summary:
     mean, iqm, median = estimate_intervals(
         lambda drawn: _compute_averages(select_units(returns, drawn)), [returns.shape]
     )
-    std = float(returns.std(ddof=1)) if returns.size > 1 else 0.0
+    std = float(returns.std(ddof=1)) if returns.size > 1 else nan
     low, high = float(returns.min()), float(returns.max())
     return Summary(mean, iqm, median, std, low, high, failed=0, units=returns.size)
 

@@ -7,7 +7,7 @@ SEPARATOR = "  "
 
 
 def format_number(value: float) -> str:
-    """Three digits or more: 0.0123, 1.23, 12.3, 123, 1235, 1.23e+06; "-" for numbers that are not finite."""
+    """Three digits or more, from 0.1 to 1 two: 0.0123, 0.12, 1.23, 12.3, 1235, 1.23e+06; "-" if it is not finite."""
     if not isfinite(value):
         return "-"
     size = abs(value)

@@ -40,9 +40,10 @@ def assemble_run(config: TrainConfig, folder: Path, checkpoint: Checkpoint | Non
     config = resolve_policy(config, observation_space)
     agent = make_agent(config, observation_space, action_space)
     _check_size(agent)
-    check_can_be_saved(config.choices.policy, agent.policy, agent.action_head, environment, config.trusted_modules)
     needs = check_run_memory(config, agent, environment)
     if checkpoint is None:
+        name, trusted = config.choices.policy, config.trusted_modules
+        check_can_be_saved(name, agent.policy, agent.action_head, environment, trusted)
         initial, buffers = find_starting_point(config, agent, environment)
         progress, conditions = Progress(), find_conditions()
     else:

@@ -2,6 +2,7 @@
 
 The rule of Najarro & Risi's code (NeurIPS 2020, arXiv 2007.02686): CarRacing stops after more than 20 negative
 rewards in a row. Bullet robots stop after more than 30, which are counted after the first 201 env steps of the policy.
+Departure: theirs stops evaluations too, where ours need `--training_wrappers`.
 """
 
 from dataclasses import dataclass, replace

@@ -1,7 +1,7 @@
 """FireReset: presses FIRE where an Atari game waits for it.
 
 After FireResetEnv in OpenAI Baselines, with two corrections: rewards from FIRE are added to the returned reward, and an
-episode may end during FIRE.
+episode may end during FIRE. Departures: action 2 does not follow, and FIRE is pressed after each lost life too.
 """
 
 from dataclasses import replace

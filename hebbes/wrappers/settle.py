@@ -1,4 +1,8 @@
-"""Settle: lets a robot come to rest before its policy acts (40 env steps for AntBullet in Najarro & Risi's code)."""
+"""Settle: lets a robot come to rest before its policy acts.
+
+After Najarro & Risi's code (NeurIPS 2020, arXiv 2007.02686), where AntBullet settles for 40 env steps. Departure: the
+policy first acts on the observation after them, theirs on the one from before.
+"""
 
 from dataclasses import dataclass
 

@@ -42,7 +42,9 @@ def test_both_passes_equal_autograd(hidden, output, count, first):
     parameters = network.make_parameters(rows)
     outputs = network.forward(parameters, inputs)
     kept = outputs[-1].clone()
-    input_gradient = network.backward(parameters, inputs, outputs, slopes.clone(), found, first_input=first)
+    input_gradient = network.backward(
+        parameters, inputs, outputs, slopes.clone(), parameter_gradient=found, first_input=first
+    )
     for row, x, slope, y, gradient, x_gradient in zip(
         rows, inputs, slopes, kept, found.rows, input_gradient, strict=True
     ):

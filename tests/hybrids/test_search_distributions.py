@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from hebbes.hybrids.acem_rl import ACEM
 from hebbes.hybrids.aes_rl import AES, AESSettings
 from hebbes.hybrids.mean_rules import MEAN_RULES
-from hebbes.hybrids.one_plus_one_rl import OnePlusOne
+from hebbes.hybrids.one_plus_one_rl import OnePlusOneDistribution
 from hebbes.hybrids.variance_rules import MIN_VARIANCE, VARIANCE_RULES
 
 START = np.random.default_rng(1).normal(size=10).astype(np.float32)
@@ -18,7 +18,7 @@ MAKERS = {
     **{f"{rule} {variance_rule}": (AES, {"mean_rule": rule, "variance_rule": variance_rule, "mean_scale": SCALES[rule]})
        for rule, variance_rule in product(MEAN_RULES, VARIANCE_RULES)},
     "acem": (ACEM, {}),
-    "one_plus_one": (OnePlusOne, {}),
+    "one_plus_one": (OnePlusOneDistribution, {}),
 }  # fmt: skip
 each_distribution = pytest.mark.parametrize("name", MAKERS)
 

@@ -85,7 +85,7 @@ def test_conv_against_torch(channels, out_channels, size, stride, padding, spare
     height, width = (max(1, size - 2 * padding) + extra for extra in spare)
     image = np.random.default_rng(1).standard_normal((2, channels, height, width)).astype(np.float32)
     given = np.moveaxis(np.ascontiguousarray(np.moveaxis(image, 1, -1)), -1, 1) if channels_last else image
-    found = conv(weights, layout, "kernels", given, stride, padding, "offset" if biased else None)
+    found = conv(weights, layout, "kernels", given, stride=stride, padding=padding, bias="offset" if biased else None)
     kernels, offset = (torch.from_numpy(layout.view(weights, name)).double() for name in ("kernels", "offset"))
     for member in range(2):
         bias = offset[member] if biased else None
@@ -98,9 +98,9 @@ def test_conv_keeps_nan_in_its_member_and_its_pixels(stride):
     layout = Layout({"kernels": (9, 2, 3, 3)})
     weights = _draw_weights(layout, members=3)
     images = np.random.default_rng(1).standard_normal((3, 2, 37, 41)).astype(np.float32)
-    alone = [conv(weights[m : m + 1], layout, "kernels", images[m : m + 1], stride, 1) for m in range(3)]
+    alone = [conv(weights[m : m + 1], layout, "kernels", images[m : m + 1], stride=stride, padding=1) for m in range(3)]
     images[1, :, -1, -1] = np.nan
-    found = conv(weights, layout, "kernels", images, stride, 1)
+    found = conv(weights, layout, "kernels", images, stride=stride, padding=1)
     touched = np.zeros(found.shape, bool)
     touched[1] = np.isnan(conv2d(torch.from_numpy(images[1]), torch.ones(9, 2, 3, 3), stride=stride, padding=1).numpy())
     assert np.array_equal(np.isnan(found), touched)
@@ -143,8 +143,8 @@ def test_refuses_wrong_arrays():
     with pytest.raises(ValueError, match="a height and width of at least 4"):
         conv_pool(weights, layout, "kernels", np.zeros((2, 1, 8, 3), np.float32), 1)
     with pytest.raises(ValueError, match="a height and width of at least 1"):
-        conv(weights, layout, "kernels", np.zeros((2, 1, 8, 0), np.float32), 2, 1)
+        conv(weights, layout, "kernels", np.zeros((2, 1, 8, 0), np.float32), stride=2, padding=1)
     with pytest.raises(ValueError, match="needs 1 channels"):
-        conv(weights, layout, "kernels", np.zeros((2, 2, 8, 8), np.float32), 2, 1)
+        conv(weights, layout, "kernels", np.zeros((2, 2, 8, 8), np.float32), stride=2, padding=1)
     with pytest.raises(ValueError, match="needs 1 channels"):
         conv_pool(weights, layout, "kernels", np.zeros((2, 2, 8, 8), np.float32), 1)

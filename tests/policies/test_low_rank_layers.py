@@ -90,8 +90,8 @@ def test_conv_finds_kernels_and_biases_anywhere_in_the_layout():
     )
     rows = make_rows(weights, layout)
     for bias in ("offset", None):
-        found = conv(weights, layout, "kernels", images, 2, 1, bias)
-        assert np.array_equal(found, conv(rows, layout, "kernels", images, 2, 1, bias))
+        found = conv(weights, layout, "kernels", images, stride=2, padding=1, bias=bias)
+        assert np.array_equal(found, conv(rows, layout, "kernels", images, stride=2, padding=1, bias=bias))
 
 
 def test_infinity_stays_in_its_member():

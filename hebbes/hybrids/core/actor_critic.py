@@ -81,7 +81,7 @@ class Trained:
         for part, parameters, gradient in self._parts:
             outputs = self.network.forward(parameters, inputs[part])
             slopes = differentiate(part, outputs[-1])
-            self.network.backward(parameters, inputs[part], outputs, slopes, gradient)
+            self.network.backward(parameters, inputs[part], outputs, slopes, parameter_gradient=gradient)
         self._num_steps.add_(1)
         adam(
             [self.rows],

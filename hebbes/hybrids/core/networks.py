@@ -111,6 +111,7 @@ class Network:
         inputs: Float32[Tensor, "networks batch in"],
         outputs: Sequence[Tensor],
         gradient: Float32[Tensor, "networks batch out"],
+        *,
         parameter_gradient: Parameters | None = None,
         first_input: int | None = None,
     ) -> Float32[Tensor, "networks batch columns"] | None:

@@ -1,7 +1,8 @@
 """Neural learning rules: a small network computes the change of a weight from the activities on its two sides.
 
 Sizes 2-3-1 (9 parameters), 2-3-3-1 (18 parameters), and 2-3-3-1 with biases (25 parameters). Hidden units have tanh,
-the output is linear. Parameters lie layer after layer, each a matrix (out, in) followed by its biases if any.
+the output is linear. Parameters lie layer after layer, each a matrix (out, in) followed by its biases if any. The sizes
+are those of a branch of Najarro & Risi's code, enajx/HebbianMetaLearning.
 """
 
 from typing import Any
