@@ -2,6 +2,7 @@
 
 import os
 import re
+import runpy
 import shlex
 import shutil
 import subprocess
@@ -21,6 +22,8 @@ PLACE = re.compile(r"# (hebbes/\S+\.py)(?:, in (\w+))?\n")
 COMMANDS = [line for block in re.findall(r"```sh\n(.*?)```", PAGE, re.DOTALL) for line in block.splitlines()]
 WITH_MY_PARTS = [line for line in COMMANDS if "my_parts" in line]
 WITHIN_HEBBES = [line for line in COMMANDS if "my_parts" not in line]
+OWN = [block for block in BLOCKS if not PLACE.match(block)]
+CLASS = re.compile(r"^class (\w+)", re.MULTILINE)
 SMALL = ["--test_episodes", "0", "--threads", "1", "--run_name", "run", "--max_episode_steps", "50"]
 
 
@@ -28,9 +31,16 @@ SMALL = ["--test_episodes", "0", "--threads", "1", "--run_name", "run", "--max_e
 def parts(tmp_path_factory):
     """A folder with my_parts.py, which holds all of the page's own parts in order."""
     folder = tmp_path_factory.mktemp("parts")
-    (folder / "my_parts.py").write_text("\n\n".join(block for block in BLOCKS if not PLACE.match(block)))
+    (folder / "my_parts.py").write_text("\n\n".join(OWN))
     yield folder
     sys.modules.pop("my_parts", None)
+
+
+@pytest.mark.parametrize("block", filter(CLASS.search, OWN), ids=lambda block: CLASS.search(block)[1])
+def test_each_part_can_be_copied_alone(block, tmp_path):
+    path = tmp_path / "part.py"
+    path.write_text(block)
+    runpy.run_path(str(path), run_name="part")
 
 
 @pytest.fixture(scope="module")

@@ -96,8 +96,7 @@ class ConvLSTM(UsesVirtualBatch, RecurrentPolicy):
                     maps += read_vector(weights, layout, bias)[:, :, np.newaxis, np.newaxis]
                 selu(maps)
 
-            return lambda weights, maps: conv(
-                weights, layout, name, maps, stride=STRIDE, padding=PADDING, bias=bias_before
-            ), activate
+            sizes = {"stride": STRIDE, "padding": PADDING}
+            return lambda weights, maps: conv(weights, layout, name, maps, **sizes, bias=bias_before), activate
 
         return [make_convolution(f"conv{number}") for number in range(1, NUM_LAYERS + 1)]
