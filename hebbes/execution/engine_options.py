@@ -38,8 +38,8 @@ class EngineOptions:
     )
     episode_timeout: float | None = option(
         None,
-        "seconds of wall time for each episode of a chunk; if all of them together take longer, their worker process is "
-        "replaced (default: no limit)",
+        "seconds for each episode of a chunk; a worker process that needs more for all of them is replaced (default: no "
+        "limit)",
         range="> 0",
         changeable=True,
     )
