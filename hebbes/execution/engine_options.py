@@ -38,8 +38,7 @@ class EngineOptions:
     )
     episode_timeout: float | None = option(
         None,
-        "seconds for each episode of a chunk; a worker process that needs more for all of them is replaced (default: no "
-        "limit)",
+        "seconds for each episode of a chunk; a worker process that needs more for all is replaced (default: no limit)",
         range="> 0",
         changeable=True,
     )
