@@ -55,7 +55,7 @@ class Flight:
         job = self.job
         self.submitted = perf_counter()
         if isinstance(job, MeanJob):
-            self.ticket = engine.submit(play_mean, setup, job, urgent=True)
+            self.ticket = engine.submit(play_mean, setup, job.number, job.row, urgent=True)
         elif isinstance(job, CriticsJob):
             critics = learner.critics.get_state()
             self.ticket = submit_gradients(engine, train_critics, setup, job, learner.replay, critics, urgent=True)

@@ -206,11 +206,13 @@ def play_individual(
     )
 
 
-def play_mean(evaluator: "ChunkEvaluator", setup: Setup, job: MeanJob) -> MeanAnswer:
-    """Does a job of the mean policy. Its start states are not those of individuals."""
+def play_mean(
+    evaluator: "ChunkEvaluator", setup: Setup, number: int, row: Float32[np.ndarray, " params"]
+) -> MeanAnswer:
+    """Does the job of the mean policy with this number and row. Its start states are not those of individuals."""
     started = perf_counter()
-    first = job.number * MEAN_EPISODES
-    rollouts = _play(evaluator, setup, job.row, 1, range(first, first + MEAN_EPISODES))
+    first = number * MEAN_EPISODES
+    rollouts = _play(evaluator, setup, row, 1, range(first, first + MEAN_EPISODES))
     return MeanAnswer(
         fitness=float(rollouts.fitness[0]),
         env_steps=int(rollouts.env_steps.sum()),

@@ -195,7 +195,7 @@ def make_individual(trainer, number, **changes):
 def play(engine, trainer, job):
     """The answer to a job that learns from the trainer's replay, if at all."""
     if isinstance(job, MeanJob):
-        ticket = engine.submit(jobs.play_mean, trainer._setup, job)
+        ticket = engine.submit(jobs.play_mean, trainer._setup, job.number, job.row)
     else:
         view = trainer.learner.replay if job.is_rl else None
         ticket = engine.submit(jobs.play_individual, trainer._setup, job, view)
