@@ -118,7 +118,7 @@ def test_another_machine_is_named_and_the_run_goes_on(tmp_path, monkeypatch, cap
 def test_a_run_that_began_with_a_text_that_may_be_code_goes_on(tmp_path, monkeypatch):
     arguments = {"truncate_at": 4, "raise_in": "json:tool"}
     with monkeypatch.context() as earlier:
-        earlier.setattr(assembling, "check_named_code", lambda *_: None)
+        earlier.setattr(assembling, "check_can_be_saved", lambda *_: None)
         folder = train(make_scripted_config(tmp_path, generations=2, env_kwargs=arguments))
     resume(folder, generations=3)
     assert load_newest_checkpoint(folder / "checkpoint")[0].progress.units == 3
