@@ -17,9 +17,9 @@ from dataclasses import fields
 from math import prod
 
 import numpy as np
-from numba import njit
 
 from benchmarks.alternating_calls import time_calls
+from hebbes.compilation import njit
 from hebbes.policies.hebbian import Hebbian
 
 FEATURES, ACTIONS, HIDDEN_SIZES = 648, 3, (128, 64)

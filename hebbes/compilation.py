@@ -1,56 +1,73 @@
 """njit: Numba's, for all kernels, with a cache that programs may fill at the same time.
 
 Numba keeps the machine code of each signature of a function in a numbered file, and the numbers in an index. Its own
-cache takes a free number, writes the index and then the file, without a lock. Two programs that begin together could
-leave the code of one signature under the number of another, such as that of another learning rule, and every later
-program would execute it. Here a lock is held, and the index is written last, so that it never names another's file.
+cache takes the next number, writes the index and then the file. So two programs that begin together could leave the
+code of one signature under the number of another, such as that of another learning rule, and every later program would
+execute it. Here each file has a name of its own, and the index is written last. What is lost is compiled again.
+
+Numba also compiles again only if the file of a function has changed. Ours contain functions of other files, so they are
+compiled again if any of these has. Both hold for all functions with `cache=True` in a process that imports this module.
 """
 
-import fcntl
-import os
+import pickle
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from itertools import count
+from glob import escape
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 from numba import njit
 from numba.core import caching
 
 __all__ = ["njit"]
 
+_PACKAGE = Path(__file__).parent
+_CONSTANTS = _PACKAGE / "contracts" / "environment.py", _PACKAGE / "policies" / "learning_rules.py"
+_SOURCES = [each.stat() for each in (*sorted(_PACKAGE.glob("*/kernels/*.py")), *_CONSTANTS)]
+SOURCES_STAMP = tuple((each.st_mtime_ns, each.st_size) for each in _SOURCES)
+"""Changes with the source of any kernel, or of a constant in one."""
 
-class LockedCacheFile(caching.IndexDataCacheFile):
-    """The index and the numbered files of a function."""
+
+class CacheFile(caching.IndexDataCacheFile):
+    """The index and the files of a function."""
+
+    def __init__(self, cache_path: str, filename_base: str, source_stamp: Any):
+        super().__init__(cache_path, filename_base, (source_stamp, SOURCES_STAMP))
+        self._files = f"{escape(filename_base)}.*.nbc"
 
     def save(self, key: Any, data: Any) -> None:
-        """Saves the code of the signature `key`."""
-        with self._lock():
+        """Saves the code of the signature `key`, unless the disk is full."""
+        with suppress(OSError):
             names = self._load_index()
-            free = (name for name in map(self._data_name, count(1)) if name not in names.values())
-            names[key] = names.get(key) or next(free)
+            if not names:
+                self._remove_files()
+            names[key] = names.get(key) or self._data_name(uuid4().int)
             self._save_data(names[key], data)
             self._save_index(names)
 
     def load(self, key: Any) -> Any:
-        """The code of the signature `key`; None if it is not there."""
-        with self._lock():
+        """The code of the signature `key`; None if it is not there, or cut short."""
+        with _passing_over_cut_files():
             return super().load(key)
+        return None
 
-    @contextmanager
-    def _lock(self) -> Iterator[None]:
-        """Waits until no other program saves or loads code of kernels in the folder."""
-        try:
-            descriptor = os.open(Path(self._cache_path) / "lock", os.O_RDWR | os.O_CREAT, 0o666)
-        except OSError:  # of a folder that is not there yet, or in which nobody can save
-            yield
-            return
-        try:
-            with suppress(OSError):  # of a file system without locks
-                fcntl.flock(descriptor, fcntl.LOCK_EX)
-            yield
-        finally:
-            os.close(descriptor)
+    def _load_index(self) -> Any:
+        with _passing_over_cut_files():
+            return super()._load_index()
+        return {}
+
+    def _remove_files(self) -> None:
+        """Removes the files of another version. Those of a program that saves at this moment are made again."""
+        for path in Path(self._cache_path).glob(self._files):
+            path.unlink(missing_ok=True)
 
 
-caching.IndexDataCacheFile = LockedCacheFile  # type: ignore[misc]  # its only user looks it up by this name
+@contextmanager
+def _passing_over_cut_files() -> Iterator[None]:
+    """A file may be cut short after a power failure."""
+    with suppress(EOFError, pickle.UnpicklingError):
+        yield
+
+
+caching.IndexDataCacheFile = CacheFile  # type: ignore[misc]  # its only user looks it up by this name

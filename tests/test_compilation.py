@@ -1,7 +1,6 @@
 """Compiled code is kept under its own signature, also if several programs compile at the same time."""
 
-import fcntl
-import threading
+import re
 from importlib import import_module
 from pathlib import Path
 
@@ -9,52 +8,93 @@ import pytest
 from numba.core.dispatcher import Dispatcher
 
 import hebbes
-from hebbes.compilation import LockedCacheFile
+from hebbes import compilation
+from hebbes.compilation import CacheFile
 
 KERNELS = sorted(Path(hebbes.__file__).parent.glob("*/kernels/[!_]*.py"))
 
 
 def make_file(folder):
-    return LockedCacheFile(str(folder), "kernels.learn", "stamp")
+    return CacheFile(str(folder), "kernels.learn", "stamp")
 
 
 @pytest.mark.parametrize("path", KERNELS, ids=lambda path: path.stem)
 def test_every_kernel_has_such_a_cache(path):
+    assert not re.search(r"^(from numba import .*\bnjit\b|import numba)", path.read_text(), re.MULTILINE)
     module = import_module(f"hebbes.{path.parent.parent.name}.kernels.{path.stem}")
     kept = [each for each in vars(module).values() if isinstance(each, Dispatcher) and each._cache.cache_path]
-    assert all(isinstance(each._cache._cache_file, LockedCacheFile) for each in kept)
+    assert all(isinstance(each._cache._cache_file, CacheFile) for each in kept)
     assert kept or path.stem == "simd"  # which has intrinsics
 
 
-def test_a_program_waits_until_another_has_saved(tmp_path):
-    make_file(tmp_path).save("rule A", "code of A")
-    with (tmp_path / "lock").open() as other:
-        fcntl.flock(other, fcntl.LOCK_EX)
-        saving = threading.Thread(target=make_file(tmp_path).save, args=("rule B", "code of B"))
-        saving.start()
-        saving.join(0.2)
-        assert saving.is_alive()
-        other_program = make_file(tmp_path)  # which saves rule C while it has the lock
-        other_program._save_data(other_program._data_name(2), "code of C")
-        other_program._save_index({"rule A": other_program._data_name(1), "rule C": other_program._data_name(2)})
-    saving.join()
-    assert [make_file(tmp_path).load(f"rule {name}") for name in "ABC"] == [f"code of {name}" for name in "ABC"]
+@pytest.mark.parametrize("last", ["A", "B"])
+def test_programs_that_save_at_the_same_time_never_leave_the_code_of_one_under_the_other(last, tmp_path, monkeypatch):
+    """Each has read the index before the other writes it. What the last one does not know is lost, and made again."""
+    read = {name: make_file(tmp_path) for name in "AB"}
+    with monkeypatch.context() as patched:
+        patched.setattr(CacheFile, "_load_index", lambda self: {})
+        patched.setattr(CacheFile, "_remove_files", lambda self: None)
+        for name in sorted("AB", key=last.__eq__):
+            read[name].save(f"rule {name}", f"code of {name}")
+    (lost,) = {*"AB"} - {last}
+    assert make_file(tmp_path).load(f"rule {last}") == f"code of {last}"
+    assert make_file(tmp_path).load(f"rule {lost}") is None
+    make_file(tmp_path).save(f"rule {lost}", f"code of {lost}")
+    assert [make_file(tmp_path).load(f"rule {name}") for name in "AB"] == ["code of A", "code of B"]
 
 
 def test_a_program_that_ends_while_it_saves_leaves_no_entry_without_its_code(tmp_path, monkeypatch):
     def end(self, name, data):
         raise KeyboardInterrupt
 
-    (tmp_path / "kernels.learn.1.nbc").write_bytes(b"code of an earlier version")
     with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
-        patched.setattr(LockedCacheFile, "_save_data", end)
+        patched.setattr(CacheFile, "_save_data", end)
         make_file(tmp_path).save("rule A", "code of A")
     assert make_file(tmp_path).load("rule A") is None
+    for code in ("code of A", "code of A again"):
+        make_file(tmp_path).save("rule A", code)
+        assert make_file(tmp_path).load("rule A") == code
+
+
+def test_files_of_an_earlier_version_are_removed(tmp_path):
+    earlier = CacheFile(str(tmp_path), "kernels.learn", "earlier stamp")
+    for name in "AB":
+        earlier.save(f"rule {name}", f"earlier code of {name}")
     make_file(tmp_path).save("rule A", "code of A")
-    make_file(tmp_path).save("rule A", "code of A again")
-    assert make_file(tmp_path).load("rule A") == "code of A again"
-    assert [path.name for path in sorted(tmp_path.iterdir())] == ["kernels.learn.1.nbc", "kernels.learn.nbi", "lock"]
+    assert len([*tmp_path.glob("*.nbc")]) == 1
+    assert make_file(tmp_path).load("rule A") == "code of A" and make_file(tmp_path).load("rule B") is None
 
 
-def test_a_folder_in_which_nobody_saves_needs_no_lock(tmp_path):
-    assert make_file(tmp_path / "absent").load("rule A") is None
+@pytest.mark.parametrize("kind", ["nbi", "nbc"])
+def test_a_file_that_is_cut_short_is_made_again(kind, tmp_path):
+    make_file(tmp_path).save("rule A", "code of A")
+    (cut,) = tmp_path.glob(f"*.{kind}")
+    cut.write_bytes(b"")
+    assert make_file(tmp_path).load("rule A") is None
+    make_file(tmp_path).save("rule A", "code of A")
+    assert make_file(tmp_path).load("rule A") == "code of A"
+
+
+def test_a_full_disk_costs_only_the_next_start_time(tmp_path, monkeypatch):
+    def fill_disk(self, name, data):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(CacheFile, "_save_data", fill_disk)
+    make_file(tmp_path).save("rule A", "code of A")
+    assert make_file(tmp_path).load("rule A") is None
+
+
+def test_code_is_compiled_again_if_the_source_of_another_kernel_has_changed(tmp_path, monkeypatch):
+    make_file(tmp_path).save("rule A", "code of A")
+    monkeypatch.setattr(compilation, "SOURCES_STAMP", ((1, 2),))
+    assert make_file(tmp_path).load("rule A") is None
+
+
+def test_constants_in_kernels_are_of_files_that_it_knows():
+    """A constant of another file would stay as it was in what is compiled."""
+    known = {*map(Path.resolve, (*KERNELS, *compilation._CONSTANTS))}
+    for kernel in KERNELS:
+        imported = re.findall(r"^from (hebbes\.\S+) import ([^(\n]+)$", kernel.read_text(), re.MULTILINE)
+        for module, names in imported:
+            constants = [name for name in names.split(", ") if name.isupper()]
+            assert not constants or Path(import_module(module).__file__).resolve() in known, (kernel, constants)

@@ -1,8 +1,10 @@
 """Tries an environment before a run is made: starts it and steps it once.
 
-The environments are made only for that, and thrown away. Later a simulator that fails costs only its own episode.
+The simulators are those that are made only to learn about them. They are in this process, so that one that hangs or
+crashes in its first env step is not replaced. Later a simulator that fails costs only its own episode.
 """
 
+import sys
 from contextlib import redirect_stderr
 from io import StringIO
 
@@ -11,6 +13,7 @@ from gymnasium.spaces import Box
 from jaxtyping import Shaped
 
 from hebbes.contracts.environment import BatchEnv, EnvStep, Space
+from hebbes.contracts.errors import convert_foreign_exits
 from hebbes.environments.environment_options import ACTION_BOUNDS
 from hebbes.environments.environment_spec import EnvironmentSpec
 from hebbes.environments.make_batch_env import make_batch_env
@@ -24,11 +27,15 @@ from hebbes.environments.wrapper_errors import (
 )
 
 
+class FirstStepError(ValueError):
+    """A simulator has failed in its first env step."""
+
+
 def start_and_check(env: BatchEnv, spec: EnvironmentSpec) -> None:
     """Starts an environment, and steps it once if it or one of its wrappers may be a user's.
 
-    ValueError, in one line, if the simulator fails in this env step or returns something invalid. It names the wrapper
-    if a user's wrapper does so. What `start` raises passes.
+    FirstStepError, in one line, if the simulator fails in this env step or returns something invalid. ValueError that
+    names the wrapper if a user's wrapper does so. What `start` raises passes.
     """
     with convert_wrapper_errors(spec, ValueError):
         observations = env.start(0)
@@ -42,7 +49,7 @@ def start_and_check(env: BatchEnv, spec: EnvironmentSpec) -> None:
         if is_wrapped:
             check_env_step(env_step, env.num_envs, env.observation_space)
     if env_step.faults:
-        raise ValueError(f"environment {spec.environment!r} fails in its first env step: {env_step.faults[0]}")
+        raise FirstStepError(f"environment {spec.environment!r} fails in its first env step: {env_step.faults[0]}")
 
 
 def check_accepts_unbounded_actions(spec: EnvironmentSpec, action_space: Box) -> None:
@@ -65,9 +72,12 @@ def check_accepts_unbounded_actions(spec: EnvironmentSpec, action_space: Box) ->
 
 
 def _step_once(env: BatchEnv, action: Shaped[np.ndarray, "*action"]) -> EnvStep:
-    """An env step of the only sub-environment."""
-    with redirect_stderr(StringIO()):  # the back end prints tracebacks
-        return env.step(action[np.newaxis], np.array([0]))
+    """An env step of the only sub-environment. If it fails, what it prints on standard error is left out."""
+    with redirect_stderr(StringIO()) as said, convert_foreign_exits():  # the back end prints tracebacks
+        env_step = env.step(action[np.newaxis], np.array([0]))
+    if not env_step.faults and sys.stderr is not None:
+        sys.stderr.write(said.getvalue())
+    return env_step
 
 
 def _make_allowed_action(space: Space) -> Shaped[np.ndarray, "*action"]:

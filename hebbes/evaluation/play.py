@@ -22,6 +22,7 @@ from hebbes.execution.episode import Agent, EpisodeResult, run_episode
 from hebbes.execution.repeated_population import RepeatedPopulation
 from hebbes.files.policy_file import SavedPolicy
 from hebbes.recording.console import Console
+from hebbes.registry.users_classes import convert_policy_errors
 from hebbes.wrappers.base import BatchWrapper
 
 ShowFrame: TypeAlias = Callable[[UInt8[np.ndarray, "height width 3"], float], None]
@@ -133,11 +134,11 @@ def play_episode(
     """Plays episode number `episode` of `play` in this process, with the first morphology.
 
     The render mode "human" shows it on the screen. `show_frame` gets the frames of "rgb_array". ValueError if a user's
-    batch wrapper raises.
+    policy or batch wrapper raises.
     """
     env = make_episode_env(environment, episode=episode, seed=seed, render_mode=render_mode)
     try:
-        with convert_wrapper_errors(environment, ValueError):
+        with convert_wrapper_errors(environment, ValueError), convert_policy_errors(saved.policy, ValueError):
             return run_episode(
                 Agent(saved.policy, saved.action_head),
                 env if show_frame is None else _FilmedEnv(env, show_frame),

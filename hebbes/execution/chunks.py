@@ -122,7 +122,10 @@ class ChunkEvaluator:
             key = self._make_key(ids, context, morphology)
             env = self._take_env(key, env_threads)
             try:
-                with convert_wrapper_errors(self._task.environment, EngineError), convert_policy_errors(policy):
+                with (
+                    convert_wrapper_errors(self._task.environment, EngineError),
+                    convert_policy_errors(policy, EngineError),
+                ):
                     by_morphology.append(self._play(env, weights, ids, context, tally, recorder))
             except BaseException:
                 env.close()

@@ -40,7 +40,7 @@ class ProcessWorker:
         dies_with_thread = threading.current_thread() is threading.main_thread()
         # no daemon, because daemons may not have processes, and simulators may
         self.process = context.Process(target=_serve, args=(child, make_host, dies_with_thread))
-        self._took_its_call, self._was_stopped = True, False
+        self._took_its_call, self._was_stopped, self._was_killed = True, False, False
         resource_tracker.ensure_running()  # if it started within the next lines, it would unblock the signals
         blocked = signal.pthread_sigmask(signal.SIG_BLOCK, PARENTS_SIGNALS)  # the process inherits this mask
         try:
@@ -72,10 +72,15 @@ class ProcessWorker:
             self.kill()
 
     def kill(self) -> None:
-        """Kills the process, and those that its simulators have started, which are in its group and may outlive it."""
-        if self.process.pid is not None:
-            with suppress(ProcessLookupError, PermissionError):  # it has no group of its own yet, or none any more
-                os.killpg(self.process.pid, signal.SIGKILL)
+        """Kills the process, and those that its simulators have started, which are in its group and may outlive it.
+
+        Only once, because the number of a group that is gone may become that of another.
+        """
+        if self._was_killed or self.process.pid is None:
+            return
+        self._was_killed = True
+        with suppress(ProcessLookupError, PermissionError):  # it has no group of its own yet, or none any more
+            os.killpg(self.process.pid, signal.SIGKILL)
         self.process.kill()
 
     def receive(self) -> tuple[int | None, Any]:
@@ -83,8 +88,10 @@ class ProcessWorker:
         try:
             data = self.connection.recv_bytes()
         except (EOFError, OSError):
-            self.process.join(STOP_SECONDS)  # its connection is closed shortly before it ends
-            exit_code = self.process.exitcode
+            wait([self.process.sentinel], STOP_SECONDS)  # its connection is closed shortly before it ends
+            has_ended = self._has_ended()
+            self.kill()
+            exit_code = self.process.exitcode if has_ended else None
             if exit_code == -signal.SIGKILL:
                 return None, Loss(f"worker was {'stopped' if self._was_stopped else 'killed'} from outside", "kill")
             cause: Cause = "call" if self._took_its_call else "kill"
@@ -96,6 +103,13 @@ class ProcessWorker:
         except Exception as error:  # whatever a user's class raises
             return None, EngineError(describe_with_traceback(error))
         return ticket, answer
+
+    def _has_ended(self) -> bool:
+        """Whether the process has ended. Its number stays its own until somebody asks for its exit code."""
+        try:
+            return os.waitid(os.P_PID, self.process.pid or 0, os.WEXITED | os.WNOWAIT | os.WNOHANG) is not None
+        except ChildProcessError:  # multiprocessing has asked
+            return True
 
 
 @contextmanager
@@ -157,7 +171,7 @@ def _stop_workers(workers: list[ProcessWorker]) -> None:
         worker.connection.close()
     deadline = time.monotonic() + STOP_SECONDS
     for worker in workers:
-        worker.process.join(max(0.0, deadline - time.monotonic()))
+        wait([worker.process.sentinel], max(0.0, deadline - time.monotonic()))
     for worker in workers:
         worker.kill()
     for worker in workers:

@@ -79,9 +79,11 @@ def check_can_be_saved(
         _check_description(header)
     except TypeError as error:
         raise ValueError(f"policy {name!r} has a field that no file can hold: {error}") from error
-    again = _describe(*_make_policy(json.loads(json.dumps(header["policy"]))), action_head, environment)
-    if json.dumps(again["policy"]) != json.dumps(header["policy"]):
-        raise ValueError(f"policy {name!r} would be read from its file as {again['policy']}, and is {header['policy']}")
+    _, again = _make_policy(json.loads(json.dumps(header["policy"])))
+    for field in dataclasses.fields(policy):  # type: ignore[arg-type]  # as above
+        was, read = (_convert_lists_to_tuples(getattr(each, field.name)) for each in (policy, again))
+        if was != read:
+            raise ValueError(f"policy {name!r} would be read from its file with {field.name} {read!r}, not {was!r}")
 
 
 def read_policy_file(path: str | Path, allow_imports: Sequence[str] = ()) -> SavedPolicy:

@@ -1,6 +1,5 @@
 """The program `sweep`, which searches for settings of a method by trials of it."""
 
-import re
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
@@ -30,6 +29,7 @@ from hebbes.recording.standard_output import format_stop_message
 from hebbes.training.advice import TrainingError, find_advice
 from hebbes.training.config import TrainConfig
 from hebbes.training.owners import Owner, list_all_owners
+from hebbes.training.program_words import hide_passwords
 
 if TYPE_CHECKING:
     from hebbes.programs.sweeps.study import Study
@@ -67,9 +67,9 @@ def read_options(arguments: Sequence[str], description: str) -> tuple[SweepOptio
     given = split_arguments(arguments)
     reader = OptionReader([_OWNER], may_be_empty=False)
     own, others = [[each for each in given if reader.knows(each[0]) == known] for known in (True, False)]
-    values = reader.read(own)
-    options = SweepOptions(**{key.removeprefix("sweep."): value for key, value in values.items()})
-    print_help_if_asked(options.trainer, others, description, own=[_OWNER])
+    named = reader.read([each for each in own if each[0].removeprefix("sweep.") == "trainer"])
+    print_help_if_asked(named.get("sweep.trainer", SweepOptions.trainer), others, description, own=[_OWNER])
+    options = SweepOptions(**{key.removeprefix("sweep."): value for key, value in reader.read(own).items()})
     try:
         config = limit_by_env_steps(resolve_config(options.trainer, others))
     except ValueError:
@@ -101,7 +101,7 @@ def open_study(options: SweepOptions, config: TrainConfig, searched: Sequence[Se
     folder = top / (config.run.run_name or config.choices.method or config.trainer)
     ours = URL.create("sqlite", database=str(folder.absolute() / STUDY_DB)).render_as_string()
     storage = ours if options.storage is None else options.storage
-    shown = STUDY_DB if options.storage is None else re.sub(r":[^:@/]*@", ":***@", storage)  # without its password
+    shown = STUDY_DB if options.storage is None else hide_passwords(storage)
     assemble_run(config, folder).close()  # checks everything that trials need
     try:
         folder.mkdir(parents=True, exist_ok=True)

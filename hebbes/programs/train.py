@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING
 
 from hebbes.contracts.engine import EngineError
 from hebbes.options.command_line import parse_config
+from hebbes.options.resuming import resume_config
+from hebbes.options.texts import format_options, split_arguments
 from hebbes.programs.exit_status import end_cleanly_on_signals, report_errors_in_one_line
 from hebbes.recording.console import Console
 from hebbes.recording.standard_output import format_stop_message
@@ -46,8 +48,9 @@ def prepare_runs(trainer: str, arguments: Sequence[str], description: str, conso
     """The runs that a command line describes, the first of them prepared; ValueError if options do not fit together."""
 
     def read_config(folder: Path) -> TrainConfig:
-        one_seed = "--resume", str(folder), "--seeds", "1", "--seed", folder.name.removeprefix("seed")
-        return parse_config(trainer, [*arguments, *one_seed], description)
+        one_seed = {"resume": str(folder), "seeds": 1, "seed": int(folder.name.removeprefix("seed"))}
+        others = [each for each in split_arguments(arguments) if each[0].removeprefix("run.") not in one_seed]
+        return resume_config(trainer, [*others, *format_options(one_seed)])
 
     config = parse_config(trainer, arguments, description)
     console.is_quiet = config.run.quiet

@@ -20,7 +20,8 @@ def find_class(kind: str, name: str) -> type[Any]:
         name: one in that table, such as "early_stop", or "my_package.module:Class".
 
     Raises:
-        ValueError: there is no such class (with a suggestion), or a user's class is not of this kind.
+        ValueError: there is no such class (with a suggestion), or a user's class is no policy, strategy or logger where
+            one is needed. Wrappers are checked when they are made.
     """
     if ":" in name:
         return check_class(kind, name, _import_class(kind, name))

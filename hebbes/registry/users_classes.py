@@ -112,8 +112,8 @@ def convert_errors(option: str, name: str) -> Iterator[None]:
 
 
 @contextmanager
-def convert_policy_errors(policy: Policy) -> Iterator[None]:
-    """Turns an exception in a method of a user's policy into an EngineError of one line that names it; others pass."""
+def convert_policy_errors(policy: Policy, target: type[ValueError] | type[EngineError]) -> Iterator[None]:
+    """Turns an exception in a method of a user's policy into `target`, in one line that names it; others pass."""
     try:
         yield
     except Exception as error:
@@ -121,7 +121,7 @@ def convert_policy_errors(policy: Policy) -> Iterator[None]:
         raising = (frame.f_locals.get("self") for frame, _ in traceback.walk_tb(error.__traceback__))
         if is_ours or not any(each is policy for each in raising):
             raise
-        raise EngineError(describe_users_error("policy", describe_class(policy), error)) from error
+        raise target(describe_users_error("policy", describe_class(policy), error)) from error
 
 
 def describe_class(thing: object) -> str:

@@ -23,7 +23,6 @@ from hebbes.contracts.strategy import SearchMemory
 from hebbes.strategies.core.adaptive import AdaptiveSettings
 from hebbes.strategies.core.dense import draw_noise
 from hebbes.strategies.core.library_search import LibraryStrategy
-from hebbes.strategies.core.samplers import check_members
 from hebbes.strategies.core.spread import check_spread
 
 LIBRARY_VECTORS, LIBRARY_ROWS = 37, 14
@@ -36,8 +35,10 @@ class CRFMNESSettings(AdaptiveSettings):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.population_size is not None:
-            check_members("population_size", self.population_size, "antithetic")
+        if self.population_size is not None and self.population_size % 2:
+            raise ValueError(
+                f"population_size must be an even number >= 4 (antithetic pairs), got {self.population_size}"
+            )
 
     def choose_population_size(self, num_params: int) -> int:
         """Members per generation: the setting, or the default rounded up to an even number."""

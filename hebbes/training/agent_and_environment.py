@@ -11,7 +11,7 @@ from hebbes.environments.environment_options import ACTION_BOUNDS
 from hebbes.environments.environment_spec import EnvironmentSpec
 from hebbes.environments.make_batch_env import choose_backend, make_batch_env
 from hebbes.environments.morphologies import shorten_morphology_name
-from hebbes.environments.trial import check_accepts_unbounded_actions, start_and_check
+from hebbes.environments.trial import FirstStepError, check_accepts_unbounded_actions, start_and_check
 from hebbes.environments.wrapper_spec import WrapperSpec, make_wrapper_spec
 from hebbes.execution.episode import Agent
 from hebbes.files.policy_file import count_outputs
@@ -44,6 +44,13 @@ def find_spaces(spec: EnvironmentSpec) -> tuple[Space, Space]:
 
 def _find_spaces_of_morphology(spec: EnvironmentSpec, morphology: str) -> tuple[Space, Space]:
     try:
+        return _try_morphology(spec, morphology)
+    except FirstStepError:  # a run bears that some simulators fail
+        return _try_morphology(spec, morphology)
+
+
+def _try_morphology(spec: EnvironmentSpec, morphology: str) -> tuple[Space, Space]:
+    try:
         env = make_batch_env(spec, [0], threads=1, training=True, morphology=morphology)
     except ValueError:
         raise
@@ -51,6 +58,8 @@ def _find_spaces_of_morphology(spec: EnvironmentSpec, morphology: str) -> tuple[
         raise _make_start_error(spec, error) from error
     try:
         start_and_check(env, spec)
+    except FirstStepError:
+        raise
     except Exception as error:
         raise _make_start_error(spec, error) from error
     finally:

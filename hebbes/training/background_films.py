@@ -44,7 +44,7 @@ class BackgroundFilms:
     def __init__(self, run: Run, console: Console):
         self._run, self._console = run, console
         self.has_failed = False
-        """Whether videos are missing that a resume would make."""
+        """Whether videos could no longer be made. A resume tries again."""
         self._every = run.config.run.video_every
         self._folder = run.folder / VIDEOS
         self._dispatch = Dispatch(ProcessTransport(LowPriority, 1))

@@ -1,5 +1,6 @@
 """How the programs are called, for the command lines that they print."""
 
+import re
 import sys
 
 COMMAND_FORMS = ("hebbes", "python -m hebbes")
@@ -14,3 +15,8 @@ def list_program_words(name: str = "") -> list[str]:
         if sys.argv[0].startswith(f"{form} "):
             return [*form.split(), name or sys.argv[0][len(form) + 1 :]]
     return ["python", f"{name}.py" if name else sys.argv[0]]
+
+
+def hide_passwords(word: str) -> str:
+    """The word of a command line with *** for the password of a URL, such as that of a database."""
+    return re.sub(r"(://[^:@/\s]*):\S*@", r"\1:***@", word)

@@ -8,7 +8,6 @@ import os
 import shlex
 import shutil
 import sys
-from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
@@ -26,14 +25,14 @@ from hebbes.files.policy_file import SavedPolicy, save_policy
 from hebbes.files.zoo import find_in_zoo
 from hebbes.training.config import TrainConfig
 from hebbes.training.owners import INCIDENTAL
-from hebbes.training.program_words import list_program_words
+from hebbes.training.program_words import hide_passwords, list_program_words
 from hebbes.training.run_state import Run, capture_checkpoint
 from hebbes.training.saved_runs import BEST, KEPT, LATEST
 
 COMMAND_TXT = "command.txt"
 """The file of a run's command lines, with commit and versions."""
 
-MOST_DUE = 100
+MOST_DUE = 10
 """Largest number of kept policies that wait until they can be written."""
 
 INIT_FROM = "init_from.dat"
@@ -194,7 +193,7 @@ def record_command(folder: Path) -> None:
     """Adds this command line, the commit, the package versions and the processor to command.txt."""
     facts = "".join(f"{name} {value}\n" for name, value in find_conditions().items())
     with (folder / COMMAND_TXT).open("a") as file:
-        file.write(f"{shlex.join([*list_program_words(), *sys.argv[1:]])}\n{facts}")
+        file.write(f"{shlex.join([*list_program_words(), *map(hide_passwords, sys.argv[1:])])}\n{facts}")
 
 
 class RunFiles:
@@ -204,25 +203,35 @@ class RunFiles:
         self._run = run
         self._options = run.config.list_used_options(without=INCIDENTAL)
         self._best: Snapshot | None = None
-        self._due: deque[tuple[Snapshot, Mapping[str, str]]] = deque(maxlen=MOST_DUE)  # to be kept, and not yet written
+        self._due: dict[int, tuple[Snapshot, Mapping[str, str]]] = {}  # by unit: to be kept, and not yet written
         for folder in (run.folder, run.folder / KEPT):
             delete_leftovers(folder)
 
     def save(self, checkpoint: Checkpoint) -> None:
-        """Writes the checkpoint first, so that no policy file is ever newer than it; OSError if a write fails."""
-        if any(checkpoint.progress.units % every == 0 for every in self._run.config.run.keep_intervals):
-            self._due.append((checkpoint.latest, checkpoint.conditions))
+        """Writes the checkpoint first, so that no policy file is ever newer than it; OSError if a write fails.
+
+        Kept policies of earlier units that could not be written are tried again.
+        """
+        units = checkpoint.progress.units
+        if any(units % every == 0 for every in self._run.config.run.keep_intervals):
+            self._due[units] = checkpoint.latest, checkpoint.conditions
+            self._due = dict([*self._due.items()][-MOST_DUE:])
         save_checkpoint(self._run.folder / checkpoints.FOLDER, checkpoint)
         best = checkpoint.progress.best
         if best is not None and best is not self._best:
             self._save_policy(BEST, best, checkpoint.conditions)
             self._best = best
-        if checkpoint.progress.units:
+        if units:
             self._save_policy(LATEST, checkpoint.latest, checkpoint.conditions)
-        while self._due:
-            (self._run.folder / KEPT).mkdir(exist_ok=True)
-            self._save_policy(f"{KEPT}/{self._due[0][0].units:08}.dat", *self._due[0])
-            self._due.popleft()
+        for due, (snapshot, conditions) in list(self._due.items()):
+            try:
+                (self._run.folder / KEPT).mkdir(exist_ok=True)
+                self._save_policy(f"{KEPT}/{due:08}.dat", snapshot, conditions)
+            except OSError:
+                if due == units:
+                    raise
+            else:
+                del self._due[due]
 
     def _save_policy(self, name: str, snapshot: Snapshot, conditions: Mapping[str, str]) -> None:
         config, task = self._run.config, self._run.task

@@ -14,7 +14,7 @@ from hebbes.environments.wrapper_spec import make_wrapper_spec
 from hebbes.files.checkpoint import FOLDER, CheckpointHeader, read_newest_header
 from hebbes.files.option_file import CONFIG_YAML
 from hebbes.recording.standard_output import make_printable
-from hebbes.registry.former_names import rename_saved_options
+from hebbes.registry.former_names import rename_options, rename_saved_options
 
 BEST, LATEST = "best.dat", "latest.dat"
 """The policy files of the best evaluation and of the last generation, in the folder of a run."""
@@ -68,7 +68,7 @@ def read_saved_run(folder: Path, *, check: bool = False) -> SavedRun:
     """The run in a folder; ValueError, which names the folder, if it is damaged. See `read_newest_header`."""
     try:
         header = read_newest_header(folder / FOLDER, check=check)
-        options = rename_saved_options(header.config)
+        options = rename_options(rename_saved_options(header.config), _TYPES)
         wrappers, gymnasium_wrappers = (
             tuple(map(make_wrapper_spec, options.get(name) or ())) for name in ("wrappers", "gymnasium_wrappers")
         )

@@ -1,5 +1,8 @@
 """An environment that cannot be stepped is refused before a run, in one line."""
 
+import sys
+from typing import ClassVar
+
 import gymnasium
 import numpy as np
 import pytest
@@ -79,3 +82,39 @@ def test_it_is_stepped_with_an_allowed_action(space):
 def test_an_env_step_that_ends_the_episode_is_no_fault(tmp_path):
     runs = prepare(parse_config("static", ["--environment", "Untested-v0", "--folder", str(tmp_path)], ""))
     assert list(runs)
+
+
+class Moody(Untested):
+    """The first of all fails in its first env step, and prints in all others."""
+
+    made: ClassVar[list] = []
+
+    def __init__(self):
+        super().__init__()
+        self.made.append(self)
+
+    def step(self, action):
+        if self is self.made[0]:
+            raise RuntimeError("once")
+        print("a word of the simulator's", file=sys.stderr)
+        return super().step(action)
+
+
+class Leaving(Untested):
+    def step(self, action):
+        sys.exit(0)
+
+
+gymnasium.register("Moody-v0", entry_point=Moody)
+gymnasium.register("Leaving-v0", entry_point=Leaving)
+
+
+def test_a_simulator_that_fails_once_is_tried_again_and_what_it_prints_is_shown(tmp_path, capsys):
+    assert list(prepare(parse_config("static", ["--environment", "Moody-v0", "--folder", str(tmp_path)], "")))
+    said = capsys.readouterr().err
+    assert "a word of the simulator's" in said and "once" not in said
+
+
+def test_one_that_leaves_the_program_is_named(tmp_path):
+    with pytest.raises(ValueError, match=r"^environment 'Leaving-v0' cannot be started: .* called sys.exit\(0\)"):
+        prepare(parse_config("static", ["--environment", "Leaving-v0", "--folder", str(tmp_path)], ""))

@@ -39,12 +39,25 @@ class Restless(Linear):
         object.__setattr__(self, "scale", 2 * self.scale)
 
 
+@dataclass(frozen=True)
+class Inner:
+    gain: float = 1.0
+
+
+@dataclass(frozen=True)
+class Nested(Linear):
+    """Has a dataclass among its fields."""
+
+    inner: Inner = field(default_factory=Inner)
+
+
 @pytest.mark.parametrize(
     ("kind", "reason"),
     [
         (Derived, r"cannot be used: TypeError: .* unexpected keyword argument 'size'"),
         (Gains, r"has a field that no file can hold: Object of type ndarray is not JSON serializable"),
-        (Restless, r"would be read from its file as .*'scale': 4.0.*, and is .*'scale': 2.0"),
+        (Restless, r"would be read from its file with scale 4.0, not 2.0"),
+        (Nested, r"would be read from its file with inner \{'gain': 1.0\}, not Inner\(gain=1.0\)"),
     ],
 )
 def test_it_is_named_with_the_field(kind, reason, tmp_path):

@@ -69,6 +69,9 @@ def test_one_individual_moves_aes_by_hand():
     state = aes.state_dict()
     assert state["mean"] == pytest.approx([0.4 * 1 + 0.6 * 3, 0.0])
     assert state["variance"] == pytest.approx([0.5 + (2.0 * 0.8 - 0.5) / 10, 0.45])
+    metrics = aes.tell(np.float32([0.0, 5.0]), 120.0, 100.0)  # each weight moves in units of its own sigma
+    move = 0.6 * np.array([0.0 - 2.2, 5.0 - 0.0]) / np.sqrt(state["variance"])
+    assert metrics["update_over_sigma"] == pytest.approx(np.sqrt(np.square(move).mean()))
 
 
 def test_the_move_is_measured_in_a_distribution_that_changes_its_mean_in_place():

@@ -20,6 +20,7 @@ from hebbes.programs.evaluation_report import format_report
 from hebbes.programs.evaluation_run import play_entry
 from hebbes.reporting.video import VideoWriter
 from hebbes.statistics.summary_table import format_runs_table
+from tests.training.unfit_classes import ActRaises
 
 SPEC = EnvironmentSpec("Scripted-v0", "gymnasium", imports=("tests.scripted",))
 """Its observation is (a draw at the start, env step); with `action_weight` returns depend on the start state."""
@@ -103,6 +104,13 @@ def test_a_users_wrapper_that_raises_while_it_is_filmed_or_shown_is_named():
     environment = replace(make_evaluation_spec(saved.environment), wrappers=(wrapper,))
     with pytest.raises(ValueError, match=rf"^wrappers '{wrapper.name}' cannot be used: scripted in two lines"):
         play_episode(saved, environment, episode=0, seed=0)
+
+
+def test_so_is_a_users_policy():
+    policy = ActRaises((2,), 2)
+    saved = replace(make_policy(), policy=policy, weights=np.zeros(policy.layout.num_params, np.float32), buffers={})
+    with pytest.raises(ValueError, match=r"^policy 'tests.training.*:ActRaises' cannot be used: .*scripted"):
+        play_episode(saved, make_evaluation_spec(saved.environment), episode=0, seed=0)
 
 
 def test_why_episodes_failed_is_counted_over_the_seeds():

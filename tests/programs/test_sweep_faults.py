@@ -44,6 +44,14 @@ def test_finals_that_all_diverge_make_no_preset(tmp_path, monkeypatch):
 
 
 @pytest.mark.slow
+def test_finalists_have_different_settings(tmp_path):
+    options = {"population_size": 16, "learning_rate": 0.1, "weight_decay": 0, "weight_penalty": 0}
+    options |= {"search": "sigma=choice:0.3:0.4", "trials": 6, "finalists": 3, "final_seeds": 1}
+    study, _ = run(tmp_path, **options)
+    assert len(study.best_trials) >= 3 and len(study.results) <= 1 + 2
+
+
+@pytest.mark.slow
 def test_a_trial_with_the_settings_of_the_start_is_no_finalist_of_its_own(tmp_path):
     study, _ = run(tmp_path, trials=1, final_seeds=1, population_size=16, weight_decay=0, weight_penalty=0)
     assert study.best_trials and list(study.results) == ["start seed 1"]

@@ -9,6 +9,7 @@ from hebbes.policies.mlp import MLP
 from hebbes.programs.sweep import read_options
 from hebbes.programs.sweeps.sweep_options import find_searched_options
 from hebbes.strategies.openai_es import OpenAIES, OpenAIESSettings
+from hebbes.training.program_words import hide_passwords
 from tests.programs.sweeps import make_arguments, open_sweep
 
 
@@ -108,3 +109,16 @@ class OwnMLP(MLP):
 def test_a_name_that_two_parts_have_is_refused_as_in_training(tmp_path):
     with pytest.raises(ValueError, match=r"sigma=log:0.1:1: sigma is an option of .*: give --openai_es.sigma or "):
         open_sweep(tmp_path, policy=f"{__name__}:OwnMLP", search="sigma=log:0.1:1")
+
+
+def test_the_help_is_shown_whatever_else_is_wrong(capsys):
+    with pytest.raises(SystemExit) as ended:
+        read_options(["--trials", "0", "--help"], "")
+    assert ended.value.code == 0 and "--finalists" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("password", ["secret", "se/cr:et", "s@cret"])
+def test_no_password_of_a_database_is_shown(password):
+    assert hide_passwords(f"postgresql://me:{password}@host:5432/db") == "postgresql://me:***@host:5432/db"
+    for word in ("sqlite:////tmp/a.db", "weights/a:b@c", "http://host:80/page"):
+        assert hide_passwords(word) == word

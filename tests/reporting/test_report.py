@@ -213,6 +213,9 @@ def test_damaged_trials_of_a_sweep_are_listed(runs, tmp_path):
     write_report(tmp_path / "a.html", tmp_path, episodes=0)
     page = (tmp_path / "a.html").read_text()
     assert re.search(r"Trials that cannot be read.*trial1.*truncated or damaged", page, re.DOTALL)
+    (tmp_path / "sweep.yaml").write_text("sigma: [")
+    sections, _ = make_report(tmp_path, episodes=0)
+    assert "sweep.yaml" in sections[-1].sections[0].blocks[0].text
     damage(tmp_path / "trial0")
     with pytest.raises(ValueError, match=r"no run can be read: .*trial0: .*truncated or damaged"):
         make_report(tmp_path, episodes=0)

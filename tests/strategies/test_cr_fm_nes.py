@@ -85,7 +85,7 @@ def test_the_default_number_of_members_is_even():
 
 
 def test_refuses_an_odd_number_of_members():
-    with pytest.raises(ValueError, match=r"population_size must be an even number >= 2 .*got 9"):
+    with pytest.raises(ValueError, match=r"population_size must be an even number >= 4 .*got 9"):
         CRFMNESSettings(population_size=9)
 
 

@@ -22,6 +22,7 @@ from hebbes.recording.metrics import read_metrics
 from hebbes.registry.lookup import find_class
 from hebbes.training.prepare import prepare
 from hebbes.training.run import execute
+from hebbes.training.saved_runs import read_saved_run
 
 EARLIER = Path(__file__).parent / "earlier_run"
 
@@ -46,6 +47,12 @@ def test_its_policy_file_loads_and_can_be_played(earlier):
     assert saved.environment.morphologies == ("none", "right")
     assert "clip_action" in [each.name for each in saved.environment.wrappers]
     assert len(load_entries(EvaluateConfig((str(earlier / "best.dat"),)))) == 2
+
+
+def test_reports_and_plots_know_its_morphologies(earlier):
+    run = read_saved_run(earlier)
+    assert run.options["morphologies"] == ["none", "right"]
+    assert run.spec.morphologies == ("none", "right")
 
 
 def test_it_resumes_under_todays_names(earlier, capsys):

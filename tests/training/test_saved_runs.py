@@ -13,6 +13,7 @@ from hebbes.programs.sweeps.sweep_options import SWEEPS
 from hebbes.training.background_films import VIDEOS
 from hebbes.training.prepare import prepare
 from hebbes.training.run import execute
+from hebbes.training.run_folder import RunFiles
 from hebbes.training.run_options import RESERVED_NAMES
 from hebbes.training.run_status import read_status
 from hebbes.training.saved_runs import KEPT, find_run_folders, list_kept_files, list_policy_files, read_saved_run
@@ -124,7 +125,8 @@ def test_a_time_that_no_float_holds_is_damage(trained, tmp_path):
     assert read_status(tmp_path).state == "damaged"
 
 
-def test_a_policy_to_keep_is_written_later_if_something_is_in_its_place(tmp_path):
+def test_a_policy_to_keep_is_written_later_if_something_is_in_its_place(tmp_path, monkeypatch):
+    save = RunFiles.save
     (run,) = prepare(make_scripted_config(tmp_path, generations=4, keep_every=1))
     obstacle = run.folder / KEPT / "00000002.dat"
 
@@ -134,6 +136,22 @@ def test_a_policy_to_keep_is_written_later_if_something_is_in_its_place(tmp_path
         if row["generation"] == 3:
             shutil.rmtree(obstacle)
 
+    weights = []
+
+    def note_and_save(self, checkpoint):
+        weights.append(checkpoint.latest.weights)
+        save(self, checkpoint)
+
+    monkeypatch.setattr(RunFiles, "save", note_and_save)
     assert execute(run, obstruct).is_complete
     assert [path.name for path in list_kept_files(run.folder)] == [f"{number:08}.dat" for number in range(5)]
-    assert read_policy_file(obstacle, ["tests.scripted"]).provenance["generation"] == 2
+    kept = read_policy_file(obstacle, ["tests.scripted"])
+    assert kept.provenance["generation"] == 2 and (kept.weights == weights[2]).all()
+
+
+def test_one_that_can_never_be_written_prevents_no_other(tmp_path):
+    (run,) = prepare(make_scripted_config(tmp_path, generations=4, keep_every=1))
+    (run.folder / KEPT / "00000002.dat" / "in the way").mkdir(parents=True)
+    assert execute(run).folder == run.folder
+    kept = sorted(path.name for path in (run.folder / KEPT).iterdir() if path.is_file())
+    assert kept == [f"{number:08}.dat" for number in (0, 1, 3, 4)]

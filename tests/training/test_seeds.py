@@ -240,3 +240,16 @@ def test_one_that_fails_does_not_keep_the_others_from_their_turn(tmp_path, capsy
     done = [load_newest_checkpoint(top / f"seed{seed}" / "checkpoint")[0].progress.units for seed in range(3)]
     assert done == [2, 1, 2]
     assert read_policy_file(top / "seed2" / "best.dat", ["tests.scripted"]).provenance["seed"] == 2
+
+
+@pytest.mark.parametrize("flags", [["--run.resume", "TOP"], ["--resume", "TOP", "--run.seed", "0"]])
+def test_options_may_have_their_owners_names_when_they_are_resumed(flags, tmp_path):
+    runs = prepare(make_scripted_config(tmp_path, seeds=2, generations=1))
+    execute(runs.prepare(0))
+    runs.close()
+    words = [str(find_top(tmp_path)) if word == "TOP" else word for word in flags]
+    resumed = prepare_runs("static", [*words, *IMPORT, "--generations", "2"], "", Console())
+    for seed in (0, 1):
+        execute(resumed.prepare(seed))
+        assert load_newest_checkpoint(resumed.find_folder(seed) / "checkpoint")[0].progress.units == 2
+    resumed.close()

@@ -37,12 +37,20 @@ def make_sweep_section(trials: Sequence[ReportedRun], listed: Sequence[Listed]) 
     return Section("Sweeps", remarks, [_show_sweep(folder, found) for folder, found in sweeps.items()])
 
 
-def _show_sweep(folder: Path, trials: Sequence[ReportedRun]) -> Section:
-    spaces = {
+def _read_spaces(path: Path) -> dict[str, str]:
+    """What the sweep varies -> how, as the page shows them."""
+    return {
         make_printable(name): make_printable(text.removeprefix(SEARCHED))
-        for name, text in read_yaml(folder / SWEEP_YAML).items()
+        for name, text in read_yaml(path).items()
         if isinstance(text, str) and text.startswith(SEARCHED)
     }
+
+
+def _show_sweep(folder: Path, trials: Sequence[ReportedRun]) -> Section:
+    try:
+        spaces, remark = _read_spaces(folder / SWEEP_YAML), None
+    except ValueError as error:
+        spaces, remark = {}, make_printable(str(error))
     settings = {trial.name: _read_settings(trial, spaces) for trial in trials}
     curves = select_curves(trials, SCORE)
     results = {trial: float(curve.y[-1]) for trial, curve in curves.items()}
@@ -57,8 +65,9 @@ def _show_sweep(folder: Path, trials: Sequence[ReportedRun]) -> Section:
         for trial in ranked
     ]
     title = make_printable(str(folder))
+    varied = "; ".join(f"{name} {space}" for name, space in spaces.items())
     blocks: list[Block] = [
-        Text(f"Varied: {'; '.join(f'{name} {space}' for name, space in spaces.items())}."),
+        Text(f"Varied: {varied}." if remark is None else remark),
         Table(f"Trials of {title}, the best first", ("trial", *spaces, _RESULT, "env steps"), rows),
         *_draw_trials(title, curves),
     ]

@@ -73,7 +73,7 @@ class Finals:
             if len(configs) > self._num_trials:
                 break
             config = set_params(self._config, self._searched, trial.params)
-            if config.as_options() != self._config.as_options():
+            if all(config.as_options() != each.as_options() for each in configs.values()):
                 configs[f"final{trial.number}"] = config
         results, found = self._study.results, []
         for name, config in configs.items():
