@@ -107,8 +107,7 @@ def test_a_users_wrapper_that_raises_while_it_is_filmed_or_shown_is_named():
 
 
 def test_so_is_a_users_policy():
-    policy = ActRaises((2,), 2)
-    saved = replace(make_policy(), policy=policy, weights=np.zeros(policy.layout.num_params, np.float32), buffers={})
+    saved = replace(make_policy(), policy=ActRaises((2,), 2))
     with pytest.raises(ValueError, match=r"^policy 'tests.training.*:ActRaises' cannot be used: .*scripted"):
         play_episode(saved, make_evaluation_spec(saved.environment), episode=0, seed=0)
 
