@@ -75,7 +75,7 @@ def _step_once(env: BatchEnv, action: Shaped[np.ndarray, "*action"]) -> EnvStep:
     """An env step of the only sub-environment. If it fails, what it prints on standard error is left out."""
     with redirect_stderr(StringIO()) as said, convert_foreign_exits():  # the back end prints tracebacks
         env_step = env.step(action[np.newaxis], np.array([0]))
-    if not env_step.faults and sys.stderr is not None:
+    if not getattr(env_step, "faults", None) and sys.stderr is not None:  # a user's wrapper may return anything
         sys.stderr.write(said.getvalue())
     return env_step
 
