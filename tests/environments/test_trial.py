@@ -73,10 +73,13 @@ def test_it_is_named_before_anything_is_made(returned, reason, tmp_path, capsys,
         MultiBinary(2),
     ],
 )
-def test_it_is_stepped_with_an_allowed_action(space):
-    env = GymnasiumEnv("Untested-v0", [0], {"action_space": space})
+def test_it_is_stepped_with_an_allowed_action(space, monkeypatch):
+    step = Untested.step
+    env, taken = GymnasiumEnv("Untested-v0", [0], {"action_space": space}), []
+    monkeypatch.setattr(Untested, "step", lambda self, action: taken.append(action) or step(self, action))
     start_and_check(env, EnvironmentSpec("Untested-v0", "gymnasium"))
     env.close()
+    assert len(taken) == 1
 
 
 def test_an_env_step_that_ends_the_episode_is_no_fault(tmp_path):
