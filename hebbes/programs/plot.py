@@ -29,6 +29,9 @@ if TYPE_CHECKING:
 X_LABELS = {"env_steps": "env steps of training", "unit": "", "seconds": "wall time of training in seconds"}
 """Value of the option `x` -> label of the axis. A unit is called by its own name, such as generation."""
 
+MetricsByRun = Mapping[Path, Mapping[str, Float64[np.ndarray, " units"]]]
+"""Folder of a run -> the columns of its metrics.csv."""
+
 
 @dataclass(frozen=True)
 class PlotConfig:
@@ -76,9 +79,10 @@ def make_plot(config: PlotConfig) -> "Figure":
         )
     ]
     unique = [read_saved_run(folder) for folder in {each.resolve(): each for each in found}.values()]
-    runs = _leave_out_unknown(unique, config.metric)
+    metrics = {run.folder: read_all_metrics(run.folder) for run in unique}
+    runs = _leave_out_unknown(unique, metrics, config.metric)
     title = _check_environment(runs)
-    curves, unit = _read_curves(runs, config)
+    curves, unit = _select_curves({run.folder: metrics[run.folder] for run in runs}, config)
     methods = {
         make_printable(label): [curves[position] for position in positions]
         for label, positions in group_by_method([find_method(run.options) for run in runs]).items()
@@ -90,13 +94,11 @@ def make_plot(config: PlotConfig) -> "Figure":
     return make_curves_figure(title, note, (X_LABELS[config.x] or unit, config.metric), methods, config.statistic)
 
 
-def _leave_out_unknown(runs: Sequence[SavedRun], metric: str) -> Sequence[SavedRun]:
+def _leave_out_unknown(runs: Sequence[SavedRun], metrics: MetricsByRun, metric: str) -> Sequence[SavedRun]:
     """The runs that have a value of the metric, or lack its column, or all; standard error names those left out."""
-    missing = []
-    for run in runs:
-        metrics = read_all_metrics(run.folder)
-        if metric in metrics and not np.isfinite(metrics[metric]).any():
-            missing.append(run)
+    missing = [
+        run for run in runs if metric in metrics[run.folder] and not np.isfinite(metrics[run.folder][metric]).any()
+    ]
     if len(missing) == len(runs):
         return runs
     for run in missing:
@@ -123,20 +125,19 @@ def describe_caps(runs: Sequence[SavedRun]) -> str:
     return " or ".join(sorted(described - {""})) + " (some runs)" * ("" in described and len(described) > 1)
 
 
-def _read_curves(runs: Sequence[SavedRun], config: PlotConfig) -> tuple[list[RunCurve], str]:
+def _select_curves(metrics: MetricsByRun, config: PlotConfig) -> tuple[list[RunCurve], str]:
     """The metric of each run where it has a value, and what its trainer counts."""
     curves: list[RunCurve] = []
     units: dict[str, Path] = {}
-    for run in runs:
-        metrics = read_all_metrics(run.folder)
-        unit = next(iter(metrics))
-        units.setdefault(unit, run.folder)
+    for folder, columns in metrics.items():
+        unit = next(iter(columns))
+        units.setdefault(unit, folder)
         x = unit if config.x == "unit" else config.x
         for asked_by, column in (("metric", config.metric), ("x", x)):
-            if column not in metrics:
-                hint = suggest_name(column, list(metrics)) or f"; it has {', '.join(metrics)}"
-                raise ValueError(f"{asked_by} {column!r} is not in {run.folder}{hint}")
-        curves.append(select_known(metrics, x, config.metric, run.folder))
+            if column not in columns:
+                hint = suggest_name(column, list(columns)) or f"; it has {', '.join(columns)}"
+                raise ValueError(f"{asked_by} {column!r} is not in {folder}{hint}")
+        curves.append(select_known(columns, x, config.metric, folder))
     if config.x == "unit" and len(units) > 1:
         named = ", ".join(f"{unit} in {folder}" for unit, folder in units.items())
         raise ValueError(f"x unit needs runs that count the same, got {named}")

@@ -23,8 +23,8 @@ def format_integer(value: float) -> str:
     return f"{value:.0f}" if isfinite(value) else "-"
 
 
-def format_number(value: float) -> str:
-    """The number in eight characters at most."""
+def format_return(value: float) -> str:
+    """A return in eight characters at most."""
     if not isfinite(value):
         return "-"
     size = abs(value)
@@ -67,14 +67,14 @@ LEFT = "seconds_left"
 _COLUMNS: Mapping[str, Column] = {
     "generation": Column("gen", 5, format_integer),
     "env_steps": Column("env steps", 9, format_count),
-    "return": Column("return", 8, format_number),
-    "return_mean": Column("mean", 8, format_number, "population mean"),
-    "return_std": Column("std", 8, format_number),
-    "return_max": Column("max", 8, format_number),
-    "mean_policy_return": Column("policy", 8, format_number, "mean policy"),
+    "return": Column("return", 8, format_return),
+    "return_mean": Column("mean", 8, format_return, "population mean"),
+    "return_std": Column("std", 8, format_return),
+    "return_max": Column("max", 8, format_return),
+    "mean_policy_return": Column("policy", 8, format_return, "mean policy"),
     "mean_policy_rank": Column("rank", 4, format_integer),
-    "eval_return": Column("eval", 8, format_number, "evaluation"),
-    "best_score": Column("best", 8, format_number),
+    "eval_return": Column("eval", 8, format_return, "evaluation"),
+    "best_score": Column("best", 8, format_return),
     "env_steps_per_second": Column("steps/s", 7, format_count),
     "seconds": Column("elapsed", 7, format_duration),
     LEFT: Column("left", 7, format_duration),

@@ -8,16 +8,16 @@ from typing import Any
 import hebbes.policies.kernels.linear  # noqa: F401  # the compiler takes memory before it is measured what is free
 from hebbes.contracts.policy import count_reference_frames, estimate_state_bytes
 from hebbes.environments.environment_spec import EnvironmentSpec
-from hebbes.environments.simulator_memory import measure_simulator_bytes
 from hebbes.evaluation.play import make_evaluation_spec
 from hebbes.execution.chunk_rule import ChunkRule, choose_chunk_rule
 from hebbes.execution.chunks import Task
 from hebbes.execution.engine_options import EngineOptions, resolve_num_threads, uses_processes
 from hebbes.execution.episode import Agent
 from hebbes.training.config import TrainConfig
-from hebbes.training.free_memory import measure_free_memory, measure_private_memory
+from hebbes.training.free_memory import measure_free_memory
 from hebbes.training.owners import find_trainer
 from hebbes.training.run_memory import NO_SEARCH, NetworkSize, RunSize, Stage, count_simulators, estimate_memory
+from hebbes.training.simulator_memory import measure_simulator_bytes
 
 CONSIDERABLE = 1_000_000_000
 """A run that needs at least this many bytes prints how many."""
@@ -136,7 +136,7 @@ def _measure_simulators(size: RunSize, spec: EnvironmentSpec, *, training: bool)
     stage = size.training if training else size.test
     members = size.search.population_size + 1 if training else size.test_episodes
     largest = stage.chunk_rule.compute_largest_chunk(members, size.threads)
-    taken = measure_simulator_bytes(spec, largest, measure_private_memory, training=training)
+    taken = measure_simulator_bytes(spec, largest, training=training)
     measured = replace(stage, simulator_bytes=taken)
     return replace(size, training=measured) if training else replace(size, test=measured)
 

@@ -11,7 +11,7 @@ from hebbes.recording.progress_table import (
     ProgressTable,
     format_count,
     format_duration,
-    format_number,
+    format_return,
 )
 
 OF_RAY = {"nodes": 12, "workers": 1024, "chunks_outstanding": 9999, "chunks_sent_again": 12345}
@@ -102,13 +102,13 @@ def test_a_hybrids_rows_show_the_return_and_the_evaluation():
 @pytest.mark.parametrize(
     ("format_value", "value", "expected"),
     [
-        (format_number, -9999.99, "-9999.99"),
-        (format_number, -9999999.4, "-9999999"),
-        (format_number, -9999.996, "-10000"),
-        (format_number, -9999999.6, "-1.0e+07"),
-        (format_number, -1.2e200, "-1e+200"),
-        (format_number, -123456789.0, "-1.2e+08"),
-        (format_number, nan, "-"),
+        (format_return, -9999.99, "-9999.99"),
+        (format_return, -9999999.4, "-9999999"),
+        (format_return, -9999.996, "-10000"),
+        (format_return, -9999999.6, "-1.0e+07"),
+        (format_return, -1.2e200, "-1e+200"),
+        (format_return, -123456789.0, "-1.2e+08"),
+        (format_return, nan, "-"),
         (format_count, 9_999_999, "9,999,999"),
         (format_count, 987_654_321, "987.7M"),
         (format_count, 987_654_321_012, "987.7G"),

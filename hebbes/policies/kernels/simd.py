@@ -4,7 +4,7 @@
 one register of AVX-512 or AVX, or two of NEON. `wide_zeros` and `wide_load` make vectors of sixteen everywhere. A tile
 holds sums (rows by vectors), so that each loaded vector is used for every row and each loaded scalar for every vector.
 `unit_stride` tells a kernel that a row is contiguous although it comes from an array that is not.
-Nothing here checks bounds. Numba's cache does not follow imports: after an edit, touch the files that import this one.
+Nothing here checks bounds.
 """
 
 from typing import Any

@@ -5,7 +5,6 @@ its morphology and options. So no table could list them.
 """
 
 import json
-from collections.abc import Callable
 from functools import cache
 from math import ceil
 from time import perf_counter
@@ -14,29 +13,27 @@ from hebbes.contracts.environment import BatchEnv
 from hebbes.environments.environment_spec import EnvironmentSpec, spec_from_json, spec_to_json
 from hebbes.environments.freed_memory import return_free_memory
 from hebbes.environments.make_batch_env import make_batch_env
+from hebbes.training.free_memory import measure_private_memory
 
 SECONDS = 0.5
 """Largest time to spend on making simulators, after the first two."""
 
 
-def measure_simulator_bytes(
-    spec: EnvironmentSpec, num_envs: int, measure_used: Callable[[], int], *, training: bool
-) -> int:
+def measure_simulator_bytes(spec: EnvironmentSpec, num_envs: int, *, training: bool) -> int:
     """Bytes that one simulator in a batch takes, including its share of what the batch itself takes.
 
     Args:
         spec: the environment, with its wrappers.
         num_envs: size of a run's batches; at most two more than this are made.
-        measure_used: returns the bytes that this process takes now.
         training: whether to apply the training-only wrappers.
 
     0 if a simulator fails: the run will report the error, because its engine knows what to do about it.
     """
-    return _measure_once(json.dumps(spec_to_json(spec)), num_envs, measure_used, training)
+    return _measure_once(json.dumps(spec_to_json(spec)), num_envs, training)
 
 
 @cache
-def _measure_once(described: str, num_envs: int, measure_used: Callable[[], int], training: bool) -> int:
+def _measure_once(described: str, num_envs: int, training: bool) -> int:
     """`measure_simulator_bytes`, measured only once per process for each description."""
     spec = spec_from_json(json.loads(described))
     return_free_memory()  # else the next allocations would reuse it and not be seen
@@ -46,9 +43,9 @@ def _measure_once(described: str, num_envs: int, measure_used: Callable[[], int]
         begun = perf_counter()
         envs.append(_start_env(spec, 1, training))
         affordable = 1 + int(SECONDS / max(perf_counter() - begun, 1e-6))
-        before, count = measure_used(), min(num_envs, affordable)
+        before, count = measure_private_memory(), min(num_envs, affordable)
         envs.append(_start_env(spec, count, training))
-        return ceil(max(0, measure_used() - before) / count)
+        return ceil(max(0, measure_private_memory() - before) / count)
     except Exception:  # whatever a user's simulator raises
         return 0
     finally:

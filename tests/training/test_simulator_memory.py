@@ -10,9 +10,8 @@ import pytest
 from gymnasium.spaces import Box
 
 from hebbes.environments.environment_spec import EnvironmentSpec
-from hebbes.environments.simulator_memory import measure_simulator_bytes
 from hebbes.environments.wrapper_spec import WrapperSpec
-from hebbes.training.free_memory import measure_private_memory
+from hebbes.training.simulator_memory import measure_simulator_bytes
 
 ROOT = Path(__file__).parent.parent.parent
 NUMBERS = 20_000
@@ -45,14 +44,14 @@ gymnasium.register("Heavy-v0", entry_point=Heavy)
 def measure_heavy(megabytes, num_frames=0):
     wrappers = (WrapperSpec("frame_stack", {"num_frames": num_frames}),) if num_frames else ()
     spec = EnvironmentSpec("Heavy-v0", "gymnasium", {"megabytes": megabytes}, wrappers=wrappers)
-    found = measure_simulator_bytes(spec, 4, measure_private_memory, training=True)
+    found = measure_simulator_bytes(spec, 4, training=True)
     assert Heavy.alive == 0
     return found
 
 
 def measure_elsewhere(arguments):
     """In a process of its own: what other tests free while simulators are measured would hide them."""
-    code = f"from tests.environments.test_simulator_memory import measure_heavy; print(measure_heavy({arguments}))"
+    code = f"from tests.training.test_simulator_memory import measure_heavy; print(measure_heavy({arguments}))"
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
     return int(done.stdout)
 
@@ -82,4 +81,4 @@ class Fragile(gymnasium.Env):
 def test_what_a_simulator_raises_is_left_to_the_run():
     gymnasium.register("Fragile-v0", entry_point=Fragile)
     spec = EnvironmentSpec("Fragile-v0", "gymnasium")
-    assert measure_simulator_bytes(spec, 60, measure_private_memory, training=True) == 0
+    assert measure_simulator_bytes(spec, 60, training=True) == 0
