@@ -13,8 +13,9 @@ from jaxtyping import UInt8
 
 import hebbes
 from hebbes.evaluation.loaded_policy import LoadedPolicy
+from hebbes.files.atomic_file import check_place
 from hebbes.recording.metrics import read_all_metrics
-from hebbes.reporting.figure import COLORS, add_title, check_figure_path, make_figure, style_axes, write_figure
+from hebbes.reporting.figure import COLORS, SUFFIXES, add_title, make_figure, style_axes, write_figure
 
 
 def main() -> None:
@@ -25,7 +26,7 @@ def main() -> None:
     parser.add_argument("--output", type=Path, default=Path("run.png"), help="image file (default run.png)")
     arguments = parser.parse_args()
     try:
-        check_figure_path("--output", arguments.output)
+        check_place("--output", arguments.output, SUFFIXES)
         policy = hebbes.load_policy(arguments.run / "best.dat")
         metrics = read_all_metrics(arguments.run)
     except (OSError, ValueError) as error:

@@ -48,12 +48,12 @@ class CacheFile(caching.IndexDataCacheFile):
 
     def load(self, key: Any) -> Any:
         """The code of the signature `key`; None if it is not there, or cut short."""
-        with _passing_over_cut_files():
+        with _pass_over_cut_files():
             return super().load(key)
         return None
 
     def _load_index(self) -> Any:
-        with _passing_over_cut_files():
+        with _pass_over_cut_files():
             return super()._load_index()
         return {}
 
@@ -64,7 +64,7 @@ class CacheFile(caching.IndexDataCacheFile):
 
 
 @contextmanager
-def _passing_over_cut_files() -> Iterator[None]:
+def _pass_over_cut_files() -> Iterator[None]:
     """A file may be cut short after a power failure."""
     with suppress(EOFError, pickle.UnpicklingError):
         yield

@@ -10,8 +10,7 @@ from jaxtyping import TypeCheckError
 from hebbes.contracts.engine import Rollouts
 from hebbes.evaluation.weight_recording import WeightRecording
 from hebbes.execution.noise_sums import PairwiseSum
-from hebbes.statistics.intervals import select_units
-from hebbes.strategies.core.shaping import raw
+from hebbes.strategies.core.shaping import assign_by_rank, raw
 from tests.shape_checks import (
     CHECKED_CALLS,
     CHECKED_SUBPACKAGES,
@@ -23,7 +22,7 @@ from tests.shape_checks import (
     unchecked,
 )
 
-DRAWN = np.zeros((5, 2, 3), np.int64)
+FITNESS = np.zeros(3)
 
 
 @pytest.fixture(autouse=True)
@@ -33,14 +32,14 @@ def no_refusal_is_swallowed():
 
 
 @pytest.mark.parametrize(
-    "returns",
-    [np.zeros(3), np.zeros((4, 3)), np.zeros((2, 3), np.float32), [[0.0, 0.0]]],
+    "values",
+    [np.zeros((1, 3)), np.zeros(4), np.zeros(3, np.float32), [0.0, 0.0, 0.0]],
     ids=["axes", "size", "number type", "list"],
 )
-def test_an_argument_of_another_shape_or_type_is_refused(returns):
-    assert select_units(np.zeros((2, 3)), DRAWN).shape == (5, 2, 3)
-    with pytest.raises(TypeCheckError, match=r"select_units(.|\n)*Expected type: .*strata units"):
-        select_units(returns, DRAWN)
+def test_an_argument_of_another_shape_or_type_is_refused(values):
+    assert assign_by_rank(FITNESS, np.zeros(3)).shape == (3,)
+    with pytest.raises(TypeCheckError, match=r"assign_by_rank(.|\n)*Expected type: .*members"):
+        assign_by_rank(FITNESS, values)
 
 
 def test_a_result_of_another_shape_is_refused():
@@ -70,22 +69,22 @@ def test_refusals_are_remembered_even_if_they_are_swallowed():
 
 def test_nothing_is_checked_where_a_test_says_so():
     with unchecked():
-        assert select_units(np.zeros((2, 3), np.float32), DRAWN).dtype == np.float32
+        assert assign_by_rank(FITNESS, np.zeros(3, np.float32)).shape == (3,)
     with pytest.raises(TypeCheckError):
-        select_units(np.zeros((2, 3), np.float32), DRAWN)
+        assign_by_rank(FITNESS, np.zeros(3, np.float32))
 
 
 def test_the_first_calls_in_a_test_are_checked_and_every_tenth_of_the_later_ones():
     refused = []
     for number in range(1, SAMPLED_CALLS + 50):
         try:
-            select_units(np.zeros((2, 3), np.float32), DRAWN)
+            assign_by_rank(FITNESS, np.zeros(3, np.float32))
         except TypeCheckError:
             refused.append(number)
     assert refused == [*range(1, CHECKED_CALLS + 1), *range(CHECKED_CALLS + 10, SAMPLED_CALLS + 1, 10)]
     begin_test()
     with pytest.raises(TypeCheckError):
-        select_units(np.zeros((2, 3), np.float32), DRAWN)
+        assign_by_rank(FITNESS, np.zeros(3, np.float32))
 
 
 @pytest.mark.parametrize("subpackage", CHECKED_SUBPACKAGES)

@@ -41,7 +41,7 @@ class Context:
     max_episode_steps: int | None
     """Largest number of env steps in an episode; None: only the environment's own limit."""
     buffers: Buffers
-    observe_moments: bool
+    observe_moments: bool = False
     """Whether to collect the moments of the observations."""
     collect_transitions: bool = False
     """Whether to collect every env step, which takes memory for each."""

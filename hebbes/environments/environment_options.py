@@ -7,7 +7,7 @@ from typing import Any
 from hebbes.contracts.option import check_options, option
 from hebbes.environments.environment_spec import BACKENDS
 from hebbes.environments.morphologies import INTACT, check_morphologies, pin_morphology
-from hebbes.environments.wrapper_spec import read_wrapper
+from hebbes.environments.part_spec import read_part
 
 ACTION_BOUNDS: dict[str, tuple[str, str | None]] = {
     "clip": ("identity", "clip_action"),
@@ -51,12 +51,12 @@ class EnvironmentOptions:
         (),
         "gymnasium.Wrapper classes, innermost first; they select the gymnasium back end: TimeLimit, "
         "package.module:Class, or with arguments 'TimeLimit: {max_episode_steps: 100}'",
-        read=read_wrapper,
+        read=read_part,
     )
     wrappers: tuple[Any, ...] = option(
         (),
         "batch wrappers, written like those of gymnasium_wrappers; ours go where their flags put them, yours outermost",
-        read=read_wrapper,
+        read=read_part,
     )
 
     def __post_init__(self) -> None:

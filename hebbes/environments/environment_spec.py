@@ -7,7 +7,7 @@ from typing import Any
 from hebbes.contracts.option import check_argument, get_default, get_hints
 from hebbes.contracts.plain_values import make_list
 from hebbes.environments.morphologies import INTACT, check_morphologies, shorten_morphology_name
-from hebbes.environments.wrapper_spec import WrapperSpec
+from hebbes.environments.part_spec import PartSpec
 from hebbes.registry.former_names import find_current_class_name, rename_arguments, rename_options
 
 BACKENDS = ("envpool", "gymnasium")
@@ -26,22 +26,22 @@ class EnvironmentSpec:
     """Options of the simulator's constructor."""
     imports: tuple[str, ...] = ()
     """Packages that register the environment when imported."""
-    gymnasium_wrappers: tuple[WrapperSpec, ...] = ()
+    gymnasium_wrappers: tuple[PartSpec, ...] = ()
     """`gymnasium.Wrapper` classes around each sub-environment, innermost first; only for the Gymnasium back end."""
-    wrappers: tuple[WrapperSpec, ...] = ()
+    wrappers: tuple[PartSpec, ...] = ()
     """Batch wrappers, innermost first."""
-    training_wrappers: tuple[WrapperSpec, ...] = ()
+    training_wrappers: tuple[PartSpec, ...] = ()
     """Batch wrappers outside the others, only in training."""
     morphologies: tuple[str, ...] = (INTACT,)
     """Every episode is played in each of them. As from `hebbes.environments.morphologies.pin_morphology`."""
 
     @property
-    def batch_wrappers(self) -> tuple[WrapperSpec, ...]:
+    def batch_wrappers(self) -> tuple[PartSpec, ...]:
         """The batch wrappers of training, innermost first."""
         return (*self.wrappers, *self.training_wrappers)
 
     @property
-    def all_wrappers(self) -> tuple[WrapperSpec, ...]:
+    def all_wrappers(self) -> tuple[PartSpec, ...]:
         """The wrappers of training, innermost first."""
         return (*self.gymnasium_wrappers, *self.batch_wrappers)
 
@@ -86,11 +86,11 @@ def _check_keys(plain: Any, described: type, what: str) -> dict[str, Any]:
     return found
 
 
-def _read_wrappers(entries: Any, key: str) -> tuple[WrapperSpec, ...]:
+def _read_wrappers(entries: Any, key: str) -> tuple[PartSpec, ...]:
     found = []
     for entry in check_argument(key, entries, tuple[Mapping[str, Any], ...]):
-        given = _check_keys(entry, WrapperSpec, key)
+        given = _check_keys(entry, PartSpec, key)
         name = find_current_class_name(check_argument(f"name in {key}", given["name"], str))
         kwargs = check_argument(f"kwargs in {key}", given.get("kwargs", {}), Mapping[str, Any])
-        found.append(WrapperSpec(name, rename_arguments(name, kwargs)))
+        found.append(PartSpec(name, rename_arguments(name, kwargs)))
     return tuple(found)

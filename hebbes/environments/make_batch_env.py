@@ -13,13 +13,13 @@ from hebbes.environments.environment_spec import BACKENDS, EnvironmentSpec
 from hebbes.environments.gymnasium_env import GymnasiumEnv
 from hebbes.environments.ids import is_built_into_gymnasium, register
 from hebbes.environments.morphologies import INTACT
-from hebbes.environments.wrapper_spec import WrapperSpec, check_gymnasium_wrapper
+from hebbes.environments.part_spec import PartSpec, check_gymnasium_wrapper
 from hebbes.registry.lookup import find_class
 from hebbes.registry.users_classes import check_arguments, check_class, is_users_class, make_instance
 
 
 def choose_backend(
-    requested: str, environment: str, env_kwargs: Mapping[str, Any], gymnasium_wrappers: Sequence[WrapperSpec]
+    requested: str, environment: str, env_kwargs: Mapping[str, Any], gymnasium_wrappers: Sequence[PartSpec]
 ) -> str:
     """The back end to use. "auto": EnvPool if it can make this, else Gymnasium. "envpool": ValueError if it cannot."""
     if requested not in ("auto", *BACKENDS):
@@ -89,7 +89,7 @@ def _make_bare_env(
 
 
 def _explain_envpool_refusal(
-    environment: str, env_kwargs: Mapping[str, Any], gymnasium_wrappers: Sequence[WrapperSpec]
+    environment: str, env_kwargs: Mapping[str, Any], gymnasium_wrappers: Sequence[PartSpec]
 ) -> str | None:
     if gymnasium_wrappers:
         return "gymnasium_wrappers need the Gymnasium back end"
@@ -103,7 +103,7 @@ def _explain_envpool_refusal(
     return found
 
 
-def _find_gymnasium_wrapper(wrapper: WrapperSpec) -> Callable[..., gymnasium.Env]:
+def _find_gymnasium_wrapper(wrapper: PartSpec) -> Callable[..., gymnasium.Env]:
     check_gymnasium_wrapper(wrapper)
     found = find_class("wrapper", wrapper.name)
     if not issubclass(found, gymnasium.Wrapper):
@@ -112,7 +112,7 @@ def _find_gymnasium_wrapper(wrapper: WrapperSpec) -> Callable[..., gymnasium.Env
     return partial(make_instance, "gymnasium_wrappers", wrapper.name, found)
 
 
-def _apply_batch_wrapper(env: BatchEnv, wrapper: WrapperSpec) -> BatchEnv:
+def _apply_batch_wrapper(env: BatchEnv, wrapper: PartSpec) -> BatchEnv:
     found = find_class("wrapper", wrapper.name)
     if issubclass(found, gymnasium.Wrapper):
         raise ValueError(f"wrapper {wrapper.name!r} is a gymnasium.Wrapper, to be named in gymnasium_wrappers")
@@ -123,7 +123,7 @@ def _apply_batch_wrapper(env: BatchEnv, wrapper: WrapperSpec) -> BatchEnv:
     return made
 
 
-def _check_acts(found: type, wrapper: WrapperSpec) -> None:
+def _check_acts(found: type, wrapper: PartSpec) -> None:
     """ValueError for a wrapper of ours without arguments, if it has options, because their defaults do nothing."""
     takes = ", ".join(each.name for each in list_options(found))
     if takes and not wrapper.kwargs and not is_users_class(wrapper.name):

@@ -103,7 +103,6 @@ def play_on(
         members_per_seed=1,
         max_episode_steps=max_episode_steps,
         buffers=buffers,
-        observe_moments=False,
     )
     return engine.evaluate(RepeatedPopulation(weights, episodes), context)
 

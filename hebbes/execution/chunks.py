@@ -105,6 +105,7 @@ class ChunkEvaluator:
         context: Context,
         env_threads: int = 1,
         max_idle: int = 0,
+        *,
         recorder: TransitionRecorder | None = None,
     ) -> Rollouts:
         """The results of the chunk's members in every episode and every morphology.
@@ -126,7 +127,7 @@ class ChunkEvaluator:
                     convert_wrapper_errors(self._task.environment, EngineError),
                     convert_policy_errors(policy, EngineError),
                 ):
-                    by_morphology.append(self._play(env, weights, ids, context, tally, recorder))
+                    by_morphology.append(self._play(env, weights, ids, context, tally=tally, recorder=recorder))
             except BaseException:
                 env.close()
                 raise
@@ -175,6 +176,7 @@ class ChunkEvaluator:
         weights: Weights,
         ids: range,
         context: Context,
+        *,
         tally: MomentTally | None,
         recorder: TransitionRecorder | None,
     ) -> list[EpisodeResult]:

@@ -98,7 +98,7 @@ class Dispatch:
         job = self._undone[ticket] = Job(ticket, function, arguments, home, limit, give_up)
         self._num_limited += limit is not None
         owner = self._waiting.add(job, first=urgent)
-        with self._closing_on_failure():
+        with self._close_on_failure():
             self._hand_out_jobs(self._seats.values() if owner is None else [owner])
         return ticket
 
@@ -112,7 +112,7 @@ class Dispatch:
         assert any(ticket in self._undone or ticket in self._answers for ticket in tickets), (
             "collect needs a job that was submitted and not yet collected"
         )
-        with self._closing_on_failure():
+        with self._close_on_failure():
             if (done := self._take_done(tickets)) is None:
                 self._hand_out_jobs(self._seats.values(), helping=True)
             while done is None and not is_over:
@@ -141,7 +141,7 @@ class Dispatch:
         self._transport.close()
 
     @contextmanager
-    def _closing_on_failure(self) -> Iterator[None]:
+    def _close_on_failure(self) -> Iterator[None]:
         try:
             yield
         except BaseException:

@@ -33,16 +33,16 @@ class Stragglers:
     """Which jobs are late. It knows how long jobs take. Nothing but this choice depends on that."""
 
     def __init__(self) -> None:
-        self._seconds: dict[str, deque[float]] = {}
+        self._seconds: dict[Callable[..., Any], deque[float]] = {}
         self._looks_at = 0.0
 
     def add_duration(self, function: Callable[..., Any], seconds: float) -> None:
         """A job of this function has taken so long."""
-        self._seconds.setdefault(_get_name(function), deque(maxlen=NUM_DURATIONS)).append(seconds)
+        self._seconds.setdefault(function, deque(maxlen=NUM_DURATIONS)).append(seconds)
 
     def estimate_patience(self, function: Callable[..., Any]) -> float:
         """Seconds after which a job of this function is a straggler."""
-        known = self._seconds.get(_get_name(function))
+        known = self._seconds.get(function)
         return max(PATIENCE_SECONDS, PATIENCE_FACTOR * max(known)) if known else UNKNOWN_SECONDS
 
     def list_jobs(self, calls: Iterable[Call]) -> list[Job]:
@@ -64,7 +64,3 @@ class Stragglers:
 def is_hanging(call: Call, now: float) -> bool:
     """Whether the worker of this call hangs, because another one has done the job in much less time."""
     return call.job.seconds is not None and now - call.begun > HANG_FACTOR * call.job.seconds
-
-
-def _get_name(function: Callable[..., Any]) -> str:
-    return getattr(function, "__qualname__", "")

@@ -44,7 +44,7 @@ class ProcessWorker:
         resource_tracker.ensure_running()  # if it started within the next lines, it would unblock the signals
         blocked = signal.pthread_sigmask(signal.SIG_BLOCK, PARENTS_SIGNALS)  # the process inherits this mask
         try:
-            with _without_main_of_stdin():
+            with _hide_main_of_stdin():
                 self.process.start()
         finally:
             signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
@@ -113,7 +113,7 @@ class ProcessWorker:
 
 
 @contextmanager
-def _without_main_of_stdin() -> Iterator[None]:
+def _hide_main_of_stdin() -> Iterator[None]:
     """Processes that start meanwhile do not import a script that was read from standard input: they cannot find it."""
     main = sys.modules["__main__"]
     if getattr(main, "__file__", None) != "<stdin>":

@@ -4,15 +4,20 @@ import errno
 import fcntl
 import os
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 _SUFFIX = ".tmp"
 
 
-def check_place(name: str, path: Path) -> None:
-    """ValueError that begins with the option's name if no file can be written to the path. Writes nothing."""
+def check_place(name: str, path: Path, suffixes: Sequence[str] = ()) -> None:
+    """ValueError that begins with the option's name if no file can be written to the path. Writes nothing.
+
+    With `suffixes`, the path must have one of these.
+    """
+    if suffixes and path.suffix not in suffixes:
+        raise ValueError(f"{name} must name a {' or '.join(suffixes)} file, got {str(path)!r}")
     if not path.parent.is_dir():
         raise ValueError(f"{name} {path}: the folder {path.parent} does not exist")
     if path.is_dir() or not os.access(path.parent, os.W_OK | os.X_OK):

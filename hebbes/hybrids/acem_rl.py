@@ -16,14 +16,12 @@ same), and a single survivor moves the mean alone.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 from jaxtyping import Float32, Float64
 
 from hebbes.hybrids.asynchronous import Asynchronous
-from hebbes.hybrids.asynchronous_settings import AsynchronousSettings
 from hebbes.hybrids.search_distribution import SearchDistribution, SearchSettings
 from hebbes.strategies.core.shaping import compute_elite_weights
 
@@ -37,7 +35,6 @@ EXTRA_VARIANCE_DECAY = 0.9 ** (1 / RING_SIZE)
 class ACEM(SearchDistribution):
     """A Gaussian that is refitted to the best of the last individuals."""
 
-    Settings: ClassVar[type[SearchSettings]] = SearchSettings
     STATE: ClassVar[Mapping[str, str]] = {
         **{**SearchDistribution.STATE, "individuals": "_individuals", "fitness": "_fitness"},
         **{"num_told": "_num_told", "extra_variance": "_extra_variance"},
@@ -73,13 +70,7 @@ class ACEM(SearchDistribution):
             self._variance = weights[parents] @ steps**2 / NUM_PARENTS + self._extra_variance
 
 
-@dataclass(frozen=True)
-class ACEMRLSettings(SearchSettings, AsynchronousSettings):
-    """Hyperparameters of ACEM-RL."""
-
-
 class ACEMRL(Asynchronous):
     """Each individual refits the Gaussian to the best of the last ten."""
 
-    Settings: ClassVar[type[ACEMRLSettings]] = ACEMRLSettings
     Distribution: ClassVar[type[SearchDistribution]] = ACEM

@@ -58,7 +58,6 @@ class AESSettings(SearchSettings):
 class AES(SearchDistribution):
     """A Gaussian that each individual moves by the rules of the settings."""
 
-    Settings: ClassVar[type[AESSettings]] = AESSettings
     own_metrics = ("mean_share",)
 
     def __init__(self, settings: AESSettings, initial_mean: Float32[np.ndarray, " params"], seed: int):

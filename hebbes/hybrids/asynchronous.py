@@ -61,7 +61,7 @@ NO_MEAN_POLICY = {"mean_policy_return": nan, "mean_policy_lag": nan, "mean_polic
 class Asynchronous(Algorithm):
     """Unit: one individual that has been told, or has acted at random."""
 
-    Settings: ClassVar[type[AsynchronousSettings]]
+    Settings: ClassVar[type[AsynchronousSettings]] = AsynchronousSettings
     Distribution: ClassVar[type[SearchDistribution]]
     unit = "individual"
 

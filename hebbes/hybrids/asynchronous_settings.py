@@ -6,10 +6,11 @@ from typing import ClassVar
 from hebbes.contracts.option import option
 from hebbes.hybrids.core.settings import GradientSettings
 from hebbes.hybrids.rl_share import RLShareSettings
+from hebbes.hybrids.search_distribution import SearchSettings
 
 
 @dataclass(frozen=True)
-class AsynchronousSettings(RLShareSettings, GradientSettings):
+class AsynchronousSettings(SearchSettings, RLShareSettings, GradientSettings):
     """Hyperparameters of all asynchronous hybrids."""
 
     replay_slack: ClassVar[float] = 0.25

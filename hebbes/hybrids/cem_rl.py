@@ -34,7 +34,7 @@ from hebbes.contracts.policy import Buffers
 from hebbes.contracts.randomness import Purpose, make_generator
 from hebbes.contracts.strategy import Results, SearchMemory
 from hebbes.contracts.trainer import AllFailedError, Progress, TrainerState, UnitResult
-from hebbes.hybrids import core
+from hebbes.hybrids import core, jobs
 from hebbes.hybrids.algorithm import Algorithm
 from hebbes.hybrids.core.settings import GradientSettings
 from hebbes.hybrids.search_distribution import SearchSettings
@@ -126,11 +126,10 @@ class CEMRL(Algorithm):
         max_episode_steps: int | None,
     ) -> None:
         """Starts with these weights as the mean."""
-        self._settings, self._task, self._buffers = settings, task, buffers
-        self._max_episode_steps = max_episode_steps
         assert isinstance(task.agent.policy, MLP)
-        self._policy = task.agent.policy
         bounds = core.episodes.find_action_bounds(task)
+        self._settings = settings
+        self._setup = jobs.Setup(settings, task.agent.policy, bounds, task.seed, buffers, max_episode_steps)
         self.learner = core.learner.Learner(settings, task.agent.policy, bounds, task.seed)
         self.strategy = CEM(settings.make_cem_settings(), weights, task.seed)
         self._last_env_steps = 0  # of the last generation
@@ -175,7 +174,7 @@ class CEMRL(Algorithm):
             return {}
         members = range(0, 2 * self._settings.rl_population, 2)  # their mirrors have odd numbers
         rows = np.asarray(population.weights(members))
-        rng = make_generator(self._task.seed, Purpose.GRADIENTS, generation=progress.units)
+        rng = make_generator(self._setup.seed, Purpose.GRADIENTS, generation=progress.units)
         group_size = self._settings.count_batches()
         with self.learner.use_threads():
             for first in range(0, len(rows), group_size):
@@ -206,9 +205,8 @@ class CEMRL(Algorithm):
             generation=generation,
             episodes=(generation,),
             members_per_seed=None,
-            max_episode_steps=self._max_episode_steps,
-            buffers=self._buffers,
-            observe_moments=False,
+            max_episode_steps=self._setup.max_episode_steps,
+            buffers=self._setup.buffers,
             collect_transitions=self._settings.rl_population > 0,
         )
         return engine.evaluate(population, context, range(self._settings.population_size))

@@ -190,7 +190,7 @@ def play_individual(
     started = perf_counter()
     row, q_mean = (job.row, nan) if replay is None else _train_actor(evaluator, setup, job, replay)
     recorder = _RandomActions(setup.seed, job.number) if job.is_random else None
-    rollouts = _play(evaluator, setup, row, 0, range(job.number, job.number + 1), recorder)
+    rollouts = _play(evaluator, setup, row, 0, range(job.number, job.number + 1), recorder=recorder)
     (transitions,) = rollouts.transitions
     rows = np.empty((0, 0), np.float32)
     if transitions is not None:
@@ -264,6 +264,7 @@ def _play(
     row: Float32[np.ndarray, " params"],
     member: int,
     episodes: range,
+    *,
     recorder: TransitionRecorder | None = None,
 ) -> Rollouts:
     """Plays these episodes without noise on the actions. Each member has start states of its own."""
@@ -274,7 +275,6 @@ def _play(
         members_per_seed=1,
         max_episode_steps=setup.max_episode_steps,
         buffers=setup.buffers,
-        observe_moments=False,
         collect_transitions=setup.settings.count_actors() > 0 and member == 0,
     )
     population, ids = RepeatedPopulation(row, member + 1), range(member, member + 1)

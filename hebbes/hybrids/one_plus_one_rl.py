@@ -10,7 +10,6 @@ changes from the eleventh on.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from math import isnan
 from typing import ClassVar
 
@@ -18,7 +17,6 @@ import numpy as np
 from jaxtyping import Float32, Float64
 
 from hebbes.hybrids.asynchronous import Asynchronous
-from hebbes.hybrids.asynchronous_settings import AsynchronousSettings
 from hebbes.hybrids.search_distribution import SearchDistribution, SearchSettings
 from hebbes.hybrids.variance_rules import MIN_VARIANCE
 
@@ -31,7 +29,6 @@ FACTOR = 0.99
 class OnePlusOneDistribution(SearchDistribution):
     """A Gaussian around the best policy so far."""
 
-    Settings: ClassVar[type[SearchSettings]] = SearchSettings
     STATE: ClassVar[Mapping[str, str]] = {**SearchDistribution.STATE, "successes": "_successes"}
     own_metrics = ("mean_share", "success_rate")
 
@@ -53,13 +50,7 @@ class OnePlusOneDistribution(SearchDistribution):
         return {"mean_share": float(succeeds), "success_rate": rate}
 
 
-@dataclass(frozen=True)
-class OnePlusOneRLSettings(SearchSettings, AsynchronousSettings):
-    """Hyperparameters of the (1+1)-ES with RL."""
-
-
 class OnePlusOneRL(Asynchronous):
     """An individual takes the mean's place if its return is higher."""
 
-    Settings: ClassVar[type[OnePlusOneRLSettings]] = OnePlusOneRLSettings
     Distribution: ClassVar[type[SearchDistribution]] = OnePlusOneDistribution

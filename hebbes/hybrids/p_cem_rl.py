@@ -99,14 +99,6 @@ class PCEMRL(CEMRL):
         if num_batches > 0:
             steps = num_batches * jobs.CRITIC_STEPS
             job = jobs.CriticsJob(progress.units, progress.units, replay.count, steps, self.actor)
-            setup = jobs.Setup(
-                self._settings,
-                self._policy,
-                self.learner.bounds,
-                self._task.seed,
-                self._buffers,
-                self._max_episode_steps,
-            )
-            ticket = jobs.submit_gradients(engine, jobs.train_critics, setup, job, replay, critics, urgent=True)
+            ticket = jobs.submit_gradients(engine, jobs.train_critics, self._setup, job, replay, critics, urgent=True)
             self._job = ticket, job
         return critic_steps

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from hebbes.contracts.errors import say
-from hebbes.environments.wrapper_spec import WrapperSpec
+from hebbes.environments.part_spec import PartSpec
 from hebbes.files.option_file import CONFIG_YAML, read_yaml
 from hebbes.options.option_reader import OptionReader
 from hebbes.options.sources import DECIDING, Source, SourceReader, find_deciding_options
@@ -168,5 +168,5 @@ def _check_changes(before: TrainConfig, after: TrainConfig, typed: Sequence[Owne
             raise ValueError(f"{name} cannot change when a run is resumed: it is {was!r} in {folder}, got {now!r}")
 
 
-def _list_wrappers(config: TrainConfig) -> list[WrapperSpec]:
+def _list_wrappers(config: TrainConfig) -> list[PartSpec]:
     return sorted((*config.list_put_on("wrapper"), *config.list_named("wrapper")), key=lambda spec: spec.name)

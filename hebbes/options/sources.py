@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from hebbes.environments.wrapper_spec import Entry, WrapperSpec, make_wrapper_spec, read_wrapper
+from hebbes.environments.part_spec import Entry, PartSpec, make_part_spec, read_part
 from hebbes.options.option_reader import OptionReader
 from hebbes.options.texts import GivenOption, format_options
 from hebbes.registry.lookup import list_names
@@ -13,8 +13,8 @@ from hebbes.training.owners import (
     Choices,
     Owner,
     choose_parts,
+    find_part_owner,
     find_trainer,
-    find_wrapper_owner,
     list_all_owners,
     list_owners,
     list_part_kinds,
@@ -75,7 +75,7 @@ def read_entries(option: str, texts: Sequence[str]) -> tuple[Entry, ...]:
     found = []
     for text in texts:
         try:
-            found.append(read_wrapper(text))
+            found.append(read_part(text))
         except ValueError as error:
             raise ValueError(f"{option}: {error}; got {text!r}") from error
     return tuple(found)
@@ -176,8 +176,8 @@ class SourceReader:
     def _check_put_on(self, named: Mapping[str, Any], owners: Sequence[Owner]) -> None:
         """ValueError if a source lists a wrapper or logger of ours that no option puts on."""
         for name, kind in LISTS_OF_PARTS.items():
-            for spec in map(make_wrapper_spec, read_entries(name, named.get(name, ()))):
-                owner = find_wrapper_owner(owners, spec, kind)
+            for spec in map(make_part_spec, read_entries(name, named.get(name, ()))):
+                owner = find_part_owner(owners, spec, kind)
                 if owner is None or spec.name not in list_names(kind):
                     continue
                 if not any(each.key in self.values for each in owner.options):
@@ -211,21 +211,21 @@ def _spread_entries(
             continue
         if place < last[name]:
             continue
-        specs, kept = [make_wrapper_spec(entry) for entry in read_entries(name, texts)], []
+        specs, kept = [make_part_spec(entry) for entry in read_entries(name, texts)], []
         for spec in specs:
-            owner = find_wrapper_owner(owners, spec, kind)
+            owner = find_part_owner(owners, spec, kind)
             if owner is None:
                 kept.append(spec)
             elif [each.name for each in specs].count(spec.name) > 1:
                 raise ValueError(f"{name}: {spec.name} is named twice")
             else:
                 spread += _spread_arguments(owner, spec)
-                kept += [WrapperSpec(spec.name)] if spec.name not in list_names(kind) else []
+                kept += [PartSpec(spec.name)] if spec.name not in list_names(kind) else []
         rest += format_options({name: [spec.entry for spec in kept]})
     return spread, rest
 
 
-def _spread_arguments(owner: Owner, spec: WrapperSpec) -> list[GivenOption]:
+def _spread_arguments(owner: Owner, spec: PartSpec) -> list[GivenOption]:
     """The arguments of a wrapper or logger as options."""
     names = {each.field.name for each in owner.options}
     arguments = {f"{owner.name}.{name}": value for name, value in spec.kwargs.items()}

@@ -15,7 +15,8 @@ def normalize_observations(
     """A new float32 array: clip((x - mean) / std, -10, 10) if the buffers hold statistics, else x.
 
     The statistics are "observation_mean" and "observation_std" (> 0), each of one observation's shape. Infinite values
-    become NaN: neither the clip nor a later tanh may hide them from the episode loop.
+    become NaN: neither the clip nor a later tanh may hide them from the episode loop. All is float32: where the mean is
+    more than some 10,000 standard deviations, as of a clock that starts late, digits of the difference are lost.
     """
     shape = observations.shape
     outputs = np.empty((shape[0], prod(shape[1:])), np.float32)

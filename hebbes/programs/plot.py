@@ -12,13 +12,14 @@ from jaxtyping import Float64
 from hebbes.contracts.errors import say
 from hebbes.contracts.option import check_options, option
 from hebbes.contracts.suggestion import suggest_name
+from hebbes.files.atomic_file import check_place
 from hebbes.options.method import find_method, group_by_method
 from hebbes.options.program_options import parse_options
 from hebbes.programs.exit_status import end_cleanly_on_signals, report_errors_in_one_line
 from hebbes.recording.console import Console
 from hebbes.recording.metrics import METRICS_CSV, read_all_metrics, read_last_row
 from hebbes.recording.standard_output import make_printable, print_or_exit
-from hebbes.reporting.figure import check_figure_path, write_figure
+from hebbes.reporting.figure import SUFFIXES, write_figure
 from hebbes.reporting.method_plots import STATISTICS, make_curves_figure, make_profiles_figure
 from hebbes.statistics.curves import RunCurve
 from hebbes.training.saved_runs import SavedRun, find_usable_runs, read_saved_run
@@ -53,7 +54,7 @@ class PlotConfig:
         for each in fields(self):
             if self.profiles and each.name in ("x", "statistic") and getattr(self, each.name) != each.default:
                 raise ValueError(f"{each.name} has no effect on profiles, got {getattr(self, each.name)}")
-        check_figure_path("output", Path(self.output))
+        check_place("output", Path(self.output), SUFFIXES)
 
 
 def plot(description: str) -> None:

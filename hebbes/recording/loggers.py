@@ -9,13 +9,13 @@ from hebbes.contracts.errors import convert_foreign_exits, describe_error, say
 from hebbes.contracts.logger import Logger
 from hebbes.contracts.notices import Notice, Notices
 from hebbes.contracts.option import check_value, list_options
-from hebbes.environments.wrapper_spec import WrapperSpec
+from hebbes.environments.part_spec import PartSpec
 from hebbes.recording.base import RunLogger
 from hebbes.registry.lookup import find_class
 from hebbes.registry.users_classes import convert_errors, make_instance
 
 
-def check_logger(spec: WrapperSpec) -> None:
+def check_logger(spec: PartSpec) -> None:
     """ValueError, before anything is made, for an option that a logger lacks or refuses, or a missing package."""
     found = find_class("logger", spec.name)
     known = {each.name: each for each in list_options(found)}
@@ -61,7 +61,7 @@ class Loggers:
     """
 
     def __init__(
-        self, specs: Iterable[WrapperSpec], folder: Path, units: int, report: Callable[[str], None] = say
+        self, specs: Iterable[PartSpec], folder: Path, units: int, report: Callable[[str], None] = say
     ) -> None:
         """Makes the loggers of the run in `folder`. They continue after that many `units`. `report` prints a line.
 

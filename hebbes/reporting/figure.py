@@ -10,7 +10,7 @@ from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hebbes.files.atomic_file import check_place, write_atomically
+from hebbes.files.atomic_file import write_atomically
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -95,13 +95,6 @@ def add_legend(figure: "Figure | SubFigure", axes: "Axes") -> None:
         text.set_parse_math(False)
     for line in legend.get_lines():
         line.set_linewidth(max(2.0, line.get_linewidth()))  # the color of a thin line cannot be told
-
-
-def check_figure_path(name: str, path: Path) -> None:
-    """ValueError that begins with the option's name if no figure can be written. Called before any work is done."""
-    if path.suffix not in SUFFIXES:
-        raise ValueError(f"{name} must name a {' or '.join(SUFFIXES)} file, got {str(path)!r}")
-    check_place(name, path)
 
 
 def write_figure(figure: "Figure", path: Path) -> None:

@@ -40,7 +40,8 @@ def make_curves_figure(
         axes.xaxis.set_major_formatter(EngFormatter(sep=""))
     lines = f"thick: {STATISTICS[statistic]} of the runs with its 95 % interval, thin: each run"
     several = any(len(runs) > 1 for runs in methods.values())
-    _finish_figure(figure, axes, title, "; ".join(filter(None, (lines if several else "", note))))
+    add_title(figure, title, "; ".join(filter(None, (lines if several else "", note))))
+    add_legend(figure, axes)
     return figure
 
 
@@ -54,7 +55,8 @@ def make_profiles_figure(
         profile = compute_profile(scores, thresholds)
         _draw_curve(axes, profile, get_line_style(number), format_method_label(label, len(scores)))
     axes.set_ylim(-0.03, 1.03)
-    _finish_figure(figure, axes, title, "; ".join(filter(None, ("performance profiles with 95 % intervals", note))))
+    add_title(figure, title, "; ".join(filter(None, ("performance profiles with 95 % intervals", note))))
+    add_legend(figure, axes)
     return figure
 
 
@@ -63,11 +65,6 @@ def choose_thresholds(methods: Mapping[str, Float64[np.ndarray, " _runs"]]) -> F
     everything = np.concatenate(list(methods.values()))
     margin = 0.05 * (np.ptp(everything) or 1.0)
     return np.linspace(everything.min() - margin, everything.max() + margin, _THRESHOLDS)
-
-
-def _finish_figure(figure: "Figure", axes: "Axes", title: str, note: str) -> None:
-    add_title(figure, title, note)
-    add_legend(figure, axes)
 
 
 def format_method_label(label: str, count: int) -> str:

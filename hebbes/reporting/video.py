@@ -41,9 +41,7 @@ _BT601, _LIMITED_RANGE = 6, 1
 
 def check_video_path(option: str, path: Path) -> None:
     """Raises ValueError if no video can be written to the path. Called before any episode is played."""
-    if path.suffix not in (".mp4", ".gif"):
-        raise ValueError(f"{option} must name an .mp4 or .gif file, not {str(path)!r}")
-    check_place(option, path)
+    check_place(option, path, (".mp4", ".gif"))
     check_encoder(option)
 
 
@@ -75,7 +73,6 @@ class VideoWriter:
     """
 
     def __init__(self, path: Path, fps: float) -> None:
-        check_video_path("--video", path)
         if not (isfinite(fps) and fps > 0):
             raise ValueError(f"frames per second must be positive and finite, not {fps}")
         self.num_frames = 0

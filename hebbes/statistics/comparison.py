@@ -3,11 +3,10 @@
 The probability of improvement is that of rliable (Agarwal et al. 2021, arXiv 2108.13264): P(X > Y) + P(X = Y) / 2 over
 all pairs of a unit of one side and a unit of the other. 0.5 means that neither is better.
 
-- Two policies: the units are episodes, paired within a seed of the evaluation, and averaged over the seeds. Within a
-  seed it is Mann and Whitney's U divided by the number of pairs. The bootstrap draws start states. Each brings the
-  episodes of both policies from it. rliable draws the episodes of the two independently, because its runs share no
-  start states. If the same start states are hard for both policies, the interval of the mean difference is narrower
-  than that from two separate means.
+- Two policies: the units are episodes, and the probability is Mann and Whitney's U divided by the number of pairs. The
+  bootstrap draws start states. Each brings the episodes of both policies from it. rliable draws the episodes of the two
+  independently, because its runs share no start states. If the same start states are hard for both policies, the
+  interval of the mean difference is narrower than that from two separate means.
 - Two methods: the units are runs, each with the mean of its episodes, as in rliable. The bootstrap draws the runs of
   each method independently. For the mean difference it draws the common start states too.
 """
@@ -18,7 +17,7 @@ from math import fsum
 import numpy as np
 from jaxtyping import Float64, Int
 
-from hebbes.statistics.intervals import UNKNOWN, Estimate, estimate_intervals, select_units
+from hebbes.statistics.intervals import UNKNOWN, Estimate, estimate_intervals
 
 
 @dataclass(frozen=True)
@@ -43,13 +42,11 @@ def compare(
     if not (np.isfinite(first).all() and np.isfinite(second).all()):
         return Comparison(UNKNOWN, UNKNOWN)
 
-    def compute_statistics(
-        drawn: Int[np.ndarray, "resamples seeds episodes"],
-    ) -> list[Float64[np.ndarray, " resamples"]]:
-        one, other = select_units(first, drawn), select_units(second, drawn)
-        return [_compute_probability(one, other), (one - other).mean(axis=(1, 2))]
+    def compute_statistics(drawn: Int[np.ndarray, "resamples states"]) -> list[Float64[np.ndarray, " resamples"]]:
+        one, other = first.ravel()[drawn], second.ravel()[drawn]
+        return [_compute_probability(one, other), (one - other).mean(axis=1)]
 
-    return Comparison(*estimate_intervals(compute_statistics, [first.shape]))
+    return Comparison(*estimate_intervals(compute_statistics, [first.size]))
 
 
 def compare_methods(
@@ -70,9 +67,9 @@ def compare_methods(
     wins = np.greater.outer(scores, other_scores) + np.equal.outer(scores, other_scores) / 2
 
     def compute_statistics(
-        runs: Int[np.ndarray, "resamples 1 runs"],
-        other_runs: Int[np.ndarray, "resamples 1 other_runs"],
-        states: Int[np.ndarray, "resamples seeds episodes"],
+        runs: Int[np.ndarray, "resamples runs"],
+        other_runs: Int[np.ndarray, "resamples other_runs"],
+        states: Int[np.ndarray, "resamples states"],
     ) -> list[Float64[np.ndarray, " resamples"]]:
         run_counts, other_counts, state_counts = map(_count_draws, (runs, other_runs, states))
         difference = run_counts @ one / len(one) - other_counts @ other / len(other)
@@ -81,22 +78,19 @@ def compare_methods(
             (difference * state_counts).sum(axis=1) / one.shape[1],
         ]
 
-    shapes = [(1, len(first)), (1, len(second)), first.shape[1:]]
-    return Comparison(*estimate_intervals(compute_statistics, shapes))
+    return Comparison(*estimate_intervals(compute_statistics, [len(first), len(second), one.shape[1]]))
 
 
-def _count_draws(drawn: Int[np.ndarray, "resamples strata units"]) -> Float64[np.ndarray, "resamples all_units"]:
-    """How often a resample has drawn each unit of each stratum."""
-    resamples, strata, units = drawn.shape
-    rows = np.arange(resamples * strata).reshape(resamples, strata, 1)
-    counts = np.bincount((rows * units + drawn).ravel(), minlength=drawn.size)
-    return counts.reshape(resamples, strata * units).astype(np.float64)
+def _count_draws(drawn: Int[np.ndarray, "resamples units"]) -> Float64[np.ndarray, "resamples units"]:
+    """How often a resample has drawn each unit."""
+    resamples, units = drawn.shape
+    rows = units * np.arange(resamples)[:, np.newaxis]
+    return np.bincount((rows + drawn).ravel(), minlength=drawn.size).reshape(drawn.shape).astype(np.float64)
 
 
 def _compute_probability(
-    one: Float64[np.ndarray, "resamples seeds episodes"], other: Float64[np.ndarray, "resamples seeds episodes"]
+    one: Float64[np.ndarray, "resamples episodes"], other: Float64[np.ndarray, "resamples episodes"]
 ) -> Float64[np.ndarray, " resamples"]:
     from scipy.stats import mannwhitneyu  # slow to import
 
-    statistic = mannwhitneyu(one, other, axis=2, method="asymptotic").statistic
-    return statistic.mean(axis=1) / one.shape[2] ** 2
+    return np.asarray(mannwhitneyu(one, other, axis=1, method="asymptotic").statistic) / one.shape[1] ** 2

@@ -74,9 +74,9 @@ def _estimate_points(
     values: Float64[np.ndarray, "runs points"],
     compute: Callable[[Float64[np.ndarray, "resamples runs"]], Float64[np.ndarray, " resamples"]],
 ) -> Curve:
-    def compute_statistics(drawn: Int[np.ndarray, "resamples 1 runs"]) -> list[Float64[np.ndarray, " resamples"]]:
-        return [compute(column[drawn[:, 0]]) for column in values.T]
+    def compute_statistics(drawn: Int[np.ndarray, "resamples runs"]) -> list[Float64[np.ndarray, " resamples"]]:
+        return [compute(column[drawn]) for column in values.T]
 
-    found = estimate_intervals(compute_statistics, [(1, len(values))])
+    found = estimate_intervals(compute_statistics, [len(values)])
     value, low, high = np.array([[each.value, each.low, each.high] for each in found]).T
     return Curve(points, value, low, high)

@@ -1,17 +1,20 @@
-"""Evaluation statistics of returns, with confidence intervals from the stratified bootstrap.
+"""Evaluation statistics of returns, with confidence intervals from the bootstrap.
 
 Definitions: Agarwal et al. 2021, "Deep reinforcement learning at the edge of the statistical precipice" (arXiv
 2108.13264), and their library rliable 1.2.0. We do not depend on it, because it is hardly maintained (last release
 2024) and uses NumPy's global generator. The interquartile mean (IQM) is the mean without the lowest and the highest
-quarter. The stratified bootstrap resamples every stratum separately, with replacement, to its own size.
+quarter. The bootstrap draws as many units as there are, with replacement.
 
-The meaning of an interval depends on the units and the strata:
+The meaning of an interval depends on the units:
 
-- One policy file: the units are episodes, the strata are the seeds of the evaluation. The interval shows the noise of
-  the evaluation only: how the statistic of these weights would vary with other episodes.
+- One policy file: the units are episodes. The interval shows the noise of the evaluation only: how the statistic of
+  these weights would vary with other episodes.
 - Several files of one method, trained with different seeds: the units are the runs, each with the mean of its episodes.
-  There is one stratum, the environment. The interval shows the noise of training: how the statistic would vary with
-  other training seeds.
+  The interval shows the noise of training: how the statistic would vary with other training seeds.
+
+rliable's strata are tasks, and here is only one. The seeds of an evaluation are none: an episode depends only on its
+seed and its number, so that all of them are equal draws. If each seed were a stratum, the interval would be too narrow,
+and with one episode for each seed it would have no width.
 
 Departure: our median is over the units. rliable's is over tasks, and with one task it is the mean.
 """
@@ -22,7 +25,7 @@ from math import isfinite, nan
 from typing import TypeAlias
 
 import numpy as np
-from jaxtyping import Float64, Int
+from jaxtyping import Float64
 
 from hebbes.contracts.randomness import Purpose, make_generator
 from hebbes.statistics.table import format_number
@@ -32,13 +35,13 @@ RESAMPLES = 10_000
 _BATCH_ELEMENTS = 1_000_000  # resampled units in memory at once: 8 MB per array
 
 StatisticsFunction: TypeAlias = Callable[..., Sequence[Float64[np.ndarray, " resamples"]]]
-"""Maps resamples to the values of some statistics. It gets the indices of the units that are drawn from each stratum,
-an array of (resamples, strata, units) for each kind of units."""
+"""Maps resamples to the values of some statistics. It gets the indices of the drawn units, an array of
+(resamples, units) for each kind of units."""
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """A statistic and its 95 % percentile interval from the stratified bootstrap (Efron 1979); NaN where unknown."""
+    """A statistic and its 95 % percentile interval from the bootstrap (Efron 1979); NaN where unknown."""
 
     value: float
     low: float
@@ -80,43 +83,31 @@ class Summary:
         )
 
 
-def summarize(returns: Float64[np.ndarray, "*strata units"]) -> Summary:
-    """Statistics of the returns of at least one unit, such as an episode, in one or more strata, such as seeds."""
-    returns = np.atleast_2d(returns)
-    if returns.ndim != 2 or returns.size == 0:
-        raise ValueError(f"returns must be rows of at least one unit, not of shape {returns.shape}")
+def summarize(returns: Float64[np.ndarray, "*units"]) -> Summary:
+    """Statistics of the returns of all units in an array of any shape, such as episodes; ValueError if it is empty."""
+    if returns.size == 0:
+        raise ValueError(f"returns must be those of at least one unit, not of shape {returns.shape}")
     failed = int(np.count_nonzero(~np.isfinite(returns)))
     if failed:
         return Summary(UNKNOWN, UNKNOWN, UNKNOWN, nan, nan, nan, failed=failed, units=returns.size)
-    mean, iqm, median = estimate_intervals(
-        lambda drawn: _compute_averages(select_units(returns, drawn)), [returns.shape]
-    )
+    pooled = returns.ravel()
+    mean, iqm, median = estimate_intervals(lambda drawn: _compute_averages(pooled[drawn]), [pooled.size])
     std = float(returns.std(ddof=1)) if returns.size > 1 else nan
     low, high = float(returns.min()), float(returns.max())
     return Summary(mean, iqm, median, std, low, high, failed=0, units=returns.size)
 
 
-def select_units(
-    returns: Float64[np.ndarray, "strata units"], drawn: Int[np.ndarray, "resamples strata units"]
-) -> Float64[np.ndarray, "resamples strata units"]:
-    """The returns of the drawn units."""
-    return returns[np.arange(len(returns))[:, np.newaxis], drawn]
-
-
-def estimate_intervals(compute_statistics: StatisticsFunction, shapes: Sequence[tuple[int, ...]]) -> list[Estimate]:
-    """The statistics of all units, with their bootstrap intervals; `shapes` has (strata, units) for each kind of units.
+def estimate_intervals(compute_statistics: StatisticsFunction, counts: Sequence[int]) -> list[Estimate]:
+    """The statistics of all units, with their bootstrap intervals; `counts` has the number of each kind of units.
 
     Units of several kinds are drawn independently of each other. The same units always give the same intervals.
     """
     rng = make_generator(0, Purpose.BOOTSTRAP)
-    values = compute_statistics(*(np.tile(np.arange(units), (1, strata, 1)) for strata, units in shapes))
-    batch = max(1, _BATCH_ELEMENTS // sum(strata * units for strata, units in shapes))
+    values = compute_statistics(*(np.arange(count)[np.newaxis] for count in counts))
+    batch = max(1, _BATCH_ELEMENTS // sum(counts))
     sizes = [min(batch, RESAMPLES - start) for start in range(0, RESAMPLES, batch)]
     resampled = np.hstack(
-        [
-            compute_statistics(*(rng.integers(units, size=(size, strata, units)) for strata, units in shapes))
-            for size in sizes
-        ]
+        [compute_statistics(*(rng.integers(count, size=(size, count)) for count in counts)) for size in sizes]
     )
     tail = (100 - CONFIDENCE) / 2
     lows, highs = np.percentile(resampled, [tail, 100 - tail], axis=1)
@@ -126,11 +117,10 @@ def estimate_intervals(compute_statistics: StatisticsFunction, shapes: Sequence[
 
 
 def _compute_averages(
-    returns: Float64[np.ndarray, "resamples strata units"],
+    returns: Float64[np.ndarray, "resamples units"],
 ) -> list[Float64[np.ndarray, " resamples"]]:
     """Mean, interquartile mean and median of each resample."""
-    pooled = returns.reshape(len(returns), -1)
-    return [pooled.mean(axis=1), compute_iqm(pooled), np.median(pooled, axis=1)]
+    return [returns.mean(axis=1), compute_iqm(returns), np.median(returns, axis=1)]
 
 
 def compute_iqm(values: Float64[np.ndarray, "*rows values"]) -> Float64[np.ndarray, "*rows"]:

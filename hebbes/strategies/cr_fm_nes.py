@@ -27,6 +27,8 @@ from hebbes.strategies.core.spread import check_spread
 
 LIBRARY_VECTORS, LIBRARY_ROWS = 37, 14
 """Float64 arrays of (params, 1) and of (params, members) that the library's `one_iteration` holds at once; measured."""
+MIN_PARAMS = 5
+"""With fewer, the learning rate of its direction is negative: c1 = (d - 5) / 6 times that of CMA-ES."""
 
 
 @dataclass(frozen=True)
@@ -101,6 +103,8 @@ class CRFMNES(LibraryStrategy):
 
     def __init__(self, settings: CRFMNESSettings, initial_mean: Float32[np.ndarray, " params"], seed: int):
         num_params, population_size = len(initial_mean), settings.choose_population_size(len(initial_mean))
+        if num_params < MIN_PARAMS:
+            raise ValueError(f"strategy cr_fm_nes needs at least {MIN_PARAMS} parameters, got {num_params}")
         self._module = load_private_module()
         self._feed_noise(draw_noise(seed, 0, [population_size], num_params).T)  # its first v; no member has this stream
         mean = np.array(initial_mean, np.float64)[:, np.newaxis]
@@ -143,6 +147,11 @@ class CRFMNES(LibraryStrategy):
         values = iter([*ranks[0::2], *ranks[1::2]])  # it asks for the opposite noise after the other
         self._library.f = lambda weights: next(values)
         self._library.one_iteration()
+        if not (self._library.D > 0).all():  # NaN too
+            raise FloatingPointError(
+                f"cr_fm_nes at sigma {self._library.sigma:.3g} has lost the deviation of a weight, as its update may "
+                "on a long slope; sep_cma_es does not"
+            )
 
     def _feed_noise(self, noise: Float64[np.ndarray, "params columns"]) -> None:
         """Makes the library draw this noise next."""

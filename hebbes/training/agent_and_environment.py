@@ -11,8 +11,8 @@ from hebbes.environments.environment_options import ACTION_BOUNDS
 from hebbes.environments.environment_spec import EnvironmentSpec
 from hebbes.environments.make_batch_env import choose_backend, make_batch_env
 from hebbes.environments.morphologies import shorten_morphology_name
+from hebbes.environments.part_spec import PartSpec, make_part_spec
 from hebbes.environments.trial import FirstStepError, check_accepts_unbounded_actions, start_and_check
-from hebbes.environments.wrapper_spec import WrapperSpec, make_wrapper_spec
 from hebbes.execution.episode import Agent
 from hebbes.files.policy_file import count_outputs
 from hebbes.policies.cnn import can_convolve
@@ -80,22 +80,20 @@ OBSERVATION_WRAPPERS = ("atari_42", "crop", "grayscale", "resize", "frame_stack"
 """Wrappers of observations, whose order `_choose_observation_wrappers` knows."""
 
 
-def _choose_observation_wrappers(
-    config: TrainConfig, space: Space, put_on: Mapping[str, WrapperSpec]
-) -> list[WrapperSpec]:
+def _choose_observation_wrappers(config: TrainConfig, space: Space, put_on: Mapping[str, PartSpec]) -> list[PartSpec]:
     """The wrappers that these observations need, and those of `put_on` that change observations, innermost first."""
     shape: tuple[int, ...] = space.shape or ()
     chain = []
     if has_channels_first(space):
-        chain.append(WrapperSpec("channels_last"))
+        chain.append(PartSpec("channels_last"))
         shape = (*shape[1:], shape[0])
     if isinstance(space, Discrete):
-        chain.append(WrapperSpec("one_hot"))
+        chain.append(PartSpec("one_hot"))
         shape = (int(space.n),)
     image = len(shape) == 3 and space.dtype == "uint8"
     _check_observation_options(config, space, shape if image else None, put_on)
     if "atari_42" in put_on:
-        chain += [put_on["atari_42"], WrapperSpec("running_normalization")]
+        chain += [put_on["atari_42"], PartSpec("running_normalization")]
         image = False  # the wrappers below are for pixels in bytes
     if "crop" in put_on:
         chain.append(put_on["crop"])
@@ -103,16 +101,16 @@ def _choose_observation_wrappers(
     if "grayscale" in put_on:
         chain.append(put_on["grayscale"])
     if image and (size := _choose_image_size(shape, put_on.get("resize"))) != shape[:2]:
-        chain.append(WrapperSpec("resize", {"size": list(size)}))
+        chain.append(PartSpec("resize", {"size": list(size)}))
     if "frame_stack" in put_on:
         chain.append(put_on["frame_stack"])
     if image:
-        chain.append(WrapperSpec("scale"))
+        chain.append(PartSpec("scale"))
     return chain
 
 
 def _check_observation_options(
-    config: TrainConfig, space: Space, image: tuple[int, ...] | None, put_on: Mapping[str, WrapperSpec]
+    config: TrainConfig, space: Space, image: tuple[int, ...] | None, put_on: Mapping[str, PartSpec]
 ) -> None:
     """ValueError for wrappers that these observations do not allow.
 
@@ -131,7 +129,7 @@ def _check_observation_options(
         raise ValueError(f"atari_42 takes Atari's screens of {SCREEN} as they are; {reason}")
 
 
-def _choose_image_size(shape: tuple[int, ...], resize: WrapperSpec | None) -> tuple[int, ...]:
+def _choose_image_size(shape: tuple[int, ...], resize: PartSpec | None) -> tuple[int, ...]:
     """Height and width that the policy sees."""
     wanted = DEFAULT_SIZE if resize is None else tuple(resize.kwargs["size"])
     smaller = all(size <= given for size, given in zip(wanted, shape[:2], strict=True))
@@ -140,7 +138,7 @@ def _choose_image_size(shape: tuple[int, ...], resize: WrapperSpec | None) -> tu
     return wanted if smaller else shape[:2]
 
 
-def _choose_action_wrappers(config: TrainConfig, space: Space) -> list[WrapperSpec]:
+def _choose_action_wrappers(config: TrainConfig, space: Space) -> list[PartSpec]:
     real, bounds = isinstance(space, Box) and space.dtype.kind == "f", config.environment.action_bounds
     if not real and bounds != "clip":
         raise ValueError(
@@ -149,16 +147,16 @@ def _choose_action_wrappers(config: TrainConfig, space: Space) -> list[WrapperSp
         )
     if not real:
         is_index = isinstance(space, Discrete) and space.start == 0  # as the action head `argmax` returns it
-        return [] if is_index else [WrapperSpec("choose_action")]
-    flattening = [] if len(space.shape or ()) == 1 else [WrapperSpec("flatten_action")]
+        return [] if is_index else [PartSpec("choose_action")]
+    flattening = [] if len(space.shape or ()) == 1 else [PartSpec("flatten_action")]
     wrapper = ACTION_BOUNDS[bounds][1]
-    return flattening if wrapper is None else [*flattening, WrapperSpec(wrapper)]
+    return flattening if wrapper is None else [*flattening, PartSpec(wrapper)]
 
 
 def make_environment_spec(config: TrainConfig) -> EnvironmentSpec:
     """The environment that the config describes, with the wrappers that options put on and its spaces need."""
     options = config.environment
-    gymnasium_wrappers = tuple(map(make_wrapper_spec, options.gymnasium_wrappers))
+    gymnasium_wrappers = tuple(map(make_part_spec, options.gymnasium_wrappers))
     bare = EnvironmentSpec(
         options.id,
         choose_backend(options.backend, options.id, options.env_kwargs, gymnasium_wrappers),

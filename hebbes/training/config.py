@@ -9,7 +9,7 @@ from hebbes.contracts.option import find_unused_options
 from hebbes.contracts.plain_values import make_list
 from hebbes.contracts.yaml_text import format_yaml
 from hebbes.environments.environment_options import EnvironmentOptions
-from hebbes.environments.wrapper_spec import WrapperSpec, make_wrapper_spec
+from hebbes.environments.part_spec import PartSpec, make_part_spec
 from hebbes.execution.engine_options import EngineOptions
 from hebbes.registry.lookup import list_names, list_users_modules
 from hebbes.registry.users_classes import convert_errors
@@ -21,8 +21,8 @@ from hebbes.training.owners import (
     choose_names,
     choose_parts,
     find_owner,
+    find_part_owner,
     find_trainer,
-    find_wrapper_owner,
     list_owners,
     list_part_kinds,
 )
@@ -82,33 +82,33 @@ class TrainConfig:
         """The options of the policy that something sets, by field."""
         return {key.removeprefix("policy."): value for key, value in self.given.items() if key.startswith("policy.")}
 
-    def list_put_on(self, kind: str) -> list[WrapperSpec]:
+    def list_put_on(self, kind: str) -> list[PartSpec]:
         """The wrappers or loggers of ours that options put on, those whose options make them do something."""
         unused, ours = self.find_unused(), list_names(kind)  # a user's own is put on by its name
         owners = [owner for owner in self.owners if owner.kind == kind and owner.name in ours]
         return [spec for owner in owners if (spec := self._find_put_on(owner, unused)) is not None]
 
-    def list_named(self, kind: str) -> list[WrapperSpec]:
+    def list_named(self, kind: str) -> list[PartSpec]:
         """The wrappers or loggers in the list that names them, with their options."""
         owners, specs = self.owners, []
         for entry in self.environment.wrappers if kind == "wrapper" else self.run.loggers:
-            spec = make_wrapper_spec(entry)
-            owner = find_wrapper_owner(owners, spec, kind)
+            spec = make_part_spec(entry)
+            owner = find_part_owner(owners, spec, kind)
             options = [] if owner is None else [each for each in owner.options if each.field.name != owner.name]
             given = {each.field.name: make_list(self.given[each.key]) for each in options if each.key in self.given}
             specs.append(replace(spec, kwargs={**given, **spec.kwargs}))
         return specs
 
-    def list_loggers(self) -> list[WrapperSpec]:
+    def list_loggers(self) -> list[PartSpec]:
         """The loggers that options put on, and those that are named."""
         return [*self.list_put_on("logger"), *self.list_named("logger")]
 
-    def _find_put_on(self, owner: Owner, unused: Collection[str]) -> WrapperSpec | None:
+    def _find_put_on(self, owner: Owner, unused: Collection[str]) -> PartSpec | None:
         used = [each for each in owner.options if each.key not in unused]
         values = {each.field.name: self.given.get(each.key, each.default) for each in used}
         if all(values[each.field.name] == each.default for each in used):
             return None
-        return WrapperSpec(owner.name, {name: make_list(value) for name, value in values.items() if name != owner.name})
+        return PartSpec(owner.name, {name: make_list(value) for name, value in values.items() if name != owner.name})
 
     @property
     def trusted_modules(self) -> list[str]:
@@ -171,13 +171,6 @@ class TrainConfig:
         """The config with other values, as in `config.change(run={"seed": 3})`."""
         return replace(self, **{name: replace(getattr(self, name), **values) for name, values in groups.items()})
 
-    def replace_values(self, values: Mapping[str, Any]) -> "TrainConfig":
-        """The config with other values, by `OwnedOption.key`, of options that choose no parts.
-
-        ValueError if they do not fit together.
-        """
-        return make_config(self.choices, {**self.values, **values}, self.typed)
-
     def resolve_policy(self, policy: str) -> "TrainConfig":
         """The config with the policy that `auto` stands for; ValueError if it lacks an option that was typed."""
         chosen = find_owner("policy", policy)
@@ -220,6 +213,6 @@ def find_users_modules(trainer: str, options: Mapping[str, Any]) -> list[str]:
     The options are given by name, those of every run by their short names. Some may be absent.
     """
     lists = (options.get(name, ()) for name in ("gymnasium_wrappers", "wrappers", "loggers"))
-    parts = [make_wrapper_spec(entry).name for entries in lists for entry in entries]
+    parts = [make_part_spec(entry).name for entries in lists for entry in entries]
     named = [*(options.get(name, "") for name in ("environment", *list_part_kinds(trainer))), *parts]
     return [*options.get("import", ()), *list_users_modules(named)]

@@ -22,7 +22,7 @@ from hebbes.contracts.option import (
 )
 from hebbes.contracts.trainer import Trainer
 from hebbes.environments.environment_options import EnvironmentOptions
-from hebbes.environments.wrapper_spec import Entry, WrapperSpec, make_wrapper_spec
+from hebbes.environments.part_spec import Entry, PartSpec, make_part_spec
 from hebbes.execution.engine_options import EngineOptions
 from hebbes.files.option_file import COMMAND_LINE_ONLY, MEASURED
 from hebbes.registry.former_names import find_current_option_name
@@ -213,7 +213,7 @@ def _change_defaults(owner: Owner, defaults: Mapping[str, Any]) -> Owner:
 
 
 def _list_several(kind: str, entries: Sequence[Entry]) -> list[Owner]:
-    names = [make_wrapper_spec(entry).name for entry in entries]
+    names = [make_part_spec(entry).name for entry in entries]
     for unknown in (name for name in names if ":" not in name and name not in list_names(kind)):
         find_class(kind, unknown)  # raises ValueError, with a suggestion
     last_words = [name.rpartition(":")[2] for name in names]
@@ -275,6 +275,6 @@ def shorten_names(trainer: str, options: Mapping[str, Any]) -> dict[str, Any]:
     return shortened
 
 
-def find_wrapper_owner(owners: Iterable[Owner], spec: WrapperSpec, kind: str) -> Owner | None:
+def find_part_owner(owners: Iterable[Owner], spec: PartSpec, kind: str) -> Owner | None:
     """The owner of the options of a wrapper or logger in a list; None if it has none."""
     return next((each for each in owners if each.kind == kind and each.name == spec.name.rpartition(":")[2]), None)

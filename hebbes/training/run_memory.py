@@ -112,7 +112,7 @@ def _estimate_training(size: RunSize) -> dict[str, float]:
     return {
         "simulators": stage.simulator_bytes * count_simulators(size, training=True),
         "worker processes": _estimate_processes(
-            size, stage, num_shares, search.population, size.search.worker_jobs, size.search.worker_bytes
+            size, stage, num_shares, search.population, jobs=size.search.worker_jobs, job_bytes=size.search.worker_bytes
         ),
         "members' weights": acting,
         "the search": FRAGMENTED * (search.state + 2 * snapshot) + max(RETAINED * busy, busy - acting),
@@ -192,7 +192,7 @@ def _count_seeded_simulators(size: RunSize, stage: Stage, members: int) -> int:
 
 
 def _estimate_processes(
-    size: RunSize, stage: Stage, num_shares: int, population: int, jobs: int = 0, job_bytes: int = 0
+    size: RunSize, stage: Stage, num_shares: int, population: int, *, jobs: int = 0, job_bytes: int = 0
 ) -> int:
     """Bytes of the worker processes with their copies of the population, which is serialized for one at a time.
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from hebbes.contracts.option import check_options, check_seeds, option
-from hebbes.environments.wrapper_spec import read_wrapper
+from hebbes.environments.part_spec import read_part
 from hebbes.evaluation.arguments import MAX_EPISODES
 
 NO_PRESET = "none"
@@ -87,7 +87,7 @@ class RunOptions:
         (),
         "what else the metrics are given to, row by row: a logger by name, or package.module:Class, with arguments "
         "as those of wrappers",
-        read=read_wrapper,
+        read=read_part,
         changeable=True,
     )
 

@@ -10,7 +10,7 @@ from typing import Any
 from hebbes.contracts.errors import say
 from hebbes.environments.environment_spec import EnvironmentSpec, describe_environment
 from hebbes.environments.morphologies import INTACT
-from hebbes.environments.wrapper_spec import make_wrapper_spec
+from hebbes.environments.part_spec import make_part_spec
 from hebbes.files.checkpoint import FOLDER, CheckpointHeader, read_newest_header
 from hebbes.files.option_file import CONFIG_YAML
 from hebbes.recording.standard_output import make_printable
@@ -70,7 +70,7 @@ def read_saved_run(folder: Path, *, check: bool = False) -> SavedRun:
         header = read_newest_header(folder / FOLDER, check=check)
         options = rename_options(rename_saved_options(header.config), _TYPES)
         wrappers, gymnasium_wrappers = (
-            tuple(map(make_wrapper_spec, options.get(name) or ())) for name in ("wrappers", "gymnasium_wrappers")
+            tuple(map(make_part_spec, options.get(name) or ())) for name in ("wrappers", "gymnasium_wrappers")
         )
     except (ValueError, TypeError, AttributeError) as error:
         raise ValueError(f"{folder}: {error}") from error

@@ -14,8 +14,8 @@ from hebbes.contracts.policy import Buffers, count_reference_frames
 from hebbes.contracts.randomness import Purpose, make_generator
 from hebbes.contracts.yaml_text import format_yaml_line
 from hebbes.environments.environment_spec import EnvironmentSpec
+from hebbes.environments.part_spec import PartSpec
 from hebbes.environments.reference_batch import collect_reference_batch
-from hebbes.environments.wrapper_spec import WrapperSpec
 from hebbes.execution.episode import Agent
 from hebbes.files.checksummed_file import MAX_HEADER_BYTES
 from hebbes.files.policy_file import MAX_FILE_BYTES, get_policy_fields, read_policy_file
@@ -83,7 +83,7 @@ def _name_option_in_errors() -> Iterator[None]:
 def _format(value: Any) -> str:
     """A part of the description of an environment, as an option holds it."""
     if isinstance(value, tuple):
-        value = [each.entry if isinstance(each, WrapperSpec) else each for each in value]
+        value = [each.entry if isinstance(each, PartSpec) else each for each in value]
     return make_printable(value if isinstance(value, str) else format_yaml_line(value))
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from hebbes.environments.environment_spec import EnvironmentSpec
-from hebbes.environments.wrapper_spec import WrapperSpec
+from hebbes.environments.part_spec import PartSpec
 from hebbes.execution import dispatch, jobs, ray_cluster
 from hebbes.execution.chunks import Task
 from hebbes.execution.episode import Agent
@@ -173,9 +173,9 @@ def test_only_the_members_of_a_chunk_that_ends_its_workers_fail(joined, monkeypa
 
 
 def test_users_code_that_a_run_names_is_hashed(tmp_path, monkeypatch):
-    wrapper = WrapperSpec("tests.hybrids.test_asynchronous_runs:Fragile")
+    wrapper = PartSpec("tests.hybrids.test_asynchronous_runs:Fragile")
     task = make_task()
-    environment = replace(task.environment, gymnasium_wrappers=(wrapper, WrapperSpec("gymnasium.wrappers:TimeLimit")))
+    environment = replace(task.environment, gymnasium_wrappers=(wrapper, PartSpec("gymnasium.wrappers:TimeLimit")))
     assert find_modules_of_task(replace(task, environment=environment, modules=("my_strategy", "hebbes.policies"))) == (
         "my_strategy",
         "tests.hybrids.test_asynchronous_runs",

@@ -8,7 +8,7 @@ import pytest
 from hebbes.environments import make_batch_env as environments
 from hebbes.environments.environment_spec import EnvironmentSpec, describe_environment, spec_from_json, spec_to_json
 from hebbes.environments.make_batch_env import choose_backend, make_batch_env
-from hebbes.environments.wrapper_spec import WrapperSpec
+from hebbes.environments.part_spec import PartSpec
 from hebbes.registry.former_names import find_current_class_name, rename_saved_options
 
 SPEC = EnvironmentSpec(
@@ -16,9 +16,9 @@ SPEC = EnvironmentSpec(
     backend="gymnasium",
     env_kwargs={"render_mode": None, "scale": [1, 2.5]},
     imports=("my_package",),
-    gymnasium_wrappers=(WrapperSpec("hebbes.wrappers.bullet_distance:BulletDistance"),),
-    wrappers=(WrapperSpec("frame_stack", {"frames": 4}), WrapperSpec("clip_action")),
-    training_wrappers=(WrapperSpec("early_stop", {"negative_streak": 30}),),
+    gymnasium_wrappers=(PartSpec("hebbes.wrappers.bullet_distance:BulletDistance"),),
+    wrappers=(PartSpec("frame_stack", {"frames": 4}), PartSpec("clip_action")),
+    training_wrappers=(PartSpec("early_stop", {"negative_streak": 30}),),
 )
 
 
@@ -75,15 +75,15 @@ def test_arguments_of_earlier_versions_become_todays(name, written, expected):
 
 
 def test_tuples_and_lists_in_arguments_are_equal():
-    wrappers = (WrapperSpec("resize", {"size": (8, 4)}), WrapperSpec("x", {"nested": {"pairs": ((1, 2), [3])}}))
+    wrappers = (PartSpec("resize", {"size": (8, 4)}), PartSpec("x", {"nested": {"pairs": ((1, 2), [3])}}))
     spec = replace(SPEC, wrappers=wrappers)
     assert spec_from_json(json.loads(json.dumps(spec_to_json(spec)))) == spec
-    assert wrappers[1] == WrapperSpec("x", {"nested": {"pairs": [[1, 2], (3,)]}})
+    assert wrappers[1] == PartSpec("x", {"nested": {"pairs": [[1, 2], (3,)]}})
 
 
 def test_a_description_names_what_returns_depend_on():
-    ours, own = WrapperSpec("grayscale"), WrapperSpec("my_envs:Scale", {"factor": 2})
-    limit = WrapperSpec("gymnasium.wrappers:TimeLimit", {"max_episode_steps": 9})
+    ours, own = PartSpec("grayscale"), PartSpec("my_envs:Scale", {"factor": 2})
+    limit = PartSpec("gymnasium.wrappers:TimeLimit", {"max_episode_steps": 9})
     spec = EnvironmentSpec("CartPole-v1", "gymnasium", wrappers=(ours,), training_wrappers=(own,))
     assert describe_environment(spec) == "CartPole-v1"
     spec = replace(spec, env_kwargs={"b": 2, "a": 1}, gymnasium_wrappers=(limit,), wrappers=(ours, own))
@@ -132,7 +132,7 @@ def test_envpool_where_it_can(name, env_kwargs, expected):
 
 
 def test_gymnasium_wrappers_need_gymnasium():
-    wrappers = (WrapperSpec("bullet_distance"),)
+    wrappers = (PartSpec("bullet_distance"),)
     assert choose_backend("auto", "CartPole-v1", {}, wrappers) == "gymnasium"
     with pytest.raises(ValueError, match="gymnasium_wrappers need the Gymnasium back end"):
         choose_backend("envpool", "CartPole-v1", {}, wrappers)

@@ -12,12 +12,12 @@ from hebbes.environments.episode_limits import (
 )
 from hebbes.environments.ids import register
 from hebbes.environments.make_batch_env import make_batch_env
-from hebbes.environments.wrapper_spec import WrapperSpec
+from hebbes.environments.part_spec import PartSpec
 
 
 def make_spec(environment, asked=None, wrapper=None, name="gymnasium.wrappers:TimeLimit"):
     register(environment, ())
-    wrappers = () if wrapper is None else (WrapperSpec(name, {"max_episode_steps": wrapper}),)
+    wrappers = () if wrapper is None else (PartSpec(name, {"max_episode_steps": wrapper}),)
     env_kwargs = {} if asked is None else {"max_episode_steps": asked}
     return EnvironmentSpec(environment, "gymnasium", env_kwargs, gymnasium_wrappers=wrappers)
 

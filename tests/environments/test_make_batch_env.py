@@ -13,7 +13,7 @@ from gymnasium import spaces
 from hebbes.environments.environment_spec import EnvironmentSpec
 from hebbes.environments.ids import resolve
 from hebbes.environments.make_batch_env import make_batch_env
-from hebbes.environments.wrapper_spec import WrapperSpec
+from hebbes.environments.part_spec import PartSpec
 from hebbes.options.command_line import parse_config
 from hebbes.training.agent_and_environment import make_environment_spec
 from hebbes.wrappers.base import BatchWrapper
@@ -80,16 +80,16 @@ def test_what_is_no_probability_is_refused(backend, wrong):
 
 
 def test_wrappers_nest_innermost_first_and_training_ones_outermost():
-    doubled = WrapperSpec(DOUBLED)
-    plus_ten = WrapperSpec(DOUBLED, {"plus": 10.0})
+    doubled = PartSpec(DOUBLED)
+    plus_ten = PartSpec(DOUBLED, {"plus": 10.0})
     spec = describe_cart_pole(wrappers=(doubled, plus_ten), training_wrappers=(doubled,))
     assert find_first_reward(spec) == 2 * (2 * 1 + 1) + 10
     assert find_first_reward(spec, training=True) == 2 * (2 * (2 * 1 + 1) + 10) + 1
 
 
 def test_a_users_gymnasium_wrapper_is_inside_the_batch_wrappers():
-    inner = WrapperSpec("tests.environments.test_make_batch_env:MinusOne", {"minus": 4.0})
-    outer = WrapperSpec(DOUBLED)
+    inner = PartSpec("tests.environments.test_make_batch_env:MinusOne", {"minus": 4.0})
+    outer = PartSpec(DOUBLED)
     assert (
         find_first_reward(describe_cart_pole("gymnasium", gymnasium_wrappers=(inner,), wrappers=(outer,)))
         == 2 * (1 - 4) + 1
@@ -99,15 +99,15 @@ def test_a_users_gymnasium_wrapper_is_inside_the_batch_wrappers():
 @pytest.mark.parametrize(
     ("parts", "reason"),
     [
-        ({"wrappers": (WrapperSpec("early_stopp"),)}, "unknown wrapper 'early_stopp', did you mean 'early_stop'"),
-        ({"wrappers": (WrapperSpec(DOUBLED, {"minus": 1}),)}, "has no argument 'minus'; it takes"),
-        ({"wrappers": (WrapperSpec("settle", {"steps": 1}),)}, "'settle' has no argument 'steps'; it takes num_steps$"),
-        ({"wrappers": (WrapperSpec("clip_action", {"low": 1}),)}, "no argument 'low'; it takes none"),
-        ({"wrappers": (WrapperSpec("resize"),)}, "'resize' cannot be made with no arguments; it takes size$"),
-        ({"wrappers": (WrapperSpec("bullet_distance"),)}, "to be named in gymnasium_wrappers"),
-        ({"gymnasium_wrappers": (WrapperSpec(DOUBLED),)}, "is not a gymnasium.Wrapper"),
-        ({"gymnasium_wrappers": (WrapperSpec("bullet_distance"),)}, "BulletDistance needs a Bullet walker"),
-        ({"gymnasium_wrappers": (WrapperSpec(f"{__name__}:OddlyNamed", {"a": 1}),)}, "no argument 'a'; it takes size$"),
+        ({"wrappers": (PartSpec("early_stopp"),)}, "unknown wrapper 'early_stopp', did you mean 'early_stop'"),
+        ({"wrappers": (PartSpec(DOUBLED, {"minus": 1}),)}, "has no argument 'minus'; it takes"),
+        ({"wrappers": (PartSpec("settle", {"steps": 1}),)}, "'settle' has no argument 'steps'; it takes num_steps$"),
+        ({"wrappers": (PartSpec("clip_action", {"low": 1}),)}, "no argument 'low'; it takes none"),
+        ({"wrappers": (PartSpec("resize"),)}, "'resize' cannot be made with no arguments; it takes size$"),
+        ({"wrappers": (PartSpec("bullet_distance"),)}, "to be named in gymnasium_wrappers"),
+        ({"gymnasium_wrappers": (PartSpec(DOUBLED),)}, "is not a gymnasium.Wrapper"),
+        ({"gymnasium_wrappers": (PartSpec("bullet_distance"),)}, "BulletDistance needs a Bullet walker"),
+        ({"gymnasium_wrappers": (PartSpec(f"{__name__}:OddlyNamed", {"a": 1}),)}, "no argument 'a'; it takes size$"),
         ({"env_kwargs": {"wheels": 3}}, "'CartPole-v1' cannot be made with options {'wheels': 3}"),
     ],
 )
@@ -138,7 +138,7 @@ def test_a_file_that_asks_envpool_for_what_it_cannot_do_is_refused():
 
 def test_bullet_distance_is_the_way_made_towards_the_target():
     """The target is far ahead along x. Rewards are divided by the 0.0165 s of an env step: one unit is 0.0165 m."""
-    spec = EnvironmentSpec("AntBulletEnv-v0", "gymnasium", gymnasium_wrappers=(WrapperSpec("bullet_distance"),))
+    spec = EnvironmentSpec("AntBulletEnv-v0", "gymnasium", gymnasium_wrappers=(PartSpec("bullet_distance"),))
     env = make_batch_env(spec, [0], threads=1, training=False)
     env.start(0)
     robot = env._envs[0].unwrapped.robot
@@ -156,8 +156,8 @@ def test_bullet_distance_is_the_way_made_towards_the_target():
 FORMER_ANT = EnvironmentSpec(
     "AntBulletEnv-v0",
     "gymnasium",
-    gymnasium_wrappers=(WrapperSpec("hebbes.wrappers.bullet_grace:BulletGrace"),),
-    wrappers=(WrapperSpec("settle", {"num_steps": 40}),),
+    gymnasium_wrappers=(PartSpec("hebbes.wrappers.bullet_grace:BulletGrace"),),
+    wrappers=(PartSpec("settle", {"num_steps": 40}),),
 )
 
 

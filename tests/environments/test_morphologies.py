@@ -13,7 +13,7 @@ import pytest
 from hebbes.environments.environment_spec import EnvironmentSpec
 from hebbes.environments.make_batch_env import make_batch_env
 from hebbes.environments.morphologies import SPECIES, provide_morphology_file
-from hebbes.environments.wrapper_spec import WrapperSpec
+from hebbes.environments.part_spec import PartSpec
 
 WITHOUT_BULLET = pytest.mark.skipif(find_spec("pybullet") is None, reason="PyBullet is not installed")
 BULLET = pytest.param("AntBulletEnv-v0", marks=WITHOUT_BULLET)
@@ -117,9 +117,7 @@ def test_mujocos_ant_has_one_short_ankle(morphology, short, simulators):
 )
 def test_bullets_ant_has_one_short_ankle_even_after_a_fault(morphology, short, simulators, monkeypatch):
     monkeypatch.setattr(BreaksOnce, "broken", False)
-    env = make_ant(
-        "AntBulletEnv-v0", morphology=morphology, gymnasium_wrappers=(WrapperSpec(f"{__name__}:BreaksOnce"),)
-    )
+    env = make_ant("AntBulletEnv-v0", morphology=morphology, gymnasium_wrappers=(PartSpec(f"{__name__}:BreaksOnce"),))
     env.start(0)
     assert env.step(np.zeros((1, 8)), np.array([0])).faults
     env.start(1)

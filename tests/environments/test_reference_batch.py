@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from hebbes.environments.environment_spec import EnvironmentSpec
+from hebbes.environments.part_spec import PartSpec
 from hebbes.environments.reference_batch import collect_reference_batch
-from hebbes.environments.wrapper_spec import WrapperSpec
 
 
 def make_spec(**script):
@@ -41,6 +41,6 @@ def test_an_environment_that_fails_is_reported():
 
 
 def test_a_wrapper_that_raises_is_named():
-    wrapper = WrapperSpec("tests.training.unfit_classes:StepRaises", {"fail_at": 4})
+    wrapper = PartSpec("tests.training.unfit_classes:StepRaises", {"fail_at": 4})
     with pytest.raises(ValueError, match=rf"^wrappers '{wrapper.name}' cannot be used: scripted in two lines \("):
         collect_reference_batch(replace(make_spec(), wrappers=(wrapper,)), 5, seed=0)

@@ -12,9 +12,9 @@ from gymnasium.wrappers import FlattenObservation
 
 from hebbes.environments.environment_spec import EnvironmentSpec
 from hebbes.environments.make_batch_env import make_batch_env
+from hebbes.environments.part_spec import PartSpec
 from hebbes.environments.spaces import check_spaces
 from hebbes.environments.stepping_guard import derive_episode_seeds
-from hebbes.environments.wrapper_spec import WrapperSpec
 from hebbes.execution.tallies import Tallies
 from tests.many_spaces import ACTIONS, ENV_ID, Spaces
 
@@ -200,7 +200,7 @@ def test_half_precision_is_observed_as_it_is():
     ],
 )
 def test_only_real_numbers_can_be_saturated(actions, wrappers, sent, saturated, bounded):
-    chain = tuple(WrapperSpec(name) for name in wrappers)
+    chain = tuple(PartSpec(name) for name in wrappers)
     spec = EnvironmentSpec(ENV_ID, "gymnasium", {"actions": actions}, wrappers=chain)
     env = make_batch_env(spec, [0], threads=1, training=False)
     env.start(0)

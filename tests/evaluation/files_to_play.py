@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 
 from hebbes.environments.environment_spec import EnvironmentSpec
-from hebbes.environments.wrapper_spec import WrapperSpec
+from hebbes.environments.part_spec import PartSpec
 from hebbes.files.policy_file import SavedPolicy, save_policy
 from hebbes.policies.hebbian import Hebbian
 from hebbes.policies.linear import Linear
@@ -16,8 +16,8 @@ CARTPOLE = EnvironmentSpec("CartPole-v1", "gymnasium")
 HALF_CHEETAH = EnvironmentSpec(
     "HalfCheetah-v5",
     "gymnasium",
-    wrappers=(WrapperSpec("clip_action"),),
-    training_wrappers=(WrapperSpec("early_stop", {"negative_streak": 2}),),
+    wrappers=(PartSpec("clip_action"),),
+    training_wrappers=(PartSpec("early_stop", {"negative_streak": 2}),),
 )
 
 

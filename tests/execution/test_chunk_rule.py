@@ -8,7 +8,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from hebbes.environments.environment_spec import EnvironmentSpec
-from hebbes.environments.wrapper_spec import WrapperSpec
+from hebbes.environments.part_spec import PartSpec
 from hebbes.execution.chunk_rule import ChunkRule, choose_chunk_rule, count_env_threads
 from hebbes.execution.chunks import Task
 from hebbes.execution.episode import Agent
@@ -78,9 +78,9 @@ def test_simulators_of_few_chunks_have_several_threads(threads, num_chunks, coun
         (make_task("gymnasium"), True, 4),
         (make_task(policy_class=UsersLinear), False, 32),
         (replace(make_task(), modules=("my_strategy",)), False, 32),
-        (make_task(wrappers=(WrapperSpec("my_parts:Wrapper", {}),)), False, 32),
-        (make_task(training_wrappers=(WrapperSpec("my_parts:Wrapper", {}),)), False, 32),
-        (make_task(wrappers=(WrapperSpec("frame_stack", {}),)), False, 96),
+        (make_task(wrappers=(PartSpec("my_parts:Wrapper", {}),)), False, 32),
+        (make_task(training_wrappers=(PartSpec("my_parts:Wrapper", {}),)), False, 32),
+        (make_task(wrappers=(PartSpec("frame_stack", {}),)), False, 96),
     ],
 )
 def test_the_number_of_threads_decides_only_where_no_result_depends_on_who_acts_together(task, uses_processes, largest):

@@ -13,7 +13,7 @@ from hebbes.contracts.engine import EngineError
 from hebbes.contracts.errors import say
 from hebbes.environments.environment_spec import EnvironmentSpec
 from hebbes.environments.envpool_env import EnvPoolEnv
-from hebbes.environments.wrapper_spec import WrapperSpec
+from hebbes.environments.part_spec import PartSpec
 from hebbes.execution import dispatch
 from hebbes.execution.chunks import Task
 from hebbes.execution.episode import Agent
@@ -79,8 +79,8 @@ def test_errors_outside_env_steps_end_the_evaluation_in_every_engine(place, make
 
 def test_an_error_is_told_of_the_wrapper_that_raised_it_and_of_no_other():
     inner, outer = (
-        WrapperSpec("tests.training.unfit_classes:StepRaises"),
-        WrapperSpec("tests.options.users_classes:Louder"),
+        PartSpec("tests.training.unfit_classes:StepRaises"),
+        PartSpec("tests.options.users_classes:Louder"),
     )
     for chain, script, expected in (
         ((inner, outer), {}, rf"wrappers '{inner.name}' cannot be used: scripted in two lines \(.*, line \d+\)"),

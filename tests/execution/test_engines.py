@@ -13,7 +13,7 @@ import pytest
 from hebbes.contracts.engine import Moments
 from hebbes.contracts.randomness import Purpose
 from hebbes.environments.environment_spec import EnvironmentSpec
-from hebbes.environments.wrapper_spec import WrapperSpec
+from hebbes.environments.part_spec import PartSpec
 from hebbes.execution import workers
 from hebbes.execution.chunks import Task
 from hebbes.execution.engine_options import EngineOptions
@@ -91,7 +91,7 @@ def test_training_evaluations_and_tests_have_other_start_states():
 
 
 def test_training_wrappers_are_left_out_of_evaluation():
-    early_stop = WrapperSpec("early_stop", {"negative_streak": 1})
+    early_stop = PartSpec("early_stop", {"negative_streak": 1})
     task = make_task(rewards=[-1.0], truncate_at=9, action_weight=0.0)
     environment = replace(task.environment, training_wrappers=(early_stop,))
     engine = InProcess(replace(task, environment=environment), chunk_size=30, threads=1)

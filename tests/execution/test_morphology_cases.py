@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from hebbes.environments.environment_spec import EnvironmentSpec
-from hebbes.environments.wrapper_spec import WrapperSpec
+from hebbes.environments.part_spec import PartSpec
 from hebbes.execution.chunks import Task
 from hebbes.execution.engine_options import EngineOptions
 from hebbes.execution.engines import make_engine
@@ -96,7 +96,7 @@ def test_reused_environments_continue_like_new_ones(together):
 @pytest.mark.slow
 def test_a_morphology_that_kills_its_workers_fails_every_case_of_the_chunk(capfd):
     spec = replace(
-        SPEC, backend="gymnasium", gymnasium_wrappers=(WrapperSpec("tests.execution.test_morphology_cases:Fatal"),)
+        SPEC, backend="gymnasium", gymnasium_wrappers=(PartSpec("tests.execution.test_morphology_cases:Fatal"),)
     )
     found = evaluate(spec, 2, "workers", chunk_size=9)
     assert np.isnan(found.returns).all() and found.returns.shape == found.env_steps.shape == (9, 6)
@@ -106,7 +106,7 @@ def test_a_morphology_that_kills_its_workers_fails_every_case_of_the_chunk(capfd
 @pytest.mark.slow
 def test_the_time_limit_is_for_each_case():
     """Three morphologies take 1.8 s. That is above the limit of one case of nine members and below that of three."""
-    slow = (WrapperSpec("tests.execution.test_morphology_cases:Slow"),)
+    slow = (PartSpec("tests.execution.test_morphology_cases:Slow"),)
     spec = replace(SPEC, backend="gymnasium", gymnasium_wrappers=slow)
     one_episode = make_context(max_episode_steps=2, episodes=(8,))
     found = evaluate(spec, 1, "workers", (one_episode,), chunk_size=9, episode_timeout=0.16)

@@ -10,7 +10,7 @@ import pytest
 
 from hebbes.environments.environment_spec import EnvironmentSpec
 from hebbes.environments.make_batch_env import make_batch_env
-from hebbes.environments.wrapper_spec import WrapperSpec
+from hebbes.environments.part_spec import PartSpec
 from hebbes.execution.chunks import Task
 from hebbes.execution.episode import Agent
 from hebbes.execution.in_process import InProcess
@@ -59,8 +59,8 @@ class Unseeded(gymnasium.Env):
 
 gymnasium.register("Unseeded-v0", entry_point=Unseeded, max_episode_steps=4)
 
-BATCH = {"wrappers": (WrapperSpec(f"{HERE}:NoisyReward"),)}
-BOTH = {**BATCH, "gymnasium_wrappers": (WrapperSpec(f"{HERE}:NoisyGymnasiumReward"),)}
+BATCH = {"wrappers": (PartSpec(f"{HERE}:NoisyReward"),)}
+BOTH = {**BATCH, "gymnasium_wrappers": (PartSpec(f"{HERE}:NoisyGymnasiumReward"),)}
 SCRIPTED = EnvironmentSpec("Scripted-v0", "gymnasium", {"truncate_at": 4}, imports=("tests.scripted",), **BOTH)
 UNSEEDED = EnvironmentSpec("Unseeded-v0", "gymnasium", imports=(HERE,), **BOTH)
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from safetensors.numpy import save
 
 from hebbes.environments.environment_spec import EnvironmentSpec
-from hebbes.environments.wrapper_spec import WrapperSpec
+from hebbes.environments.part_spec import PartSpec
 from hebbes.files.checksummed_file import compute_checksum
 from hebbes.files.policy_file import SavedPolicy, read_policy_file, save_policy
 from hebbes.files.weight_file import WeightFileError
@@ -21,8 +21,8 @@ SPEC = EnvironmentSpec(
     "HalfCheetah-v5",
     "gymnasium",
     env_kwargs={"ctrl_cost_weight": 0.25},
-    wrappers=(WrapperSpec("clip_action"),),
-    training_wrappers=(WrapperSpec("early_stop", {"negative_streak": 20}),),
+    wrappers=(PartSpec("clip_action"),),
+    training_wrappers=(PartSpec("early_stop", {"negative_streak": 20}),),
 )
 
 

@@ -8,7 +8,7 @@ from hebbes.contracts.engine import Context
 from hebbes.contracts.randomness import Purpose, make_generator
 from hebbes.contracts.trainer import Progress
 from hebbes.environments.environment_spec import EnvironmentSpec
-from hebbes.environments.wrapper_spec import WrapperSpec
+from hebbes.environments.part_spec import PartSpec
 from hebbes.execution.chunks import Task
 from hebbes.execution.episode import Agent
 from hebbes.hybrids.cem_rl import CEMRL
@@ -23,8 +23,8 @@ SCRIPTED = EnvironmentSpec(
 
 def make_pendulum(length):
     """Pendulum-v1 with episodes of so many env steps."""
-    short = WrapperSpec("gymnasium.wrappers:TimeLimit", {"max_episode_steps": length})
-    rescaled = WrapperSpec("rescale_action")
+    short = PartSpec("gymnasium.wrappers:TimeLimit", {"max_episode_steps": length})
+    rescaled = PartSpec("rescale_action")
     return EnvironmentSpec("Pendulum-v1", "gymnasium", gymnasium_wrappers=(short,), wrappers=(rescaled,))
 
 

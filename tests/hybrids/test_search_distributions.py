@@ -9,6 +9,7 @@ from hebbes.hybrids.acem_rl import ACEM
 from hebbes.hybrids.aes_rl import AES, AESSettings
 from hebbes.hybrids.mean_rules import MEAN_RULES
 from hebbes.hybrids.one_plus_one_rl import OnePlusOneDistribution
+from hebbes.hybrids.search_distribution import SearchSettings
 from hebbes.hybrids.variance_rules import MIN_VARIANCE, VARIANCE_RULES
 
 START = np.random.default_rng(1).normal(size=10).astype(np.float32)
@@ -25,7 +26,8 @@ each_distribution = pytest.mark.parametrize("name", MAKERS)
 
 def make_distribution(name, seed=0, start=START, initial_variance=0.1):
     found, settings = MAKERS[name]
-    return found(found.Settings(initial_variance=initial_variance, **settings), start, seed)
+    kind = AESSettings if found is AES else SearchSettings
+    return found(kind(initial_variance=initial_variance, **settings), start, seed)
 
 
 def make_aes(start, **settings):
@@ -134,7 +136,7 @@ def test_an_individual_that_failed_is_never_told_as_good_whatever_its_weights(na
 
 
 def test_acem_by_hand():
-    acem = ACEM(ACEM.Settings(initial_variance=0.5), np.float32([1.0]), seed=0)
+    acem = ACEM(SearchSettings(initial_variance=0.5), np.float32([1.0]), seed=0)
     told = np.arange(1.0, 12.0)
     returns = [1.0, 10.0, 2.0, 9.0, 3.0, 8.0, 4.0, 7.0, 5.0, 6.0, 11.0]
     for individual, fitness in zip(told[:9], returns[:9], strict=True):

@@ -6,7 +6,7 @@ import pytest
 
 from hebbes.environments.environment_spec import EnvironmentSpec
 from hebbes.environments.make_batch_env import make_batch_env
-from hebbes.environments.wrapper_spec import WrapperSpec, make_wrapper_spec
+from hebbes.environments.part_spec import PartSpec, make_part_spec
 from hebbes.options.command_line import parse_config
 from hebbes.registry.lookup import GYMNASIUM_WRAPPERS
 from hebbes.training.agent_and_environment import find_spaces, make_environment_spec
@@ -31,7 +31,7 @@ def parse(*arguments):
 def test_wrappers_may_have_arguments_on_the_command_line_and_in_files(tmp_path, text, entry):
     typed = parse("--environment", "CartPole-v1", "--gymnasium_wrappers", text, "--wrappers", text, "one_hot")
     assert typed.environment.wrappers == (entry, "one_hot")
-    assert list(map(make_wrapper_spec, typed.environment.gymnasium_wrappers)) == [make_wrapper_spec(entry)]
+    assert list(map(make_part_spec, typed.environment.gymnasium_wrappers)) == [make_part_spec(entry)]
     (tmp_path / "mine.yaml").write_text(typed.format_as_yaml())
     assert parse("--config", str(tmp_path / "mine.yaml")).as_options() == typed.as_options()
 
@@ -129,7 +129,7 @@ SETTINGS = {
 
 @pytest.mark.parametrize("name", SETTINGS)
 def test_an_episode_in_gymnasiums_wrappers_does_not_depend_on_those_before(name):
-    wrapper = WrapperSpec(f"gymnasium.wrappers:{name}", SETTINGS[name])
+    wrapper = PartSpec(f"gymnasium.wrappers:{name}", SETTINGS[name])
     spec = EnvironmentSpec("CartPole-v1", "gymnasium", gymnasium_wrappers=(wrapper,))
     played = []
     for before in (0, 3):
@@ -146,7 +146,7 @@ def test_an_episode_in_gymnasiums_wrappers_does_not_depend_on_those_before(name)
 
 
 def test_a_file_may_not_name_wrappers_that_fill_the_memory():
-    wrapper = WrapperSpec("gymnasium.wrappers:FrameStackObservation", {"stack_size": 20_000_000})
+    wrapper = PartSpec("gymnasium.wrappers:FrameStackObservation", {"stack_size": 20_000_000})
     spec = EnvironmentSpec("CartPole-v1", "gymnasium", gymnasium_wrappers=(wrapper,))
     with pytest.raises(ValueError, match="stack_size"):
         find_spaces(spec)
@@ -186,7 +186,7 @@ def test_a_wrapper_of_ours_in_a_list_equals_its_flags(typed, tmp_path):
     assert STREAK.items() <= config.as_options().items()
     assert config.environment.wrappers == ()
     assert config.list_put_on("wrapper") == [
-        WrapperSpec("early_stop", {"negative_streak": 20, "grace_steps": 3, "counts_grace": False})
+        PartSpec("early_stop", {"negative_streak": 20, "grace_steps": 3, "counts_grace": False})
     ]
     (tmp_path / "mine.yaml").write_text(
         "environment: CartPole-v1\nwrappers: [{early_stop: {negative_streak: 20, grace_steps: 3}}]\n"

@@ -56,7 +56,7 @@ def _compute_network_output(kind, parameters, x, y):
         if bias:
             total, first = total + parameters[first : first + out], first + out
         activity = np.tanh(total)
-    return total[0]
+    return activity[0]
 
 
 def _play_slow_episode(

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from hebbes.environments.environment_spec import EnvironmentSpec
-from hebbes.environments.wrapper_spec import WrapperSpec
+from hebbes.environments.part_spec import PartSpec
 from hebbes.evaluation.entries import Entry, EvaluationResult
 from hebbes.evaluation.play import make_evaluation_spec, play, play_episode
 from hebbes.files.policy_file import SavedPolicy, read_policy_file, save_policy
@@ -82,7 +82,7 @@ def test_evaluation_never_updates_observation_statistics(statistics, tmp_path):
 
 
 def test_training_wrappers_are_applied_only_on_request():
-    stop = WrapperSpec("early_stop", {"negative_streak": 3})
+    stop = PartSpec("early_stop", {"negative_streak": 3})
     saved = make_policy({"rewards": [-1.0], "truncate_at": 8}, training_wrappers=(stop,))
     for training_wrappers, expected in ((False, -8), (True, -4)):
         environment = make_evaluation_spec(saved.environment, training_wrappers=training_wrappers)
@@ -99,7 +99,7 @@ def test_a_filmed_episode_is_the_one_that_is_played(tmp_path):
 
 
 def test_a_users_wrapper_that_raises_while_it_is_filmed_or_shown_is_named():
-    wrapper = WrapperSpec("tests.training.unfit_classes:StepRaises", {"fail_at": 2})
+    wrapper = PartSpec("tests.training.unfit_classes:StepRaises", {"fail_at": 2})
     saved = make_policy()
     environment = replace(make_evaluation_spec(saved.environment), wrappers=(wrapper,))
     with pytest.raises(ValueError, match=rf"^wrappers '{wrapper.name}' cannot be used: scripted in two lines"):
@@ -203,7 +203,7 @@ def test_a_file_of_torch_save_follows_the_reference_and_no_tuned_preset(tmp_path
     path = write_torch_file(tmp_path, (3, 128, 64, 1))
     (entry,) = load_entries(make_config(path, environment="Pendulum-v1", policy="mlp"))
     assert (entry.saved.policy.hidden_sizes, entry.saved.policy.bias) == ((128, 64), False)
-    assert (entry.saved.action_head, entry.environment.wrappers) == ("identity", (WrapperSpec("clip_action"),))
+    assert (entry.saved.action_head, entry.environment.wrappers) == ("identity", (PartSpec("clip_action"),))
 
 
 def test_an_id_without_conventions_is_refused_with_the_flags_to_give(tmp_path):
@@ -216,9 +216,7 @@ def test_an_id_without_conventions_is_refused_with_the_flags_to_give(tmp_path):
     (entry,) = load_entries(make_config(path, **described, **said, training_wrappers=True))
     chain = ("settle", "clip_action", "early_stop")
     assert tuple(wrapper.name for wrapper in entry.environment.wrappers) == chain
-    assert entry.environment.gymnasium_wrappers == (
-        WrapperSpec("gymnasium.wrappers:TimeLimit", {"max_episode_steps": 9}),
-    )
+    assert entry.environment.gymnasium_wrappers == (PartSpec("gymnasium.wrappers:TimeLimit", {"max_episode_steps": 9}),)
     assert entry.saved.action_head == "tanh"
 
 
@@ -263,7 +261,7 @@ def test_report_of_two_files_two_seeds_and_a_failure():
         "2  b.dat",
         "3  c.dat",
         "                             mean                IQM             median   std   min   max",
-        "1               2.00 [2.00, 2.00]  2.00 [2.00, 2.00]  2.00 [2.00, 2.00]  1.15  1.00  3.00",
+        "1               2.00 [1.00, 3.00]  2.00 [1.00, 3.00]  2.00 [1.00, 3.00]  1.15  1.00  3.00",
         "2               0.00 [0.00, 0.00]  0.00 [0.00, 0.00]  0.00 [0.00, 0.00]  0.00  0.00  0.00",
         "3               1 of 4 episodes failed: RuntimeError: broken (1)",
         "linear, 3 runs  1 of 3 runs failed",

@@ -10,7 +10,7 @@ from typing import ClassVar
 import pytest
 
 from hebbes.contracts.option import list_options, option
-from hebbes.environments.wrapper_spec import WrapperSpec
+from hebbes.environments.part_spec import PartSpec
 from hebbes.programs.exit_status import end_cleanly_on_signals
 from hebbes.recording.base import RunLogger
 from hebbes.recording.loggers import Loggers, check_logger
@@ -77,7 +77,7 @@ TEXT, FAILING = (f"{__name__}:{each.__name__}" for each in (TextLogger, FailingL
 
 
 def choose(name, **options):
-    return WrapperSpec(name, options)
+    return PartSpec(name, options)
 
 
 @pytest.fixture

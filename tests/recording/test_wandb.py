@@ -11,7 +11,7 @@ from unittest.mock import Mock
 import pytest
 
 import hebbes
-from hebbes.environments.wrapper_spec import WrapperSpec
+from hebbes.environments.part_spec import PartSpec
 from hebbes.recording.loggers import check_logger
 from hebbes.recording.metrics import read_metrics
 from hebbes.recording.wandb import ID_FILE, WandB
@@ -122,7 +122,7 @@ def test_a_row_is_lost_for_good_if_its_process_has_gone(tmp_path):
 def test_without_the_package_a_line_says_how_to_install_it(monkeypatch):
     monkeypatch.setattr("hebbes.recording.wandb.find_spec", lambda name: None)
     with pytest.raises(ValueError, match=r"wandb needs the package wandb; pip install 'wandb~=0\.31\.0'"):
-        check_logger(WrapperSpec("wandb"))
+        check_logger(PartSpec("wandb"))
 
 
 def test_a_folder_of_its_name_is_not_the_package(monkeypatch, tmp_path):
@@ -130,4 +130,4 @@ def test_a_folder_of_its_name_is_not_the_package(monkeypatch, tmp_path):
     monkeypatch.delitem(sys.modules, "wandb")
     monkeypatch.setattr(sys, "path", [str(tmp_path)])
     with pytest.raises(ValueError, match=r"wandb needs the package wandb"):
-        check_logger(WrapperSpec("wandb"))
+        check_logger(PartSpec("wandb"))

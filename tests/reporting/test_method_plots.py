@@ -5,7 +5,8 @@ import matplotlib.image
 import numpy as np
 import pytest
 
-from hebbes.reporting.figure import COLORS, check_figure_path, get_line_style, make_figure, write_figure
+from hebbes.files.atomic_file import check_place
+from hebbes.reporting.figure import COLORS, SUFFIXES, get_line_style, make_figure, write_figure
 from hebbes.reporting.method_plots import make_curves_figure, make_profiles_figure
 from hebbes.statistics.curves import RunCurve
 
@@ -112,4 +113,4 @@ def test_what_cannot_be_written_is_refused_before_any_work(tmp_path):
         "folder.png": "no file can be written there",
     }.items():
         with pytest.raises(ValueError, match=why):
-            check_figure_path("output", tmp_path / name)
+            check_place("output", tmp_path / name, SUFFIXES)

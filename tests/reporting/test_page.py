@@ -80,7 +80,7 @@ def test_only_columns_of_numbers_are_aligned_as_numbers():
 def test_what_cannot_be_written_is_refused_before_any_work(tmp_path, monkeypatch):
     (tmp_path / "folder.html").mkdir()
     for name, why in {
-        "a.pdf": "output must name an .html file, got .*a.pdf",
+        "a.pdf": "output must name a .html file, got .*a.pdf",
         "none/a.html": "the folder .*none does not exist",
         "folder.html": "no file can be written there",
     }.items():

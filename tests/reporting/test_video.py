@@ -9,7 +9,7 @@ import cv2
 import numpy as np
 import pytest
 
-from hebbes.reporting.video import VideoWriter
+from hebbes.reporting.video import VideoWriter, check_video_path
 from tests.recording.events import limit_file_size
 from tests.shape_checks import unchecked
 
@@ -68,19 +68,23 @@ def test_browsers_play_the_file_whatever_the_size_of_its_frames(size, written, t
 
 
 @pytest.mark.parametrize(
-    ("name", "fps", "complaint"),
+    ("name", "complaint"),
     [
-        ("episode.avi", 30, r"must name an \.mp4 or \.gif file"),
-        ("episode.mp4", 0, "positive and finite, not 0"),
-        ("episode.mp4", float("nan"), "positive and finite, not nan"),
-        ("missing/episode.mp4", 30, "missing does not exist"),
-        ("file/episode.mp4", 30, "file does not exist"),
+        ("episode.avi", r"^--video must name a \.mp4 or \.gif file"),
+        ("missing/episode.mp4", "missing does not exist"),
+        ("file/episode.mp4", "file does not exist"),
     ],
 )
-def test_what_cannot_be_written_is_refused_before_the_first_frame(tmp_path, name, fps, complaint):
+def test_what_cannot_be_written_is_refused(tmp_path, name, complaint):
     (tmp_path / "file").touch()
     with pytest.raises(ValueError, match=complaint):
-        VideoWriter(tmp_path / name, fps)
+        check_video_path("--video", tmp_path / name)
+
+
+@pytest.mark.parametrize("fps", [0, float("nan")])
+def test_frames_have_a_rate(tmp_path, fps):
+    with pytest.raises(ValueError, match=f"positive and finite, not {fps}"):
+        VideoWriter(tmp_path / "episode.mp4", fps)
 
 
 def test_a_gif_has_at_most_a_hundred_frames_per_second(tmp_path):
@@ -105,7 +109,7 @@ def test_a_missing_encoder_is_an_error_that_says_what_to_install(tmp_path, monke
     monkeypatch.setattr(sys, "path_importer_cache", {})
     monkeypatch.delitem(sys.modules, "av", raising=False)
     with pytest.raises(ValueError, match="--video needs the package av, which is not installed: pip install av"):
-        VideoWriter(tmp_path / "episode.mp4", 30)
+        check_video_path("--video", tmp_path / "episode.mp4")
 
 
 def test_a_path_that_cannot_be_opened_is_an_error_and_not_a_lost_video(tmp_path):
@@ -116,7 +120,7 @@ def test_a_path_that_cannot_be_opened_is_an_error_and_not_a_lost_video(tmp_path)
         (tmp_path / "episode.mp4").mkdir()
         video.write(make_frame(RED))
     with pytest.raises(ValueError, match="no file can be written there"):
-        VideoWriter(tmp_path / "episode.mp4", 30)
+        check_video_path("--video", tmp_path / "episode.mp4")
     assert list_file_names(tmp_path) == ["episode.mp4"]
 
 

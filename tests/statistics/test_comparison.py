@@ -20,15 +20,20 @@ def test_every_pair_counts_and_ties_count_half():
     assert found.mean_difference.value == pytest.approx(2 - 4 / 3)
 
 
-def test_episodes_are_paired_within_their_seed_only():
-    assert compare_lists([[1], [5]], [[0], [3]]).probability_of_improvement.value == 1  # across seeds 1 loses to 3
+def test_episodes_are_paired_whatever_their_seeds():
+    found = compare_lists([[1], [5]], [[0], [3]])
+    assert found.probability_of_improvement.value == 0.75  # 1 loses to 3
+    assert found == compare_lists([[1, 5]], [[0, 3]])
 
 
-def test_probability_is_that_of_rliable():
-    # probability_of_improvement of rliable 1.2.0, with two "tasks" of five runs
-    found = compare_lists([[1, 2, 4, 9, 3], [10, 7, 8, 8, 30]], [[2, 2, 3, 1, 5], [9, 7, 12, 8, 2]])
-    assert found.probability_of_improvement.value == pytest.approx(0.61)
-    assert found.mean_difference.value == pytest.approx(3.1)
+@pytest.mark.parametrize("shape", [(40, 1), (2, 20)])
+def test_intervals_do_not_depend_on_the_seeds(shape):
+    first, second = np.random.default_rng(4).normal(size=(2, 40))
+    expected = compare_lists([first], [second])
+    assert compare_lists(first.reshape(shape), second.reshape(shape)) == expected
+    difference = expected.mean_difference
+    exact = 2 * 1.96 * (first - second).std() / np.sqrt(40)
+    assert difference.high - difference.low == pytest.approx(exact, rel=0.1)
 
 
 def test_start_states_are_drawn_for_both_files_at_once():
@@ -94,6 +99,8 @@ def test_the_interval_covers_training_and_start_states():
     assert (found.high - found.low) / (2 * 1.96 * exact) == pytest.approx(1, abs=0.1)
     apart = compare_runs(states * runs, np.zeros((6, 1, 40))).mean_difference
     assert apart.high - apart.low > 2 * 1.96 * (states * runs).mean(axis=(1, 2)).std() / np.sqrt(8) * 1.2
+    by_seed = compare_runs((states * runs).reshape(8, 40, 1), np.zeros((6, 40, 1))).mean_difference
+    assert by_seed == apart
 
 
 def test_runs_that_always_win_have_a_probability_of_one():

@@ -3,6 +3,7 @@ import numpy as np
 import pytest
 
 from hebbes.strategies.cr_fm_nes import CRFMNES, CRFMNESSettings, sort_by_cost_and_distance
+from hebbes.strategies.search import Search
 from tests.strategies.every_strategy import make_members, make_results
 
 START = np.random.default_rng(2).normal(size=12).astype(np.float32)
@@ -96,3 +97,16 @@ def test_failed_members_are_sorted_by_the_length_of_their_noise():
     order = sort_by_cost_and_distance(costs, lengths[np.newaxis])
     assert order[:2].tolist() == [9, 4]
     assert lengths[order[2:]].tolist() == sorted(np.delete(lengths, [4, 9]))
+
+
+def test_a_deviation_that_the_library_loses_stops_the_search_with_its_cause():
+    search = Search("cr_fm_nes", np.zeros(20), population_size=64, sigma=0.1, seed=1)
+    with pytest.raises(FloatingPointError, match=r"cr_fm_nes at sigma \S+ has lost the deviation of a weight"):
+        for _ in range(60):
+            search.tell(search.ask().sum(axis=1))  # a slope without end
+
+
+def test_refuses_fewer_parameters_than_its_learning_rate_allows():
+    CRFMNES(CRFMNESSettings(sigma=0.1), np.zeros(5, np.float32), 0)
+    with pytest.raises(ValueError, match="cr_fm_nes needs at least 5 parameters, got 4"):
+        CRFMNES(CRFMNESSettings(sigma=0.1), np.zeros(4, np.float32), 0)

@@ -10,7 +10,7 @@ import pytest
 from gymnasium.spaces import Box
 
 from hebbes.environments.environment_spec import EnvironmentSpec
-from hebbes.environments.wrapper_spec import WrapperSpec
+from hebbes.environments.part_spec import PartSpec
 from hebbes.training.simulator_memory import measure_simulator_bytes
 
 ROOT = Path(__file__).parent.parent.parent
@@ -42,7 +42,7 @@ gymnasium.register("Heavy-v0", entry_point=Heavy)
 
 
 def measure_heavy(megabytes, num_frames=0):
-    wrappers = (WrapperSpec("frame_stack", {"num_frames": num_frames}),) if num_frames else ()
+    wrappers = (PartSpec("frame_stack", {"num_frames": num_frames}),) if num_frames else ()
     spec = EnvironmentSpec("Heavy-v0", "gymnasium", {"megabytes": megabytes}, wrappers=wrappers)
     found = measure_simulator_bytes(spec, 4, training=True)
     assert Heavy.alive == 0

@@ -7,8 +7,8 @@ from gymnasium.spaces import Box
 
 from hebbes.environments.environment_spec import EnvironmentSpec
 from hebbes.environments.make_batch_env import make_batch_env
+from hebbes.environments.part_spec import PartSpec
 from hebbes.environments.trial import check_accepts_unbounded_actions
-from hebbes.environments.wrapper_spec import WrapperSpec
 from hebbes.evaluation.play import make_evaluation_spec, play
 from hebbes.execution.episode import Agent, run_episode
 from hebbes.files.policy_file import read_policy_file
@@ -51,7 +51,7 @@ def play_episode(backend, *wrappers):
 @pytest.mark.parametrize("backend", ["envpool", "gymnasium"])
 def test_the_control_cost_counts_what_lies_beyond_the_bounds(backend):
     free, said = play_episode(backend)
-    clipped, said_then = play_episode(backend, WrapperSpec("clip_action"))
+    clipped, said_then = play_episode(backend, PartSpec("clip_action"))
     assert np.array_equal(said, said_then)  # the motors in MuJoCo clip too, so that the bodies move alike
     excess = np.square(said).sum() - np.square(np.clip(said, -1, 1)).sum()
     assert CONTROL_COST * excess > 10

@@ -7,18 +7,18 @@ from gymnasium.spaces import Box
 
 from hebbes.environments.environment_spec import EnvironmentSpec
 from hebbes.environments.make_batch_env import make_batch_env
-from hebbes.environments.wrapper_spec import WrapperSpec
+from hebbes.environments.part_spec import PartSpec
 from hebbes.wrappers.atari_42 import Atari42
 from hebbes.wrappers.running_normalization import RunningNormalization
 from tests.scripted import ScriptedEnv
 
 SCREENS = Box(0, 255, (210, 160, 3), np.uint8)
-NORMALIZED = (WrapperSpec("atari_42"), WrapperSpec("running_normalization"))
+NORMALIZED = (PartSpec("atari_42"), PartSpec("running_normalization"))
 STACKED = (
-    WrapperSpec("grayscale"),
-    WrapperSpec("resize", {"size": [84, 84]}),
-    WrapperSpec("frame_stack", {"num_frames": 4}),
-    WrapperSpec("scale"),
+    PartSpec("grayscale"),
+    PartSpec("resize", {"size": [84, 84]}),
+    PartSpec("frame_stack", {"num_frames": 4}),
+    PartSpec("scale"),
 )
 
 

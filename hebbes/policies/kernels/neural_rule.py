@@ -1,8 +1,12 @@
 """Neural learning rules: a small network computes the change of a weight from the activities on its two sides.
 
-Sizes 2-3-1 (9 parameters), 2-3-3-1 (18 parameters), and 2-3-3-1 with biases (25 parameters). Hidden units have tanh,
-the output is linear. Parameters lie layer after layer, each a matrix (out, in) followed by its biases if any. The sizes
-are those of a branch of Najarro & Risi's code, enajx/HebbianMetaLearning.
+Sizes 2-3-1 (9 parameters), 2-3-3-1 (18 parameters), and 2-3-3-1 with biases (25 parameters). All units have tanh, so
+that no weight changes by more than 1. They are those of a branch of Najarro & Risi's code, enajx/HebbianMetaLearning
+4b7de37, hebbian_weights_update.py. Departures:
+
+- Parameters lie layer after layer, each a matrix (out, in) followed by its biases if any. There all biases are last,
+  and the second matrix of the network with biases is (in, out). The networks are the same.
+- One network serves a layer, or all layers (`hebbes.policies.sharing`). There each synapse has one of its own.
 """
 
 from typing import Any
@@ -56,7 +60,10 @@ def network_outputs(m: np.ndarray, network: Any, x: np.ndarray, y: np.float32, r
             for i in range(len(x)):
                 hidden[i] = _tanh(hidden[i])
         m, below = m[HIDDEN * (HIDDEN + bias) :], rows[1 + HIDDEN :]
-    _weighted_sum(m, m[HIDDEN] if bias else np.float32(0), below, rows[0])
+    output = rows[0]
+    _weighted_sum(m, m[HIDDEN] if bias else np.float32(0), below, output)
+    for i in range(len(x)):
+        output[i] = _tanh(output[i])
 
 
 @njit(nogil=True, cache=True, fastmath={"contract"}, error_model="numpy")

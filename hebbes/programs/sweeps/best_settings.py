@@ -9,7 +9,7 @@ from typing import Any
 from hebbes.contracts.yaml_text import format_yaml
 from hebbes.files.option_file import MEASURED
 from hebbes.options.presets import find_preset, read_preset, read_shared_options
-from hebbes.programs.sweeps.finals import Finalist
+from hebbes.programs.sweeps.finals import START, Finalist
 from hebbes.programs.sweeps.sweep_options import SearchedOption
 from hebbes.statistics.table import format_number
 from hebbes.training.config import TrainConfig
@@ -57,7 +57,7 @@ def _describe_measurement(best: Finalist, num_rivals: int, num_trials: int) -> s
     budget, seed = best.config.training.max_env_steps, best.config.run.seed
     rivals = f"{num_rivals} finalist{'s' * (num_rivals != 1)} of {num_trials} trial{'s' * (num_trials != 1)}"
     origin = f"{rivals} on seed {seed}, {datetime.now(UTC):%Y-%m-%d}"
-    rank = "the start, which is at least as good as" if best.is_start else "the best of"
+    rank = "the start, which is at least as good as" if best.name == START else "the best of"
     episodes = max(map(len, best.returns.values()))
     values = ", ".join(format_number(float(returns.mean())) for returns in best.returns.values())
     seeds = " to ".join(map(str, dict.fromkeys((min(best.returns), max(best.returns)))))

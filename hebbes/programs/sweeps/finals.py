@@ -27,9 +27,7 @@ class Finalist:
     """Settings that are trained again with other seeds."""
 
     name: str
-    """That of the folder of the runs."""
-    is_start: bool
-    """Whether they are those from which the sweep starts, not those of a trial."""
+    """That of the folder of the runs: `START`, or that of a trial."""
     config: TrainConfig
     returns: Mapping[int, Float64[np.ndarray, " episodes"]]
     """Those of the test of each run that is done, by seed. One NaN stands for a run that diverged."""
@@ -79,7 +77,7 @@ class Finals:
         for name, config in configs.items():
             done = {seed: results.get(f"{name} seed {seed}") for seed in self._seeds}
             returns = {seed: np.array(each, np.float64) for seed, each in done.items() if self._is_result(each)}
-            found.append(Finalist(name, name == START, config, returns))
+            found.append(Finalist(name, config, returns))
         return found
 
     def _is_result(self, returns: Sequence[float | None] | None) -> bool:

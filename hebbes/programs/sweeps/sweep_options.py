@@ -12,7 +12,7 @@ from hebbes.files.option_file import has_measured_score
 from hebbes.options.option_reader import OptionReader
 from hebbes.options.texts import read_texts
 from hebbes.registry.lookup import list_names
-from hebbes.training.config import TrainConfig
+from hebbes.training.config import TrainConfig, make_config
 from hebbes.training.owners import INCIDENTAL, OwnedOption, choose_names, find_trainer, list_part_kinds
 
 SWEEPS = "sweeps"
@@ -158,7 +158,8 @@ def _read_space(searched: OwnedOption, text: str) -> SearchSpace:
 
 def set_params(config: TrainConfig, searched: Sequence[SearchedOption], params: Mapping[str, Any]) -> TrainConfig:
     """The config with a trial's parameters, numbers with three digits; ValueError if they do not fit together."""
-    return config.replace_values({each.option.key: _round_drawn(each.space, params[each.name]) for each in searched})
+    drawn = {each.option.key: _round_drawn(each.space, params[each.name]) for each in searched}
+    return make_config(config.choices, {**config.values, **drawn}, config.typed)
 
 
 def _round_drawn(space: SearchSpace, value: Any) -> Any:

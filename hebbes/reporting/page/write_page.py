@@ -33,9 +33,7 @@ _PACKAGES = {"jinja2": "Jinja2", "vl_convert": "vl-convert-python"}
 
 def check_page_path(name: str, path: Path) -> None:
     """ValueError that begins with the option's name if no page can be written. Called before any work is done."""
-    if path.suffix != ".html":
-        raise ValueError(f"{name} must name an .html file, got {str(path)!r}")
-    check_place(name, path)
+    check_place(name, path, (".html",))
     for module, package in _PACKAGES.items():
         if find_spec(module) is None:
             raise ValueError(f"report needs the package {package}; in a clone of hebbes, pip install '.[report]'")

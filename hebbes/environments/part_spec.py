@@ -1,7 +1,7 @@
-"""A wrapper and its arguments, as options, YAML files and policy files name it.
+"""A wrapper or a logger and its arguments, as options, YAML files and policy files name it.
 
 An option has the name alone, `fire_reset`, or also arguments, `early_stop: {negative_streak: 20}`. This is YAML text on
-the command line, and an entry of a list in a file. A name is that of our own wrappers (`registry.tables`), a
+the command line, and an entry of a list in a file. A name is one of our own (`registry.tables`), a
 `package.module:Class` (a dot may replace the colon), or that of one of Gymnasium's own, such as `TimeLimit`.
 """
 
@@ -18,17 +18,17 @@ from hebbes.contracts.yaml_text import parse_yaml
 from hebbes.registry.tables import GYMNASIUM_WRAPPERS, SIMULATOR_WRAPPERS, TABLES
 
 Entry: TypeAlias = str | dict[str, dict[str, Any]]
-"""A wrapper as an option holds it: its full name, or a mapping from that name to the arguments."""
+"""A part as an option holds it: its full name, or a mapping from that name to the arguments."""
 
 
 @dataclass(frozen=True)
-class WrapperSpec:
-    """A wrapper and its options."""
+class PartSpec:
+    """A wrapper or a logger, and its options."""
 
     name: str
-    """A name in the table of wrappers, or "package.module:Class". A class of ours gets its name in the table."""
+    """A name in the table of its kind, or "package.module:Class". A class of ours gets its name in the table."""
     kwargs: Mapping[str, Any] = field(default_factory=dict)
-    """Its arguments, as a file gives them back, so that equal wrappers compare equal."""
+    """Its arguments, as a file gives them back, so that equal parts compare equal."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "name", _NAMES_OF_OURS.get(self.name, self.name))
@@ -36,20 +36,20 @@ class WrapperSpec:
 
     @property
     def entry(self) -> Entry:
-        """The wrapper as an option holds it."""
+        """The part as an option holds it."""
         return {self.name: dict(self.kwargs)} if self.kwargs else self.name
 
 
-def make_wrapper_spec(entry: Entry) -> WrapperSpec:
-    """The wrapper in an option's entry."""
+def make_part_spec(entry: Entry) -> PartSpec:
+    """The part in an option's entry."""
     if isinstance(entry, str):
-        return WrapperSpec(entry)
+        return PartSpec(entry)
     ((name, kwargs),) = entry.items()
-    return WrapperSpec(name, kwargs)
+    return PartSpec(name, kwargs)
 
 
-def read_wrapper(text: str) -> Entry:
-    """The entry for a text of the command line; ValueError if it is not a wrapper."""
+def read_part(text: str) -> Entry:
+    """The entry for a text of the command line; ValueError if it is not an entry."""
     try:
         value = parse_yaml(text)
     except (yaml.YAMLError, RecursionError) as error:
@@ -74,7 +74,7 @@ RENDERING_WRAPPERS = {f"gymnasium.wrappers:{name}" for name in ("RecordVideo", "
 """Wrappers that show or write rendered images. Simulators do not render in training."""
 
 
-def check_gymnasium_wrapper(wrapper: WrapperSpec) -> None:
+def check_gymnasium_wrapper(wrapper: PartSpec) -> None:
     """Raises ValueError for a wrapper of Gymnasium that cannot be used: unknown, stateful, rendering or too large."""
     if ":" not in wrapper.name and wrapper.name not in SIMULATOR_WRAPPERS:
         known = (*SIMULATOR_WRAPPERS, *sorted(GYMNASIUM_WRAPPERS))
