@@ -197,6 +197,7 @@ def test_low_rank_needs_a_layout_of_the_right_size():
         Search("openai_es", start, layout=Layout({"offset": (7,)}), **LOW_RANK)
     with pytest.raises(ValueError, match=r"^rank must be <= 3, the rank of the largest matrix, got 4$"):
         Search("openai_es", start, layout=LAYOUT, rank=4, **LOW_RANK)
+    assert Search("openai_es", start, layout=LAYOUT, rank=3, **LOW_RANK).ask().shape == (41, LAYOUT.num_params)
 
 
 def test_the_state_of_something_else_is_refused_and_changes_nothing():

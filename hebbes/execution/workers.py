@@ -88,8 +88,7 @@ class ProcessWorker:
         try:
             data = self.connection.recv_bytes()
         except (EOFError, OSError):
-            wait([self.process.sentinel], STOP_SECONDS)  # its connection is closed shortly before it ends
-            has_ended = self._has_ended()
+            has_ended = self._has_ended()  # its connection is closed shortly before
             self.kill()
             exit_code = self.process.exitcode if has_ended else None
             if exit_code == -signal.SIGKILL:
@@ -105,11 +104,17 @@ class ProcessWorker:
         return ticket, answer
 
     def _has_ended(self) -> bool:
-        """Whether the process has ended. Its number stays its own until somebody asks for its exit code."""
-        try:
-            return os.waitid(os.P_PID, self.process.pid or 0, os.WEXITED | os.WNOWAIT | os.WNOHANG) is not None
-        except ChildProcessError:  # multiprocessing has asked
-            return True
+        """Whether the process ends within `STOP_SECONDS`. Its number stays its own until its exit code is asked for.
+
+        Its sentinel would not tell: on a busy machine there is time between the end of its pipes and its own.
+        """
+        deadline = time.monotonic() + STOP_SECONDS
+        with suppress(ChildProcessError):  # multiprocessing has asked
+            while os.waitid(os.P_PID, self.process.pid or 0, os.WEXITED | os.WNOWAIT | os.WNOHANG) is None:
+                if time.monotonic() > deadline:
+                    return False
+                time.sleep(0.001)
+        return True
 
 
 @contextmanager

@@ -16,9 +16,11 @@ from hebbes.contracts.engine import EngineError
 from hebbes.execution import in_process
 from hebbes.execution.chunks import ChunkEvaluator
 from hebbes.execution.dispatch import Dispatch
+from hebbes.execution.episode import AbandonedError
 from hebbes.execution.in_process import InProcess, ThreadTransport
 from hebbes.execution.workers import Workers
 from tests.execution.scripted_tasks import POPULATION, make_context, make_task
+from tests.scripted import ScriptedGymnasiumEnv
 
 ROOT = Path(__file__).parents[2]
 
@@ -150,6 +152,16 @@ def test_running_chunks_stop_at_their_next_env_step_when_the_engine_is_closed(mo
     engine.close()
     assert time.monotonic() - started < 50  # otherwise it would wait for twice as long
     assert set(threading.enumerate()) <= before
+
+
+def test_the_simulators_of_a_chunk_that_is_stopped_are_freed(monkeypatch):
+    closed = []
+    monkeypatch.setattr(ScriptedGymnasiumEnv, "close", lambda env: closed.append(env))
+    evaluator = ChunkEvaluator(make_task())
+    evaluator.abandon()
+    with pytest.raises(AbandonedError):
+        evaluator.evaluate(POPULATION, range(3), make_context())
+    assert len(closed) == 3
 
 
 def test_a_simulator_stuck_in_an_env_step_is_not_waited_for(monkeypatch):

@@ -1,6 +1,7 @@
-"""Jobs that wait, against a list that is searched from its beginning each time."""
+"""Jobs that wait, against a list that is searched from its beginning each time. No job that is done is kept."""
 
 import gc
+import operator
 from itertools import count
 from math import ceil
 from weakref import ref
@@ -8,8 +9,12 @@ from weakref import ref
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from hebbes.execution.dispatch import Dispatch
+from hebbes.execution.in_process import ThreadTransport
 from hebbes.execution.jobs import Job, Seat, end_dispatch
 from hebbes.execution.waiting_jobs import WaitingJobs
+from tests.execution.toy_transport import Counter
+from tests.waiting import wait_until
 
 SEATS = [Seat(number, None, 0.0) for number in range(3)]
 
@@ -100,3 +105,12 @@ def test_jobs_that_are_taken_are_forgotten():
         waiting.take(job, SEATS[0])
     gc.collect()
     assert not any(each() for each in forgotten)
+
+
+def test_a_thread_that_waits_keeps_nothing_of_its_last_job():
+    dispatch, sent = Dispatch(ThreadTransport(Counter, 1)), Counter()
+    forgotten = ref(sent)
+    assert dispatch.collect([dispatch.submit(operator.is_, sent)])[1] is False
+    del sent
+    assert wait_until(lambda: forgotten() is None, seconds=10)
+    dispatch.close()

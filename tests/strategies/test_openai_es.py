@@ -122,6 +122,9 @@ def test_rates_decay_to_their_floors_after_the_step_and_never_rise_to_them():
     rows = [run_generation(es, number) for number in range(4)]
     assert [row["learning_rate"] for row in rows] == pytest.approx([0.2, 0.15, 0.15, 0.15])
     assert [row["sigma"] for row in rows] == pytest.approx([0.1, 0.05, 0.04, 0.04])
+    below = make_strategy(learning_rate=0.1, learning_rate_min=0.15, sigma=0.03, sigma_min=0.04)
+    rows = [run_generation(below, number) for number in range(3)]
+    assert [(row["learning_rate"], row["sigma"]) for row in rows] == [(0.1, 0.03)] * 3
 
 
 def test_in_a_tie_weight_decay_pauses_and_the_schedules_go_on():

@@ -1,5 +1,7 @@
 """Trainers that are not evolution run under the whole lifecycle: metrics, checkpoints, segments, signals, resume."""
 
+import os
+
 import numpy as np
 import pytest
 
@@ -11,7 +13,7 @@ from hebbes.files.policy_file import read_policy_file
 from hebbes.recording.loggers import Loggers
 from hebbes.recording.metrics import read_metrics
 from hebbes.registry.tables import TRAINERS
-from hebbes.training import lifecycle
+from hebbes.training import lifecycle, run_folder
 from hebbes.training import run as run_module
 from hebbes.training.advice import TrainingError
 from hebbes.training.prepare import prepare
@@ -57,6 +59,38 @@ def test_a_toy_trainer_has_a_whole_run(toy, tmp_path, capsys):
     assert "\n  try env steps" in said and "training ended: try 9 of 9 is done" in said
     assert said.count(": tried ") == 1 and "try 1: tried " in said  # one problem that lasts
     assert f"of try {best.provenance['try']}\n" in said
+
+
+def test_of_equal_scores_the_first_is_the_best(tmp_path):
+    folder = train(make_scripted_config(tmp_path, "random", env_kwargs={"rewards": [1.0], "truncate_at": 5}))
+    assert read_metrics(folder / "metrics.csv")["eval_return"].tolist() == [5.0] * 9
+    assert read_policy_file(folder / "best.dat", ["tests"]).provenance["try"] == 1
+
+
+def test_a_trainer_may_reuse_the_array_of_its_policy(tmp_path, monkeypatch):
+    whole = read_outcome(train(make_scripted_config(tmp_path, "random", run_name="whole")))
+    row = np.empty(4, np.float32)
+    reused = property(lambda self: (np.copyto(row, self.weights) or row, self.buffers))
+    monkeypatch.setattr(toy_trainers.RandomSearch, "policy", reused)
+    assert read_outcome(train(make_scripted_config(tmp_path, "random", run_name="reused"))) == whole
+
+
+def test_rows_are_on_the_disk_before_the_checkpoint_that_counts_them(tmp_path, monkeypatch):
+    (run,) = prepare(make_scripted_config(tmp_path, "random", generations=4, eval_every=9))
+    done, save, metrics = [], run_folder.save_checkpoint, run.folder / "metrics.csv"
+
+    def sync(descriptor):
+        if metrics.exists() and os.path.samestat(os.fstat(descriptor), metrics.stat()):
+            done.append(f"{len(metrics.read_text().splitlines())} lines")
+
+    def record(folder, checkpoint):
+        done.append(f"try {checkpoint.progress.units}")
+        save(folder, checkpoint)
+
+    monkeypatch.setattr(os, "fsync", sync)
+    monkeypatch.setattr(run_folder, "save_checkpoint", record)
+    execute(run)
+    assert done == ["0 lines", "try 0", "3 lines", "try 2", "5 lines", "try 4"]
 
 
 @pytest.mark.parametrize("toy", TOYS)
