@@ -91,7 +91,9 @@ def test_a_file_that_another_process_is_writing_is_left_alone(tmp_path):
             temporary.write_bytes(b"whole")
         os._exit(0)
     os.read(began, 1)
+    before = list(tmp_path.iterdir())
     delete_leftovers(tmp_path)
+    assert list(tmp_path.iterdir()) == before != []
     os.write(go_on, b"!")
     assert os.waitpid(writer, 0)[1] == 0
     assert path.read_bytes() == b"whole"

@@ -54,6 +54,15 @@ def test_values_may_be_nan_and_infinite(tmp_path):
     assert isnan(values["score"]) and values["bounds"] == [-inf, {"high": inf}]
 
 
+def test_newer_checkpoints_that_are_damaged_do_not_count_among_the_newest_three(tmp_path):
+    save(tmp_path, 1)
+    for units in (7, 8, 9):
+        (tmp_path / f"{units:08}.ckpt").write_bytes(b"damaged")
+    save(tmp_path, 2)
+    found, damaged = load_newest_checkpoint(tmp_path)
+    assert (found.progress.units, len(damaged)) == (2, 3)
+
+
 @pytest.mark.parametrize("failures", [OSError(24, "Too many open files"), OSError(5, "Input/output error")])
 def test_a_save_that_cannot_read_a_checkpoint_deletes_no_segment(failures, tmp_path, monkeypatch):
     for units in (1, 2, 3):

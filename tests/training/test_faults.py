@@ -170,12 +170,12 @@ def test_they_stay_out_of_the_statistics_of_the_observations(make_huge_config):
     assert np.abs(saved.buffers["observation_mean"]).max() < 1 and saved.buffers["observation_std"].max() < 2
 
 
-def test_what_the_disk_refuses_is_said_once_and_tried_again(tmp_path, monkeypatch, capsys):
+def test_what_the_disk_refuses_is_said_once_each_time_that_it_begins_and_tried_again(tmp_path, monkeypatch, capsys):
     (run,) = prepare(make_scripted_config(tmp_path, eval_every=100, checkpoint_every=1))
     save = RunFiles.save
 
     def refuse_to_save(self, checkpoint):
-        if checkpoint.progress.units in (3, 4, 5):
+        if checkpoint.progress.units in (3, 4, 5, 7):
             folder = "/run" if checkpoint.progress.units == 3 else "/run/checkpoint"  # best.dat comes last
             raise OSError(28, "No space left on device", f"{folder}/.x{checkpoint.progress.units}.tmp")
         save(self, checkpoint)
@@ -183,7 +183,10 @@ def test_what_the_disk_refuses_is_said_once_and_tried_again(tmp_path, monkeypatc
     monkeypatch.setattr(RunFiles, "save", refuse_to_save)
     execute(run)
     said = [line for line in capsys.readouterr().out.splitlines() if "not saved" in line]
-    assert said == ["generation 3 not saved (No space left on device: /run); training goes on"]
+    assert said == [
+        "generation 3 not saved (No space left on device: /run); training goes on",
+        "generation 7 not saved (No space left on device: /run/checkpoint); training goes on; this is not said again",
+    ]
     assert load_newest_checkpoint(run.folder / "checkpoint")[0].progress.units == 9
 
 

@@ -10,6 +10,7 @@ import pytest
 from hebbes.files.checkpoint import FOLDER, load_newest_checkpoint, save_checkpoint
 from hebbes.files.policy_file import read_policy_file
 from hebbes.programs.sweeps.sweep_options import SWEEPS
+from hebbes.training import run_folder
 from hebbes.training.background_films import VIDEOS
 from hebbes.training.prepare import prepare
 from hebbes.training.run import execute
@@ -155,3 +156,16 @@ def test_one_that_can_never_be_written_prevents_no_other(tmp_path):
     assert execute(run).folder == run.folder
     kept = sorted(path.name for path in (run.folder / KEPT).iterdir() if path.is_file())
     assert kept == [f"{number:08}.dat" for number in (0, 1, 3, 4)]
+
+
+def test_only_the_latest_that_could_not_be_written_are_tried_again(tmp_path, monkeypatch):
+    monkeypatch.setattr(run_folder, "MOST_DUE", 2)
+    (run,) = prepare(make_scripted_config(tmp_path, generations=6, keep_every=1))
+    (run.folder / KEPT).touch()  # where the folder should be
+
+    def clear(row):
+        if row["generation"] == 4:
+            (run.folder / KEPT).unlink()
+
+    execute(run, clear)
+    assert [path.name for path in list_kept_files(run.folder)] == [f"{number:08}.dat" for number in (3, 4, 5, 6)]
