@@ -106,9 +106,10 @@ class ProcessWorker:
     def _has_ended(self) -> bool:
         """Whether the process ends within `STOP_SECONDS`. Its number stays its own until its exit code is asked for.
 
-        Its sentinel would not tell: on a busy machine there is time between the end of its pipes and its own.
+        Its sentinel alone would not tell: on a busy machine there is time between the end of its pipes and its own.
         """
         deadline = time.monotonic() + STOP_SECONDS
+        wait([self.process.sentinel], STOP_SECONDS)
         with suppress(ChildProcessError):  # multiprocessing has asked
             while os.waitid(os.P_PID, self.process.pid or 0, os.WEXITED | os.WNOWAIT | os.WNOHANG) is None:
                 if time.monotonic() > deadline:
