@@ -41,16 +41,19 @@ StatisticsFunction: TypeAlias = Callable[..., Sequence[Float64[np.ndarray, " res
 
 @dataclass(frozen=True)
 class Estimate:
-    """A statistic and its 95 % percentile interval from the bootstrap (Efron 1979); NaN where unknown."""
+    """A statistic and its 95 % percentile interval from the bootstrap (Efron 1979); NaN where unknown.
+
+    One unit says nothing about others, so that its interval is unknown.
+    """
 
     value: float
     low: float
     high: float
 
     def __str__(self) -> str:
-        """For people: 711 [690, 730]."""
+        """For people: 711 [690, 730]; 711 if the interval is unknown."""
         value, low, high = map(format_number, (self.value, self.low, self.high))
-        return f"{value} [{low}, {high}]" if isfinite(self.value) else "-"
+        return f"{value} [{low}, {high}]" if isfinite(self.low) else value
 
 
 UNKNOWN = Estimate(nan, nan, nan)
@@ -77,9 +80,10 @@ class Summary:
         """One line for people, in which the units are called episodes."""
         if self.failed:
             return f"{self.failed} of {self.units} episodes failed"
+        episodes = f"{self.units} episode{'s' * (self.units > 1)}"
         return (
             f"mean {self.mean}, IQM {self.iqm}, median {self.median}, std {format_number(self.std)}, "
-            f"min {format_number(self.minimum)}, max {format_number(self.maximum)} over {self.units} episodes"
+            f"min {format_number(self.minimum)}, max {format_number(self.maximum)} over {episodes}"
         )
 
 
@@ -100,10 +104,13 @@ def summarize(returns: Float64[np.ndarray, "*units"]) -> Summary:
 def estimate_intervals(compute_statistics: StatisticsFunction, counts: Sequence[int]) -> list[Estimate]:
     """The statistics of all units, with their bootstrap intervals; `counts` has the number of each kind of units.
 
-    Units of several kinds are drawn independently of each other. The same units always give the same intervals.
+    Units of several kinds are drawn independently of each other. The same units always give the same intervals. They
+    are NaN if there is only one of each kind.
     """
-    rng = make_generator(0, Purpose.BOOTSTRAP)
     values = compute_statistics(*(np.arange(count)[np.newaxis] for count in counts))
+    if max(counts) == 1:
+        return [Estimate(float(value[0]), nan, nan) for value in values]
+    rng = make_generator(0, Purpose.BOOTSTRAP)
     batch = max(1, _BATCH_ELEMENTS // sum(counts))
     sizes = [min(batch, RESAMPLES - start) for start in range(0, RESAMPLES, batch)]
     resampled = np.hstack(
