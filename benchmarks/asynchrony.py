@@ -49,6 +49,7 @@ from hebbes.options.command_line import resolve_config
 from hebbes.options.texts import format_options
 from hebbes.policies.mlp import MLP
 from hebbes.reporting.figure import COLORS, add_legend, make_figure, style_axes, write_figure
+from hebbes.statistics.table import format_table
 from hebbes.training.assemble_run import assemble_run
 
 ENVIRONMENT, WHOLE_EPISODE, TRANSITIONS = "HalfCheetah-v5", 1000, 20_000
@@ -207,16 +208,13 @@ class Benchmark:
         return rows
 
 
-def format_table(rows: list[dict[str, Any]]) -> str:
+def format_rows(rows: list[dict[str, Any]]) -> str:
     """The rows for people: seconds for 1000 env steps."""
-    titles = "measured", "simulated", "whole episodes", "critic steps an env step"
+    titles = "algorithm", "workers", "measured", "simulated", "whole episodes", "critic steps an env step"
     names = "measured", "simulated_short", "simulated", "critic_steps_per_env_step"
-    lines = [f"{'algorithm':10} {'workers':>7}  " + "  ".join(titles)]
-    for row in rows:
-        cells = [f"{row[name]:.2f}" if name in row else "" for name in names]
-        aligned = (cell.rjust(len(title)) for cell, title in zip(cells, titles, strict=True))
-        lines.append(f"{NAMES[row['algorithm']]:10} {row['workers']:7}  " + "  ".join(aligned))
-    return "\n".join(lines)
+    cells = [[f"{row[name]:.2f}" if name in row else "" for name in names] for row in rows]
+    lines = [(NAMES[row["algorithm"]], str(row["workers"]), *each) for row, each in zip(rows, cells, strict=True)]
+    return format_table(titles, lines)
 
 
 def draw(rows: list[dict[str, Any]], episode_length: int, png: Path) -> None:
@@ -269,7 +267,7 @@ def main() -> None:
     rows = benchmark.compare()
     if arguments.figure:
         draw(rows, arguments.episode_length, arguments.figure)
-    print(json.dumps(rows) if arguments.json else format_table(rows))
+    print(json.dumps(rows) if arguments.json else format_rows(rows))
 
 
 if __name__ == "__main__":

@@ -39,6 +39,7 @@ from hebbes.execution.observation_moments import MomentTally
 from hebbes.execution.ray_engine import RayTransport, RayWorker
 from hebbes.options.command_line import parse_config
 from hebbes.options.texts import format_arguments
+from hebbes.statistics.table import format_table
 from hebbes.training.prepare import prepare
 from hebbes.training.run_state import Run
 
@@ -244,16 +245,16 @@ def measure(kept: KeptResults, members: Sequence[int]) -> None:
         kept.measure(jobs)
 
 
-def format_table(rows: Sequence[dict[str, float]]) -> str:
+def format_rows(rows: Sequence[dict[str, float]]) -> str:
     """The rows for people."""
     titles = "weights", "members", "chunks", "broadcast MB", "bytes a member", "sums MB", "driver s", "of a generation"
-    lines = ["  ".join(titles)]
+    lines = []
     for row in rows:
         cells = [f"{row[name]:,.0f}" for name in ("weights", "members", "chunks")]
         cells += [f"{row['broadcast_bytes'] / 1e6:.2f}", f"{row['evaluation_bytes_per_member']:,.0f}"]
         cells += [f"{row['sum_bytes'] / 1e6:.1f}", f"{row['driver_seconds']:.3f}", f"{row['driver_share']:.1%}"]
-        lines.append("  ".join(cell.rjust(len(title)) for cell, title in zip(cells, titles, strict=True)))
-    return "\n".join(lines)
+        lines.append(cells)
+    return format_table(titles, lines)
 
 
 def main() -> None:
@@ -275,7 +276,7 @@ def main() -> None:
         for weights in LAYERS
         for members in arguments.members
     ]
-    print(json.dumps(rows) if arguments.json else format_table(rows))
+    print(json.dumps(rows) if arguments.json else format_rows(rows))
 
 
 if __name__ == "__main__":

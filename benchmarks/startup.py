@@ -16,6 +16,8 @@ from pathlib import Path
 from statistics import median
 from typing import NamedTuple
 
+from hebbes.statistics.table import format_table
+
 ROOT = Path(__file__).resolve().parent.parent
 BARE = "bare"
 HELP, REFUSED, UNKNOWN = 4, 4, 10
@@ -57,7 +59,7 @@ def main() -> None:
     if arguments.json:
         print(json.dumps(seconds))
     else:
-        print(format_table(seconds))
+        print(format_rows(seconds))
 
 
 def exists(name: str) -> bool:
@@ -89,14 +91,14 @@ def run(command: Command) -> subprocess.CompletedProcess[str]:
     return subprocess.run([sys.executable, *command.arguments], capture_output=True, text=True, cwd=ROOT)  # noqa: S603
 
 
-def format_table(seconds: dict[str, float]) -> str:
+def format_rows(seconds: dict[str, float]) -> str:
     """One line a command: its median seconds, their ratio to the bare import, and the bar with whether it is kept."""
-    lines = [f"{'command':28} {'seconds':>8} {'ratio':>7} {'bar':>5}"]
+    rows = []
     for name, value in seconds.items():
         ratio, bar = value / seconds[BARE], COMMANDS[name].bar
-        verdict = "" if bar is None else f"{bar:5g}  {'kept' if ratio <= bar else 'missed'}"
-        lines.append(f"{name:28} {value:8.3f} {ratio:7.2f} {verdict}".rstrip())
-    return "\n".join(lines)
+        verdict = ("", "") if bar is None else (f"{bar:g}", "kept" if ratio <= bar else "missed")
+        rows.append((name, f"{value:.3f}", f"{ratio:.2f}", *verdict))
+    return format_table(("command", "seconds", "ratio", "bar", ""), rows)
 
 
 if __name__ == "__main__":

@@ -132,7 +132,7 @@ def test_the_start_of_programs_is_measured_beside_a_bare_import():
 
 
 def test_the_table_of_starts_says_which_bars_are_kept():
-    lines = startup.format_table({"bare": 0.1, "static_help": 0.4, "static_unknown_environment": 1.1}).splitlines()
+    lines = startup.format_rows({"bare": 0.1, "static_help": 0.4, "static_unknown_environment": 1.1}).splitlines()
     assert [line.split() for line in lines[1:]] == [
         ["bare", "0.100", "1.00"],
         ["static_help", "0.400", "4.00", "4", "kept"],
