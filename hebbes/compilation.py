@@ -7,9 +7,14 @@ execute it. Here each file has a name of its own, and the index is written last.
 
 Numba also compiles again only if the file of a function has changed. Ours contain functions of other files, so they are
 compiled again if any of these has. Both hold for all functions with `cache=True` in a process that imports this module.
+
+Without any folder for its files Numba refuses `cache=True`. Then they are in a temporary one, until the process ends.
 """
 
+import os
 import pickle
+import sys
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from glob import escape
@@ -18,7 +23,7 @@ from typing import Any
 from uuid import uuid4
 
 from numba import njit
-from numba.core import caching
+from numba.core import caching, config
 
 __all__ = ["njit"]
 
@@ -70,4 +75,22 @@ def _pass_over_cut_files() -> Iterator[None]:
         yield
 
 
+def _find_folder() -> "tempfile.TemporaryDirectory[str] | None":
+    """A temporary folder for this process and those that it starts, if Numba finds none; it is deleted with the result.
+
+    It is new and nobody else's, because what it holds is executed.
+    """
+    try:
+        caching.FunctionCache(_find_folder)
+    except RuntimeError:  # neither the package's folders nor the user's can be written
+        folder = tempfile.TemporaryDirectory(prefix="hebbes-")
+        os.environ["NUMBA_CACHE_DIR"] = folder.name
+        config.reload_config()
+        line = "no folder for compiled code can be written: it is compiled anew; NUMBA_CACHE_DIR can name one"
+        print(line, file=sys.stderr)
+        return folder
+    return None
+
+
 caching.IndexDataCacheFile = CacheFile  # type: ignore[misc]  # its only user looks it up by this name
+_folder = _find_folder()

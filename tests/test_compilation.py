@@ -1,6 +1,10 @@
 """Compiled code is kept under its own signature, also if several programs compile at the same time."""
 
+import os
 import re
+import shutil
+import subprocess
+import sys
 from importlib import import_module
 from pathlib import Path
 
@@ -98,3 +102,19 @@ def test_constants_in_kernels_are_of_files_that_it_knows():
         for module, names in imported:
             constants = [name for name in names.split(", ") if name.isupper()]
             assert not constants or Path(import_module(module).__file__).resolve() in known, (kernel, constants)
+
+
+@pytest.mark.slow
+def test_without_a_folder_for_compiled_code_programs_compile_anew(tmp_path):
+    package = tmp_path / "hebbes"
+    shutil.copytree(compilation._PACKAGE, package, ignore=shutil.ignore_patterns("__pycache__", "zoo"))
+    for folder in {package, *(path.parent for path in package.rglob("*.py"))}:
+        (folder / "__pycache__").touch()
+    code = "import os; from hebbes.policies.kernels import linear; print(os.environ['NUMBA_CACHE_DIR'], linear.dot)"
+    hidden = ("XDG_CACHE_HOME", "NUMBA_CACHE_DIR")
+    variables = {name: value for name, value in os.environ.items() if name not in hidden} | {"HOME": "/dev/null"}
+    options = {"capture_output": True, "text": True, "cwd": tmp_path, "env": variables}
+    done = subprocess.run([sys.executable, "-c", code], **options)
+    assert done.returncode == 0, done.stderr
+    assert not Path(done.stdout.split()[0]).exists()
+    assert "NUMBA_CACHE_DIR can name one" in done.stderr

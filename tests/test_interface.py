@@ -119,6 +119,7 @@ def test_the_readmes_example_runs(tmp_path):
         ({"sigma": b"1"}, "sigma cannot be bytes, got b'1'"),
         ({"env_kwargs": {"a": b"1"}}, "env_kwargs"),
         ({"init_from": ""}, "init_from must be a path, got ''"),
+        ({"resume": "a" * 300}, "a{300}/checkpoint: File name too long"),
         ({"seeds": 2}, "seeds must be 1 in Python, got 2: call train once for each seed"),
         ({"sigma": [0.1, 0.2]}, r"sigma takes one value, got 0\.1 0\.2"),
     ],

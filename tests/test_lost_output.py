@@ -81,6 +81,12 @@ def test_lost_output_is_one_line_and_status_1(output, reason, command, what, mad
         assert read_policy_file(tmp_path / made).policy.num_rules == 2
 
 
+@NO_DEVICE
+def test_a_mistake_has_status_2_where_standard_error_is_full():
+    refused = called(["train_static.py", "--popsize", "abc"])
+    assert subprocess.run(["sh", "-c", 'exec "$@" 2>/dev/full', "sh", *refused], timeout=120).returncode == 2
+
+
 @pytest.mark.parametrize("output", [pytest.param(FULL.values[0], marks=NO_DEVICE), CLOSED[0]])
 def test_a_run_that_nobody_can_read_goes_on_to_its_end(output, tmp_path):
     flags = ["--environment", "CartPole-v1", "--generations", "3", "--popsize", "4", "--threads", "1"]

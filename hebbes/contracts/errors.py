@@ -56,6 +56,11 @@ def describe_error(error: BaseException) -> str:
     return f"{type(error).__name__}: {text}".split("\n", 1)[0].removesuffix(": ")[:REASON_LENGTH]
 
 
+def describe_system_error(error: OSError) -> str:
+    """The path, if there is one, and what the system says."""
+    return f"{error.filename}: {error.strerror}" if error.filename else str(error)
+
+
 def join_lines(error: BaseException) -> str:
     """The exception's text in one line."""
     return " ".join(str(error).split())

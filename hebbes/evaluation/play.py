@@ -1,6 +1,7 @@
 """Plays episodes of a policy on fresh start states: many on an engine, or one here, which can be shown or filmed."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
 from dataclasses import replace
 from typing import Any, TypeAlias
 
@@ -9,6 +10,7 @@ from jaxtyping import Float32, Int, Shaped, UInt8
 
 from hebbes.contracts.engine import Context, Engine, Rollouts
 from hebbes.contracts.environment import BatchEnv, EnvStep
+from hebbes.contracts.errors import describe_error
 from hebbes.contracts.policy import Buffers
 from hebbes.contracts.randomness import Purpose, derive_simulator_seed, make_generator
 from hebbes.environments.environment_spec import EnvironmentSpec
@@ -133,22 +135,34 @@ def play_episode(
     """Plays episode number `episode` of `play` in this process, with the first morphology.
 
     The render mode "human" shows it on the screen. `show_frame` gets the frames of "rgb_array". ValueError if a user's
-    policy or batch wrapper raises.
+    environment, policy or batch wrapper raises.
     """
-    env = make_episode_env(environment, episode=episode, seed=seed, render_mode=render_mode)
+    with (
+        _convert_environment_errors(environment),
+        convert_wrapper_errors(environment, ValueError),
+        convert_policy_errors(saved.policy, ValueError),
+        closing(make_episode_env(environment, episode=episode, seed=seed, render_mode=render_mode)) as env,
+    ):
+        return run_episode(
+            Agent(saved.policy, saved.action_head),
+            env if show_frame is None else _FilmedEnv(env, show_frame),
+            saved.weights[np.newaxis],
+            0,
+            [make_episode_rng(seed, episode)],
+            buffers=saved.buffers,
+            max_episode_steps=max_episode_steps,
+        )
+
+
+@contextmanager
+def _convert_environment_errors(environment: EnvironmentSpec) -> Iterator[None]:
+    """Turns what a user's environment raises in a reset into a ValueError of one line."""
     try:
-        with convert_wrapper_errors(environment, ValueError), convert_policy_errors(saved.policy, ValueError):
-            return run_episode(
-                Agent(saved.policy, saved.action_head),
-                env if show_frame is None else _FilmedEnv(env, show_frame),
-                saved.weights[np.newaxis],
-                0,
-                [make_episode_rng(seed, episode)],
-                buffers=saved.buffers,
-                max_episode_steps=max_episode_steps,
-            )
-    finally:
-        env.close()
+        yield
+    except (OSError, ValueError, NotImplementedError):  # the callers print these
+        raise
+    except Exception as error:
+        raise ValueError(f"{environment.environment} cannot be played: {describe_error(error)}") from error
 
 
 class _FilmedEnv(BatchWrapper):

@@ -108,8 +108,8 @@ class ProcessWorker:
 
         Its sentinel alone would not tell: on a busy machine there is time between the end of its pipes and its own.
         """
+        wait([self.process.sentinel], STOP_SECONDS)  # another process may ask for its exit code, and tells it then
         deadline = time.monotonic() + STOP_SECONDS
-        wait([self.process.sentinel], STOP_SECONDS)
         with suppress(ChildProcessError):  # multiprocessing has asked
             while os.waitid(os.P_PID, self.process.pid or 0, os.WEXITED | os.WNOWAIT | os.WNOHANG) is None:
                 if time.monotonic() > deadline:

@@ -44,7 +44,7 @@ def has_measured_score(path: Path) -> bool:
 
 def _read_mapping(path: Path) -> dict[str, Any]:
     try:
-        with path.open() as file:
+        with path.open(encoding="utf-8") as file:
             text = file.read(MAX_CHARACTERS + 1)  # a device may never end
         if len(text) > MAX_CHARACTERS:
             raise ValueError(f"{path} has more than {MAX_CHARACTERS} characters: it is no file of options")

@@ -7,6 +7,7 @@ several seeds may share a file, one after the other.
 """
 
 import json
+import os
 from collections.abc import Mapping
 from functools import reduce
 from hashlib import sha256
@@ -32,10 +33,8 @@ class CompletionLog:
 
     def __init__(self, path: str | None, seed: int):
         """ValueError for a file that is no log, or cannot be written. Here it is neither made nor changed."""
-        try:  # a link may lead to a file that is not there yet
-            self._path = None if path is None else Path(path).resolve()
-        except RuntimeError:
-            raise ValueError(f"completion_log {path} cannot be written: its links lead back to it") from None
+        # a link may lead to a file that is not there yet
+        self._path = None if path is None else Path(os.path.realpath(path))
         self._entries: dict[int, Entry] = {}
         self._size = self._whole = 0  # bytes of the file, and of its whole lines
         if self._path is None:

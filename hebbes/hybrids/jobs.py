@@ -1,4 +1,4 @@
-"""The jobs of the asynchronous hybrids: an individual, the mean policy, the critics.
+"""The jobs of the hybrids: an individual, the mean policy, the critics.
 
 A job says all that its answer depends on, except for what all jobs of a run share (`Setup`), and for the replay, which
 stays as it was after `replay_count` transitions. So a worker, a thread or a resumed run gives the same answer. What a
@@ -37,7 +37,7 @@ CRITIC_STEPS = 1000
 
 @dataclass(frozen=True)
 class Setup:
-    """What all jobs of a run share."""
+    """What all jobs and evaluations of a run share."""
 
     settings: GradientSettings
     policy: MLP

@@ -1,8 +1,8 @@
 """The options of `evaluate_static`, which those of `evaluate_hebbian` extend."""
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from pathlib import Path
 
 from hebbes.contracts.option import check_options, check_seeds, option
 from hebbes.contracts.policy import Policy
@@ -68,7 +68,7 @@ class EvaluateConfig(ReferenceOptions):
         self._check_combinations()
 
     def _check_combinations(self) -> None:
-        resolved = [Path(path).resolve() for path in self.path_weights]
+        resolved = [os.path.realpath(path) for path in self.path_weights]
         for number, path in enumerate(resolved):
             if path in resolved[:number]:
                 raise ValueError(f"path_weights names {self.path_weights[number]} twice")

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NoReturn
 
-from hebbes.contracts.errors import ForeignExitError, convert_foreign_exits
+from hebbes.contracts.errors import ForeignExitError, convert_foreign_exits, describe_system_error, say
 from hebbes.execution.parents_signals import PARENTS_SIGNALS
 from hebbes.recording.standard_output import make_printable
 
@@ -28,13 +28,13 @@ def report_errors_in_one_line() -> Iterator[None]:
         with convert_foreign_exits():
             yield
     except OSError as error:
-        _refuse(f"{error.filename}: {error.strerror}" if error.filename else str(error))
+        _refuse(describe_system_error(error))
     except (ValueError, TypeError, ForeignExitError) as error:
         _refuse(str(error))
 
 
 def _refuse(message: str) -> NoReturn:
-    print(f"{Path(sys.argv[0]).name}: error: {make_printable(' '.join(message.split()))}", file=sys.stderr)
+    say(f"{Path(sys.argv[0]).name}: error: {make_printable(' '.join(message.split()))}")
     sys.exit(2)
 
 
@@ -73,7 +73,7 @@ def end_cleanly_on_signals() -> Iterator[None]:
         with convert_foreign_exits(KeyboardInterrupt, GeneratorExit):  # Ctrl-C is a signal, and raises an exit of ours
             yield
     except ForeignExitError as error:
-        print(f"stopped: {error}", file=sys.stderr)
+        say(f"stopped: {error}")
         sys.exit(1)
     finally:
         for number in handled:  # all is done; at its exit the interpreter would restore the default actions

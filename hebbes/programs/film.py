@@ -1,5 +1,6 @@
 """The program `film`, which shows how a run learned: an episode of each policy that it kept, in one video."""
 
+import os
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -59,7 +60,7 @@ def film(description: str) -> None:
 
             check_video_path("--output", Path(config.output))
             listed, remarks = _list_files(config.runs)
-            files = list({Path(each).resolve(): each for each in listed}.values())
+            files = list({os.path.realpath(each): each for each in listed}.values())
         with Console(sys.stderr) as console:
             with report_errors_in_one_line(), console.phase("reading policies"):
                 scenes = make_scenes(config, files)

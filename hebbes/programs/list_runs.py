@@ -191,8 +191,8 @@ def _drop_age(row: Sequence[str]) -> list[str]:
 
 
 def _find_again(config: RunsConfig) -> list[Listed]:
-    """The runs now; none if all have been deleted."""
+    """The runs now; none if all have been deleted, or cannot be read for a moment."""
     try:
         return find_listed(config)
-    except ValueError:
+    except (ValueError, OSError):
         return []

@@ -4,7 +4,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 from jaxtyping import Float64
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 X_LABELS = {"env_steps": "env steps of training", "unit": "", "seconds": "wall time of training in seconds"}
 """Value of the option `x` -> label of the axis. A unit is called by its own name, such as generation."""
 
-MetricsByRun = Mapping[Path, Mapping[str, Float64[np.ndarray, " units"]]]
+MetricsByRun: TypeAlias = Mapping[Path, Mapping[str, Float64[np.ndarray, " units"]]]
 """Folder of a run -> the columns of its metrics.csv."""
 
 

@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from hebbes.contracts.engine import EngineError, StartError
+from hebbes.contracts.errors import describe_system_error
 from hebbes.contracts.option import check_argument
 from hebbes.evaluation.arguments import GUARD, advise_guard
 from hebbes.files.option_file import drop_unnamed_files
@@ -59,13 +60,11 @@ def train(
     _check_no_worker()
     if on_generation is not None and not callable(on_generation):
         raise ValueError(f"on_generation must be a function, got {on_generation!r}")
-    try:
+    with _convert_errors():
         config = _resolve_options(options, trainer, quiet)
         console = Console(quiet=config.run.quiet)
         with console, console.phase("starting"):
             run = prepare(config).prepare(config.run.seed)
-    except SystemExit as error:  # in a module of the caller's, which would end the process without a word
-        raise ValueError(f"code that the options name called sys.exit({error.code!r})") from error
     with _advise_on_guard(), console:
         return execute(run, on_generation, console)
 
@@ -74,6 +73,17 @@ def _check_no_worker() -> None:
     """RuntimeError in a worker process that imports the script of its parent: it would train once more."""
     if getattr(multiprocessing.current_process(), "_inheriting", False):
         raise RuntimeError(f"a worker process imports this script: hebbes.train needs {GUARD}")
+
+
+@contextmanager
+def _convert_errors() -> Iterator[None]:
+    """Turns a path that cannot be used, and an exit in a module of the caller's, into a ValueError."""
+    try:
+        yield
+    except OSError as error:
+        raise ValueError(describe_system_error(error)) from error
+    except SystemExit as error:  # it would end the process without a word
+        raise ValueError(f"code that the options name called sys.exit({error.code!r})") from error
 
 
 @contextmanager

@@ -1,5 +1,6 @@
 """The program `report`, which writes all that is known about runs into one web page."""
 
+import os
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
@@ -84,8 +85,8 @@ def make_sections(config: ReportConfig, console: Console) -> "tuple[list[Section
     if config.video:
         check_encoder("--video")
     with console.phase("reading runs"):
-        named = [Path(path).resolve() for path in config.runs]
-        found = {folder.resolve(): folder for path in config.runs for folder in find_run_folders(Path(path))}
+        named = [os.path.realpath(path) for path in config.runs]
+        found = {os.path.realpath(folder): folder for path in config.runs for folder in find_run_folders(Path(path))}
         # a trial that is named itself is a run as others are
         of_sweeps = [folder for place, folder in found.items() if is_trial(folder) and place not in named]
         listed = label_runs([read_status(folder) for folder in found.values() if folder not in of_sweeps])

@@ -92,7 +92,7 @@ class MetricsWriter:
     def __init__(self, path: Path, unit: str) -> None:
         """Goes on after the last row of the file, if it has any. Column `unit` counts the units of training."""
         self._path, self._unit, self._file = path, unit, AppendedFile(path)
-        with path.open() as file:
+        with path.open(encoding="utf-8") as file:
             self._columns = file.readline().strip().split(",")
         self._has_written = False
         self._aside: Path | None = None
@@ -207,7 +207,7 @@ def _format_cell(value: float) -> str:
 
 def read_metrics(path: Path) -> dict[str, Float64[np.ndarray, " generations"]]:
     """The columns of a metrics.csv by name. Empty cells are NaN. Raises ValueError if the file is damaged."""
-    return _parse_table(path, path.read_text(errors="replace"))
+    return _parse_table(path, path.read_text("utf-8", errors="replace"))
 
 
 def read_all_metrics(folder: Path) -> dict[str, Float64[np.ndarray, " units"]]:
@@ -217,7 +217,7 @@ def read_all_metrics(folder: Path) -> dict[str, Float64[np.ndarray, " units"]]:
     folder has no rows, or damaged ones.
     """
     paths = [path for path in (*_find_rows_aside(folder).values(), folder / METRICS_CSV) if path.is_file()]
-    texts = {path: text for path in paths if (text := path.read_text(errors="replace"))}
+    texts = {path: text for path in paths if (text := path.read_text("utf-8", errors="replace"))}
     tables = [_parse_table(path, text[: text.rfind("\n") + 1] or text) for path, text in texts.items()]
     next_unit = np.inf
     parts: list[dict[str, np.ndarray]] = []

@@ -69,7 +69,7 @@ class VideoWriter:
 
     A .gif file shows at most 100 frames in a second. The complete file appears at the end of the context. If the
     context raises, or gets no frame, no file appears. A frame of odd height or width gets its last row or column twice,
-    because H.264 stores colors of two by two pixels.
+    because H.264 stores colors of two by two pixels. The path is one that `check_video_path` has passed.
     """
 
     def __init__(self, path: Path, fps: float) -> None:

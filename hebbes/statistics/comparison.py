@@ -31,14 +31,12 @@ class Comparison:
 
 
 def compare(
-    first: Float64[np.ndarray, "seeds episodes"],
-    second: Float64[np.ndarray, "seeds episodes"],
+    first: Float64[np.ndarray, "*states"],
+    second: Float64[np.ndarray, "*states"],
 ) -> Comparison:
-    """The comparison of returns whose entries (s, k) come from the same start state."""
-    if first.shape != second.shape or first.ndim != 2 or first.size == 0:
-        raise ValueError(
-            f"returns must be (seeds, episodes) of the same start states, not {first.shape} and {second.shape}"
-        )
+    """The comparison of returns of any equal shape, whose entries come from the same start states."""
+    if first.shape != second.shape or first.size == 0:
+        raise ValueError(f"returns must be of the same start states, not of shapes {first.shape} and {second.shape}")
     if not (np.isfinite(first).all() and np.isfinite(second).all()):
         return Comparison(UNKNOWN, UNKNOWN)
 
@@ -50,10 +48,10 @@ def compare(
 
 
 def compare_methods(
-    first: Float64[np.ndarray, "runs seeds episodes"],
-    second: Float64[np.ndarray, "other_runs seeds episodes"],
+    first: Float64[np.ndarray, "runs *states"],
+    second: Float64[np.ndarray, "other_runs *states"],
 ) -> Comparison:
-    """The comparison of the runs of two methods, whose entries (run, s, k) come from the same start state.
+    """The comparison of the runs of two methods, each of which was played from the same start states.
 
     With a single run of each it is that of two policies, because one run says nothing about others of its method.
     """

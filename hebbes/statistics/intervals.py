@@ -12,9 +12,9 @@ The meaning of an interval depends on the units:
 - Several files of one method, trained with different seeds: the units are the runs, each with the mean of its episodes.
   The interval shows the noise of training: how the statistic would vary with other training seeds.
 
-rliable's strata are tasks, and here is only one. The seeds of an evaluation are none: an episode depends only on its
-seed and its number, so that all of them are equal draws. If each seed were a stratum, the interval would be too narrow,
-and with one episode for each seed it would have no width.
+rliable's strata are tasks, and we have one task. The seeds of an evaluation are not strata: an episode depends only on
+its seed and its number, so that all episodes are equal draws. If each seed were a stratum, the interval would be too
+narrow, and with one episode for each seed it would have no width.
 
 Departure: our median is over the units. rliable's is over tasks, and with one task it is the mean.
 """

@@ -28,7 +28,7 @@ from hebbes.strategies.core.spread import check_spread
 LIBRARY_VECTORS, LIBRARY_ROWS = 37, 14
 """Float64 arrays of (params, 1) and of (params, members) that the library's `one_iteration` holds at once; measured."""
 MIN_PARAMS = 4
-"""With fewer it ends in NaN, on a sphere too (measured). A learning rate of its is (d - 5) / 6 times that of CMA-ES."""
+"""With fewer it ends in NaN, even on a sphere (measured). Its rate c1, (d - 5) / 6 times that of CMA-ES, is below 0."""
 
 
 @dataclass(frozen=True)
@@ -119,8 +119,13 @@ class CRFMNES(LibraryStrategy):
 
     def ask(self, generation: int, num_members: int | None = None) -> RankOnePopulation:
         """The members around the mean, the mean policy last; FloatingPointError if they no longer differ from it."""
-        check_spread(self.mean, self._compute_deviations())
         library = self._library
+        if not (library.D > 0).all():  # NaN too
+            raise FloatingPointError(
+                f"cr_fm_nes at sigma {library.sigma:.3g} has lost the deviation of a weight, as its update may on a "
+                "long slope; sep_cma_es does not"
+            )
+        check_spread(self.mean, self._compute_deviations())
         scales, direction = library.sigma * library.D[:, 0], library.v[:, 0].copy()
         return RankOnePopulation(self._mean.copy(), scales, direction, self._seed, generation, self._population_size)
 
@@ -146,12 +151,8 @@ class CRFMNES(LibraryStrategy):
         self._library.z = np.zeros((len(half), self._population_size))  # its memory order affects the last bits, too
         values = iter([*ranks[0::2], *ranks[1::2]])  # it asks for the opposite noise after the other
         self._library.f = lambda weights: next(values)
-        self._library.one_iteration()
-        if not (self._library.D > 0).all():  # NaN too
-            raise FloatingPointError(
-                f"cr_fm_nes at sigma {self._library.sigma:.3g} has lost the deviation of a weight, as its update may "
-                "on a long slope; sep_cma_es does not"
-            )
+        with np.errstate(invalid="ignore"):  # `ask` reports a deviation that is lost
+            self._library.one_iteration()
 
     def _feed_noise(self, noise: Float64[np.ndarray, "params columns"]) -> None:
         """Makes the library draw this noise next."""

@@ -127,11 +127,11 @@ def _prepare_seed(config: TrainConfig, top: Path, read_options: Callable[[Path],
 
 def _prepare_any(seeds: range, prepare_seed: Callable[[int], Run]) -> Run:
     """The run of the first seed that can be prepared; the first seed's error if none can."""
-    errors: list[ValueError | TypeError] = []
+    errors: list[ValueError | TypeError | OSError] = []
     for seed in seeds:
         try:
             return prepare_seed(seed)
-        except (ValueError, TypeError) as error:
+        except (ValueError, TypeError, OSError) as error:
             errors.append(error)
     raise errors[0]
 

@@ -192,7 +192,7 @@ def find_seed_folders(top: Path, seeds: range) -> list[Path]:
 def record_command(folder: Path) -> None:
     """Adds this command line, the commit, the package versions and the processor to command.txt."""
     facts = "".join(f"{name} {value}\n" for name, value in find_conditions().items())
-    with (folder / COMMAND_TXT).open("a") as file:
+    with (folder / COMMAND_TXT).open("a", encoding="utf-8", errors="surrogateescape") as file:  # as the system has them
         file.write(f"{shlex.join([*list_program_words(), *map(hide_passwords, sys.argv[1:])])}\n{facts}")
 
 

@@ -98,7 +98,7 @@ class RunOptions:
 
     def __post_init__(self) -> None:
         check_options(self)
-        for name in ("folder", "run_name"):
+        for name in ("folder", "run_name", "init_from"):
             if not _can_be_encoded(getattr(self, name) or ""):  # config.yaml holds it
                 raise ValueError(f"{name} must be a text in UTF-8, got {getattr(self, name)!r}")
         if self.run_name is not None and not _is_folder_name(self.run_name):

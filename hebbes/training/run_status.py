@@ -47,7 +47,7 @@ def read_status(folder: Path, *, check: bool = False) -> RunStatus:
         if is_running and (row := read_last_row(folder / METRICS_CSV)):
             units, env_steps = int(next(iter(row.values()))), int(row.get("env_steps", env_steps))
             best_score = row.get("best_score", best_score)
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, ArithmeticError) as error:
         return RunStatus(folder, "damaged", age, reason=join_lines(error).removeprefix(f"{folder}: "))
     budgets = [(env_steps, run.options.get("max_env_steps")), (units, run.options.get("generations"))]
     done = max((count / most for count, most in budgets if most), default=nan)

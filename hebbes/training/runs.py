@@ -24,7 +24,8 @@ class Runs:
     ):
         """With several seeds, `top` is the folder of all runs, and `lock` the descriptor that locks it.
 
-        `ready` is the run of any of the seeds. `prepare_later` prepares that of another one, or raises ValueError.
+        `ready` is the run of any of the seeds. `prepare_later` prepares that of another one, or raises ValueError,
+        TypeError or OSError.
         """
         self.seeds, self.top = seeds, top
         self._ready, self._prepare_later, self._lock = {ready.config.run.seed: ready}, prepare_later, lock
@@ -49,7 +50,7 @@ class Runs:
             return self._ready.pop(seed)
         try:
             return self._prepare_later(seed)
-        except (ValueError, TypeError) as error:
+        except (ValueError, TypeError, OSError) as error:
             raise TrainingError(join_lines(error)) from error
 
     def close(self) -> None:

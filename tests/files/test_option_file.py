@@ -1,5 +1,8 @@
 """Files of options that are no such file, or that would cost too much, are refused in one line."""
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -9,6 +12,7 @@ from hebbes.contracts.yaml_text import format_yaml, format_yaml_line, parse_yaml
 from hebbes.files.option_file import read_yaml
 from hebbes.options.command_line import parse_config
 from hebbes.options.evaluation import EvaluateConfig
+from tests.programs.commands import ROOT
 
 
 @pytest.mark.parametrize(
@@ -119,3 +123,13 @@ def test_seeds_that_cannot_be_counted_are_refused_before_the_first_is_trained():
         parse_config("static", [*flags, "--seeds", "3"], "")
     with pytest.raises(ValueError, match=r"^seeds must be <= 2 with seed 9223372036854775806, got 3$"):
         EvaluateConfig(path_weights=("a.dat",), seed=2**63 - 2, seeds=3)
+
+
+def test_options_are_read_as_they_are_written_whatever_the_encoding_of_the_locale(tmp_path):
+    path = tmp_path / "options.yaml"
+    path.write_bytes(format_yaml({"run_name": "\u00e9"}).encode())
+    read = "import sys; from pathlib import Path; from hebbes.files.option_file import read_yaml; "
+    read += "print(ascii(read_yaml(Path(sys.argv[1]))))"
+    options = {"env": {**os.environ, "LC_ALL": "C", "PYTHONCOERCECLOCALE": "0"}, "capture_output": True, "text": True}
+    done = subprocess.run([sys.executable, "-X", "utf8=0", "-c", read, str(path)], cwd=ROOT, **options)
+    assert done.stdout == "{'run_name': '\\xe9'}\n", done.stderr

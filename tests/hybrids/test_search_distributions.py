@@ -1,3 +1,4 @@
+from functools import partial
 from itertools import product
 
 import numpy as np
@@ -16,18 +17,18 @@ START = np.random.default_rng(1).normal(size=10).astype(np.float32)
 NAN = float("nan")
 SCALES = {"fixed_linear": 0.03, "fixed_sigmoid": 0.03, "baseline_absolute": -4.4, "baseline_relative": 0.03}
 MAKERS = {
-    **{f"{rule} {variance_rule}": (AES, {"mean_rule": rule, "variance_rule": variance_rule, "mean_scale": SCALES[rule]})
-       for rule, variance_rule in product(MEAN_RULES, VARIANCE_RULES)},
-    "acem": (ACEM, {}),
-    "one_plus_one": (OnePlusOneDistribution, {}),
+    **{f"{rule} {variance}":
+       (AES, partial(AESSettings, mean_rule=rule, variance_rule=variance, mean_scale=SCALES[rule]))
+       for rule, variance in product(MEAN_RULES, VARIANCE_RULES)},
+    "acem": (ACEM, SearchSettings),
+    "one_plus_one": (OnePlusOneDistribution, SearchSettings),
 }  # fmt: skip
 each_distribution = pytest.mark.parametrize("name", MAKERS)
 
 
 def make_distribution(name, seed=0, start=START, initial_variance=0.1):
-    found, settings = MAKERS[name]
-    kind = AESSettings if found is AES else SearchSettings
-    return found(kind(initial_variance=initial_variance, **settings), start, seed)
+    found, make_settings = MAKERS[name]
+    return found(make_settings(initial_variance=initial_variance), start, seed)
 
 
 def make_aes(start, **settings):

@@ -213,6 +213,7 @@ def test_settings_of_a_preset_are_left_out_for_another_strategy(presets, capsys)
         (["--run_name", "checkpoint"], "not one of checkpoint, kept, videos, sweeps, got 'checkpoint'"),
         (["--run_name", "a\udcff"], r"run_name must be a text in UTF-8, got 'a\\udcff'"),
         (["--folder", "a\udcff"], r"folder must be a text in UTF-8, got 'a\\udcff'"),
+        (["--init_from", "a\udcff"], r"init_from must be a text in UTF-8, got 'a\\udcff'"),
         (["--folder", "a\0b"], r"folder must be a text without NUL characters, got 'a\\x00b'"),
         (["--strategy", "openai_e"], "unknown strategy 'openai_e', did you mean 'openai_es'"),
         (["--preset", "no"], "preset must be none, because CartPole-v1 has none with a name, got 'no'"),

@@ -77,6 +77,15 @@ def test_a_run_whose_folder_is_locked_is_running_and_is_read_from_its_metrics(ma
     assert (running.env_steps, running.done) == (999, 0.75) and before.env_steps != 999
 
 
+def test_a_running_run_with_an_infinite_count_is_damaged(tmp_path):
+    folder = train(make_scripted_config(tmp_path, generations=1))
+    with (folder / "metrics.csv").open("a") as file:
+        file.write("1e999" + "," * (folder / "metrics.csv").read_text().splitlines()[0].count(",") + "\n")
+    lock = lock_folder(folder)
+    assert read_status(folder).state == "damaged"
+    os.close(lock)
+
+
 def test_runs_with_other_options_of_the_simulator_are_of_another_environment(tmp_path):
     for name, kwargs in (("a", {"truncate_at": 2}), ("b", {"truncate_at": 3}), ("c", {"truncate_at": 2})):
         train(make_scripted_config(tmp_path, run_name=name, generations=1, env_kwargs=kwargs))

@@ -8,6 +8,7 @@ from importlib import import_module
 
 import pytest
 
+from hebbes.files import checkpoint
 from hebbes.files.checkpoint import load_newest_checkpoint
 from hebbes.files.folder_lock import lock_folder
 from hebbes.files.policy_file import read_policy_file
@@ -158,13 +159,21 @@ def test_one_process_at_a_time(tmp_path, capsys):
     assert execute_all(prepare_resume(top))
 
 
-@pytest.mark.parametrize("reason", ["not a hebbes file", "in use by another process"])
-def test_a_first_seed_that_cannot_go_on_does_not_stop_the_others(tmp_path, capsys, reason):
+@pytest.mark.parametrize("reason", ["not a hebbes file", "in use by another process", "Permission denied"])
+def test_a_first_seed_that_cannot_go_on_does_not_stop_the_others(tmp_path, capsys, monkeypatch, reason):
     execute_all(prepare(make_scripted_config(tmp_path, seeds=3, generations=1)))
     top, held = find_top(tmp_path), None
+
+    def list_paths(folder, list_others=checkpoint._list_paths):
+        if folder.parent.name == "seed0":
+            raise PermissionError(13, reason)  # tests may run as root, who is denied nothing
+        return list_others(folder)
+
     if reason == "not a hebbes file":
-        for checkpoint in (top / "seed0" / "checkpoint").glob("*.ckpt"):
-            checkpoint.write_bytes(b"damaged")
+        for path in (top / "seed0" / "checkpoint").glob("*.ckpt"):
+            path.write_bytes(b"damaged")
+    elif reason == "Permission denied":
+        monkeypatch.setattr(checkpoint, "_list_paths", list_paths)
     else:
         held = lock_folder(top / "seed0")
     with pytest.raises(TrainingError, match=r"1 of 3 seeds, the last of them by: "):

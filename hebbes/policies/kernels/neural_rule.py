@@ -1,8 +1,8 @@
 """Neural learning rules: a small network computes the change of a weight from the activities on its two sides.
 
 Sizes 2-3-1 (9 parameters), 2-3-3-1 (18 parameters), and 2-3-3-1 with biases (25 parameters). All units have tanh, so
-that no weight changes by more than 1. They are those of a branch of Najarro & Risi's code, enajx/HebbianMetaLearning
-4b7de37, hebbian_weights_update.py. Departures:
+that the output lies within [-1, 1]. The networks are those of a branch of Najarro & Risi's code,
+enajx/HebbianMetaLearning 4b7de37, hebbian_weights_update.py. Departures:
 
 - Parameters lie layer after layer, each a matrix (out, in) followed by its biases if any. There all biases are last,
   and the second matrix of the network with biases is (in, out). The networks are the same.
