@@ -127,7 +127,7 @@ def test_without_the_package_a_line_says_how_to_install_it(monkeypatch):
 
 def test_a_folder_of_its_name_is_not_the_package(monkeypatch, tmp_path):
     (tmp_path / "wandb").mkdir()
-    monkeypatch.delitem(sys.modules, "wandb")
+    monkeypatch.delitem(sys.modules, "wandb", raising=False)
     monkeypatch.setattr(sys, "path", [str(tmp_path)])
     with pytest.raises(ValueError, match=r"wandb needs the package wandb"):
         check_logger(PartSpec("wandb"))
