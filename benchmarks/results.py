@@ -41,8 +41,10 @@ STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 def find_runs_left(runs: Sequence[PlannedRun], recorded: RecordedRuns) -> list[PlannedRun]:
     """The runs without scores, and those whose policies they begin from, if these are not here."""
     left = [run for run in runs if not recorded.find_scores(run)]
-    sources = [run.source for run in left if run.source and not run.merged.exists() and not run.source.is_done]
-    return [*left, *(source for source in sources if source not in left)]
+    for source in [run.source for run in left if run.source and not run.merged.exists() and not run.source.is_done]:
+        if source not in left:
+            left.append(source)
+    return left
 
 
 class Trainings:

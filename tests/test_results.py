@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 from statistics import fmean
 
@@ -214,6 +215,8 @@ def test_a_run_whose_source_is_elsewhere_needs_the_source_too(tmp_path):
     assert recorded.find_scores(plastic) == {"AntBulletEnv-v0 none": 1.5}
     assert find_runs_left([plastic], recorded) == []
     assert find_runs_left([plastic, merged], recorded) == [merged, plastic]
+    again = replace(merged, folder=merged.folder.with_name("again"))
+    assert find_runs_left([plastic, merged, again], recorded) == [merged, again, plastic]
 
 
 def test_the_device_of_hybrids_is_told_and_not_compared(tmp_path):

@@ -8,7 +8,7 @@ import gymnasium
 from hebbes.environments.environment_spec import EnvironmentSpec
 from hebbes.registry.tables import ENVIRONMENTS
 
-_TIME_LIMITS = ("gymnasium.wrappers:TimeLimit", "gymnasium.wrappers.common:TimeLimit")
+_TIME_LIMIT = "gymnasium.wrappers:TimeLimit"
 
 
 def has_time_limit(spec: EnvironmentSpec) -> bool:
@@ -24,7 +24,7 @@ def find_time_limit(spec: EnvironmentSpec) -> int | None:
     """
     registered = gymnasium.registry.get(spec.environment)
     limit = spec.env_kwargs.get("max_episode_steps") or (registered.max_episode_steps if registered else None)
-    wrappers = [each.kwargs.get("max_episode_steps") for each in spec.gymnasium_wrappers if each.name in _TIME_LIMITS]
+    wrappers = [each.kwargs.get("max_episode_steps") for each in spec.gymnasium_wrappers if each.name == _TIME_LIMIT]
     return min((each for each in (limit, *wrappers) if each is not None and each != -1), default=None)
 
 

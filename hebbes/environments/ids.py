@@ -52,6 +52,9 @@ _ATARI_OPTIONS: dict[str, dict[str, Any]] = {
     "{}": {},
 }
 
+ATARI_NAME_OPTIONS = {option for options in _ATARI_OPTIONS.values() for option in options}
+"""What the name of an Atari game says."""
+
 _OWN = "if a package of yours registers it, add --import PACKAGE"
 
 _CONTINUOUS_LANDER = re.compile(r"LunarLanderContinuous(-v[0-3])?")

@@ -26,12 +26,14 @@ class PartSpec:
     """A wrapper or a logger, and its options."""
 
     name: str
-    """A name in the table of its kind, or "package.module:Class". A class of ours gets its name in the table."""
+    """A name in the table of its kind, or "package.module:Class". A class of ours gets its name in the table. The
+    package of Gymnasium's is `gymnasium.wrappers`, whatever the module of their code."""
     kwargs: Mapping[str, Any] = field(default_factory=dict)
     """Its arguments, as a file gives them back, so that equal parts compare equal."""
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "name", _NAMES_OF_OURS.get(self.name, self.name))
+        name = re.sub(r"^gymnasium\.wrappers\.\w+:", "gymnasium.wrappers:", self.name)
+        object.__setattr__(self, "name", _NAMES_OF_OURS.get(name, name))
         object.__setattr__(self, "kwargs", make_plain(f"arguments of {self.name}", self.kwargs))
 
     @property

@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Float64
 
 from hebbes.environments.environment_spec import EnvironmentSpec
-from hebbes.environments.ids import resolve
+from hebbes.environments.ids import ATARI_NAME_OPTIONS, find_atari_game, resolve
 from hebbes.environments.morphologies import identify_morphology
 from hebbes.files.policy_file import SavedPolicy, read_policy_file
 from hebbes.statistics.intervals import Summary, summarize
@@ -64,14 +64,16 @@ def load_in_environment(
     """The policy of a file, in the environment of this name if one is given; and a line on the name for the user.
 
     `imports` names the user's packages that the file may import from. Simulator options of the file are kept if the
-    environment stays the same.
+    environment stays the same, but not those that the name of an Atari game sets, such as `PongDeterministic-v4`.
     """
     saved = read_policy_file(path, imports)
     spec = replace(saved.environment, imports=tuple(dict.fromkeys((*saved.environment.imports, *imports))))
     if environment is None:
         return replace(saved, environment=spec), None
     named = resolve(environment, spec.imports)
-    kept = spec.env_kwargs if named.environment == spec.environment else {}
+    kept = dict(spec.env_kwargs) if named.environment == spec.environment else {}
+    if named.environment != environment and find_atari_game(named.environment):
+        kept = {name: value for name, value in kept.items() if name not in ATARI_NAME_OPTIONS}
     env_kwargs = {**kept, **named.env_kwargs}
     spec = replace(spec, environment=named.environment, env_kwargs=env_kwargs, imports=named.imports)
     return replace(saved, environment=spec), named.notice

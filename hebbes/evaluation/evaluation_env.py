@@ -57,7 +57,7 @@ class EvaluationEnv(gymnasium.Env):
             raise ValueError(f"options must be a mapping such as {{'episode': 7}}, got {options!r}")
         episode = check_argument("episode", (options or {}).get("episode", self._next), int, range=">= 0")
         if self._fresh != episode:
-            self._env.close()
+            self.close()
             self._env = self._make(episode)
         self._fresh, self._next, self._is_closed = None, episode + 1, False
         return _copy(self._env.start(0)[0]), {"episode": episode}

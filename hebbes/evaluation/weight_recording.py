@@ -76,7 +76,9 @@ class _RecordedPolicy(IntervenedPolicy):
     ) -> Float32[np.ndarray, "members outputs"]:
         """The network's outputs."""
         outputs = super().act(weights, observations, previous_rewards, state, buffers)
-        self.recorder.add([layer.ravel() for layer in compute_synaptic_weights(state)])
+        layers = [layer.ravel() for layer in compute_synaptic_weights(state)]
+        if all(np.isfinite(layer).all() for layer in layers):  # the episode ends at others
+            self.recorder.add(layers)
         return outputs
 
 

@@ -38,8 +38,8 @@ class HebbianEvaluateConfig(EvaluateConfig):
                 raise ValueError(f"{name} names a value twice, got {' '.join(map(str, values))}")
         for name in ("freeze_at", "reset_weights_at"):
             latest = max(getattr(self, name), default=0)
-            if self.max_episode_steps is not None and latest > self.max_episode_steps:
-                raise ValueError(f"{name} must be <= max_episode_steps {self.max_episode_steps}, got {latest}")
+            if self.max_episode_steps is not None and latest >= self.max_episode_steps:
+                raise ValueError(f"{name} must be < max_episode_steps {self.max_episode_steps}, got {latest}")
         if self.plots == "":
             raise ValueError("plots must name a folder, got ''")
         if self.plot_layers and self.plots is None:

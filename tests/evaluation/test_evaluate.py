@@ -15,6 +15,7 @@ from hebbes.contracts.randomness import Purpose
 from hebbes.environments.environment_spec import EnvironmentSpec
 from hebbes.evaluation import evaluate as module
 from hebbes.evaluation import play as play_module
+from hebbes.evaluation.entries import load_in_environment
 from hebbes.evaluation.evaluate import Evaluation
 from hebbes.evaluation.interventions import INTERVENTIONS
 from hebbes.evaluation.play import make_evaluation_spec, play
@@ -30,6 +31,21 @@ def save_scripted(path, **env_kwargs):
     spec = replace(SCRIPTED, env_kwargs=env_kwargs)
     save_policy(path, SavedPolicy(Linear((2,), 2), "linear", np.zeros(4, np.float32), {}, "identity", spec, {}))
     return path
+
+
+@pytest.mark.parametrize(
+    ("name", "kept"),
+    [
+        ("Pong-v5", {"frameskip": 2, "repeat_action_probability": 0.5, "mode": 1}),
+        ("PongDeterministic-v4", {"mode": 1}),
+        ("PongNoFrameskip-v0", {"frameskip": 1, "repeat_action_probability": 0.25, "mode": 1}),
+    ],
+)
+def test_another_name_of_an_atari_game_sets_all_that_it_says(name, kept, tmp_path):
+    env_kwargs = {"frameskip": 2, "repeat_action_probability": 0.5, "mode": 1}
+    save_balancing_policy(tmp_path / "a.dat", environment=EnvironmentSpec("Pong-v5", "gymnasium", env_kwargs))
+    saved, _ = load_in_environment(tmp_path / "a.dat", name, ())
+    assert (saved.environment.environment, saved.environment.env_kwargs) == ("Pong-v5", kept)
 
 
 @pytest.mark.slow

@@ -2,6 +2,7 @@
 
 import warnings
 from dataclasses import replace
+from unittest.mock import Mock
 
 import gymnasium
 import numpy as np
@@ -63,6 +64,20 @@ def test_a_closed_environment_is_stepped_only_after_a_reset(tmp_path):
     again, _ = env.reset(options={"episode": 0})
     assert np.array_equal(first, again)
     assert np.isfinite(env.step(action)[1])
+    env.close()
+
+
+def test_after_a_reset_that_failed_the_environment_is_closed(tmp_path, monkeypatch):
+    path = tmp_path / "a.dat"
+    save_policy(path, next(iter(EVERY_KIND.values())))
+    env = hebbes.load_policy(path).make_env(seed=7)
+    first, _ = env.reset()
+    with monkeypatch.context() as patched, pytest.raises(OSError, match="no simulator"):
+        patched.setattr(env, "_make", Mock(side_effect=OSError("no simulator")))
+        env.reset()
+    with pytest.raises(ValueError, match="step cannot follow close: call reset first"):
+        env.step(env.action_space.sample())
+    assert np.array_equal(first, env.reset(options={"episode": 0})[0])
     env.close()
 
 

@@ -1,7 +1,11 @@
+from dataclasses import replace
+
+import numpy as np
 import pytest
 
 from hebbes.evaluation import weight_recording
 from hebbes.evaluation.weight_recording import record_weights
+from hebbes.policies.hebbian import Hebbian
 from tests.evaluation.files_to_play import CARTPOLE, EVERY_KIND
 
 
@@ -11,3 +15,12 @@ def test_only_the_beginning_of_a_long_evaluation_is_recorded(cap, monkeypatch):
     monkeypatch.setattr(weight_recording, "MAX_EPISODE_STEPS", 3)
     recordings = record_weights(EVERY_KIND["hebbian"], CARTPOLE, episodes=5, seed=0, max_episode_steps=cap)
     assert [len(layer) for each in recordings for layer in each.trajectories] == [3, 3, 3, 3]
+
+
+def test_weights_that_are_no_longer_finite_are_not_recorded():
+    policy = Hebbian((4,), 2, hidden_sizes=(6,), normalization="none")
+    weights = np.full(policy.layout.num_params, 1e9, np.float32)
+    saved = replace(EVERY_KIND["hebbian"], policy=policy, weights=weights)
+    (recording,) = record_weights(saved, CARTPOLE, episodes=1, seed=0, max_episode_steps=50)
+    assert len(recording.trajectories[0]) < 50
+    assert all(np.isfinite(each).all() for each in (*recording.trajectories, recording.changes))

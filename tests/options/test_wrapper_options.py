@@ -93,6 +93,7 @@ def test_gymnasiums_wrappers_are_suggested_and_say_what_they_need():
         ("crop", "gymnasium_wrappers: unknown wrapper 'crop', known: "),
         ("TimeLimit", "gymnasium_wrappers: 'gymnasium.wrappers:TimeLimit' cannot be made with no arguments: missing"),
         ("gymnasium.wrappers.NormalizeObservation", "keeps statistics .*; --observation_normalization"),
+        ("gymnasium.wrappers.stateful_observation.NormalizeObservation", "keeps statistics "),
         ("RecordVideo", "RecordVideo' needs rendered images, .*: evaluate with --video or --render"),
         ("TimeLimit: {nope: 1}", "has no argument 'nope'; it takes max_episode_steps"),
         ("FrameStackObservation: {stack_size: 257}", "stack_size of .* must be within 256, got 257"),

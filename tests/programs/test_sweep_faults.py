@@ -1,8 +1,12 @@
 """What ends a trial: an environment that fails ends the sweep too, a search that diverges only the trial. Odd names."""
 
-import pytest
+from types import SimpleNamespace
 
-from hebbes.programs.sweeps import finals
+import numpy as np
+import pytest
+from optuna.trial import TrialState
+
+from hebbes.programs.sweeps import finals, trials
 from hebbes.programs.sweeps.jobs import execute_briefly
 from hebbes.recording.console import Console
 from hebbes.training.advice import TrainingError
@@ -61,3 +65,14 @@ def test_the_study_is_in_the_folder_of_the_sweep_whatever_that_is_called(tmp_pat
     open_sweep(folder=tmp_path, run_name="lr?%20")
     assert [path.name for path in (tmp_path / "CartPole-v1" / "sweeps").iterdir()] == ["lr?%20"]
     assert (tmp_path / "CartPole-v1" / "sweeps" / "lr?%20" / "study.db").exists()
+
+
+def test_a_trial_whose_last_evaluation_failed_has_no_return(tmp_path, monkeypatch):
+    def execute(run, name, console, on_row):
+        on_row({"eval_return": 500.0, "env_steps": 2000})
+        return SimpleNamespace(metrics={"eval_return": np.array([500.0, np.nan])})
+
+    monkeypatch.setattr(trials, "execute_briefly", execute)
+    study, output = run(tmp_path, trials=1, finalists=0)
+    assert [each.state for each in study.trials] == [TrialState.PRUNED]
+    assert "return -" in output

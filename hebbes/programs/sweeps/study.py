@@ -14,7 +14,7 @@ import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from math import nan
+from math import isfinite
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -156,17 +156,15 @@ class Study:
         """Ends a trial before its budget."""
         self._study.tell(trial, state=TrialState.PRUNED)
 
-    def complete(self, trial: optuna.Trial) -> float:
-        """Ends a trial at its budget with the return of its last evaluation, which is returned.
+    def complete(self, trial: optuna.Trial, value: float) -> None:
+        """Ends a trial at its budget with the return of its last evaluation.
 
-        Without one, because its episodes failed, the trial is pruned.
+        If that is NaN, because episodes failed, the trial is pruned.
         """
-        found = self.trials[trial.number].intermediate_values
-        if not found:
+        if isfinite(value):
+            self._study.tell(trial, value)
+        else:
             self.prune(trial)
-            return nan
-        self._study.tell(trial, found[max(found)])
-        return found[max(found)]
 
     @property
     def best_trials(self) -> list[FrozenTrial]:

@@ -72,7 +72,9 @@ class Trials:
                 self._study.prune(trial)
                 outcome = "diverged"
             else:
-                outcome = f"return {format_number(self._study.complete(trial))}"
+                value = float(trained.metrics["eval_return"][-1])
+                self._study.complete(trial, value)
+                outcome = f"return {format_number(value)}"
         self._print(trial, f"{outcome}, {time.perf_counter() - started:.0f} s")
 
     def _print(self, trial: optuna.Trial, outcome: str) -> None:
