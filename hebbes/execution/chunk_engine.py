@@ -171,7 +171,7 @@ class ChunkEngine:
 
         On Gymnasium they serve any chunk, and few are kept. On EnvPool they serve one chunk, and a worker keeps its
         share. So a run without help between workers never frees any. Those of a chunk that a worker took from another
-        one replace the least recently used.
+        one take the place of some that were not used in this generation, if there are any.
         """
         environment = self._task.environment
         if environment.backend == "gymnasium":

@@ -15,7 +15,7 @@ from hebbes.contracts.population import NoisePopulation, Population
 from hebbes.contracts.randomness import Purpose, derive_simulator_seed, make_generator
 from hebbes.environments.environment_spec import EnvironmentSpec
 from hebbes.environments.make_batch_env import make_batch_env
-from hebbes.environments.wrapper_errors import convert_wrapper_errors
+from hebbes.environments.wrapper_errors import close_env, convert_wrapper_errors
 from hebbes.execution.episode import AbandonedError, Agent, EpisodeResult, run_episode
 from hebbes.execution.join_rollouts import sum_entries
 from hebbes.execution.noise_sums import sum_noise_of_parts
@@ -92,8 +92,8 @@ class ChunkEvaluator:
 
     def __init__(self, task: Task):
         self._task = task
-        self._idle: dict[Purpose, list[tuple[EnvKey, BatchEnv]]] = defaultdict(list)
-        """The environments that are kept. The one that was used last is the last one."""
+        self._idle: dict[Purpose, list[tuple[EnvKey, BatchEnv, int]]] = defaultdict(list)
+        """The environments that are kept, with the generation of their last use. The one used last is the last one."""
         self._max_idle: dict[Purpose, int] = defaultdict(int)
         self._lock = Lock()
         self._abandoned = Event()
@@ -129,9 +129,9 @@ class ChunkEvaluator:
                 ):
                     by_morphology.append(self._play(env, weights, ids, context, tally=tally, recorder=recorder))
             except BaseException:
-                env.close()
+                close_env(env)
                 raise
-            self._return_env(key, env, max_idle)
+            self._return_env(key, env, max_idle, context.generation)
         results = [result for same_episode in zip(*by_morphology, strict=True) for result in same_episode]
         return Rollouts(
             returns=np.stack([result.returns for result in results], axis=1),
@@ -165,10 +165,10 @@ class ChunkEvaluator:
     def close(self) -> None:
         """Frees the simulators."""
         with self._lock:
-            envs = [env for idle in self._idle.values() for _, env in idle]
+            envs = [env for idle in self._idle.values() for _, env, _ in idle]
             self._idle.clear()
         for env in envs:
-            env.close()
+            close_env(env)
 
     def _play(
         self,
@@ -213,7 +213,7 @@ class ChunkEvaluator:
         """An idle environment that was made for this key, or a new one."""
         with self._lock:
             idle = self._idle[key.purpose]
-            for number, (other, env) in enumerate(idle):
+            for number, (other, env, _) in enumerate(idle):
                 if other == key:
                     del idle[number]
                     return env
@@ -222,14 +222,19 @@ class ChunkEvaluator:
             self._task.environment, key.seeds, threads=env_threads, training=training, morphology=key.morphology
         )
 
-    def _return_env(self, key: EnvKey, env: BatchEnv, max_idle: int) -> None:
-        """Keeps the environment for later use. If there are too many, frees those that were unused for longest."""
+    def _return_env(self, key: EnvKey, env: BatchEnv, max_idle: int, generation: int) -> None:
+        """Keeps the environment for later use. If there are too many, frees those that were unused for longest.
+
+        If all were used in this generation, it frees this one: the others will be used in the same order again, and
+        each would be made anew if the one that is needed next were freed.
+        """
         surplus = []
         with self._lock:
             most = self._max_idle[key.purpose] = max(self._max_idle[key.purpose], max_idle)
             idle = self._idle[key.purpose]
-            idle.append((key, env))
-            while sum(each.num_envs for _, each in idle) > most:
-                surplus.append(idle.pop(0))
-        for _, each in surplus:
-            each.close()
+            idle.append((key, env, generation))
+            while sum(each.num_envs for _, each, _ in idle) > most:
+                was_used = idle[0][2] == generation
+                surplus.append(idle.pop(-1 if was_used else 0)[1])
+        for each in surplus:
+            close_env(each)

@@ -150,9 +150,12 @@ class ProcessTransport:
         return value
 
     def start_worker(self) -> ProcessWorker:
-        """A new process."""
+        """A new process; EngineError if the system has no more."""
         with delay_signals():  # one that stops the program must find the process in the list
-            self.workers.append(ProcessWorker(self._make_host))
+            try:
+                self.workers.append(ProcessWorker(self._make_host))
+            except OSError as error:
+                raise EngineError(f"a worker process cannot be started: {error.strerror or error}") from error
         return self.workers[-1]
 
     def wait(self, workers: Sequence[ProcessWorker], timeout: float) -> Sequence[tuple[ProcessWorker, int | None, Any]]:

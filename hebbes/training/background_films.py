@@ -79,7 +79,7 @@ class BackgroundFilms:
             if done[1]:
                 self._console.print_notice(f"no video of {done[1]}")
                 self._unreadable.add(self._policy)
-        except (EngineError, OSError) as error:  # the latter if no process can replace a lost one
+        except EngineError as error:
             self._give_up(str(error))
         self._ticket = None
         return True
@@ -95,8 +95,8 @@ class BackgroundFilms:
         try:
             self._folder.mkdir(exist_ok=True)
             self._ticket = self._dispatch.submit(film_policy, *arguments, tuple(self._run.config.trusted_modules))
-        except OSError as error:  # of the folder, or of a process that cannot be started
-            self._give_up(f"{error.strerror}: {self._folder}")
+        except (EngineError, OSError) as error:  # of a process that cannot be started, or of the folder
+            self._give_up(f"{error.strerror}: {self._folder}" if isinstance(error, OSError) else str(error))
             return False
         return True
 

@@ -15,11 +15,12 @@ from jaxtyping import Float32, Shaped
 
 from hebbes.contracts.engine import EngineError
 from hebbes.contracts.errors import describe_with_traceback
+from hebbes.contracts.notices import Notice
 from hebbes.contracts.policy import Buffers, Layout, LowRankWeights, Policy, State
 from hebbes.contracts.population import Population
 from hebbes.contracts.randomness import Purpose, make_generator
 from hebbes.contracts.strategy import Results, Strategy
-from hebbes.contracts.trainer import AllFailedError, SegmentSizeError, TrainerState, UnitResult
+from hebbes.contracts.trainer import AllFailedError, Segment, SegmentSizeError, TrainerState, UnitResult
 from hebbes.hybrids.algorithm import Algorithm
 from hebbes.registry.users_classes import convert_errors, is_users_class
 from hebbes.training.advice import TrainingError
@@ -242,6 +243,12 @@ def _check_state_dict(state: Any) -> None:
 def _check_trainer_state(state: Any) -> None:
     if not isinstance(state, TrainerState):
         raise ValueError(f"get_state must return a TrainerState (hebbes/contracts/trainer.py), got {_describe(state)}")
+    for name in ("arrays", "values", "segments"):
+        if not isinstance(found := getattr(state, name), Mapping):
+            raise ValueError(f"{name} of get_state must be a mapping of names, got {_describe(found)}")
+    for name, segment in state.segments.items():
+        if not isinstance(segment, Segment):
+            raise ValueError(f"segments of get_state must be Segments, got {_describe(segment)} for {name!r}")
 
 
 def _check_unit_result(result: Any) -> None:
@@ -249,6 +256,8 @@ def _check_unit_result(result: Any) -> None:
         raise ValueError(f"advance must return a UnitResult (hebbes/contracts/trainer.py), got {_describe(result)}")
     if not isinstance(result.env_steps, Integral) or result.env_steps < 0:
         raise ValueError(f"env_steps must be a whole number >= 0, got {_describe(result.env_steps)}")
+    if not all(isinstance(each, Notice) for each in result.notices):
+        raise ValueError("notices must be Notices (hebbes/contracts/notices.py)")
     _check_metrics(result.metrics)
 
 

@@ -14,6 +14,7 @@ from jaxtyping import Float32
 
 from hebbes.contracts.engine import Engine
 from hebbes.contracts.environment import Space
+from hebbes.contracts.errors import show_once
 from hebbes.contracts.option import check_options, option
 from hebbes.contracts.policy import Buffers, Policy
 from hebbes.contracts.strategy import SearchMemory
@@ -153,20 +154,21 @@ class Hybrid(Trainer):
     def measure_search(cls, config: TrainConfig, policy: Policy) -> SearchSize:
         """The population, the networks, the replay and the batches."""
         assert isinstance(policy, MLP), "HybridOptions allows no other"
-        settings, num_observed = config.settings, prod(policy.observation_shape)
-        members = {settings.members_option: ("population_size", 1)} if settings.members_option else {}
-        return HybridSize(
-            population_size=settings.count_members(),
-            worker_jobs=settings.count_worker_jobs(),
-            worker_bytes=TORCH_BYTES,
-            options={**members, "replay_size": ("replay_size", 1), "batch_size": ("batch_size", 1)},
-            settings=settings,
-            actor_sizes=(num_observed, *policy.hidden_sizes, policy.num_outputs),
-            critic_sizes=settings.compute_critic_sizes(policy),
-            replay_size=settings.replay_size,
-            batch_size=settings.batch_size,
-            row_bytes=count_row_bytes(num_observed, policy.num_outputs),
-        )
+        with convert_errors("algorithm", config.choices.method):
+            settings, num_observed = config.settings, prod(policy.observation_shape)
+            members = {settings.members_option: ("population_size", 1)} if settings.members_option else {}
+            return HybridSize(
+                population_size=settings.count_members(),
+                worker_jobs=settings.count_worker_jobs(),
+                worker_bytes=TORCH_BYTES,
+                options={**members, "replay_size": ("replay_size", 1), "batch_size": ("batch_size", 1)},
+                settings=settings,
+                actor_sizes=(num_observed, *policy.hidden_sizes, policy.num_outputs),
+                critic_sizes=settings.compute_critic_sizes(policy),
+                replay_size=settings.replay_size,
+                batch_size=settings.batch_size,
+                row_bytes=count_row_bytes(num_observed, policy.num_outputs),
+            )
 
     @property
     def policy(self) -> tuple[Float32[np.ndarray, " params"], Buffers]:
@@ -178,8 +180,11 @@ class Hybrid(Trainer):
         return advance_algorithm(self._name, partial(self._algorithm.advance, progress, engine))
 
     def close(self) -> None:
-        """Frees the algorithm's simulators."""
-        self._algorithm.close()
+        """Frees the algorithm's simulators, also if one of a user's fails to."""
+        try:
+            self._algorithm.close()
+        except Exception as error:  # it is not needed any more
+            show_once(f"{self} failed to close", error)
 
     def get_state(self) -> TrainerState:
         """The algorithm's state."""

@@ -84,17 +84,17 @@ def evaluator():
     made.close()
 
 
-def play_chunks(evaluator, numbers, generation):
+def play_chunks(evaluator, numbers, generation, max_idle=12):
     for number in numbers:
         ids = range(3 * number, 3 * number + 3)
-        evaluator.evaluate(make_population(18), ids, make_generation(generation), 1, 12)
-    return [(key.chunk.start // 3, env) for key, env in evaluator._idle[Purpose.TRAINING]]
+        evaluator.evaluate(make_population(18), ids, make_generation(generation), 1, max_idle)
+    return [(key.chunk.start // 3, env) for key, env, _ in evaluator._idle[Purpose.TRAINING]]
 
 
 def test_a_worker_that_helps_others_keeps_a_bounded_number_of_pools(evaluator):
     for generation in range(6):
         kept = play_chunks(evaluator, range(6), generation)
-        assert [number for number, _ in kept] == [2, 3, 4, 5]
+        assert [number for number, _ in kept] == [0, 1, 2, 3]
 
 
 def test_a_worker_that_takes_one_chunk_a_generation_keeps_its_own_pools(evaluator):
@@ -102,6 +102,19 @@ def test_a_worker_that_takes_one_chunk_a_generation_keeps_its_own_pools(evaluato
     for generation, taken in enumerate([1, 3, 4, 5, 1], start=1):
         kept = dict(play_chunks(evaluator, [0, 2, taken], generation))
         assert all(kept[number] is env for number, env in own.items())
+
+
+def test_so_does_one_that_has_room_for_no_other(evaluator):
+    own = dict(play_chunks(evaluator, [0, 2, 4], 0, max_idle=9))
+    for generation, taken in enumerate([[1], [3, 5], [1, 3, 5]], start=1):
+        kept = dict(play_chunks(evaluator, [0, 2, 4, *taken], generation, max_idle=9))
+        assert kept == own
+
+
+def test_a_chunk_that_is_now_a_worker_s_own_takes_the_place_of_one_that_is_not(evaluator):
+    play_chunks(evaluator, [0, 2, 4], 0, max_idle=9)
+    kept = dict(play_chunks(evaluator, [2, 4, 5], 1, max_idle=9))
+    assert set(kept) == {2, 4, 5} and dict(play_chunks(evaluator, [2, 4, 5], 2, max_idle=9)) == kept
 
 
 @pytest.mark.parametrize("members", [range(12), range(12, 24)])
@@ -112,9 +125,9 @@ def test_a_worker_keeps_its_share_and_what_grew_before(members):
 
 def test_an_evaluation_keeps_its_own_pools_and_none_of_training(evaluator):
     play_chunks(evaluator, range(4), 0)
-    for ids in (range(5), range(4)):
-        evaluator.evaluate(make_population(5), ids, make_generation(1, Purpose.EVALUATION), max_idle=5)
-    kept = [(key.purpose, len(key.seeds)) for idle in evaluator._idle.values() for key, _ in idle]
+    for generation, ids in enumerate((range(5), range(4))):
+        evaluator.evaluate(make_population(5), ids, make_generation(generation, Purpose.EVALUATION), max_idle=5)
+    kept = [(key.purpose, len(key.seeds)) for idle in evaluator._idle.values() for key, _, _ in idle]
     assert kept == [(Purpose.TRAINING, 3)] * 4 + [(Purpose.EVALUATION, 4)]
 
 

@@ -5,10 +5,12 @@ import sys
 from dataclasses import replace
 from threading import Lock
 from types import FunctionType, ModuleType
+from unittest.mock import Mock
 
 import pytest
 
 from hebbes.contracts.engine import EngineError
+from hebbes.execution import workers
 from hebbes.execution.dispatch import Dispatch
 from hebbes.execution.engine_options import EngineOptions
 from hebbes.execution.engines import make_engine
@@ -115,3 +117,10 @@ class CannotBeRead:
 
 def refuse_to_open():
     raise OSError(24, "no descriptor is left")
+
+
+def test_a_process_that_cannot_be_started_is_an_error_that_says_so(monkeypatch):
+    error = BlockingIOError(11, "Resource temporarily unavailable")
+    monkeypatch.setattr(workers, "ProcessWorker", Mock(side_effect=error))
+    with pytest.raises(EngineError, match=r"^a worker process cannot be started: Resource temporarily unavailable$"):
+        Dispatch(ProcessTransport(Counter, 1)).submit(count_up, 1)

@@ -71,6 +71,33 @@ class WithoutState(OfTheWrongLength):
         return super().get_state() if self.episodes < 3 else {}
 
 
+class StateOfNothing(OfTheWrongLength):
+    actor = TD3.actor
+    spoilt: ClassVar = {"arrays": None}
+
+    def get_state(self):
+        state = super().get_state()
+        for name, value in self.spoilt.items() if self.episodes >= 3 else ():
+            object.__setattr__(state, name, value)  # past the constructor, whose arguments the tests check
+        return state
+
+
+class SegmentsOfArrays(StateOfNothing):
+    spoilt: ClassVar = {"segments": {"a": np.zeros(3)}}
+
+
+class TellsTexts(TD3):
+    def advance(self, progress, engine):
+        result = super().advance(progress, engine)
+        return replace(result, notices=["text"]) if progress.units == 2 else result
+
+
+class MeasuresNothing(TD3):
+    class Settings(TD3.Settings):
+        def count_members(self):
+            raise KeyError("members")
+
+
 class StateRaises(WithoutState):
     def get_state(self):
         return self.absent if self.episodes >= 3 else super().get_state()
@@ -131,6 +158,9 @@ def test_one_that_lacks_what_all_have_is_refused(algorithm):
         ("OfTheWrongLength", "actor must be float32 of shape (42,), got float32 of shape (41,)"),
         ("OfNaN", "actor must be finite"),
         ("WithoutState", "get_state must return a TrainerState (hebbes/contracts/trainer.py), got a dict"),
+        ("StateOfNothing", "arrays of get_state must be a mapping of names, got None"),
+        ("SegmentsOfArrays", "segments of get_state must be Segments, got float64 of shape (3,) for 'a'"),
+        ("TellsTexts", "notices must be Notices (hebbes/contracts/notices.py)"),
         ("StateRaises", "get_state raised AttributeError: 'StateRaises' object has no attribute 'absent'"),
         ("CountsInFloats", "env_steps must be a whole number >= 0, got "),
         ("Undeclared", "_update must return the metrics of own_metrics"),
@@ -161,6 +191,12 @@ def test_one_that_counts_in_numpy_is_saved_after_each_unit(tmp_path):
     hebbes.train({**SCRIPTED, **own}, trainer="hybrid")
     progress = load_newest_checkpoint(tmp_path / "Scripted-v0" / "own" / "checkpoint")[0].progress
     assert progress.units > 1 and progress.env_steps >= SCRIPTED["max_env_steps"]
+
+
+def test_one_whose_settings_cannot_be_measured_is_refused(tmp_path):
+    own = {"algorithm": f"{__name__}:MeasuresNothing", "folder": str(tmp_path)}
+    with pytest.raises(ValueError, match=r"algorithm '.*:MeasuresNothing' cannot be used: KeyError: 'members'"):
+        hebbes.train({**SCRIPTED, **own}, trainer="hybrid")
 
 
 def test_one_whose_actor_no_file_can_hold_is_refused(tmp_path):

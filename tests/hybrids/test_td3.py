@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import torch
-from gymnasium.spaces import Box
+from gymnasium.spaces import Box, Discrete
 
 import hebbes
 from hebbes.execution.provenance import find_conditions
@@ -75,9 +75,10 @@ def test_a_wrapper_that_raises_ends_the_run_with_a_line(tmp_path):
         train(tmp_path, wrappers=["tests.hybrids.test_td3:Raising"], max_env_steps=400)
 
 
-def test_a_wrapper_with_other_actions_than_the_environments_is_refused(tmp_path):
+@pytest.mark.parametrize("wrapper", ["TwoNumbers", "FiveChoices"])
+def test_a_wrapper_with_other_actions_than_the_environments_is_refused(wrapper, tmp_path):
     with pytest.raises(ValueError, match=r"^gradients need the environment's own actions, .*, but a wrapper takes "):
-        train(tmp_path, wrappers=["tests.hybrids.test_td3:TwoNumbers"], max_env_steps=400)
+        train(tmp_path, wrappers=[f"tests.hybrids.test_td3:{wrapper}"], max_env_steps=400)
 
 
 class TwoNumbers(BatchWrapper):
@@ -89,6 +90,17 @@ class TwoNumbers(BatchWrapper):
 
     def step(self, actions, active):
         return self.env.step(actions.sum(axis=1, keepdims=True), active)
+
+
+class FiveChoices(BatchWrapper):
+    """Takes the number of a torque."""
+
+    def __post_init__(self):
+        super().__post_init__()
+        self.action_space = Discrete(5)
+
+    def step(self, actions, active):
+        return self.env.step(np.linspace(-2, 2, 5, dtype=np.float32)[actions, np.newaxis], active)
 
 
 class Raising(BatchWrapper):

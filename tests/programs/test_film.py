@@ -1,6 +1,5 @@
 """The program `film`, and the videos that are made while a run trains."""
 
-import errno
 import hashlib
 import re
 import shutil
@@ -11,6 +10,7 @@ import numpy as np
 import pytest
 from gymnasium.envs.classic_control import CartPoleEnv
 
+from hebbes.contracts.engine import EngineError
 from hebbes.environments.morphologies import SPECIES
 from hebbes.files.policy_file import read_policy_file
 from hebbes.options.evaluation import EvaluateConfig
@@ -109,13 +109,13 @@ def test_videos_that_could_not_be_made_are_refused_before_training(tmp_path, mon
 def test_a_process_that_cannot_be_started_costs_one_line(tmp_path, capsys, monkeypatch):
     class Full(background_films.ProcessTransport):
         def start_worker(self):
-            raise BlockingIOError(errno.EAGAIN, "Resource temporarily unavailable")
+            raise EngineError("a worker process cannot be started: Resource temporarily unavailable")
 
     monkeypatch.setattr(background_films, "ProcessTransport", Full)
     (run,) = prepare(make_scripted_config(tmp_path, generations=2, keep_every=1, video_every=1))
     done, folder = execute(run), run.folder
     said = capsys.readouterr().out
-    assert said.count("no more videos: Resource temporarily unavailable: ") == 1
+    assert said.count("no more videos: a worker process cannot be started: ") == 1
     assert done.advice == RESUME_ADVICE  # which makes them
     assert list_names(folder / "kept")[-1] == "00000002.dat"
 
@@ -127,7 +127,7 @@ def test_a_lost_process_that_cannot_be_replaced_costs_one_line(tmp_path, capsys,
         def start_worker(self):
             self.started += 1
             if self.started > 1:
-                raise BlockingIOError(errno.EAGAIN, "Resource temporarily unavailable")
+                raise EngineError("a worker process cannot be started: Resource temporarily unavailable")
             worker = super().start_worker()
             worker.process.kill()
             return worker

@@ -53,3 +53,9 @@ def test_during_the_run_the_last_generation_is_saved(name, engine, tmp_path):
         execute(run)
     assert find_complaint(name, 3) in str(stopped.value)
     assert load_newest_checkpoint(run.folder / "checkpoint")[0].progress.units == 2
+
+
+def test_one_that_fails_to_close_costs_a_line(tmp_path, capsys):
+    (run,) = prepare(make_scripted_config(tmp_path, wrappers=("unfit_wrappers:FailsToClose",), test_episodes=2))
+    assert execute(run).is_complete
+    assert "a wrapper failed to close" in capsys.readouterr().err

@@ -67,3 +67,9 @@ class NarrowObservations(StepsWrongly):
 class StartsWithList(BatchWrapper):
     def start(self, episode):
         return super().start(episode).tolist()
+
+
+class FailsToClose(BatchWrapper):
+    def close(self):
+        super().close()
+        raise KeyError("handle")

@@ -4,13 +4,14 @@ from contextlib import closing
 from typing import Any
 
 import numpy as np
+from gymnasium.spaces import Discrete
 from jaxtyping import Float32
 
 from hebbes.contracts.engine import EngineError
 from hebbes.contracts.policy import Buffers
 from hebbes.contracts.randomness import Purpose, derive_simulator_seed, make_generator
 from hebbes.environments.make_batch_env import make_batch_env
-from hebbes.environments.wrapper_errors import convert_wrapper_errors
+from hebbes.environments.wrapper_errors import close_env, convert_wrapper_errors
 from hebbes.execution.chunks import Task
 from hebbes.execution.episode import EpisodeResult, run_episode
 from hebbes.execution.transitions import Collector
@@ -55,7 +56,7 @@ class Episodes:
 
     def close(self) -> None:
         """Frees the simulator."""
-        self._env.close()
+        close_env(self._env)
 
 
 def find_action_bounds(task: Task) -> Bounds:
@@ -70,6 +71,6 @@ def _read_bounds(env: Any) -> Bounds:
     while hasattr(env, "env"):
         env = env.env
     space = env.action_space
-    if np.prod(outermost.shape) != np.prod(space.shape):
+    if isinstance(outermost, Discrete) or np.prod(outermost.shape) != np.prod(space.shape):
         raise ValueError(f"gradients need the environment's own actions, {space}, but a wrapper takes {outermost}")
     return space.low.astype(np.float32).ravel(), space.high.astype(np.float32).ravel()
