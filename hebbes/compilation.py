@@ -75,13 +75,13 @@ def _pass_over_cut_files() -> Iterator[None]:
         yield
 
 
-def _find_folder() -> "tempfile.TemporaryDirectory[str] | None":
+def _make_folder_if_needed() -> "tempfile.TemporaryDirectory[str] | None":
     """A temporary folder for this process and those that it starts, if Numba finds none; it is deleted with the result.
 
     It is new and nobody else's, because what it holds is executed.
     """
     try:
-        caching.FunctionCache(_find_folder)
+        caching.FunctionCache(_make_folder_if_needed)
     except RuntimeError:  # neither the package's folders nor the user's can be written
         folder = tempfile.TemporaryDirectory(prefix="hebbes-")
         os.environ["NUMBA_CACHE_DIR"] = folder.name
@@ -93,4 +93,4 @@ def _find_folder() -> "tempfile.TemporaryDirectory[str] | None":
 
 
 caching.IndexDataCacheFile = CacheFile  # type: ignore[misc]  # its only user looks it up by this name
-_folder = _find_folder()
+_folder = _make_folder_if_needed()

@@ -5,6 +5,7 @@ import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 REASON_LENGTH = 200
 """The largest number of characters in a reason."""
@@ -78,6 +79,14 @@ def show_once(what: str, error: BaseException) -> None:
     if origin not in _shown:
         _shown.add(origin)
         say(f"{what}; from here on this is counted, not shown:\n{describe_with_traceback(error)}")
+
+
+def close_part(name: str, part: Any) -> None:
+    """Closes a part that is not needed any more. What it raises is shown, and goes no further."""
+    try:
+        part.close()
+    except Exception as error:  # whatever a user's part raises
+        show_once(f"{name} failed to close", error)
 
 
 def say(text: str) -> None:

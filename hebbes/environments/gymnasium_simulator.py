@@ -9,7 +9,7 @@ import gymnasium
 from gymnasium.envs.registration import load_env_creator
 from gymnasium.wrappers import AtariPreprocessing, TimeLimit
 
-from hebbes.contracts.errors import describe_error, show_once
+from hebbes.contracts.errors import close_part, describe_error
 from hebbes.environments.bullet_walkers import accelerate_walker
 from hebbes.environments.ids import find_atari_game
 from hebbes.environments.quiet_simulators import has_display, quieten
@@ -43,10 +43,7 @@ def make_simulator(environment: str, env_kwargs: Mapping[str, Any], render_mode:
 
 def close_simulator(env: gymnasium.Env) -> None:
     """Frees a simulator, even a broken one."""
-    try:
-        env.close()
-    except Exception as error:  # it is not needed any more
-        show_once("an environment failed to close", error)
+    close_part("an environment", env)
 
 
 def _check_render_mode(environment: str, metadata: Any, render_mode: str | None) -> None:

@@ -13,8 +13,7 @@ import numpy as np
 from gymnasium.spaces import Box, Discrete
 
 from hebbes.contracts.engine import EngineError
-from hebbes.contracts.environment import BatchEnv, EnvStep, Space
-from hebbes.contracts.errors import show_once
+from hebbes.contracts.environment import EnvStep, Space
 from hebbes.environments.environment_spec import EnvironmentSpec
 from hebbes.registry.lookup import find_class
 from hebbes.registry.users_classes import describe_users_error, is_users_class
@@ -78,14 +77,6 @@ def _find_raising_wrapper(error: Exception, spec: EnvironmentSpec) -> str:
     names = {find_class("wrapper", each): each for each in list_users_wrappers(spec)}
     owners = [type(frame.f_locals.get("self")) for frame, _ in traceback.walk_tb(error.__traceback__)]
     return next((names.get(each, "") for each in reversed(owners) if each in names or hasattr(each, "step")), "")
-
-
-def close_env(env: BatchEnv) -> None:
-    """Frees the simulators, also if a user's batch wrapper fails to close."""
-    try:
-        env.close()
-    except Exception as error:  # it is not needed any more
-        show_once("a wrapper failed to close", error)
 
 
 def list_users_wrappers(spec: EnvironmentSpec) -> list[str]:

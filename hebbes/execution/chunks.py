@@ -10,12 +10,13 @@ from jaxtyping import Float, Float64
 
 from hebbes.contracts.engine import Context, EngineError, Rollouts
 from hebbes.contracts.environment import BatchEnv
+from hebbes.contracts.errors import close_part
 from hebbes.contracts.policy import LowRankWeights, Weights
 from hebbes.contracts.population import NoisePopulation, Population
 from hebbes.contracts.randomness import Purpose, derive_simulator_seed, make_generator
 from hebbes.environments.environment_spec import EnvironmentSpec
 from hebbes.environments.make_batch_env import make_batch_env
-from hebbes.environments.wrapper_errors import close_env, convert_wrapper_errors
+from hebbes.environments.wrapper_errors import convert_wrapper_errors
 from hebbes.execution.episode import AbandonedError, Agent, EpisodeResult, run_episode
 from hebbes.execution.join_rollouts import sum_entries
 from hebbes.execution.noise_sums import sum_noise_of_parts
@@ -129,7 +130,7 @@ class ChunkEvaluator:
                 ):
                     by_morphology.append(self._play(env, weights, ids, context, tally=tally, recorder=recorder))
             except BaseException:
-                close_env(env)
+                close_part("a wrapper", env)
                 raise
             self._return_env(key, env, max_idle, context.generation)
         results = [result for same_episode in zip(*by_morphology, strict=True) for result in same_episode]
@@ -168,7 +169,7 @@ class ChunkEvaluator:
             envs = [env for idle in self._idle.values() for _, env, _ in idle]
             self._idle.clear()
         for env in envs:
-            close_env(env)
+            close_part("a wrapper", env)
 
     def _play(
         self,
@@ -237,4 +238,4 @@ class ChunkEvaluator:
                 was_used = idle[0][2] == generation
                 surplus.append(idle.pop(-1 if was_used else 0)[1])
         for each in surplus:
-            close_env(each)
+            close_part("a wrapper", each)

@@ -6,14 +6,13 @@ from dataclasses import replace
 
 from gymnasium.spaces import Box, Discrete, Space
 
-from hebbes.contracts.errors import describe_error
+from hebbes.contracts.errors import close_part, describe_error
 from hebbes.environments.environment_options import ACTION_BOUNDS
 from hebbes.environments.environment_spec import EnvironmentSpec
 from hebbes.environments.make_batch_env import choose_backend, make_batch_env
 from hebbes.environments.morphologies import shorten_morphology_name
 from hebbes.environments.part_spec import PartSpec, make_part_spec
 from hebbes.environments.trial import FirstStepError, check_accepts_unbounded_actions, start_and_check
-from hebbes.environments.wrapper_errors import close_env
 from hebbes.execution.episode import Agent
 from hebbes.files.policy_file import count_outputs
 from hebbes.policies.cnn import can_convolve
@@ -64,7 +63,7 @@ def _try_morphology(spec: EnvironmentSpec, morphology: str) -> tuple[Space, Spac
     except Exception as error:
         raise _make_start_error(spec, error) from error
     finally:
-        close_env(env)
+        close_part("a wrapper", env)
     return env.observation_space, env.action_space  # type: ignore[return-value]  # they are Gymnasium's
 
 

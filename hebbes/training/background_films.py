@@ -95,10 +95,12 @@ class BackgroundFilms:
         try:
             self._folder.mkdir(exist_ok=True)
             self._ticket = self._dispatch.submit(film_policy, *arguments, tuple(self._run.config.trusted_modules))
-        except (EngineError, OSError) as error:  # of a process that cannot be started, or of the folder
-            self._give_up(f"{error.strerror}: {self._folder}" if isinstance(error, OSError) else str(error))
-            return False
-        return True
+            return True
+        except EngineError as error:  # a process cannot be started
+            self._give_up(str(error))
+        except OSError as error:
+            self._give_up(f"{error.strerror}: {self._folder}")
+        return False
 
     def _list_due(self) -> list[Path]:
         every = self._every

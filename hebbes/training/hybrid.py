@@ -14,7 +14,7 @@ from jaxtyping import Float32
 
 from hebbes.contracts.engine import Engine
 from hebbes.contracts.environment import Space
-from hebbes.contracts.errors import show_once
+from hebbes.contracts.errors import close_part
 from hebbes.contracts.option import check_options, option
 from hebbes.contracts.policy import Buffers, Policy
 from hebbes.contracts.strategy import SearchMemory
@@ -181,10 +181,7 @@ class Hybrid(Trainer):
 
     def close(self) -> None:
         """Frees the algorithm's simulators, also if one of a user's fails to."""
-        try:
-            self._algorithm.close()
-        except Exception as error:  # it is not needed any more
-            show_once(f"{self} failed to close", error)
+        close_part(str(self), self._algorithm)
 
     def get_state(self) -> TrainerState:
         """The algorithm's state."""

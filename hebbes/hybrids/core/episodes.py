@@ -8,10 +8,11 @@ from gymnasium.spaces import Discrete
 from jaxtyping import Float32
 
 from hebbes.contracts.engine import EngineError
+from hebbes.contracts.errors import close_part
 from hebbes.contracts.policy import Buffers
 from hebbes.contracts.randomness import Purpose, derive_simulator_seed, make_generator
 from hebbes.environments.make_batch_env import make_batch_env
-from hebbes.environments.wrapper_errors import close_env, convert_wrapper_errors
+from hebbes.environments.wrapper_errors import convert_wrapper_errors
 from hebbes.execution.chunks import Task
 from hebbes.execution.episode import EpisodeResult, run_episode
 from hebbes.execution.transitions import Collector
@@ -56,7 +57,7 @@ class Episodes:
 
     def close(self) -> None:
         """Frees the simulator."""
-        close_env(self._env)
+        close_part("a wrapper", self._env)
 
 
 def find_action_bounds(task: Task) -> Bounds:
