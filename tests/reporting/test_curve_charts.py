@@ -38,6 +38,13 @@ def test_the_table_has_the_averages_or_else_the_runs():
         assert (table.header[0], table.rows) == (header, [row])
 
 
+def test_averages_of_single_runs_have_no_layer_for_intervals():  # Vega warns of layers without data
+    for low, count in ((0.5, 3), (np.nan, 2)):
+        average = Curve(np.array([5.0]), np.array([1.5]), np.array([low]), np.array([low + 2]))
+        chart = make_curves_chart("", "", ("env steps", "return"), [Line("cem", average=average)], max_points=9)
+        assert len(chart.spec["layer"]) == count
+
+
 def test_every_column_of_the_metrics_has_one_place():
     grouped = [name for names in GROUPS.values() for name in names]
     assert len(set(grouped)) == len(grouped)

@@ -91,6 +91,14 @@ def test_what_cannot_be_written_is_refused_before_any_work(tmp_path, monkeypatch
         check_page_path("output", tmp_path / "a.html")
 
 
+def test_a_chart_has_a_layer_for_intervals_only_if_there_are_any():  # Vega warns of layers without data
+    for low, count in ((0.0, 3), (nan, 2)):
+        chart = make_intervals_chart(
+            "t", "d", "return", {"a": Estimate(1.0, low, low + 2), "b": Estimate(1.0, nan, nan)}
+        )
+        assert len(chart.spec["layer"]) == count
+
+
 def test_a_value_that_is_not_finite_is_only_in_the_table():
     failed = Estimate(nan, nan, nan)
     estimates, runs = {"a": Estimate(1.0, 0.0, 2.0), "b": failed}, {"a": {"a/1": 1.0}, "b": {"b/1": 3.0, "b/2": nan}}

@@ -59,7 +59,10 @@ def make_intervals_chart(
             "value": shorten_numbers([value for _, _, value in circles]),
         },
     }
-    layers = _list_interval_layers(label, has_circles=bool(circles), are_probabilities=are_probabilities)
+    has_intervals = any(isfinite(each.low) for each in known.values())
+    layers = _list_interval_layers(
+        label, has_intervals=has_intervals, has_circles=bool(circles), are_probabilities=are_probabilities
+    )
     rows = [(name, *map(format_number, (each.value, each.low, each.high))) for name, each in estimates.items()]
     table = Table(title, ("", label, "95 % interval from", "to"), rows)
     if not known:
@@ -67,7 +70,9 @@ def make_intervals_chart(
     return Chart(title, description, make_spec("estimates", layers, height=_ROW_HEIGHT * len(known)), data, table)
 
 
-def _list_interval_layers(label: str, *, has_circles: bool, are_probabilities: bool) -> list[dict[str, Any]]:
+def _list_interval_layers(
+    label: str, *, has_intervals: bool, has_circles: bool, are_probabilities: bool
+) -> list[dict[str, Any]]:
     fixed = {"scale": {"domain": [0, 1]}, "axis": {"values": [0, 0.25, 0.5, 0.75, 1], "format": ".2~f"}}
     x = encode_number("value", label, **fixed if are_probabilities else {})
     y: dict[str, Any] = {"field": "name", "type": "nominal", "sort": None, "axis": None}
@@ -88,11 +93,13 @@ def _list_interval_layers(label: str, *, has_circles: bool, are_probabilities: b
     circle = {"type": "point", "color": INK, "opacity": 0.6, "size": 40, "yOffset": 10}
     run = {"tooltip": [name, {"field": "run", "title": "run"}, *number]}
     layers: list[dict[str, Any]] = [
-        {"mark": {"type": "rule", "strokeWidth": 3, "color": INK}, "encoding": bar},
         {"mark": dot, "encoding": {"y": y, "x": x, **interval}},
         {"mark": above, "encoding": {"y": y, "x": {"value": 0}, "text": {"field": "name"}}},
     ]
-    if has_circles:  # Vega warns of layers without data
+    # Vega warns of layers without data
+    if has_intervals:
+        layers.insert(0, {"mark": {"type": "rule", "strokeWidth": 3, "color": INK}, "encoding": bar})
+    if has_circles:
         layers.append({"data": {"name": "runs"}, "mark": circle, "encoding": {"y": y, "x": x, **run}})
     if are_probabilities:
         line = {"type": "rule", "strokeDash": [4, 4], "color": INK, **MARK}

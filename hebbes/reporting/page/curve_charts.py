@@ -55,23 +55,24 @@ def make_curves_chart(
     """
     columns = _collect_points(lines, max_points)
     styles = style_lines([line.label for line in lines])
-    of_runs, of_averages, hovered = _list_layers(axis_labels, styles, is_log=is_log)
+    of_runs, interval, of_averages, hovered = _list_layers(axis_labels, styles, is_log=is_log)
     has_averages = any(line.average for line in lines)
+    has_intervals = any(low is not None for low in columns["low"])
     if has_averages:
         of_runs["mark"] |= {"strokeWidth": 1, "opacity": 0.5}
     if len(columns["x"]) > _FEW_POINTS:
         hovered["encoding"]["opacity"] = ONLY_HOVERED
     # Vega warns of layers without data
-    layers = [*[of_runs] * any(line.runs for line in lines), *of_averages * has_averages, hovered]
-    spec = make_spec("points", layers)
+    layers = [(of_runs, any(line.runs for line in lines)), (interval, has_intervals), (of_averages, has_averages)]
+    spec = make_spec("points", [*[layer for layer, has_data in layers if has_data], hovered])
     table = (_make_averages_table if has_averages else _make_runs_table)(title, axis_labels, lines)
     return Chart(title, description, spec, {"points": columns}, table, styles, can_zoom=True)
 
 
 def _list_layers(
     axis_labels: tuple[str, str], styles: Sequence[LegendEntry], *, is_log: bool
-) -> tuple[dict[str, Any], list[dict[str, Any]], dict[str, Any]]:
-    """The lines of runs, the intervals and lines of averages, and the points under the pointer."""
+) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any], dict[str, Any]]:
+    """The lines of runs, the intervals of averages, their lines, and the points under the pointer."""
     color, dash = encode_styles(styles)
     x = encode_number("x", axis_labels[0], axis={"format": "~s", "tickCount": 5})
     y = encode_number("y", axis_labels[1], scale={"type": "log"} if is_log else {"zero": False})
@@ -87,17 +88,19 @@ def _list_layers(
         "mark": {"type": "line", "strokeWidth": 1.5, "strokeCap": "round", **MARK},  # a point between gaps is a dot
         "encoding": {**position, **style, "detail": {"field": "run"}},
     }
-    marks = [
-        ({"type": "area", "opacity": 0.18, **MARK}, band),
-        ({"type": "line", "strokeWidth": 2.5, **MARK}, {**position, **style}),
+    interval, of_averages = [
+        {"transform": [{"filter": "!datum.run"}], "mark": mark, "encoding": encoding}
+        for mark, encoding in (
+            ({"type": "area", "opacity": 0.18, **MARK}, band),
+            ({"type": "line", "strokeWidth": 2.5, **MARK}, {**position, **style}),
+        )
     ]
-    of_averages = [{"transform": [{"filter": "!datum.run"}], "mark": mark, "encoding": each} for mark, each in marks]
     hovered = {
         "params": [HOVER, ZOOM],
         "mark": {"type": "point", "filled": True, "size": 40, **MARK},
         "encoding": {**position, "opacity": {"value": 1}, "tooltip": tooltip},
     }
-    return of_runs, of_averages, hovered
+    return of_runs, interval, of_averages, hovered
 
 
 def _collect_points(lines: Sequence[Line], max_points: int) -> dict[str, list[Any]]:
