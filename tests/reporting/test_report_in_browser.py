@@ -44,6 +44,7 @@ def open_page(browser, address):
 
     def open_context(**options):
         context = browser.new_context(offline=True, **{"viewport": DESKTOP, **options})
+        context.set_default_timeout(180_000)  # ms: a first page on a machine that does other work
         contexts.append(context)
         page, said = context.new_page(), []
         page.on("console", lambda message: said.append(message.text))
