@@ -16,6 +16,7 @@ All decisions are made by one owner, which blocks until a job is done. Jobs (`he
 results depend on the order of completions alone, which a `CompletionLog` keeps. Departures:
 
 - Returns of random actions are not told. Theirs are.
+- Individuals under way at the end of the budget are kept for a longer one. Theirs are trained, played and told.
 - No individual is trained before the critics' first job is done.
 - With `rl_share` 0 nothing is collected, and no action is random.
 - Noise on target actions is in units of half their range, as in TD3. Theirs is not scaled.

@@ -8,7 +8,7 @@ Departures from the authors' code:
 - An image enters as (channels, height, width), not (channels, width, height). Its size and number of channels are free.
 - The search starts at Xavier uniform weights. Theirs starts as PyTorch draws its layers (`--initialization pytorch`),
   which is narrower: for color images of 84 x 84 pixels, a standard deviation of 0.111 instead of 0.157 for the first
-  kernel, and of 0.0227 instead of 0.0507 for the first matrix.
+  kernel, and of 0.0227 instead of 0.0508 for the first matrix.
 - Virtual batch normalization (`hebbes.policies.virtual_batch`) is an option. It acts before the tanh of each
   convolution.
 """

@@ -5,7 +5,6 @@ rules", arXiv 2104.07959: k-means over the coefficients of all synapses. This mo
 step by step: for that, train and merge again. Clusters start by k-means++ (Arthur & Vassilvitskii 2007, SODA).
 """
 
-import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from itertools import accumulate, pairwise
@@ -13,7 +12,7 @@ from math import prod
 
 import numpy as np
 from jaxtyping import Float, Float32, Int
-from scipy.cluster.vq import kmeans2
+from scipy.cluster.vq import vq
 
 from hebbes.contracts.policy import Buffers
 from hebbes.policies.coefficients import read_synaptic_coefficients
@@ -23,6 +22,8 @@ from hebbes.policies.sharing import format_table_name
 
 MERGEABLE = ("synapse", "modulo", "clusters")
 ITERATIONS = 50
+_MOST_DISTANCES = 2**24
+"""That are in memory at the same time."""
 
 
 @dataclass(frozen=True)
@@ -77,12 +78,26 @@ def _make_tables(numbers: Int[np.ndarray, " synapses"], shapes: Mapping[str, tup
 def _find_clusters(
     points: Float[np.ndarray, "synapses coefficients"], count: int, rng: np.random.Generator
 ) -> tuple[Float[np.ndarray, "rules coefficients"], Int[np.ndarray, " synapses"]]:
-    """Centroids, and the number of each point's centroid. Every centroid is the mean of at least one point."""
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "One of the clusters is empty")  # it is dropped below
-        centroids, numbers = kmeans2(points, _draw_distant_points(points, count, rng), ITERATIONS, minit="matrix")
+    """Centroids, and the number of each point's centroid. Every centroid is the mean of at least one point.
+
+    Lloyd's iterations. SciPy's `kmeans2` has the distances of all points to all centroids in memory.
+    """
+    centroids = _draw_distant_points(points, count, rng)
+    for _ in range(ITERATIONS):
+        numbers = _find_nearest(points, centroids)
+        counts = np.bincount(numbers, minlength=len(centroids))
+        sums = np.stack([np.bincount(numbers, column, minlength=len(centroids)) for column in points.T], axis=1)
+        centroids = np.where(counts[:, None], sums / np.maximum(counts, 1)[:, None], centroids)
     used, numbers = np.unique(numbers, return_inverse=True)
     return centroids[used], numbers
+
+
+def _find_nearest(
+    points: Float[np.ndarray, "synapses coefficients"], centroids: Float[np.ndarray, "rules coefficients"]
+) -> Int[np.ndarray, " synapses"]:
+    """The number of each point's nearest centroid."""
+    size = max(1, _MOST_DISTANCES // len(centroids))
+    return np.concatenate([vq(points[start : start + size], centroids)[0] for start in range(0, len(points), size)])
 
 
 def _draw_distant_points(

@@ -41,8 +41,8 @@ METRICS: Mapping[str, str] = {
     "is_rl": "1 for an individual that was trained by gradients, else 0",
     "rl_share": "share of the individuals so far that were trained by gradients, each kind counted from 1; with "
     "generations, of those of this one",
-    "rl_parent_share": "share of the members that move the mean, the best half, that was trained by gradients; NaN "
-    "if none do",
+    "rl_parent_share": "share of the members that move the mean, the best half, that was trained by gradients; empty "
+    "if none moves it",
     "mean_share": "share of the way to the individual by which the mean has moved; in one_plus_one_rl 1 if it was "
     "accepted, else 0",
     "success_rate": "share of the last ten individuals that have taken the mean's place; empty before the tenth",

@@ -220,6 +220,8 @@ def _check_options(config: TrainConfig, policy: MLP) -> None:
             f"leave it out, or train with --algorithm {' or '.join(limited)}"
         )
     settings, budget = config.settings, config.training.max_env_steps
+    if settings.device == "cuda" and config.engine.engine == "ray" and settings.count_worker_jobs():
+        raise ValueError("device must be cpu with --engine ray, whose nodes are not asked for a GPU, got cuda")
     if settings.count_actors() and budget is not None and settings.start_steps >= budget:
         raise ValueError(
             f"start_steps must be less than max_env_steps {budget}, because nothing is trained by gradients before, "

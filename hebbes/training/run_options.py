@@ -39,7 +39,7 @@ class RunOptions:
     )
     init_from: str | None = option(
         None,
-        "start from the weights of this policy file, or zoo:NAME, or a file that the reference saved with torch.save",
+        "start from the weights of this policy file, or zoo:NAME, or a file that Najarro & Risi's code saved",
     )
     seed: int = option(0, "seed of every random stream", range=">= 0")
     seeds: int = option(

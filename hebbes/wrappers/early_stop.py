@@ -41,7 +41,7 @@ class EarlyStop(BatchWrapper):
     )
     counts_grace: bool = option(
         False,
-        "also count rewards within early_stop_grace_steps, as versions without this option did",
+        "also count rewards within early_stop_grace_steps, as before 2026-11-22",
         needs={"grace_steps": ()},
         flag="early_stop_counts_grace",
     )

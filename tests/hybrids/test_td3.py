@@ -207,6 +207,10 @@ def test_a_simulator_that_fails_later_costs_only_its_episode(tmp_path):
         ({"algorithm": "acem_rl", "actor_workers": 257}, r"^actor_workers must be in \[1, 256\], got 257"),
         ({"algorithm": "acem_rl", "batch_size": 10**12}, r"^batch_size 10{12} would take about"),
         ({"gradient_threads": 10**5}, r"gradient_threads must be in \[1, 1024\], got 100000"),
+        (
+            {"algorithm": "acem_rl", "engine": "ray", "device": "cuda"},
+            "device must be cpu with --engine ray, whose nodes are not asked for a GPU, got cuda",
+        ),
         ({"max_env_steps": 250}, r"start_steps must be less than max_env_steps 250, .*, got 250"),
         (
             {"gymnasium_wrappers": ["RescaleAction: {min_action: -3.0e+38, max_action: 3.0e+38}"]},

@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 
+from hebbes.policies import rule_merging
 from hebbes.policies.coefficients import read_synaptic_coefficients
 from hebbes.policies.hebbian import Hebbian
 from hebbes.policies.mlp import MLP
@@ -45,6 +46,21 @@ def groups():
     which = draw.permutation(np.arange(SYNAPSES) % 3)
     centers = np.array([[4.0] * COUNT, [-4.0] * COUNT, [4.0, -4.0, 4.0, -4.0, 4.0]])
     return which, (centers[which] + 0.1 * draw.normal(size=(SYNAPSES, COUNT))).astype(np.float32)
+
+
+def test_the_distances_in_memory_are_limited(monkeypatch):
+    coefficients = np.random.default_rng(3).normal(size=(SYNAPSES, COUNT)).astype(np.float32)
+    policy, sizes, nearest = make_policy(), [], rule_merging.vq
+    row = make_row(policy, coefficients)
+    monkeypatch.setattr(
+        rule_merging, "vq", lambda points, centroids: sizes.append(len(points)) or nearest(points, centroids)
+    )
+    whole = merge_rules(policy, row, {}, 6, make_rng())
+    assert set(sizes) == {SYNAPSES}
+    sizes.clear()
+    monkeypatch.setattr(rule_merging, "_MOST_DISTANCES", 65)
+    assert np.array_equal(merge_rules(policy, row, {}, 6, make_rng()).weights, whole.weights)
+    assert set(sizes) == {10, SYNAPSES % 10}
 
 
 def test_the_iterations_end_where_each_synapse_has_the_nearest_rule():

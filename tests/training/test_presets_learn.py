@@ -23,11 +23,11 @@ def test_cartpole_is_solved_by_its_preset(trainer, tmp_path):
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("modulation", "generations", "least", "most"),
-    [("reward", 10, 10, 27.5), ("none", 20, -3, 3)],
+    [("reward", 10, 10, 27.7), ("none", 20, -3, 3)],
     ids=["reward", "without reward"],
 )
 def test_only_a_policy_that_sees_reward_follows_it_in_the_t_maze(modulation, generations, least, most, tmp_path):
-    # 30 trials; the expected return is at most 27: the first good arm is guessed, and the change is missed once
+    # 30 trials; the expected return is at most 27.2 (docs/plasticity.md)
     flags = ["--environment", "TMaze-v0", "--folder", str(tmp_path), "--test_episodes", "0", "--seed", "7"]
     flags += ["--modulation", modulation, "--generations", str(generations), "--eval_every", "5", "--threads", "1"]
     (run,) = prepare(parse_config("hebbian", flags, "test"))
@@ -39,10 +39,10 @@ def test_only_a_policy_that_sees_reward_follows_it_in_the_t_maze(modulation, gen
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("flag", "generations", "least", "most"), [("--eligibility", 10, 15, 34.5), ("--no_eligibility", 20, -3, 3)]
+    ("flag", "generations", "least", "most"), [("--eligibility", 10, 15, 36.7), ("--no_eligibility", 20, -3, 3)]
 )
 def test_only_a_policy_with_eligibility_follows_a_delayed_reward(flag, generations, least, most, tmp_path):
-    # two junctions and 40 trials; the expected return is at most 34
+    # two junctions and 40 trials; the expected return is at most 36.15 (docs/plasticity.md)
     flags = ["--environment", "TMaze-v0", "--preset", "delayed", "--folder", str(tmp_path), "--test_episodes", "0"]
     flags += [flag, "--generations", str(generations), "--eval_every", "5", "--seed", "200", "--threads", "1"]
     (run,) = prepare(parse_config("hebbian", flags, "test"))
