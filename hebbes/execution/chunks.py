@@ -3,7 +3,8 @@
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
-from threading import Event, Lock
+from threading import Event, Lock, get_ident
+from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float, Float64
@@ -40,6 +41,15 @@ class EnvKey:
     morphology: str
     chunk: range | None
     """None: any chunk."""
+
+
+class _IdleEnv(NamedTuple):
+    """An environment that is kept, with the generation and the thread of its last use."""
+
+    key: EnvKey
+    env: BatchEnv
+    generation: int
+    thread: int
 
 
 @dataclass(frozen=True)
@@ -93,8 +103,8 @@ class ChunkEvaluator:
 
     def __init__(self, task: Task):
         self._task = task
-        self._idle: dict[Purpose, list[tuple[EnvKey, BatchEnv, int]]] = defaultdict(list)
-        """The environments that are kept, with the generation of their last use. The one used last is the last one."""
+        self._idle: dict[Purpose, list[_IdleEnv]] = defaultdict(list)
+        """The environment that was used last is the last one."""
         self._max_idle: dict[Purpose, int] = defaultdict(int)
         self._lock = Lock()
         self._abandoned = Event()
@@ -166,7 +176,7 @@ class ChunkEvaluator:
     def close(self) -> None:
         """Frees the simulators."""
         with self._lock:
-            envs = [env for idle in self._idle.values() for _, env, _ in idle]
+            envs = [each.env for idle in self._idle.values() for each in idle]
             self._idle.clear()
         for env in envs:
             close_part("a wrapper", env)
@@ -211,13 +221,17 @@ class ChunkEvaluator:
         return EnvKey(context.purpose, seeds, morphology, chunk)
 
     def _take_env(self, key: EnvKey, env_threads: int) -> BatchEnv:
-        """An idle environment that was made for this key, or a new one."""
+        """An idle environment that was made for this key, or a new one.
+
+        It is this thread's last one if possible. A job that computes gradients before it plays would find that others
+        have meanwhile played later episodes in that of another thread.
+        """
         with self._lock:
             idle = self._idle[key.purpose]
-            for number, (other, env, _) in enumerate(idle):
-                if other == key:
-                    del idle[number]
-                    return env
+            fitting = [number for number, each in enumerate(idle) if each.key == key]
+            own = [number for number in fitting if idle[number].thread == get_ident()]
+            if fitting:
+                return idle.pop((own or fitting)[0]).env
         training = key.purpose is Purpose.TRAINING
         return make_batch_env(
             self._task.environment, key.seeds, threads=env_threads, training=training, morphology=key.morphology
@@ -233,9 +247,9 @@ class ChunkEvaluator:
         with self._lock:
             most = self._max_idle[key.purpose] = max(self._max_idle[key.purpose], max_idle)
             idle = self._idle[key.purpose]
-            idle.append((key, env, generation))
-            while sum(each.num_envs for _, each, _ in idle) > most:
-                was_used = idle[0][2] == generation
-                surplus.append(idle.pop(-1 if was_used else 0)[1])
+            idle.append(_IdleEnv(key, env, generation, get_ident()))
+            while sum(each.env.num_envs for each in idle) > most:
+                was_used = idle[0].generation == generation
+                surplus.append(idle.pop(-1 if was_used else 0).env)
         for each in surplus:
             close_part("a wrapper", each)

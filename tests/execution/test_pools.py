@@ -1,6 +1,8 @@
 """EnvPool's pools: each chunk returns to the worker that has its pool, and no worker keeps pools without a bound."""
 
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
+from threading import Barrier
 
 import numpy as np
 import pytest
@@ -12,6 +14,7 @@ from hebbes.execution import workers
 from hebbes.execution.chunks import ChunkEvaluator, Task
 from hebbes.execution.episode import Agent
 from hebbes.execution.in_process import InProcess
+from hebbes.execution.transitions import TransitionRecorder
 from hebbes.execution.workers import Workers
 from hebbes.policies.linear import Linear
 from hebbes.strategies.core.populations import GaussianPopulation
@@ -88,7 +91,7 @@ def play_chunks(evaluator, numbers, generation, max_idle=12):
     for number in numbers:
         ids = range(3 * number, 3 * number + 3)
         evaluator.evaluate(make_population(18), ids, make_generation(generation), 1, max_idle)
-    return [(key.chunk.start // 3, env) for key, env, _ in evaluator._idle[Purpose.TRAINING]]
+    return [(each.key.chunk.start // 3, each.env) for each in evaluator._idle[Purpose.TRAINING]]
 
 
 def test_a_worker_that_helps_others_keeps_a_bounded_number_of_pools(evaluator):
@@ -123,11 +126,41 @@ def test_a_worker_keeps_its_share_and_what_grew_before(members):
     assert InProcess(REACHER, chunk_size=4, threads=2)._count_idle_envs(members) == members.stop
 
 
+class Meeting(TransitionRecorder):
+    """Waits in the first env step for the episodes of others."""
+
+    def __init__(self, barrier):
+        super().__init__(num_members=1)
+        self.wait = barrier.wait
+
+    def explore(self, actions):
+        self.wait(60)
+        self.wait = lambda _: None
+        return actions
+
+
+def test_a_thread_that_lets_later_episodes_pass_finds_its_own_pool(evaluator, tmp_path, monkeypatch):
+    monkeypatch.setattr(EnvPoolEnv, "_build", log_calls(tmp_path / "built", EnvPoolEnv._build))
+    barrier = Barrier(2)
+
+    def play(episode):
+        recorder = Meeting(barrier) if episode < 2 else None
+        evaluator.evaluate(make_population(1), range(1), make_generation(episode), 1, max_idle=4, recorder=recorder)
+
+    with ThreadPoolExecutor(1) as one, ThreadPoolExecutor(1) as other:
+        for future in [one.submit(play, 0), other.submit(play, 1)]:
+            future.result()
+        for episode in (3, 4, 5):
+            other.submit(play, episode).result()
+        one.submit(play, 2).result()
+    assert count_lines(tmp_path / "built") == 2
+
+
 def test_an_evaluation_keeps_its_own_pools_and_none_of_training(evaluator):
     play_chunks(evaluator, range(4), 0)
     for generation, ids in enumerate((range(5), range(4))):
         evaluator.evaluate(make_population(5), ids, make_generation(generation, Purpose.EVALUATION), max_idle=5)
-    kept = [(key.purpose, len(key.seeds)) for idle in evaluator._idle.values() for key, _, _ in idle]
+    kept = [(each.key.purpose, len(each.key.seeds)) for idle in evaluator._idle.values() for each in idle]
     assert kept == [(Purpose.TRAINING, 3)] * 4 + [(Purpose.EVALUATION, 4)]
 
 
