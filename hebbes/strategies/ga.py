@@ -5,7 +5,7 @@ Alternative for Training Deep Neural Networks for Reinforcement Learning", arXiv
 
 - The members of the first generation are mutants of the initial parameters. The paper initializes them one by one.
 - The elite takes the place of the mean policy. It is evaluated again in every generation, in the same episodes as the
-  others. The paper evaluates the ten best in 30 more episodes.
+  others unless `--episode_seeds` gives them their own. The paper evaluates the ten best in 30 more episodes.
 - The elite stays on a tie. Failed members never become parents.
 - Genomes of more than eight mutations become a row of weights. Workers get seeds and at most one row per parent.
 """

@@ -5,7 +5,7 @@ Strategies", Springer Handbook of Computational Intelligence, sec. 3.1, which ne
 1/5) / d) with d = sqrt(n + 1). Departures:
 
 - The parent takes the place of the mean policy. It is evaluated again in every generation, in the same episodes as the
-  candidate, so that a lucky return does not last.
+  candidate unless `--episode_seeds independent`, so that a lucky return does not last.
 - A tie is accepted but does not change sigma. Otherwise sigma would grow without bound where all returns are equal.
 - Sigma has a floor.
 """

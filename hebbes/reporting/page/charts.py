@@ -92,19 +92,15 @@ def _list_interval_layers(
     }
     circle = {"type": "point", "color": INK, "opacity": 0.6, "size": 40, "yOffset": 10}
     run = {"tooltip": [name, {"field": "run", "title": "run"}, *number]}
-    layers: list[dict[str, Any]] = [
-        {"mark": dot, "encoding": {"y": y, "x": x, **interval}},
-        {"mark": above, "encoding": {"y": y, "x": {"value": 0}, "text": {"field": "name"}}},
+    line = {"type": "rule", "strokeDash": [4, 4], "color": INK, **MARK}
+    layers: list[tuple[dict[str, Any], bool]] = [
+        ({"mark": {"type": "rule", "strokeWidth": 3, "color": INK}, "encoding": bar}, has_intervals),
+        ({"mark": dot, "encoding": {"y": y, "x": x, **interval}}, True),
+        ({"mark": above, "encoding": {"y": y, "x": {"value": 0}, "text": {"field": "name"}}}, True),
+        ({"data": {"name": "runs"}, "mark": circle, "encoding": {"y": y, "x": x, **run}}, has_circles),
+        ({"mark": line, "encoding": {"x": {"datum": 0.5}}}, are_probabilities),
     ]
-    # Vega warns of layers without data
-    if has_intervals:
-        layers.insert(0, {"mark": {"type": "rule", "strokeWidth": 3, "color": INK}, "encoding": bar})
-    if has_circles:
-        layers.append({"data": {"name": "runs"}, "mark": circle, "encoding": {"y": y, "x": x, **run}})
-    if are_probabilities:
-        line = {"type": "rule", "strokeDash": [4, 4], "color": INK, **MARK}
-        layers.append({"mark": line, "encoding": {"x": {"datum": 0.5}}})
-    return layers
+    return [layer for layer, is_drawn in layers if is_drawn]  # Vega warns of layers without data
 
 
 def make_histogram_chart(
