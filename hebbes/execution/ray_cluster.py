@@ -24,7 +24,7 @@ JOIN_SECONDS = 15.0
 """Time in which a cluster must let us in."""
 
 FIRST_SECONDS = 10.0
-"""Time for the first nodes to say what they are like, and for a CPU to become free."""
+"""Time for a CPU to become free, and for the other nodes to say what they are like once one may be used."""
 
 REFRESH_SECONDS = 1.0
 """How often the list of nodes is read."""
@@ -159,7 +159,10 @@ class RayCluster:
         return f"node {node.address} {reason}"
 
     def _wait_for_first_nodes(self) -> None:
-        """ValueError if a first node is refused, or if no CPU is free. One that is slow to answer may come later."""
+        """ValueError if a first node is refused, or if no CPU is free.
+
+        A node that is slow to answer may come later, if there is another one to begin with.
+        """
         until = time.monotonic() + FIRST_SECONDS
         while True:
             refusals, is_free = self._read_changes(), any(node.free for node in self.nodes.values())
@@ -170,7 +173,7 @@ class RayCluster:
             if refusals:
                 self.leave()
                 raise ValueError(refusals[0])
-            if is_over or (is_free and not self._asked):
+            if (is_over and self.nodes) or (is_free and not self._asked):
                 return
             time.sleep(0.05)
 
