@@ -180,7 +180,8 @@ class Search:
     def load_state_dict(self, state: Mapping[str, np.ndarray]) -> None:
         """Continues from what `state_dict` of a search with the same strategy, settings and seed returned.
 
-        What follows has the same bits as without the interruption. Candidates that were asked for but not told must be
+        What follows has the same bits as without the interruption, if `cma_es`, `sep_cma_es`, `xnes`, `cr_fm_nes` and
+        the optimizer `clipup` have as many BLAS threads as before. Candidates that were asked for but not told must be
         asked for again. Raises ValueError or KeyError for the state of another strategy.
 
         Examples:

@@ -24,7 +24,7 @@ from hebbes.training.contract_checks import try_policy
 from hebbes.training.memory_check import check_run_memory
 from hebbes.training.owners import AUTO, find_trainer
 from hebbes.training.run_state import Run
-from hebbes.training.starting_point import MAX_WEIGHTS, find_starting_point
+from hebbes.training.starting_point import MAX_WEIGHTS, draw_initial_params, find_starting_point
 
 
 def assemble_run(config: TrainConfig, folder: Path, checkpoint: Checkpoint | None = None) -> Run:
@@ -48,7 +48,8 @@ def assemble_run(config: TrainConfig, folder: Path, checkpoint: Checkpoint | Non
         progress, conditions = Progress(), find_conditions()
     else:
         _check_fits(checkpoint, agent)
-        initial, buffers = checkpoint.latest.weights, checkpoint.latest.buffers
+        # not today's weights, from which the initial sigma might be too small to start; the state replaces them
+        initial, buffers = draw_initial_params(config, agent), checkpoint.latest.buffers
         progress, conditions = checkpoint.progress, checkpoint.conditions
     with convert_errors("policy", config.choices.policy):
         agent.policy.check_buffers(buffers)

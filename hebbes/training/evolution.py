@@ -49,6 +49,7 @@ class Evolution(Trainer):
         self._config, self._policy = config, task.agent.policy
         self._options: EvolutionOptions = config.trainer_options
         self.num_units = self._options.generations
+        measure_evolution(config, self._policy).check_state()
         make_strategy = partial(_make_strategy, config, self._policy.layout, weights)
         try_strategy(self._options.strategy, make_strategy, self._policy.layout)
         _check_start(config, make_strategy())  # one that is thrown away, because asking may change it

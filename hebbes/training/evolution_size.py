@@ -33,24 +33,39 @@ class EvolutionSize(SearchSize):
 
     def estimate_memory(self) -> SearchMemory:
         """What the class of the strategy says, or a guess for a user's own that does not say it."""
-        found = find_class("strategy", self.strategy)
-        if isinstance(found, EstimatesMemory) and ismethod(found.memory):
-            with convert_errors("strategy", self.strategy):
-                return found.memory(self.settings, self.num_params, self.population_size)
         vector = 8 * self.num_params
-        return SearchMemory(UNKNOWN_VECTORS * vector, UNKNOWN_VECTORS * vector, vector)
+        return self._ask_class() or SearchMemory(UNKNOWN_VECTORS * vector, UNKNOWN_VECTORS * vector, vector)
+
+    def check_state(self) -> None:
+        """ValueError if the class of the strategy says that its state may become larger than a checkpoint holds."""
+        from hebbes.files.checkpoint import MAX_STATE_BYTES  # imports safetensors
+
+        memory = self._ask_class()
+        if memory is not None and memory.state > MAX_STATE_BYTES:
+            raise ValueError(
+                f"strategy {self.strategy} may keep {memory.state:,} bytes, and a checkpoint holds "
+                f"{MAX_STATE_BYTES:,} of them; {self.advice}"
+            )
+
+    def _ask_class(self) -> SearchMemory | None:
+        """What the class of the strategy says; None if it does not say it."""
+        found = find_class("strategy", self.strategy)
+        if not (isinstance(found, EstimatesMemory) and ismethod(found.memory)):
+            return None
+        with convert_errors("strategy", self.strategy):
+            return found.memory(self.settings, self.num_params, self.population_size)
 
 
 def measure_evolution(config: TrainConfig, policy: Policy) -> EvolutionSize:
     """The quantities of the search that the config describes."""
     options, settings, num_params = config.trainer_options, config.settings, policy.layout.num_params
-    population_size = _count_members(settings, num_params)
+    population_size = _count_largest_population(options, _count_members(settings, num_params))
     grows = options.num_interactions is not None
     return EvolutionSize(
         strategy=options.strategy,
         settings=settings,
         num_params=num_params,
-        population_size=_count_largest_population(options, population_size),
+        population_size=population_size,
         episodes_per_member=options.episodes_per_member,
         rank=getattr(settings, "rank", 0) if getattr(settings, "sampler", "") == LOW_RANK else 0,
         noise_bytes=_count_noise_bytes(settings, population_size, num_params),

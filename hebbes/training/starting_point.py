@@ -30,14 +30,18 @@ COMPARED = ("environment", "env_kwargs", "gymnasium_wrappers", "wrappers", "morp
 """Fields of an environment that a policy is trained for. The back end is not among them: it should not matter."""
 
 
+def draw_initial_params(config: TrainConfig, agent: Agent) -> Float32[np.ndarray, " params"]:
+    """The new parameters of this seed."""
+    return agent.policy.initial_params(make_generator(config.run.seed, Purpose.INITIAL_PARAMS))
+
+
 def find_starting_point(
     config: TrainConfig, agent: Agent, environment: EnvironmentSpec
 ) -> tuple[Float32[np.ndarray, " params"], Buffers]:
     """Parameters and buffers to start from; ValueError if those of a file are for another network."""
     _check_virtual_batch(agent)
     if config.run.init_from is None:
-        params = agent.policy.initial_params(make_generator(config.run.seed, Purpose.INITIAL_PARAMS))
-        return params, _collect_virtual_batch(config, agent, environment)
+        return draw_initial_params(config, agent), _collect_virtual_batch(config, agent, environment)
     if is_torch_file(Path(config.run.init_from)):
         with _name_option_in_errors():
             params = read_torch_weights(Path(config.run.init_from), agent.policy)

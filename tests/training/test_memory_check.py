@@ -114,6 +114,15 @@ def test_a_covariance_that_does_not_fit_names_the_policy(refusal, tmp_path):
         assert "; sep_cma_es keeps only a diagonal, or a smaller policy (policy, hidden_sizes)" in line
 
 
+def test_parents_that_no_checkpoint_would_hold_are_refused(tmp_path):
+    """Until its eighth generation `ga` keeps one row of weights, then one for each parent."""
+    config = make_scripted_config(tmp_path, strategy="ga", parents=150, population_size=200)
+    policy = Linear((2000,), 1000, bias=False)
+    with pytest.raises(ValueError, match=r"strategy ga may keep 1,208,000,000 bytes, and a checkpoint holds 937,"):
+        measure_evolution(config, policy).check_state()
+    measure_evolution(make_scripted_config(tmp_path, strategy="ga", parents=20), policy).check_state()
+
+
 @pytest.mark.usefixtures("limited_memory")
 def test_frames_of_a_virtual_batch_are_counted_before_they_are_played(refusal, tmp_path):
     flags = ["--environment", "CarRacing-v3", "--virtual_batch", HUGE, "--popsize", "4", "--test_episodes", "0"]
@@ -270,8 +279,11 @@ def test_sizes_read_as_people_write_them(number, text):
     assert format_bytes(number) == text
 
 
-@pytest.mark.parametrize(("members", "params", "directions"), [(10, 100, 5), (400, 100, 32), (400, 8, 8)])
-def test_a_thread_keeps_the_orthogonal_directions_of_a_block(members, params, directions, tmp_path):
-    config = make_scripted_config(tmp_path, sampler="orthogonal", population_size=members)
+@pytest.mark.parametrize(
+    ("members", "growth", "params", "directions"),
+    [(10, {}, 100, 5), (400, {}, 100, 32), (400, {}, 8, 8), (10, {"num_interactions": 1000}, 100, 32)],
+)
+def test_a_thread_keeps_the_orthogonal_directions_of_a_block(members, growth, params, directions, tmp_path):
+    config = make_scripted_config(tmp_path, sampler="orthogonal", population_size=members, **growth)
     policy = Linear((params,), 1, bias=False)
     assert measure_evolution(config, policy).noise_bytes == 8 * params * directions

@@ -229,3 +229,11 @@ def test_a_folder_in_the_place_of_a_file_is_named(tmp_path):
     (folder / "best.dat").mkdir()
     with pytest.raises(TrainingError, match=f"generation 4 could not be saved: Is a directory: {folder}/best.dat$"):
         resume(folder, generations=4)
+
+
+def test_printing_the_options_of_a_run_does_not_run_it(tmp_path, capsys):
+    folder = train(make_scripted_config(tmp_path, generations=2))
+    with pytest.raises(SystemExit) as ended:
+        parse_config("static", ["--resume", str(folder), *IMPORT, "--generations", "7", "--print_config"], "")
+    assert ended.value.code == 0
+    assert "generations: 7\n" in capsys.readouterr().out

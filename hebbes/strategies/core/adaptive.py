@@ -35,7 +35,7 @@ class AdaptiveSettings:
 
     population_size: int | None = option(
         None,
-        "members per generation (default: 4 + 3 ln of the number of parameters)",
+        "members per generation (default: 4 + 3 ln of the number of parameters, made even where pairs are antithetic)",
         range=f">= {MIN_POPULATION_SIZE}",
         search=Choice((16, 32, 64, 128, 256)),
     )
