@@ -69,7 +69,7 @@ def test_lost_output_is_one_line_and_status_1(output, reason, command, what, mad
     stdout = output()
     try:
         done = subprocess.run(
-            called(command), stdout=stdout, stderr=subprocess.PIPE, text=True, timeout=120, cwd=tmp_path, env=FROM_HERE
+            called(command), stdout=stdout, stderr=subprocess.PIPE, text=True, timeout=300, cwd=tmp_path, env=FROM_HERE
         )
     finally:
         os.close(stdout)
@@ -84,7 +84,7 @@ def test_lost_output_is_one_line_and_status_1(output, reason, command, what, mad
 @NO_DEVICE
 def test_a_mistake_has_status_2_where_standard_error_is_full():
     refused = called(["train_static.py", "--popsize", "abc"])
-    assert subprocess.run(["sh", "-c", 'exec "$@" 2>/dev/full', "sh", *refused], timeout=120).returncode == 2
+    assert subprocess.run(["sh", "-c", 'exec "$@" 2>/dev/full', "sh", *refused], timeout=300).returncode == 2
 
 
 @pytest.mark.parametrize("output", [pytest.param(FULL.values[0], marks=NO_DEVICE), CLOSED[0]])
@@ -112,7 +112,7 @@ def test_a_run_that_nobody_can_read_goes_on_to_its_end(output, tmp_path):
 )
 def test_a_program_runs_without_standard_streams(command, policy_file, tmp_path):
     closed = ["sh", "-c", 'exec "$@" <&- >&- 2>&-', "sh"]
-    assert subprocess.run([*closed, *called(command)], timeout=120, cwd=tmp_path, env=FROM_HERE).returncode == 0
+    assert subprocess.run([*closed, *called(command)], timeout=300, cwd=tmp_path, env=FROM_HERE).returncode == 0
     assert (tmp_path / "b.dat").is_file() == ("--output" in command)
 
 
@@ -121,7 +121,7 @@ def test_simulators_whose_packages_start_programs_run_without_standard_error(tmp
     flags = ["--environment", "Hopper-v5", "--folder", str(tmp_path), "--generations", "1", "--popsize", "4"]
     flags += ["--max_episode_steps", "3", "--test_episodes", "0", "--threads", "1", "--backend", "gymnasium"]
     closed = ["sh", "-c", 'exec "$@" 2>&-', "sh"]
-    assert subprocess.run([*closed, *called(["train_static.py", *flags])], timeout=120, env=FROM_HERE).returncode == 0
+    assert subprocess.run([*closed, *called(["train_static.py", *flags])], timeout=300, env=FROM_HERE).returncode == 0
 
 
 def test_letters_that_the_output_does_not_have_lose_no_results(policy_file):

@@ -131,7 +131,7 @@ def find_results(tmp_path):
 @pytest.mark.slow
 def test_what_is_there_is_not_measured_again(tmp_path, harness):
     broken = harness(BREAKS="1")
-    said, _ = broken.communicate(timeout=120)
+    said, _ = broken.communicate(timeout=300)
     assert broken.returncode == 1, said
     lines = said.splitlines()
     assert lines[0] == ("lacking is left out: no_such_package is not installed, see benchmarks/peers/requirements.txt")
@@ -142,7 +142,7 @@ def test_what_is_there_is_not_measured_again(tmp_path, harness):
     assert "RuntimeError: broken" in (tmp_path / "results" / names[1]).with_suffix(".log").read_text()
     before = (tmp_path / "results" / names[0]).read_bytes()
     mended = harness()
-    said, _ = mended.communicate(timeout=120)
+    said, _ = mended.communicate(timeout=300)
     assert said.splitlines()[1].startswith("1 of 2 runs are left")
     assert mended.returncode == 0 and names[0] not in said and names[1] in said
     assert find_results(tmp_path) == names and (tmp_path / "results" / names[0]).read_bytes() == before
@@ -166,7 +166,7 @@ def test_a_stop_loses_one_run_and_leaves_no_process(tmp_path, harness, number):
         assert stopped.poll() is None
         time.sleep(0.05)
     stopped.send_signal(number)
-    said, _ = stopped.communicate(timeout=60)
+    said, _ = stopped.communicate(timeout=300)
     assert stopped.returncode == 128 + number and "Traceback" not in said
     assert find_results(tmp_path) == ["CartPole-v1-fake-0.3s-1cores-10evaluations-seed0.json"]
     with pytest.raises(ProcessLookupError):
@@ -183,7 +183,7 @@ def test_a_stop_loses_one_run_and_leaves_no_process(tmp_path, harness, number):
 )
 def test_bad_arguments_are_refused(harness, flags, said):
     refused = harness(*flags)
-    text, _ = refused.communicate(timeout=120)
+    text, _ = refused.communicate(timeout=300)
     assert refused.returncode == 2 and said in text.splitlines()[-1]
 
 

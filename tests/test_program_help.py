@@ -16,7 +16,7 @@ ROOT = Path(__file__).parent.parent
 
 def run(*arguments):
     """The finished process of a Python with these arguments."""
-    return subprocess.run([sys.executable, *arguments], capture_output=True, text=True, timeout=120, cwd=ROOT)
+    return subprocess.run([sys.executable, *arguments], capture_output=True, text=True, timeout=300, cwd=ROOT)
 
 
 @pytest.mark.parametrize("name", PAGES)

@@ -109,7 +109,7 @@ def test_a_file_that_cannot_be_played_is_reported_beside_the_others_with_status_
     )
     files = [str(folder / name) for name in ("best.dat", "latest.dat")]
     command = [sys.executable, "-c", program, "--path_weights", *files, "--episodes", "2", "--json"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, cwd=ROOT)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, cwd=ROOT)
     assert (done.returncode, done.stderr) == (1, f"workers\nstopped: {files[0]}: no\n")
     first, second = json.loads(done.stdout)["files"]
     assert (first["failed"], first["faults"], first["returns"]) == (2, {"no": 2}, [[None, None]])
@@ -142,7 +142,7 @@ def test_video_and_plots_are_written_though_something_could_not_be_played(tmp_pa
         flags = ["--path_weights", tmp_path / "a.dat", "--freeze_at", 0, "--episodes", 1, "--max_episode_steps", 5]
         flags += ["--threads", 1, "--plots", tmp_path / broken, "--video", tmp_path / f"{broken}.mp4"]
         command = [sys.executable, "-c", program, broken, *map(str, flags)]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=120, cwd=ROOT)
+        done = subprocess.run(command, capture_output=True, text=True, timeout=300, cwd=ROOT)
         assert done.returncode == 1, done.stderr
         assert f"stopped: {tmp_path / 'a.dat'}: no workers\n{said}" in done.stderr
         told = [f"video  {tmp_path / '2.mp4'}  6 frames, 0.12 s", *(f"plot  {tmp_path / name}" for name in names[:2])]
@@ -253,13 +253,13 @@ def test_a_users_own_environment_policy_and_wrapper(tmp_path):
     flags += ["--wrappers", "mine:MyWrapper", "--folder", str(tmp_path), "--run_name", "a", "--threads", "2"]
     command = [sys.executable, str(ROOT / "train_static.py"), *flags, "--popsize", "4", "--generations", "2"]
     path = {"PYTHONPATH": str(tmp_path), "PATH": "/usr/bin:/bin"}
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, cwd=ROOT, env=path)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, cwd=ROOT, env=path)
     assert done.returncode == 0, done.stderr
     best = tmp_path / "Mine-v0" / "a" / "best.dat"
     command = [sys.executable, str(ROOT / "evaluate_static.py"), "--path_weights", str(best), "--import", "mine"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, cwd=ROOT, env=path)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, cwd=ROOT, env=path)
     assert done.stdout.splitlines()[-1].startswith("1  5.00 [5.00, 5.00]"), done.stderr
-    done = subprocess.run(command[:-2], capture_output=True, text=True, timeout=120, cwd=ROOT, env=path)
+    done = subprocess.run(command[:-2], capture_output=True, text=True, timeout=300, cwd=ROOT, env=path)
     assert done.returncode == 2
     assert "give --import mine " in done.stderr
 

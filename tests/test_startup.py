@@ -38,7 +38,7 @@ def refused(monkeypatch, capsys):
 @pytest.mark.parametrize("script", SCRIPTS)
 def test_without_the_requirements_every_program_says_what_to_do(script):
     command = [sys.executable, "-S", script, "--help"]  # -S: the installed packages are not found
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, cwd=ROOT, env={"PATH": "/usr/bin:/bin"})
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, cwd=ROOT, env={"PATH": "/usr/bin:/bin"})
     assert (done.returncode, done.stdout) == (2, "")
     (line,) = done.stderr.splitlines()
     assert line.startswith(f"{script}: error: numpy and {len(startup.PACKAGES) - 1} other packages are not installed")

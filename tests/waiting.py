@@ -3,7 +3,7 @@
 import time
 
 
-def wait_until(condition, seconds=120.0, interval=0.01):
+def wait_until(condition, seconds=300.0, interval=0.01):
     """Whether the condition became true in time."""
     deadline = time.monotonic() + seconds
     while not condition():

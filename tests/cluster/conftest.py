@@ -118,6 +118,6 @@ def hard_timeout():
     """Ends the whole process if a test hangs."""
     import faulthandler
 
-    faulthandler.dump_traceback_later(600, exit=True)
+    faulthandler.dump_traceback_later(1200, exit=True)
     yield
     faulthandler.cancel_dump_traceback_later()

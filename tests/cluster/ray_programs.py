@@ -27,7 +27,7 @@ def start_training(*arguments, cwd=ROOT, script="train_static.py", stdout=subpro
 
 
 def finish(process):
-    _, errors = process.communicate(timeout=120)
+    _, errors = process.communicate(timeout=300)
     assert process.returncode == 0, errors
 
 

@@ -20,7 +20,7 @@ def submit(cluster, folder, *arguments):
     command += ["--working-dir", folder, "--", sys.executable, "train_static.py", *map(str, arguments)]
     until = time.monotonic() + 60
     while True:
-        done = subprocess.run(command, cwd=folder.parent, capture_output=True, text=True, timeout=120)
+        done = subprocess.run(command, cwd=folder.parent, capture_output=True, text=True, timeout=300)
         if "No available agent" not in done.stderr or time.monotonic() > until:
             return done
         time.sleep(0.5)

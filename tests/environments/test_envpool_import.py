@@ -37,7 +37,7 @@ BY_ITSELF = f"import envpool; {PRINT_IDS}"
 @pytest.mark.slow
 def test_all_ids_are_registered_and_only_the_library_of_a_family_that_is_used_is_loaded():
     by_us, by_itself = (
-        subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120, check=True).stdout
+        subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=300, check=True).stdout
         for program in (BY_US, BY_ITSELF)
     )
     assert by_us == by_itself

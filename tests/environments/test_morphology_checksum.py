@@ -183,7 +183,7 @@ def test_a_file_that_may_not_be_read_is_refused(tmp_path):
         "os.setuid(65534)\n"
         "try:\n    sums.compute_morphology_checksum(Path(sys.argv[1]))\nexcept ValueError as error:\n    print(error)\n"
     )
-    done = subprocess.run([sys.executable, "-c", program, main], capture_output=True, text=True, timeout=60)
+    done = subprocess.run([sys.executable, "-c", program, main], capture_output=True, text=True, timeout=300)
     found = f"morphologies: cannot read {main.parent / 'x.obj'}, which {main} names: Permission denied\n"
     assert done.stdout == found, done.stderr
 

@@ -119,7 +119,7 @@ def test_engines_that_nobody_closed_do_not_hold_up_the_exit(tmp_path):
     )
     worker, hanging = program.stdout.readline(), program.stdout.readline()
     assert hanging.startswith("hanging in process")
-    printed, _ = program.communicate("go on\n", timeout=60)
+    printed, _ = program.communicate("go on\n", timeout=300)
     assert (program.returncode, printed) == (0, "")
     assert has_ended(int(worker), within=5)
 

@@ -45,7 +45,7 @@ def test_a_run_that_is_killed_goes_on_as_its_log_says(tmp_path):
     options = {**TINY, "folder": str(tmp_path / "runs"), "completion_log": str(log), "threads": 2, "engine": "workers"}
     options["max_env_steps"] = 4000
     program = start(options)
-    assert wait_until(lambda: log.exists() and len(log.read_text().splitlines()) > 25, 120)
+    assert wait_until(lambda: log.exists() and len(log.read_text().splitlines()) > 25)
     os.kill(program.pid, signal.SIGKILL)
     program.wait()
     done = log.read_text().splitlines()
@@ -68,9 +68,9 @@ def test_a_stop_in_the_warm_up_keeps_what_was_done(tmp_path):
     options = {**TINY, **budget, "folder": str(tmp_path), "threads": 2, "run_name": "a"}
     process = start(options)
     metrics = tmp_path / "Pendulum-v1" / "a" / "metrics.csv"
-    assert wait_until(lambda: metrics.exists() and len(metrics.read_text().splitlines()) > 4, 120)
+    assert wait_until(lambda: metrics.exists() and len(metrics.read_text().splitlines()) > 4)
     process.terminate()
-    assert process.wait(60) == 128 + signal.SIGTERM
+    assert process.wait(300) == 128 + signal.SIGTERM
     done = read_metrics(metrics)
     assert done["env_steps"][-1] < 5000 and np.isnan(done["mean_policy_return"]).all()
     resumed = hebbes.train({"resume": str(metrics.parent), "max_env_steps": 5600}, trainer="hybrid", quiet=True)
@@ -144,7 +144,7 @@ def test_a_simulator_that_fails_later_costs_only_its_episode(tmp_path, capsys):
 def test_a_run_of_two_seeds_has_one_log(tmp_path):
     log, options = tmp_path / "log", {**TINY, "folder": str(tmp_path), "max_env_steps": 1000, "threads": 1, "seeds": 2}
     process = start({**options, "completion_log": str(log), "run_name": "a"})
-    assert process.wait(120) == 0
+    assert process.wait(300) == 0
     assert {json.loads(line)["seed"] for line in log.read_text().splitlines()} == {3, 4}
 
 

@@ -143,7 +143,7 @@ def test_every_kernel_is_serial_and_releases_the_gil():
 def test_only_torch_modules_imports_torch():
     imports = "; ".join(f"import {name}" for name in MODULES if name != "hebbes.policies.torch_modules")
     command = f"import sys; {imports}; sys.exit('torch' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", command], timeout=120).returncode == 0
+    assert subprocess.run([sys.executable, "-c", command], timeout=300).returncode == 0
 
 
 def test_shapes(policy, weights, observations):

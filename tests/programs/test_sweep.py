@@ -240,7 +240,7 @@ def test_the_help_is_quick_and_has_the_options_of_the_trials_too():
         "except SystemExit as ended:\n"
         "    print(ended.code, sorted({'optuna', 'gymnasium', 'numba'} & set(sys.modules)), file=sys.stderr)\n"
     )
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120, cwd=ROOT)
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=300, cwd=ROOT)
     assert done.stderr == "0 []\n"
     assert "\nsweep:\n" in done.stdout
     for flag in ("--trials", "--storage", "--elite_share", "--max_env_steps"):
@@ -286,7 +286,7 @@ def test_a_sweep_on_a_terminal_shows_what_it_does(tmp_path):
 @pytest.mark.slow
 def test_a_quiet_sweep_prints_nothing(tmp_path):
     command = [sys.executable, "-m", "hebbes", "sweep", *make_arguments(tmp_path, trials=1, finalists=0), "--quiet"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, cwd=ROOT)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, cwd=ROOT)
     assert (done.returncode, done.stdout) == (0, "")
 
 

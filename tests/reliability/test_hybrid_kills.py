@@ -27,7 +27,7 @@ def start(options):
 
 
 def finish(process):
-    assert process.wait(120) == 0, process.stderr.read().decode()
+    assert process.wait(300) == 0, process.stderr.read().decode()
 
 
 def count_rows(metrics):

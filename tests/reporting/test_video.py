@@ -169,7 +169,7 @@ def test_a_killed_process_leaves_no_file_of_that_name(tmp_path):
         "        video.write(each)\n"
         "    os.kill(os.getpid(), signal.SIGKILL)\n"
     )
-    killed = subprocess.run([sys.executable, "-c", program, tmp_path / "episode.mp4"], timeout=120)
+    killed = subprocess.run([sys.executable, "-c", program, tmp_path / "episode.mp4"], timeout=300)
     assert killed.returncode == -signal.SIGKILL
     assert "episode.mp4" not in list_file_names(tmp_path)
 
