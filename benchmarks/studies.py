@@ -92,6 +92,21 @@ STUDIES = {
         options={"test_episodes": "100", "threads": "1"},
         seeds=range(20, 23),
     ),
+    "car_racing_long": Study(
+        minutes={"CarRacing-v3": 330},
+        methods={
+            "static": Method("train_static.py", {"preset": "linear", "episode_seeds": "paired"}),
+            "plastic": Method("train_hebbian.py", {"preset": "linear", "episode_seeds": "paired"}),
+        },
+        options={
+            "max_env_steps": "12000000",
+            "eval_every": "20",
+            "eval_episodes": "50",
+            "test_episodes": "100",
+            "threads": "1",
+        },
+        seeds=range(23, 26),
+    ),
     "swimmer": Study(
         minutes={"Swimmer-v5": 2},
         methods={name: Method("train_static.py", settings) for name, settings in SWIMMER.items()},
