@@ -5,7 +5,7 @@ trained. Each method is compared with each of the others, and the variants of a 
 """
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations
 from typing import Any, TypeAlias
@@ -107,12 +107,17 @@ def _format_group(config: EvaluateConfig, label: str, group: Group) -> str:
     )
 
 
-def warn_of_equal_seeds(group: Group, methods: Methods) -> Iterator[str]:
-    """A line for each method with files of the same seed of training, such as two files of one run."""
+def warn_of_equal_seeds(group: Group, methods: Methods, name_file: Callable[[int], str] = str) -> Iterator[str]:
+    """A line for each method with files of the same seed of training, such as two files of one run.
+
+    `name_file` returns what a file of this number is called.
+    """
     for label, runs in methods.items():
         seeds = [_find_training_seed(group[number, ""].entry.saved.provenance) for number in runs]
         equal = [
-            str(number) for number, seed in zip(runs, seeds, strict=True) if seed is not None and seeds.count(seed) > 1
+            name_file(number)
+            for number, seed in zip(runs, seeds, strict=True)
+            if seed is not None and seeds.count(seed) > 1
         ]
         if equal:
             yield f"{label}: not all runs are independent, because files {', '.join(equal)} share seeds of training"
@@ -134,10 +139,12 @@ def name_unit(methods: Methods, one: str, other: str) -> str:
     return "episode" if len(methods[one]) == len(methods[other]) == 1 else "run"
 
 
-def explain_missing_comparison(group: Group, methods: Methods, one: str, other: str) -> str:
+def explain_missing_comparison(
+    group: Group, methods: Methods, one: str, other: str, name_file: Callable[[int], str] = str
+) -> str:
     """Why two methods cannot be compared. Empty if they can."""
     numbers = (*methods[one], *methods[other])
-    failed = [str(number) for number in numbers if not np.isfinite(group[number, ""].returns).all()]
+    failed = [name_file(number) for number in numbers if not np.isfinite(group[number, ""].returns).all()]
     return f"left out, because of failed episodes of {', '.join(failed)}" if failed else ""
 
 

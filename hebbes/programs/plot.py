@@ -117,11 +117,13 @@ def _check_environment(runs: Sequence[SavedRun]) -> str:
 
 
 def describe_caps(runs: Sequence[SavedRun]) -> str:
-    """How training episodes are shorter than evaluations. Empty if they are not."""
+    """How training episodes are shorter than evaluations. Empty if they are not, or if it is not known."""
     from hebbes.environments.episode_limits import describe_episode_cap  # imports Gymnasium
-    from hebbes.environments.ids import register
+    from hebbes.environments.ids import is_in_gymnasium, register
 
     register(runs[0].environment, ())
+    if not is_in_gymnasium(runs[0].environment):  # of a package that is not imported, or only in EnvPool
+        return ""
     described = {describe_episode_cap(run.spec, run.options.get("max_episode_steps")) for run in runs}
     return " or ".join(sorted(described - {""})) + " (some runs)" * ("" in described and len(described) > 1)
 

@@ -12,7 +12,7 @@ all pairs of a unit of one side and a unit of the other. 0.5 means that neither 
 """
 
 from dataclasses import dataclass
-from math import fsum
+from math import fsum, nan
 
 import numpy as np
 from jaxtyping import Float64, Int
@@ -53,7 +53,8 @@ def compare_methods(
 ) -> Comparison:
     """The comparison of the runs of two methods, each of which was played from the same start states.
 
-    With a single run of each it is that of two policies, because one run says nothing about others of its method.
+    With a single run of each it is that of two policies, because one run says nothing about others of its method. With
+    a single run of only one of them it has no intervals.
     """
     if len(first) == len(second) == 1:
         return compare(first[0], second[0])
@@ -76,7 +77,10 @@ def compare_methods(
             (difference * state_counts).sum(axis=1) / one.shape[1],
         ]
 
-    return Comparison(*estimate_intervals(compute_statistics, [len(first), len(second), one.shape[1]]))
+    found = estimate_intervals(compute_statistics, [len(first), len(second), one.shape[1]])
+    if min(len(first), len(second)) == 1:
+        found = [Estimate(each.value, nan, nan) for each in found]
+    return Comparison(*found)
 
 
 def _count_draws(drawn: Int[np.ndarray, "resamples units"]) -> Float64[np.ndarray, "resamples units"]:

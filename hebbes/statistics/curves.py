@@ -57,8 +57,11 @@ def interpolate_runs(
 def average_runs(runs: Sequence[RunCurve], statistic: str) -> Curve:
     """The interquartile mean (`statistic` "iqm") or the mean of the runs at each point that `interpolate_runs` finds.
 
-    ValueError if there are none.
+    A single run is its own average, without interval. ValueError if several have no such point.
     """
+    if len(runs) == 1:
+        (run,) = runs
+        return Curve(run.x, run.y, *np.full((2, len(run.x)), np.nan))
     points, values = interpolate_runs(runs)
     return _estimate_points(points, values, compute_iqm if statistic == "iqm" else lambda drawn: drawn.mean(axis=1))
 

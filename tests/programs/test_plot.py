@@ -3,12 +3,14 @@
 import csv
 import re
 import shutil
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from hebbes.programs.plot import PlotConfig, make_plot
+from hebbes.programs.plot import PlotConfig, describe_caps, make_plot
 from hebbes.recording.metrics import read_metrics
+from hebbes.training.saved_runs import read_saved_run
 from tests.programs.commands import call_command, run_command
 from tests.recording.screens import start
 from tests.training.scripted_runs import make_config, make_scripted_config, train
@@ -75,6 +77,9 @@ def test_capped_training_episodes_are_said_on_every_figure(tmp_path):
     note = "training episodes are cut after 50 env steps, evaluations after 500"
     assert make(folder).axes[0].get_title().replace("\n", " ") == note
     assert note in make(folder, profiles=True).axes[0].get_title().replace("\n", " ")
+    run = read_saved_run(folder)
+    assert describe_caps([run]) == note
+    assert describe_caps([replace(run, options={**run.options, "environment": "Mine-v0"})]) == ""  # it is not imported
     uncapped = train(make_config(**options, seed=1, max_episode_steps=500))
     assert make(uncapped).axes[0].get_title() == ""
     shorter = {"gymnasium_wrappers": ("TimeLimit: {max_episode_steps: 40}",), "env_kwargs": {"max_episode_steps": -1}}

@@ -117,8 +117,8 @@ def test_the_preset_gives_the_options_of_the_best_and_says_what_was_measured(fin
 
 def test_the_command_that_trains_with_the_best_settings_has_all_that_they_lack(tmp_path):
     _, config = read_options(make_arguments(tmp_path, environment="Scripted-v0", **{"import": "tests.scripted"}), "")
-    command = format_command(config, Path("best.yaml"))
-    assert command.endswith("--environment Scripted-v0 --import tests.scripted --config best.yaml")
+    command = format_command(config.change(run={"init_from": "some.dat"}), Path("best.yaml"))
+    assert command.endswith("--environment Scripted-v0 --import tests.scripted --init_from some.dat --config best.yaml")
 
 
 @pytest.mark.slow
@@ -188,6 +188,7 @@ def test_options_that_are_typed_are_not_varied_and_search_adds_others(tmp_path):
     ("space", "drawn", "trained"),
     [
         ("choice:0.99123:0.9999", 0.9999, 0.9999),  # as typed
+        ("choice:0.9999:1", 0.9999, 0.9999),  # although 1 is another choice
         ("uniform:0.91:0.9999", 0.987654, 0.988),
         ("uniform:0.91:0.9996", 0.99955, 0.99955),  # with three digits, it would be above the bound
     ],

@@ -1,5 +1,7 @@
 """What a sweep refuses before anything is made."""
 
+import sqlite3
+from contextlib import closing
 from dataclasses import dataclass
 
 import pytest
@@ -78,6 +80,16 @@ def test_a_storage_that_is_no_sweeps_is_refused(tmp_path):
     optuna.create_study(study_name="mine", storage=url)
     with pytest.raises(ValueError, match="it holds the study 'mine', not a sweep"):
         open_sweep(tmp_path, storage=url)
+
+
+def test_a_storage_of_another_optuna_is_refused(tmp_path):
+    import optuna
+
+    optuna.create_study(study_name="hebbes", storage=f"sqlite:///{tmp_path}/own.db")
+    with closing(sqlite3.connect(tmp_path / "own.db")) as database, database:
+        database.execute("UPDATE alembic_version SET version_num = 'v2.6.0.a'")
+    with pytest.raises(ValueError, match=r"^storage sqlite:.*no longer compatible with the table schema"):
+        open_sweep(tmp_path, storage=f"sqlite:///{tmp_path}/own.db")
 
 
 def test_without_optuna_a_line_says_how_to_install_it(tmp_path, monkeypatch):

@@ -11,7 +11,7 @@ from hebbes.policies.coefficients import read_coefficients_by_name
 from hebbes.programs.reports import plasticity_sections
 from hebbes.programs.reports.curve_sections import SCORE, limit_points
 from hebbes.recording.metrics import read_metrics
-from hebbes.reporting.page.contents import Chart, Table, Video
+from hebbes.reporting.page.contents import Chart, Table, Text, Video
 from hebbes.reporting.page.write_page import make_page
 from tests.programs.commands import run_command
 from tests.reporting.reports import make_report, write_report
@@ -116,7 +116,7 @@ def test_plastic_policies_have_their_figures(report, runs):
     }
 
 
-def test_sweeps_show_their_trials_the_best_first(report):
+def test_sweeps_show_their_trials_by_their_last_evaluation(report):
     (part,) = report["Sweeps"].sections
     (table,) = (block for block in part.blocks if isinstance(block, Table))
     results = [float(row[-2]) for row in table.rows]
@@ -185,6 +185,27 @@ def test_runs_without_a_best_policy_are_named_in_the_page(runs, tmp_path, capsys
         assert re.fullmatch(r"Runs that have no best policy: (\d  )?lacking\.", section.blocks[-1].text)
         assert len(list_blocks(section, Table)) >= played
         assert capsys.readouterr().err.startswith(f"not played  {tmp_path / 'lacking'}: it has no best policy\n")
+
+
+def test_runs_of_one_seed_are_called_as_elsewhere_in_the_page(runs, tmp_path):
+    for name in ("a", "b", "c"):
+        shutil.copytree(runs / "CartPole-v1" / "seed1", tmp_path / name)
+    (tmp_path / "a" / "best.dat").unlink()
+    sections, _ = make_report(tmp_path)
+    (section,) = [each for each in sections if each.title == "Evaluation"]
+    texts = [block.text for part in section.sections for block in part.blocks if isinstance(block, Text)]
+    assert any("because files 2  b, 3  c share seeds of training" in text for text in texts)
+
+
+def test_options_of_single_methods_in_several_environments_are_shown(runs):
+    folders = [runs / "CartPole-v1" / "seed1", next(runs.glob("Pendulum-v1/*"))]
+    sections, _ = make_report(*folders, episodes=0)
+    (section,) = [each for each in sections if each.title == "Configuration"]
+    others = list_blocks(section, Table)["Other options that differ between runs"]
+    assert "environment" in others.header and [row[others.header.index("environment")] for row in others.rows] == [
+        "CartPole-v1",
+        "Pendulum-v1",
+    ]
 
 
 def test_a_run_that_is_named_in_two_ways_counts_once(runs, tmp_path):

@@ -91,6 +91,16 @@ def test_single_runs_are_compared_episode_by_episode():
     assert compare_runs(first, second) == compare_lists(first[0], second[0])
 
 
+@pytest.mark.parametrize("swaps", [False, True])
+def test_a_single_run_against_several_has_no_interval(swaps):
+    one, several = np.full((1, 1, 4), 3.0), np.arange(5.0).reshape(5, 1, 1) * np.ones((5, 1, 4))
+    found = compare_runs(several, one) if swaps else compare_runs(one, several)
+    assert found.probability_of_improvement.value == pytest.approx(0.3 if swaps else 0.7)
+    assert found.mean_difference.value == pytest.approx(-1 if swaps else 1)
+    for each in (found.probability_of_improvement, found.mean_difference):
+        assert isnan(each.low) and isnan(each.high)
+
+
 def test_the_interval_covers_training_and_start_states():
     rng = np.random.default_rng(3)
     states, runs, others = rng.normal(0, 100, (1, 1, 40)), rng.normal(1, 5, (8, 1, 1)), rng.normal(0, 5, (6, 1, 1))

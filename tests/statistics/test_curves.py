@@ -29,6 +29,13 @@ def test_many_points_are_thinned_out_within_the_same_range():
     assert values[0] == pytest.approx(points) and values[1] == pytest.approx(points - 0.5)
 
 
+def test_a_single_run_is_drawn_as_it_is():
+    x = np.arange(1000.0)
+    curve = average_runs(make_runs((x, -x)), "iqm")
+    assert (curve.x.tolist(), curve.value.tolist()) == (x.tolist(), (-x).tolist())
+    assert np.isnan(curve.low).all() and np.isnan(curve.high).all()
+
+
 def test_runs_without_a_common_range_are_refused():
     with pytest.raises(ValueError, match="no range in common: one begins at 5, and another ends at 2"):
         interpolate_runs(make_runs(([0, 2], [0, 0]), ([5, 9], [0, 0])))

@@ -46,7 +46,7 @@ def make_evaluation_section(
             ),
             Table(f"Returns of each run in {label}, over episodes", ("run", *STATISTICS), rows),
             *_show_methods(group, methods, runs, label),
-            *_compare_methods(group, methods, label),
+            *_compare_methods(group, methods, runs, label),
         ]
         sections.append(Section(label, blocks))
     intro = (
@@ -83,16 +83,24 @@ def _show_methods(group: Group, methods: Methods, reported: Mapping[str, Reporte
     yield Table(f"Returns of each method in {label}, each run as one value", ("method", *STATISTICS), rows)
     if any(len(found) < FEW_RUNS for found in runs.values()):
         yield Text(f"With fewer than {FEW_RUNS} runs of a method, an interval over them is not reliable.")
-    yield from map(Text, warn_of_equal_seeds(group, methods))
+    yield from map(Text, warn_of_equal_seeds(group, methods, partial(_name_run, group, reported)))
 
 
-def _compare_methods(group: Group, methods: Methods, label: str) -> Iterator[Block]:
+def _name_run(group: Group, reported: Mapping[str, ReportedRun], number: int) -> str:
+    """The page's name of the run whose policy has this number."""
+    return reported[group[number, ""].entry.path].name
+
+
+def _compare_methods(
+    group: Group, methods: Methods, reported: Mapping[str, ReportedRun], label: str
+) -> Iterator[Block]:
     """Each method over each other one, and their performance profiles."""
     if len(methods) < 2:
         return
-    rows, probabilities = [], {}
+    rows, probabilities, name_run = [], {}, partial(_name_run, group, reported)
     for number, ((one, other), found) in enumerate(compare_all_methods(group, methods).items(), 1):
-        name, failure = f"{number}  {one} over {other}", explain_missing_comparison(group, methods, one, other)
+        name = f"{number}  {one} over {other}"
+        failure = explain_missing_comparison(group, methods, one, other, name_run)
         probabilities[name] = found.probability_of_improvement
         cells = [failure] if failure else [str(found.probability_of_improvement), str(found.mean_difference)]
         rows.append((name, name_unit(methods, one, other), *cells))

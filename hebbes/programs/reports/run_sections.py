@@ -88,10 +88,13 @@ def make_options_section(runs: Sequence[ReportedRun]) -> Section:
     names = dict.fromkeys(name for found in texts.values() for name in found)
     values = {name: list(dict.fromkeys(each[name] for each in texts.values() if name in each)) for name in names}
     blocks: list[Block] = []
+    hidden: set[str] = set()
     for environment, methods in group_runs(runs).items():
-        blocks += _compare_methods(environment, {label: found[0] for label, found in methods.items()})
-    of_methods = {name for run in runs for name in find_method(run.saved.options)}
-    others = [name for name, found in values.items() if len(found) > 1 and name not in of_methods]
+        tables = list(_compare_methods(environment, {label: found[0] for label, found in methods.items()}))
+        found_here = {name for found in methods.values() for run in found for name in texts[run.name]}
+        hidden |= found_here - {row[0] for table in tables for row in table.rows}
+        blocks += tables
+    others = [name for name, found in values.items() if len(found) > 1 and name in hidden]
     if others:
         rows = [(run, *(found.get(name, "-") for name in others)) for run, found in texts.items()]
         blocks.append(Table("Other options that differ between runs", ("run", *others), rows))

@@ -68,7 +68,7 @@ def _show_sweep(folder: Path, trials: Sequence[ReportedRun]) -> Section:
     varied = "; ".join(f"{name} {space}" for name, space in spaces.items())
     blocks: list[Block] = [
         Text(f"Varied: {varied}." if remark is None else remark),
-        Table(f"Trials of {title}, the best first", ("trial", *spaces, _RESULT, "env steps"), rows),
+        Table(f"Trials of {title}, by their last evaluation", ("trial", *spaces, _RESULT, "env steps"), rows),
         *_draw_trials(title, curves),
     ]
     return Section(title, [*blocks, *_draw_settings(spaces, settings, results)])
@@ -83,7 +83,7 @@ def _draw_trials(title: str, curves: Mapping[str, RunCurve]) -> Iterator[Chart]:
     """The evaluations of all trials."""
     if curves:
         labels, lines = (X_LABELS[X], "return"), [Line("trials", curves)]
-        description = "Evaluations of each trial. Those that end early were stopped because others did better."
+        description = "Evaluations of each trial. Those that end early were worse than others, failed, or go on."
         max_points = limit_points(len(curves))
         yield make_curves_chart(f"Trials of {title}", description, labels, lines, max_points=max_points)
 

@@ -28,9 +28,10 @@ def format_preset(finalists: Sequence[Finalist], searched: Sequence[SearchedOpti
 
 
 def format_command(config: TrainConfig, preset: Path) -> str:
-    """The command line that trains with this file, which names neither the environment nor the user's packages."""
+    """The command line that trains with this file, which has neither the environment, packages nor initial weights."""
     imports = ["--import", *config.environment.imports] if config.environment.imports else []
     train = [*list_program_words(f"train_{config.trainer}"), "--environment", config.environment.id, *imports]
+    train += ["--init_from", config.run.init_from] if config.run.init_from else []
     return shlex.join([*train, "--config", str(preset)])
 
 
@@ -57,11 +58,12 @@ def _describe_measurement(best: Finalist, num_rivals: int, num_trials: int) -> s
     budget, seed = best.config.training.max_env_steps, best.config.run.seed
     rivals = f"{num_rivals} finalist{'s' * (num_rivals != 1)} of {num_trials} trial{'s' * (num_trials != 1)}"
     origin = f"{rivals} on seed {seed}, {datetime.now(UTC):%Y-%m-%d}"
+    start = f", all from {best.config.run.init_from}" if best.config.run.init_from else ""
     rank = "the start, which is at least as good as" if best.name == START else "the best of"
     episodes = max(map(len, best.returns.values()))
     values = ", ".join(format_number(float(returns.mean())) for returns in best.returns.values())
     seeds = " to ".join(map(str, dict.fromkeys((min(best.returns), max(best.returns)))))
     return (
         f"IQM {best.summary.iqm} of seeds {seeds} ({values}), means over {episodes} "
-        f"test episodes after {budget:,} env steps; {rank} {origin}"
+        f"test episodes after {budget:,} env steps{start}; {rank} {origin}"
     )

@@ -66,7 +66,10 @@ class Study:
         optuna.logging.set_verbosity(optuna.logging.ERROR)
         is_sqlite = url.startswith("sqlite")
         arguments = {"connect_args": {"timeout": SECONDS_TO_WAIT}} if is_sqlite else {}
-        self._storage = optuna.storages.RDBStorage(url, engine_kwargs=arguments)
+        try:
+            self._storage = optuna.storages.RDBStorage(url, engine_kwargs=arguments)
+        except RuntimeError as error:  # the tables of another version of Optuna
+            raise ValueError(str(error).partition("\n")[0]) from error
         names = optuna.get_all_study_names(self._storage)
         if names not in ([], [STUDY]):
             raise ValueError(f"it holds the study {next(name for name in names if name != STUDY)!r}, not a sweep")

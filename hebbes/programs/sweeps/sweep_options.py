@@ -158,12 +158,14 @@ def _read_space(searched: OwnedOption, text: str) -> SearchSpace:
 
 def set_params(config: TrainConfig, searched: Sequence[SearchedOption], params: Mapping[str, Any]) -> TrainConfig:
     """The config with a trial's parameters, numbers with three digits; ValueError if they do not fit together."""
-    drawn = {each.option.key: _round_drawn(each.space, params[each.name]) for each in searched}
+    drawn = {each.option.key: round_drawn(each.space, params[each.name]) for each in searched}
     return make_config(config.choices, {**config.values, **drawn}, config.typed)
 
 
-def _round_drawn(space: SearchSpace, value: Any) -> Any:
+def round_drawn(space: SearchSpace, value: Any) -> Any:
     """A drawn number with three digits, unless it is then outside its space. Values of a choice stay as they are."""
+    if isinstance(space, Choice):
+        return value
     rounded = float(f"{value:.3g}") if isinstance(value, float) else value
     return rounded if space.contains(rounded) else value
 

@@ -5,13 +5,12 @@ import time
 from collections.abc import Mapping, Sequence
 from functools import partial
 from math import isfinite
-from typing import Any
 
 import optuna
 
 from hebbes.programs.sweeps.jobs import Job, execute_briefly, hold_lock, prepare_job
 from hebbes.programs.sweeps.study import Study
-from hebbes.programs.sweeps.sweep_options import SearchedOption, set_params
+from hebbes.programs.sweeps.sweep_options import SearchedOption, round_drawn, set_params
 from hebbes.recording.console import Console
 from hebbes.statistics.table import format_number
 from hebbes.training.assemble_run import assemble_run
@@ -78,11 +77,8 @@ class Trials:
         self._print(trial, f"{outcome}, {time.perf_counter() - started:.0f} s")
 
     def _print(self, trial: optuna.Trial, outcome: str) -> None:
-        settings = " ".join(f"{name}={_format(value)}" for name, value in trial.params.items())
+        spaces = {each.name: each.space for each in self._searched}
+        settings = " ".join(f"{name}={round_drawn(spaces[name], value)}" for name, value in trial.params.items())
         lines = textwrap.wrap(f"{outcome}: {settings}", 64, break_long_words=False, break_on_hyphens=False)
         indented = textwrap.indent("\n".join(lines), 16 * " ").lstrip()
         self._console.print_message(f"trial {trial.number}".ljust(16) + indented)
-
-
-def _format(value: Any) -> str:
-    return f"{value:.3g}" if isinstance(value, float) else str(value)
