@@ -21,12 +21,19 @@ from hebbes.environments.spaces import check_and_flatten, check_spaces, is_flatt
 from hebbes.environments.step_results import StepResult, gather_results, stack_observations
 from hebbes.environments.stepping_guard import SteppingGuard, check_episode, derive_episode_seeds
 
+_KEEPS_STATE = (
+    *("BipedalWalker-v3", "BipedalWalkerHardcore-v3"),  # the Box2D world
+    *("HumanoidFlagrunHarderBulletEnv-v0", "ThrowerBulletEnv-v0"),  # the first has other last bits now and then anyway
+)
+"""Environments whose `reset` keeps something of the episode before, so that the next one would depend on it."""
+
 
 class GymnasiumEnv:
     """A BatchEnv over `gymnasium.make`; `info` has `lives` for Atari.
 
     If `step` of a simulator raises or returns something invalid, only that sub-environment has failed. A new simulator
-    replaces it before the next episode. Exceptions in a constructor or in `reset` are raised.
+    replaces it before the next episode. Those of `_KEEPS_STATE` are replaced before each episode but the first.
+    Exceptions in a constructor or in `reset` are raised.
 
     Args:
         environment: the current id, already registered.
@@ -52,7 +59,7 @@ class GymnasiumEnv:
         self._environment, self._env_kwargs, self._wrappers = environment, env_kwargs, tuple(wrappers)
         self._morphology, self._render_mode = morphology, render_mode
         self._envs: list[gymnasium.Env] = []
-        self._broken: set[int] = set()
+        self._used_up: set[int] = set()
         self._has_lives = find_atari_game(environment) is not None
         try:
             with provide_morphology_file(environment, morphology) as path:
@@ -64,9 +71,11 @@ class GymnasiumEnv:
     def start(self, episode: int) -> Shaped[np.ndarray, "envs ..."]:
         """The first observations of a new episode in every sub-environment."""
         check_episode(episode)
-        while self._broken:
-            self._renew(self._broken.pop())
+        while self._used_up:
+            self._renew(self._used_up.pop())
         self._first = self._reset(derive_episode_seeds(self.seeds, episode))
+        if self._environment in _KEEPS_STATE:
+            self._used_up |= set(range(self.num_envs))
         self._guard.begin_episodes()
         return self._first
 
@@ -142,7 +151,7 @@ class GymnasiumEnv:
         return env
 
     def _renew(self, index: int) -> None:
-        """Replaces a simulator that failed by a new one, in the state in which the constructor would leave it."""
+        """Replaces a simulator by a new one, in the state in which the constructor would leave it."""
         close_simulator(self._envs[index])
         with provide_morphology_file(self._environment, self._morphology) as path:
             self._envs[index] = self._make_env(index, path)
@@ -182,5 +191,5 @@ class GymnasiumEnv:
         """The result to use for a sub-environment that failed."""
         show_once(f"{self._environment} failed in an env step", error)
         faults[index] = describe_error(error)
-        self._broken.add(index)
+        self._used_up.add(index)
         return self._first[index], np.nan, True, False, {}

@@ -109,7 +109,14 @@ def _find_gymnasium_wrapper(wrapper: PartSpec) -> Callable[..., gymnasium.Env]:
     if not issubclass(found, gymnasium.Wrapper):
         raise ValueError(f"gymnasium_wrappers: {wrapper.name!r} is not a gymnasium.Wrapper")
     check_arguments("gymnasium_wrappers", wrapper.name, found, wrapper.kwargs)
-    return partial(make_instance, "gymnasium_wrappers", wrapper.name, found)
+    return partial(_make_gymnasium_wrapper, wrapper.name, found)
+
+
+def _make_gymnasium_wrapper(name: str, found: type[gymnasium.Wrapper], env: gymnasium.Env, **kwargs: Any) -> Any:
+    """The wrapper. Gymnasium's own take tuples where options, which can be in a file, have lists."""
+    if name.startswith("gymnasium.wrappers:"):
+        kwargs = {key: tuple(value) if isinstance(value, list) else value for key, value in kwargs.items()}
+    return make_instance("gymnasium_wrappers", name, found, env, **kwargs)
 
 
 def _apply_batch_wrapper(env: BatchEnv, wrapper: PartSpec) -> BatchEnv:

@@ -131,6 +131,7 @@ def _load_and_check(
 
     Raises ValueError if the environment cannot be made and reset in each morphology, or the policy does not fit it.
     """
+    environment = check_argument("environment", environment, str | None)
     saved, notice = load_in_environment(path, environment, imports)
     spec = make_evaluation_spec(saved.environment, backend=backend)
     for morphology in spec.morphologies:

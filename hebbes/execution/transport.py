@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, Protocol, TypeAlias, TypeVar
 
 from hebbes.contracts.engine import EngineError
-from hebbes.contracts.errors import describe_with_traceback
+from hebbes.contracts.errors import ForeignExitError, convert_foreign_exits, describe_with_traceback
 
 
 class Host(Protocol):
@@ -90,10 +90,14 @@ class Transport(Protocol[OwnWorker]):
 
 
 def call_function(host: Host, function: Callable[..., Any], arguments: Sequence[Any]) -> Any:
-    """What the call returns, or an EngineError: the one that it raised, or one with the traceback of what it raised."""
+    """What the call returns, or an EngineError: the one that it raised, or one with the traceback of what it raised.
+
+    A `sys.exit` in it is a ForeignExitError in all engines, so that it ends the run and not a worker.
+    """
     try:
-        return function(host, *arguments)
-    except EngineError as error:
+        with convert_foreign_exits():
+            return function(host, *arguments)
+    except (EngineError, ForeignExitError) as error:
         return error
     except Exception as error:  # a user's simulator may raise anything; the dispatch raises it again
         failure = EngineError(describe_with_traceback(error))

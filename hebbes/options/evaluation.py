@@ -41,7 +41,9 @@ class EvaluateConfig(ReferenceOptions):
         None, "cap on the env steps of an episode (default: the environment's)", range=">= 1"
     )
     episode_timeout: float | None = option(
-        None, "seconds of wall time after which an episode counts as failed (default: no limit)", range="> 0"
+        None,
+        "seconds for each episode of a chunk; all that are played together fail after it (default: no limit)",
+        range="> 0",
     )
     damage: tuple[str, ...] = option(
         (),

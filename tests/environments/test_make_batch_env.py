@@ -198,3 +198,11 @@ print("pybullet" in sys.modules, "mujoco" in sys.modules)
     done = subprocess.run(command, cwd=tmp_path, env=path, capture_output=True, text=True, check=True)
     assert (done.stdout, done.stderr) == ("[]\nTrue True\n", "")
     assert not list(tmp_path.iterdir())
+
+
+def test_lists_are_tuples_for_gymnasiums_own_wrappers():
+    """An option has lists, also one that was given in Python."""
+    shape = PartSpec("gymnasium.wrappers:ReshapeObservation", {"shape": [2, 2]})
+    env = make_batch_env(describe_cart_pole("gymnasium", gymnasium_wrappers=(shape,)), [3], threads=1, training=True)
+    assert env.start(0).shape == (1, 2, 2)
+    env.close()

@@ -155,6 +155,7 @@ def test_returns_are_averaged_over_morphologies(tmp_path):
         ({"threads": 0}, "threads must be from 1 to 1024, or -1 for all cores, got 0"),
         ({"threads": "all"}, "threads must be a whole number, got 'all'"),
         ({"max_episode_steps": 0}, "max_episode_steps must be >= 1, got 0"),
+        ({"environment": 3}, "environment must be a text or none, got 3"),
         ({"backend": "mujoco"}, "backend must be one of auto, envpool, gymnasium, got 'mujoco'"),
         (
             {"environment": "CartPol-v1"},

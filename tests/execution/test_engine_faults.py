@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from hebbes.contracts.engine import EngineError
-from hebbes.contracts.errors import say
+from hebbes.contracts.errors import ForeignExitError, say
 from hebbes.environments.environment_spec import EnvironmentSpec
 from hebbes.environments.envpool_env import EnvPoolEnv
 from hebbes.environments.part_spec import PartSpec
@@ -36,6 +36,10 @@ def evaluate_and_close(engine, *contexts):
         return [engine.evaluate(POPULATION, each) for each in contexts or (make_context(),)]
     finally:
         engine.close()
+
+
+def leave(evaluator):
+    sys.exit(3)
 
 
 class DiesWhenUnpickled(int):
@@ -188,4 +192,12 @@ def test_a_sum_that_kills_its_workers_stops_the_run():
     engine = Workers(make_task(), chunk_size=21, threads=1)
     with pytest.raises(EngineError, match=r"worker died \(exit code 4\)"):
         engine.weighted_noise_sums(KillsItsWorker(np.zeros(4, np.float32), 0.5, 3, 4, 20), np.zeros((1, 21)), [1])
+    engine.close()
+
+
+@pytest.mark.parametrize("engine_class", [InProcess, Workers])
+def test_an_exit_in_a_job_is_the_same_error_in_every_engine(engine_class):
+    engine = engine_class(make_task(), chunk_size=4, threads=1)
+    with pytest.raises(ForeignExitError, match=rf"^{__file__}, line \d+, called sys.exit\(3\)$"):
+        engine.collect([engine.submit(leave)])
     engine.close()
