@@ -112,7 +112,7 @@ def _find_gymnasium_wrapper(wrapper: PartSpec) -> Callable[..., gymnasium.Env]:
     return partial(_make_gymnasium_wrapper, wrapper.name, found)
 
 
-def _make_gymnasium_wrapper(name: str, found: type[gymnasium.Wrapper], env: gymnasium.Env, **kwargs: Any) -> Any:
+def _make_gymnasium_wrapper(name: str, found: type[gymnasium.Wrapper], env: gymnasium.Env, /, **kwargs: Any) -> Any:
     """The wrapper. Gymnasium's own take tuples where options, which can be in a file, have lists."""
     if name.startswith("gymnasium.wrappers:"):
         kwargs = {key: tuple(value) if isinstance(value, list) else value for key, value in kwargs.items()}

@@ -60,7 +60,7 @@ class ThreadPool:
             ticket, function, arguments = call
             try:
                 answer = call_function(self.host, function, arguments)
-            except BaseException as error:  # such as SystemExit; the dispatch raises it again
+            except BaseException as error:  # such as an exit of ours; the dispatch raises it again
                 answer = error
             self.answers.put((ticket, answer))
             del call, function, arguments, answer  # so that a waiting thread keeps no objects alive

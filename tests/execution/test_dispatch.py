@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from hebbes.contracts.engine import EngineError
+from hebbes.contracts.errors import ForeignExitError
 from hebbes.execution import workers
 from hebbes.execution.chunk_engine import ChunkEngine
 from hebbes.execution.dispatch import Dispatch
@@ -84,7 +85,7 @@ def test_a_job_that_raises_ends_the_dispatch_which_can_begin_again(dispatch):
 def test_an_exit_in_a_thread_reaches_the_caller():
     dispatch = Dispatch(ThreadTransport(Counter, 2))
     ticket = dispatch.submit(leave)
-    with pytest.raises(SystemExit):
+    with pytest.raises(ForeignExitError):
         dispatch.collect([ticket])
 
 
