@@ -42,7 +42,7 @@ class EvaluateConfig(ReferenceOptions):
     )
     episode_timeout: float | None = option(
         None,
-        "seconds for each episode of a chunk; all that are played together fail after it (default: no limit)",
+        "seconds for each episode of a chunk; if all together need more, all of them fail (default: no limit)",
         range="> 0",
     )
     damage: tuple[str, ...] = option(

@@ -4,6 +4,7 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from hebbes.contracts.strategy import SearchMemory
@@ -18,6 +19,7 @@ from hebbes.execution.workers import Workers
 from hebbes.options.evaluation import EvaluateConfig
 from hebbes.policies.linear import Linear
 from hebbes.training import memory_check
+from hebbes.training.evolution import Evolution
 from hebbes.training.evolution_size import measure_evolution
 from hebbes.training.memory_check import Knob, check_evaluation_memory, check_memory, format_bytes
 from hebbes.training.prepare import prepare
@@ -119,7 +121,12 @@ def test_parents_that_no_checkpoint_would_hold_are_refused(tmp_path):
     config = make_scripted_config(tmp_path, strategy="ga", parents=150, population_size=200)
     policy = Linear((2000,), 1000, bias=False)
     with pytest.raises(ValueError, match=r"strategy ga may keep 1,208,000,000 bytes, and a checkpoint holds 937,"):
-        measure_evolution(config, policy).check_state()
+        Evolution(
+            config,
+            Task(Agent(policy, "clip"), EnvironmentSpec("Scripted-v0", "gymnasium"), 0),
+            np.zeros(2_000_000, np.float32),
+            {},
+        )
     measure_evolution(make_scripted_config(tmp_path, strategy="ga", parents=20), policy).check_state()
 
 
