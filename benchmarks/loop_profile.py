@@ -37,7 +37,7 @@ PARTS = [
     (MomentTally, "add", "moments of observations"),
     (episode._LiveMembers, "compute_outputs", "policy: calls and activations"),
     (base, "normalize_observations", "policy: inputs"),
-    (linear, "linear_kernel", "policy: matrices"),
+    (linear, "dense_kernel", "policy: dense layers"),
     (convolution, "conv_pool_kernel", "policy: convolutions"),
     (layers, "check_weights", "policy: checks"),
     (episode._LiveMembers, "record_env_step", "returns and checks"),

@@ -22,7 +22,7 @@ from jaxtyping import Float32, Shaped
 
 from hebbes.contracts.option import option
 from hebbes.contracts.policy import Buffers, Layout, State, Weights
-from hebbes.policies.activations import tanh
+from hebbes.policies.activations import apply_activation
 from hebbes.policies.base import InitializedPolicy
 from hebbes.policies.layers import compute_dense_shapes, compute_pooled_size, conv_pool, dense
 from hebbes.policies.virtual_batch import (
@@ -64,7 +64,10 @@ def make_convolutions(layout: Layout) -> list[Convolution]:
     """The two convolutions with their pooling, each with the tanh after it."""
 
     def make_convolution(name: str, stride: int) -> Convolution:
-        return lambda weights, maps: conv_pool(weights, layout, name, maps, stride), lambda weights, maps: tanh(maps)
+        def convolve(weights: Weights, maps: Float32[np.ndarray, "members _channels _height _width"]) -> np.ndarray:
+            return conv_pool(weights, layout, name, maps, stride)
+
+        return convolve, lambda weights, maps: apply_activation("tanh", maps)
 
     return [make_convolution(f"conv{number}", stride) for number, stride in enumerate(STRIDES, 1)]
 

@@ -20,7 +20,7 @@ import numpy as np
 from jaxtyping import Float32
 
 from hebbes.contracts.policy import Buffers, State, Weights
-from hebbes.policies.activations import selu
+from hebbes.policies.activations import apply_activation
 from hebbes.policies.layers import compute_conv_size, conv, read_vector
 from hebbes.policies.recurrent import RecurrentPolicy
 from hebbes.policies.recurrent_cells import LSTM_CELL, Cell
@@ -94,7 +94,7 @@ class ConvLSTM(UsesVirtualBatch, RecurrentPolicy):
             def activate(weights: Weights, maps: Float32[np.ndarray, "members channels height width"]) -> None:
                 if self.virtual_batch:
                     maps += read_vector(weights, layout, bias)[:, :, np.newaxis, np.newaxis]
-                selu(maps)
+                apply_activation("selu", maps)
 
             sizes = {"stride": STRIDE, "padding": PADDING}
             return lambda weights, maps: conv(weights, layout, name, maps, **sizes, bias=bias_before), activate

@@ -27,7 +27,7 @@ from jaxtyping import Bool, Float32, Shaped
 from hebbes.contracts.option import option
 from hebbes.contracts.policy import Buffers, Layout, Rows, State, Weights
 from hebbes.policies import kernels
-from hebbes.policies.activations import sigmoid
+from hebbes.policies.activations import compute_tanh, sigmoid
 from hebbes.policies.base import SizedPolicy, xavier_uniform
 from hebbes.policies.cnn import can_convolve, compute_conv_features, compute_conv_shapes
 from hebbes.policies.initial_weights import COEVOLVE, INITIAL_WEIGHTS
@@ -200,7 +200,7 @@ class Hebbian(SizedPolicy):
                 layer.traces = state["traces"][number]
                 layer.rates = sigmoid(self.layout.view(rows, "eligibility")[:, number])
             outputs = kernels.plastic_layers.plastic_linear(rows, rule, layer, self.normalization, new[-1])
-            new.append(np.tanh(outputs))
+            new.append(compute_tanh(outputs))
             if number < len(state["silent"]):
                 new[-1][state["silent"][number]] = 0
         if self.output_activity == "raw":

@@ -6,15 +6,16 @@ are read in place.
 """
 
 from collections.abc import Sequence
+from functools import cache
 from itertools import pairwise
 from math import prod
 
 import numpy as np
-from jaxtyping import Float32
+from jaxtyping import Float32, Int64
 
 from hebbes.contracts.policy import Layout, LowRankWeights, Rows, Weights
 from hebbes.policies import kernels
-from hebbes.policies.activations import ACTIVATIONS
+from hebbes.policies.activations import ACTIVATIONS, apply_activation
 
 _ABSENT = -1
 """Stands for the place of a bias where there is none."""
@@ -27,16 +28,11 @@ def linear(
 
     With low-rank weights the product with the shared matrix is computed for all members at once.
     """
-    num_outputs, num_inputs = layout.shapes[name]
-    check_weights(weights, layout, inputs)
-    if inputs.shape[1] != num_inputs:
-        raise ValueError(f"{name}: got inputs of size {inputs.shape[1]}, its matrix takes {num_inputs}")
+    _check_arguments(weights, layout, name, inputs)
     if isinstance(weights, LowRankWeights):
         product = kernels.low_rank.low_rank_linear(weights, layout, name, inputs)
         return product if bias is None else product + kernels.low_rank.make_member_arrays(weights, layout, bias)
-    if inputs.dtype != np.float32 or not inputs.flags.c_contiguous:
-        raise ValueError(f"{name}: inputs must be contiguous float32, got {inputs.dtype} of strides {inputs.strides}")
-    outputs = np.empty((len(inputs), num_outputs), np.float32)
+    outputs = np.empty((len(inputs), layout.shapes[name][0]), np.float32)
     bias_start = _ABSENT if bias is None else layout.slices[bias].start
     kernels.linear.linear_kernel(weights, layout.slices[name].start, bias_start, inputs, outputs)
     return outputs
@@ -138,19 +134,46 @@ def dense(
     weights: Weights, layout: Layout, inputs: Float32[np.ndarray, "members in"], activation: str = "tanh"
 ) -> Float32[np.ndarray, "members out"]:
     """Outputs of the layers of `compute_dense_shapes`, with an activation of `ACTIVATIONS` between them."""
-    outputs, number = inputs, 1
-    while (name := f"dense{number}") in layout.shapes:
-        if number > 1:
-            ACTIVATIONS[activation](outputs)
-        bias = f"{name}_bias"
-        outputs = linear(weights, layout, name, outputs, bias if bias in layout.shapes else None)
-        number += 1
+    names, places = _find_dense_layers(layout)
+    if isinstance(weights, LowRankWeights):
+        outputs = inputs
+        for number, (name, bias) in enumerate(names):
+            if number:
+                apply_activation(activation, outputs)
+            outputs = linear(weights, layout, name, outputs, bias)
+        return outputs
+    _check_arguments(weights, layout, names[0][0], inputs)
+    outputs = np.empty((len(inputs), places[-1, 2]), np.float32)
+    kernels.linear.dense_kernel(weights, places, ACTIVATIONS[activation], inputs, outputs)
     return outputs
+
+
+@cache
+def _find_dense_layers(layout: Layout) -> tuple[list[tuple[str, str | None]], Int64[np.ndarray, "layers 4"]]:
+    """The layers of `compute_dense_shapes`: names of matrix and bias, and their places as `dense_kernel` takes them."""
+    names: list[tuple[str, str | None]] = []
+    while (name := f"dense{len(names) + 1}") in layout.shapes:
+        names.append((name, bias if (bias := f"{name}_bias") in layout.shapes else None))
+    places = [
+        (layout.slices[name].start, layout.slices[bias].start if bias else _ABSENT, *layout.shapes[name])
+        for name, bias in names
+    ]
+    return names, np.array(places, np.int64)
 
 
 def make_rows(weights: Weights, layout: Layout) -> Rows:
     """Every member's row of parameters: the weights themselves, or new rows made from low-rank weights."""
     return kernels.low_rank.make_member_rows(weights, layout) if isinstance(weights, LowRankWeights) else weights
+
+
+def _check_arguments(weights: Weights, layout: Layout, name: str, inputs: np.ndarray) -> None:
+    """Raises ValueError for weights or inputs with which the matrix `name` cannot be multiplied."""
+    check_weights(weights, layout, inputs)
+    num_inputs = layout.shapes[name][1]
+    if inputs.shape[1] != num_inputs:
+        raise ValueError(f"{name}: got inputs of size {inputs.shape[1]}, its matrix takes {num_inputs}")
+    if inputs.dtype != np.float32 or not inputs.flags.c_contiguous:
+        raise ValueError(f"{name}: inputs must be contiguous float32, got {inputs.dtype} of strides {inputs.strides}")
 
 
 def check_weights(weights: Weights, layout: Layout, inputs: np.ndarray) -> None:

@@ -17,7 +17,7 @@ from jaxtyping import Float32, Shaped
 
 from hebbes.contracts.option import option
 from hebbes.contracts.policy import Buffers, Layout, State, Weights
-from hebbes.policies.activations import ACTIVATIONS
+from hebbes.policies.activations import ACTIVATIONS, apply_activation
 from hebbes.policies.base import SizedPolicy, xavier_uniform
 from hebbes.policies.layers import compute_dense_shapes, dense, linear
 from hebbes.policies.recurrent_cells import Cell
@@ -101,5 +101,5 @@ class DenseRecurrentPolicy(RecurrentPolicy):
         if not self.hidden_sizes:
             return flat
         features = dense(weights, self.layout, flat, self.activation)
-        ACTIVATIONS[self.activation](features)
+        apply_activation(self.activation, features)
         return features

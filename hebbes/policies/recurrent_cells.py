@@ -13,7 +13,7 @@ import numpy as np
 from jaxtyping import Float32
 
 from hebbes.contracts.policy import Layout, Weights
-from hebbes.policies.activations import sigmoid
+from hebbes.policies.activations import compute_tanh, sigmoid
 from hebbes.policies.layers import linear
 
 CellState: TypeAlias = Mapping[str, Float32[np.ndarray, "members units"]]
@@ -55,14 +55,14 @@ def _update_lstm(weights: Weights, layout: Layout, inputs: Inputs, state: CellSt
     i, f, g, o = np.split(from_inputs + from_hidden, 4, axis=1)
     cell = state["cell"]
     cell *= sigmoid(f)
-    cell += sigmoid(i) * np.tanh(g)
-    np.multiply(sigmoid(o), np.tanh(cell), out=state["hidden"])
+    cell += sigmoid(i) * compute_tanh(g)
+    np.multiply(sigmoid(o), compute_tanh(cell), out=state["hidden"])
 
 
 def _update_gru(weights: Weights, layout: Layout, inputs: Inputs, state: CellState) -> None:
     from_inputs, from_hidden = _compute_gates(weights, layout, inputs, state["hidden"])
     (r_x, z_x, n_x), (r_h, z_h, n_h) = (np.split(gates, 3, axis=1) for gates in (from_inputs, from_hidden))
-    n = np.tanh(n_x + sigmoid(r_x + r_h) * n_h)
+    n = compute_tanh(n_x + sigmoid(r_x + r_h) * n_h)
     hidden = state["hidden"]
     hidden -= n
     hidden *= sigmoid(z_x + z_h)

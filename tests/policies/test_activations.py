@@ -2,22 +2,31 @@ import numpy as np
 import pytest
 import torch
 
-from hebbes.policies.activations import ACTIVATIONS
+from hebbes.policies.activations import ACTIVATIONS, apply_activation, compute_tanh, sigmoid
 
 
 @pytest.mark.parametrize("name", ACTIVATIONS)
 def test_against_torch_in_float64(name):
-    x = np.concatenate([np.linspace(-100, 100, 20_001), np.linspace(-1, 1, 1001), [-1e30, 1e30, 0]])[np.newaxis]
-    values = x.astype(np.float32)
+    small = np.geomspace(1e-30, 1, 301)
+    x = np.concatenate([np.linspace(-100, 100, 20_001), np.linspace(-1, 1, 1001), small, -small, [-1e30, 1e30, 0]])
+    values = x.astype(np.float32)[np.newaxis]
     expected = getattr(torch, name)(torch.from_numpy(values.astype(np.float64))).numpy()
-    ACTIVATIONS[name](values)
-    np.testing.assert_allclose(values, expected, rtol=3e-7, atol=5e-7)
+    apply_activation(name, values)
+    np.testing.assert_allclose(values, expected, rtol=3e-7, atol=0)
 
 
 @pytest.mark.parametrize("name", ACTIVATIONS)
 def test_nan_stays_nan_in_its_row_only(name):
     values = np.full((3, 21), np.nan, np.float32)
     values[1] = -np.inf
-    ACTIVATIONS[name](values)
+    apply_activation(name, values)
     assert np.isnan(values[[0, 2]]).all()
     assert np.isfinite(values[1]).all()
+
+
+@pytest.mark.parametrize("compute, reference", [(compute_tanh, np.tanh), (sigmoid, lambda x: 1 / (1 + np.exp(-x)))])
+def test_functions_that_return_new_arrays(compute, reference):
+    x = np.linspace(-20, 20, 4 * 37, dtype=np.float32).reshape(4, 37)
+    gates, before = np.split(x, [10], axis=1)[1], x.copy()
+    np.testing.assert_allclose(compute(gates), reference(gates.astype(np.float64)), rtol=0, atol=2e-7)
+    assert np.array_equal(x, before)

@@ -1,13 +1,10 @@
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from hebbes.files.reference_coefficients import convert_reference_coefficients
 from hebbes.policies.cnn import CNN
 from hebbes.policies.hebbian import Hebbian, compute_synaptic_weights
 from hebbes.policies.initial_weights import INITIAL_WEIGHTS
-from hebbes.policies.kernels.neural_rule import _tanh
 from hebbes.policies.mlp import MLP
 from tests.shape_checks import unchecked
 
@@ -154,12 +151,3 @@ def test_weights_of_another_network_are_refused():
         policy.act(rows[:, 1:], np.ones((1, 3)), np.zeros(1, np.float32), state, {})
     with pytest.raises(ValueError, match="rows must be contiguous float32"):
         policy.act(rows.astype(np.float64), np.ones((1, 3)), np.zeros(1, np.float32), state, {})
-
-
-@given(st.floats(-30, 30, width=32))
-def test_the_fast_tanh_equals_tanh(x):
-    assert _tanh(np.float32(x)) == pytest.approx(np.tanh(x), rel=1e-6, abs=1e-30)
-
-
-def test_the_fast_tanh_keeps_nan():
-    assert np.isnan(_tanh(np.float32(np.nan)))

@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 from torch.nn.functional import conv2d, max_pool2d
 
 from hebbes.contracts.policy import Layout
+from hebbes.policies.activations import ACTIVATIONS, apply_activation
 from hebbes.policies.layers import compute_dense_shapes, conv, conv_pool, dense, linear
 from tests.shape_checks import unchecked
 
@@ -121,6 +122,21 @@ def test_dense_by_hand():
     weights = np.array([[0.5, 0.25, -1, 2, 3]], np.float32)
     outputs = dense(weights, layout, np.array([[1, 4]], np.float32))
     assert outputs.item() == pytest.approx(2 * np.tanh(0.5) + 3, abs=1e-6)
+
+
+@pytest.mark.parametrize("activation", ACTIVATIONS)
+@pytest.mark.parametrize("bias", [False, True])
+@pytest.mark.parametrize("sizes", [(3, 2), (17, 64, 64, 6), (5, 1, 40, 3, 7)])
+def test_dense_has_the_bits_of_its_layers_one_by_one(sizes, bias, activation):
+    layout = Layout({"skipped": (3,), **compute_dense_shapes(sizes, bias=bias)})
+    weights = _draw_weights(layout, members=4)
+    inputs = outputs = np.random.default_rng(1).standard_normal((4, sizes[0])).astype(np.float32)
+    for number in range(1, len(sizes)):
+        if number > 1:
+            apply_activation(activation, outputs)
+        name = f"dense{number}"
+        outputs = linear(weights, layout, name, outputs, f"{name}_bias" if bias else None)
+    assert np.array_equal(dense(weights, layout, inputs, activation), outputs)
 
 
 @unchecked()

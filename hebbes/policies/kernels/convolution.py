@@ -4,7 +4,7 @@ First, the pixels of an image are distributed to planes, one plane for each rema
 The period is twice the stride with pooling, else the stride. Pixel (i, j) of the result then reads pixel (i + a, j + b)
 of one plane for each weight ("tap") and for each of the outputs that are pooled, with constant a and b. A convolution
 with any stride thus becomes a sum of shifted planes, computed in whole vectors of neighboring pixels, across the ends
-of rows. Running sums stay in registers: two output channels of four outputs to pool, or a tile of output channels by
+of rows. Running sums stay in registers: three output channels of four outputs to pool, or a tile of output channels by
 three vectors of pixels. Each pixel adds its taps in the order of the layout, to the bias if there is one.
 """
 
@@ -15,6 +15,7 @@ from hebbes.compilation import njit
 from hebbes.policies.kernels.simd import (
     LANES,
     TILE_ROWS,
+    broadcast,
     copy_every_second,
     copy_some,
     load,
@@ -52,38 +53,44 @@ def _tap_offsets(channels: int, size: int, stride: int, period: int, rows: int, 
 @njit(nogil=True, cache=True)
 def _deal_out(image: np.ndarray, period: int, padding: int, planes: np.ndarray) -> None:
     """Copies image (channels, height, width), `padding` from the edges, to planes (channels, period, period, ...)."""
-    channels, height, width = image.shape
-    for phase_x in range(period):
-        first = max(0, padding - phase_x + period - 1) // period  # column of the plane with pixels of the image
-        columns, left = (width + padding - phase_x + period - 1) // period - first, first * period + phase_x - padding
-        for y in range(height):
-            phase_y, i = (y + padding) % period, (y + padding) // period
-            for channel in range(channels):
-                pixels, row = image[channel, y], planes[channel, phase_y, phase_x, i]
-                for j in range(columns):
-                    row[first + j] = pixels[left + j * period]
+    for phase_y in range(period):
+        top = max(0, padding - phase_y + period - 1) // period  # row of the plane with pixels of the image
+        for phase_x in range(period):
+            left = max(0, padding - phase_x + period - 1) // period  # and column
+            y, x = top * period + phase_y - padding, left * period + phase_x - padding
+            pixels, plane = image[:, y::period, x::period], planes[:, phase_y, phase_x, top:, left:]
+            for channel in range(pixels.shape[0]):
+                for i in range(pixels.shape[1]):
+                    row, from_row = plane[channel, i], pixels[channel, i]
+                    for j in range(len(from_row)):
+                        row[j] = from_row[j]
 
 
 @njit(nogil=True, cache=True)
 def _pooled_sums(planes: np.ndarray, offsets: np.ndarray, kernels: np.ndarray, pooled: np.ndarray) -> None:
     """Fills pooled (out_channels, pixels) from flat planes and flat kernels."""
-    taps = len(offsets)
-    for pixel in range(0, pooled.shape[1], LANES):
-        for out_a in range(0, len(pooled), 2):
-            out_b = min(out_a + 1, len(pooled) - 1)  # an odd last channel is computed twice
-            kernel_a, kernel_b = kernels[out_a * taps :], kernels[out_b * taps :]
+    taps, (out_channels, pixels), sums = len(offsets), pooled.shape, pooled.reshape(pooled.size)
+    for pixel in range(0, pixels, LANES):
+        for out in range(0, out_channels, 3):
+            # of a number that three does not divide, the last channel is computed again
+            out_a, out_b, out_c = out, min(out + 1, out_channels - 1), min(out + 2, out_channels - 1)
             a0, a1, a2, a3 = zeros(), zeros(), zeros(), zeros()
             b0, b1, b2, b3 = zeros(), zeros(), zeros(), zeros()
+            c0, c1, c2, c3 = zeros(), zeros(), zeros(), zeros()
             for tap in range(taps):
-                x0, x1 = load(planes, pixel + offsets[tap, 0]), load(planes, pixel + offsets[tap, 1])
-                x2, x3 = load(planes, pixel + offsets[tap, 2]), load(planes, pixel + offsets[tap, 3])
-                a, b = kernel_a[tap], kernel_b[tap]
-                a0, a1 = multiply_add(a, x0, a0), multiply_add(a, x1, a1)
-                a2, a3 = multiply_add(a, x2, a2), multiply_add(a, x3, a3)
-                b0, b1 = multiply_add(b, x0, b0), multiply_add(b, x1, b1)
-                b2, b3 = multiply_add(b, x2, b2), multiply_add(b, x3, b3)
-            store(pooled[out_a], pixel, maximum(maximum(a0, a1), maximum(a2, a3)))
-            store(pooled[out_b], pixel, maximum(maximum(b0, b1), maximum(b2, b3)))
+                a, b = broadcast(kernels, out_a * taps + tap), broadcast(kernels, out_b * taps + tap)
+                c = broadcast(kernels, out_c * taps + tap)
+                x = load(planes, pixel + offsets[tap, 0])
+                a0, b0, c0 = multiply_add(a, x, a0), multiply_add(b, x, b0), multiply_add(c, x, c0)
+                x = load(planes, pixel + offsets[tap, 1])
+                a1, b1, c1 = multiply_add(a, x, a1), multiply_add(b, x, b1), multiply_add(c, x, c1)
+                x = load(planes, pixel + offsets[tap, 2])
+                a2, b2, c2 = multiply_add(a, x, a2), multiply_add(b, x, b2), multiply_add(c, x, c2)
+                x = load(planes, pixel + offsets[tap, 3])
+                a3, b3, c3 = multiply_add(a, x, a3), multiply_add(b, x, b3), multiply_add(c, x, c3)
+            store(sums, out_a * pixels + pixel, maximum(maximum(a0, a1), maximum(a2, a3)))
+            store(sums, out_b * pixels + pixel, maximum(maximum(b0, b1), maximum(b2, b3)))
+            store(sums, out_c * pixels + pixel, maximum(maximum(c0, c1), maximum(c2, c3)))
 
 
 @njit(void(_ROWS, int64, _IMAGES, int64, int64, _OUTPUTS), nogil=True, cache=True)
@@ -107,8 +114,9 @@ def conv_pool_kernel(
         _pooled_sums(flat_planes, offsets, kernels, pooled)
         for out in range(out_channels):
             for i in range(pooled_height):
+                row, sums = outputs[member, out, i], pooled[out, i * columns :]
                 for j in range(pooled_width):
-                    outputs[member, out, i, j] = pooled[out, i * columns + j]
+                    row[j] = sums[j]
 
 
 @njit(nogil=True, cache=True)

@@ -1,9 +1,9 @@
 """Explicit vectors of floats in Numba kernels, whose speed then does not need LLVM's auto-vectorizer.
 
-`zeros`, `load`, `store`, `multiply_add` and `maximum` work on vectors that LLVM keeps in registers. `LANES` floats fill
-one register of AVX-512 or AVX, or two of NEON. `wide_zeros` and `wide_load` make vectors of sixteen everywhere. A tile
-holds sums (rows by vectors), so that each loaded vector is used for every row and each loaded scalar for every vector.
-`unit_stride` tells a kernel that a row is contiguous although it comes from an array that is not.
+`zeros`, `load`, `broadcast`, `store`, `multiply_add` and `maximum` work on vectors that LLVM keeps in registers.
+`LANES` floats fill one register of AVX-512 or AVX, or two of NEON. `wide_zeros` and `wide_load` make vectors of sixteen
+everywhere. A tile holds sums (rows by vectors), so that each loaded vector is used for every row and each loaded scalar
+for every vector. `unit_stride` tells a kernel that a row is contiguous although it comes from an array that is not.
 Nothing here checks bounds.
 """
 
@@ -104,14 +104,25 @@ def store(typing_context: Any, array: Any, index: Any, vector: Any) -> Any:
 
 
 @_inlined
-def multiply_add(typing_context: Any, scalar: Any, vector: Any, total: Any) -> Any:
-    """`scalar * vector + total`, in one rounding where the processor can."""
+def broadcast(typing_context: Any, array: Any, index: Any) -> Any:
+    """A vector with `array[index]` in every lane, of a contiguous float32 array of one dimension."""
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        scalars = _splat(builder, args[0], vector)
-        return builder.fadd(builder.fmul(scalars, args[1], flags=("contract",)), args[2], flags=("contract",))
+        data = context.make_array(signature.args[0])(context, builder, args[0]).data
+        return _splat(builder, builder.load(builder.gep(data, [args[1]])), _VECTOR)
 
-    return vector(types.float32, vector, vector), generate
+    return _VECTOR(array, types.intp), generate
+
+
+@_inlined
+def multiply_add(typing_context: Any, factor: Any, vector: Any, total: Any) -> Any:
+    """`factor * vector + total`, in one rounding where the processor can. The factor is a scalar or a vector."""
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        factors = args[0] if factor == vector else _splat(builder, args[0], vector)
+        return builder.fadd(builder.fmul(factors, args[1], flags=("contract",)), args[2], flags=("contract",))
+
+    return vector(factor, vector, vector), generate
 
 
 @_inlined
