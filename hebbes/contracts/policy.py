@@ -25,13 +25,6 @@ class Layout:
 
     shapes: Mapping[str, tuple[int, ...]]
 
-    def __hash__(self) -> int:
-        return self._hash
-
-    @cached_property
-    def _hash(self) -> int:
-        return hash(tuple(self.shapes.items()))
-
     @cached_property
     def slices(self) -> dict[str, slice]:
         """Name of each array -> its place in a row of parameters."""

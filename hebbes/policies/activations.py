@@ -1,7 +1,9 @@
-"""Activation functions. They keep NaN.
+"""Activation functions. They keep NaN. Tanh and SELU have a relative error below 3e-7.
 
 SELU: Klambauer et al. 2017, "Self-Normalizing Neural Networks", arXiv 1706.02515, eq. 2.
 """
+
+from math import prod
 
 import numpy as np
 from jaxtyping import Float32
@@ -13,8 +15,11 @@ ACTIVATIONS = {"tanh": 0, "selu": 1, "relu": 2}
 
 
 def apply_activation(name: str, values: Float32[np.ndarray, "members ..."]) -> None:
-    """Applies one of `ACTIVATIONS` to a contiguous array, in place. Tanh and SELU are exact to within 3e-7 of them."""
-    kernels.activations.activate_kernel(values.reshape(len(values), -1), ACTIVATIONS[name])
+    """Applies one of `ACTIVATIONS` in place. ValueError unless the array is contiguous float32."""
+    if values.dtype != np.float32 or not values.flags.c_contiguous:
+        raise ValueError(f"{name}: values must be contiguous float32, got {values.dtype} of strides {values.strides}")
+    rows = values.reshape(len(values), prod(values.shape[1:]))
+    kernels.activations.activate_kernel(rows, ACTIVATIONS[name])
 
 
 def compute_tanh(x: Float32[np.ndarray, "members ..."]) -> Float32[np.ndarray, "members ..."]:
@@ -26,4 +31,8 @@ def compute_tanh(x: Float32[np.ndarray, "members ..."]) -> Float32[np.ndarray, "
 
 def sigmoid(x: Float32[np.ndarray, "members ..."]) -> Float32[np.ndarray, "members ..."]:
     """1 / (1 + exp(-x)) in a new array, computed in a form that cannot overflow."""
-    return (1 + compute_tanh(x / 2)) / 2
+    values = np.ascontiguousarray(x / 2)
+    apply_activation("tanh", values)
+    values += 1
+    values /= 2
+    return values

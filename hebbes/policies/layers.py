@@ -134,7 +134,7 @@ def dense(
     weights: Weights, layout: Layout, inputs: Float32[np.ndarray, "members in"], activation: str = "tanh"
 ) -> Float32[np.ndarray, "members out"]:
     """Outputs of the layers of `compute_dense_shapes`, with an activation of `ACTIVATIONS` between them."""
-    names, places = _find_dense_layers(layout)
+    names, places = _find_dense_layers(tuple(layout.shapes.items()))
     if isinstance(weights, LowRankWeights):
         outputs = inputs
         for number, (name, bias) in enumerate(names):
@@ -149,15 +149,22 @@ def dense(
 
 
 @cache
-def _find_dense_layers(layout: Layout) -> tuple[list[tuple[str, str | None]], Int64[np.ndarray, "layers 4"]]:
-    """The layers of `compute_dense_shapes`: names of matrix and bias, and their places as `dense_kernel` takes them."""
+def _find_dense_layers(
+    shapes: tuple[tuple[str, tuple[int, ...]], ...],
+) -> tuple[list[tuple[str, str | None]], Int64[np.ndarray, "layers 3"]]:
+    """Names of the matrices and biases of dense1, dense2, ..., and their places as `dense_kernel` takes them."""
+    layout = Layout(dict(shapes))
     names: list[tuple[str, str | None]] = []
+    places: list[tuple[int, int, int]] = []
     while (name := f"dense{len(names) + 1}") in layout.shapes:
-        names.append((name, bias if (bias := f"{name}_bias") in layout.shapes else None))
-    places = [
-        (layout.slices[name].start, layout.slices[bias].start if bias else _ABSENT, *layout.shapes[name])
-        for name, bias in names
-    ]
+        num_outputs, num_inputs = layout.shapes[name]
+        if places and num_inputs != (before := places[-1][2]):
+            raise ValueError(f"{name}: its matrix takes inputs of size {num_inputs}, the layer before has {before}")
+        bias = f"{name}_bias" if f"{name}_bias" in layout.shapes else None
+        names.append((name, bias))
+        places.append((layout.slices[name].start, layout.slices[bias].start if bias else _ABSENT, num_outputs))
+    if not names:
+        raise ValueError(f"the layout has no dense1, only {', '.join(layout.shapes)}")
     return names, np.array(places, np.int64)
 
 

@@ -3,6 +3,7 @@ import pytest
 import torch
 
 from hebbes.policies.activations import ACTIVATIONS, apply_activation, compute_tanh, sigmoid
+from tests.shape_checks import unchecked
 
 
 @pytest.mark.parametrize("name", ACTIVATIONS)
@@ -30,3 +31,14 @@ def test_functions_that_return_new_arrays(compute, reference):
     gates, before = np.split(x, [10], axis=1)[1], x.copy()
     np.testing.assert_allclose(compute(gates), reference(gates.astype(np.float64)), rtol=0, atol=2e-7)
     assert np.array_equal(x, before)
+
+
+@unchecked()
+def test_what_a_kernel_cannot_take_is_refused():
+    for values in (np.ones((2, 4), np.float32)[:, ::2], np.ones((2, 2))):
+        with pytest.raises(ValueError, match="relu: values must be contiguous float32, got"):
+            apply_activation("relu", values)
+
+
+def test_no_members_at_all():
+    assert sigmoid(np.ones((0, 3), np.float32)).shape == (0, 3)

@@ -140,6 +140,21 @@ def test_dense_has_the_bits_of_its_layers_one_by_one(sizes, bias, activation):
 
 
 @unchecked()
+@pytest.mark.parametrize(
+    ("shapes", "message"),
+    [
+        ({"dense1": (4, 3), "dense2": (2, 5)}, "dense2: its matrix takes inputs of size 5, the layer before has 4"),
+        ({"other": (4, 3)}, "the layout has no dense1, only other"),
+        ({"dense1": (4, 2)}, "dense1: got inputs of size 3, its matrix takes 2"),
+    ],
+)
+def test_dense_refuses_layers_that_do_not_fit(shapes, message):
+    layout = Layout(shapes)
+    with pytest.raises(ValueError, match=message):
+        dense(_draw_weights(layout, members=2), layout, np.zeros((2, 3), np.float32))
+
+
+@unchecked()
 def test_refuses_wrong_arrays():
     layout = Layout({"matrix": (2, 3), "kernels": (1, 1, 3, 3)})
     weights, inputs = _draw_weights(layout, members=2), np.zeros((2, 3), np.float32)

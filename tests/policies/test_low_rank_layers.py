@@ -58,7 +58,8 @@ def test_outputs_equal_those_of_dense_rows(policy, rank):
     weights = draw_low_rank_weights(policy.layout, members=11, rank=rank)
     dense = make_rows(weights, policy.layout)
     assert len({row.tobytes() for row in dense}) == 11
-    np.testing.assert_allclose(compute_outputs(policy, weights), compute_outputs(policy, dense), rtol=1e-5, atol=1e-4)
+    atol = 1e-4 if isinstance(policy, ConvLSTM) else 1e-5  # its four convolutions amplify rounding errors
+    np.testing.assert_allclose(compute_outputs(policy, weights), compute_outputs(policy, dense), rtol=1e-5, atol=atol)
 
 
 @pytest.mark.parametrize("policy", POLICIES, ids=repr)

@@ -1,6 +1,6 @@
-"""The activation functions of hidden layers, which work in place and keep NaN.
+"""The activation functions of hidden layers. They keep NaN.
 
-Tanh and SELU are made of e^x - 1, which LLVM computes for whole vectors of numbers, unlike that of the C library.
+Tanh and SELU are made of e^x - 1. LLVM computes ours for whole vectors of numbers, but calls the C library's for each.
 SELU: Klambauer et al. 2017, "Self-Normalizing Neural Networks", arXiv 1706.02515, eq. 2.
 """
 

@@ -72,7 +72,7 @@ def _pooled_sums(planes: np.ndarray, offsets: np.ndarray, kernels: np.ndarray, p
     taps, (out_channels, pixels), sums = len(offsets), pooled.shape, pooled.reshape(pooled.size)
     for pixel in range(0, pixels, LANES):
         for out in range(0, out_channels, 3):
-            # of a number that three does not divide, the last channel is computed again
+            # the last channel fills up the last three
             out_a, out_b, out_c = out, min(out + 1, out_channels - 1), min(out + 2, out_channels - 1)
             a0, a1, a2, a3 = zeros(), zeros(), zeros(), zeros()
             b0, b1, b2, b3 = zeros(), zeros(), zeros(), zeros()

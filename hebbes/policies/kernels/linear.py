@@ -49,7 +49,7 @@ def dense_kernel(
 ) -> None:
     """Writes each member's outputs of layers in a chain, all in one call: calls take longer than small matrices.
 
-    Rows of `places`: where a matrix starts, where its bias does or a negative number, outputs, inputs. The activation
+    Rows of `places`: where a matrix starts, where its bias does or a negative number, number of outputs. The activation
     between them is a number of `ACTIVATIONS`.
     """
     activities = np.empty((2, max(places[:, 2].max(), inputs.shape[1])), np.float32)
@@ -57,7 +57,7 @@ def dense_kernel(
         row, x = unit_stride(weights[member]), activities[0, : inputs.shape[1]]
         x[:] = inputs[member]
         for number in range(len(places)):
-            start, bias_start, num_outputs, _ = places[number]
+            start, bias_start, num_outputs = places[number]
             if number:
                 activate(x, activation)
             y = activities[(number + 1) % 2, :num_outputs]
