@@ -105,12 +105,13 @@ def _make_atari(environment: str, env_kwargs: Mapping[str, Any], render_mode: st
     return env if limit == -1 else TimeLimit(env, ATARI_FRAMES // frameskip if limit is None else limit)
 
 
-def has_fire_button(environment: str) -> bool:
-    """Whether a current id is an Atari game that has a FIRE button."""
+def has_fire_action(environment: str) -> bool:
+    """Whether a current id is an Atari game whose action 1 is FIRE, as of all but two games that have this button."""
     if find_atari_game(environment) is None:
         return False
-    with closing(_make_atari(environment, {}, None)) as env:
-        return "FIRE" in env.unwrapped.get_action_meanings()  # type: ignore[attr-defined]  # Atari's have it
+    quieten("ale_py", None)
+    with closing(gymnasium.make(_find_gymnasium_id(environment), disable_env_checker=True)) as env:
+        return env.unwrapped.get_action_meanings()[1] == "FIRE"  # type: ignore[attr-defined]  # Atari's have it
 
 
 def _make_render_options(render_mode: str | None) -> dict[str, Any]:

@@ -6,7 +6,7 @@ What is known of such a training: `hebbes.options.reference_options`.
 from typing import Any
 
 from hebbes.environments.environment_spec import EnvironmentSpec
-from hebbes.environments.gymnasium_simulator import has_fire_button
+from hebbes.environments.gymnasium_simulator import has_fire_action
 from hebbes.environments.ids import is_built_into_gymnasium, resolve
 from hebbes.execution.episode import Agent
 from hebbes.options.command_line import resolve_config
@@ -26,7 +26,7 @@ def make_reference_training(
     """
     options = {"environment": environment, "preset": NO_PRESET, **given}
     resolved = resolve(environment, given.get("import", ()))
-    if has_fire_button(resolved.environment):
+    if has_fire_action(resolved.environment):
         options.setdefault("fire_reset", True)
     config = resolve_config(trainer, format_options(options))
     spec = make_environment_spec(config)

@@ -9,6 +9,8 @@ from gymnasium.spaces import Box, Discrete, Space
 from hebbes.contracts.errors import close_part, describe_error
 from hebbes.environments.environment_options import ACTION_BOUNDS
 from hebbes.environments.environment_spec import EnvironmentSpec
+from hebbes.environments.gymnasium_simulator import has_fire_action
+from hebbes.environments.ids import find_atari_game
 from hebbes.environments.make_batch_env import choose_backend, make_batch_env
 from hebbes.environments.morphologies import shorten_morphology_name
 from hebbes.environments.part_spec import PartSpec, make_part_spec
@@ -168,6 +170,8 @@ def make_environment_spec(config: TrainConfig) -> EnvironmentSpec:
     observation_space, action_space = find_spaces(bare)
     find_trainer(config.trainer).check_spaces(config, observation_space, action_space)
     put_on = {spec.name: spec for spec in config.list_put_on("wrapper")}
+    if "fire_reset" in put_on and find_atari_game(options.id) is not None and not has_fire_action(options.id):
+        raise ValueError(f"fire_reset: {options.id} has no action FIRE, or not as action 1")
     around_policy = _choose_observation_wrappers(config, observation_space, put_on)
     around_policy += _choose_action_wrappers(config, action_space)
     if options.action_bounds == "none" and isinstance(action_space, Box):

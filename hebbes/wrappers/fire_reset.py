@@ -10,34 +10,33 @@ from typing import ClassVar
 import numpy as np
 from jaxtyping import Int
 
-from hebbes.contracts.environment import BatchEnv, EnvStep
+from hebbes.contracts.environment import EnvStep
 from hebbes.wrappers.base import Actions, Active, Observations, has_ended, replace_rows
 from hebbes.wrappers.spaces import is_discrete
 from hebbes.wrappers.start_actions import StartActions
 
+FIRE = 1
+"""The action FIRE of Atari games, but for Backgammon and VideoCheckers."""
+
 
 class FireReset(StartActions):
-    """Takes `fire_action` at the start of an episode and after each lost life; these are not env steps of the policy.
+    """Presses FIRE at the start of an episode and after each lost life; these are not env steps of the policy.
 
     A life is lost when `info["lives"]` decreases and the episode goes on. The FIRE after it belongs to the same `step`:
     the rewards are added, everything else is as after FIRE. The reward of the FIRE at the start is added to that of the
     first `step`. If FIRE itself loses a life, another FIRE follows after the policy's next action.
-
-    `fire_action` is an argument and not an option: it has no flag.
     """
 
     switch: ClassVar[str] = "press FIRE at the start and after every lost life (Atari)"
 
-    def __init__(self, env: BatchEnv, *, fire_action: int = 1) -> None:
-        super().__init__(env)
-        space = env.action_space
-        if not is_discrete(space) or not space.contains(fire_action):
-            raise ValueError(
-                f"fire_reset, for Atari: fire_action must be in a Discrete action space, got {fire_action} and {space}"
-            )
-        self._fire = np.array(fire_action, space.dtype)
-        self._lives = np.zeros(env.num_envs, np.int64)
-        self._pending_rewards = np.zeros(env.num_envs)
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        space = self.env.action_space
+        if not is_discrete(space) or not space.contains(FIRE):
+            raise ValueError(f"fire_reset, for Atari, needs Discrete actions, of which {FIRE} is FIRE, got {space}")
+        self._fire = np.array(FIRE, space.dtype)
+        self._lives = np.zeros(self.num_envs, np.int64)
+        self._pending_rewards = np.zeros(self.num_envs)
 
     def start(self, episode: int) -> Observations:
         """Begins one episode in every sub-environment and returns the observations after FIRE."""

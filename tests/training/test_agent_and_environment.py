@@ -27,6 +27,12 @@ def wrappers_for(monkeypatch):
     return find_wrappers
 
 
+@pytest.mark.parametrize("game", ["Freeway-v5", "Backgammon-v5"])
+def test_fire_is_refused_in_games_where_it_would_be_another_action(game):
+    with pytest.raises(ValueError, match=f"fire_reset: {game} has no action FIRE, or not as action 1"):
+        make_environment_spec(make_config(environment=game, fire_reset=True))
+
+
 def test_images_are_turned_gray_shrunk_stacked_and_scaled_in_this_order(wrappers_for):
     assert wrappers_for(COLOR, grayscale=True, frame_stack=4, resize=(40, 30)) == [
         ("grayscale", {}),

@@ -174,7 +174,7 @@ def test_a_loaded_policy_gives_what_the_wrapped_environment_takes(folder):
         ("vector", "multi", {"action_bounds": "tanh"}, "action_bounds 'tanh' needs Box actions of real numbers"),
         ("vector", "whole", {"action_bounds": "rescale"}, "action_bounds 'rescale' needs Box actions of real numbers"),
         ("vector", "counted", {"settle_steps": 1}, "settle_steps needs Box or MultiBinary actions .* got Discrete"),
-        ("vector", "multi", {"fire_reset": True}, "fire_reset, for Atari: fire_action must be in a Discrete"),
+        ("vector", "multi", {"fire_reset": True}, "fire_reset, for Atari, needs Discrete actions"),
         ("small_image", "multi", {"policy": "cnn"}, "at least 16 x 16 pixels; --policy mlp takes any"),
     ],
 )

@@ -5,11 +5,11 @@ import pytest
 from gymnasium.spaces import Discrete
 
 from hebbes.wrappers.early_stop import EarlyStop
-from hebbes.wrappers.fire_reset import FireReset
+from hebbes.wrappers.fire_reset import FIRE, FireReset
 from hebbes.wrappers.settle import Settle
 from tests.scripted import ScriptedEnv
 
-FIRE, NOOP = 2, 0
+NOOP = 0
 
 
 def make_ids(*envs):
@@ -65,7 +65,7 @@ def test_settling_is_no_part_of_the_early_stop_outside():
 
 def make_fire_env(num_envs, **script):
     inner = ScriptedEnv(num_envs, action_space=Discrete(4), **script)
-    return FireReset(inner, fire_action=FIRE), inner
+    return FireReset(inner), inner
 
 
 def list_calls(inner):
