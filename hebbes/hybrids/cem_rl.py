@@ -14,6 +14,7 @@ antithetic pair is trained, never its mirror. Until `start_steps`, only training
 
 - All individuals of a generation meet the same start states. Theirs meet states of their own.
 - Individuals that tie share their weights. Failed ones have none.
+- Each number of an action has its own bounds. Theirs are rounded to whole numbers.
 - Noise on target actions is in units of half their range, as in TD3. Theirs is not scaled.
 - On the Gymnasium back end, an episode that ends in a terminal state at its time limit is terminal. Theirs never is,
   and EnvPool does not tell.

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from functools import reduce
 from hashlib import sha256
 from pathlib import Path
+from stat import S_ISREG
 from typing import Any, TypeAlias
 
 from hebbes.contracts.engine import EngineError
@@ -28,6 +29,24 @@ def extend_history(history: str, entry: Entry) -> str:
     return sha256(f"{history}{json.dumps(entry)}".encode()).hexdigest()
 
 
+def _read_writable(path: Path) -> bytes:
+    """The content of a file, empty if there is none. Nothing is left changed.
+
+    ValueError for a folder or device, OSError if it cannot be written.
+    """
+    try:
+        mode = path.stat().st_mode
+    except FileNotFoundError:
+        path.open("xb").close()  # fails if another process has just made it, whose file must stay
+        path.unlink()
+        return b""
+    if not S_ISREG(mode):
+        raise ValueError("it must be a file")
+    with path.open("a+b") as file:
+        file.seek(0)
+        return file.read()
+
+
 class CompletionLog:
     """The entries of a seed that a file had at first, and a place for new ones. Without a file there are none."""
 
@@ -39,15 +58,8 @@ class CompletionLog:
         self._size = self._whole = 0  # bytes of the file, and of its whole lines
         if self._path is None:
             return
-        is_new = not self._path.exists()
-        if not (is_new or self._path.is_file()):
-            raise ValueError(f"completion_log must be a file, got {path!r}")
         try:
-            with self._path.open("a+b") as file:
-                file.seek(0)
-                lines, newline, cut = file.read().rpartition(b"\n")
-            if is_new:
-                self._path.unlink()
+            lines, newline, cut = _read_writable(self._path).rpartition(b"\n")
             self._whole, self._size = len(lines + newline), len(lines + newline + cut)
             if cut[: len(_START)] != _START[: len(cut)]:
                 raise ValueError("its last line is none of ours")

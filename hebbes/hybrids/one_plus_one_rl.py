@@ -4,9 +4,11 @@ Lee, Lee, Shin & Kweon 2020, "An Efficient Asynchronous Method for Integrating E
 Search", arXiv 2012.05417; code KyunghyunLee/aes-rl 5b69a06.
 
 The step size follows Rechenberg's rule of one success in five (1973, "Evolutionsstrategie") over a window, as in
-their core/population.py. `hebbes.strategies.one_plus_one` has a rule without a window. Departure: the
-window slides, and the variance changes from the tenth individual on. Theirs freezes once it is full, and the variance
-changes from the eleventh on.
+their core/population.py. `hebbes.strategies.one_plus_one` has a rule without a window. Departures:
+
+- The window slides, and the variance changes from the tenth individual on. Theirs freezes once it is full, and the
+  variance changes from the eleventh on.
+- If the mean policy has failed, any individual that has not takes its place. There episodes that fail have no rule.
 """
 
 from collections.abc import Mapping

@@ -8,6 +8,7 @@ Departures from that code:
 - The actor's hidden layers have the policy's activation, tanh by default, and the critics' are leaky ReLUs, as in
   AES-RL's code (5b69a06). `--preset td3_original` gives theirs, and its 25,000 random env steps.
 - The actor's gradient step takes a new batch. Theirs takes that of the critics.
+- Each number of an action has its own bounds. Theirs takes the upper bound of the first for all.
 - On the Gymnasium back end, an episode that ends in a terminal state at its time limit is terminal. Theirs never is,
   and EnvPool does not tell.
 """

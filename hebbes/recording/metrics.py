@@ -64,7 +64,8 @@ METRICS: Mapping[str, str] = {
     "replay_size": "transitions in the replay",
     "work_seconds": "seconds that workers spent on the work of this row, added up; their number times the wall time, "
     "less this, is how long they waited",
-    "job_wait_seconds": "seconds that these jobs waited for a free worker or were on their way, added up",
+    "job_wait_seconds": "seconds that these jobs waited for a worker, were on their way or waited for the run, "
+    "added up",
     "num_members": "perturbed members of the population",
     "episode_length_mean": "mean length of the population's episodes in environment steps, without failed ones",
     "saturated_actions": "share of the numbers of Box actions that are within 1 % of the range from a bound",

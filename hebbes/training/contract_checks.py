@@ -14,7 +14,7 @@ import numpy as np
 from jaxtyping import Float32, Shaped
 
 from hebbes.contracts.engine import EngineError
-from hebbes.contracts.errors import describe_with_traceback
+from hebbes.contracts.errors import ForeignExitError, describe_with_traceback
 from hebbes.contracts.notices import Notice
 from hebbes.contracts.policy import Buffers, Layout, LowRankWeights, Policy, State
 from hebbes.contracts.population import Population
@@ -27,7 +27,7 @@ from hebbes.training.advice import TrainingError
 
 Returned = TypeVar("Returned")
 
-_PASSED = (EngineError, FloatingPointError, TrainingError)
+_PASSED = (EngineError, ForeignExitError, FloatingPointError, TrainingError)
 """What says by itself what is wrong."""
 
 

@@ -154,6 +154,7 @@ class Hybrid(Trainer):
     def measure_search(cls, config: TrainConfig, policy: Policy) -> SearchSize:
         """The population, the networks, the replay and the batches."""
         assert isinstance(policy, MLP), "HybridOptions allows no other"
+        core.device  # noqa: B018  # imports PyTorch, which takes memory before it is measured what is free
         with convert_errors("algorithm", config.choices.method):
             settings, num_observed = config.settings, prod(policy.observation_shape)
             members = {settings.members_option: ("population_size", 1)} if settings.members_option else {}

@@ -12,8 +12,9 @@ from hebbes.hybrids.completion_log import CompletionLog, extend_history
 @pytest.mark.parametrize(
     ("path", "message"),
     [
-        ("", "completion_log must be a file, got ''"),
-        ("/dev/zero", "completion_log must be a file, got '/dev/zero'"),
+        ("", "completion_log  is not the log of a run: it must be a file"),
+        ("/dev/zero", "completion_log /dev/zero is not the log of a run: it must be a file"),
+        ("x" * 300, "completion_log x+ cannot be written: File name too long"),
         ("/missing/log", "completion_log /missing/log cannot be written: No such file or directory"),
         ("/proc/log", "completion_log /proc/log cannot be written: "),
     ],
@@ -21,6 +22,19 @@ from hebbes.hybrids.completion_log import CompletionLog, extend_history
 def test_a_file_that_cannot_be_written_is_refused(path, message):
     with pytest.raises(ValueError, match=message):
         CompletionLog(path, seed=0)
+
+
+def test_a_file_that_another_process_makes_at_the_same_time_stays(tmp_path, monkeypatch):
+    path = tmp_path / "log"
+    path.write_bytes(b"theirs")
+
+    def find_none(self):
+        raise FileNotFoundError
+
+    with monkeypatch.context() as patches, pytest.raises(ValueError, match="cannot be written: File exists"):
+        patches.setattr(Path, "stat", find_none)
+        CompletionLog(str(path), seed=0)
+    assert path.read_bytes() == b"theirs"
 
 
 def test_links_that_lead_to_themselves_are_refused(tmp_path):

@@ -1,11 +1,14 @@
 """TD3 as a program: what it does in which env step, its files, its resume, and what it refuses."""
 
+import sys
+
 import numpy as np
 import pytest
 import torch
 from gymnasium.spaces import Box, Discrete
 
 import hebbes
+from hebbes.contracts.errors import ForeignExitError
 from hebbes.execution.provenance import find_conditions
 from hebbes.files.checkpoint import load_newest_checkpoint
 from hebbes.hybrids import td3
@@ -75,6 +78,17 @@ def test_a_wrapper_that_raises_ends_the_run_with_a_line(tmp_path):
         train(tmp_path, wrappers=["tests.hybrids.test_td3:Raising"], max_env_steps=400)
 
 
+def test_an_exit_in_a_simulator_is_an_error_and_none_of_ours(tmp_path):
+    with pytest.raises(ForeignExitError, match=rf"^{__file__}, line \d+, called sys.exit\(0\)$"):
+        train(tmp_path, wrappers=["tests.hybrids.test_td3:Leaving"], max_env_steps=400)
+
+
+@pytest.mark.parametrize("algorithm", ["td3", "acem_rl"])
+def test_a_wrapper_that_cannot_be_closed_does_no_harm(algorithm, tmp_path):
+    wrappers = ["tests.hybrids.test_td3:Jammed"]
+    assert train(tmp_path, algorithm=algorithm, wrappers=wrappers, max_env_steps=400).is_complete
+
+
 @pytest.mark.parametrize("wrapper", ["TwoNumbers", "FiveChoices"])
 def test_a_wrapper_with_other_actions_than_the_environments_is_refused(wrapper, tmp_path):
     with pytest.raises(ValueError, match=r"^gradients need the environment's own actions, .*, but a wrapper takes "):
@@ -101,6 +115,24 @@ class FiveChoices(BatchWrapper):
 
     def step(self, actions, active):
         return self.env.step(np.linspace(-2, 2, 5, dtype=np.float32)[actions, np.newaxis], active)
+
+
+class Leaving(BatchWrapper):
+    """Ends the program in the thirtieth env step."""
+
+    def step(self, actions, active):
+        self.steps = getattr(self, "steps", 0) + 1
+        if self.steps == 30:
+            sys.exit(0)
+        return self.env.step(actions, active)
+
+
+class Jammed(BatchWrapper):
+    """Cannot be closed."""
+
+    def close(self):
+        super().close()
+        raise KeyError("jammed")
 
 
 class Raising(BatchWrapper):

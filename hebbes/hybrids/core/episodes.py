@@ -1,6 +1,5 @@
 """One environment in the process of a run, for methods that learn while an episode goes on."""
 
-from contextlib import closing
 from typing import Any
 
 import numpy as np
@@ -8,7 +7,7 @@ from gymnasium.spaces import Discrete
 from jaxtyping import Float32
 
 from hebbes.contracts.engine import EngineError
-from hebbes.contracts.errors import close_part
+from hebbes.contracts.errors import close_part, convert_foreign_exits
 from hebbes.contracts.policy import Buffers
 from hebbes.contracts.randomness import Purpose, derive_simulator_seed, make_generator
 from hebbes.environments.make_batch_env import make_batch_env
@@ -23,15 +22,18 @@ class Episodes:
     """Plays training episodes of one member, one after another."""
 
     def __init__(self, task: Task) -> None:
-        """Makes the simulator."""
+        """Makes the simulator, whose `action_bounds` are those of the environment without its wrappers.
+
+        ValueError as from `find_action_bounds`.
+        """
         self._task = task
         seed = derive_simulator_seed(task.seed, Purpose.TRAINING)
         self._env = make_batch_env(task.environment, [seed], threads=1, training=True)
-
-    @property
-    def action_bounds(self) -> Bounds:
-        """The lowest and the highest actions of the environment without its wrappers."""
-        return _read_bounds(self._env)
+        try:
+            self.action_bounds = _read_bounds(self._env)
+        except ValueError:
+            self.close()
+            raise
 
     def play(
         self,
@@ -41,9 +43,12 @@ class Episodes:
         collector: Collector,
         max_episode_steps: int | None,
     ) -> EpisodeResult:
-        """Plays the episode of this number. The collector may change the row in place."""
+        """Plays the episode of this number. The collector may change the row in place.
+
+        EngineError for a mistake of a user's wrapper, ForeignExitError if the simulator calls `sys.exit`.
+        """
         rng = make_generator(self._task.seed, Purpose.TRAINING, generation=number)
-        with convert_wrapper_errors(self._task.environment, EngineError):
+        with convert_foreign_exits(), convert_wrapper_errors(self._task.environment, EngineError):
             return run_episode(
                 self._task.agent,
                 self._env,
@@ -61,13 +66,18 @@ class Episodes:
 
 
 def find_action_bounds(task: Task) -> Bounds:
-    """The lowest and the highest actions of the task's environment without its wrappers."""
-    with closing(make_batch_env(task.environment, [0], threads=1, training=True)) as env:
+    """The lowest and the highest actions of the task's environment without its wrappers.
+
+    ValueError if a wrapper has other actions than the environment, whose range the gradients need.
+    """
+    env = make_batch_env(task.environment, [0], threads=1, training=True)
+    try:
         return _read_bounds(env)
+    finally:
+        close_part("a wrapper", env)
 
 
 def _read_bounds(env: Any) -> Bounds:
-    """ValueError if a wrapper has other actions than the environment, whose range the gradients need."""
     outermost = env.action_space
     while hasattr(env, "env"):
         env = env.env
