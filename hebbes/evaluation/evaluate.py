@@ -56,7 +56,10 @@ class Evaluation:
 
     @property
     def interval(self) -> tuple[float, float]:
-        """95 % interval of the mean, from the bootstrap over episodes. It shows only the noise of the evaluation."""
+        """95 % interval of the mean, from the bootstrap over episodes. NaN for a single one.
+
+        It shows only the noise of the evaluation.
+        """
         return self.summary.mean.low, self.summary.mean.high
 
     def __str__(self) -> str:
@@ -92,8 +95,8 @@ def evaluate(
             ("freeze_at", env_step), ("reset_weights_at", env_step), ("lesion", fraction) or ("init_weights", kind).
 
     Raises:
-        ValueError: an argument or the file cannot be used, or the episodes cannot be played. An episode that fails
-            raises nothing: its return is NaN.
+        ValueError: an argument or the file cannot be used, or no episode can be played. If one fails, its return is NaN.
+        TypeError: the path is neither a str nor a Path.
 
     Examples:
         >>> import hebbes
@@ -108,7 +111,7 @@ def evaluate(
     with name_file_in_errors(path):
         saved, spec, notice = _load_and_check(path, environment, backend, allowed)
         if intervention is not None:
-            saved = replace(saved, policy=intervene(saved.policy, *intervention))
+            saved = replace(saved, policy=intervene(saved.policy, *intervention, max_episode_steps))
         for line in (notice, advise_episode_limit(spec, max_episode_steps)):
             if line:
                 warnings.warn(line, stacklevel=2)

@@ -33,6 +33,7 @@ def load_policy(path: str | Path, *, imports: Sequence[str] = ()) -> "LoadedPoli
 
     Raises:
         ValueError: the file is missing, damaged or newer, or it names code that is unknown or not in `imports`.
+        TypeError: the path is neither a str nor a Path.
 
     Examples:
         >>> import hebbes

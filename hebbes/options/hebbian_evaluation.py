@@ -7,7 +7,7 @@ import numpy as np
 
 from hebbes.contracts.option import option
 from hebbes.contracts.policy import Policy
-from hebbes.evaluation.interventions import INTERVENTIONS, LesionedPolicy
+from hebbes.evaluation.interventions import INTERVENTIONS, LesionedPolicy, check_intervention_time
 from hebbes.options.evaluation import EvaluateConfig
 from hebbes.policies.hebbian import Hebbian
 from hebbes.policies.initial_weights import INITIAL_WEIGHTS
@@ -36,10 +36,8 @@ class HebbianEvaluateConfig(EvaluateConfig):
             values = getattr(self, name)
             if len(set(values)) < len(values):
                 raise ValueError(f"{name} names a value twice, got {' '.join(map(str, values))}")
-        for name in ("freeze_at", "reset_weights_at"):
-            latest = max(getattr(self, name), default=0)
-            if self.max_episode_steps is not None and latest >= self.max_episode_steps:
-                raise ValueError(f"{name} must be < max_episode_steps {self.max_episode_steps}, got {latest}")
+            for value in values:
+                check_intervention_time(name, value, self.max_episode_steps)
         if self.plots == "":
             raise ValueError("plots must name a folder, got ''")
         if self.plot_layers and self.plots is None:

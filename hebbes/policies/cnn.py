@@ -114,7 +114,7 @@ class CNN(UsesVirtualBatch, InitializedPolicy):
         state: State,
         buffers: Buffers,
     ) -> Float32[np.ndarray, "members outputs"]:
-        """The network's outputs. Rewards are ignored. An observation that is not finite gives NaN."""
+        """The network's outputs. Rewards are ignored. A pixel that is not finite gives NaN, unless pooling drops it."""
         return self.forward(weights, self.prepare_inputs(observations, buffers), state)
 
     def forward(

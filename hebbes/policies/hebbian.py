@@ -50,7 +50,7 @@ class Hebbian(SizedPolicy):
     hidden_sizes: tuple[int, ...] = option((128, 64), "units of each hidden layer", range=">= 1")
     hebb_rule: str = option("ABCD_lr", "how weights learn", choices=(*RULES, *NEURAL_RULES))
     init_weights: str = option("uni", "initial weights of an episode", choices=(*INITIAL_WEIGHTS, COEVOLVE))
-    normalization: str = option("max_abs", "what keeps learning weights bounded", choices=NORMALIZATIONS)
+    normalization: str = option("max_abs", "what is to keep learning weights bounded", choices=NORMALIZATIONS)
     output_activity: str = option(
         "raw",
         "what the last layer learns from: the output, or its tanh, the action on Bullet",

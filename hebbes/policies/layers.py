@@ -60,7 +60,7 @@ def conv_pool(
     The kernels' layout shape is (out_channels, channels, size, size). `inputs` may be any strided view. Apply tanh
     afterwards: tanh is monotone, so that pooling first gives the same numbers and needs a quarter of the tanhs.
     """
-    out_channels, channels, size, _ = layout.shapes[name]
+    out_channels, channels, size = _read_kernel_shape(layout, name)
     check_weights(weights, layout, inputs)
     height, width = (compute_pooled_size(length, size, stride) for length in inputs.shape[2:])
     if inputs.shape[1] != channels or min(height, width) < 1:
@@ -91,7 +91,7 @@ def conv(
 
     The kernels' layout shape is (out_channels, channels, size, size). `inputs` may be any strided view.
     """
-    out_channels, channels, size, _ = layout.shapes[name]
+    out_channels, channels, size = _read_kernel_shape(layout, name)
     check_weights(weights, layout, inputs)
     height, width = (compute_conv_size(length, size, stride, padding) for length in inputs.shape[2:])
     if inputs.shape[1] != channels or min(height, width) < 1:
@@ -111,6 +111,14 @@ def conv(
     images = np.ascontiguousarray(inputs)
     kernels.convolution.conv_kernel(rows, start, bias_start, shared, images, size, stride, padding, outputs)
     return outputs
+
+
+def _read_kernel_shape(layout: Layout, name: str) -> tuple[int, int, int]:
+    """Output channels, input channels and size of these kernels; ValueError unless they are square."""
+    out_channels, channels, height, width = layout.shapes[name]
+    if height != width:
+        raise ValueError(f"{name}: kernels must be square, got {height} x {width}")
+    return out_channels, channels, height
 
 
 def read_vector(weights: Weights, layout: Layout, name: str) -> Float32[np.ndarray, "members size"]:

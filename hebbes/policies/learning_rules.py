@@ -26,7 +26,7 @@ HIDDEN = 3
 """Units of each hidden layer of a neural rule."""
 
 NORMALIZATIONS = ("max_abs", "none", "clip", "oja")
-"""What keeps learning weights bounded; `hebbes.policies.kernels.plastic_layers.plastic_linear` explains each."""
+"""What is to keep learning weights bounded; `hebbes.policies.kernels.plastic_layers.plastic_linear` explains each."""
 
 
 def count_network_params(deep: bool, bias: bool) -> int:

@@ -71,6 +71,7 @@ def as_module(policy: SizedPolicy, row: Float32[np.ndarray, " params"], buffers:
 
     Raises:
         TypeError: the policy is plastic, uses virtual batch normalization, or is of a user's class.
+        ValueError: the row is not float32, or of another length than the policy's.
     """
     is_ours = type(policy).__module__.startswith("hebbes.")  # a user's subclass may be another network
     if not is_ours or not isinstance(policy, MLP | Linear | CNN | RecurrentPolicy):
@@ -79,6 +80,9 @@ def as_module(policy: SizedPolicy, row: Float32[np.ndarray, " params"], buffers:
         )
     if isinstance(policy, CNN | ConvLSTM) and policy.virtual_batch:
         raise TypeError(f"as_module: got {type(policy).__name__} with virtual_batch {policy.virtual_batch}, takes 0")
+    if row.dtype != np.float32 or row.shape != (policy.layout.num_params,):
+        expected = (policy.layout.num_params,)
+        raise ValueError(f"as_module: the row must be float32 of shape {expected}, got {row.dtype} of {row.shape}")
     if isinstance(policy, RecurrentPolicy):
         module: nn.Module = RecurrentModule(policy, buffers)
     else:

@@ -117,11 +117,16 @@ def convert_policy_errors(policy: Policy, target: type[ValueError] | type[Engine
     try:
         yield
     except Exception as error:
-        is_ours = type(policy).__module__.startswith("hebbes.")
+        if _is_ours(policy):
+            policy = getattr(policy, "policy", policy)  # an intervention, around what may be a user's
         raising = (frame.f_locals.get("self") for frame, _ in traceback.walk_tb(error.__traceback__))
-        if is_ours or not any(each is policy for each in raising):
+        if _is_ours(policy) or not any(each is policy for each in raising):
             raise
         raise target(describe_users_error("policy", describe_class(policy), error)) from error
+
+
+def _is_ours(policy: Policy) -> bool:
+    return type(policy).__module__.startswith("hebbes.")
 
 
 def describe_class(thing: object) -> str:

@@ -3,7 +3,7 @@
 import json
 import subprocess
 import sys
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 
 import numpy as np
@@ -20,6 +20,7 @@ from hebbes.evaluation.evaluate import Evaluation
 from hebbes.evaluation.interventions import INTERVENTIONS
 from hebbes.evaluation.play import make_evaluation_spec, play
 from hebbes.files.policy_file import SavedPolicy, read_policy_file, save_policy
+from hebbes.policies.hebbian import Hebbian
 from hebbes.policies.linear import Linear
 from tests.evaluation.files_to_play import CARTPOLE, EVERY_KIND, save_balancing_policy
 
@@ -99,6 +100,30 @@ def test_another_environment_can_be_named_as_in_the_program(tmp_path):
         hebbes.evaluate(
             save_balancing_policy(tmp_path / "b.dat", environment=spec, weights=np.ones(8, np.float32)), **FEW
         )
+
+
+class Stumbling(Hebbian):
+    """Cannot act."""
+
+    def act(self, weights, observations, previous_rewards, state, buffers):
+        raise RuntimeError("scripted")
+
+
+def test_a_users_plastic_policy_is_named_with_an_intervention_too(tmp_path):
+    name = "tests.evaluation.test_evaluate:Stumbling"
+    saved = EVERY_KIND["hebbian"]
+    stumbling = Stumbling(**{field.name: getattr(saved.policy, field.name) for field in fields(saved.policy)})
+    save_policy(tmp_path / "a.dat", replace(saved, policy=stumbling, policy_name=name))
+    for intervention in (None, ("freeze_at", 0)):
+        with pytest.raises(ValueError, match=rf"policy '{name}' cannot be used: RuntimeError: scripted \({__file__}"):
+            hebbes.evaluate(tmp_path / "a.dat", **FEW, imports=["tests.evaluation"], intervention=intervention)
+
+
+@pytest.mark.parametrize("name", ["freeze_at", "reset_weights_at"])
+def test_an_intervention_that_no_episode_reaches_is_refused(name, tmp_path):
+    save_policy(tmp_path / "a.dat", EVERY_KIND["hebbian"])
+    with pytest.raises(ValueError, match=f"{name} must be < max_episode_steps 5, got 5"):
+        hebbes.evaluate(tmp_path / "a.dat", **FEW, max_episode_steps=5, intervention=(name, 5))
 
 
 def test_a_plastic_policy_is_played_with_an_intervention(tmp_path):

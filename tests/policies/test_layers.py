@@ -155,6 +155,18 @@ def test_dense_refuses_layers_that_do_not_fit(shapes, message):
 
 
 @unchecked()
+def test_kernels_that_are_not_square_are_refused():
+    layout = Layout({"kernels": (2, 1, 3, 5)})
+    weights, images = _draw_weights(layout, members=1), np.zeros((1, 1, 12, 12), np.float32)
+    for refused in (
+        lambda: conv(weights, layout, "kernels", images, stride=1, padding=0),
+        lambda: conv_pool(weights, layout, "kernels", images, stride=1),
+    ):
+        with pytest.raises(ValueError, match="kernels: kernels must be square, got 3 x 5"):
+            refused()
+
+
+@unchecked()
 def test_refuses_wrong_arrays():
     layout = Layout({"matrix": (2, 3), "kernels": (1, 1, 3, 3)})
     weights, inputs = _draw_weights(layout, members=2), np.zeros((2, 3), np.float32)
