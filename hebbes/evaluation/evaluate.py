@@ -95,7 +95,7 @@ def evaluate(
             ("freeze_at", env_step), ("reset_weights_at", env_step), ("lesion", fraction) or ("init_weights", kind).
 
     Raises:
-        ValueError: an argument or the file cannot be used, or no episode can be played. If one fails, its return is NaN.
+        ValueError: an argument or the file cannot be used, or no episode can be played. Failed ones return NaN.
         TypeError: the path is neither a str nor a Path.
 
     Examples:
