@@ -35,7 +35,7 @@ PARTS = [
     (chunks.ChunkEvaluator, "evaluate", "chunk: weights, join"),
     (chunks, "run_episode", "episode loop"),
     (MomentTally, "add", "moments of observations"),
-    (episode._LiveMembers, "compute_outputs", "policy: calls"),
+    (episode._LiveMembers, "compute_outputs", "policy: calls, other activations"),
     (base, "normalize_observations", "policy: inputs"),
     (linear, "dense_kernel", "policy: dense layers"),
     (linear, "linear_kernel", "policy: matrices"),

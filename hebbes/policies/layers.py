@@ -58,7 +58,7 @@ def conv_pool(
     """Each member's valid convolution followed by 2x2 max pooling (stride 2, an odd last row or column dropped).
 
     The kernels' layout shape is (out_channels, channels, size, size). `inputs` may be any strided view. Apply tanh
-    afterwards: tanh is monotone, so that pooling first gives the same numbers and needs a quarter of the tanhs.
+    afterwards: tanh is monotone, so that the order matters only for rounding, and a quarter of the tanhs is enough.
     """
     out_channels, channels, size = _read_kernel_shape(layout, name)
     check_weights(weights, layout, inputs)

@@ -118,11 +118,13 @@ def broadcast(typing_context: Any, array: Any, index: Any) -> Any:
 def multiply_add(typing_context: Any, factor: Any, vector: Any, total: Any) -> Any:
     """`factor * vector + total`, in one rounding where the processor can. The factor is a scalar or a vector."""
 
+    is_vector = factor == vector
+
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        factors = args[0] if factor == vector else _splat(builder, args[0], vector)
+        factors = args[0] if is_vector else _splat(builder, args[0], vector)
         return builder.fadd(builder.fmul(factors, args[1], flags=("contract",)), args[2], flags=("contract",))
 
-    return vector(factor, vector, vector), generate
+    return vector(vector if is_vector else types.float32, vector, vector), generate
 
 
 @_inlined
