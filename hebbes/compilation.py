@@ -28,14 +28,15 @@ from numba.core import caching, config
 __all__ = ["njit"]
 
 _PACKAGE = Path(__file__).parent
-_CONSTANTS = (
+_INCLUDED = (
+    _PACKAGE / "simd.py",
     _PACKAGE / "contracts" / "environment.py",
     _PACKAGE / "policies" / "activations.py",
     _PACKAGE / "policies" / "learning_rules.py",
 )
-_SOURCES = [each.stat() for each in (*sorted(_PACKAGE.glob("*/kernels/*.py")), *_CONSTANTS)]
+_SOURCES = [each.stat() for each in (*sorted(_PACKAGE.glob("*/kernels/*.py")), *_INCLUDED)]
 SOURCES_STAMP = tuple((each.st_mtime_ns, each.st_size) for each in _SOURCES)
-"""Changes with the source of any kernel, or of a constant in one."""
+"""Changes with the source of any kernel, or of a constant or vector in one."""
 
 
 class CacheFile(caching.IndexDataCacheFile):

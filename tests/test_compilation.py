@@ -28,7 +28,7 @@ def test_every_kernel_has_such_a_cache(path):
     module = import_module(f"hebbes.{path.parent.parent.name}.kernels.{path.stem}")
     kept = [each for each in vars(module).values() if isinstance(each, Dispatcher) and each._cache.cache_path]
     assert all(isinstance(each._cache._cache_file, CacheFile) for each in kept)
-    assert kept or path.stem == "simd"  # which has intrinsics
+    assert kept
 
 
 @pytest.mark.parametrize("last", ["A", "B"])
@@ -96,7 +96,7 @@ def test_code_is_compiled_again_if_the_source_of_another_kernel_has_changed(tmp_
 
 def test_constants_in_kernels_are_of_files_that_it_knows():
     """A constant of another file would stay as it was in what is compiled."""
-    known = {*map(Path.resolve, (*KERNELS, *compilation._CONSTANTS))}
+    known = {*map(Path.resolve, (*KERNELS, *compilation._INCLUDED))}
     for kernel in KERNELS:
         imported = re.findall(r"^from (hebbes\.\S+) import ([^(\n]+)$", kernel.read_text(), re.MULTILINE)
         for module, names in imported:

@@ -64,10 +64,10 @@ def make_convolutions(layout: Layout) -> list[Convolution]:
     """The two convolutions with their pooling, each with the tanh after it."""
 
     def make_convolution(name: str, stride: int) -> Convolution:
-        def convolve(weights: Weights, maps: Float32[np.ndarray, "members _channels _height _width"]) -> np.ndarray:
-            return conv_pool(weights, layout, name, maps, stride)
-
-        return convolve, lambda weights, maps: apply_activation("tanh", maps)
+        return (  # lambdas: the annotations of functions would be evaluated in every env step
+            lambda weights, maps: conv_pool(weights, layout, name, maps, stride),
+            lambda weights, maps: apply_activation("tanh", maps),
+        )
 
     return [make_convolution(f"conv{number}", stride) for number, stride in enumerate(STRIDES, 1)]
 

@@ -26,6 +26,7 @@ from hebbes.policies.recurrent import RecurrentPolicy
 from hebbes.policies.recurrent_cells import LSTM_CELL, Cell
 from hebbes.policies.virtual_batch import (
     Convolution,
+    Maps,
     UsesVirtualBatch,
     apply_convolutions,
     compute_reference_statistics,
@@ -91,7 +92,7 @@ class ConvLSTM(UsesVirtualBatch, RecurrentPolicy):
             bias, layout = f"{name}_bias", self.layout
             bias_before = None if self.virtual_batch else bias
 
-            def activate(weights: Weights, maps: Float32[np.ndarray, "members channels height width"]) -> None:
+            def activate(weights: Weights, maps: Maps) -> None:
                 if self.virtual_batch:
                     maps += read_vector(weights, layout, bias)[:, :, np.newaxis, np.newaxis]
                 apply_activation("selu", maps)

@@ -7,7 +7,7 @@ proportion to the part that it covers. Rows are mixed first, then columns, which
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import UInt, UInt32
+from jaxtyping import Int64, UInt, UInt32
 
 from hebbes.contracts.option import option
 from hebbes.wrappers.base import Observations, ObservationWrapper
@@ -38,31 +38,36 @@ class Resize(ObservationWrapper):
         height, width = self.size or (old_height, old_width)
         if height > old_height or width > old_width:
             raise ValueError(f"Resize only shrinks: got {[height, width]} for images of {[old_height, old_width]}")
+        from hebbes.simd import LANES
         from hebbes.wrappers.kernels.area_mean import mix_areas
 
         self._mix = mix_areas
         self._lines = (old_height, old_width * channels)
         self._shape = (height, width, channels)
         self.observation_space = make_box(0, 255, self._shape, dtype=np.uint8)
-        self._rows, self._row_weights = compute_area_taps(old_height, height)
-        columns, weights = compute_area_taps(old_width, width)
-        values = columns[:, :, np.newaxis] * channels + np.arange(channels, dtype=np.uintp)
-        self._values = values.reshape(len(columns), width * channels)
-        self._value_weights = np.repeat(weights, channels, axis=1)
+        self._first_rows, self._row_weights = compute_area_taps(old_height, height)
+        first_columns, weights = compute_area_taps(old_width, width)
+        from_every_column = np.zeros((len(weights), old_width), np.uint32)
+        from_every_column[:, first_columns] = weights
+        self._value_weights = np.repeat(from_every_column, channels, axis=1)
+        first_values = first_columns[:, np.newaxis] * channels + np.arange(channels, dtype=np.uintp)
+        self._copies = cut_into_vectors(first_values.ravel(), LANES)
 
     def transform(self, observations: Observations) -> Observations:
         """The area means of every image, in a new array."""
         height, width, channels = self._shape
         images = observations.reshape(len(observations), *self._lines)
         shrunk = np.empty((len(images), height, width * channels), np.uint8)
-        self._mix(images, self._rows, self._row_weights, self._values, self._value_weights, shrunk)
+        weights = self._row_weights, self._value_weights
+        self._mix(images, self._first_rows, *weights, channels, self._copies, shrunk)
         return shrunk.reshape(-1, *self._shape)
 
 
-def compute_area_taps(old: int, new: int) -> tuple[UInt[np.ndarray, "taps new"], UInt32[np.ndarray, "taps new"]]:
-    """For each of `new` pixels of a line: the indices of the `old` pixels that it averages, and their weights.
+def compute_area_taps(old: int, new: int) -> tuple[UInt[np.ndarray, " new"], UInt32[np.ndarray, "taps new"]]:
+    """For each of `new` pixels of a line: the first of the `old` pixels that it averages, and the weights of these.
 
-    Weights are in units of 1/4096. Those of a pixel add up to 4096.
+    The others follow the first. First pixels differ. Weights are in units of 1/4096, and those of a pixel add up to
+    4096. Those of pixels past the end of the line are 0.
     """
     target, source = np.arange(new)[:, np.newaxis], np.arange(old)
     # in units of 1/(old * new) of the line, where every edge is a whole number
@@ -70,9 +75,20 @@ def compute_area_taps(old: int, new: int) -> tuple[UInt[np.ndarray, "taps new"],
     overlap = np.maximum(overlap, 0)
     shares = np.rint(np.cumsum(overlap, axis=1) * (WEIGHT_ONE / old)).astype(np.int64)
     weights = np.diff(shares, axis=1, prepend=0)
-    taps = (overlap > 0).sum(axis=1).max()
-    first = np.minimum((overlap > 0).argmax(axis=1), old - taps)
-    indices = first[:, np.newaxis] + np.arange(taps)
-    chosen = np.take_along_axis(weights, indices, axis=1)
+    first, taps = (overlap > 0).argmax(axis=1), (overlap > 0).sum(axis=1).max()
+    chosen = np.take_along_axis(np.pad(weights, ((0, 0), (0, taps))), first[:, np.newaxis] + np.arange(taps), axis=1)
     # unsigned, because Numba tests whether signed indices are negative
-    return np.ascontiguousarray(indices.T, np.uintp), np.ascontiguousarray(chosen.T, np.uint32)
+    return first.astype(np.uintp), np.ascontiguousarray(chosen.T, np.uint32)
+
+
+def cut_into_vectors(places: UInt[np.ndarray, " values"], lanes: int) -> Int64[np.ndarray, "copies 2"]:
+    """Copies of `lanes` neighbors each that bring the values at ascending `places` into a row without gaps.
+
+    A copy has the place where its vector begins and that in the row.
+    """
+    copies: list[tuple[int, int]] = []
+    for to, place in enumerate(places.tolist()):
+        begins, ends_in = copies[-1] if copies else (0, -lanes)
+        if to - ends_in >= lanes or place - begins != to - ends_in:
+            copies.append((place, to))
+    return np.array(copies, np.int64)

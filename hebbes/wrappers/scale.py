@@ -14,8 +14,13 @@ class Scale(ObservationWrapper):
         space = self.env.observation_space
         if not is_box(space) or space.dtype != np.uint8:
             raise ValueError(f"Scale needs uint8 observations in a Box, got {space}")
+        from hebbes.wrappers.kernels.scaling import scale_bytes
+
+        self._scale = scale_bytes
         self.observation_space = make_box(self.transform(space.low), self.transform(space.high), dtype=np.float32)
 
     def transform(self, observations: Observations) -> Observations:
         """The nearest float32 to each value over 255."""
-        return np.divide(observations, np.float32(255), dtype=np.float32)
+        scaled = np.empty(observations.shape, np.float32)
+        self._scale(np.ascontiguousarray(observations).ravel(), scaled.reshape(-1))
+        return scaled

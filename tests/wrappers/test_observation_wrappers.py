@@ -54,8 +54,8 @@ def test_resize_averages_areas_by_hand():
 
 
 def test_area_weights_by_hand():
-    indices, weights = compute_area_taps(3, 2)
-    assert indices.T.tolist() == [[0, 1], [1, 2]]
+    first, weights = compute_area_taps(3, 2)
+    assert first.tolist() == [0, 1]
     assert weights.T.tolist() == [[2731, 1365], [1365, 2731]]  # 2/3 and 1/3 of 4096
 
 
@@ -79,6 +79,23 @@ def test_resize_is_within_one_gray_level_of_opencv(old, new, channels):
     difference = np.abs(ours.astype(int) - np.array(theirs))
     assert difference.max() <= 1
     assert difference.mean() < 0.05
+
+
+@pytest.mark.parametrize("old", range(1, 41))
+def test_resize_mixes_the_weighted_pixels_of_each_area(old):
+    """However many neighbors a vector of the kernel holds, and wherever areas begin."""
+    rng = np.random.default_rng(old)
+    new_height, new_width = rng.integers(1, old + 1, 2)
+    images = rng.integers(0, 256, (2, old, old, old % 4 + 1), dtype=np.uint8)
+    matrices = []
+    for new in (new_height, new_width):
+        first, weights = compute_area_taps(old, new)
+        matrix = np.zeros((new, old + len(weights)), np.int64)
+        matrix[np.arange(new), first.astype(int) + np.arange(len(weights))[:, np.newaxis]] = weights
+        assert (matrix[:, old:] == 0).all() and (matrix.sum(axis=1) == 4096).all()
+        matrices.append(matrix[:, :old])
+    mixed = np.einsum("yi,xj,nijc->nyxc", *matrices, images.astype(np.int64))
+    np.testing.assert_array_equal(resize(images, new_height, new_width), (mixed + 2**23) >> 24)
 
 
 @pytest.mark.parametrize("new", range(1, 14))

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
         neural_rule,
         observations,
         plastic_layers,
-        simd,
     )
 else:
     from hebbes.registry.lazy_modules import make_getter

@@ -9,7 +9,7 @@ from numba import float32, int64, types, void
 
 from hebbes.compilation import njit
 from hebbes.policies.activations import ACTIVATIONS
-from hebbes.policies.kernels.simd import float_of
+from hebbes.simd import float_of
 
 LAMBDA = np.float32(1.0507009873554805)
 ALPHA = np.float32(1.6732632423543772)

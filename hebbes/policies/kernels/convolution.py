@@ -12,7 +12,7 @@ import numpy as np
 from numba import int64, types, void
 
 from hebbes.compilation import njit
-from hebbes.policies.kernels.simd import (
+from hebbes.simd import (
     LANES,
     TILE_ROWS,
     broadcast,

@@ -5,7 +5,7 @@ from numba import int64, types, void
 
 from hebbes.compilation import njit
 from hebbes.policies.kernels.activations import activate
-from hebbes.policies.kernels.simd import unit_stride
+from hebbes.simd import unit_stride
 
 _ROWS = types.Array(types.float32, 2, "A", readonly=True)
 _INPUTS = types.Array(types.float32, 2, "C", readonly=True)

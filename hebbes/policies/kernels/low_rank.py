@@ -13,7 +13,7 @@ from numba import int64, types, void
 from hebbes.compilation import njit
 from hebbes.contracts.policy import Layout, LowRankWeights, Rows, name_left_factor, name_right_factor
 from hebbes.policies.kernels.linear import REORDERED
-from hebbes.policies.kernels.simd import WIDE_LANES, multiply_add, store, wide_load, wide_zeros
+from hebbes.simd import WIDE_LANES, multiply_add, store, wide_load, wide_zeros
 
 _MATRIX = types.Array(types.float32, 2, "C", readonly=True)
 _OUTPUTS = types.Array(types.float32, 2, "C")

@@ -27,8 +27,8 @@ from hebbes.compilation import njit
 from hebbes.contracts.policy import Rows
 from hebbes.policies.kernels.linear import dot
 from hebbes.policies.kernels.neural_rule import NUM_ROWS, network_outputs
-from hebbes.policies.kernels.simd import bits, float_of, unit_stride
 from hebbes.policies.rule_layout import LayerRule
+from hebbes.simd import bits, float_of, unit_stride
 
 BOUND = np.float32(1)
 """Largest weight that `clip` leaves."""

@@ -1,9 +1,16 @@
-"""The loop of Resize: every pixel of a smaller image is the mean of an area."""
+"""The loop of Resize: every pixel of a smaller image is the mean of an area.
+
+Each row of the result is mixed in three steps, of which none gathers single values, which would take most of the time.
+First, rows of the image are mixed. Then each value of the mixed row is mixed with those of the next pixels, as if an
+area began at every pixel. Last, vectors of neighboring values are copied from where areas do begin. A vector may reach
+beyond them. The next one overwrites what it wrote there.
+"""
 
 import numpy as np
-from jaxtyping import UInt, UInt8, UInt32
+from jaxtyping import Int64, UInt, UInt8, UInt32
 
 from hebbes.compilation import njit
+from hebbes.simd import LANES, load, store
 
 WEIGHT_BITS = 12  # an 8-bit pixel that is mixed twice with 12-bit weights just fits a uint32
 HALF = 1 << (2 * WEIGHT_BITS - 1)
@@ -13,27 +20,38 @@ SHIFT = np.uint32(2 * WEIGHT_BITS)
 @njit(nogil=True, cache=True)
 def mix_areas(
     images: UInt8[np.ndarray, "images old_height old_values"],
-    rows: UInt[np.ndarray, "row_taps height"],
+    first_rows: UInt[np.ndarray, " height"],
     row_weights: UInt32[np.ndarray, "row_taps height"],
-    values: UInt[np.ndarray, "value_taps values"],
-    value_weights: UInt32[np.ndarray, "value_taps values"],
+    value_weights: UInt32[np.ndarray, "value_taps old_values"],
+    channels: int,
+    copies: Int64[np.ndarray, "copies 2"],
     shrunk: UInt8[np.ndarray, "images height values"],
 ) -> None:
-    """Writes the means of areas into `shrunk`. Weights of a pixel add up to 2**WEIGHT_BITS, in rows and in columns."""
-    row = np.empty(images.shape[2], np.uint32)
-    mean = np.empty(shrunk.shape[2], np.uint32)
-    for image in range(shrunk.shape[0]):
+    """Writes the means of areas into `shrunk`. Weights of an area add up to 2**WEIGHT_BITS in rows and in columns.
+
+    Weights of rows past the last one are 0. Each of `copies` has the place of a vector in the mixed row and that in the
+    row of the result.
+    """
+    old_values, taps, values = images.shape[2], len(value_weights), shrunk.shape[2]
+    row = np.zeros(old_values + taps * channels, np.uint32)  # zeros past the end, whose weights are 0
+    mean, picked = np.empty(old_values + LANES, np.uint32), np.empty(values + LANES, np.uint32)
+    from_mean, to_picked = mean.view(np.float32), picked.view(np.float32)  # copies keep the bits
+    for image in range(len(shrunk)):
         for y in range(shrunk.shape[1]):
-            row[:] = 0
-            for tap in range(rows.shape[0]):
-                source, weight = images[image, rows[tap, y]], row_weights[tap, y]
-                for x in range(row.size):
-                    row[x] += weight * np.uint32(source[x])
+            row[:old_values] = 0
+            for tap in range(len(row_weights)):
+                weight = row_weights[tap, y]
+                if weight:
+                    source = images[image, first_rows[y] + np.uintp(tap)]
+                    for x in range(old_values):
+                        row[x] += weight * np.uint32(source[x])
             mean[:] = HALF
-            for tap in range(values.shape[0]):
-                index, weights = values[tap], value_weights[tap]
-                for x in range(mean.size):
-                    mean[x] += weights[x] * row[index[x]]
+            for tap in range(taps):
+                shifted, weights = row[tap * channels :], value_weights[tap]
+                for x in range(old_values):
+                    mean[x] += weights[x] * shifted[x]
+            for copy in range(len(copies)):
+                store(to_picked, copies[copy, 1], load(from_mean, copies[copy, 0]))
             target = shrunk[image, y]
-            for x in range(mean.size):
-                target[x] = mean[x] >> SHIFT
+            for x in range(values):
+                target[x] = picked[x] >> SHIFT
