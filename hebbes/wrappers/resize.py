@@ -21,7 +21,7 @@ WEIGHT_ONE = 4096
 class Resize(ObservationWrapper):
     """(H, W, channels) uint8 -> (*size, channels) uint8. Neither side may grow.
 
-    The kernel takes a third of OpenCV's time for CarRacing's 96x96 -> 84x84 and differs by one gray level at most. Its
+    The kernel takes a sixth of OpenCV's time for CarRacing's 96x96 -> 84x84 and differs by one gray level at most. Its
     integer arithmetic gives the same bits on every machine. It releases the interpreter lock.
     """
 
