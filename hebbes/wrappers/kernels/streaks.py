@@ -1,4 +1,7 @@
-"""The loop of EarlyStop, in one call instead of a dozen of NumPy's: these take longer than the few numbers in them."""
+"""The loop of EarlyStop, in one call instead of a dozen of NumPy's, which take longer than the few numbers in them.
+
+It keeps the GIL.
+"""
 
 import numpy as np
 from jaxtyping import Bool, Float64, Int, Int64
@@ -6,7 +9,7 @@ from jaxtyping import Bool, Float64, Int, Int64
 from hebbes.compilation import njit
 
 
-@njit(nogil=True, cache=True)
+@njit(cache=True)
 def find_hopeless(
     active: Int[np.ndarray, " active"],
     rewards: Float64[np.ndarray, " active"],
