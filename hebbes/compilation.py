@@ -36,7 +36,7 @@ _INCLUDED = (
 )
 _SOURCES = [each.stat() for each in (*sorted(_PACKAGE.glob("*/kernels/*.py")), *_INCLUDED)]
 SOURCES_STAMP = tuple((each.st_mtime_ns, each.st_size) for each in _SOURCES)
-"""Changes with the source of any kernel, or of a constant or vector in one."""
+"""Changes with the source of any kernel, of `simd.py`, or of a constant in a kernel."""
 
 
 class CacheFile(caching.IndexDataCacheFile):

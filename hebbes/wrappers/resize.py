@@ -66,8 +66,8 @@ class Resize(ObservationWrapper):
 def compute_area_taps(old: int, new: int) -> tuple[UInt[np.ndarray, " new"], UInt32[np.ndarray, "taps new"]]:
     """For each of `new` pixels of a line: the first of the `old` pixels that it averages, and the weights of these.
 
-    The others follow the first. First pixels differ. Weights are in units of 1/4096, and those of a pixel add up to
-    4096. Those of pixels past the end of the line are 0.
+    The others follow the first. No two areas begin at the same pixel. Weights are in units of 1/4096, and those of a
+    pixel add up to 4096. Those of pixels past the end of the line are 0.
     """
     target, source = np.arange(new)[:, np.newaxis], np.arange(old)
     # in units of 1/(old * new) of the line, where every edge is a whole number
@@ -84,11 +84,12 @@ def compute_area_taps(old: int, new: int) -> tuple[UInt[np.ndarray, " new"], UIn
 def cut_into_vectors(places: UInt[np.ndarray, " values"], lanes: int) -> Int64[np.ndarray, "copies 2"]:
     """Copies of `lanes` neighbors each that bring the values at ascending `places` into a row without gaps.
 
-    A copy has the place where its vector begins and that in the row.
+    Each copy is (where its vector begins, where it goes in the row).
     """
     copies: list[tuple[int, int]] = []
-    for to, place in enumerate(places.tolist()):
-        begins, ends_in = copies[-1] if copies else (0, -lanes)
-        if to - ends_in >= lanes or place - begins != to - ends_in:
-            copies.append((place, to))
+    for number, place in enumerate(places.tolist()):
+        source, target = copies[-1] if copies else (0, -lanes)
+        offset = number - target
+        if offset >= lanes or place - source != offset:
+            copies.append((place, number))
     return np.array(copies, np.int64)

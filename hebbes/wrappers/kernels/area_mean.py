@@ -1,9 +1,9 @@
 """The loop of Resize: every pixel of a smaller image is the mean of an area.
 
-Each row of the result is mixed in three steps, of which none gathers single values, which would take most of the time.
-First, rows of the image are mixed. Then each value of the mixed row is mixed with those of the next pixels, as if an
-area began at every pixel. Last, vectors of neighboring values are copied from where areas do begin. A vector may reach
-beyond them. The next one overwrites what it wrote there.
+Each row of the result is mixed in three steps. None of them gathers single values, which would take longer than the
+rest. First, rows of the image are mixed. Then each value of the mixed row is mixed with those of the next pixels, as if
+an area began at every pixel. Last, vectors of neighboring values are copied from where areas do begin. A vector may
+reach beyond them. The next one overwrites what it wrote there.
 """
 
 import numpy as np
@@ -29,8 +29,8 @@ def mix_areas(
 ) -> None:
     """Writes the means of areas into `shrunk`. Weights of an area add up to 2**WEIGHT_BITS in rows and in columns.
 
-    Weights of rows past the last one are 0. Each of `copies` has the place of a vector in the mixed row and that in the
-    row of the result.
+    Weights of rows past the last one are 0. Each of `copies` has the place of a vector in the mixed row, and the place
+    where it goes in the row of the result.
     """
     old_values, taps, values = images.shape[2], len(value_weights), shrunk.shape[2]
     row = np.zeros(old_values + taps * channels, np.uint32)  # zeros past the end, whose weights are 0

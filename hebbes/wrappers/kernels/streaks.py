@@ -1,7 +1,4 @@
-"""The loop of EarlyStop, in one call instead of a dozen of NumPy's, which take longer than the few numbers in them.
-
-It keeps the GIL.
-"""
+"""The loop of EarlyStop. A dozen calls of NumPy would take longer than the work on so few numbers. It keeps the GIL."""
 
 import numpy as np
 from jaxtyping import Bool, Float64, Int, Int64
