@@ -78,9 +78,12 @@ STUDIES = {
         seeds=range(20, 25),
     ),
     "car_racing": Study(
-        minutes={"CarRacing-v3": 180},
-        methods={"static": Method("train_static.py"), "plastic": Method("train_hebbian.py")},
-        options={"max_env_steps": "10000000", "generations": "none", "test_episodes": "100", "threads": "1"},
+        minutes={"CarRacing-v3": 100},
+        methods={
+            "static": Method("train_static.py", {"preset": "pgpe"}),
+            "plastic": Method("train_hebbian.py", {"preset": "pgpe"}),
+        },
+        options={"test_episodes": "100", "threads": "1"},
         seeds=range(20, 23),
     ),
     "car_racing_linear": Study(
