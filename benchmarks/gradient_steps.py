@@ -9,7 +9,7 @@ critics; every second step also trains the actor and moves the targets. All netw
 The values are medians over the turns. The first turn is not counted.
 
 The third program is no learner. It computes nothing but the matrix products that a gradient step cannot do without, in
-float32, from arrays that exist: about the most that PyTorch's products allow.
+float32, from arrays that exist, as hebbes computes them: about the most that they allow.
 """
 
 import argparse
@@ -25,6 +25,7 @@ import torch
 from hebbes.contracts.engine import Transitions
 from hebbes.hybrids.core.device import check_device
 from hebbes.hybrids.core.learner import Learner
+from hebbes.hybrids.core.networks import multiply
 from hebbes.hybrids.core.settings import GradientSettings
 from hebbes.policies.mlp import MLP
 
@@ -112,28 +113,24 @@ class Products:
         judged = [*self._forward(actor), *self._forward(critic), *self._to_inputs(critic)]
         self._of_actor = [*judged, *self._to_weights(actor), *self._to_inputs(actor[1:])]
 
-    def _make(self, rows: int, inner: int, columns: int) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-        shapes = (rows, inner), (inner, columns), (rows, columns)
-        left, right, product = (torch.randn(shape, device=self._device) for shape in shapes)
-        return left, right, product
+    def _make(self, rows: int, columns: int) -> torch.Tensor:
+        return torch.randn((1, rows, columns), device=self._device)
 
-    def _forward(self, sizes: Sequence[int]) -> list[tuple[torch.Tensor, ...]]:
-        pairs = [self._make(BATCH, inner, columns) for inner, columns in pairwise(sizes)]
-        return [(left, right.t().contiguous().t(), product) for left, right, product in pairs]
+    def _forward(self, sizes: Sequence[int]) -> list[tuple[torch.Tensor, torch.Tensor]]:
+        return [(self._make(BATCH, inner), self._make(outer, inner).mT) for inner, outer in pairwise(sizes)]
 
-    def _to_weights(self, sizes: Sequence[int]) -> list[tuple[torch.Tensor, ...]]:
-        pairs = [self._make(columns, BATCH, inner) for inner, columns in pairwise(sizes)]
-        return [(left.t().contiguous().t(), right, product) for left, right, product in pairs]
+    def _to_weights(self, sizes: Sequence[int]) -> list[tuple[torch.Tensor, torch.Tensor]]:
+        return [(self._make(BATCH, outer).mT, self._make(BATCH, inner)) for inner, outer in pairwise(sizes)]
 
-    def _to_inputs(self, sizes: Sequence[int]) -> list[tuple[torch.Tensor, ...]]:
-        return [self._make(BATCH, columns, inner) for inner, columns in pairwise(sizes)]
+    def _to_inputs(self, sizes: Sequence[int]) -> list[tuple[torch.Tensor, torch.Tensor]]:
+        return [(self._make(BATCH, outer), self._make(outer, inner)) for inner, outer in pairwise(sizes)]
 
     def train(self, steps: int) -> None:
         """Computes the products of so many steps."""
         torch.set_num_threads(self._threads)
         for step in range(1, steps + 1):
-            for left, right, product in self._of_critics + (self._of_actor if step % 2 == 0 else []):
-                torch.mm(left, right, out=product)
+            for left, right in self._of_critics + (self._of_actor if step % 2 == 0 else []):
+                multiply(left, right)
 
 
 def main() -> None:

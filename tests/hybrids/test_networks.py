@@ -7,6 +7,7 @@ import pytest
 import torch
 from torch import nn
 
+from hebbes.hybrids.core import networks
 from hebbes.hybrids.core.networks import LEAK, Network, Parameters
 from hebbes.policies.mlp import MLP
 
@@ -54,6 +55,26 @@ def test_both_passes_equal_autograd(hidden, output, count, first):
         torch.testing.assert_close(y, expected.detach())
         torch.testing.assert_close(x_gradient, leaf.grad[:, first:])
         torch.testing.assert_close(gradient, torch.cat([each.grad.ravel() for each in module.parameters()]))
+
+
+def test_products_are_computed_from_matrices_without_gaps(monkeypatch):
+    """With gaps oneDNN takes its reference implementation, in silence: 405 ms instead of 0.02."""
+    given, multiply = [], networks._multiply_by_onednn
+
+    def record(left, right, *others):
+        given.extend([left, right])
+        return multiply(left, right, *others)
+
+    monkeypatch.setattr(networks, "_multiply_by_onednn", record)
+    network = Network(SIZES, "relu", "linear")
+    rows, inputs = make_rows(network, 2), torch.ones(2, 6, 11)[:, :, : SIZES[0]]
+    parameters, gradient = network.make_parameters(rows), network.make_parameters(torch.zeros_like(rows))
+    outputs = network.forward(parameters, inputs)
+    network.backward(
+        parameters, inputs, outputs, torch.ones(2, 6, SIZES[-1]), parameter_gradient=gradient, first_input=2
+    )
+    assert len(given) == 2 * 2 * 3 * len(parameters.layers)
+    assert all(each.is_contiguous() or each.t().is_contiguous() for each in given)
 
 
 def test_parameters_are_views_of_the_rows():
