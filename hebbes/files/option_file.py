@@ -37,9 +37,14 @@ def drop_unnamed_files(options: Mapping[str, Any]) -> dict[str, Any]:
 def has_measured_score(path: Path) -> bool:
     """Whether this is a preset with a measured score. False for any other file."""
     try:
-        return MEASURED in _read_mapping(path)
+        return bool(read_measured_score(path))
     except ValueError:
         return False
+
+
+def read_measured_score(path: Path) -> str:
+    """A preset's measured score, in words; empty if it has none. Raises ValueError that names the file."""
+    return str(_read_mapping(path).get(MEASURED, ""))
 
 
 def _read_mapping(path: Path) -> dict[str, Any]:

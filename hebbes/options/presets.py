@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from hebbes.contracts.suggestion import suggest_name
-from hebbes.files.option_file import read_yaml
+from hebbes.files.option_file import read_measured_score, read_yaml
 from hebbes.registry.lookup import list_names
 from hebbes.training.owners import choose_parts, find_trainer
 from hebbes.training.run_options import NO_PRESET
@@ -20,6 +20,8 @@ from hebbes.training.run_options import NO_PRESET
 PRESETS = Path(__file__).resolve().parent.parent / "presets"
 ENVIRONMENTS = "environments"
 """The key under which a shared preset lists its environments; it is not an option."""
+UNTUNED = "untuned"
+"""What the measured score of a preset begins with whose settings nobody has tried out."""
 ANY = "any"
 """Stands for every environment in the name of a variant."""
 
@@ -38,6 +40,19 @@ def find_preset(trainer: str, environment: str, variant: str | None) -> Path | N
         others = f"{known} or {NO_PRESET}" if known else f"{NO_PRESET}, because {environment} has none with a name"
         raise ValueError(f"preset must be {others}, got {variant!r}{suggest_name(variant, sorted(variants))}")
     return variants[variant]
+
+
+def describe_untuned(preset: Path | None) -> str:
+    """What to say of an untuned preset without variant, if variants of the environment are tuned; empty otherwise."""
+    if preset is None or _is_tuned(preset):
+        return ""
+    tuned = [path.stem.split(".")[1] for path in sorted(preset.parent.glob(f"{preset.stem}.*.yaml")) if _is_tuned(path)]
+    names = " or ".join(tuned)
+    return names and f"the preset of {preset.stem} is untuned; --preset {names} has settings whose return was measured"
+
+
+def _is_tuned(preset: Path) -> bool:
+    return not read_measured_score(preset).startswith(UNTUNED)
 
 
 def read_preset(trainer: str, path: Path | None, named: Mapping[str, Any]) -> dict[str, Any]:
