@@ -12,7 +12,8 @@ which is zero for centered ranks. A generation in which all members have the sam
 the mean nor the momentum. The schedule of the learning rate advances.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from math import sqrt
 from typing import ClassVar
 
 import numpy as np
@@ -29,6 +30,9 @@ from hebbes.strategies.core.schedules import SCHEDULES, LearningRateSettings
 from hebbes.strategies.core.selection import all_tie
 from hebbes.strategies.core.shaping import ShapingSettings
 
+OTHER_LEARNING_RATE = 0.075
+"""Default with optimizers other than ClipUp, whose steps do not have the length of the learning rate."""
+
 
 @dataclass(frozen=True)
 class PGPESettings(LearningRateSettings, OptimizerSettings, ShapingSettings):
@@ -44,8 +48,11 @@ class PGPESettings(LearningRateSettings, OptimizerSettings, ShapingSettings):
     max_sigma_change: float = option(
         0.2, "largest change of a sigma in a generation, as a share of it", range="in [0, 1)"
     )
-    learning_rate: float = option(
-        0.075, "learning rate of the mean: the step size of clip_up and adam", range="> 0", search=LogUniform(0.01, 0.5)
+    learning_rate: float | None = option(  # type: ignore[assignment]  # wider than the base's
+        None,
+        "learning rate of the mean: the step size of clip_up and adam (default: with clip_up a thirtieth of sigma "
+        f"times the root of the number of weights, else {OTHER_LEARNING_RATE})",
+        range="> 0",
     )
     learning_rate_schedule: str = option(
         "constant", "schedule of the learning rate from its start to its floor", choices=tuple(SCHEDULES)
@@ -57,6 +64,16 @@ class PGPESettings(LearningRateSettings, OptimizerSettings, ShapingSettings):
         super().__post_init__()
         check_members("population_size", self.population_size, self.sampler)
 
+    def compute_learning_rate(self, num_params: int) -> float:
+        """The learning rate for so many parameters.
+
+        By default ClipUp's is the one that Toklu et al. take: half of the maximum speed, which is a fifteenth of the
+        radius, sigma times the root of the number of parameters. It is the length of a step, so it grows with them.
+        """
+        if self.learning_rate is not None:
+            return self.learning_rate
+        return self.sigma * sqrt(num_params) / 30 if self.optimizer == "clip_up" else OTHER_LEARNING_RATE
+
 
 class PGPE(GaussianStrategy):
     """A Gaussian with one sigma per parameter. Mean and sigmas follow the gradient of the expected utility."""
@@ -64,6 +81,7 @@ class PGPE(GaussianStrategy):
     Settings: ClassVar[type[PGPESettings]] = PGPESettings
 
     def __init__(self, settings: PGPESettings, initial_mean: Float32[np.ndarray, " params"], seed: int):
+        settings = replace(settings, learning_rate=settings.compute_learning_rate(len(initial_mean)))
         self._optimizer = OPTIMIZERS[settings.optimizer](settings, len(initial_mean))
         self._learning_rate = settings.make_learning_rate_schedule()
         super().__init__(settings, initial_mean, seed, {"optimizer": self._optimizer, "lr": self._learning_rate})

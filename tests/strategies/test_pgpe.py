@@ -62,6 +62,22 @@ def test_with_fixed_sigmas_it_is_openai_es(optimizer, sampler):
     assert np.abs(strategies[0].mean - START).max() > 0.01
 
 
+@pytest.mark.parametrize(
+    ("settings", "num_params", "expected"),
+    [
+        ({}, 90_000, 2.0),
+        ({"sigma": 0.1}, 900, 0.1),
+        ({"optimizer": "adam"}, 900, 0.075),
+        ({"learning_rate": 0.3}, 900, 0.3),
+    ],
+)
+def test_the_default_learning_rate_of_clip_up_is_a_thirtieth_of_the_radius(settings, num_params, expected):
+    found = PGPESettings(**{"population_size": 2, "sigma": 0.2, **settings})
+    strategy = PGPE(found, np.zeros(num_params, np.float32), seed=0)
+    _, metrics = tell_fitness(strategy, np.array([1.0, 0.0]))
+    assert metrics["learning_rate"] == pytest.approx(expected)
+
+
 def test_an_offset_of_all_utilities_does_not_change_sigma():
     strategies = [make_pgpe(fitness_shaping="raw", sigma_learning_rate=0.01) for _ in range(2)]
     for strategy, shift in zip(strategies, (0.0, 1000.0), strict=True):
