@@ -51,8 +51,9 @@ class PGPESettings(LearningRateSettings, OptimizerSettings, ShapingSettings):
     learning_rate: float | None = option(  # type: ignore[assignment]  # wider than the base's
         None,
         "learning rate of the mean: the step size of clip_up and adam (default: with clip_up a thirtieth of sigma "
-        f"times the root of the number of weights, else {OTHER_LEARNING_RATE})",
+        f"times the root of the number of weights, or half of max_speed, else {OTHER_LEARNING_RATE})",
         range="> 0",
+        search=LogUniform(0.01, 0.5),
     )
     learning_rate_schedule: str = option(
         "constant", "schedule of the learning rate from its start to its floor", choices=tuple(SCHEDULES)
@@ -72,7 +73,9 @@ class PGPESettings(LearningRateSettings, OptimizerSettings, ShapingSettings):
         """
         if self.learning_rate is not None:
             return self.learning_rate
-        return self.sigma * sqrt(num_params) / 30 if self.optimizer == "clip_up" else OTHER_LEARNING_RATE
+        if self.optimizer != "clip_up":
+            return OTHER_LEARNING_RATE
+        return (self.sigma * sqrt(num_params) / 15 if self.max_speed is None else self.max_speed) / 2
 
 
 class PGPE(GaussianStrategy):

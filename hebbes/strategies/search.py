@@ -181,7 +181,7 @@ class Search:
         """Continues from what `state_dict` of a search with the same strategy, settings and seed returned.
 
         What follows has the same bits as without the interruption, if `cma_es`, `sep_cma_es`, `xnes`, `cr_fm_nes` and
-        the optimizer `clipup` have as many BLAS threads as before. Candidates that were asked for but not told must be
+        the optimizer `clip_up` have as many BLAS threads as before. Candidates that were asked for but not told must be
         asked for again. Raises ValueError or KeyError for the state of another strategy.
 
         Examples:

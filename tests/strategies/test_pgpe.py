@@ -67,6 +67,7 @@ def test_with_fixed_sigmas_it_is_openai_es(optimizer, sampler):
     [
         ({}, 90_000, 2.0),
         ({"sigma": 0.1}, 900, 0.1),
+        ({"max_speed": 0.4}, 900, 0.2),
         ({"optimizer": "adam"}, 900, 0.075),
         ({"learning_rate": 0.3}, 900, 0.3),
     ],
