@@ -55,7 +55,8 @@ class EnvironmentOptions:
     )
     wrappers: tuple[Any, ...] = option(
         (),
-        "batch wrappers, written like those of gymnasium_wrappers; ours go where their flags put them, yours outermost",
+        "batch wrappers, written like those of gymnasium_wrappers; ours go where their flags put them, yours outside "
+        "of them, but inside early stopping",
         read=read_part,
     )
 

@@ -12,9 +12,9 @@ from jaxtyping import Float64, Int
 
 from hebbes.contracts.option import check_argument
 from hebbes.environments.environment_spec import EnvironmentSpec
-from hebbes.environments.episode_limits import advise_episode_limit
 from hebbes.evaluation.arguments import MAX_EPISODES, check_imports, name_file_in_errors
 from hebbes.evaluation.entries import load_in_environment
+from hebbes.evaluation.episode_cap import advise_episode_cap, find_longest_episode
 from hebbes.evaluation.evaluation_env import EvaluationEnv
 from hebbes.evaluation.interventions import INTERVENTIONS, intervene
 from hebbes.evaluation.play import make_evaluation_spec, play
@@ -89,7 +89,7 @@ def evaluate(
         backend: "auto", "gymnasium" or "envpool". By default Gymnasium, and EnvPool for what only EnvPool has.
         threads: threads or worker processes; -1 means all cores. Worker processes import the main script, which needs
             `if __name__ == "__main__":` then. With 1 there are none.
-        max_episode_steps: cap on the env steps of an episode; by default only the environment's own.
+        max_episode_steps: cap on the env steps of an episode; by default the environment's, or that of training.
         imports: packages of your own that the file may name.
         intervention: a flag of `evaluate_hebbian.py` that changes the episodes of a plastic policy, and its value:
             ("freeze_at", env_step), ("reset_weights_at", env_step), ("lesion", fraction) or ("init_weights", kind).
@@ -111,10 +111,10 @@ def evaluate(
     with name_file_in_errors(path):
         saved, spec, notice = _load_and_check(path, environment, backend, allowed)
         if intervention is not None:
-            saved = replace(saved, policy=intervene(saved.policy, *intervention, max_episode_steps))
-        for line in (notice, advise_episode_limit(spec, max_episode_steps)):
-            if line:
-                warnings.warn(line, stacklevel=2)
+            last = find_longest_episode(saved, spec, max_episode_steps)
+            saved = replace(saved, policy=intervene(saved.policy, *intervention, last))
+        for line in filter(None, (notice, advise_episode_cap(saved, spec, max_episode_steps))):
+            warnings.warn(line, stacklevel=2)
         played = play(saved, spec, episodes=episodes, seed=seed, threads=threads, max_episode_steps=max_episode_steps)
     return Evaluation(played.fitness, played.env_steps.sum(axis=1), played.faults)
 

@@ -17,6 +17,7 @@ from hebbes.environments.environment_spec import EnvironmentSpec
 from hebbes.environments.ids import is_in_gymnasium, register, resolve
 from hebbes.environments.make_batch_env import choose_backend, make_batch_env
 from hebbes.environments.wrapper_errors import convert_wrapper_errors
+from hebbes.evaluation.episode_cap import choose_episode_cap
 from hebbes.execution.chunks import Task
 from hebbes.execution.engine_options import EngineOptions
 from hebbes.execution.engines import make_engine
@@ -65,8 +66,8 @@ def play(
 ) -> Rollouts:
     """The episodes of a policy file, one a member; `fitness` is their returns, averaged over the morphologies.
 
-    Episode k depends only on the seed and k. The policy and its observation statistics do not change. A console shows
-    how many episodes are done.
+    Without a cap, an environment without limit has that of the file's training. Episode k depends only on the seed and
+    k. The policy and its observation statistics do not change. A console shows how many episodes are done.
     """
     task = Task(Agent(saved.policy, saved.action_head), environment, seed)
     engine = make_engine(task, EngineOptions(threads=threads, episode_timeout=episode_timeout))
@@ -78,7 +79,7 @@ def play(
                 saved.buffers,
                 purpose=Purpose.TEST,
                 episodes=episodes,
-                max_episode_steps=max_episode_steps,
+                max_episode_steps=choose_episode_cap(saved, environment, max_episode_steps),
             )
     finally:
         engine.close()
@@ -150,7 +151,7 @@ def play_episode(
             0,
             [make_episode_rng(seed, episode)],
             buffers=saved.buffers,
-            max_episode_steps=max_episode_steps,
+            max_episode_steps=choose_episode_cap(saved, environment, max_episode_steps),
         )
 
 

@@ -38,7 +38,9 @@ class EvaluateConfig(ReferenceOptions):
     )
     threads: int = option(-1, "threads or worker processes; -1 means all cores")
     max_episode_steps: int | None = option(
-        None, "cap on the env steps of an episode (default: the environment's)", range=">= 1"
+        None,
+        "cap on the env steps of an episode (default: the environment's, or that of training if it has none)",
+        range=">= 1",
     )
     episode_timeout: float | None = option(
         None,
@@ -104,9 +106,10 @@ class EvaluateConfig(ReferenceOptions):
     def check_policies(self, policies: Mapping[str, Policy]) -> None:
         """Raises ValueError if the options do not fit the policies, which are given by the path of their file."""
 
-    def make_variants(self, path: str, policy: Policy) -> dict[str, Policy]:
+    def make_variants(self, path: str, policy: Policy, longest: int | None) -> dict[str, Policy]:
         """The intact policy of a file, under "", and one policy for each intervention, under its description.
 
-        Raises ValueError if an intervention does not fit the policy.
+        `longest` is the largest number of env steps in an episode, None if it is not known. Raises ValueError if an
+        intervention does not fit the policy, or no episode reaches its env step.
         """
         return {"": policy}

@@ -7,7 +7,7 @@ import numpy as np
 
 from hebbes.contracts.option import option
 from hebbes.contracts.policy import Policy
-from hebbes.evaluation.interventions import INTERVENTIONS, LesionedPolicy, check_intervention_time
+from hebbes.evaluation.interventions import INTERVENTIONS, LesionedPolicy, check_intervention_time, intervene
 from hebbes.options.evaluation import EvaluateConfig
 from hebbes.policies.hebbian import Hebbian
 from hebbes.policies.initial_weights import INITIAL_WEIGHTS
@@ -49,24 +49,25 @@ class HebbianEvaluateConfig(EvaluateConfig):
         if requested and not any(isinstance(policy, Hebbian) for policy in policies.values()):
             raise ValueError(f"{requested[0]} is for plastic policies, and there is none in {', '.join(policies)}")
 
-    def make_variants(self, path: str, policy: Policy) -> dict[str, Policy]:
+    def make_variants(self, path: str, policy: Policy, longest: int | None) -> dict[str, Policy]:
         """The intact policy of a file, under "", and if it is plastic, one policy for each intervention.
 
-        Raises ValueError if an intervention does not fit the policy.
+        `longest` is the largest number of env steps in an episode, None if it is not known. Raises ValueError if an
+        intervention does not fit the policy, or no episode reaches its env step.
         """
         if not isinstance(policy, Hebbian):
-            return super().make_variants(path, policy)
+            return super().make_variants(path, policy, longest)
         num_layers = len(policy.hidden_sizes) + 1
         if not all(1 <= layer <= num_layers for layer in self.plot_layers):
             raise ValueError(f"plot_layers must be in 1 to {num_layers} for {path}, got {list(self.plot_layers)}")
-        return super().make_variants(path, policy) | self._make_interventions(path, policy)
+        return super().make_variants(path, policy, longest) | self._make_interventions(path, policy, longest)
 
-    def _make_interventions(self, path: str, policy: Hebbian) -> dict[str, Policy]:
+    def _make_interventions(self, path: str, policy: Hebbian, longest: int | None) -> dict[str, Policy]:
         found: dict[str, Policy] = {}
-        for name, intervene in INTERVENTIONS.items():
+        for name in INTERVENTIONS:
             for value in getattr(self, name):
                 try:
-                    variant = intervene(policy, value)
+                    variant = intervene(policy, name, value, longest)
                 except ValueError as error:
                     raise ValueError(f"{path}: {error}") from error
                 found[f"{name} {_describe(value, variant)}"] = variant

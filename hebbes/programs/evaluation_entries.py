@@ -9,9 +9,9 @@ import numpy as np
 
 from hebbes.contracts.errors import say
 from hebbes.environments.environment_spec import spec_to_json
-from hebbes.environments.episode_limits import advise_episode_limit
 from hebbes.environments.quiet_simulators import has_display
 from hebbes.evaluation.entries import Entry, load_in_environment
+from hebbes.evaluation.episode_cap import advise_episode_cap, find_longest_episode
 from hebbes.evaluation.play import make_evaluation_spec
 from hebbes.execution.engine_options import EngineOptions
 from hebbes.execution.episode import Agent
@@ -44,8 +44,10 @@ def load_entries(config: EvaluateConfig) -> list[Entry]:
     if isinstance(config, HebbianEvaluateConfig) and config.plots is not None:
         make_plots_folder(Path(config.plots))
     _check_memory(config, entries)
-    for notice in {advise_episode_limit(entry.environment, config.max_episode_steps) for entry in entries} - {""}:
-        say(notice)
+    cap = config.max_episode_steps
+    for notice in dict.fromkeys(advise_episode_cap(each.saved, each.environment, cap) for each in entries):
+        if notice:
+            say(notice)
     return entries
 
 
@@ -71,7 +73,8 @@ def _make_entries(config: EvaluateConfig, path: str, saved: SavedPolicy) -> Iter
     for name in ("render", "video"):
         if getattr(config, name) and environment.backend != "gymnasium":
             raise ValueError(f"{name} needs the gymnasium back end, got {environment.backend}")
-    variants = config.make_variants(path, saved.policy)
+    longest = find_longest_episode(saved, environment, config.max_episode_steps)
+    variants = config.make_variants(path, saved.policy, longest)
     for morphology in config.choose_morphologies(environment.morphologies):
         on_morphology = replace(environment, morphologies=(morphology,))
         observation_space, action_space = find_spaces(on_morphology)

@@ -30,7 +30,9 @@ class FilmConfig:
     output: str = option("film.mp4", "the .mp4 or .gif file to write, also -o")
     seed: int = option(0, "seed of the start state, which all episodes share", range=">= 0")
     max_episode_steps: int | None = option(
-        None, "cap on the env steps of an episode (default: the environment's)", range=">= 1"
+        None,
+        "cap on the env steps of an episode (default: the environment's, or that of training if it has none)",
+        range=">= 1",
     )
     frame_every: int = option(1, "env steps between frames", range=">= 1")
     frames_per_second: float | None = option(

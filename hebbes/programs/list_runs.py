@@ -36,7 +36,7 @@ class RunsConfig:
     """Options of a list of runs."""
 
     folder: str = option("weights", "the folder with the runs")
-    environment: tuple[str, ...] = option((), "list only runs in these environments")
+    environment: tuple[str, ...] = option((), "list only runs in these environments, with or without the version")
     method: tuple[str, ...] = option((), "list only these methods, by name or as the list calls them")
     state: tuple[str, ...] = option((), "list only runs in these states", choices=STATES)
     check: bool = option(False, "also read the arrays of checkpoints, to notice damage in them")
@@ -102,9 +102,10 @@ def label_runs(statuses: Sequence[RunStatus]) -> list[Listed]:
 
 
 def _is_wanted(config: RunsConfig, each: Listed) -> bool:
-    environment = each.status.run.environment if each.status.run else None
+    environment = each.status.run.environment if each.status.run else ""
+    without_version = environment.rpartition("-v")[0]
     return (
-        (not config.environment or environment in config.environment)
+        (not config.environment or bool({environment, without_version} & set(config.environment)))
         and (not config.method or bool({each.method, each.name} & set(config.method)))
         and (not config.state or each.status.state in config.state)
     )

@@ -178,11 +178,14 @@ def test_breakout_lives_are_the_same_on_both_back_ends():
 
 
 @pytest.mark.parametrize("backend", ["envpool", "gymnasium"])
-def test_atari_episodes_are_cut_at_the_same_frame(backend, monkeypatch):
+def test_wrong_options_of_atari_are_refused_and_episodes_cut_at_the_same_frame(backend, monkeypatch):
     monkeypatch.setattr(gymnasium_simulator if backend == "gymnasium" else envpool_env, "ATARI_FRAMES", 24)
     for wrong in (0, -4, 1.5):
         with pytest.raises(ValueError, match=f"frameskip of 'Pong-v5' must be an integer >= 1, got {wrong}"):
             make(backend, "Pong-v5", [0], {"frameskip": wrong}).start(0)
+    for name in ("mode", "difficulty"):
+        with pytest.raises(ValueError, match=f"{name} of 'Pong-v5' must be an integer >= 0, got -1"):
+            make(backend, "Pong-v5", [0], {name: -1}).start(0)
     env = make(backend, "Pong-v5", [0], {"frameskip": 8})
     env.start(0)
     truncated = [bool(env.step(np.array([0]), np.array([0])).truncated[0]) for _ in range(3)]

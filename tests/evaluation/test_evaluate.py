@@ -122,8 +122,9 @@ def test_a_users_plastic_policy_is_named_with_an_intervention_too(tmp_path):
 @pytest.mark.parametrize("name", ["freeze_at", "reset_weights_at"])
 def test_an_intervention_that_no_episode_reaches_is_refused(name, tmp_path):
     save_policy(tmp_path / "a.dat", EVERY_KIND["hebbian"])
-    with pytest.raises(ValueError, match=f"{name} must be < max_episode_steps 5, got 5"):
-        hebbes.evaluate(tmp_path / "a.dat", **FEW, max_episode_steps=5, intervention=(name, 5))
+    for cap, last in ((5, 5), (None, 500), (501, 500)):
+        with pytest.raises(ValueError, match=f"{name} must be < max_episode_steps {last}, got {last}"):
+            hebbes.evaluate(tmp_path / "a.dat", **FEW, max_episode_steps=cap, intervention=(name, last))
 
 
 def test_a_plastic_policy_is_played_with_an_intervention(tmp_path):

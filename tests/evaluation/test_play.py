@@ -1,16 +1,22 @@
 """One episode in this process, which is shown or filmed."""
 
+from dataclasses import replace
+
 import gymnasium
 import pytest
 from gymnasium.envs.classic_control import CartPoleEnv
 
+import hebbes
 from hebbes.environments.environment_spec import EnvironmentSpec
+from hebbes.evaluation.episode_cap import choose_episode_cap
 from hebbes.evaluation.play import play_episode
+from hebbes.files.policy_file import read_policy_file, save_policy
 from hebbes.options.evaluation import EvaluateConfig
+from hebbes.options.hebbian_evaluation import HebbianEvaluateConfig
 from hebbes.programs.evaluation_entries import load_entries
-from hebbes.programs.evaluation_run import play_all
+from hebbes.programs.evaluation_run import play_all, play_entry
 from hebbes.recording.console import Console
-from tests.evaluation.files_to_play import EVERY_KIND, save_balancing_policy
+from tests.evaluation.files_to_play import CARTPOLE, EVERY_KIND, save_balancing_policy
 
 
 class Unlucky(CartPoleEnv):
@@ -33,6 +39,37 @@ def test_what_an_environment_raises_in_a_reset_is_an_error_of_one_line(monkeypat
     monkeypatch.setattr(gymnasium.spec("CartPole-v1"), "entry_point", f"{__name__}:Unlucky")
     with pytest.raises(ValueError, match=r"^CartPole-v1 cannot be played: RuntimeError: no world$"):
         play_episode(EVERY_KIND["hebbian"], EnvironmentSpec("CartPole-v1", "gymnasium"), episode=0, seed=0)
+
+
+ENDLESS = replace(CARTPOLE, env_kwargs={"max_episode_steps": -1})
+
+
+def test_without_a_limit_episodes_end_as_in_training(tmp_path, capsys):
+    provenance = {"options": {"max_episode_steps": 7}}
+    path = save_balancing_policy(tmp_path / "a.dat", environment=ENDLESS, provenance=provenance)
+    config = EvaluateConfig(path_weights=(str(path),), episodes=2, threads=1)
+    (entry,) = load_entries(config)
+    assert capsys.readouterr().err == "episodes end after 7 env steps, as in training: CartPole-v1 has no limit\n"
+    assert play_entry(config, entry).returns.tolist() == [[7, 7]]
+    for given, found in ((None, 7), (9, 9)):
+        played = play_episode(entry.saved, entry.environment, episode=0, seed=0, max_episode_steps=given)
+        assert played.returns.tolist() == [found]
+    with pytest.warns(UserWarning, match="^episodes end after 7 env steps"):
+        assert hebbes.evaluate(path, episodes=2, threads=1).returns.tolist() == [7, 7]
+
+
+@pytest.mark.parametrize("options", [None, {}, {"max_episode_steps": None}, {"max_episode_steps": True}])
+def test_a_file_that_names_no_cap_has_none(tmp_path, options):
+    path = save_balancing_policy(tmp_path / "a.dat", environment=ENDLESS, provenance={"options": options})
+    assert choose_episode_cap(read_policy_file(path), ENDLESS, None) is None
+
+
+def test_an_intervention_past_the_environments_limit_is_refused(tmp_path):
+    save_policy(tmp_path / "a.dat", EVERY_KIND["hebbian"])
+    config = HebbianEvaluateConfig(path_weights=(str(tmp_path / "a.dat"),), freeze_at=(499,), threads=1)
+    assert [each.variant for each in load_entries(config)] == ["", "freeze_at 499"]
+    with pytest.raises(ValueError, match=r"a.dat: freeze_at must be < max_episode_steps 500, got 500$"):
+        load_entries(replace(config, freeze_at=(500,)))
 
 
 def test_an_environment_that_cannot_be_shown_is_reported(monkeypatch, tmp_path, capsys):

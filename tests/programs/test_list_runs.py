@@ -111,7 +111,8 @@ def test_looking_at_a_folder_does_not_keep_others_from_locking_it(made):
         ({"state": ("ended", "damaged")}, {"ended", "damaged"}),
         ({"method": ("cem",)}, {"stopped"}),
         ({"environment": ("Scripted-v0",)}, {"ended", "stopped"}),
-        ({"environment": ("Ant-v5",)}, set()),
+        ({"environment": ("Scripted",)}, {"ended", "stopped"}),
+        ({"environment": ("Ant-v5", "Scripted-v")}, set()),
     ],
 )
 def test_filters(made, filters, names):

@@ -1,0 +1,31 @@
+"""The cap on the env steps of an episode in evaluations of a policy file, and what to say of it.
+
+All functions take a description whose environment has been registered (`hebbes.environments.ids.register`).
+"""
+
+from hebbes.environments.environment_spec import EnvironmentSpec
+from hebbes.environments.episode_limits import advise_episode_limit, find_time_limit, has_time_limit
+from hebbes.files.policy_file import SavedPolicy
+
+
+def choose_episode_cap(saved: SavedPolicy, environment: EnvironmentSpec, given: int | None) -> int | None:
+    """The given cap, or else that of training if the environment has no limit: an episode might never end."""
+    if given is not None or has_time_limit(environment):
+        return given
+    options = saved.provenance.get("options")
+    trained = options.get("max_episode_steps") if isinstance(options, dict) else None
+    return trained if type(trained) is int and trained >= 1 else None
+
+
+def find_longest_episode(saved: SavedPolicy, environment: EnvironmentSpec, given: int | None) -> int | None:
+    """The largest number of env steps in an episode of an evaluation with this cap; None if it is not known."""
+    limits = choose_episode_cap(saved, environment, given), find_time_limit(environment)
+    return min((each for each in limits if each is not None), default=None)
+
+
+def advise_episode_cap(saved: SavedPolicy, environment: EnvironmentSpec, given: int | None) -> str:
+    """A line for the user if the cap is that of training, or if there is none and episodes may never end."""
+    cap = choose_episode_cap(saved, environment, given)
+    if cap != given:
+        return f"episodes end after {cap:,} env steps, as in training: {environment.environment} has no limit"
+    return advise_episode_limit(environment, cap)
