@@ -9,7 +9,7 @@ critics; every second step also trains the actor and moves the targets. All netw
 The values are medians over the turns. The first turn is not counted.
 
 The third program is no learner. It computes nothing but the matrix products that a gradient step cannot do without, in
-float32, from arrays that exist, as hebbes computes them: about the most that they allow.
+float32, from arrays that exist, by the function that hebbes uses: about the most gradient steps that products allow.
 """
 
 import argparse

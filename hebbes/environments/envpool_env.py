@@ -227,7 +227,7 @@ def _complete_config(environment: str, family: str, options: Mapping[str, Any]) 
     config = dict(options)
     if family == _ATARI:
         frameskip = config.get("frame_skip", 4)
-        check_atari_options(environment, {**config, "frameskip": frameskip})
+        check_atari_options(environment, {"repeat_action_probability": 0.0, **config, "frameskip": frameskip})
         return {**_ATARI_CONFIG, **config, "max_episode_steps": ATARI_FRAMES // frameskip}
     registered = gymnasium.registry.get(environment)
     if registered is not None and registered.max_episode_steps is not None:

@@ -85,22 +85,22 @@ def _make_with_gymnasium(environment: str, env_kwargs: Mapping[str, Any], render
 
 def check_atari_options(environment: str, options: Mapping[str, Any]) -> None:
     """ValueError for what EnvPool would take in silence, or divide by, and Gymnasium refuses."""
-    frameskip, sticky = options.get("frameskip", 4), options.get("repeat_action_probability", 0.0)
+    frameskip, sticky = options["frameskip"], options["repeat_action_probability"]
     if not isinstance(frameskip, int) or frameskip < 1:
         raise ValueError(f"frameskip of {environment!r} must be an integer >= 1, got {frameskip!r}")
     if not (isinstance(sticky, float | int) and 0 <= sticky <= 1):
         raise ValueError(f"repeat_action_probability of {environment!r} must be in [0, 1], got {sticky!r}")
     for name in ("mode", "difficulty"):
-        value = options.get(name, 0)
-        if not isinstance(value, int) or value < 0:
+        value = options.get(name)
+        if value is not None and not (isinstance(value, int) and value >= 0):
             raise ValueError(f"{name} of {environment!r} must be an integer >= 0, got {value!r}")
 
 
 def _make_atari(environment: str, env_kwargs: Mapping[str, Any], render_mode: str | None) -> gymnasium.Env:
     """One simulator for a current Atari id, as `hebbes.environments.ids` defines it, and as EnvPool has it."""
     options = {"frameskip": 4, "repeat_action_probability": 0.0, **env_kwargs}
+    check_atari_options(environment, options)
     frameskip = options.pop("frameskip")
-    check_atari_options(environment, env_kwargs)
     limit = options.pop("max_episode_steps", None)  # in env steps, which Gymnasium would take for frames
     quieten("ale_py", render_mode)
     fixed: dict[str, Any] = {"disable_env_checker": True, "frameskip": 1, "max_num_frames_per_episode": None}

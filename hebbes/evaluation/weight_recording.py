@@ -10,6 +10,7 @@ from jaxtyping import Float32, Float64, Int, Shaped
 from hebbes.contracts.policy import Buffers, State, Weights
 from hebbes.contracts.randomness import Purpose, make_generator
 from hebbes.environments.environment_spec import EnvironmentSpec
+from hebbes.evaluation.episode_cap import choose_episode_cap
 from hebbes.evaluation.interventions import IntervenedPolicy
 from hebbes.evaluation.play import play_episode
 from hebbes.files.policy_file import SavedPolicy
@@ -94,7 +95,7 @@ def record_weights(
     rng = make_generator(0, Purpose.BOOTSTRAP)
     sizes = [prod(shape) for shape in policy.plastic_shapes.values()]
     chosen = [np.sort(rng.choice(size, min(size, NUM_DRAWN_SYNAPSES), replace=False)) for size in sizes]
-    cap = min(max_episode_steps or MAX_EPISODE_STEPS, MAX_EPISODE_STEPS)
+    cap = min(choose_episode_cap(saved, environment, max_episode_steps) or MAX_EPISODE_STEPS, MAX_EPISODE_STEPS)
     recordings = []
     for episode in range(min(episodes, NUM_EPISODES)):
         recorder = _WeightRecorder(chosen)

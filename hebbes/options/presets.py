@@ -21,7 +21,7 @@ PRESETS = Path(__file__).resolve().parent.parent / "presets"
 ENVIRONMENTS = "environments"
 """The key under which a shared preset lists its environments; it is not an option."""
 UNTUNED = "untuned"
-"""What the measured score of a preset begins with whose settings nobody has tried out."""
+"""What the measured score of a preset begins with that nobody has tuned, or measured over several seeds."""
 ANY = "any"
 """Stands for every environment in the name of a variant."""
 

@@ -31,7 +31,7 @@ from hebbes.strategies.core.selection import all_tie
 from hebbes.strategies.core.shaping import ShapingSettings
 
 OTHER_LEARNING_RATE = 0.075
-"""Default with optimizers other than ClipUp, whose steps do not have the length of the learning rate."""
+"""Default with other optimizers: only ClipUp's steps have the length of the learning rate."""
 
 
 @dataclass(frozen=True)
@@ -50,8 +50,8 @@ class PGPESettings(LearningRateSettings, OptimizerSettings, ShapingSettings):
     )
     learning_rate: float | None = option(  # type: ignore[assignment]  # wider than the base's
         None,
-        "learning rate of the mean: the step size of clip_up and adam (default: with clip_up a thirtieth of sigma "
-        f"times the root of the number of weights, or half of max_speed, else {OTHER_LEARNING_RATE})",
+        "learning rate of the mean: the step size of clip_up and adam (default: half of max_speed if given, else sigma "
+        f"times the root of the number of weights over 30; {OTHER_LEARNING_RATE} without clip_up)",
         range="> 0",
         search=LogUniform(0.01, 0.5),
     )
@@ -68,8 +68,8 @@ class PGPESettings(LearningRateSettings, OptimizerSettings, ShapingSettings):
     def compute_learning_rate(self, num_params: int) -> float:
         """The learning rate for so many parameters.
 
-        By default ClipUp's is the one that Toklu et al. take: half of the maximum speed, which is a fifteenth of the
-        radius, sigma times the root of the number of parameters. It is the length of a step, so it grows with them.
+        Toklu et al. take a maximum speed of a fifteenth of the radius (sigma times the root of the number of
+        parameters), and half of it as ClipUp's learning rate. That is the length of a step, so it grows with them.
         """
         if self.learning_rate is not None:
             return self.learning_rate

@@ -17,6 +17,13 @@ def test_only_the_beginning_of_a_long_evaluation_is_recorded(cap, monkeypatch):
     assert [len(layer) for each in recordings for layer in each.trajectories] == [3, 3, 3, 3]
 
 
+def test_an_endless_episode_is_recorded_up_to_the_cap_of_training():
+    endless = replace(CARTPOLE, env_kwargs={"max_episode_steps": -1})
+    saved = replace(EVERY_KIND["hebbian"], provenance={"options": {"max_episode_steps": 4}})
+    (recording,) = record_weights(saved, endless, episodes=1, seed=0, max_episode_steps=None)
+    assert [len(layer) for layer in recording.trajectories] == [4, 4]
+
+
 def test_weights_that_are_no_longer_finite_are_not_recorded():
     policy = Hebbian((4,), 2, hidden_sizes=(6,), normalization="none")
     weights = np.full(policy.layout.num_params, 1e9, np.float32)

@@ -122,7 +122,7 @@ class Network:
             self._find_activation(number).differentiate(gradient, outputs[number - 1])
             if parameter_gradient is not None:
                 weight_gradient, bias_gradient = parameter_gradient.layers[number - 1]
-                weight_gradient.copy_(multiply(gradient.transpose(1, 2), outputs[number - 2] if number > 1 else inputs))
+                multiply(gradient.transpose(1, 2), outputs[number - 2] if number > 1 else inputs, weight_gradient)
                 torch.sum(gradient, 1, keepdim=True, out=bias_gradient)
             weights = parameters.layers[number - 1][0]
             if number == 1:
@@ -137,22 +137,25 @@ class Network:
 
 
 def multiply(
-    left: Float32[Tensor, "networks rows inner"], right: Float32[Tensor, "networks inner columns"]
+    left: Float32[Tensor, "networks rows inner"],
+    right: Float32[Tensor, "networks inner columns"],
+    out: Float32[Tensor, "networks rows columns"] | None = None,
 ) -> Float32[Tensor, "networks rows columns"]:
-    """The product of each pair of matrices.
+    """The product of each pair of matrices, written to `out` if that is given.
 
     On a CPU by oneDNN, which uses AVX-512 on AMD's processors too. MKL, behind `torch.bmm`, does so on Intel's only.
     The operation is the one that torch.compile calls for linear layers.
     """
     if left.device.type != "cpu" or _multiply_by_onednn is None:
-        return torch.bmm(left, right)
+        return torch.bmm(left, right, out=out)
     products = [
         _multiply_by_onednn(_pack(each_left), _pack(each_right).t(), None, "none", [], "")
         for each_left, each_right in zip(left, right, strict=True)
     ]
-    return products[0].unsqueeze(0) if len(products) == 1 else torch.stack(products)
+    found = products[0].unsqueeze(0) if len(products) == 1 else torch.stack(products)
+    return found if out is None else out.copy_(found)
 
 
 def _pack(matrix: Float32[Tensor, "rows columns"]) -> Float32[Tensor, "rows columns"]:
-    """The matrix, without gaps between its rows or columns, by which oneDNN would become a thousand times slower."""
+    """The matrix without gaps between its rows or columns. With gaps oneDNN is hundreds of times slower, or more."""
     return matrix if matrix.is_contiguous() or matrix.t().is_contiguous() else matrix.contiguous()
