@@ -13,7 +13,7 @@ from hebbes.contracts.yaml_text import format_yaml_line
 from hebbes.environments.environment_options import EnvironmentOptions
 from hebbes.files.option_file import read_yaml
 from hebbes.options.help import print_help_and_exit
-from hebbes.options.presets import describe_untuned, find_preset, read_preset, read_shared_options
+from hebbes.options.presets import find_preset, read_preset, read_shared_options
 from hebbes.options.resuming import resume_config
 from hebbes.options.sources import Source, SourceReader, find_deciding_options, name_in_errors
 from hebbes.options.texts import GivenOption, format_options, split_arguments
@@ -92,9 +92,7 @@ def resolve_config(trainer: str, given: Sequence[GivenOption]) -> TrainConfig:
     }
     config = make_config(reader.choices, values, reader.typed)
     config.check_typed_options()
-    untuned = "" if named.get("preset") else describe_untuned(preset)
-    replaced = _describe_replaced_wrappers(shared, config)
-    for notice in filter(None, (resolved.notice, *reader.notices, *replaced, untuned)):
+    for notice in filter(None, (resolved.notice, *reader.notices, *_describe_replaced_wrappers(shared, config))):
         say(notice)
     return config
 

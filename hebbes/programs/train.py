@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from hebbes.contracts.engine import EngineError
 from hebbes.options.command_line import parse_config
+from hebbes.options.presets import describe_untuned, find_preset
 from hebbes.options.resuming import resume_config
 from hebbes.options.texts import format_options, split_arguments
 from hebbes.programs.exit_status import end_cleanly_on_signals, report_errors_in_one_line
@@ -57,4 +58,8 @@ def prepare_runs(trainer: str, arguments: Sequence[str], description: str, conso
     from hebbes.training.prepare import prepare
 
     gc.freeze()  # modules stay: neither the training nor the exit looks for garbage among them
-    return prepare(config, read_config)
+    runs = prepare(config, read_config)
+    is_default = config.run.resume is None and config.run.preset is None
+    if is_default and (notice := describe_untuned(find_preset(trainer, config.environment.id, None))):
+        console.print_notice(notice)
+    return runs
