@@ -28,6 +28,14 @@ def find_time_limit(spec: EnvironmentSpec) -> int | None:
     return min((each for each in (limit, *wrappers) if each is not None and each != -1), default=None)
 
 
+def choose_evaluation_cap(spec: EnvironmentSpec, trained: int | None) -> int | None:
+    """The cap of training episodes, `trained`, if the environment has no time limit of its own, else None.
+
+    Without a limit an evaluation might never end.
+    """
+    return None if has_time_limit(spec) else trained
+
+
 def advise_episode_limit(spec: EnvironmentSpec, cap: int | None) -> str:
     """A line for the user if episodes may never end: no limit and no `cap` on env steps. Otherwise empty."""
     if cap is not None or has_time_limit(spec):

@@ -4,17 +4,17 @@ All functions take a description whose environment has been registered (`hebbes.
 """
 
 from hebbes.environments.environment_spec import EnvironmentSpec
-from hebbes.environments.episode_limits import advise_episode_limit, find_time_limit, has_time_limit
+from hebbes.environments.episode_limits import advise_episode_limit, choose_evaluation_cap, find_time_limit
 from hebbes.files.policy_file import SavedPolicy
 
 
 def choose_episode_cap(saved: SavedPolicy, environment: EnvironmentSpec, given: int | None) -> int | None:
-    """The given cap, or else that of training if the environment has no limit: an episode might never end."""
-    if given is not None or has_time_limit(environment):
+    """The given cap, or else the one that evaluations had while the policy was trained."""
+    if given is not None:
         return given
     options = saved.provenance.get("options")
     trained = options.get("max_episode_steps") if isinstance(options, dict) else None
-    return trained if type(trained) is int and trained >= 1 else None
+    return choose_evaluation_cap(environment, trained if type(trained) is int and trained >= 1 else None)
 
 
 def find_longest_episode(saved: SavedPolicy, environment: EnvironmentSpec, given: int | None) -> int | None:

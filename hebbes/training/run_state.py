@@ -12,7 +12,7 @@ import numpy as np
 
 from hebbes.contracts.engine import Engine
 from hebbes.contracts.trainer import MAX_VALUES_LENGTH, Progress, Snapshot, Trainer, TrainerState
-from hebbes.environments.episode_limits import has_time_limit
+from hebbes.environments.episode_limits import choose_evaluation_cap
 from hebbes.execution.chunks import Task
 from hebbes.files.checkpoint import Checkpoint, check_arrays
 from hebbes.training.config import TrainConfig
@@ -43,11 +43,8 @@ class Run:
 
     @property
     def evaluation_cap(self) -> int | None:
-        """The cap of training episodes if the environment has no time limit of its own, else None.
-
-        Without a limit an evaluation might never end.
-        """
-        return None if has_time_limit(self.task.environment) else self.config.training.max_episode_steps
+        """The cap of the episodes of evaluations."""
+        return choose_evaluation_cap(self.task.environment, self.config.training.max_episode_steps)
 
 
 def capture_checkpoint(run: Run, progress: Progress, conditions: Mapping[str, str]) -> Checkpoint:
