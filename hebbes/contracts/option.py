@@ -290,7 +290,7 @@ def _describe_need(other: Field, used_with: Sequence[Any]) -> str:
     if used_with:
         return f"--{flag} {', '.join(map(str, used_with))}"
     shown = f"{default:g}" if isinstance(default, float) else default
-    return f"--{flag}" if default is None else f"--{flag} other than {shown}"
+    return f"--{flag}" if default is None or default is False else f"--{flag} other than {shown}"
 
 
 def map_flags(owner: type) -> dict[str, str]:

@@ -31,6 +31,7 @@ from hebbes.environments.envpool_import import import_envpool
 from hebbes.environments.freed_memory import return_free_memory
 from hebbes.environments.gymnasium_simulator import ATARI_FRAMES, ATARI_SCREEN, check_atari_options
 from hebbes.environments.morphologies import INTACT, provide_morphology_file
+from hebbes.environments.simulator_threads import SimulatorThreads
 from hebbes.environments.spaces import check_spaces, flatten_observation, is_flattened, iterate_parts, make_flat_space
 from hebbes.environments.stepping_guard import SteppingGuard, check_episode, derive_episode_seeds
 
@@ -121,6 +122,7 @@ class EnvPoolEnv:
             self._pool._reset(self._all)
             state = self._pool._recv()
             self._resets += 1
+        self._threads.follow()
         self._guard.begin_episodes()
         return self._read_observations(state)
 
@@ -169,7 +171,8 @@ class EnvPoolEnv:
             return_free_memory()
         with provide_morphology_file(self._environment, self._morphology) as path:
             config = {**self._config, **_make_morphology_config(self._task, path), "seed": list(seeds)}
-            self._pool = _call_envpool(envpool.make_gymnasium, self._environment, self._task, config)
+            with SimulatorThreads.find() as self._threads:
+                self._pool = _call_envpool(envpool.make_gymnasium, self._environment, self._task, config)
         self._resets = 0
 
     def _read_observations(self, state: Sequence[np.ndarray]) -> Shaped[np.ndarray, "rows ..."]:

@@ -57,7 +57,9 @@ class ChunkEngine:
     ) -> None:
         self._task, self._episode_timeout = task, episode_timeout
         self._rule = choose_chunk_rule(task, chunk_size, uses_processes=self.uses_processes)
-        self._transport = self.transport_class(partial(ChunkEvaluator, task), threads, **own)
+        self._transport = self.transport_class(
+            partial(ChunkEvaluator, task, 1 if self.uses_processes else threads), threads, **own
+        )
         self._dispatch = Dispatch(self._transport)
         self.progress = 0, 0
 

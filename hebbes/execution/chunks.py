@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from threading import Event, Lock, get_ident
 from typing import NamedTuple
@@ -18,6 +19,7 @@ from hebbes.contracts.randomness import Purpose, derive_simulator_seed, make_gen
 from hebbes.environments.environment_spec import EnvironmentSpec
 from hebbes.environments.make_batch_env import make_batch_env
 from hebbes.environments.wrapper_errors import convert_wrapper_errors
+from hebbes.execution.cores import Cores
 from hebbes.execution.episode import AbandonedError, Agent, EpisodeResult, run_episode
 from hebbes.execution.join_rollouts import sum_entries
 from hebbes.execution.noise_sums import sum_noise_of_parts
@@ -101,8 +103,9 @@ class ChunkEvaluator:
     share their seeds, and else only the same one. Few of them are kept, because a PyBullet simulator takes about 30 MB.
     """
 
-    def __init__(self, task: Task):
+    def __init__(self, task: Task, threads: int = 1):
         self._task = task
+        self._cores = Cores(threads)
         self._idle: dict[Purpose, list[_IdleEnv]] = defaultdict(list)
         """The environment that was used last is the last one."""
         self._max_idle: dict[Purpose, int] = defaultdict(int)
@@ -130,19 +133,20 @@ class ChunkEvaluator:
         if recorder is None and context.collect_transitions:
             recorder = TransitionRecorder(len(ids))
         by_morphology = []
-        for morphology in self._task.environment.morphologies:
-            key = self._make_key(ids, context, morphology)
-            env = self._take_env(key, env_threads)
-            try:
-                with (
-                    convert_wrapper_errors(self._task.environment, EngineError),
-                    convert_policy_errors(policy, EngineError),
-                ):
-                    by_morphology.append(self._play(env, weights, ids, context, tally=tally, recorder=recorder))
-            except BaseException:
-                close_part("a wrapper", env)
-                raise
-            self._return_env(key, env, max_idle, context.generation)
+        with self._cores.take_one() if env_threads == 1 else nullcontext():
+            for morphology in self._task.environment.morphologies:
+                key = self._make_key(ids, context, morphology)
+                env = self._take_env(key, env_threads)
+                try:
+                    with (
+                        convert_wrapper_errors(self._task.environment, EngineError),
+                        convert_policy_errors(policy, EngineError),
+                    ):
+                        by_morphology.append(self._play(env, weights, ids, context, tally=tally, recorder=recorder))
+                except BaseException:
+                    close_part("a wrapper", env)
+                    raise
+                self._return_env(key, env, max_idle, context.generation)
         results = [result for same_episode in zip(*by_morphology, strict=True) for result in same_episode]
         return Rollouts(
             returns=np.stack([result.returns for result in results], axis=1),

@@ -9,9 +9,6 @@ from jaxtyping import Int, Shaped
 from hebbes.contracts.engine import Moments
 from hebbes.policies import kernels
 
-MIN_VARIANCE = 1e-6
-"""Lower bound of the variance. It prevents division by zero for observations that never change."""
-
 
 def merge_moments(parts: Iterable[Moments | None]) -> Moments | None:
     """The moments of all parts together, merged in order (Chan, Golub & LeVeque 1983, eq. 2.1). None is skipped."""
@@ -32,16 +29,20 @@ NORMALIZATION_BUFFERS = ("observation_mean", "observation_std", "observation_cou
 """Names of the buffers that `make_normalization_buffers` makes."""
 
 
-def make_normalization_buffers(moments: Moments | None, shape: tuple[int, ...]) -> dict[str, np.ndarray]:
-    """The buffers `observation_mean`, `observation_std` (float32) and `observation_count`.
+def make_normalization_buffers(
+    moments: Moments | None, shape: tuple[int, ...], std_min: float
+) -> dict[str, np.ndarray]:
+    """The buffers `observation_mean`, `observation_std` (float32, at least `std_min`) and `observation_count`.
 
-    Without moments, the mean is 0 and the standard deviation 1.
+    Without moments, the mean is 0 and the standard deviation 1. An observation that never changed in training divides
+    by `std_min`, and where it does change, the policy sees up to 10. Salimans et al. have 0.1
+    (`es_distributed/es.py`, RunningStat, of openai/evolution-strategies-starter at 7585f01).
     """
     if moments is None:
         moments = Moments(0, np.zeros(shape), np.zeros(shape))
         variance = np.ones(shape)
     else:
-        variance = np.maximum(moments.squares / moments.count, MIN_VARIANCE)
+        variance = np.maximum(moments.squares / moments.count, std_min**2)
     return {
         "observation_mean": moments.mean.astype(np.float32),
         "observation_std": np.sqrt(variance).astype(np.float32),
@@ -50,7 +51,10 @@ def make_normalization_buffers(moments: Moments | None, shape: tuple[int, ...]) 
 
 
 def read_moments(buffers: Mapping[str, np.ndarray]) -> Moments | None:
-    """The moments from which these buffers were made, with float32 precision; None if there were none."""
+    """The moments from which these buffers were made, with float32 precision; None if there were none.
+
+    Standard deviations below the lower bound of that time are read as equal to it.
+    """
     count = int(buffers["observation_count"][0]) if "observation_count" in buffers else 0
     if count == 0:
         return None

@@ -78,7 +78,8 @@ class Evolution(Trainer):
         mean = read_mean(self._options.strategy, self.strategy, self._policy.layout)
         if not self._options.observation_normalization:
             return mean, self._constants
-        statistics = make_normalization_buffers(self._moments, self._policy.observation_shape)
+        shape, std_min = self._policy.observation_shape, self._options.observation_std_min
+        statistics = make_normalization_buffers(self._moments, shape, std_min)
         return mean, {**self._constants, **statistics}
 
     def get_state(self) -> TrainerState:

@@ -29,6 +29,12 @@ class EvolutionOptions:
     observation_normalization: bool = option(
         False, "normalize observations by the running mean and standard deviation of all those seen in training"
     )
+    observation_std_min: float = option(
+        0.001,
+        "lower bound of that standard deviation; small changes of what never changed in training count less with 0.05",
+        range="in [1e-6, 1e6]",
+        needs={"observation_normalization": ()},
+    )
     episodes_per_member: int = option(
         1, "episodes whose mean return is a member's fitness", range=f"in [1, {MAX_EPISODES}]"
     )

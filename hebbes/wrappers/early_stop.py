@@ -67,4 +67,6 @@ class EarlyStop(BatchWrapper):
         rewards = env_step.rewards.astype(np.float64, copy=False)
         rule = self._longest, self.grace_steps, self.counts_grace
         hopeless = self._find_hopeless(active, rewards, *rule, self._env_steps, self._streaks)
+        if not np.count_nonzero(hopeless):  # faster than `any`
+            return env_step
         return replace(env_step, truncated=env_step.truncated | (hopeless & ~env_step.terminated))

@@ -140,7 +140,7 @@ def test_three_workers_whose_answers_come_in_an_adverse_order_change_nothing(mon
 
 
 def test_an_evaluation_gives_no_moments_and_leaves_no_trace():
-    buffers = make_normalization_buffers(Moments(9, np.full(2, 0.5), np.full(2, 4.0)), (2,))
+    buffers = make_normalization_buffers(Moments(9, np.full(2, 0.5), np.full(2, 4.0)), (2,), 0.001)
     before = {name: array.copy() for name, array in buffers.items()}
     engine = InProcess(make_task(), chunk_size=4, threads=2)
     unobserved = make_context(purpose=Purpose.EVALUATION, buffers=buffers, observe_moments=False)

@@ -37,22 +37,24 @@ def test_a_members_moments_are_the_same_bits_in_any_batch(shape, dtype):
 def test_without_observations_normalization_changes_nothing():
     assert MomentTally(2).compute_moments() == (None, None)
     assert merge_moments([]) is merge_moments([None, None]) is None
-    buffers = make_normalization_buffers(None, (2,))
+    buffers = make_normalization_buffers(None, (2,), 0.001)
     assert buffers["observation_mean"].tolist() == [0, 0]
     assert buffers["observation_std"].tolist() == [1, 1]
 
 
 def test_an_observation_that_never_changes_does_not_divide_by_zero():
-    buffers = make_normalization_buffers(Moments(4, np.array([5.0, 1.0]), np.array([0.0, 16.0])), (2,))
-    assert buffers["observation_mean"].tolist() == [5, 1]
-    assert buffers["observation_std"] == pytest.approx([1e-3, 2.0])
-    assert buffers["observation_std"].dtype == np.float32
+    moments = Moments(4, np.array([5.0, 1.0]), np.array([0.0, 16.0]))
+    for std_min, expected in ((0.001, [0.001, 2.0]), (0.05, [0.05, 2.0]), (3.0, [3.0, 3.0])):
+        buffers = make_normalization_buffers(moments, (2,), std_min)
+        assert buffers["observation_mean"].tolist() == [5, 1]
+        assert buffers["observation_std"] == pytest.approx(expected)
+        assert buffers["observation_std"].dtype == np.float32
 
 
 def test_moments_are_read_back_from_the_buffers_that_were_made_of_them():
     moments = Moments(7, np.array([1.0, -20.0]), np.array([7 * 4.0, 7 * 0.25]))
-    buffers = make_normalization_buffers(moments, (2,))
+    buffers = make_normalization_buffers(moments, (2,), 0.001)
     assert buffers["observation_std"].tolist() == [2.0, 0.5]
     found = read_moments(buffers)
     assert (found.count, found.mean.tolist(), found.squares.tolist()) == (7, [1.0, -20.0], [28.0, 1.75])
-    assert read_moments(make_normalization_buffers(None, (2,))) is None
+    assert read_moments(make_normalization_buffers(None, (2,), 0.001)) is None

@@ -171,9 +171,10 @@ def test_observation_statistics_grow_are_saved_and_are_carried_on(config):
     # the second observation is the env step acted on, 0 to 7
     assert saved.buffers["observation_mean"][1] == pytest.approx(3.5)
     assert saved.buffers["observation_std"][1] == pytest.approx(np.arange(8).std(), rel=1e-5)
-    again = change(config, observation_normalization=True, run_name="again", generations=1)
-    on = train(change(again, init_from=str(folder / "latest.dat")))
+    settings = {"observation_normalization": True, "observation_std_min": 50.0, "generations": 1}
+    on = train(change(config, run_name="again", init_from=str(folder / "latest.dat"), **settings))
     assert load(on / "latest.dat").buffers["observation_count"].tolist() == [1008]
+    assert load(on / "latest.dat").buffers["observation_std"].tolist() == [50.0, 50.0]
 
 
 def test_a_policy_that_has_seen_no_observation_yet_is_normalized_too(config):

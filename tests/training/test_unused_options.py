@@ -45,6 +45,7 @@ WITHOUT_EFFECT = {
     "--optimizer clip_up --no_divide_by_sigma": (
         "--divide_by_sigma is only used with --optimizer sgd, adam or --weight_decay other than 0"
     ),
+    "--observation_std_min 0.1": "--observation_std_min is only used with --observation_normalization",
     "--population_size_max 400": "--population_size_max is only used with --num_interactions",
     "--early_stop_grace_steps 5": "--early_stop_grace_steps is only used with --early_stop_negative_streak",
     "--strategy pgpe --schedule_generations 9": (
@@ -57,6 +58,7 @@ WITHOUT_EFFECT = {
 }
 WITH_EFFECT = [
     *("--sampler low_rank --rank 2", "--optimizer clip_up --max_speed 1", "--hidden_sizes 8 --activation relu"),
+    "--observation_normalization --observation_std_min 0.1",
     *("--policy lstm --recurrent_size 8", "--sigma_adaptation 0.5 --sigma_patience 3", "--num_interactions 9"),
     *(
         "--num_interactions 9 --population_size_max 400",
